@@ -1,1 +1,3 @@
 //! Tare.
+pub mod edgeapp;
+pub mod operator;

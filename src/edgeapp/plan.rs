@@ -1,0 +1,2 @@
+//! The EdgeApp plan.
+pub struct EdgeApps;
