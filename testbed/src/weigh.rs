@@ -165,6 +165,7 @@ fn entries(folder: &std::path::Path) -> Result<Vec<PathBuf>, Error> {
 }
 
 #[cfg(all(test, target_os = "linux"))]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
