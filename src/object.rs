@@ -90,17 +90,6 @@ impl LeanMeta<'_> {
             None => self.labels.as_ref()?.owner.as_deref(),
         }
     }
-
-    pub fn to_meta(&self) -> Meta {
-        Meta {
-            name: self.name.as_ref().into(),
-            namespace: self.namespace.as_ref().into(),
-            uid: self.uid,
-            resource_version: self.resource_version,
-            generation: self.generation,
-            deleting: self.deleting(),
-        }
-    }
 }
 
 /// Identity and life cycle of an owner.
@@ -116,6 +105,8 @@ pub struct Meta {
     pub resource_version: u64,
     /// Moves with the spec.
     pub generation: i64,
+    /// The generation that its status speaks of.
+    pub observed_generation: Option<i64>,
     /// Whether the object waits for its finalizers to go.
     pub deleting: bool,
 }

@@ -29,7 +29,7 @@ pub type Status<O> = <<O as Operator>::Resource as HasStatus>::Status;
 pub trait Operator: Send + Sync + 'static {
     /// The custom resource, from `#[derive(CustomResource)]`.
     type Resource: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-        + HasSpec<Spec: DeserializeOwned + Send>
+        + HasSpec<Spec: DeserializeOwned + Send + Sync>
         + HasStatus<Status: OwnerStatus>;
     /// Why a plan cannot be made.
     type Error: PlanError;
@@ -71,7 +71,7 @@ pub struct Owner<O: Operator + ?Sized> {
 }
 
 /// What the runtime must know about a status. Implement it on the status type of the resource.
-pub trait OwnerStatus: Serialize + DeserializeOwned + Send {
+pub trait OwnerStatus: Serialize + DeserializeOwned + Send + Sync {
     /// The generation that this status speaks of.
     fn observed_generation(&self) -> Option<i64>;
     /// Whether nothing more is awaited.
@@ -195,7 +195,7 @@ pub(crate) fn kind_index(kinds: &[Kind], kind: &Kind) -> Option<u8> {
 }
 
 /// An error of a plan or of a cleanup.
-pub trait PlanError: std::error::Error + Send {
+pub trait PlanError: std::error::Error + Send + Sync {
     /// One word in CamelCase for the condition, the Event and the metric.
     fn reason(&self) -> &'static str;
     /// Whether and when trying again makes sense.

@@ -48,6 +48,8 @@ impl Operator for EdgeApps {
         let generation = owner.meta.generation;
         let mut status = base_status(owner);
         status.phase = Some(Phase::Failed);
+        // The spec was not brought about, so it is not observed.
+        status.observed_generation = owner.meta.observed_generation;
         if let Some(seen) = children.state::<Self>(&DEPLOYMENT, &owner.meta.name) {
             (status.replicas, status.ready_replicas) = (seen.replicas, seen.ready_replicas);
         }
@@ -156,6 +158,9 @@ fn status(owner: &Owner<EdgeApps>, deployment: Option<&ChildState>) -> EdgeAppSt
     status.replicas = seen.replicas;
     status.ready_replicas = seen.ready_replicas;
     let (phase, reason, message) = match (ready, stalled) {
+        _ if owner.meta.deleting => {
+            (Phase::Terminating, "ChildrenTerminating", "waiting for the children to go".to_owned())
+        }
         (true, _) => (Phase::Running, "AllReplicasReady", String::new()),
         (_, true) => (
             Phase::Failed,
@@ -166,7 +171,7 @@ fn status(owner: &Owner<EdgeApps>, deployment: Option<&ChildState>) -> EdgeAppSt
     };
     status.phase = Some(phase);
     status.conditions = vec![
-        Condition::new("Ready", ready, reason, message.clone(), generation),
+        Condition::new("Ready", phase == Phase::Running, reason, message.clone(), generation),
         Condition::new("Progressing", phase == Phase::Progressing, reason, "", generation),
         Condition::new("Degraded", stalled, reason, if stalled { message } else { String::new() }, generation),
     ];
