@@ -374,7 +374,9 @@ impl Queue {
             }
         }
         let hold_ms = if matches!(verdict, Verdict::Written { ready: true, .. }) {
-            work.spec = None;
+            if work.reasons.is_empty() {
+                work.spec = None;
+            }
             self.limits.confirm_ms
         } else {
             self.limits.hold_ms
