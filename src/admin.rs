@@ -30,7 +30,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const HEAD_BYTES: usize = 8 << 10;
 
 /// Serves until `shutdown` completes.
-pub async fn serve(listener: TcpListener, metrics: Arc<Metrics>, shutdown: impl Future<Output = ()>) {
+pub async fn serve(
+    listener: TcpListener,
+    metrics: Arc<Metrics>,
+    shutdown: impl Future<Output = ()>,
+) {
     let mut connections = FuturesUnordered::new();
     tokio::pin!(shutdown);
     loop {
@@ -47,7 +51,8 @@ pub async fn serve(listener: TcpListener, metrics: Arc<Metrics>, shutdown: impl 
 }
 
 async fn connection(stream: tokio::net::TcpStream, metrics: &Metrics) {
-    let answer = service_fn(|request| async move { Ok::<_, Infallible>(answer(&request, metrics)) });
+    let answer =
+        service_fn(|request| async move { Ok::<_, Infallible>(answer(&request, metrics)) });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(PATIENCE)
@@ -69,7 +74,10 @@ fn answer(request: &Request<Incoming>, metrics: &Metrics) -> Response<Full<Bytes
             Err(because) => text(StatusCode::SERVICE_UNAVAILABLE, because + "\n"),
         },
         "/metrics" => text(StatusCode::OK, metrics.render()),
-        _ => text(StatusCode::NOT_FOUND, "there is /livez, /readyz and /metrics\n".to_owned()),
+        _ => text(
+            StatusCode::NOT_FOUND,
+            "there is /livez, /readyz and /metrics\n".to_owned(),
+        ),
     }
 }
 

@@ -23,7 +23,9 @@ use tracing::{debug, warn};
 use crate::events::Events;
 use crate::metrics::Verb;
 use crate::object::{Lean, Uid};
-use crate::operator::{Children, Failure, Operator, Owner, OwnerStatus, Plan, Requeue, Retry, Status};
+use crate::operator::{
+    Children, Failure, Operator, Owner, OwnerStatus, Plan, Requeue, Retry, Status,
+};
 use crate::owner;
 use crate::queue::{Reasons, Verdict, Work};
 use crate::request::{Api, ApiError, Ask, METADATA, OBJECT_BYTES, WHOLE};
@@ -57,8 +59,12 @@ impl<O: Operator> Applier<O> {
             Ok(verdict) => verdict,
             Err(Stop::Gone) => Verdict::Gone,
             Err(Stop::Again) => Verdict::Again,
-            Err(Stop::Wait(after)) => Verdict::Failed { base_ms: Some(millis(after)) },
-            Err(Stop::Failed { failure, degraded }) => self.report(key, &mut work, &failure, degraded).await,
+            Err(Stop::Wait(after)) => Verdict::Failed {
+                base_ms: Some(millis(after)),
+            },
+            Err(Stop::Failed { failure, degraded }) => {
+                self.report(key, &mut work, &failure, degraded).await
+            }
         };
         (work, verdict)
     }
@@ -114,17 +120,30 @@ impl<O: Operator> Applier<O> {
         Ok(Verdict::Written { ready, within })
     }
 
-    pub(crate) fn plan(&self, owner: &Owner<O>, children: &Children) -> Result<Plan<Status<O>>, Stop> {
-        self.operator.plan(owner, children).map_err(|error| failure::planned(&error))
+    pub(crate) fn plan(
+        &self,
+        owner: &Owner<O>,
+        children: &Children,
+    ) -> Result<Plan<Status<O>>, Stop> {
+        self.operator
+            .plan(owner, children)
+            .map_err(|error| failure::planned(&error))
     }
 
     /// Reads the owner anew; what was known of its children stays if it is still the same one.
     async fn read_owner(&self, key: &str, work: &mut Work) -> Result<(), Stop> {
         if work.reasons.has(Reasons::CHILD) {
-            self.api.metrics().owner_reads_for_children.fetch_add(1, Relaxed);
+            self.api
+                .metrics()
+                .owner_reads_for_children
+                .fetch_add(1, Relaxed);
         }
         let path = self.scope.owner_path(key);
-        let body = match self.api.call(Verb::Get, Ask::get(&path), OBJECT_BYTES).await {
+        let body = match self
+            .api
+            .call(Verb::Get, Ask::get(&path), OBJECT_BYTES)
+            .await
+        {
             Ok(body) => body,
             Err(error) if error.code() == Some(404) => return Err(Stop::Gone),
             Err(error) => return Err(failure::asked(error, "get", &self.scope.owner_kind, key)),
@@ -211,42 +230,68 @@ impl<O: Operator> Applier<O> {
             }
             Err(error) if error.code() == Some(404) => Err(Stop::Gone),
             // 422: a `test` failed, so it is another object, or its list of finalizers moved.
-            Err(error) if matches!(error.code(), Some(409)) || is_failed_test(&error) => Err(Stop::Again),
+            Err(error) if matches!(error.code(), Some(409)) || is_failed_test(&error) => {
+                Err(Stop::Again)
+            }
             Err(error) => Err(failure::asked(error, "patch", &self.scope.owner_kind, key)),
         }
     }
 
     /// A failure becomes a status, a Warning Event on entering it, a figure and a line in the log.
-    async fn report(&self, key: &str, work: &mut Work, failure: &Failure, degraded: bool) -> Verdict {
+    async fn report(
+        &self,
+        key: &str,
+        work: &mut Work,
+        failure: &Failure,
+        degraded: bool,
+    ) -> Verdict {
         self.api.metrics().error(failure.reason);
         let kind = &self.scope.owner_kind;
         if degraded {
             match self.write_failure(key, work, failure).await {
                 Ok(true) => {
                     warn!(%kind, object = key, reason = failure.reason, "{}", failure.message);
-                    self.events.warn(&self.api, &self.scope, key, work.uid, failure).await;
+                    self.events
+                        .warn(&self.api, &self.scope, key, work.uid, failure)
+                        .await;
                 }
-                Ok(false) => debug!(%kind, object = key, reason = failure.reason, "{}", failure.message),
-                Err(stop) => debug!(%kind, object = key, ?stop, "the failure could not be written down"),
+                Ok(false) => {
+                    debug!(%kind, object = key, reason = failure.reason, "{}", failure.message)
+                }
+                Err(stop) => {
+                    debug!(%kind, object = key, ?stop, "the failure could not be written down")
+                }
             }
         } else {
             debug!(%kind, object = key, reason = failure.reason, "{}", failure.message);
         }
         match failure.retry {
             Retry::Backoff => Verdict::Failed { base_ms: None },
-            Retry::From(delay) => Verdict::Failed { base_ms: Some(millis(delay)) },
+            Retry::From(delay) => Verdict::Failed {
+                base_ms: Some(millis(delay)),
+            },
             Retry::AwaitChange => Verdict::Stuck,
         }
     }
 
     /// Whether the failure is news to the status.
-    async fn write_failure(&self, key: &str, work: &mut Work, failure: &Failure) -> Result<bool, Stop> {
-        let Ok(owner) = owner::rebuild::<O>(key, work) else { return Ok(false) };
+    async fn write_failure(
+        &self,
+        key: &str,
+        work: &mut Work,
+        failure: &Failure,
+    ) -> Result<bool, Stop> {
+        let Ok(owner) = owner::rebuild::<O>(key, work) else {
+            return Ok(false);
+        };
         let children = owner::children(work);
         let status = AssertUnwindSafe(|| self.operator.failed(&owner, &children, failure));
-        let Ok(Some(status)) = std::panic::catch_unwind(status) else { return Ok(false) };
+        let Ok(Some(status)) = std::panic::catch_unwind(status) else {
+            return Ok(false);
+        };
         let before = work.status.digest;
-        let written = tokio::time::timeout(self.deadline, self.write_status(key, work, status)).await;
+        let written =
+            tokio::time::timeout(self.deadline, self.write_status(key, work, status)).await;
         match written {
             Ok(result) => result.map(|()| work.status.digest != before),
             Err(_) => Ok(false),
@@ -270,11 +315,22 @@ fn millis(duration: Duration) -> u64 {
 
 /// Seconds since 1970.
 pub(crate) fn now_s() -> u32 {
-    let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let elapsed = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     u32::try_from(elapsed.as_secs()).unwrap_or(u32::MAX)
 }
 
 /// A request for one whole object.
-pub(crate) fn whole<'a>(method: Method, path: &'a str, body: Option<(&'static str, &Value)>) -> Ask<'a> {
-    Ask { method, path, body: body.map(|(kind, value)| (kind, encode(value))), accept: WHOLE }
+pub(crate) fn whole<'a>(
+    method: Method,
+    path: &'a str,
+    body: Option<(&'static str, &Value)>,
+) -> Ask<'a> {
+    Ask {
+        method,
+        path,
+        body: body.map(|(kind, value)| (kind, encode(value))),
+        accept: WHOLE,
+    }
 }

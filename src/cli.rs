@@ -114,7 +114,10 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, U
         Some(other) => return Err(other.unexpected().into()),
     };
     let mut run = Run {
-        cluster: Cluster { context: None, log: LevelFilter::INFO },
+        cluster: Cluster {
+            context: None,
+            log: LevelFilter::INFO,
+        },
         cache: Mode::default(),
         namespace: None,
         selector: None,
@@ -124,7 +127,10 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, U
         install_crd: false,
         admin: SocketAddr::from(([127, 0, 0, 1], 8080)),
     };
-    let (running, reaching) = (command == "run", matches!(command.as_str(), "run" | "install"));
+    let (running, reaching) = (
+        command == "run",
+        matches!(command.as_str(), "run" | "install"),
+    );
     while let Some(argument) = parser.next()? {
         match argument {
             Short('h') | Long("help") => return Ok(Command::Help),
@@ -132,13 +138,16 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, U
             Long("log") if reaching => run.cluster.log = log_level(&parser.value()?.string()?)?,
             Long("cache") if running => {
                 let mode = parser.value()?.string()?;
-                run.cache = mode.parse().map_err(|error| UsageError(format!("--cache: {error}")))?;
+                run.cache = mode
+                    .parse()
+                    .map_err(|error| UsageError(format!("--cache: {error}")))?;
             }
             Long("namespace") if running => run.namespace = Some(parser.value()?.string()?),
             Long("selector") if running => run.selector = Some(parser.value()?.string()?),
             Long("concurrency") if running => {
                 let value = parser.value()?.string()?;
-                run.concurrency = usize::try_from(number("concurrency", &value, 1, 256)?).unwrap_or(16);
+                run.concurrency =
+                    usize::try_from(number("concurrency", &value, 1, 256)?).unwrap_or(16);
             }
             Long("resync") if running => {
                 let value = parser.value()?.string()?;
@@ -157,7 +166,9 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, U
             Long("admin") if running => {
                 let value = parser.value()?.string()?;
                 run.admin = value.parse().map_err(|_| {
-                    UsageError(format!("--admin {value:?} is not an address; give one like 127.0.0.1:8080"))
+                    UsageError(format!(
+                        "--admin {value:?} is not an address; give one like 127.0.0.1:8080"
+                    ))
                 })?;
             }
             other => return Err(other.unexpected().into()),
@@ -176,14 +187,18 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, U
 fn number(option: &str, value: &str, least: u64, most: u64) -> Result<u64, UsageError> {
     match value.parse() {
         Ok(number) if (least..=most).contains(&number) => Ok(number),
-        _ => Err(UsageError(format!("--{option} {value:?} is not a number from {least} to {most}"))),
+        _ => Err(UsageError(format!(
+            "--{option} {value:?} is not a number from {least} to {most}"
+        ))),
     }
 }
 
 fn log_level(value: &str) -> Result<LevelFilter, UsageError> {
-    value
-        .parse()
-        .map_err(|_| UsageError(format!("--log {value:?} is not one of error, warn, info, debug, trace")))
+    value.parse().map_err(|_| {
+        UsageError(format!(
+            "--log {value:?} is not one of error, warn, info, debug, trace"
+        ))
+    })
 }
 
 #[cfg(test)]
@@ -198,10 +213,15 @@ mod tests {
     fn command_lines() {
         assert_eq!(parse_line("crd"), Ok(Command::Crd));
         assert_eq!(parse_line("run --help"), Ok(Command::Help));
-        let Ok(Command::Run(run)) = parse_line("run --concurrency 4 --admin [::1]:9 --namespace shop") else {
+        let Ok(Command::Run(run)) =
+            parse_line("run --concurrency 4 --admin [::1]:9 --namespace shop")
+        else {
             panic!("a valid line is refused");
         };
-        assert_eq!((run.concurrency, run.admin.port(), run.namespace.as_deref()), (4, 9, Some("shop")));
+        assert_eq!(
+            (run.concurrency, run.admin.port(), run.namespace.as_deref()),
+            (4, 9, Some("shop"))
+        );
     }
 
     #[test]
@@ -209,16 +229,28 @@ mod tests {
         let cases = [
             ("", "a command is missing"),
             ("walk", "unknown command \"walk\""),
-            ("run --cache warm", "cache mode \"warm\" is not in this version; it has: none"),
-            ("run --concurrency 0", "--concurrency \"0\" is not a number from 1 to 256"),
+            (
+                "run --cache warm",
+                "cache mode \"warm\" is not in this version; it has: none",
+            ),
+            (
+                "run --concurrency 0",
+                "--concurrency \"0\" is not a number from 1 to 256",
+            ),
             ("run --admin here", "--admin \"here\" is not an address"),
             ("run --log loud", "--log \"loud\" is not one of error, warn"),
             ("crd --namespace x", "invalid option '--namespace'"),
-            ("run --leader-elect", "--leader-elect is not in this version"),
+            (
+                "run --leader-elect",
+                "--leader-elect is not in this version",
+            ),
         ];
         for (line, want) in cases {
             let error = parse_line(line).expect_err(line);
-            assert!(error.contains(want) && error.contains("tare help"), "{line}: {error}");
+            assert!(
+                error.contains(want) && error.contains("tare help"),
+                "{line}: {error}"
+            );
         }
     }
 }

@@ -77,10 +77,16 @@ pub async fn config(context: Option<String>) -> Result<Config, ClientError> {
     let mut merged = Kubeconfig::default();
     for file in &files {
         check_readable(file)?;
-        let next = Kubeconfig::read_from(file).map_err(|error| unusable(&files, &innermost(&error)))?;
-        merged = merged.merge(next).map_err(|error| unusable(&files, &innermost(&error)))?;
+        let next =
+            Kubeconfig::read_from(file).map_err(|error| unusable(&files, &innermost(&error)))?;
+        merged = merged
+            .merge(next)
+            .map_err(|error| unusable(&files, &innermost(&error)))?;
     }
-    let options = KubeConfigOptions { context, ..KubeConfigOptions::default() };
+    let options = KubeConfigOptions {
+        context,
+        ..KubeConfigOptions::default()
+    };
     Config::from_custom_kubeconfig(merged, &options)
         .await
         .map_err(|error| unusable(&files, &error.to_string()))
@@ -89,20 +95,33 @@ pub async fn config(context: Option<String>) -> Result<Config, ClientError> {
 /// The files of `$KUBECONFIG`, or `~/.kube/config` where that exists.
 fn kubeconfig_files() -> Vec<PathBuf> {
     if let Some(list) = std::env::var_os("KUBECONFIG").filter(|list| !list.is_empty()) {
-        return std::env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect();
+        return std::env::split_paths(&list)
+            .filter(|path| !path.as_os_str().is_empty())
+            .collect();
     }
     let home = std::env::var_os("HOME").map(PathBuf::from);
-    home.map(|home| home.join(".kube/config")).filter(|path| path.exists()).into_iter().collect()
+    home.map(|home| home.join(".kube/config"))
+        .filter(|path| path.exists())
+        .into_iter()
+        .collect()
 }
 
 fn check_readable(file: &Path) -> Result<(), ClientError> {
-    let Err(error) = std::fs::File::open(file) else { return Ok(()) };
+    let Err(error) = std::fs::File::open(file) else {
+        return Ok(());
+    };
     let hint = match error.kind() {
-        ErrorKind::PermissionDenied => "; run as a user who may read it, or copy it and set KUBECONFIG to the copy",
+        ErrorKind::PermissionDenied => {
+            "; run as a user who may read it, or copy it and set KUBECONFIG to the copy"
+        }
         ErrorKind::NotFound => "; set KUBECONFIG to a file that exists",
         _ => "",
     };
-    Err(ClientError::Unreadable { path: file.display().to_string(), cause: reason(&error), hint })
+    Err(ClientError::Unreadable {
+        path: file.display().to_string(),
+        cause: reason(&error),
+        hint,
+    })
 }
 
 /// "permission denied" without the number of the error.
@@ -115,8 +134,15 @@ fn reason(error: &std::io::Error) -> String {
 }
 
 fn unusable(files: &[PathBuf], cause: &str) -> ClientError {
-    let path = files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(":");
-    ClientError::Unusable { path, cause: cause.lines().next().unwrap_or_default().to_owned() }
+    let path = files
+        .iter()
+        .map(|file| file.display().to_string())
+        .collect::<Vec<_>>()
+        .join(":");
+    ClientError::Unusable {
+        path,
+        cause: cause.lines().next().unwrap_or_default().to_owned(),
+    }
 }
 
 fn innermost(error: &(dyn std::error::Error + 'static)) -> String {

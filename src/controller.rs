@@ -82,7 +82,10 @@ pub async fn run<O: Operator>(
     config: Config,
     shutdown: impl Future<Output = ()>,
 ) {
-    let scope = Arc::new(Scope::of::<O>(config.namespace.clone(), config.selector.as_deref()));
+    let scope = Arc::new(Scope::of::<O>(
+        config.namespace.clone(),
+        config.selector.as_deref(),
+    ));
     let api = Api::new(client, metrics, config.request_deadline);
     let applier = Applier {
         operator: Arc::clone(&operator),
@@ -122,7 +125,10 @@ pub async fn run<O: Operator>(
     info!(in_flight = workers.len(), "shutting down");
     let drained = async { while workers.next().await.is_some() {} };
     if tokio::time::timeout(config.drain, drained).await.is_err() {
-        warn!(left = workers.len(), "not all work in flight was finished in time; a restart goes on with it");
+        warn!(
+            left = workers.len(),
+            "not all work in flight was finished in time; a restart goes on with it"
+        );
     }
 }
 
@@ -183,7 +189,12 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             operator,
             cache,
             api,
-            queue: Queue::new(config.limits, O::KINDS.len(), O::FINALIZER.is_some(), config.seed),
+            queue: Queue::new(
+                config.limits,
+                O::KINDS.len(),
+                O::FINALIZER.is_some(),
+                config.seed,
+            ),
             resync: Resync::new(config.resync, config.seed),
             sources: (0..scope.len()).map(|_| None).collect(),
             turn: 0,
@@ -208,7 +219,11 @@ impl<O: Operator, C: Cache> Controller<O, C> {
     /// When the loop has to look up without being told.
     fn due(&self) -> Instant {
         let (_, join_ms) = self.resync.next();
-        let join_ms = if self.join.is_some() { u64::MAX } else { join_ms };
+        let join_ms = if self.join.is_some() {
+            u64::MAX
+        } else {
+            join_ms
+        };
         let now_ms = self.now_ms();
         let mut due_ms = self.queue.next_due_ms().unwrap_or(u64::MAX).min(join_ms);
         if join_ms <= now_ms {
@@ -225,7 +240,9 @@ impl<O: Operator, C: Cache> Controller<O, C> {
     }
 
     fn join_may_go_on(&self) -> bool {
-        self.join.as_ref().is_some_and(|running| running.opening > 0 || self.queue.has_room())
+        self.join
+            .as_ref()
+            .is_some_and(|running| running.opening > 0 || self.queue.has_room())
     }
 
     fn begin_join(&mut self) {
@@ -239,19 +256,31 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             return;
         }
         self.resync.began(extent);
-        let join = Join::new(Arc::clone(&self.operator), self.api.clone(), Arc::clone(&self.scope), extent);
+        let join = Join::new(
+            Arc::clone(&self.operator),
+            self.api.clone(),
+            Arc::clone(&self.scope),
+            extent,
+        );
         let found = unfold(join, |mut join| async { Some((join.next().await, join)) }).boxed();
         let opening = match extent {
             Extent::Owners => 1,
             Extent::All => self.scope.len(),
         };
-        self.join = Some(Running { found, extent, opening });
+        self.join = Some(Running {
+            found,
+            extent,
+            opening,
+        });
     }
 
     fn found(&mut self, found: Found) {
         let now_ms = self.now_ms();
         match found {
-            Found::Opened { kind, resource_version } => {
+            Found::Opened {
+                kind,
+                resource_version,
+            } => {
                 if let Some(running) = &mut self.join {
                     running.opening -= 1;
                 }
@@ -259,13 +288,19 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                     self.sources[kind] = Some(self.watch(kind, resource_version));
                 }
             }
-            Found::Work { key, mut work, reasons } => {
+            Found::Work {
+                key,
+                mut work,
+                reasons,
+            } => {
                 self.cache.seen(&key, &mut work);
                 let offer = self.queue.offer_owner(&key, *work, reasons);
                 self.heed(offer, Extent::Owners);
             }
             Found::Done => {
-                let Some(Running { extent, .. }) = self.join.take() else { return };
+                let Some(Running { extent, .. }) = self.join.take() else {
+                    return;
+                };
                 self.api.metrics().joins_done.fetch_add(1, Relaxed);
                 self.resync.ended(extent, now_ms);
                 if extent == Extent::All {
@@ -274,7 +309,9 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                 }
             }
             Found::Failed(error) => {
-                let Some(Running { extent, .. }) = self.join.take() else { return };
+                let Some(Running { extent, .. }) = self.join.take() else {
+                    return;
+                };
                 self.resync.failed(extent, now_ms);
                 if !self.joined_once {
                     self.close(0, &error);
@@ -284,14 +321,31 @@ impl<O: Operator, C: Cache> Controller<O, C> {
     }
 
     fn watch(&self, kind: usize, resource_version: u64) -> BoxStream<'static, Seen> {
-        let source = Source::<O>::new(self.api.clone(), Arc::clone(&self.scope), kind, resource_version);
-        unfold(source, |mut source| async { Some((source.next().await, source)) }).boxed()
+        let source = Source::<O>::new(
+            self.api.clone(),
+            Arc::clone(&self.scope),
+            kind,
+            resource_version,
+        );
+        unfold(source, |mut source| async {
+            Some((source.next().await, source))
+        })
+        .boxed()
     }
 
-    fn see(&mut self, Seen { kind, resource_version, what }: Seen) {
+    fn see(
+        &mut self,
+        Seen {
+            kind,
+            resource_version,
+            what,
+        }: Seen,
+    ) {
         let now_ms = self.now_ms();
         self.queue.shown(kind, resource_version);
-        if !matches!(what, What::Closed(_) | What::Expired { .. }) && self.closed[kind].take().is_some() {
+        if !matches!(what, What::Closed(_) | What::Expired { .. })
+            && self.closed[kind].take().is_some()
+        {
             self.check_ready();
         }
         match what {
@@ -313,7 +367,10 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             What::Expired { backwards } => {
                 self.sources[kind] = None;
                 if backwards {
-                    warn!(kind = self.scope.plural(kind), "the server's revisions went backwards: joining anew");
+                    warn!(
+                        kind = self.scope.plural(kind),
+                        "the server's revisions went backwards: joining anew"
+                    );
                     self.queue.forget_revisions();
                 }
                 self.owe(Extent::All);
@@ -338,7 +395,11 @@ impl<O: Operator, C: Cache> Controller<O, C> {
 
     fn finish(&mut self, key: &Arc<str>, work: Work, verdict: Verdict) {
         let now_ms = self.now_ms();
-        if let Verdict::Written { within: Some(within), .. } = verdict {
+        if let Verdict::Written {
+            within: Some(within),
+            ..
+        } = verdict
+        {
             self.resync.within(within, now_ms);
         }
         self.queue.finish(key, work, verdict, now_ms);
@@ -355,7 +416,10 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         let plural = self.scope.plural(kind);
         let because = match error.code() {
             Some(404) if kind == 0 => {
-                format!("the {} CRD is not installed: run `tare install` (trying again)", self.scope.owner_kind)
+                format!(
+                    "the {} CRD is not installed: run `tare install` (trying again)",
+                    self.scope.owner_kind
+                )
             }
             Some(401 | 403) => format!("may not list or watch {plural}: {error} (trying again)"),
             _ => format!("cannot read {plural}: {error} (trying again)"),
@@ -370,9 +434,15 @@ impl<O: Operator, C: Cache> Controller<O, C> {
     fn gauge(&self) {
         let metrics = self.api.metrics();
         let count = |value: usize| value as u64;
-        metrics.queue_depth.store(count(self.queue.depth()), Relaxed);
-        metrics.in_flight.store(count(self.queue.in_flight()), Relaxed);
+        metrics
+            .queue_depth
+            .store(count(self.queue.depth()), Relaxed);
+        metrics
+            .in_flight
+            .store(count(self.queue.in_flight()), Relaxed);
         metrics.entries.store(count(self.queue.len()), Relaxed);
-        metrics.spec_bytes.store(count(self.queue.spec_bytes()), Relaxed);
+        metrics
+            .spec_bytes
+            .store(count(self.queue.spec_bytes()), Relaxed);
     }
 }

@@ -71,18 +71,35 @@ struct Condition {
 pub async fn install(api: &Api, patience: Duration) -> Result<(), InstallError> {
     let path = format!("{PATH}?fieldManager=tare&force=true");
     let body = Some((APPLY, CRD_YAML.as_bytes().to_vec()));
-    let ask = Ask { method: Method::PATCH, path: &path, body, accept: METADATA };
+    let ask = Ask {
+        method: Method::PATCH,
+        path: &path,
+        body,
+        accept: METADATA,
+    };
     api.call(Verb::Patch, ask, OBJECT_BYTES).await?;
     let until = Instant::now() + patience;
     loop {
         let crd = read(api, WHOLE).await?;
-        let established = crd.status.conditions.iter().any(|c| c.type_ == "Established" && c.status == "True");
+        let established = crd
+            .status
+            .conditions
+            .iter()
+            .any(|c| c.type_ == "Established" && c.status == "True");
         if established {
             return Ok(());
         }
         if Instant::now() >= until {
-            let why = crd.status.conditions.into_iter().find(|c| c.status == "False").map(|c| c.message);
-            return Err(InstallError::NotEstablished(patience.as_secs(), why.unwrap_or_default()));
+            let why = crd
+                .status
+                .conditions
+                .into_iter()
+                .find(|c| c.status == "False")
+                .map(|c| c.message);
+            return Err(InstallError::NotEstablished(
+                patience.as_secs(),
+                why.unwrap_or_default(),
+            ));
         }
         sleep(Duration::from_millis(100)).await;
     }
@@ -92,7 +109,12 @@ pub async fn install(api: &Api, patience: Duration) -> Result<(), InstallError> 
 pub async fn compare(api: &Api) {
     let revision = match read(api, METADATA).await {
         // Before the annotation there was none.
-        Ok(crd) => crd.metadata.annotations.revision.and_then(|text| text.parse().ok()).unwrap_or(0),
+        Ok(crd) => crd
+            .metadata
+            .annotations
+            .revision
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(0),
         Err(error) => {
             // Without the right to read CRDs it stays unknown; a missing CRD is told by the watch.
             tracing::debug!(%error, "the CRD's revision cannot be read");
@@ -103,16 +125,27 @@ pub async fn compare(api: &Api) {
     match revision.cmp(&CRD_REVISION) {
         std::cmp::Ordering::Equal => {}
         std::cmp::Ordering::Less => {
-            warn!(cluster = revision, binary = CRD_REVISION, "the CRD is older than this binary: run `tare install`");
+            warn!(
+                cluster = revision,
+                binary = CRD_REVISION,
+                "the CRD is older than this binary: run `tare install`"
+            );
         }
         std::cmp::Ordering::Greater => {
-            info!(cluster = revision, binary = CRD_REVISION, "the CRD is newer than this binary: fields it added are ignored");
+            info!(
+                cluster = revision,
+                binary = CRD_REVISION,
+                "the CRD is newer than this binary: fields it added are ignored"
+            );
         }
     }
 }
 
 async fn read(api: &Api, accept: &'static str) -> Result<Crd, ApiError> {
-    let ask = Ask { accept, ..Ask::get(PATH) };
+    let ask = Ask {
+        accept,
+        ..Ask::get(PATH)
+    };
     let body = api.call(Verb::Get, ask, OBJECT_BYTES).await?;
     serde_json::from_slice(&body).map_err(|error| ApiError::undecodable(&error))
 }

@@ -32,17 +32,24 @@ pub struct Events {
 
 impl Default for Events {
     fn default() -> Self {
-        Self { bucket: Mutex::new((BURST, Instant::now())) }
+        Self {
+            bucket: Mutex::new((BURST, Instant::now())),
+        }
     }
 }
 
 impl Events {
     fn may_write(&self) -> bool {
-        let mut bucket = self.bucket.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut bucket = self
+            .bucket
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         let (tokens, since) = &mut *bucket;
         let refilled = since.elapsed().as_secs() / REFILL.as_secs();
         if refilled > 0 {
-            *tokens = tokens.saturating_add(u32::try_from(refilled).unwrap_or(BURST)).min(BURST);
+            *tokens = tokens
+                .saturating_add(u32::try_from(refilled).unwrap_or(BURST))
+                .min(BURST);
             *since = Instant::now();
         }
         let may = *tokens > 0;
@@ -59,7 +66,10 @@ impl Events {
         let (namespace, name) = key.split_once('/').unwrap_or(("", key));
         let now = rfc3339(now_s());
         // One Event for each owner and reason: the same one again is the same name, and refused.
-        let event_name = format!("{name}.{:08x}", hash32(&format!("{uid}{}{}", failure.reason, failure.message)));
+        let event_name = format!(
+            "{name}.{:08x}",
+            hash32(&format!("{uid}{}{}", failure.reason, failure.message))
+        );
         let event = json!({
             "apiVersion": "v1",
             "kind": "Event",

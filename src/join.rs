@@ -124,7 +124,10 @@ impl<O: Operator> Join<O> {
                 Step::Opening(kind) if kind < self.pages.len() => {
                     let resource_version = self.pages[kind].open(&self.api, &self.scope).await?;
                     self.step = Step::Opening(kind + 1);
-                    return Ok(Found::Opened { kind, resource_version });
+                    return Ok(Found::Opened {
+                        kind,
+                        resource_version,
+                    });
                 }
                 Step::Opening(_) => {
                     for pages in &mut self.pages {
@@ -147,9 +150,16 @@ impl<O: Operator> Join<O> {
                         self.catch_up(&key).await?;
                     }
                     if self.extent == Extent::All && own.is_empty() && !work.deleting {
-                        reasons = if self.ordered { self.examine(&key, &mut work) } else { Reasons::CHECK };
+                        reasons = if self.ordered {
+                            self.examine(&key, &mut work)
+                        } else {
+                            Reasons::CHECK
+                        };
                     }
-                    if own.has(Reasons::SPEC) && work.finalizers.ours.is_none() && O::FINALIZER.is_some() {
+                    if own.has(Reasons::SPEC)
+                        && work.finalizers.ours.is_none()
+                        && O::FINALIZER.is_some()
+                    {
                         // Its first write is guarded by the resourceVersion on the page.
                     } else if !(own.is_empty() && reasons.is_empty()) && !own.has(Reasons::DELETE) {
                         // A page may be old: the worker reads the owner first.
@@ -158,7 +168,11 @@ impl<O: Operator> Join<O> {
                     }
                     self.pages[0].advance(&self.api, &self.scope).await?;
                     if !(own.is_empty() && reasons.is_empty()) {
-                        return Ok(Found::Work { key, work: Box::new(work), reasons });
+                        return Ok(Found::Work {
+                            key,
+                            work: Box::new(work),
+                            reasons,
+                        });
                     }
                 }
                 Step::Over => return Ok(Found::Done),
@@ -195,7 +209,10 @@ impl<O: Operator> Join<O> {
 
     fn check_order(&mut self, kind: usize, key: &str) {
         if key < self.last_keys[kind].as_str() {
-            self.unordered(&format!("{} does not come in order of namespace/name", self.scope.plural(kind)));
+            self.unordered(&format!(
+                "{} does not come in order of namespace/name",
+                self.scope.plural(kind)
+            ));
         }
         self.last_keys[kind].clear();
         self.last_keys[kind].push_str(key);
@@ -203,7 +220,10 @@ impl<O: Operator> Join<O> {
 
     fn unordered(&mut self, because: &str) {
         if std::mem::take(&mut self.ordered) {
-            info!(because, "join without order: every owner and child is read by itself");
+            info!(
+                because,
+                "join without order: every owner and child is read by itself"
+            );
         }
     }
 
@@ -216,7 +236,10 @@ impl<O: Operator> Join<O> {
                     Some(Ok(object)) => {
                         let name = &object.metadata.name;
                         let owner = object.metadata.owner_name(&self.scope.owner_kind);
-                        (object.metadata.key(), owner.is_none_or(|owner| owner == name))
+                        (
+                            object.metadata.key(),
+                            owner.is_none_or(|owner| owner == name),
+                        )
                     }
                     Some(Err(error)) => {
                         self.skip(kind, &error);
@@ -225,7 +248,10 @@ impl<O: Operator> Join<O> {
                     }
                 };
                 if !named_like_owner {
-                    self.unordered(&format!("{} {child} is not named like its owner", self.scope.plural(kind)));
+                    self.unordered(&format!(
+                        "{} {child} is not named like its owner",
+                        self.scope.plural(kind)
+                    ));
                     return Ok(());
                 }
                 if child.as_str() >= key {
@@ -244,7 +270,9 @@ impl<O: Operator> Join<O> {
         let mut found: Vec<Option<Actual>> = Vec::with_capacity(self.pages.len() - 1);
         for kind in 1..self.pages.len() {
             let workload = O::KINDS[kind - 1].workload;
-            let actual = self.pages[kind].current().and_then(|raw| Actual::read(raw, workload, key));
+            let actual = self.pages[kind]
+                .current()
+                .and_then(|raw| Actual::read(raw, workload, key));
             if let (Some(actual), Ok(kind)) = (&actual, u8::try_from(kind - 1)) {
                 work.see(Slot {
                     kind,
@@ -255,8 +283,12 @@ impl<O: Operator> Join<O> {
             }
             found.push(actual);
         }
-        let Ok(owner) = owner::rebuild::<O>(key, work) else { return Reasons::CHECK };
-        let Ok(plan) = self.operator.plan(&owner, &owner::children(work)) else { return Reasons::CHECK };
+        let Ok(owner) = owner::rebuild::<O>(key, work) else {
+            return Reasons::CHECK;
+        };
+        let Ok(plan) = self.operator.plan(&owner, &owner::children(work)) else {
+            return Reasons::CHECK;
+        };
         for child in &plan.children {
             if self.child_differs(child, &owner.meta.name, owner.meta.uid, &found) {
                 return Reasons::CHECK;
@@ -271,18 +303,29 @@ impl<O: Operator> Join<O> {
         }
     }
 
-    fn child_differs(&mut self, child: &Child, owner_name: &str, uid: Uid, found: &[Option<Actual>]) -> bool {
+    fn child_differs(
+        &mut self,
+        child: &Child,
+        owner_name: &str,
+        uid: Uid,
+        found: &[Option<Actual>],
+    ) -> bool {
         if child.name != owner_name {
-            self.unordered(&format!("{} {:?} is not named like its owner", child.kind.kind, child.name));
+            self.unordered(&format!(
+                "{} {:?} is not named like its owner",
+                child.kind.kind, child.name
+            ));
             return true;
         }
-        let actual = kind_index(O::KINDS, &child.kind).and_then(|kind| found.get(usize::from(kind))?.as_ref());
+        let actual = kind_index(O::KINDS, &child.kind)
+            .and_then(|kind| found.get(usize::from(kind))?.as_ref());
         let differs = match (&child.body, actual) {
             (None, None) => false,
             (None, Some(actual)) => actual.owner == Some(uid),
             (Some(_), None) => true,
             (Some(body), Some(actual)) => {
-                actual.owner != Some(uid) || drift::differs(&with_labels::<O>(body, owner_name), &actual.value).is_some()
+                actual.owner != Some(uid)
+                    || drift::differs(&with_labels::<O>(body, owner_name), &actual.value).is_some()
             }
         };
         if differs {
@@ -296,9 +339,13 @@ impl<O: Operator> Join<O> {
 pub(crate) fn with_labels<O: Operator>(body: &Value, owner_name: &str) -> Value {
     let mut body = body.clone();
     if let Value::Object(map) = &mut body {
-        let metadata = map.entry("metadata").or_insert_with(|| Value::Object(Default::default()));
+        let metadata = map
+            .entry("metadata")
+            .or_insert_with(|| Value::Object(Default::default()));
         if let Value::Object(metadata) = metadata {
-            let labels = metadata.entry("labels").or_insert_with(|| Value::Object(Default::default()));
+            let labels = metadata
+                .entry("labels")
+                .or_insert_with(|| Value::Object(Default::default()));
             labels[MANAGED_BY_LABEL] = O::NAME.into();
             labels[OWNER_LABEL] = owner_name.into();
         }
@@ -348,7 +395,10 @@ impl Actual {
         let object: Lean<'_> = serde_json::from_str(raw)?;
         let Body { metadata, mut rest } = serde_json::from_str(raw)?;
         rest.remove("status");
-        rest.insert("metadata".to_owned(), serde_json::json!({"labels": metadata.labels}));
+        rest.insert(
+            "metadata".to_owned(),
+            serde_json::json!({"labels": metadata.labels}),
+        );
         let controller = object.metadata.controller();
         Ok(Self {
             name_hash: hash32(&object.metadata.name),
@@ -356,7 +406,8 @@ impl Actual {
             resource_version: object.metadata.resource_version,
             deleting: object.metadata.deleting(),
             owner: controller.map(|reference| reference.uid),
-            owner_text: controller.map(|reference| format!("{} {:?}", reference.kind, reference.name)),
+            owner_text: controller
+                .map(|reference| format!("{} {:?}", reference.kind, reference.name)),
             state: ChildState::of(&object, workload),
             value: Value::Object(rest),
         })

@@ -119,7 +119,11 @@ impl Metrics {
             return Ok(());
         }
         let text = lock(&self.not_ready_because).clone();
-        Err(if text.is_empty() { "the first join is not done yet".to_owned() } else { text })
+        Err(if text.is_empty() {
+            "the first join is not done yet".to_owned()
+        } else {
+            text
+        })
     }
 
     /// All of it as Prometheus text.
@@ -130,11 +134,27 @@ impl Metrics {
             "Time of one call of the reconcile function.",
             &mut out,
         );
-        family(&mut out, "tare_api_requests_total", "counter", "Requests to the API server by verb.");
+        family(
+            &mut out,
+            "tare_api_requests_total",
+            "counter",
+            "Requests to the API server by verb.",
+        );
         for (verb, count) in VERBS.iter().zip(&self.requests) {
-            line(&mut out, format_args!("tare_api_requests_total{{verb=\"{verb}\"}} {}", count.load(Relaxed)));
+            line(
+                &mut out,
+                format_args!(
+                    "tare_api_requests_total{{verb=\"{verb}\"}} {}",
+                    count.load(Relaxed)
+                ),
+            );
         }
-        labelled(&mut out, "tare_reconcile_errors_total", "Failed reconciles by reason.", &self.errors);
+        labelled(
+            &mut out,
+            "tare_reconcile_errors_total",
+            "Failed reconciles by reason.",
+            &self.errors,
+        );
         labelled(
             &mut out,
             "tare_watch_restarts_total",
@@ -142,34 +162,104 @@ impl Metrics {
             &self.watch_restarts,
         );
         let counters = [
-            ("tare_owner_reads_for_children_total", "Reads of an owner because of a child.", &self.owner_reads_for_children),
-            ("tare_undecodable_total", "Events and list items that could not be decoded.", &self.undecodable),
-            ("tare_dropped_events_total", "Events that found no room and are owed to a join.", &self.dropped_events),
-            ("tare_joins_owed_total", "Joins that became necessary.", &self.joins_owed),
-            ("tare_joins_done_total", "Joins that ran to their end.", &self.joins_done),
-            ("tare_drift_total", "Children that differed from their plan.", &self.drift),
-            ("tare_events_suppressed_total", "Warning Events left out to keep their rate bounded.", &self.events_suppressed),
+            (
+                "tare_owner_reads_for_children_total",
+                "Reads of an owner because of a child.",
+                &self.owner_reads_for_children,
+            ),
+            (
+                "tare_undecodable_total",
+                "Events and list items that could not be decoded.",
+                &self.undecodable,
+            ),
+            (
+                "tare_dropped_events_total",
+                "Events that found no room and are owed to a join.",
+                &self.dropped_events,
+            ),
+            (
+                "tare_joins_owed_total",
+                "Joins that became necessary.",
+                &self.joins_owed,
+            ),
+            (
+                "tare_joins_done_total",
+                "Joins that ran to their end.",
+                &self.joins_done,
+            ),
+            (
+                "tare_drift_total",
+                "Children that differed from their plan.",
+                &self.drift,
+            ),
+            (
+                "tare_events_suppressed_total",
+                "Warning Events left out to keep their rate bounded.",
+                &self.events_suppressed,
+            ),
         ];
         for (name, help, value) in counters {
             family(&mut out, name, "counter", help);
             line(&mut out, format_args!("{name} {}", value.load(Relaxed)));
         }
         let gauges = [
-            ("tare_queue_depth", "Owners that wait for a worker.", &self.queue_depth),
-            ("tare_in_flight", "Owners that a worker has.", &self.in_flight),
-            ("tare_entries", "Owners held for whatever reason.", &self.entries),
+            (
+                "tare_queue_depth",
+                "Owners that wait for a worker.",
+                &self.queue_depth,
+            ),
+            (
+                "tare_in_flight",
+                "Owners that a worker has.",
+                &self.in_flight,
+            ),
+            (
+                "tare_entries",
+                "Owners held for whatever reason.",
+                &self.entries,
+            ),
             ("tare_spec_bytes", "Bytes of specs held.", &self.spec_bytes),
         ];
         for (name, help, value) in gauges {
             family(&mut out, name, "gauge", help);
             line(&mut out, format_args!("{name} {}", value.load(Relaxed)));
         }
-        family(&mut out, "tare_ready", "gauge", "1 once the first join is done and while the watches stand.");
-        line(&mut out, format_args!("tare_ready {}", u8::from(self.ready.load(Relaxed))));
-        family(&mut out, "tare_crd_revision", "gauge", "Revision of the CRD in the binary and in the cluster (-1: unknown).");
-        line(&mut out, format_args!("tare_crd_revision{{where=\"binary\"}} {}", crate::edgeapp::CRD_REVISION));
-        line(&mut out, format_args!("tare_crd_revision{{where=\"cluster\"}} {}", self.crd_revision.load(Relaxed)));
-        family(&mut out, "tare_build_info", "gauge", "1, with what this binary is as labels.");
+        family(
+            &mut out,
+            "tare_ready",
+            "gauge",
+            "1 once the first join is done and while the watches stand.",
+        );
+        line(
+            &mut out,
+            format_args!("tare_ready {}", u8::from(self.ready.load(Relaxed))),
+        );
+        family(
+            &mut out,
+            "tare_crd_revision",
+            "gauge",
+            "Revision of the CRD in the binary and in the cluster (-1: unknown).",
+        );
+        line(
+            &mut out,
+            format_args!(
+                "tare_crd_revision{{where=\"binary\"}} {}",
+                crate::edgeapp::CRD_REVISION
+            ),
+        );
+        line(
+            &mut out,
+            format_args!(
+                "tare_crd_revision{{where=\"cluster\"}} {}",
+                self.crd_revision.load(Relaxed)
+            ),
+        );
+        family(
+            &mut out,
+            "tare_build_info",
+            "gauge",
+            "1, with what this binary is as labels.",
+        );
         line(
             &mut out,
             format_args!(
@@ -193,7 +283,10 @@ pub struct Timed<'a> {
 impl Metrics {
     /// Starts the clock of one reconcile.
     pub fn time_reconcile(&self) -> Timed<'_> {
-        Timed { metrics: self, started: std::time::Instant::now() }
+        Timed {
+            metrics: self,
+            started: std::time::Instant::now(),
+        }
     }
 }
 
@@ -210,11 +303,16 @@ fn count(map: &Mutex<BTreeMap<&'static str, u64>>, reason: &'static str) {
 
 /// A panic while counting must not end counting.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 fn family(out: &mut String, name: &str, kind: &str, help: &str) {
-    line(out, format_args!("# HELP {name} {help}\n# TYPE {name} {kind}"));
+    line(
+        out,
+        format_args!("# HELP {name} {help}\n# TYPE {name} {kind}"),
+    );
 }
 
 fn labelled(out: &mut String, name: &str, help: &str, map: &Mutex<BTreeMap<&'static str, u64>>) {
@@ -233,17 +331,43 @@ fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
 /// Figures of the process from `/proc`; left out where there is none.
 fn process(out: &mut String) {
     if let Ok(statm) = std::fs::read_to_string("/proc/self/statm")
-        && let Some(pages) = statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok())
+        && let Some(pages) = statm
+            .split(' ')
+            .nth(1)
+            .and_then(|pages| pages.parse::<u64>().ok())
     {
-        family(out, "process_resident_memory_bytes", "gauge", "Resident memory.");
-        line(out, format_args!("process_resident_memory_bytes {}", pages * page_bytes()));
+        family(
+            out,
+            "process_resident_memory_bytes",
+            "gauge",
+            "Resident memory.",
+        );
+        line(
+            out,
+            format_args!("process_resident_memory_bytes {}", pages * page_bytes()),
+        );
     }
     if let Ok(schedstat) = std::fs::read_to_string("/proc/self/schedstat")
-        && let Some(ns) = schedstat.split(' ').next().and_then(|ns| ns.parse::<u64>().ok())
+        && let Some(ns) = schedstat
+            .split(' ')
+            .next()
+            .and_then(|ns| ns.parse::<u64>().ok())
     {
         // Of the main thread, which is the only one: the runtime is `current_thread`.
-        family(out, "process_cpu_seconds_total", "counter", "CPU time of the main thread, user and system.");
-        line(out, format_args!("process_cpu_seconds_total {}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000));
+        family(
+            out,
+            "process_cpu_seconds_total",
+            "counter",
+            "CPU time of the main thread, user and system.",
+        );
+        line(
+            out,
+            format_args!(
+                "process_cpu_seconds_total {}.{:09}",
+                ns / 1_000_000_000,
+                ns % 1_000_000_000
+            ),
+        );
     }
 }
 
@@ -251,7 +375,12 @@ fn process(out: &mut String) {
 fn page_bytes() -> u64 {
     const WORD: usize = size_of::<usize>();
     let auxv = std::fs::read("/proc/self/auxv").unwrap_or_default();
-    let word = |bytes: &[u8]| bytes.iter().rev().fold(0u64, |value, byte| value << 8 | u64::from(*byte));
+    let word = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .rev()
+            .fold(0u64, |value, byte| value << 8 | u64::from(*byte))
+    };
     auxv.chunks_exact(2 * WORD)
         .find(|pair| word(&pair[..WORD]) == 6)
         .map_or(4096, |pair| word(&pair[WORD..]))
@@ -273,10 +402,16 @@ mod tests {
             "tare_reconcile_errors_total{reason=\"Collision\"} 1",
             "tare_watch_restarts_total{reason=\"Expired\"} 1",
         ] {
-            assert!(text.lines().any(|line| line == expected), "{expected} is missing in\n{text}");
+            assert!(
+                text.lines().any(|line| line == expected),
+                "{expected} is missing in\n{text}"
+            );
         }
         for line in text.lines().filter(|line| !line.starts_with('#')) {
-            let value = line.rsplit(' ').next().and_then(|value| value.parse::<f64>().ok());
+            let value = line
+                .rsplit(' ')
+                .next()
+                .and_then(|value| value.parse::<f64>().ok());
             assert!(value.is_some(), "{line}");
         }
     }
@@ -284,10 +419,16 @@ mod tests {
     #[test]
     fn readiness_names_its_reason() {
         let metrics = Metrics::default();
-        assert_eq!(metrics.readiness(), Err("the first join is not done yet".to_owned()));
+        assert_eq!(
+            metrics.readiness(),
+            Err("the first join is not done yet".to_owned())
+        );
         metrics.set_ready();
         assert_eq!(metrics.readiness(), Ok(()));
         metrics.set_not_ready("the EdgeApp CRD is not installed");
-        assert_eq!(metrics.readiness(), Err("the EdgeApp CRD is not installed".to_owned()));
+        assert_eq!(
+            metrics.readiness(),
+            Err("the EdgeApp CRD is not installed".to_owned())
+        );
     }
 }

@@ -50,7 +50,8 @@ pub(crate) fn see<O: Operator>(object: &Lean<'_>) -> Result<Work, serde_json::Er
 /// The spec is not of the operator's type, or it is not kept any more.
 pub(crate) fn rebuild<O: Operator>(key: &str, work: &Work) -> Result<Owner<O>, serde_json::Error> {
     let (namespace, name) = key.split_once('/').unwrap_or(("", key));
-    let spec: <O::Resource as HasSpec>::Spec = decode::<Spec<O>>(work.spec.as_deref().unwrap_or("{}"))?;
+    let spec: <O::Resource as HasSpec>::Spec =
+        decode::<Spec<O>>(work.spec.as_deref().unwrap_or("{}"))?;
     Ok(Owner {
         meta: crate::object::Meta {
             name: name.into(),
@@ -86,7 +87,11 @@ pub(crate) fn remember<O: Operator>(status: &mut Status<O>) -> StatusMemory {
         .map(|condition| Transition {
             type_hash: hash32(&condition.type_),
             status: condition.status.bytes().next().unwrap_or(b'U'),
-            since_s: condition.last_transition_time.take().and_then(|text| seconds(&text)).unwrap_or(0),
+            since_s: condition
+                .last_transition_time
+                .take()
+                .and_then(|text| seconds(&text))
+                .unwrap_or(0),
         })
         .collect();
     StatusMemory {
@@ -100,7 +105,12 @@ pub(crate) fn remember<O: Operator>(status: &mut Status<O>) -> StatusMemory {
 }
 
 /// Fills the transition times in: an unchanged condition keeps its own, a changed one gets `now_s`.
-pub(crate) fn stamp(conditions: &mut [Condition], before: &StatusMemory, now: &mut StatusMemory, now_s: u32) {
+pub(crate) fn stamp(
+    conditions: &mut [Condition],
+    before: &StatusMemory,
+    now: &mut StatusMemory,
+    now_s: u32,
+) {
     for (condition, transition) in conditions.iter_mut().zip(now.transitions.iter_mut()) {
         let kept = before
             .transitions
@@ -134,23 +144,40 @@ mod tests {
 
     #[test]
     fn a_transition_time_moves_only_with_its_status() -> Result<(), serde_json::Error> {
-        let mut old = status(r#"{"conditions":[
+        let mut old = status(
+            r#"{"conditions":[
             {"type":"Ready","status":"False","reason":"A","lastTransitionTime":"1970-01-01T00:00:05Z"},
-            {"type":"Degraded","status":"False","reason":"A","lastTransitionTime":"1970-01-01T00:00:06Z"}]}"#)?;
+            {"type":"Degraded","status":"False","reason":"A","lastTransitionTime":"1970-01-01T00:00:06Z"}]}"#,
+        )?;
         let before = remember::<EdgeApps>(&mut old);
-        let mut new = status(r#"{"conditions":[{"type":"Ready","status":"True","reason":"B"},
-            {"type":"Degraded","status":"False","reason":"B"},{"type":"New","status":"True","reason":"B"}]}"#)?;
+        let mut new = status(
+            r#"{"conditions":[{"type":"Ready","status":"True","reason":"B"},
+            {"type":"Degraded","status":"False","reason":"B"},{"type":"New","status":"True","reason":"B"}]}"#,
+        )?;
         let mut now = remember::<EdgeApps>(&mut new);
         stamp(new.conditions(), &before, &mut now, 9);
-        let times: Vec<_> = new.conditions.iter().filter_map(|c| c.last_transition_time.as_deref()).collect();
-        assert_eq!(times, ["1970-01-01T00:00:09Z", "1970-01-01T00:00:06Z", "1970-01-01T00:00:09Z"]);
+        let times: Vec<_> = new
+            .conditions
+            .iter()
+            .filter_map(|c| c.last_transition_time.as_deref())
+            .collect();
+        assert_eq!(
+            times,
+            [
+                "1970-01-01T00:00:09Z",
+                "1970-01-01T00:00:06Z",
+                "1970-01-01T00:00:09Z"
+            ]
+        );
         Ok(())
     }
 
     #[test]
     fn a_digest_does_not_see_transition_times() -> Result<(), serde_json::Error> {
-        let mut a = status(r#"{"conditions":[{"type":"Ready","status":"True","reason":"A",
-            "lastTransitionTime":"2026-11-21T05:07:12Z"}]}"#)?;
+        let mut a = status(
+            r#"{"conditions":[{"type":"Ready","status":"True","reason":"A",
+            "lastTransitionTime":"2026-11-21T05:07:12Z"}]}"#,
+        )?;
         let mut b = status(r#"{"conditions":[{"type":"Ready","status":"True","reason":"A"}]}"#)?;
         let mut c = status(r#"{"conditions":[{"type":"Ready","status":"True","reason":"B"}]}"#)?;
         let [a, b, c] = [&mut a, &mut b, &mut c].map(|status| remember::<EdgeApps>(status).digest);

@@ -196,7 +196,11 @@ impl Queue {
         };
         let same = entry.work.uid == seen.uid || entry.work.uid == Uid::default();
         if entry.state == State::InFlight {
-            if entry.pending.as_ref().is_none_or(|p| p.resource_version < seen.resource_version) {
+            if entry
+                .pending
+                .as_ref()
+                .is_none_or(|p| p.resource_version < seen.resource_version)
+            {
                 self.spec_bytes += seen.spec_bytes();
                 self.spec_bytes -= entry.pending.as_ref().map_or(0, |p| p.spec_bytes());
                 entry.gone &= same;
@@ -213,10 +217,12 @@ impl Queue {
             entry.work.reasons = entry.work.reasons.with(beyond);
         } else if same {
             let known = entry.work.uid != Uid::default();
-            let spec_changed =
-                known && (seen.generation != entry.work.generation || seen.deleting != entry.work.deleting);
+            let spec_changed = known
+                && (seen.generation != entry.work.generation
+                    || seen.deleting != entry.work.deleting);
             // It failed, or its children's events are being merged.
-            let waits = matches!(entry.state, State::Delayed { .. }) && (known || seen.reasons.is_empty());
+            let waits =
+                matches!(entry.state, State::Delayed { .. }) && (known || seen.reasons.is_empty());
             let reasons = seen.reasons;
             self.spec_bytes -= entry.work.spec_bytes();
             entry.work.refresh(seen);
@@ -246,7 +252,9 @@ impl Queue {
                     entry.gone = true;
                 }
             }
-            Some(entry) if entry.work.uid == uid || entry.work.uid == Uid::default() => self.remove(key),
+            Some(entry) if entry.work.uid == uid || entry.work.uid == Uid::default() => {
+                self.remove(key)
+            }
             _ => {}
         }
     }
@@ -261,13 +269,18 @@ impl Queue {
             let due_ms = now_ms + self.limits.merge_ms;
             return self.insert(key, work, State::Delayed { due_ms });
         };
-        let stranger = news.owner_uid.is_some_and(|uid| uid != entry.work.uid && entry.work.uid != Uid::default());
+        let stranger = news
+            .owner_uid
+            .is_some_and(|uid| uid != entry.work.uid && entry.work.uid != Uid::default());
         if stranger && !news.deleted {
             return Offer::Idle;
         }
         match entry.state {
             State::InFlight => {
-                let slot = entry.news.iter_mut().find(|n| (n.kind, n.name_hash) == (news.kind, news.name_hash));
+                let slot = entry
+                    .news
+                    .iter_mut()
+                    .find(|n| (n.kind, n.name_hash) == (news.kind, news.name_hash));
                 match slot {
                     Some(known) if known.resource_version < news.resource_version => *known = news,
                     Some(_) => {}
@@ -297,7 +310,9 @@ impl Queue {
     /// The next owner to work on.
     pub fn take(&mut self) -> Option<(Arc<str>, Work)> {
         while let Some(key) = self.ready.pop_front() {
-            let Some(entry) = self.entries.get_mut(&key) else { continue };
+            let Some(entry) = self.entries.get_mut(&key) else {
+                continue;
+            };
             if entry.state != State::Queued {
                 continue;
             }
@@ -314,7 +329,9 @@ impl Queue {
 
     /// A worker gives back what it took.
     pub fn finish(&mut self, key: &Arc<str>, mut work: Work, verdict: Verdict, now_ms: u64) {
-        let Some(entry) = self.entries.get_mut(key) else { return };
+        let Some(entry) = self.entries.get_mut(key) else {
+            return;
+        };
         self.in_flight -= 1;
         let pending = entry.pending.take();
         let news = std::mem::take(&mut entry.news);
@@ -352,7 +369,9 @@ impl Queue {
         for one in &news {
             reasons = reasons.with(work.hear(one));
         }
-        let Some(entry) = self.entries.get_mut(key) else { return };
+        let Some(entry) = self.entries.get_mut(key) else {
+            return;
+        };
         match verdict {
             Verdict::Written { .. } | Verdict::Gone => {
                 work.attempts = 0;
@@ -364,7 +383,8 @@ impl Queue {
                 // What failed is still to be done; what it was must not be forgotten.
                 work.reasons = work.reasons.with(reasons);
                 work.attempts = work.attempts.saturating_add(1);
-                let due_ms = now_ms + backoff_ms(&self.limits, work.attempts, base_ms, &mut self.random);
+                let due_ms =
+                    now_ms + backoff_ms(&self.limits, work.attempts, base_ms, &mut self.random);
                 self.spec_bytes += work.spec_bytes();
                 entry.work = work;
                 entry.state = State::Delayed { due_ms };
@@ -430,21 +450,29 @@ impl Queue {
 
     /// Forgets a held owner as soon as it is ready and every watch has shown our last writes.
     fn settle(&mut self, key: &str) {
-        let Some(entry) = self.entries.get(key) else { return };
+        let Some(entry) = self.entries.get(key) else {
+            return;
+        };
         let work = &entry.work;
-        let seen = |kind: usize, version: u64| self.shown.get(kind).is_some_and(|shown| *shown >= version);
+        let seen =
+            |kind: usize, version: u64| self.shown.get(kind).is_some_and(|shown| *shown >= version);
         if matches!(entry.state, State::Held { .. })
             && work.status.ready
             && work.reasons.is_empty()
             && seen(0, work.own_version)
-            && work.slots.iter().all(|slot| seen(usize::from(slot.kind) + 1, slot.resource_version))
+            && work
+                .slots
+                .iter()
+                .all(|slot| seen(usize::from(slot.kind) + 1, slot.resource_version))
         {
             self.remove(key);
         }
     }
 
     fn enqueue(&mut self, key: &str) -> Offer {
-        let Some((key, entry)) = self.entries.get_key_value(key) else { return Offer::Idle };
+        let Some((key, entry)) = self.entries.get_key_value(key) else {
+            return Offer::Idle;
+        };
         let key = Arc::clone(key);
         match entry.state {
             State::InFlight | State::Queued => return Offer::Accepted,
@@ -462,7 +490,10 @@ impl Queue {
     fn insert(&mut self, key: &str, work: Work, state: State) -> Offer {
         let bytes = work.spec_bytes();
         // One spec is always let in: an object larger than the bound must be worked on too.
-        if self.spec_bytes > 0 && self.spec_bytes + bytes > self.limits.spec_bytes && !self.drop_held_specs(bytes) {
+        if self.spec_bytes > 0
+            && self.spec_bytes + bytes > self.limits.spec_bytes
+            && !self.drop_held_specs(bytes)
+        {
             return Offer::Owed;
         }
         if self.entries.len() >= self.limits.entries && !self.evict() {
@@ -477,15 +508,22 @@ impl Queue {
             }
             State::InFlight => {}
         }
-        let entry =
-            Entry { state, work, pending: None, news: Vec::new(), gone: false };
+        let entry = Entry {
+            state,
+            work,
+            pending: None,
+            news: Vec::new(),
+            gone: false,
+        };
         self.entries.insert(key, Box::new(entry));
         Offer::Accepted
     }
 
     /// Makes room by forgetting the entry that waits longest; the periodic join finds it again.
     fn evict(&mut self) -> bool {
-        let Some((_, key)) = self.timers.last().cloned() else { return false };
+        let Some((_, key)) = self.timers.last().cloned() else {
+            return false;
+        };
         self.remove(&key);
         true
     }
@@ -518,8 +556,11 @@ impl Queue {
     }
 
     fn remove(&mut self, key: &str) {
-        let Some((key, entry)) = self.entries.remove_entry(key) else { return };
-        self.spec_bytes -= entry.work.spec_bytes() + entry.pending.as_ref().map_or(0, |p| p.spec_bytes());
+        let Some((key, entry)) = self.entries.remove_entry(key) else {
+            return;
+        };
+        self.spec_bytes -=
+            entry.work.spec_bytes() + entry.pending.as_ref().map_or(0, |p| p.spec_bytes());
         if let State::Delayed { due_ms: at } | State::Held { until_ms: at } = entry.state {
             self.timers.remove(&(at, key));
         }

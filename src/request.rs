@@ -86,7 +86,11 @@ pub struct Api {
 impl Api {
     /// Requests through `client`, each answered within `deadline`.
     pub fn new(client: Client, metrics: Arc<Metrics>, deadline: Duration) -> Self {
-        Self { client, metrics, deadline }
+        Self {
+            client,
+            metrics,
+            deadline,
+        }
     }
 
     /// The figures that requests are counted in.
@@ -101,7 +105,11 @@ impl Api {
     pub async fn call(&self, verb: Verb, ask: Ask<'_>, limit: usize) -> Result<Vec<u8>, ApiError> {
         self.metrics.request(verb);
         let exchange = async {
-            let response = self.client.send(ask.into_request()?).await.map_err(unreachable)?;
+            let response = self
+                .client
+                .send(ask.into_request()?)
+                .await
+                .map_err(unreachable)?;
             let status = response.status();
             let retry_after = retry_after(&response);
             let body = read(response.into_body(), limit).await?;
@@ -123,7 +131,11 @@ impl Api {
     pub async fn open(&self, ask: Ask<'_>) -> Result<Body, ApiError> {
         self.metrics.request(Verb::Watch);
         let exchange = async {
-            let response = self.client.send(ask.into_request()?).await.map_err(unreachable)?;
+            let response = self
+                .client
+                .send(ask.into_request()?)
+                .await
+                .map_err(unreachable)?;
             if response.status() == StatusCode::OK {
                 return Ok(response.into_body());
             }
@@ -154,7 +166,12 @@ pub struct Ask<'a> {
 impl<'a> Ask<'a> {
     /// Asks for what is at `path`.
     pub fn get(path: &'a str) -> Self {
-        Self { method: Method::GET, path, body: None, accept: WHOLE }
+        Self {
+            method: Method::GET,
+            path,
+            body: None,
+            accept: WHOLE,
+        }
     }
 
     fn into_request(self) -> Result<Request<Body>, ApiError> {
@@ -162,7 +179,10 @@ impl<'a> Ask<'a> {
             .method(self.method)
             .uri(self.path)
             .header(header::ACCEPT, self.accept)
-            .header(header::USER_AGENT, concat!("tare/", env!("CARGO_PKG_VERSION")));
+            .header(
+                header::USER_AGENT,
+                concat!("tare/", env!("CARGO_PKG_VERSION")),
+            );
         let body = match self.body {
             Some((content_type, bytes)) => {
                 request = request.header(header::CONTENT_TYPE, content_type);
@@ -170,7 +190,9 @@ impl<'a> Ask<'a> {
             }
             None => Body::empty(),
         };
-        request.body(body).map_err(|error| ApiError::Undecodable(error.to_string().into()))
+        request
+            .body(body)
+            .map_err(|error| ApiError::Undecodable(error.to_string().into()))
     }
 }
 
@@ -199,7 +221,13 @@ fn unreachable(error: kube::Error) -> ApiError {
 }
 
 fn retry_after<B>(response: &Response<B>) -> Option<Duration> {
-    let seconds = response.headers().get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    let seconds = response
+        .headers()
+        .get(header::RETRY_AFTER)?
+        .to_str()
+        .ok()?
+        .parse()
+        .ok()?;
     Some(Duration::from_secs(seconds))
 }
 
@@ -247,7 +275,10 @@ impl ServerStatus {
             message: self.message,
             retry_after: retry_after.or(details.retry_after_s.map(Duration::from_secs)),
             resume: self.metadata.resume.filter(|token| !token.is_empty()),
-            namespace_terminating: details.causes.iter().any(|cause| &*cause.reason == "NamespaceTerminating"),
+            namespace_terminating: details
+                .causes
+                .iter()
+                .any(|cause| &*cause.reason == "NamespaceTerminating"),
         }
     }
 }
@@ -269,11 +300,17 @@ pub(crate) fn encode(value: &str) -> String {
     let mut encoded = String::with_capacity(value.len() + 8);
     for byte in value.bytes() {
         match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => encoded.push(char::from(byte)),
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+                encoded.push(char::from(byte))
+            }
             _ => {
                 encoded.push('%');
                 for digit in [byte >> 4, byte & 15] {
-                    encoded.push(char::from_digit(u32::from(digit), 16).unwrap_or('0').to_ascii_uppercase());
+                    encoded.push(
+                        char::from_digit(u32::from(digit), 16)
+                            .unwrap_or('0')
+                            .to_ascii_uppercase(),
+                    );
                 }
             }
         }
@@ -290,7 +327,17 @@ mod tests {
         let body = br#"{"kind":"Status","reason":"Forbidden","code":403,"message":"no",
             "details":{"causes":[{"reason":"NamespaceTerminating"}]}}"#;
         let error = status_error(StatusCode::FORBIDDEN, body, None);
-        assert!(matches!(error, ApiError::Status { code: 403, namespace_terminating: true, .. }), "{error:?}");
+        assert!(
+            matches!(
+                error,
+                ApiError::Status {
+                    code: 403,
+                    namespace_terminating: true,
+                    ..
+                }
+            ),
+            "{error:?}"
+        );
         let error = status_error(StatusCode::BAD_GATEWAY, b"upstream is down\n<html>", None);
         assert_eq!(error.to_string(), "upstream is down (Bad Gateway, 502)");
     }

@@ -61,7 +61,10 @@ pub enum RunError {
 /// # Errors
 /// Those of the future, and a runtime that cannot be started.
 pub fn block_on(future: impl Future<Output = Result<(), RunError>>) -> Result<(), RunError> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(future)
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?
+        .block_on(future)
 }
 
 /// Prints to standard output; a reader that goes away early is not an error.
@@ -81,7 +84,11 @@ pub fn version() -> String {
         "tare {} ({}-{}, allocator {}, CRD revision {})\n",
         env!("CARGO_PKG_VERSION"),
         std::env::consts::ARCH,
-        if cfg!(target_env = "musl") { "musl" } else { "gnu" },
+        if cfg!(target_env = "musl") {
+            "musl"
+        } else {
+            "gnu"
+        },
         crate::allocator::NAME,
         crate::edgeapp::CRD_REVISION
     )
@@ -94,7 +101,9 @@ pub fn version() -> String {
 pub async fn install(cluster: Cluster) -> Result<(), RunError> {
     telemetry::init(cluster.log);
     let (api, server) = connect(cluster.context, Arc::default(), REQUEST).await?;
-    crd::install(&api, PATIENCE).await.map_err(|cause| RunError::Install { server, cause })?;
+    crd::install(&api, PATIENCE)
+        .await
+        .map_err(|cause| RunError::Install { server, cause })?;
     print("edgeapps.tare.dev is Established\n")
 }
 
@@ -106,7 +115,10 @@ pub async fn run(options: Run) -> Result<(), RunError> {
     telemetry::init(options.cluster.log);
     let listener = TcpListener::bind(options.admin)
         .await
-        .map_err(|error| RunError::Admin { address: options.admin, cause: reason(&error) })?;
+        .map_err(|error| RunError::Admin {
+            address: options.admin,
+            cause: reason(&error),
+        })?;
     let metrics = Arc::new(Metrics::default());
     metrics.crd_revision.store(-1, Relaxed);
     let config = Config {
@@ -121,7 +133,11 @@ pub async fn run(options: Run) -> Result<(), RunError> {
     let server = kube_config.cluster_url.to_string();
     let client = client::build(&kube_config).map_err(|error| RunError::Stack(error.to_string()))?;
     drop(kube_config);
-    let api = Api::new(client.clone(), Arc::clone(&metrics), config.request_deadline);
+    let api = Api::new(
+        client.clone(),
+        Arc::clone(&metrics),
+        config.request_deadline,
+    );
     info!(version = env!("CARGO_PKG_VERSION"), %server, cache = %options.cache, admin = %options.admin, "starting");
 
     let (stop, stopped) = watch::channel(());
@@ -134,7 +150,8 @@ pub async fn run(options: Run) -> Result<(), RunError> {
         }
         drop(stop);
     };
-    let ended = |mut stopped: watch::Receiver<()>| async move { while stopped.changed().await.is_ok() {} };
+    let ended =
+        |mut stopped: watch::Receiver<()>| async move { while stopped.changed().await.is_ok() {} };
     let operate = async {
         if options.install_crd {
             install_at_start(&api).await;

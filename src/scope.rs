@@ -39,9 +39,14 @@ impl Scope {
         let mut collections = vec![Collection {
             root: root(&owner_api_version),
             plural: <O::Resource as Resource>::plural(&()).into_owned(),
-            selector: selector.map(|s| format!("&labelSelector={}", encode(s))).unwrap_or_default(),
+            selector: selector
+                .map(|s| format!("&labelSelector={}", encode(s)))
+                .unwrap_or_default(),
         }];
-        let ours = format!("&labelSelector={}", encode(&format!("{MANAGED_BY_LABEL}={}", O::NAME)));
+        let ours = format!(
+            "&labelSelector={}",
+            encode(&format!("{MANAGED_BY_LABEL}={}", O::NAME))
+        );
         collections.extend(O::KINDS.iter().map(|kind| Collection {
             root: root(kind.api_version),
             plural: kind.plural.to_owned(),
@@ -68,11 +73,15 @@ impl Scope {
 
     /// `edgeapps`, `deployments`, ...
     pub fn plural(&self, kind: usize) -> &str {
-        self.collections.get(kind).map_or("", |collection| &collection.plural)
+        self.collections
+            .get(kind)
+            .map_or("", |collection| &collection.plural)
     }
 
     fn collection_path(&self, kind: usize) -> String {
-        let Some(Collection { root, plural, .. }) = self.collections.get(kind) else { return String::new() };
+        let Some(Collection { root, plural, .. }) = self.collections.get(kind) else {
+            return String::new();
+        };
         match &self.namespace {
             Some(namespace) => format!("{root}/namespaces/{}/{plural}", encode(namespace)),
             None => format!("{root}/{plural}"),
@@ -80,12 +89,18 @@ impl Scope {
     }
 
     fn selector(&self, kind: usize) -> &str {
-        self.collections.get(kind).map_or("", |collection| &collection.selector)
+        self.collections
+            .get(kind)
+            .map_or("", |collection| &collection.selector)
     }
 
     /// A page of at most `limit` objects, from the start or from where `resume` says.
     pub fn list_path(&self, kind: usize, limit: u32, resume: Option<&str>) -> String {
-        let mut path = format!("{}?limit={limit}{}", self.collection_path(kind), self.selector(kind));
+        let mut path = format!(
+            "{}?limit={limit}{}",
+            self.collection_path(kind),
+            self.selector(kind)
+        );
         if let Some(token) = resume {
             path.push_str("&continue=");
             path.push_str(&encode(token));
@@ -105,14 +120,29 @@ impl Scope {
     /// The owner `key` (`namespace/name`).
     pub fn owner_path(&self, key: &str) -> String {
         let (namespace, name) = key.split_once('/').unwrap_or(("", key));
-        let Some(Collection { root, plural, .. }) = self.collections.first() else { return String::new() };
-        format!("{root}/namespaces/{}/{plural}/{}", encode(namespace), encode(name))
+        let Some(Collection { root, plural, .. }) = self.collections.first() else {
+            return String::new();
+        };
+        format!(
+            "{root}/namespaces/{}/{plural}/{}",
+            encode(namespace),
+            encode(name)
+        )
     }
 
     /// A child, or the collection it is created in where `name` is empty.
     pub fn child_path(kind: &Kind, namespace: &str, name: &str) -> String {
-        let root = if kind.api_version.contains('/') { "apis" } else { "api" };
-        let mut path = format!("/{root}/{}/namespaces/{}/{}", kind.api_version, encode(namespace), kind.plural);
+        let root = if kind.api_version.contains('/') {
+            "apis"
+        } else {
+            "api"
+        };
+        let mut path = format!(
+            "/{root}/{}/namespaces/{}/{}",
+            kind.api_version,
+            encode(namespace),
+            kind.plural
+        );
         if !name.is_empty() {
             path.push('/');
             path.push_str(&encode(name));
@@ -130,7 +160,10 @@ mod tests {
     #[test]
     fn paths() {
         let all = Scope::of::<EdgeApps>(None, Some("a=b"));
-        assert_eq!(all.list_path(0, 5, None), "/apis/tare.dev/v1alpha1/edgeapps?limit=5&labelSelector=a%3Db");
+        assert_eq!(
+            all.list_path(0, 5, None),
+            "/apis/tare.dev/v1alpha1/edgeapps?limit=5&labelSelector=a%3Db"
+        );
         assert_eq!(
             all.list_path(1, 5, Some("x=")),
             "/api/v1/services?limit=5&labelSelector=app.kubernetes.io%2Fmanaged-by%3Dtare&continue=x%3D"
@@ -140,7 +173,13 @@ mod tests {
             one.watch_path(0, 7, 9),
             "/apis/tare.dev/v1alpha1/namespaces/shop/edgeapps?watch=1&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=9"
         );
-        assert_eq!(one.owner_path("shop/web"), "/apis/tare.dev/v1alpha1/namespaces/shop/edgeapps/web");
-        assert_eq!(Scope::child_path(&DEPLOYMENT, "shop", "web"), "/apis/apps/v1/namespaces/shop/deployments/web");
+        assert_eq!(
+            one.owner_path("shop/web"),
+            "/apis/tare.dev/v1alpha1/namespaces/shop/edgeapps/web"
+        );
+        assert_eq!(
+            Scope::child_path(&DEPLOYMENT, "shop", "web"),
+            "/apis/apps/v1/namespaces/shop/deployments/web"
+        );
     }
 }

@@ -145,7 +145,12 @@ impl<O: Operator> Source<O> {
             };
             // Counted from the opening: the server ends every watch by then.
             let dead_at = self.opened + Duration::from_secs(WATCH_S) + GRACE;
-            let line = match timeout(dead_at.saturating_duration_since(Instant::now()), lines.next()).await {
+            let line = match timeout(
+                dead_at.saturating_duration_since(Instant::now()),
+                lines.next(),
+            )
+            .await
+            {
                 Ok(Ok(line)) => line,
                 Ok(Err(error)) => {
                     debug!(kind = self.scope.plural(self.kind), %error, "watch broke");
@@ -180,11 +185,17 @@ impl<O: Operator> Source<O> {
     }
 
     fn seen(&self, what: What) -> Seen {
-        Seen { kind: self.kind, resource_version: self.resource_version, what }
+        Seen {
+            kind: self.kind,
+            resource_version: self.resource_version,
+            what,
+        }
     }
 
     async fn open(&mut self) -> What {
-        let path = self.scope.watch_path(self.kind, self.resource_version, WATCH_S);
+        let path = self
+            .scope
+            .watch_path(self.kind, self.resource_version, WATCH_S);
         match self.api.open(Ask::get(&path)).await {
             Ok(body) => {
                 self.lines = Some(Lines::new(body));
@@ -200,7 +211,9 @@ impl<O: Operator> Source<O> {
     }
 
     fn expire(&mut self, backwards: bool) -> What {
-        self.api.metrics().watch_restart(if backwards { "Backwards" } else { "Expired" });
+        self.api
+            .metrics()
+            .watch_restart(if backwards { "Backwards" } else { "Expired" });
         self.lines = None;
         self.expired = true;
         What::Expired { backwards }
@@ -209,7 +222,10 @@ impl<O: Operator> Source<O> {
     fn reopen(&mut self, reason: &'static str) {
         self.api.metrics().watch_restart(reason);
         self.lines = None;
-        let delay = REOPEN.0.saturating_mul(1 << self.failures.min(10)).min(REOPEN.1);
+        let delay = REOPEN
+            .0
+            .saturating_mul(1 << self.failures.min(10))
+            .min(REOPEN.1);
         self.failures = self.failures.saturating_add(1);
         self.retry_at = Some(Instant::now() + delay);
     }
@@ -233,7 +249,12 @@ impl<O: Operator> Source<O> {
                 Ok(None) => What::Bookmark,
                 Err(error) => return Some(self.undecodable(line, &error)),
             },
-            other => return Some(self.skip(&event.object.metadata.key(), &format!("unknown event type {other:?}"))),
+            other => {
+                return Some(self.skip(
+                    &event.object.metadata.key(),
+                    &format!("unknown event type {other:?}"),
+                ));
+            }
         };
         self.failures = 0;
         self.resource_version = version;
@@ -245,17 +266,27 @@ impl<O: Operator> Source<O> {
         if self.kind == 0 {
             let key = object.metadata.key();
             return Ok(Some(if deleted {
-                What::OwnerGone { key, uid: object.metadata.uid }
+                What::OwnerGone {
+                    key,
+                    uid: object.metadata.uid,
+                }
             } else {
-                What::Owner { key, work: Box::new(owner::see::<O>(object)?) }
+                What::Owner {
+                    key,
+                    work: Box::new(owner::see::<O>(object)?),
+                }
             }));
         }
-        Ok(child_news::<O>(object, self.kind - 1, deleted, &self.scope.owner_kind)
-            .map(|(owner, news)| What::Child { owner, news }))
+        Ok(
+            child_news::<O>(object, self.kind - 1, deleted, &self.scope.owner_kind)
+                .map(|(owner, news)| What::Child { owner, news }),
+        )
     }
 
     fn error_event(&mut self, line: &[u8]) -> Option<What> {
-        let status = serde_json::from_slice::<ErrorEvent>(line).map(|event| event.object).unwrap_or_default();
+        let status = serde_json::from_slice::<ErrorEvent>(line)
+            .map(|event| event.object)
+            .unwrap_or_default();
         if status.code == 410 {
             return Some(self.expire(false));
         }
@@ -282,19 +313,28 @@ impl<O: Operator> Source<O> {
             #[serde(default)]
             resource_version: String,
         }
-        let Ok(Named { object: NamedObject { metadata } }) = serde_json::from_slice(line) else {
+        let Ok(Named {
+            object: NamedObject { metadata },
+        }) = serde_json::from_slice(line)
+        else {
             return self.skip("(unknown)", &error.to_string());
         };
         // The place moves on, or the same event would come again with the next opening.
         if let Ok(version) = metadata.resource_version.parse::<u64>() {
             self.resource_version = self.resource_version.max(version);
         }
-        self.skip(&format!("{}/{}", metadata.namespace, metadata.name), &error.to_string())
+        self.skip(
+            &format!("{}/{}", metadata.namespace, metadata.name),
+            &error.to_string(),
+        )
     }
 
     fn skip(&self, object: &str, cause: &str) -> What {
         self.api.metrics().undecodable.fetch_add(1, Relaxed);
-        warn!(kind = self.scope.plural(self.kind), object, cause, "skipped an event that cannot be decoded");
+        warn!(
+            kind = self.scope.plural(self.kind),
+            object, cause, "skipped an event that cannot be decoded"
+        );
         What::Skipped
     }
 }

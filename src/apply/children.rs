@@ -37,11 +37,18 @@ impl<O: Operator> Applier<O> {
         fresh: bool,
     ) -> Result<(), Stop> {
         let Some(body) = &child.body else {
-            return if fresh { Ok(()) } else { self.ensure_absent(owner, work, child).await };
+            return if fresh {
+                Ok(())
+            } else {
+                self.ensure_absent(owner, work, child).await
+            };
         };
         let body = with_labels::<O>(body, &owner.meta.name);
         if !fresh || knows::<O>(work, child) {
-            if let Some(actual) = self.read_child(&child.kind, &owner.meta.namespace, &child.name).await? {
+            if let Some(actual) = self
+                .read_child(&child.kind, &owner.meta.namespace, &child.name)
+                .await?
+            {
                 return self.align(owner, work, child, &body, actual).await;
             }
             forget::<O>(work, child);
@@ -49,7 +56,13 @@ impl<O: Operator> Applier<O> {
         self.create(owner, work, child, &body).await
     }
 
-    async fn create(&self, owner: &Owner<O>, work: &mut Work, child: &Child, body: &Value) -> Result<(), Stop> {
+    async fn create(
+        &self,
+        owner: &Owner<O>,
+        work: &mut Work,
+        child: &Child,
+        body: &Value,
+    ) -> Result<(), Stop> {
         let mut object = drift::without_nulls(body);
         object["apiVersion"] = child.kind.api_version.into();
         object["kind"] = child.kind.kind.into();
@@ -63,7 +76,8 @@ impl<O: Operator> Applier<O> {
             "controller": true,
             "blockOwnerDeletion": true,
         }]);
-        let path = Scope::child_path(&child.kind, &owner.meta.namespace, "") + "?fieldManager=" + O::NAME;
+        let path =
+            Scope::child_path(&child.kind, &owner.meta.namespace, "") + "?fieldManager=" + O::NAME;
         let mut ask = whole(Method::POST, &path, Some((JSON, &object)));
         if !child.kind.workload {
             // A workload's answer carries its counters; of others the metadata are enough.
@@ -76,14 +90,22 @@ impl<O: Operator> Applier<O> {
                 Ok(())
             }
             Err(error) if error.is("AlreadyExists") => {
-                match self.read_child(&child.kind, &owner.meta.namespace, &child.name).await? {
+                match self
+                    .read_child(&child.kind, &owner.meta.namespace, &child.name)
+                    .await?
+                {
                     Some(actual) => self.align(owner, work, child, body, actual).await,
                     None => Err(Stop::Again),
                 }
             }
             // The namespace is gone, and with it, soon, the owner.
             Err(error) if error.code() == Some(404) => Err(Stop::Wait(TERMINATING)),
-            Err(error) => Err(failure::asked(error, "create", child.kind.kind, &child.name)),
+            Err(error) => Err(failure::asked(
+                error,
+                "create",
+                child.kind.kind,
+                &child.name,
+            )),
         }
     }
 
@@ -98,7 +120,10 @@ impl<O: Operator> Applier<O> {
     ) -> Result<(), Stop> {
         self.check_ours(owner, child, &actual)?;
         if drift::differs_at(body, &actual.value, child.immutable) {
-            if self.delete_child(&owner.meta.namespace, child, &actual).await? {
+            if self
+                .delete_child(&owner.meta.namespace, child, &actual)
+                .await?
+            {
                 return Err(Stop::Wait(TERMINATING));
             }
             forget::<O>(work, child);
@@ -112,7 +137,9 @@ impl<O: Operator> Applier<O> {
         let mut patch = drift::as_merge_patch(body);
         patch["metadata"]["uid"] = actual.uid.to_string().into();
         patch["metadata"]["resourceVersion"] = actual.resource_version.to_string().into();
-        let path = Scope::child_path(&child.kind, &owner.meta.namespace, &child.name) + "?fieldManager=" + O::NAME;
+        let path = Scope::child_path(&child.kind, &owner.meta.namespace, &child.name)
+            + "?fieldManager="
+            + O::NAME;
         let ask = whole(Method::PATCH, &path, Some((MERGE_PATCH, &patch)));
         let answer = match self.api.call(Verb::Patch, ask, OBJECT_BYTES).await {
             Ok(answer) => answer,
@@ -127,12 +154,20 @@ impl<O: Operator> Applier<O> {
         }
     }
 
-    async fn ensure_absent(&self, owner: &Owner<O>, work: &mut Work, child: &Child) -> Result<(), Stop> {
-        if let Some(actual) = self.read_child(&child.kind, &owner.meta.namespace, &child.name).await?
+    async fn ensure_absent(
+        &self,
+        owner: &Owner<O>,
+        work: &mut Work,
+        child: &Child,
+    ) -> Result<(), Stop> {
+        if let Some(actual) = self
+            .read_child(&child.kind, &owner.meta.namespace, &child.name)
+            .await?
             && actual.owner == Some(owner.meta.uid)
             && !actual.deleting
         {
-            self.delete_child(&owner.meta.namespace, child, &actual).await?;
+            self.delete_child(&owner.meta.namespace, child, &actual)
+                .await?;
         }
         forget::<O>(work, child);
         Ok(())
@@ -151,7 +186,12 @@ impl<O: Operator> Applier<O> {
             return Err(Stop::Wait(TERMINATING));
         }
         let foreign = actual.owner_text.as_deref();
-        Err(failure::collision(child.kind.kind, &child.name, foreign, &self.scope.owner_kind))
+        Err(failure::collision(
+            child.kind.kind,
+            &child.name,
+            foreign,
+            &self.scope.owner_kind,
+        ))
     }
 
     pub(super) async fn read_child(
@@ -161,7 +201,11 @@ impl<O: Operator> Applier<O> {
         name: &str,
     ) -> Result<Option<Actual>, Stop> {
         let path = Scope::child_path(kind, namespace, name);
-        match self.api.call(Verb::Get, Ask::get(&path), OBJECT_BYTES).await {
+        match self
+            .api
+            .call(Verb::Get, Ask::get(&path), OBJECT_BYTES)
+            .await
+        {
             Ok(answer) => decode(&answer, kind).map(Some),
             Err(error) if error.code() == Some(404) => Ok(None),
             Err(error) => Err(failure::asked(error, "get", kind.kind, name)),
@@ -186,12 +230,20 @@ impl<O: Operator> Applier<O> {
         ask.accept = METADATA;
         match self.api.call(Verb::Delete, ask, OBJECT_BYTES).await {
             // A `Status` when it is gone at once, the object when it is not.
-            Ok(answer) => Ok(serde_json::from_slice::<Lean<'_>>(&answer)
-                .is_ok_and(|object| object.metadata.deleting() && !object.metadata.finalizers.is_empty())),
+            Ok(answer) => Ok(
+                serde_json::from_slice::<Lean<'_>>(&answer).is_ok_and(|object| {
+                    object.metadata.deleting() && !object.metadata.finalizers.is_empty()
+                }),
+            ),
             Err(error) => match error.code() {
                 Some(404) => Ok(false),
                 Some(409) => Err(Stop::Again),
-                _ => Err(failure::asked(error, "delete", child.kind.kind, &child.name)),
+                _ => Err(failure::asked(
+                    error,
+                    "delete",
+                    child.kind.kind,
+                    &child.name,
+                )),
             },
         }
     }
@@ -200,7 +252,9 @@ impl<O: Operator> Applier<O> {
 fn decode(answer: &[u8], kind: &Kind) -> Result<Actual, Stop> {
     std::str::from_utf8(answer)
         .map_err(|error| ApiError::Undecodable(error.to_string().into()))
-        .and_then(|text| Actual::decode(text, kind.workload).map_err(|error| ApiError::undecodable(&error)))
+        .and_then(|text| {
+            Actual::decode(text, kind.workload).map_err(|error| ApiError::undecodable(&error))
+        })
         .map_err(|error| failure::asked(error, "read", kind.kind, ""))
 }
 
@@ -217,10 +271,13 @@ fn see<O: Operator>(work: &mut Work, child: &Child, actual: &Actual) {
 
 fn knows<O: Operator>(work: &Work, child: &Child) -> bool {
     let kind = kind_index(O::KINDS, &child.kind);
-    work.slots.iter().any(|slot| Some(slot.kind) == kind && slot.name_hash == hash32(&child.name))
+    work.slots
+        .iter()
+        .any(|slot| Some(slot.kind) == kind && slot.name_hash == hash32(&child.name))
 }
 
 fn forget<O: Operator>(work: &mut Work, child: &Child) {
     let kind = kind_index(O::KINDS, &child.kind);
-    work.slots.retain(|slot| Some(slot.kind) != kind || slot.name_hash != hash32(&child.name));
+    work.slots
+        .retain(|slot| Some(slot.kind) != kind || slot.name_hash != hash32(&child.name));
 }

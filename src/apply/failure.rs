@@ -22,12 +22,26 @@ pub(crate) enum Stop {
 }
 
 fn failed(reason: &'static str, message: String, retry: Retry) -> Stop {
-    Stop::Failed { failure: Failure { reason, message, retry }, degraded: true }
+    Stop::Failed {
+        failure: Failure {
+            reason,
+            message,
+            retry,
+        },
+        degraded: true,
+    }
 }
 
 /// Like [`failed`], for what is wrong with the server or the way to it and not with the owner.
 fn elsewhere(reason: &'static str, message: String, retry: Retry) -> Stop {
-    Stop::Failed { failure: Failure { reason, message, retry }, degraded: false }
+    Stop::Failed {
+        failure: Failure {
+            reason,
+            message,
+            retry,
+        },
+        degraded: false,
+    }
 }
 
 pub(super) fn panicked(panic: &(dyn Any + Send)) -> Stop {
@@ -36,20 +50,35 @@ pub(super) fn panicked(panic: &(dyn Any + Send)) -> Stop {
         .map(|text| (*text).to_owned())
         .or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_default();
-    failed("Panic", format!("the operator's plan panicked: {what}"), Retry::Backoff)
+    failed(
+        "Panic",
+        format!("the operator's plan panicked: {what}"),
+        Retry::Backoff,
+    )
 }
 
 pub(super) fn contended() -> Stop {
-    elsewhere("Conflict", "the object kept changing while it was written".to_owned(), Retry::Backoff)
+    elsewhere(
+        "Conflict",
+        "the object kept changing while it was written".to_owned(),
+        Retry::Backoff,
+    )
 }
 
 pub(super) fn late(deadline: Duration) -> Stop {
-    let message = format!("not done within {} s; the API server answers too slowly", deadline.as_secs_f32());
+    let message = format!(
+        "not done within {} s; the API server answers too slowly",
+        deadline.as_secs_f32()
+    );
     failed("Timeout", message, Retry::Backoff)
 }
 
 pub(super) fn unreadable(error: &serde_json::Error) -> Stop {
-    failed("Undecodable", format!("the object is not what this version expects: {error}"), Retry::AwaitChange)
+    failed(
+        "Undecodable",
+        format!("the object is not what this version expects: {error}"),
+        Retry::AwaitChange,
+    )
 }
 
 pub(super) fn planned<E: PlanError>(error: &E) -> Stop {
@@ -62,7 +91,8 @@ pub(super) fn collision(kind: &str, name: &str, owner: Option<&str>, owner_kind:
         Some(owner) => format!("belongs to {owner}"),
         None => "was not made by this operator".to_owned(),
     };
-    let message = format!("{kind} {name:?} {belongs}; rename the {owner_kind} or remove that {kind}");
+    let message =
+        format!("{kind} {name:?} {belongs}; rename the {owner_kind} or remove that {kind}");
     failed("Collision", message, Retry::Backoff)
 }
 
@@ -75,22 +105,49 @@ pub(super) fn fought(kind: &str, name: &str, path: &str) -> Stop {
 /// What a request that failed means for the owner it was made for.
 pub(super) fn asked(error: ApiError, verb: &str, kind: &str, name: &str) -> Stop {
     match error {
-        ApiError::Status { namespace_terminating: true, .. } => Stop::Wait(Duration::from_secs(5)),
-        ApiError::Status { code: 403, message, .. } => {
-            failed("Forbidden", format!("may not {verb} {kind} {name:?}: {message}"), Retry::Backoff)
-        }
-        ApiError::Status { code: 400 | 405 | 413 | 415 | 422, message, .. } => {
-            failed("Refused", format!("the API server refuses {kind} {name:?}: {message}"), Retry::Backoff)
-        }
+        ApiError::Status {
+            namespace_terminating: true,
+            ..
+        } => Stop::Wait(Duration::from_secs(5)),
+        ApiError::Status {
+            code: 403, message, ..
+        } => failed(
+            "Forbidden",
+            format!("may not {verb} {kind} {name:?}: {message}"),
+            Retry::Backoff,
+        ),
+        ApiError::Status {
+            code: 400 | 405 | 413 | 415 | 422,
+            message,
+            ..
+        } => failed(
+            "Refused",
+            format!("the API server refuses {kind} {name:?}: {message}"),
+            Retry::Backoff,
+        ),
         ApiError::Status { code: 409, .. } => Stop::Again,
-        ApiError::Status { code: 429 | 500..=599, retry_after, .. } => {
+        ApiError::Status {
+            code: 429 | 500..=599,
+            retry_after,
+            ..
+        } => {
             let retry = retry_after.map_or(Retry::Backoff, Retry::From);
-            elsewhere("ServerError", format!("{verb} {kind} {name:?}: {error}"), retry)
+            elsewhere(
+                "ServerError",
+                format!("{verb} {kind} {name:?}: {error}"),
+                retry,
+            )
         }
-        ApiError::Timeout(_) => failed("Timeout", format!("{verb} {kind} {name:?}: {error}"), Retry::Backoff),
+        ApiError::Timeout(_) => failed(
+            "Timeout",
+            format!("{verb} {kind} {name:?}: {error}"),
+            Retry::Backoff,
+        ),
         ApiError::Unreachable(_) => elsewhere("Unreachable", error.to_string(), Retry::Backoff),
-        ApiError::Status { .. } | ApiError::TooLarge(_) | ApiError::Undecodable(_) => {
-            failed("Unexpected", format!("{verb} {kind} {name:?}: {error}"), Retry::Backoff)
-        }
+        ApiError::Status { .. } | ApiError::TooLarge(_) | ApiError::Undecodable(_) => failed(
+            "Unexpected",
+            format!("{verb} {kind} {name:?}: {error}"),
+            Retry::Backoff,
+        ),
     }
 }

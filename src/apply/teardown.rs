@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::failure::{self, Stop};
 use super::Applier;
+use super::failure::{self, Stop};
 use crate::operator::{Child, Operator, Owner, kind_index};
 use crate::owner;
 use crate::queue::{Verdict, Work};
@@ -19,7 +19,12 @@ use crate::queue::{Verdict, Work};
 const LINGERING: Duration = Duration::from_secs(10);
 
 impl<O: Operator> Applier<O> {
-    pub(super) async fn teardown(&self, key: &str, owner: &Owner<O>, work: &mut Work) -> Result<Verdict, Stop> {
+    pub(super) async fn teardown(
+        &self,
+        key: &str,
+        owner: &Owner<O>,
+        work: &mut Work,
+    ) -> Result<Verdict, Stop> {
         let (Some(place), Some(finalizer)) = (work.finalizers.ours, O::FINALIZER) else {
             return Err(Stop::Gone);
         };
@@ -35,7 +40,10 @@ impl<O: Operator> Applier<O> {
                     return Err(Stop::Wait(LINGERING));
                 }
             }
-            self.operator.cleanup(owner).await.map_err(|error| failure::planned(&error))?;
+            self.operator
+                .cleanup(owner)
+                .await
+                .map_err(|error| failure::planned(&error))?;
         }
         let path = format!("/metadata/finalizers/{place}");
         let remove = [
@@ -48,12 +56,18 @@ impl<O: Operator> Applier<O> {
 
     /// Deletes one child; true while it lingers.
     async fn take_down(&self, owner: &Owner<O>, child: &Child) -> Result<bool, Stop> {
-        let read = async || self.read_child(&child.kind, &owner.meta.namespace, &child.name).await;
+        let read = async || {
+            self.read_child(&child.kind, &owner.meta.namespace, &child.name)
+                .await
+        };
         let ours = |actual: &crate::join::Actual| actual.owner == Some(owner.meta.uid);
-        let Some(actual) = read().await?.filter(ours) else { return Ok(false) };
+        let Some(actual) = read().await?.filter(ours) else {
+            return Ok(false);
+        };
         if actual.deleting {
             return Ok(true);
         }
-        self.delete_child(&owner.meta.namespace, child, &actual).await
+        self.delete_child(&owner.meta.namespace, child, &actual)
+            .await
     }
 }

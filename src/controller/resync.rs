@@ -29,7 +29,9 @@ pub struct Resync {
 impl Resync {
     /// A first full join at once, then one every `period`, give or take a tenth.
     pub fn new(period: Duration, seed: u64) -> Self {
-        let period_ms = u64::try_from(period.as_millis()).unwrap_or(u64::MAX).max(1_000);
+        let period_ms = u64::try_from(period.as_millis())
+            .unwrap_or(u64::MAX)
+            .max(1_000);
         Self {
             period_ms,
             periodic_ms: u64::MAX,
@@ -105,7 +107,9 @@ impl Resync {
 
     /// An owner wants to be looked at after `after` at the latest: the shortest wish sets the period.
     pub fn within(&mut self, after: Duration, now_ms: u64) {
-        let after_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX).max(1_000);
+        let after_ms = u64::try_from(after.as_millis())
+            .unwrap_or(u64::MAX)
+            .max(1_000);
         if after_ms < self.period_ms {
             self.period_ms = after_ms;
             if self.periodic_ms != u64::MAX {
@@ -177,7 +181,11 @@ mod tests {
         assert!(resync.owe(Extent::All, 12));
         assert!(!resync.owe(Extent::Owners, 13));
         resync.began(Extent::Owners);
-        assert_eq!(resync.next().0, Extent::All, "a join of owners does not settle a full one");
+        assert_eq!(
+            resync.next().0,
+            Extent::All,
+            "a join of owners does not settle a full one"
+        );
     }
 
     #[test]

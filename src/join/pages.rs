@@ -69,7 +69,9 @@ impl Pages {
         let version = self.fetch(api, scope).await?;
         self.started = true;
         self.current = self.items.next();
-        version.parse().map_err(|_| ApiError::Undecodable("the list has no resourceVersion in decimal".into()))
+        version
+            .parse()
+            .map_err(|_| ApiError::Undecodable("the list has no resourceVersion in decimal".into()))
     }
 
     /// The object at hand, as raw JSON; `None` when the current page is used up.
@@ -110,18 +112,31 @@ impl Pages {
         self.body = Vec::new();
         let body = loop {
             let path = scope.list_path(self.kind, self.limit, self.resume.as_deref());
-            let bound = if self.limit == 1 { OBJECT_BYTES } else { PAGE_BYTES };
+            let bound = if self.limit == 1 {
+                OBJECT_BYTES
+            } else {
+                PAGE_BYTES
+            };
             match api.call(Verb::List, Ask::get(&path), bound).await {
                 Ok(body) => break body,
                 Err(ApiError::TooLarge(_)) if self.limit > 1 => {
                     self.limit = (self.limit / 4).max(1);
-                    debug!(kind = scope.plural(self.kind), limit = self.limit, "page too large, asking for less");
+                    debug!(
+                        kind = scope.plural(self.kind),
+                        limit = self.limit,
+                        "page too large, asking for less"
+                    );
                 }
-                Err(ApiError::Status { code: 410, resume: Some(token), .. }) => self.resume = Some(token),
+                Err(ApiError::Status {
+                    code: 410,
+                    resume: Some(token),
+                    ..
+                }) => self.resume = Some(token),
                 Err(error) => return Err(error),
             }
         };
-        let page: Body<'_> = serde_json::from_slice(&body).map_err(|error| ApiError::undecodable(&error))?;
+        let page: Body<'_> =
+            serde_json::from_slice(&body).map_err(|error| ApiError::undecodable(&error))?;
         let base = body.as_ptr() as usize;
         let items: Vec<Range<usize>> = page
             .items
@@ -132,7 +147,10 @@ impl Pages {
                 start..start + raw.get().len()
             })
             .collect();
-        let ListMeta { resource_version, resume } = page.metadata;
+        let ListMeta {
+            resource_version,
+            resume,
+        } = page.metadata;
         self.resume = resume.filter(|token| !token.is_empty());
         self.items = items.into_iter();
         self.body = body;

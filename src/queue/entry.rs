@@ -122,7 +122,11 @@ impl Work {
     pub fn own_reasons(&self, finalizer: bool) -> Reasons {
         if self.deleting {
             let ours = self.finalizers.ours.is_some();
-            return if ours { Reasons::DELETE } else { Reasons::default() };
+            return if ours {
+                Reasons::DELETE
+            } else {
+                Reasons::default()
+            };
         }
         let missing = finalizer && self.finalizers.ours.is_none();
         if missing || self.status.observed_generation != Some(self.generation) {
@@ -144,7 +148,11 @@ impl Work {
 
     /// Notes what was seen of a child, whoever wrote it.
     pub fn see(&mut self, slot: Slot) {
-        match self.slots.iter_mut().find(|s| (s.kind, s.name_hash) == (slot.kind, slot.name_hash)) {
+        match self
+            .slots
+            .iter_mut()
+            .find(|s| (s.kind, s.name_hash) == (slot.kind, slot.name_hash))
+        {
             Some(known) => *known = slot,
             None => {
                 self.slots.reserve_exact(1);
@@ -155,7 +163,10 @@ impl Work {
 
     /// Takes in one change of a child; says what has to be done about it.
     pub fn hear(&mut self, news: &ChildNews) -> Reasons {
-        let place = self.slots.iter().position(|s| (s.kind, s.name_hash) == (news.kind, news.name_hash));
+        let place = self
+            .slots
+            .iter()
+            .position(|s| (s.kind, s.name_hash) == (news.kind, news.name_hash));
         let Some(place) = place else {
             // A child that is not known here: it appeared, or it vanished before we saw it.
             return Reasons::CHECK;

@@ -21,7 +21,11 @@ fn sight(generation: i64, resource_version: u64) -> Work {
         uid: uid(1),
         generation,
         resource_version,
-        finalizers: Finalizers { ours: Some(0), count: 1, orphan: false },
+        finalizers: Finalizers {
+            ours: Some(0),
+            count: 1,
+            orphan: false,
+        },
         spec: Some(format!("{{\"generation\":{generation}}}").into()),
         ..Work::default()
     }
@@ -40,25 +44,42 @@ fn child(resource_version: u64, ready: i32) -> ChildNews {
         owner_uid: Some(uid(1)),
         resource_version,
         deleted: false,
-        state: ChildState { ready_replicas: ready, ..ChildState::default() },
+        state: ChildState {
+            ready_replicas: ready,
+            ..ChildState::default()
+        },
     }
 }
 
 fn slot(resource_version: u64) -> Slot {
-    Slot { kind: 0, name_hash: 1, resource_version, state: ChildState::default() }
+    Slot {
+        kind: 0,
+        name_hash: 1,
+        resource_version,
+        state: ChildState::default(),
+    }
 }
 
 fn take(queue: &mut Queue) -> (Arc<str>, Work) {
     queue.take().expect("nothing is queued")
 }
 
-const WRITTEN: Verdict = Verdict::Written { ready: true, within: None };
-const WAITING: Verdict = Verdict::Written { ready: false, within: None };
+const WRITTEN: Verdict = Verdict::Written {
+    ready: true,
+    within: None,
+};
+const WAITING: Verdict = Verdict::Written {
+    ready: false,
+    within: None,
+};
 
 #[test]
 fn a_converged_owner_needs_no_entry() {
     let mut queue = queue(Limits::default());
-    assert_eq!(queue.offer_owner("a/x", observed(sight(1, 5), true), Reasons::default()), Offer::Idle);
+    assert_eq!(
+        queue.offer_owner("a/x", observed(sight(1, 5), true), Reasons::default()),
+        Offer::Idle
+    );
     assert!(queue.is_empty());
 }
 
@@ -102,7 +123,10 @@ fn a_newer_spec_that_arrives_in_flight_wins() {
     work.own_version = 10;
     queue.finish(&key, observed(work, true), WRITTEN, 0);
     let (_, again) = take(&mut queue);
-    assert_eq!((again.generation, again.spec.as_deref()), (3, Some("{\"generation\":3}")));
+    assert_eq!(
+        (again.generation, again.spec.as_deref()),
+        (3, Some("{\"generation\":3}"))
+    );
 }
 
 #[test]
@@ -126,7 +150,14 @@ fn re_created_under_the_same_name_is_another_owner() {
     let (key, mut work) = take(&mut queue);
     work.see(slot(6));
     queue.owner_gone("a/x", uid(1));
-    queue.offer_owner("a/x", Work { uid: uid(2), ..sight(1, 20) }, Reasons::default());
+    queue.offer_owner(
+        "a/x",
+        Work {
+            uid: uid(2),
+            ..sight(1, 20)
+        },
+        Reasons::default(),
+    );
     queue.finish(&key, work, Verdict::Gone, 0);
     let (_, again) = take(&mut queue);
     assert_eq!((again.uid, again.slots.len()), (uid(2), 0));
@@ -173,7 +204,10 @@ fn back_off_grows_is_jittered_and_is_reset_by_success() {
     }
     for (attempt, delay) in delays.iter().enumerate() {
         let step = (limits.backoff_base_ms << attempt).min(limits.backoff_max_ms);
-        assert!((step / 2..=step).contains(delay), "attempt {attempt}: {delays:?}");
+        assert!(
+            (step / 2..=step).contains(delay),
+            "attempt {attempt}: {delays:?}"
+        );
     }
     let (key, work) = take(&mut queue);
     queue.finish(&key, observed(work, false), WAITING, now_ms);
@@ -196,42 +230,87 @@ fn an_event_that_changes_nothing_does_not_cut_a_back_off_short() {
 
 #[test]
 fn failing_owners_make_room_for_others() {
-    let mut queue = queue(Limits { entries: 4, ..Limits::default() });
+    let mut queue = queue(Limits {
+        entries: 4,
+        ..Limits::default()
+    });
     for n in 0..4 {
         queue.offer_owner(&format!("a/bad{n}"), sight(1, n + 1), Reasons::default());
         let (key, work) = take(&mut queue);
         queue.finish(&key, work, Verdict::Failed { base_ms: None }, 0);
     }
-    assert_eq!(queue.offer_owner("a/good", sight(1, 99), Reasons::default()), Offer::Accepted);
+    assert_eq!(
+        queue.offer_owner("a/good", sight(1, 99), Reasons::default()),
+        Offer::Accepted
+    );
     assert_eq!(&*take(&mut queue).0, "a/good");
     assert_eq!(queue.len(), 4);
 }
 
 #[test]
 fn beyond_the_bounds_a_join_is_owed() {
-    let mut queue = queue(Limits { entries: 2, ..Limits::default() });
-    assert_eq!(queue.offer_owner("a/1", sight(1, 1), Reasons::default()), Offer::Accepted);
-    assert_eq!(queue.offer_owner("a/2", sight(1, 2), Reasons::default()), Offer::Accepted);
-    assert_eq!(queue.offer_owner("a/3", sight(1, 3), Reasons::default()), Offer::Owed);
+    let mut queue = queue(Limits {
+        entries: 2,
+        ..Limits::default()
+    });
+    assert_eq!(
+        queue.offer_owner("a/1", sight(1, 1), Reasons::default()),
+        Offer::Accepted
+    );
+    assert_eq!(
+        queue.offer_owner("a/2", sight(1, 2), Reasons::default()),
+        Offer::Accepted
+    );
+    assert_eq!(
+        queue.offer_owner("a/3", sight(1, 3), Reasons::default()),
+        Offer::Owed
+    );
 }
 
 #[derive(Debug, Clone)]
 enum Step {
-    Owner { key: u8, uid: u8, generation: i64, deleting: bool },
-    Gone { key: u8, uid: u8 },
-    Child { key: u8, ready: i32, deleted: bool },
+    Owner {
+        key: u8,
+        uid: u8,
+        generation: i64,
+        deleting: bool,
+    },
+    Gone {
+        key: u8,
+        uid: u8,
+    },
+    Child {
+        key: u8,
+        ready: i32,
+        deleted: bool,
+    },
     Take,
-    Finish { which: usize, verdict: u8 },
-    Wake { after_ms: u64 },
+    Finish {
+        which: usize,
+        verdict: u8,
+    },
+    Wake {
+        after_ms: u64,
+    },
     Bookmark,
 }
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        (0..6u8, 1..3u8, 1..5i64, any::<bool>())
-            .prop_map(|(key, uid, generation, deleting)| Step::Owner { key, uid, generation, deleting }),
+        (0..6u8, 1..3u8, 1..5i64, any::<bool>()).prop_map(|(key, uid, generation, deleting)| {
+            Step::Owner {
+                key,
+                uid,
+                generation,
+                deleting,
+            }
+        }),
         (0..6u8, 1..3u8).prop_map(|(key, uid)| Step::Gone { key, uid }),
-        (0..6u8, 0..3i32, any::<bool>()).prop_map(|(key, ready, deleted)| Step::Child { key, ready, deleted }),
+        (0..6u8, 0..3i32, any::<bool>()).prop_map(|(key, ready, deleted)| Step::Child {
+            key,
+            ready,
+            deleted
+        }),
         Just(Step::Take),
         (0..8usize, 0..5u8).prop_map(|(which, verdict)| Step::Finish { which, verdict }),
         (0..5_000u64).prop_map(|after_ms| Step::Wake { after_ms }),

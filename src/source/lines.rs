@@ -41,7 +41,13 @@ pub struct Lines<B> {
 impl<B: Body<Data = Bytes> + Unpin> Lines<B> {
     /// The lines of `body`.
     pub fn new(body: B) -> Self {
-        Self { body, buffer: Vec::new(), start: 0, scanned: 0, skipping: false }
+        Self {
+            body,
+            buffer: Vec::new(),
+            start: 0,
+            scanned: 0,
+            skipping: false,
+        }
     }
 
     /// The next line. Nothing is lost when the future is dropped before it is done.
@@ -73,7 +79,9 @@ impl<B: Body<Data = Bytes> + Unpin> Lines<B> {
     /// A complete line of what is buffered.
     fn cut(&mut self) -> Option<Line> {
         loop {
-            let found = self.buffer[self.scanned..].iter().position(|byte| *byte == b'\n');
+            let found = self.buffer[self.scanned..]
+                .iter()
+                .position(|byte| *byte == b'\n');
             let Some(offset) = found else {
                 self.scanned = self.buffer.len();
                 if self.buffer.len() - self.start > LINE_BYTES {
@@ -116,7 +124,9 @@ mod tests {
             .map(|chunk| http_body::Frame::data(Bytes::copy_from_slice(chunk.as_bytes())))
             .map(Ok::<_, std::io::Error>)
             .collect();
-        let mut lines = Lines::new(http_body_util::StreamBody::new(futures::stream::iter(frames)));
+        let mut lines = Lines::new(http_body_util::StreamBody::new(futures::stream::iter(
+            frames,
+        )));
         let mut all = Vec::new();
         loop {
             all.push(lines.next().await?);
@@ -133,15 +143,25 @@ mod tests {
     #[tokio::test]
     async fn lines_are_whole_however_they_are_cut() -> Result<(), std::io::Error> {
         let end = Line::End { truncated: false };
-        assert_eq!(lines(&["a\nb", "c\n", "\nd\n"]).await?, [whole("a"), whole("bc"), whole("d"), end]);
-        assert_eq!(lines(&["a\nhalf"]).await?, [whole("a"), Line::End { truncated: true }]);
+        assert_eq!(
+            lines(&["a\nb", "c\n", "\nd\n"]).await?,
+            [whole("a"), whole("bc"), whole("d"), end]
+        );
+        assert_eq!(
+            lines(&["a\nhalf"]).await?,
+            [whole("a"), Line::End { truncated: true }]
+        );
         Ok(())
     }
 
     #[tokio::test]
-    async fn a_line_beyond_the_bound_is_skipped_and_the_next_one_is_not() -> Result<(), std::io::Error> {
+    async fn a_line_beyond_the_bound_is_skipped_and_the_next_one_is_not()
+    -> Result<(), std::io::Error> {
         let long = "x".repeat(LINE_BYTES + 1);
-        assert_eq!(lines(&[&long, "y\nz\n"]).await?, [Line::TooLong, whole("z"), Line::End { truncated: false }]);
+        assert_eq!(
+            lines(&[&long, "y\nz\n"]).await?,
+            [Line::TooLong, whole("z"), Line::End { truncated: false }]
+        );
         Ok(())
     }
 }
