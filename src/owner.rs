@@ -41,6 +41,7 @@ pub(crate) fn see<O: Operator>(object: &Lean<'_>) -> Result<Work, serde_json::Er
         slots: Vec::new(),
         reasons: Reasons::default(),
         attempts: 0,
+        mends: 0,
     })
 }
 

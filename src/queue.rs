@@ -459,6 +459,8 @@ impl Queue {
         if matches!(entry.state, State::Held { .. })
             && work.status.ready
             && work.reasons.is_empty()
+            // Somebody changed a child: remembered for a while, to tell a slip from a fight.
+            && work.mends == 0
             && seen(0, work.own_version)
             && work
                 .slots

@@ -19,12 +19,15 @@ use crate::join::{Actual, with_labels};
 use crate::metrics::Verb;
 use crate::object::{Lean, hash32};
 use crate::operator::{Child, Kind, Operator, Owner, kind_index};
-use crate::queue::{Slot, Work};
+use crate::queue::{Reasons, Slot, Work};
 use crate::request::{ApiError, Ask, METADATA, OBJECT_BYTES};
 use crate::scope::Scope;
 
 /// How long something that is being deleted is given before it is looked at again.
 const TERMINATING: Duration = Duration::from_secs(1);
+
+/// How often a child is set back to its plan within a minute before that is called a fight.
+const MENDS: u8 = 3;
 
 impl<O: Operator> Applier<O> {
     /// Makes one child what its plan says. `fresh`: the owner was never worked on, so nothing of
@@ -130,9 +133,16 @@ impl<O: Operator> Applier<O> {
             // Boxed: `create` may come back here when somebody else was faster.
             return Box::pin(self.create(owner, work, child, body)).await;
         }
-        if drift::differs(body, &actual.value).is_none() {
+        let Some(path) = drift::differs(body, &actual.value) else {
             see::<O>(work, child, &actual);
             return Ok(());
+        };
+        if !work.reasons.has(Reasons::SPEC) {
+            if work.mends >= MENDS {
+                see::<O>(work, child, &actual);
+                return Err(failure::fought(child.kind.kind, &child.name, &path));
+            }
+            work.mends += 1;
         }
         let mut patch = drift::as_merge_patch(body);
         patch["metadata"]["uid"] = actual.uid.to_string().into();

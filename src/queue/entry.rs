@@ -110,6 +110,8 @@ pub struct Work {
     pub reasons: Reasons,
     /// Failures in a row.
     pub attempts: u8,
+    /// Times that a child was set back to its plan since the spec last changed.
+    pub mends: u8,
 }
 
 impl Work {
@@ -137,6 +139,9 @@ impl Work {
 
     /// Takes over what a newer sight of the same owner says; what is known of children stays.
     pub fn refresh(&mut self, newer: Work) {
+        if self.generation != newer.generation {
+            self.mends = 0;
+        }
         self.uid = newer.uid;
         self.generation = newer.generation;
         self.resource_version = newer.resource_version;
