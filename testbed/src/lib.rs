@@ -1,1 +1,3 @@
-//! testbed
+//! What Tare is tested and measured against.
+
+pub mod embedded;
