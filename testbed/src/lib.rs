@@ -1,1 +1,7 @@
-//! testbed
+//! What Tare is tested and measured against.
+//!
+//! Guarantees: knows nothing of EdgeApp or of any operator; everything builds on Linux and macOS.
+//! Leaves to others: which operator is run, and what its figures mean, is `loadgen`'s.
+
+pub mod process;
+pub mod weigh;
