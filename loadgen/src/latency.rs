@@ -68,7 +68,9 @@ impl FromIterator<u64> for Latencies {
 impl From<Latencies> for Vec<(u64, u64)> {
     fn from(latencies: Latencies) -> Self {
         let recorded = latencies.0.iter_recorded();
-        recorded.map(|v| (v.value_iterated_to(), v.count_at_value())).collect()
+        recorded
+            .map(|v| (v.value_iterated_to(), v.count_at_value()))
+            .collect()
     }
 }
 

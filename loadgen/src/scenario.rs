@@ -41,7 +41,13 @@ pub struct Resource {
 impl Resource {
     /// Path of the collection.
     pub fn path(&self) -> String {
-        let Self { group, version, plural, namespace, .. } = self;
+        let Self {
+            group,
+            version,
+            plural,
+            namespace,
+            ..
+        } = self;
         format!("/apis/{group}/{version}/namespaces/{namespace}/{plural}")
     }
 }
@@ -72,7 +78,10 @@ pub fn object_index(name: &str) -> Option<usize> {
 /// # Errors
 /// If the build was given a broken file.
 pub fn edgeapp() -> Result<Scenario, Error> {
-    toml::from_str(EDGEAPP).map_err(|source| Error { file: "edgeapp.toml", source })
+    toml::from_str(EDGEAPP).map_err(|source| Error {
+        file: "edgeapp.toml",
+        source,
+    })
 }
 
 impl Scenario {
@@ -80,7 +89,8 @@ impl Scenario {
     pub fn object(&self, name: &str, index: usize, seed: u64) -> Vec<u8> {
         let build = |words: &str| {
             let mut object = filled(&self.object, &Fill::of(name, index, seed, words));
-            object["apiVersion"] = format!("{}/{}", self.resource.group, self.resource.version).into();
+            object["apiVersion"] =
+                format!("{}/{}", self.resource.group, self.resource.version).into();
             object["kind"] = self.resource.kind.as_str().into();
             object["metadata"]["name"] = name.into();
             object["metadata"]["namespace"] = self.resource.namespace.as_str().into();
@@ -88,7 +98,11 @@ impl Scenario {
         };
         let bare = build("");
         let room = self.object_bytes.saturating_sub(bare.len());
-        if room == 0 { bare } else { build(&words(&mut Chance::of(seed, index as u64), room)) }
+        if room == 0 {
+            bare
+        } else {
+            build(&words(&mut Chance::of(seed, index as u64), room))
+        }
     }
 
     /// The bytes of the merge patch that gives object `index` its `wave`-th content.
@@ -128,9 +142,10 @@ fn filled(template: &Value, fill: &Fill) -> Value {
             Value::String(text)
         }
         Value::Array(items) => items.iter().map(|item| filled(item, fill)).collect(),
-        Value::Object(fields) => {
-            fields.iter().map(|(key, value)| (key.clone(), filled(value, fill))).collect()
-        }
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(key, value)| (key.clone(), filled(value, fill)))
+            .collect(),
         other => other.clone(),
     }
 }
@@ -138,8 +153,22 @@ fn filled(template: &Value, fill: &Fill) -> Value {
 /// Exactly `bytes` of text that looks like a list of changes; nothing in it needs escaping.
 fn words(chance: &mut Chance, bytes: usize) -> String {
     const WORDS: [&str; 16] = [
-        "fix", "rounding", "of", "receipts", "with", "loyalty", "discount", "update", "terminal", "driver",
-        "retry", "offline", "payments", "after", "reconnect", "translate",
+        "fix",
+        "rounding",
+        "of",
+        "receipts",
+        "with",
+        "loyalty",
+        "discount",
+        "update",
+        "terminal",
+        "driver",
+        "retry",
+        "offline",
+        "payments",
+        "after",
+        "reconnect",
+        "translate",
     ];
     let mut text = String::with_capacity(bytes + 16);
     while text.len() < bytes {
@@ -179,7 +208,10 @@ mod tests {
     #[test]
     fn an_update_differs_from_wave_to_wave() {
         let scenario = edgeapp().expect("valid");
-        assert_ne!(scenario.update("ea-1", 1, 1, 1), scenario.update("ea-1", 1, 1, 2));
+        assert_ne!(
+            scenario.update("ea-1", 1, 1, 1),
+            scenario.update("ea-1", 1, 1, 2)
+        );
     }
 
     proptest! {

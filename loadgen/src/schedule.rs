@@ -90,10 +90,26 @@ mod tests {
             want: bool,
         }
         let cases = [
-            Case { name: "constant lag", lag_ms: |_| Some(50), want: false },
-            Case { name: "half as fast as offered", lag_ms: |i| Some(i * 10), want: true },
-            Case { name: "never observed", lag_ms: |_| None, want: true },
-            Case { name: "slow start, then caught up", lag_ms: |i| Some(if i < 50 { 300 } else { 5 }), want: false },
+            Case {
+                name: "constant lag",
+                lag_ms: |_| Some(50),
+                want: false,
+            },
+            Case {
+                name: "half as fast as offered",
+                lag_ms: |i| Some(i * 10),
+                want: true,
+            },
+            Case {
+                name: "never observed",
+                lag_ms: |_| None,
+                want: true,
+            },
+            Case {
+                name: "slow start, then caught up",
+                lag_ms: |i| Some(if i < 50 { 300 } else { 5 }),
+                want: false,
+            },
         ];
         for case in cases {
             let sent: Vec<u64> = (0..500).map(|i| i * 10 * MS).collect();

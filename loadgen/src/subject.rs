@@ -12,7 +12,10 @@ use serde::{Deserialize, Serialize};
 
 const BUILT_IN: [(&str, &str); 2] = [
     ("tare-none.toml", include_str!("../subjects/tare-none.toml")),
-    ("kube-rs-stock.toml", include_str!("../subjects/kube-rs-stock.toml")),
+    (
+        "kube-rs-stock.toml",
+        include_str!("../subjects/kube-rs-stock.toml"),
+    ),
 ];
 
 /// An operator under test.
@@ -51,12 +54,6 @@ pub enum Language {
     Go,
     #[default]
     Other,
-}
-
-impl Language {
-    pub fn has_collector(self) -> bool {
-        self != Language::Rust
-    }
 }
 
 /// How the program is made; without it, it is there already.
@@ -151,12 +148,21 @@ const PLACEHOLDERS: [&str; 4] = ["{admin}", "{kubeconfig}", "{dir}", "{bin}"];
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("cannot read subject file {}: {source}", path.display())]
-    Read { path: PathBuf, source: std::io::Error },
+    Read {
+        path: PathBuf,
+        source: std::io::Error,
+    },
     #[error("{file}:{line}: {message}")]
-    Parse { file: String, line: usize, message: String },
+    Parse {
+        file: String,
+        line: usize,
+        message: String,
+    },
     #[error("{file}: {message}")]
     Invalid { file: String, message: String },
-    #[error("unknown subject {name:?}; known: {known}; a file of your own is given with --subject FILE")]
+    #[error(
+        "unknown subject {name:?}; known: {known}; a file of your own is given with --subject FILE"
+    )]
     Unknown { name: String, known: String },
     #[error("subject {0:?} is given twice; change name or variant in one of the files")]
     Twice(String),
@@ -178,7 +184,10 @@ impl Subject {
             line: line_of(text, error.span().map_or(0, |span| span.start)),
             message: error.message().replace('\n', " "),
         })?;
-        let invalid = |message: String| Error::Invalid { file: file.to_owned(), message };
+        let invalid = |message: String| Error::Invalid {
+            file: file.to_owned(),
+            message,
+        };
         subject.check().map_err(invalid)?;
         Ok(subject)
     }
@@ -186,11 +195,17 @@ impl Subject {
     /// # Errors
     /// `Read` besides those of [`Subject::parse`].
     pub fn from_file(path: &Path) -> Result<Subject, Error> {
-        let read = |source| Error::Read { path: path.to_owned(), source };
+        let read = |source| Error::Read {
+            path: path.to_owned(),
+            source,
+        };
         let text = std::fs::read_to_string(path).map_err(read)?;
         let mut subject = Self::parse(&path.display().to_string(), &text)?;
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new(".")).canonicalize().map_err(read)?;
+        let folder = folder
+            .unwrap_or(Path::new("."))
+            .canonicalize()
+            .map_err(read)?;
         subject.base = Some(folder);
         Ok(subject)
     }
@@ -199,7 +214,9 @@ impl Subject {
         for (key, value) in [("name", &self.name), ("variant", &self.variant)] {
             let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
             if value.is_empty() || value.len() > 40 || !value.chars().all(plain) {
-                return Err(format!("{key} {value:?}: use 1 to 40 of a-z, A-Z, 0-9, '-', '_', '.'"));
+                return Err(format!(
+                    "{key} {value:?}: use 1 to 40 of a-z, A-Z, 0-9, '-', '_', '.'"
+                ));
             }
         }
         if let Some(build) = &self.build
@@ -210,12 +227,24 @@ impl Subject {
         if self.ready.http.is_some() && self.ready.log_line.is_some() {
             return Err("[ready]: give either http or log_line".into());
         }
-        let pointers = [&self.convergence.observed_generation, &self.convergence.conditions];
+        let pointers = [
+            &self.convergence.observed_generation,
+            &self.convergence.conditions,
+        ];
         if let Some(pointer) = pointers.into_iter().find(|p| !p.starts_with("/status/")) {
-            return Err(format!("[convergence] {pointer:?}: only pointers into /status/ are watched"));
+            return Err(format!(
+                "[convergence] {pointer:?}: only pointers into /status/ are watched"
+            ));
         }
-        let texts = self.run.args.iter().chain(self.run.env.values()).chain([&self.run.command]);
-        texts.map(|text| expand(text, |_| Some(String::new()))).collect::<Result<Vec<_>, _>>()?;
+        let texts = self
+            .run
+            .args
+            .iter()
+            .chain(self.run.env.values())
+            .chain([&self.run.command]);
+        texts
+            .map(|text| expand(text, |_| Some(String::new())))
+            .collect::<Result<Vec<_>, _>>()?;
         Ok(())
     }
 
@@ -233,19 +262,29 @@ impl Subject {
         Launch {
             program: self.rooted(Path::new(&text(&self.run.command))),
             args: self.run.args.iter().map(text).collect(),
-            env: self.run.env.iter().map(|(name, value)| (name.clone(), text(value))).collect(),
+            env: self
+                .run
+                .env
+                .iter()
+                .map(|(name, value)| (name.clone(), text(value)))
+                .collect(),
         }
     }
 
     /// The CRD's manifest.
     pub fn crd(&self, workspace: &Path) -> PathBuf {
-        self.base.as_deref().unwrap_or(workspace).join(&self.run.crd)
+        self.base
+            .as_deref()
+            .unwrap_or(workspace)
+            .join(&self.run.crd)
     }
 
     /// A relative path with a slash starts at `base`; a bare name is looked up in PATH.
     fn rooted(&self, program: &Path) -> PathBuf {
         match &self.base {
-            Some(base) if program.is_relative() && program.components().count() > 1 => base.join(program),
+            Some(base) if program.is_relative() && program.components().count() > 1 => {
+                base.join(program)
+            }
             _ => program.to_owned(),
         }
     }
@@ -264,7 +303,10 @@ pub struct Launch {
 /// # Errors
 /// `Parse`, if the build was given a broken file.
 pub fn built_in() -> Result<Vec<Subject>, Error> {
-    BUILT_IN.iter().map(|(file, text)| Subject::parse(file, text)).collect()
+    BUILT_IN
+        .iter()
+        .map(|(file, text)| Subject::parse(file, text))
+        .collect()
 }
 
 /// The chosen subjects: all built-in ones and all files, or those of them that `names` lists.
@@ -285,14 +327,25 @@ pub fn select(names: Option<&[String]>, files: &[PathBuf]) -> Result<Vec<Subject
     };
     let list = || known.iter().map(Subject::id).collect::<Vec<_>>().join(", ");
     let mut chosen: Vec<Subject> = Vec::new();
-    for name in names.iter().map(|name| name.trim()).filter(|name| !name.is_empty()) {
+    for name in names
+        .iter()
+        .map(|name| name.trim())
+        .filter(|name| !name.is_empty())
+    {
         let subject = known.iter().find(|k| k.id() == name);
-        let subject = subject.ok_or_else(|| Error::Unknown { name: name.into(), known: list() })?;
+        let subject = subject.ok_or_else(|| Error::Unknown {
+            name: name.into(),
+            known: list(),
+        })?;
         if !chosen.contains(subject) {
             chosen.push(subject.clone());
         }
     }
-    if chosen.is_empty() { Err(Error::Nothing(list())) } else { Ok(chosen) }
+    if chosen.is_empty() {
+        Err(Error::Nothing(list()))
+    } else {
+        Ok(chosen)
+    }
 }
 
 fn expand(text: &str, place: impl Fn(&str) -> Option<String>) -> Result<String, String> {
@@ -302,9 +355,15 @@ fn expand(text: &str, place: impl Fn(&str) -> Option<String>) -> Result<String, 
         let (before, from_open) = rest.split_at(open);
         expanded.push_str(before);
         let unknown = || {
-            format!("{text:?}: unknown placeholder; known: {}", PLACEHOLDERS.join(" "))
+            format!(
+                "{text:?}: unknown placeholder; known: {}",
+                PLACEHOLDERS.join(" ")
+            )
         };
-        let placeholder = PLACEHOLDERS.into_iter().find(|p| from_open.starts_with(p)).ok_or_else(unknown)?;
+        let placeholder = PLACEHOLDERS
+            .into_iter()
+            .find(|p| from_open.starts_with(p))
+            .ok_or_else(unknown)?;
         expanded.push_str(&place(placeholder).ok_or_else(unknown)?);
         rest = &from_open[placeholder.len()..];
     }
@@ -320,7 +379,8 @@ fn line_of(text: &str, offset: usize) -> usize {
 mod tests {
     use super::*;
 
-    const LEAST: &str = "name = \"mine\"\nvariant = \"x\"\n[run]\ncommand = \"./op\"\ncrd = \"crd.yaml\"\n";
+    const LEAST: &str =
+        "name = \"mine\"\nvariant = \"x\"\n[run]\ncommand = \"./op\"\ncrd = \"crd.yaml\"\n";
 
     #[test]
     fn the_built_in_subjects_parse() {
@@ -336,13 +396,41 @@ mod tests {
             want: &'static str,
         }
         let cases = [
-            Case { name: "unknown key", text: LEAST.replace("variant", "varient"), want: "f.toml:2: unknown field `varient`" },
-            Case { name: "unknown key in a table", text: format!("{LEAST}cmd = 3\n"), want: "f.toml:6: unknown field `cmd`" },
-            Case { name: "not TOML", text: "name = ".into(), want: "f.toml:1: " },
-            Case { name: "missing key", text: "name = \"a\"\n".into(), want: "missing field" },
-            Case { name: "placeholder", text: LEAST.replace("./op", "{home}/op"), want: "known: {admin} {kubeconfig} {dir} {bin}" },
-            Case { name: "slash in the name", text: LEAST.replace("mine", "a/b"), want: "f.toml: name \"a/b\"" },
-            Case { name: "empty build", text: format!("{LEAST}[build]\n"), want: "either cargo_packages or command" },
+            Case {
+                name: "unknown key",
+                text: LEAST.replace("variant", "varient"),
+                want: "f.toml:2: unknown field `varient`",
+            },
+            Case {
+                name: "unknown key in a table",
+                text: format!("{LEAST}cmd = 3\n"),
+                want: "f.toml:6: unknown field `cmd`",
+            },
+            Case {
+                name: "not TOML",
+                text: "name = ".into(),
+                want: "f.toml:1: ",
+            },
+            Case {
+                name: "missing key",
+                text: "name = \"a\"\n".into(),
+                want: "missing field",
+            },
+            Case {
+                name: "placeholder",
+                text: LEAST.replace("./op", "{home}/op"),
+                want: "known: {admin} {kubeconfig} {dir} {bin}",
+            },
+            Case {
+                name: "slash in the name",
+                text: LEAST.replace("mine", "a/b"),
+                want: "f.toml: name \"a/b\"",
+            },
+            Case {
+                name: "empty build",
+                text: format!("{LEAST}[build]\n"),
+                want: "either cargo_packages or command",
+            },
             Case {
                 name: "pointer elsewhere",
                 text: format!("{LEAST}[convergence]\nobserved_generation = \"/spec/x\"\n"),
@@ -350,7 +438,9 @@ mod tests {
             },
         ];
         for case in cases {
-            let error = Subject::parse("f.toml", &case.text).expect_err(case.name).to_string();
+            let error = Subject::parse("f.toml", &case.text)
+                .expect_err(case.name)
+                .to_string();
             assert!(error.contains(case.want), "{}: {error}", case.name);
             assert!(!error.contains('\n'), "{}: {error}", case.name);
         }
@@ -358,7 +448,8 @@ mod tests {
 
     #[test]
     fn placeholders_are_replaced_everywhere() {
-        let text = LEAST.replace("./op", "{bin}/op") + "args = [\"--a={admin}\", \"{dir}\"]\nenv = { K = \"{kubeconfig}\" }\n";
+        let text = LEAST.replace("./op", "{bin}/op")
+            + "args = [\"--a={admin}\", \"{dir}\"]\nenv = { K = \"{kubeconfig}\" }\n";
         let subject = Subject::parse("f.toml", &text).expect("valid");
         let launch = subject.launch(&Places {
             admin: "127.0.0.1:9".into(),
@@ -373,9 +464,16 @@ mod tests {
 
     #[test]
     fn an_unknown_name_lists_the_known_ones() {
-        let error = select(Some(&["tare/nome".into()]), &[]).expect_err("unknown").to_string();
+        let error = select(Some(&["tare/nome".into()]), &[])
+            .expect_err("unknown")
+            .to_string();
         assert!(error.contains("tare/none, kube-rs/stock"), "{error}");
-        assert_eq!(select(Some(&["kube-rs/stock".into()]), &[]).expect("known").len(), 1);
+        assert_eq!(
+            select(Some(&["kube-rs/stock".into()]), &[])
+                .expect("known")
+                .len(),
+            1
+        );
         assert!(matches!(select(Some(&[]), &[]), Err(Error::Nothing(_))));
     }
 }

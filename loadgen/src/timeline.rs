@@ -58,7 +58,10 @@ impl Object {
     }
 
     fn first(&self, holds: impl Fn(&Seen) -> bool) -> Option<u64> {
-        self.steps.iter().find(|(_, seen)| holds(seen)).map(|(at, _)| *at)
+        self.steps
+            .iter()
+            .find(|(_, seen)| holds(seen))
+            .map(|(at, _)| *at)
     }
 }
 
@@ -86,7 +89,10 @@ pub struct Progress {
 
 impl Timeline {
     pub fn of(objects: usize) -> Self {
-        Self { objects: vec![Object::default(); objects], ..Self::default() }
+        Self {
+            objects: vec![Object::default(); objects],
+            ..Self::default()
+        }
     }
 
     /// Starts anew: neither the send times nor what was seen of the last generation count.
@@ -120,9 +126,16 @@ impl Timeline {
     /// One line per object, microseconds: what the evidence keeps of every sample.
     pub fn samples(&self) -> String {
         let us = |ns: Option<u64>| ns.map_or_else(String::new, |ns| (ns / 1_000).to_string());
-        let mut text = String::from("index\tintended_us\tsent_us\tacked_us\tobserved_us\tready_us\n");
+        let mut text =
+            String::from("index\tintended_us\tsent_us\tacked_us\tobserved_us\tready_us\n");
         for (index, o) in self.objects.iter().enumerate() {
-            let times = [o.intended_ns, o.sent_ns, o.acked_ns, o.observed_ns(), o.ready_ns()];
+            let times = [
+                o.intended_ns,
+                o.sent_ns,
+                o.acked_ns,
+                o.observed_ns(),
+                o.ready_ns(),
+            ];
             text.push_str(&format!("{index}\t{}\n", times.map(us).join("\t")));
         }
         text
@@ -134,7 +147,10 @@ mod tests {
     use super::*;
 
     fn seen(observed_generation: i64, ready: bool) -> Seen {
-        Seen { observed_generation, ready }
+        Seen {
+            observed_generation,
+            ready,
+        }
     }
 
     #[test]
@@ -146,8 +162,18 @@ mod tests {
             want: (Option<u64>, Option<u64>),
         }
         let cases = [
-            Case { name: "nothing seen", generation: 1, steps: vec![], want: (None, None) },
-            Case { name: "created, not observed", generation: 1, steps: vec![(1, seen(0, false))], want: (None, None) },
+            Case {
+                name: "nothing seen",
+                generation: 1,
+                steps: vec![],
+                want: (None, None),
+            },
+            Case {
+                name: "created, not observed",
+                generation: 1,
+                steps: vec![(1, seen(0, false))],
+                want: (None, None),
+            },
             Case {
                 name: "observed, then ready",
                 generation: 1,
@@ -160,7 +186,12 @@ mod tests {
                 steps: vec![(1, seen(1, true)), (2, seen(2, false)), (5, seen(2, true))],
                 want: (Some(2), Some(5)),
             },
-            Case { name: "both at once", generation: 3, steps: vec![(4, seen(3, true))], want: (Some(4), Some(4)) },
+            Case {
+                name: "both at once",
+                generation: 3,
+                steps: vec![(4, seen(3, true))],
+                want: (Some(4), Some(4)),
+            },
             Case {
                 name: "the first time counts, whatever follows",
                 generation: 1,
@@ -170,9 +201,16 @@ mod tests {
         ];
         for case in cases {
             let mut object = Object::default();
-            case.steps.iter().for_each(|(at, step)| object.see(*at, *step));
+            case.steps
+                .iter()
+                .for_each(|(at, step)| object.see(*at, *step));
             object.acknowledge(0, case.generation);
-            assert_eq!((object.observed_ns(), object.ready_ns()), case.want, "{}", case.name);
+            assert_eq!(
+                (object.observed_ns(), object.ready_ns()),
+                case.want,
+                "{}",
+                case.name
+            );
         }
     }
 
@@ -182,7 +220,15 @@ mod tests {
         timeline.objects[0].see(5, seen(1, true));
         assert_eq!(timeline.progress().ready, 0, "not acknowledged yet");
         timeline.objects[0].acknowledge(6, 1);
-        assert_eq!(timeline.progress(), Progress { acked: 1, observed: 1, ready: 1, gone: 0 });
+        assert_eq!(
+            timeline.progress(),
+            Progress {
+                acked: 1,
+                observed: 1,
+                ready: 1,
+                gone: 0
+            }
+        );
     }
 
     #[test]
@@ -193,7 +239,15 @@ mod tests {
         timeline.begin_wave();
         timeline.objects[0].see(7, seen(1, true));
         timeline.objects[0].acknowledge(8, 2);
-        assert_eq!(timeline.progress(), Progress { acked: 1, observed: 0, ready: 0, gone: 0 });
+        assert_eq!(
+            timeline.progress(),
+            Progress {
+                acked: 1,
+                observed: 0,
+                ready: 0,
+                gone: 0
+            }
+        );
         timeline.objects[0].see(9, seen(2, true));
         assert_eq!(timeline.objects[0].ready_ns(), Some(9));
     }

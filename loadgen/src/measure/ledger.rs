@@ -49,12 +49,19 @@ impl Ledger {
             }
         });
         let changed = |e: &Entry| e.requests + e.request_bytes + e.response_bytes > 0;
-        Ledger { entries: entries.filter(changed).collect() }
+        Ledger {
+            entries: entries.filter(changed).collect(),
+        }
     }
 
     /// Requests that change something.
     pub fn writes(&self) -> u64 {
-        self.count(|verb| matches!(verb, "create" | "update" | "patch" | "apply" | "delete" | "deletecollection"))
+        self.count(|verb| {
+            matches!(
+                verb,
+                "create" | "update" | "patch" | "apply" | "delete" | "deletecollection"
+            )
+        })
     }
 
     /// Requests that read; watches are not among them.
@@ -64,20 +71,29 @@ impl Ledger {
 
     /// Bytes both ways, watches included.
     pub fn wire_bytes(&self) -> u64 {
-        self.entries.iter().map(|e| e.request_bytes + e.response_bytes).sum()
+        self.entries
+            .iter()
+            .map(|e| e.request_bytes + e.response_bytes)
+            .sum()
     }
 
     /// `"patch deployments" -> requests`.
     pub fn by_verb(&self) -> BTreeMap<String, u64> {
         let mut verbs = BTreeMap::new();
         for entry in self.entries.iter().filter(|entry| entry.requests > 0) {
-            *verbs.entry(format!("{} {}", entry.verb, entry.resource)).or_default() += entry.requests;
+            *verbs
+                .entry(format!("{} {}", entry.verb, entry.resource))
+                .or_default() += entry.requests;
         }
         verbs
     }
 
     fn count(&self, counts: impl Fn(&str) -> bool) -> u64 {
-        self.entries.iter().filter(|e| counts(&e.verb)).map(|e| e.requests).sum()
+        self.entries
+            .iter()
+            .filter(|e| counts(&e.verb))
+            .map(|e| e.requests)
+            .sum()
     }
 }
 
@@ -98,7 +114,9 @@ mod tests {
     }
 
     fn ledger(entries: &[Entry]) -> Ledger {
-        Ledger { entries: entries.to_vec() }
+        Ledger {
+            entries: entries.to_vec(),
+        }
     }
 
     #[test]
@@ -113,7 +131,10 @@ mod tests {
         let spent = after.since(&before).of("s");
         assert_eq!((spent.writes(), spent.reads()), (7, 2));
         assert_eq!(spent.wire_bytes(), 2 * (70 + 8 + 500));
-        assert_eq!(spent.by_verb(), BTreeMap::from([("patch deployments".into(), 7), ("get edgeapps".into(), 2)]));
+        assert_eq!(
+            spent.by_verb(),
+            BTreeMap::from([("patch deployments".into(), 7), ("get edgeapps".into(), 2)])
+        );
     }
 
     #[test]

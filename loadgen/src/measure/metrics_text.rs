@@ -37,9 +37,24 @@ pub fn histogram(page: &str, name: &str) -> Option<Buckets> {
 }
 
 /// The sum over all label sets of a counter or gauge.
-pub fn total(page: &str, name: &str) -> Option<f64> {
-    let values: Vec<f64> = samples(page).filter(|s| s.name == name).map(|s| s.value).collect();
+fn total(page: &str, name: &str) -> Option<f64> {
+    let values: Vec<f64> = samples(page)
+        .filter(|s| s.name == name)
+        .map(|s| s.value)
+        .collect();
     (!values.is_empty()).then(|| values.iter().sum())
+}
+
+/// A counter with labels is not on the page until it counts: declared and absent is 0.
+pub fn counter(page: &str, name: &str) -> Option<f64> {
+    let declared = || {
+        let family = name.strip_suffix("_total").unwrap_or(name);
+        let types = page.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+        types
+            .filter_map(|rest| rest.split(' ').next())
+            .any(|declared| declared == family || declared == name)
+    };
+    total(page, name).or_else(|| declared().then_some(0.0))
 }
 
 impl Buckets {
@@ -50,7 +65,11 @@ impl Buckets {
     /// What came after `earlier`; a bucket that fell (the process restarted) counts as it is.
     pub fn since(&self, earlier: &Buckets) -> Buckets {
         let before = |bound: Option<f64>| {
-            earlier.0.iter().find(|(b, _)| *b == bound).map_or(0, |(_, count)| *count)
+            earlier
+                .0
+                .iter()
+                .find(|(b, _)| *b == bound)
+                .map_or(0, |(_, count)| *count)
         };
         Buckets(
             self.0
@@ -90,7 +109,11 @@ impl<'a> Sample<'a> {
         let (name, labels, rest) = match line.find('{') {
             Some(open) => {
                 let close = line.rfind('}')?;
-                (&line[..open], line.get(open + 1..close)?, &line[close + 1..])
+                (
+                    &line[..open],
+                    line.get(open + 1..close)?,
+                    &line[close + 1..],
+                )
             }
             None => {
                 let (name, rest) = line.split_once(char::is_whitespace)?;
@@ -98,7 +121,11 @@ impl<'a> Sample<'a> {
             }
         };
         let value = rest.split_whitespace().next()?.parse().ok()?;
-        Some(Sample { name, labels, value })
+        Some(Sample {
+            name,
+            labels,
+            value,
+        })
     }
 
     fn label(&self, wanted: &str) -> Option<&'a str> {
@@ -136,8 +163,11 @@ errors_total{reason="conflict"} 4
     #[test]
     fn label_sets_are_added_up() {
         let buckets = histogram(PAGE, "reconcile_seconds").expect("on the page");
-        assert_eq!(buckets, Buckets(vec![(Some(0.001), 90), (Some(0.01), 9), (None, 1)]));
-        assert_eq!(total(PAGE, "errors_total"), Some(7.0));
+        assert_eq!(
+            buckets,
+            Buckets(vec![(Some(0.001), 90), (Some(0.01), 9), (None, 1)])
+        );
+        assert_eq!(counter(PAGE, "errors_total"), Some(7.0));
     }
 
     #[test]
@@ -145,28 +175,51 @@ errors_total{reason="conflict"} 4
         let buckets = histogram(PAGE, "reconcile_seconds").expect("on the page");
         assert_eq!(buckets.quantile_ms(0.5), Some(1.0));
         assert_eq!(buckets.quantile_ms(0.99), Some(10.0));
-        assert_eq!(buckets.quantile_ms(1.0), None, "the last bucket has no bound");
+        assert_eq!(
+            buckets.quantile_ms(1.0),
+            None,
+            "the last bucket has no bound"
+        );
         assert_eq!(Buckets::default().quantile_ms(0.5), None);
     }
 
     #[test]
     fn what_is_not_on_the_page_is_unknown() {
         assert_eq!(histogram(PAGE, "other"), None);
-        assert_eq!(total(PAGE, "errors"), None);
+        assert_eq!(counter(PAGE, "errors"), None);
         assert_eq!(histogram("x_bucket{le=\"nonsense\"} 1", "x"), None);
+    }
+
+    #[test]
+    fn a_declared_counter_without_samples_is_zero() {
+        assert_eq!(
+            counter("# TYPE errors counter\n", "errors_total"),
+            Some(0.0)
+        );
+        assert_eq!(
+            counter("# TYPE errors_total counter\n", "errors_total"),
+            Some(0.0)
+        );
+        assert_eq!(
+            counter("# TYPE errors_other counter\n", "errors_total"),
+            None
+        );
     }
 
     #[test]
     fn a_difference_survives_a_restart() {
         let earlier = Buckets(vec![(Some(1.0), 5), (None, 2)]);
         let later = Buckets(vec![(Some(1.0), 9), (None, 1)]);
-        assert_eq!(later.since(&earlier), Buckets(vec![(Some(1.0), 4), (None, 1)]));
+        assert_eq!(
+            later.since(&earlier),
+            Buckets(vec![(Some(1.0), 4), (None, 1)])
+        );
     }
 
     proptest! {
         #[test]
         fn any_text_is_read_without_panic(page: String, name in "[a-z_]{1,8}") {
-            let _ = (histogram(&page, &name), total(&page, &name));
+            let _ = (histogram(&page, &name), counter(&page, &name));
         }
     }
 }
