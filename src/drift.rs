@@ -9,8 +9,16 @@ use serde_json::Value;
 
 /// Fields by which the items of a Kubernetes list are told apart, the first that all items have
 /// (the `x-kubernetes-patch-merge-key`s of the API: `name`, `containerPort`, `port`, `mountPath`, ...).
-const MERGE_KEYS: [&str; 8] =
-    ["name", "containerPort", "port", "mountPath", "devicePath", "topologyKey", "key", "type"];
+const MERGE_KEYS: [&str; 8] = [
+    "name",
+    "containerPort",
+    "port",
+    "mountPath",
+    "devicePath",
+    "topologyKey",
+    "key",
+    "type",
+];
 
 /// JSON pointer of the first field of `plan` that differs in `actual`, or `None`.
 pub fn differs(plan: &Value, actual: &Value) -> Option<String> {
@@ -47,14 +55,18 @@ fn compare(plan: &Value, actual: &Value, path: &mut String, quantity: bool) -> b
 }
 
 fn compare_lists(plan: &[Value], actual: &[Value], path: &mut String, quantity: bool) -> bool {
-    let key = MERGE_KEYS.into_iter().find(|key| plan.iter().all(|item| item.get(key).is_some()));
+    let key = MERGE_KEYS
+        .into_iter()
+        .find(|key| plan.iter().all(|item| item.get(key).is_some()));
     plan.iter().enumerate().any(|(index, wanted)| {
         let found = match key {
             Some(key) => actual.iter().find(|item| item.get(key) == wanted.get(key)),
             None => actual.get(index),
         };
         let segment = index.to_string();
-        descend(path, &segment, |path| found.is_none_or(|found| compare(wanted, found, path, quantity)))
+        descend(path, &segment, |path| {
+            found.is_none_or(|found| compare(wanted, found, path, quantity))
+        })
     })
 }
 
@@ -94,7 +106,9 @@ fn quantity_nanos(value: &Value) -> Option<i128> {
         Value::Number(number) => number.to_string(),
         _ => return None,
     };
-    let end = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-'))).unwrap_or(text.len());
+    let end = text
+        .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-')))
+        .unwrap_or(text.len());
     let (number, suffix) = text.split_at(end);
     let (scale, power): (i128, i32) = match suffix {
         "n" => (1, 0),
@@ -113,7 +127,10 @@ fn quantity_nanos(value: &Value) -> Option<i128> {
         "Ti" => (1_000_000_000 << 40, 0),
         "Pi" => (1_000_000_000 << 50, 0),
         "Ei" => (1_000_000_000 << 60, 0),
-        _ => (1_000_000_000, suffix.strip_prefix(['e', 'E'])?.parse().ok()?),
+        _ => (
+            1_000_000_000,
+            suffix.strip_prefix(['e', 'E'])?.parse().ok()?,
+        ),
     };
     let (negative, digits) = match number.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -124,7 +141,11 @@ fn quantity_nanos(value: &Value) -> Option<i128> {
     let power = power - i32::try_from(fraction.len()).ok()?;
     let scaled = mantissa.checked_mul(scale)?;
     let ten = 10i128.checked_pow(power.unsigned_abs())?;
-    let nanos = if power >= 0 { scaled.checked_mul(ten)? } else { scaled / ten };
+    let nanos = if power >= 0 {
+        scaled.checked_mul(ten)?
+    } else {
+        scaled / ten
+    };
     Some(if negative { -nanos } else { nanos })
 }
 
@@ -133,7 +154,10 @@ fn quantity_nanos(value: &Value) -> Option<i128> {
 pub fn without_nulls(body: &Value) -> Value {
     match body {
         Value::Object(map) => Value::Object(
-            map.iter().filter(|(_, v)| !v.is_null()).map(|(k, v)| (k.clone(), without_nulls(v))).collect(),
+            map.iter()
+                .filter(|(_, v)| !v.is_null())
+                .map(|(k, v)| (k.clone(), without_nulls(v)))
+                .collect(),
         ),
         Value::Array(list) => list.iter().map(without_nulls).collect(),
         other => other.clone(),
@@ -143,7 +167,10 @@ pub fn without_nulls(body: &Value) -> Value {
 /// `body` as a merge patch: nulls in maps stay, because they remove what is there.
 pub fn as_merge_patch(body: &Value) -> Value {
     match body {
-        Value::Object(map) => map.iter().map(|(k, v)| (k.clone(), as_merge_patch(v))).collect(),
+        Value::Object(map) => map
+            .iter()
+            .map(|(k, v)| (k.clone(), as_merge_patch(v)))
+            .collect(),
         Value::Array(list) => list.iter().map(without_nulls).collect(),
         other => other.clone(),
     }
@@ -157,24 +184,78 @@ mod tests {
     #[test]
     fn differences_by_table() {
         let cases = [
-            ("defaults of the server are not ours", json!({"a": 1}), json!({"a": 1, "b": 2}), None),
-            ("a changed value", json!({"a": {"b": 1}}), json!({"a": {"b": 2}}), Some("/a/b")),
-            ("a missing value", json!({"a": {"b": 1}}), json!({}), Some("/a/b")),
-            ("null must be absent", json!({"a": null}), json!({"a": {"x": 1}}), Some("/a")),
-            ("null may be empty", json!({"a": null, "b": null}), json!({"a": {}, "b": []}), None),
-            ("order of a list does not count", json!([{"name": "a"}, {"name": "b"}]),
-                json!([{"name": "b", "x": 1}, {"name": "a"}]), None),
-            ("an extra item is drift: a list is ours as a whole", json!([{"name": "a"}]),
-                json!([{"name": "a"}, {"name": "b"}]), Some("")),
-            ("an item's field", json!([{"name": "a", "value": "1"}]), json!([{"name": "a", "value": "2"}]),
-                Some("/0/value")),
-            ("quantities by value", json!({"limits": {"cpu": "500m", "memory": "1Ki", "x": 1}}),
-                json!({"limits": {"cpu": "0.5", "memory": "1024", "x": "1"}}), None),
-            ("quantities differ", json!({"limits": {"cpu": "500m"}}), json!({"limits": {"cpu": "1"}}),
-                Some("/limits/cpu")),
-            ("text that looks like a quantity elsewhere", json!({"v": "1000m"}), json!({"v": "1"}), Some("/v")),
-            ("resources planned empty", json!({"resources": {"limits": null, "requests": null}}),
-                json!({"resources": {}}), None),
+            (
+                "defaults of the server are not ours",
+                json!({"a": 1}),
+                json!({"a": 1, "b": 2}),
+                None,
+            ),
+            (
+                "a changed value",
+                json!({"a": {"b": 1}}),
+                json!({"a": {"b": 2}}),
+                Some("/a/b"),
+            ),
+            (
+                "a missing value",
+                json!({"a": {"b": 1}}),
+                json!({}),
+                Some("/a/b"),
+            ),
+            (
+                "null must be absent",
+                json!({"a": null}),
+                json!({"a": {"x": 1}}),
+                Some("/a"),
+            ),
+            (
+                "null may be empty",
+                json!({"a": null, "b": null}),
+                json!({"a": {}, "b": []}),
+                None,
+            ),
+            (
+                "order of a list does not count",
+                json!([{"name": "a"}, {"name": "b"}]),
+                json!([{"name": "b", "x": 1}, {"name": "a"}]),
+                None,
+            ),
+            (
+                "an extra item is drift: a list is ours as a whole",
+                json!([{"name": "a"}]),
+                json!([{"name": "a"}, {"name": "b"}]),
+                Some(""),
+            ),
+            (
+                "an item's field",
+                json!([{"name": "a", "value": "1"}]),
+                json!([{"name": "a", "value": "2"}]),
+                Some("/0/value"),
+            ),
+            (
+                "quantities by value",
+                json!({"limits": {"cpu": "500m", "memory": "1Ki", "x": 1}}),
+                json!({"limits": {"cpu": "0.5", "memory": "1024", "x": "1"}}),
+                None,
+            ),
+            (
+                "quantities differ",
+                json!({"limits": {"cpu": "500m"}}),
+                json!({"limits": {"cpu": "1"}}),
+                Some("/limits/cpu"),
+            ),
+            (
+                "text that looks like a quantity elsewhere",
+                json!({"v": "1000m"}),
+                json!({"v": "1"}),
+                Some("/v"),
+            ),
+            (
+                "resources planned empty",
+                json!({"resources": {"limits": null, "requests": null}}),
+                json!({"resources": {}}),
+                None,
+            ),
         ];
         for (name, plan, actual, want) in cases {
             assert_eq!(differs(&plan, &actual).as_deref(), want, "{name}");
@@ -183,8 +264,14 @@ mod tests {
 
     #[test]
     fn quantities_in_billionths() {
-        for (text, want) in [("1", 1_000_000_000), ("1.5", 1_500_000_000), ("100m", 100_000_000),
-            ("1Mi", 1_048_576_000_000_000), ("2e3", 2_000_000_000_000), ("-1", -1_000_000_000)] {
+        for (text, want) in [
+            ("1", 1_000_000_000),
+            ("1.5", 1_500_000_000),
+            ("100m", 100_000_000),
+            ("1Mi", 1_048_576_000_000_000),
+            ("2e3", 2_000_000_000_000),
+            ("-1", -1_000_000_000),
+        ] {
             assert_eq!(quantity_nanos(&json!(text)), Some(want), "{text}");
         }
         assert_eq!(quantity_nanos(&json!("much")), None);
@@ -194,6 +281,9 @@ mod tests {
     fn what_was_written_never_differs_from_its_plan() {
         let plan = json!({"a": null, "b": {"c": null, "d": 1}, "l": [{"name": "x", "env": null}]});
         assert_eq!(differs(&plan, &without_nulls(&plan)), None);
-        assert_eq!(as_merge_patch(&plan), json!({"a": null, "b": {"c": null, "d": 1}, "l": [{"name": "x"}]}));
+        assert_eq!(
+            as_merge_patch(&plan),
+            json!({"a": null, "b": {"c": null, "d": 1}, "l": [{"name": "x"}]})
+        );
     }
 }

@@ -79,7 +79,9 @@ impl LeanMeta<'_> {
 
     /// The reference of the controller that owns this object, whoever that is.
     pub fn controller(&self) -> Option<&OwnerReference<'_>> {
-        self.owner_references.iter().find(|reference| reference.controller == Some(true))
+        self.owner_references
+            .iter()
+            .find(|reference| reference.controller == Some(true))
     }
 
     /// Name of the owner of `kind`: by the controller reference, else by the label.
@@ -88,17 +90,6 @@ impl LeanMeta<'_> {
             Some(reference) if reference.kind == kind => Some(&reference.name),
             Some(_) => None,
             None => self.labels.as_ref()?.owner.as_deref(),
-        }
-    }
-
-    pub fn to_meta(&self) -> Meta {
-        Meta {
-            name: self.name.as_ref().into(),
-            namespace: self.namespace.as_ref().into(),
-            uid: self.uid,
-            resource_version: self.resource_version,
-            generation: self.generation,
-            deleting: self.deleting(),
         }
     }
 }
@@ -116,6 +107,8 @@ pub struct Meta {
     pub resource_version: u64,
     /// Moves with the spec.
     pub generation: i64,
+    /// The generation that its status speaks of.
+    pub observed_generation: Option<i64>,
     /// Whether the object waits for its finalizers to go.
     pub deleting: bool,
 }
@@ -180,7 +173,10 @@ impl ChildState {
             replicas: status.replicas,
             updated_replicas: status.updated_replicas,
             ready_replicas: status.ready_replicas,
-            stalled: status.conditions.iter().any(|c| c.type_ == "Progressing" && c.status == "False"),
+            stalled: status
+                .conditions
+                .iter()
+                .any(|c| c.type_ == "Progressing" && c.status == "False"),
         }
     }
 }
@@ -262,7 +258,8 @@ fn revision<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error>
             if text.is_empty() {
                 return Ok(0);
             }
-            text.parse().map_err(|_| E::custom("resourceVersion is not a number"))
+            text.parse()
+                .map_err(|_| E::custom("resourceVersion is not a number"))
         }
     }
     deserializer.deserialize_str(Number)
@@ -270,7 +267,9 @@ fn revision<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error>
 
 /// FNV-1a, 32 bits: tells the few children of one owner apart.
 pub(crate) fn hash32(text: &str) -> u32 {
-    text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+    text.bytes().fold(0x811c_9dc5, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    })
 }
 
 /// FNV-1a, 64 bits: tells a status from the one last written.
@@ -287,8 +286,15 @@ mod tests {
     #[test]
     fn a_uid_reads_back_as_it_was_written() {
         let text = "01234567-89ab-cdef-0123-456789abcdef";
-        assert_eq!(Uid::parse(text).map(|uid| uid.to_string()).as_deref(), Some(text));
-        for bad in ["", "01234567-89ab-cdef-0123-456789abcde", "01234567x89ab-cdef-0123-456789abcdef"] {
+        assert_eq!(
+            Uid::parse(text).map(|uid| uid.to_string()).as_deref(),
+            Some(text)
+        );
+        for bad in [
+            "",
+            "01234567-89ab-cdef-0123-456789abcde",
+            "01234567x89ab-cdef-0123-456789abcdef",
+        ] {
             assert_eq!(Uid::parse(bad), None, "{bad:?}");
         }
     }
@@ -308,7 +314,10 @@ mod tests {
         assert_eq!(object.metadata.owner_name("EdgeApp"), Some("web"));
         assert_eq!(object.metadata.owner_name("WebApp"), None);
         let state = ChildState::of(&object, true);
-        assert_eq!((state.generation, state.ready_replicas, state.stalled), (3, 1, true));
+        assert_eq!(
+            (state.generation, state.ready_replicas, state.stalled),
+            (3, 1, true)
+        );
         Ok(())
     }
 }

@@ -29,7 +29,7 @@ pub type Status<O> = <<O as Operator>::Resource as HasStatus>::Status;
 pub trait Operator: Send + Sync + 'static {
     /// The custom resource, from `#[derive(CustomResource)]`.
     type Resource: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-        + HasSpec<Spec: DeserializeOwned + Send>
+        + HasSpec<Spec: DeserializeOwned + Send + Sync>
         + HasStatus<Status: OwnerStatus>;
     /// Why a plan cannot be made.
     type Error: PlanError;
@@ -46,10 +46,19 @@ pub trait Operator: Send + Sync + 'static {
     ///
     /// # Errors
     /// The error says whether and when to try again ([`PlanError::retry`]).
-    fn plan(&self, owner: &Owner<Self>, children: &Children) -> Result<Plan<Status<Self>>, Self::Error>;
+    fn plan(
+        &self,
+        owner: &Owner<Self>,
+        children: &Children,
+    ) -> Result<Plan<Status<Self>>, Self::Error>;
 
     /// The status of an owner that could not be brought about; `None` writes none.
-    fn failed(&self, owner: &Owner<Self>, children: &Children, failure: &Failure) -> Option<Status<Self>> {
+    fn failed(
+        &self,
+        owner: &Owner<Self>,
+        children: &Children,
+        failure: &Failure,
+    ) -> Option<Status<Self>> {
         let _ = (owner, children, failure);
         None
     }
@@ -71,7 +80,7 @@ pub struct Owner<O: Operator + ?Sized> {
 }
 
 /// What the runtime must know about a status. Implement it on the status type of the resource.
-pub trait OwnerStatus: Serialize + DeserializeOwned + Send {
+pub trait OwnerStatus: Serialize + DeserializeOwned + Send + Sync {
     /// The generation that this status speaks of.
     fn observed_generation(&self) -> Option<i64>;
     /// Whether nothing more is awaited.
@@ -96,13 +105,26 @@ pub struct Kind {
 }
 
 /// `apps/v1` Deployment.
-pub const DEPLOYMENT: Kind =
-    Kind { api_version: "apps/v1", kind: "Deployment", plural: "deployments", workload: true };
+pub const DEPLOYMENT: Kind = Kind {
+    api_version: "apps/v1",
+    kind: "Deployment",
+    plural: "deployments",
+    workload: true,
+};
 /// `v1` Service.
-pub const SERVICE: Kind = Kind { api_version: "v1", kind: "Service", plural: "services", workload: false };
+pub const SERVICE: Kind = Kind {
+    api_version: "v1",
+    kind: "Service",
+    plural: "services",
+    workload: false,
+};
 /// `v1` ConfigMap.
-pub const CONFIG_MAP: Kind =
-    Kind { api_version: "v1", kind: "ConfigMap", plural: "configmaps", workload: false };
+pub const CONFIG_MAP: Kind = Kind {
+    api_version: "v1",
+    kind: "ConfigMap",
+    plural: "configmaps",
+    workload: false,
+};
 
 /// One child of a plan: either wanted with a body, or wanted absent.
 #[derive(Debug, Clone, PartialEq)]
@@ -121,12 +143,22 @@ impl Child {
     /// A child that must exist. `body` holds the fields that are ours (`spec`, `data`, extra
     /// `metadata`); a list is ours as a whole, a `null` must be absent, all else belongs to others.
     pub fn new(kind: Kind, name: impl Into<String>, body: Value) -> Self {
-        Self { kind, name: name.into(), body: Some(body), immutable: &[] }
+        Self {
+            kind,
+            name: name.into(),
+            body: Some(body),
+            immutable: &[],
+        }
     }
 
     /// A child that must not exist (any more).
     pub fn absent(kind: Kind, name: impl Into<String>) -> Self {
-        Self { kind, name: name.into(), body: None, immutable: &[] }
+        Self {
+            kind,
+            name: name.into(),
+            body: None,
+            immutable: &[],
+        }
     }
 
     /// Names the fields that can only be changed by deleting and creating the child.
@@ -171,7 +203,10 @@ impl Children {
     pub fn state<O: Operator>(&self, kind: &Kind, name: &str) -> Option<&ChildState> {
         let index = kind_index(O::KINDS, kind)?;
         let hash = crate::object::hash32(name);
-        self.slots.iter().find(|(k, h, _)| (*k, *h) == (index, hash)).map(|(_, _, state)| state)
+        self.slots
+            .iter()
+            .find(|(k, h, _)| (*k, *h) == (index, hash))
+            .map(|(_, _, state)| state)
     }
 
     /// Records what was seen of a child; a later record replaces an earlier one.
@@ -182,7 +217,11 @@ impl Children {
     }
 
     pub(crate) fn set(&mut self, kind: u8, name_hash: u32, state: ChildState) {
-        match self.slots.iter_mut().find(|(k, h, _)| (*k, *h) == (kind, name_hash)) {
+        match self
+            .slots
+            .iter_mut()
+            .find(|(k, h, _)| (*k, *h) == (kind, name_hash))
+        {
             Some(slot) => slot.2 = state,
             None => self.slots.push((kind, name_hash, state)),
         }
@@ -191,11 +230,14 @@ impl Children {
 
 /// The place of `kind` in the operator's list.
 pub(crate) fn kind_index(kinds: &[Kind], kind: &Kind) -> Option<u8> {
-    kinds.iter().position(|k| k.plural == kind.plural).and_then(|i| u8::try_from(i).ok())
+    kinds
+        .iter()
+        .position(|k| k.plural == kind.plural)
+        .and_then(|i| u8::try_from(i).ok())
 }
 
 /// An error of a plan or of a cleanup.
-pub trait PlanError: std::error::Error + Send {
+pub trait PlanError: std::error::Error + Send + Sync {
     /// One word in CamelCase for the condition, the Event and the metric.
     fn reason(&self) -> &'static str;
     /// Whether and when trying again makes sense.
@@ -258,7 +300,13 @@ pub struct Condition {
 
 impl Condition {
     /// A condition without a transition time, for `generation`.
-    pub fn new(type_: &str, status: bool, reason: &str, message: impl Into<String>, generation: i64) -> Self {
+    pub fn new(
+        type_: &str,
+        status: bool,
+        reason: &str,
+        message: impl Into<String>,
+        generation: i64,
+    ) -> Self {
         Self {
             type_: type_.to_owned(),
             status: if status { "True" } else { "False" }.to_owned(),

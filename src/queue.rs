@@ -9,6 +9,7 @@ mod entry;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use entry::{ChildNews, Finalizers, Reasons, Slot, StatusMemory, Transition, Work};
 
@@ -71,8 +72,6 @@ struct Entry {
     pending: Option<Box<Work>>,
     /// Changes of children that came while a worker had it, one for each child.
     news: Vec<ChildNews>,
-    /// Reasons that came while a worker had it.
-    again: Reasons,
     /// The owner vanished while a worker had it.
     gone: bool,
 }
@@ -95,6 +94,8 @@ pub enum Verdict {
     Written {
         /// Nothing more is awaited.
         ready: bool,
+        /// When the owner wants to be looked at again, if it named a time.
+        within: Option<Duration>,
     },
     /// The owner is gone, or it is not ours to work on.
     Gone,
@@ -185,17 +186,21 @@ impl Queue {
     }
 
     /// An owner as a watch or a join shows it. With `beyond`, reasons that do not show on the owner.
-    pub fn offer_owner(&mut self, key: &str, mut seen: Work, beyond: Reasons, now_ms: u64) -> Offer {
+    pub fn offer_owner(&mut self, key: &str, mut seen: Work, beyond: Reasons) -> Offer {
         seen.reasons = seen.own_reasons(self.finalizer).with(beyond);
         let Some(entry) = self.entries.get_mut(key) else {
             if seen.reasons.is_empty() {
                 return Offer::Idle;
             }
-            return self.insert(key, seen, State::Queued, now_ms);
+            return self.insert(key, seen, State::Queued);
         };
         let same = entry.work.uid == seen.uid || entry.work.uid == Uid::default();
         if entry.state == State::InFlight {
-            if entry.pending.as_ref().is_none_or(|p| p.resource_version < seen.resource_version) {
+            if entry
+                .pending
+                .as_ref()
+                .is_none_or(|p| p.resource_version < seen.resource_version)
+            {
                 self.spec_bytes += seen.spec_bytes();
                 self.spec_bytes -= entry.pending.as_ref().map_or(0, |p| p.spec_bytes());
                 entry.gone &= same;
@@ -206,20 +211,25 @@ impl Queue {
         let newest = entry.work.own_version.max(entry.work.resource_version);
         if same && seen.resource_version <= newest {
             if beyond.is_empty() || seen.resource_version < newest {
-                self.settle(key, now_ms);
+                self.settle(key);
                 return Offer::Idle;
             }
             entry.work.reasons = entry.work.reasons.with(beyond);
         } else if same {
-            let spec_changed = seen.generation != entry.work.generation || seen.deleting != entry.work.deleting;
-            let waits = matches!(entry.state, State::Delayed { .. }) && entry.work.attempts > 0;
+            let known = entry.work.uid != Uid::default();
+            let spec_changed = known
+                && (seen.generation != entry.work.generation
+                    || seen.deleting != entry.work.deleting);
+            // It failed, or its children's events are being merged.
+            let waits =
+                matches!(entry.state, State::Delayed { .. }) && (known || seen.reasons.is_empty());
             let reasons = seen.reasons;
             self.spec_bytes -= entry.work.spec_bytes();
             entry.work.refresh(seen);
             entry.work.reasons = entry.work.reasons.with(reasons);
             self.spec_bytes += entry.work.spec_bytes();
             if waits && !spec_changed {
-                // It failed and nothing that matters changed: its back-off stands.
+                // Nothing that matters changed: its time stands.
                 return Offer::Accepted;
             }
             entry.work.attempts = 0;
@@ -228,9 +238,9 @@ impl Queue {
             if seen.reasons.is_empty() {
                 return Offer::Idle;
             }
-            return self.insert(key, seen, State::Queued, now_ms);
+            return self.insert(key, seen, State::Queued);
         }
-        self.requeue_or_settle(key, now_ms)
+        self.requeue_or_settle(key)
     }
 
     /// The owner is gone from the server.
@@ -242,7 +252,9 @@ impl Queue {
                     entry.gone = true;
                 }
             }
-            Some(entry) if entry.work.uid == uid || entry.work.uid == Uid::default() => self.remove(key),
+            Some(entry) if entry.work.uid == uid || entry.work.uid == Uid::default() => {
+                self.remove(key)
+            }
             _ => {}
         }
     }
@@ -255,15 +267,20 @@ impl Queue {
                 ..Work::default()
             };
             let due_ms = now_ms + self.limits.merge_ms;
-            return self.insert(key, work, State::Delayed { due_ms }, now_ms);
+            return self.insert(key, work, State::Delayed { due_ms });
         };
-        let stranger = news.owner_uid.is_some_and(|uid| uid != entry.work.uid && entry.work.uid != Uid::default());
+        let stranger = news
+            .owner_uid
+            .is_some_and(|uid| uid != entry.work.uid && entry.work.uid != Uid::default());
         if stranger && !news.deleted {
             return Offer::Idle;
         }
         match entry.state {
             State::InFlight => {
-                let slot = entry.news.iter_mut().find(|n| (n.kind, n.name_hash) == (news.kind, news.name_hash));
+                let slot = entry
+                    .news
+                    .iter_mut()
+                    .find(|n| (n.kind, n.name_hash) == (news.kind, news.name_hash));
                 match slot {
                     Some(known) if known.resource_version < news.resource_version => *known = news,
                     Some(_) => {}
@@ -285,7 +302,7 @@ impl Queue {
             State::Held { .. } => {
                 let reasons = entry.work.hear(&news);
                 entry.work.reasons = entry.work.reasons.with(reasons);
-                self.requeue_or_settle(key, now_ms)
+                self.requeue_or_settle(key)
             }
         }
     }
@@ -293,7 +310,9 @@ impl Queue {
     /// The next owner to work on.
     pub fn take(&mut self) -> Option<(Arc<str>, Work)> {
         while let Some(key) = self.ready.pop_front() {
-            let Some(entry) = self.entries.get_mut(&key) else { continue };
+            let Some(entry) = self.entries.get_mut(&key) else {
+                continue;
+            };
             if entry.state != State::Queued {
                 continue;
             }
@@ -310,12 +329,14 @@ impl Queue {
 
     /// A worker gives back what it took.
     pub fn finish(&mut self, key: &Arc<str>, mut work: Work, verdict: Verdict, now_ms: u64) {
-        let Some(entry) = self.entries.get_mut(key) else { return };
+        let Some(entry) = self.entries.get_mut(key) else {
+            return;
+        };
         self.in_flight -= 1;
         let pending = entry.pending.take();
         let news = std::mem::take(&mut entry.news);
         let gone = std::mem::take(&mut entry.gone);
-        let mut reasons = std::mem::take(&mut entry.again);
+        let mut reasons = Reasons::default();
         self.spec_bytes -= pending.as_ref().map_or(0, |p| p.spec_bytes());
 
         if let Some(seen) = pending {
@@ -323,7 +344,7 @@ impl Queue {
                 // Deleted and created again under the same name: the old one is done with.
                 self.entries.remove(key);
                 if !seen.reasons.is_empty() {
-                    self.insert(key, *seen, State::Queued, now_ms);
+                    self.insert(key, *seen, State::Queued);
                 }
                 return;
             }
@@ -348,7 +369,9 @@ impl Queue {
         for one in &news {
             reasons = reasons.with(work.hear(one));
         }
-        let Some(entry) = self.entries.get_mut(key) else { return };
+        let Some(entry) = self.entries.get_mut(key) else {
+            return;
+        };
         match verdict {
             Verdict::Written { .. } | Verdict::Gone => {
                 work.attempts = 0;
@@ -360,7 +383,8 @@ impl Queue {
                 // What failed is still to be done; what it was must not be forgotten.
                 work.reasons = work.reasons.with(reasons);
                 work.attempts = work.attempts.saturating_add(1);
-                let due_ms = now_ms + backoff_ms(&self.limits, work.attempts, base_ms, &mut self.random);
+                let due_ms =
+                    now_ms + backoff_ms(&self.limits, work.attempts, base_ms, &mut self.random);
                 self.spec_bytes += work.spec_bytes();
                 entry.work = work;
                 entry.state = State::Delayed { due_ms };
@@ -369,8 +393,10 @@ impl Queue {
                 return;
             }
         }
-        let hold_ms = if matches!(verdict, Verdict::Written { ready: true }) {
-            work.spec = None;
+        let hold_ms = if matches!(verdict, Verdict::Written { ready: true, .. }) {
+            if work.reasons.is_empty() {
+                work.spec = None;
+            }
             self.limits.confirm_ms
         } else {
             self.limits.hold_ms
@@ -380,7 +406,7 @@ impl Queue {
         let until_ms = now_ms + hold_ms;
         entry.state = State::Held { until_ms };
         self.timers.insert((until_ms, Arc::clone(key)));
-        self.requeue_or_settle(key, now_ms);
+        self.requeue_or_settle(key);
         self.spare_specs(key);
     }
 
@@ -404,33 +430,51 @@ impl Queue {
         }
     }
 
-    fn requeue_or_settle(&mut self, key: &str, now_ms: u64) -> Offer {
+    fn requeue_or_settle(&mut self, key: &str) -> Offer {
         match self.entries.get(key) {
             Some(entry) if !entry.work.reasons.is_empty() => self.enqueue(key),
             _ => {
-                self.settle(key, now_ms);
+                self.settle(key);
                 Offer::Idle
             }
         }
     }
 
+    /// Looks again at all that is held, after a bookmark has moved a watch on.
+    pub fn settle_all(&mut self) {
+        let held: Vec<Arc<str>> = self.timers.iter().map(|(_, key)| Arc::clone(key)).collect();
+        for key in held {
+            self.settle(&key);
+        }
+    }
+
     /// Forgets a held owner as soon as it is ready and every watch has shown our last writes.
-    fn settle(&mut self, key: &str, _now_ms: u64) {
-        let Some(entry) = self.entries.get(key) else { return };
+    fn settle(&mut self, key: &str) {
+        let Some(entry) = self.entries.get(key) else {
+            return;
+        };
         let work = &entry.work;
-        let seen = |kind: usize, version: u64| self.shown.get(kind).is_some_and(|shown| *shown >= version);
+        let seen =
+            |kind: usize, version: u64| self.shown.get(kind).is_some_and(|shown| *shown >= version);
         if matches!(entry.state, State::Held { .. })
             && work.status.ready
             && work.reasons.is_empty()
+            // Somebody changed a child: remembered for a while, to tell a slip from a fight.
+            && work.mends == 0
             && seen(0, work.own_version)
-            && work.slots.iter().all(|slot| seen(usize::from(slot.kind) + 1, slot.resource_version))
+            && work
+                .slots
+                .iter()
+                .all(|slot| seen(usize::from(slot.kind) + 1, slot.resource_version))
         {
             self.remove(key);
         }
     }
 
     fn enqueue(&mut self, key: &str) -> Offer {
-        let Some((key, entry)) = self.entries.get_key_value(key) else { return Offer::Idle };
+        let Some((key, entry)) = self.entries.get_key_value(key) else {
+            return Offer::Idle;
+        };
         let key = Arc::clone(key);
         match entry.state {
             State::InFlight | State::Queued => return Offer::Accepted,
@@ -445,10 +489,13 @@ impl Queue {
         Offer::Accepted
     }
 
-    fn insert(&mut self, key: &str, work: Work, state: State, _now_ms: u64) -> Offer {
+    fn insert(&mut self, key: &str, work: Work, state: State) -> Offer {
         let bytes = work.spec_bytes();
         // One spec is always let in: an object larger than the bound must be worked on too.
-        if self.spec_bytes > 0 && self.spec_bytes + bytes > self.limits.spec_bytes && !self.drop_held_specs(bytes) {
+        if self.spec_bytes > 0
+            && self.spec_bytes + bytes > self.limits.spec_bytes
+            && !self.drop_held_specs(bytes)
+        {
             return Offer::Owed;
         }
         if self.entries.len() >= self.limits.entries && !self.evict() {
@@ -463,15 +510,22 @@ impl Queue {
             }
             State::InFlight => {}
         }
-        let entry =
-            Entry { state, work, pending: None, news: Vec::new(), again: Reasons::default(), gone: false };
+        let entry = Entry {
+            state,
+            work,
+            pending: None,
+            news: Vec::new(),
+            gone: false,
+        };
         self.entries.insert(key, Box::new(entry));
         Offer::Accepted
     }
 
     /// Makes room by forgetting the entry that waits longest; the periodic join finds it again.
     fn evict(&mut self) -> bool {
-        let Some((_, key)) = self.timers.last().cloned() else { return false };
+        let Some((_, key)) = self.timers.last().cloned() else {
+            return false;
+        };
         self.remove(&key);
         true
     }
@@ -504,8 +558,11 @@ impl Queue {
     }
 
     fn remove(&mut self, key: &str) {
-        let Some((key, entry)) = self.entries.remove_entry(key) else { return };
-        self.spec_bytes -= entry.work.spec_bytes() + entry.pending.as_ref().map_or(0, |p| p.spec_bytes());
+        let Some((key, entry)) = self.entries.remove_entry(key) else {
+            return;
+        };
+        self.spec_bytes -=
+            entry.work.spec_bytes() + entry.pending.as_ref().map_or(0, |p| p.spec_bytes());
         if let State::Delayed { due_ms: at } | State::Held { until_ms: at } = entry.state {
             self.timers.remove(&(at, key));
         }

@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 use super::{EdgeApp, EdgeAppSpec, EdgeAppStatus, Phase, Resources};
 use crate::object::ChildState;
 use crate::operator::{
-    Child, Children, Condition, DEPLOYMENT, Failure, Kind, OWNER_LABEL, Operator, Owner, OwnerStatus, Plan,
-    Requeue, SERVICE,
+    Child, Children, Condition, DEPLOYMENT, Failure, Kind, OWNER_LABEL, Operator, Owner,
+    OwnerStatus, Plan, Requeue, SERVICE,
 };
 
 /// Set on headless Services.
@@ -30,13 +30,18 @@ impl Operator for EdgeApps {
     // The Service first, so that traffic drains before the pods go.
     const KINDS: &'static [Kind] = &[SERVICE, DEPLOYMENT];
 
-    fn plan(&self, owner: &Owner<Self>, children: &Children) -> Result<Plan<EdgeAppStatus>, Infallible> {
+    fn plan(
+        &self,
+        owner: &Owner<Self>,
+        children: &Children,
+    ) -> Result<Plan<EdgeAppStatus>, Infallible> {
         let name = owner.meta.name.as_ref();
         let deployment = children.state::<Self>(&DEPLOYMENT, name);
         Ok(Plan {
             children: vec![
                 // A selector never changes, and neither does a cluster IP: those are new objects.
-                Child::new(DEPLOYMENT, name, deployment_body(name, &owner.spec)).immutable(&["/spec/selector"]),
+                Child::new(DEPLOYMENT, name, deployment_body(name, &owner.spec))
+                    .immutable(&["/spec/selector"]),
                 service(name, &owner.spec),
             ],
             status: status(owner, deployment),
@@ -44,17 +49,36 @@ impl Operator for EdgeApps {
         })
     }
 
-    fn failed(&self, owner: &Owner<Self>, children: &Children, failure: &Failure) -> Option<EdgeAppStatus> {
+    fn failed(
+        &self,
+        owner: &Owner<Self>,
+        children: &Children,
+        failure: &Failure,
+    ) -> Option<EdgeAppStatus> {
         let generation = owner.meta.generation;
         let mut status = base_status(owner);
         status.phase = Some(Phase::Failed);
+        // The spec was not brought about, so it is not observed.
+        status.observed_generation = owner.meta.observed_generation;
         if let Some(seen) = children.state::<Self>(&DEPLOYMENT, &owner.meta.name) {
             (status.replicas, status.ready_replicas) = (seen.replicas, seen.ready_replicas);
         }
         status.conditions = vec![
-            Condition::new("Ready", false, failure.reason, failure.message.clone(), generation),
+            Condition::new(
+                "Ready",
+                false,
+                failure.reason,
+                failure.message.clone(),
+                generation,
+            ),
             Condition::new("Progressing", false, failure.reason, "", generation),
-            Condition::new("Degraded", true, failure.reason, failure.message.clone(), generation),
+            Condition::new(
+                "Degraded",
+                true,
+                failure.reason,
+                failure.message.clone(),
+                generation,
+            ),
         ];
         Some(status)
     }
@@ -97,27 +121,44 @@ fn environment(spec: &EdgeAppSpec) -> Value {
     if spec.env.is_empty() {
         return Value::Null;
     }
-    spec.env.iter().map(|var| json!({"name": var.name, "value": var.value})).collect()
+    spec.env
+        .iter()
+        .map(|var| json!({"name": var.name, "value": var.value}))
+        .collect()
 }
 
 /// Requests and limits, with the accelerator as a limit: an extended resource is not overcommitted.
 fn resources(spec: &EdgeAppSpec) -> Value {
     let none = Resources::default();
     let asked = spec.resources.as_ref().unwrap_or(&none);
-    let quantities = |map: &std::collections::BTreeMap<String, super::Quantity>| -> Map<String, Value> {
-        map.iter().map(|(name, quantity)| (name.clone(), Value::from(quantity.0.as_str()))).collect()
-    };
+    let quantities =
+        |map: &std::collections::BTreeMap<String, super::Quantity>| -> Map<String, Value> {
+            map.iter()
+                .map(|(name, quantity)| (name.clone(), Value::from(quantity.0.as_str())))
+                .collect()
+        };
     let mut limits = quantities(&asked.limits);
     let requests = quantities(&asked.requests);
     if let Some(accelerator) = &spec.accelerator {
-        limits.insert(accelerator.resource.clone(), Value::from(accelerator.count.to_string()));
+        limits.insert(
+            accelerator.resource.clone(),
+            Value::from(accelerator.count.to_string()),
+        );
     }
-    let or_null = |map: Map<String, Value>| if map.is_empty() { Value::Null } else { Value::Object(map) };
+    let or_null = |map: Map<String, Value>| {
+        if map.is_empty() {
+            Value::Null
+        } else {
+            Value::Object(map)
+        }
+    };
     json!({"requests": or_null(requests), "limits": or_null(limits)})
 }
 
 fn service(name: &str, spec: &EdgeAppSpec) -> Child {
-    let Some(port) = spec.port else { return Child::absent(SERVICE, name) };
+    let Some(port) = spec.port else {
+        return Child::absent(SERVICE, name);
+    };
     let headless = spec.headless == Some(true);
     let mut body = json!({
         // The label tells a Service that was made headless from one that was not: the cluster IP
@@ -131,14 +172,17 @@ fn service(name: &str, spec: &EdgeAppSpec) -> Child {
     if headless {
         body["spec"]["clusterIP"] = Value::from("None");
     }
-    Child::new(SERVICE, name, body).immutable(&["/spec/clusterIP", "/metadata/labels/tare.dev~1headless"])
+    Child::new(SERVICE, name, body)
+        .immutable(&["/spec/clusterIP", "/metadata/labels/tare.dev~1headless"])
 }
 
 fn base_status(owner: &Owner<EdgeApps>) -> EdgeAppStatus {
     let Owner { meta, spec } = owner;
     EdgeAppStatus {
         selector: Some(format!("{OWNER_LABEL}={}", meta.name)),
-        endpoint: spec.port.map(|_| format!("{}.{}.svc:80", meta.name, meta.namespace)),
+        endpoint: spec
+            .port
+            .map(|_| format!("{}.{}.svc:80", meta.name, meta.namespace)),
         observed_generation: Some(meta.generation),
         ..EdgeAppStatus::default()
     }
@@ -156,19 +200,49 @@ fn status(owner: &Owner<EdgeApps>, deployment: Option<&ChildState>) -> EdgeAppSt
     status.replicas = seen.replicas;
     status.ready_replicas = seen.ready_replicas;
     let (phase, reason, message) = match (ready, stalled) {
+        _ if owner.meta.deleting => (
+            Phase::Terminating,
+            "ChildrenTerminating",
+            "waiting for the children to go".to_owned(),
+        ),
         (true, _) => (Phase::Running, "AllReplicasReady", String::new()),
         (_, true) => (
             Phase::Failed,
             "ProgressDeadlineExceeded",
-            format!("Deployment {:?} made no progress within its deadline; see its pods", owner.meta.name),
+            format!(
+                "Deployment {:?} made no progress within its deadline; see its pods",
+                owner.meta.name
+            ),
         ),
-        _ => (Phase::Progressing, "WaitingForReplicas", format!("waiting for {wanted} ready replicas")),
+        _ => (
+            Phase::Progressing,
+            "WaitingForReplicas",
+            format!("waiting for {wanted} ready replicas"),
+        ),
     };
     status.phase = Some(phase);
     status.conditions = vec![
-        Condition::new("Ready", ready, reason, message.clone(), generation),
-        Condition::new("Progressing", phase == Phase::Progressing, reason, "", generation),
-        Condition::new("Degraded", stalled, reason, if stalled { message } else { String::new() }, generation),
+        Condition::new(
+            "Ready",
+            phase == Phase::Running,
+            reason,
+            message.clone(),
+            generation,
+        ),
+        Condition::new(
+            "Progressing",
+            phase == Phase::Progressing,
+            reason,
+            "",
+            generation,
+        ),
+        Condition::new(
+            "Degraded",
+            stalled,
+            reason,
+            if stalled { message } else { String::new() },
+            generation,
+        ),
     ];
     status
 }
@@ -238,7 +312,10 @@ mod tests {
                 deployment: None,
                 want: &[
                     ("/env/0/name", || json!("A")),
-                    ("/resources/limits", || json!({"cpu": "1", "nvidia.com/gpu": "1"})),
+                    (
+                        "/resources/limits",
+                        || json!({"cpu": "1", "nvidia.com/gpu": "1"}),
+                    ),
                     ("/resources/requests", || Value::Null),
                 ],
             },
@@ -268,23 +345,41 @@ mod tests {
             Case {
                 name: "stalled",
                 spec: json!({"image": "web:1"}),
-                deployment: Some(ChildState { stalled: true, ..state(1, 1, 0) }),
+                deployment: Some(ChildState {
+                    stalled: true,
+                    ..state(1, 1, 0)
+                }),
                 want: &[
                     ("/status/phase", || json!("Failed")),
                     ("/status/conditions/2/status", || json!("True")),
-                    ("/status/conditions/2/reason", || json!("ProgressDeadlineExceeded")),
+                    ("/status/conditions/2/reason", || {
+                        json!("ProgressDeadlineExceeded")
+                    }),
                 ],
             },
         ];
         for case in cases {
-            let meta = Meta { name: "web".into(), namespace: "shop".into(), generation: 7, ..Meta::default() };
-            let owner = Owner { meta, spec: serde_json::from_value(case.spec)? };
+            let meta = Meta {
+                name: "web".into(),
+                namespace: "shop".into(),
+                generation: 7,
+                ..Meta::default()
+            };
+            let owner = Owner {
+                meta,
+                spec: serde_json::from_value(case.spec)?,
+            };
             let mut children = Children::default();
             if let Some(state) = case.deployment {
                 children.record::<EdgeApps>(&DEPLOYMENT, "web", state);
             }
             let plan = EdgeApps.plan(&owner, &children)?;
-            let body = |kind: Kind| plan.children.iter().find(|c| c.kind == kind).and_then(|c| c.body.clone());
+            let body = |kind: Kind| {
+                plan.children
+                    .iter()
+                    .find(|c| c.kind == kind)
+                    .and_then(|c| c.body.clone())
+            };
             let whole = json!({"deployment": body(DEPLOYMENT), "service": body(SERVICE), "status": plan.status});
             for (pointer, want) in case.want {
                 let found = whole

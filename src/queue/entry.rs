@@ -110,6 +110,8 @@ pub struct Work {
     pub reasons: Reasons,
     /// Failures in a row.
     pub attempts: u8,
+    /// Times that a child was set back to its plan since the spec last changed.
+    pub mends: u8,
 }
 
 impl Work {
@@ -122,7 +124,11 @@ impl Work {
     pub fn own_reasons(&self, finalizer: bool) -> Reasons {
         if self.deleting {
             let ours = self.finalizers.ours.is_some();
-            return if ours { Reasons::DELETE } else { Reasons::default() };
+            return if ours {
+                Reasons::DELETE
+            } else {
+                Reasons::default()
+            };
         }
         let missing = finalizer && self.finalizers.ours.is_none();
         if missing || self.status.observed_generation != Some(self.generation) {
@@ -133,6 +139,9 @@ impl Work {
 
     /// Takes over what a newer sight of the same owner says; what is known of children stays.
     pub fn refresh(&mut self, newer: Work) {
+        if self.generation != newer.generation {
+            self.mends = 0;
+        }
         self.uid = newer.uid;
         self.generation = newer.generation;
         self.resource_version = newer.resource_version;
@@ -144,7 +153,11 @@ impl Work {
 
     /// Notes what was seen of a child, whoever wrote it.
     pub fn see(&mut self, slot: Slot) {
-        match self.slots.iter_mut().find(|s| (s.kind, s.name_hash) == (slot.kind, slot.name_hash)) {
+        match self
+            .slots
+            .iter_mut()
+            .find(|s| (s.kind, s.name_hash) == (slot.kind, slot.name_hash))
+        {
             Some(known) => *known = slot,
             None => {
                 self.slots.reserve_exact(1);
@@ -155,7 +168,10 @@ impl Work {
 
     /// Takes in one change of a child; says what has to be done about it.
     pub fn hear(&mut self, news: &ChildNews) -> Reasons {
-        let place = self.slots.iter().position(|s| (s.kind, s.name_hash) == (news.kind, news.name_hash));
+        let place = self
+            .slots
+            .iter()
+            .position(|s| (s.kind, s.name_hash) == (news.kind, news.name_hash));
         let Some(place) = place else {
             // A child that is not known here: it appeared, or it vanished before we saw it.
             return Reasons::CHECK;

@@ -31,7 +31,6 @@ pub(crate) fn install(inner: &Arc<Inner>, mut definition: Value) -> Result<(), A
     }
     let call = Call {
         inner,
-        user: "system:testbed",
         served: &served,
         namespace: "",
         name: &name,

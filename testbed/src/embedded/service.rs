@@ -248,7 +248,6 @@ fn dispatch(
         verb => {
             let call = Call {
                 inner,
-                user,
                 served: &Served { table, kind },
                 namespace: namespace.unwrap_or(""),
                 name: target.name.as_deref().unwrap_or(""),

@@ -210,10 +210,6 @@ impl ApiError {
         ApiError::new(410, "Expired", message)
     }
 
-    pub(crate) fn gone(message: &str) -> ApiError {
-        ApiError::new(410, "Gone", message)
-    }
-
     pub(crate) fn internal(message: impl Into<String>) -> ApiError {
         ApiError::new(
             500,

@@ -31,7 +31,6 @@ use super::store::{CommitError, Expect};
 /// A request on one object (or one collection), with all it needs.
 pub(crate) struct Call<'a> {
     pub(crate) inner: &'a Arc<Inner>,
-    pub(crate) user: &'a str,
     pub(crate) served: &'a Served,
     /// Empty for cluster scope.
     pub(crate) namespace: &'a str,

@@ -155,7 +155,6 @@ pub(crate) fn write_as(
     let query = crate::embedded::route::Query::default();
     let call = Call {
         inner,
-        user: manager,
         served,
         namespace,
         name,
