@@ -110,7 +110,10 @@ impl Report {
     }
 
     fn count(&self, is: impl Fn(&Outcome) -> bool) -> usize {
-        self.results.iter().filter(|(_, outcome)| is(outcome)).count()
+        self.results
+            .iter()
+            .filter(|(_, outcome)| is(outcome))
+            .count()
     }
 }
 

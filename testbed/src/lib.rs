@@ -4,5 +4,6 @@
 //! Leaves to others: which operator is run, and what its figures mean, is `loadgen`'s.
 
 pub mod contract;
+pub mod embedded;
 pub mod process;
 pub mod weigh;

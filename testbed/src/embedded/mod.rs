@@ -1,0 +1,68 @@
+//! An embedded Kubernetes API server for tests, simulation and measurement.
+//!
+//! In process it is a tower service behind a [`kube::Client`] that keeps working under tokio's
+//! paused time; on a socket it is HTTPS/1.1 with bearer tokens ([`serve`]). It behaves as
+//! kube-apiserver 1.36 does in what operators under test use and is not a second Kubernetes.
+//!
+//! # What it holds
+//! Any CustomResourceDefinition with one served version, Deployments, ReplicaSets, Services,
+//! ConfigMaps, Pods, Namespaces, Events, Leases. Create, get, list (paged at one revision), watch
+//! (bookmarks, 410, initial events), update, merge, JSON and strategic merge patch, server-side
+//! apply, status and scale, delete with finalizers, preconditions and propagation, dry run,
+//! garbage collection, managedFields, a readiness model for Deployments.
+//!
+//! # Guarantees
+//! One revision counter; a watch from a revision misses nothing after it; memory is the encoded
+//! objects plus a bounded history. Wall time follows tokio's clock.
+//!
+//! # Limits
+//! What it does not implement answers 501 and names it. No authorization, no admission but its
+//! own, no conversion between versions, no protobuf, no OpenAPI, no ReplicaSet or Pod behind a
+//! Deployment.
+
+mod clock;
+mod controllers;
+mod defaults;
+mod definition;
+mod discovery;
+mod faults;
+mod fields;
+mod gc;
+mod http;
+mod kind;
+mod ledger;
+mod list;
+mod metadata;
+mod names;
+mod object;
+mod patch;
+mod prepare;
+mod readiness;
+mod record;
+mod route;
+mod schema;
+mod selector;
+mod server;
+mod service;
+mod status;
+mod store;
+mod tls;
+mod verbs;
+mod watch;
+
+pub use faults::{Faults, RequestFacts, RequestFault, WatchFacts, WatchFault};
+pub use http::serve;
+pub use ledger::{Entry, Ledger};
+pub use server::{Decide, Options, Readiness, Server};
+pub use tls::{Tls, kubeconfig};
+
+/// What can go wrong outside of requests.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("the CustomResourceDefinition cannot be installed: {0}")]
+    Definition(String),
+    #[error("the serving certificate cannot be made: {0}")]
+    Certificate(#[from] rcgen::Error),
+    #[error("the TLS configuration is refused: {0}")]
+    Tls(#[from] rustls::Error),
+}

@@ -1,0 +1,139 @@
+//! `patch`: the four patch types over the one loop that changes objects.
+
+use bytes::Bytes;
+use http::{HeaderMap, header};
+use serde_json::Value;
+
+use super::update::{change, check_identity, show};
+use super::{Call, check_place, check_type, parse};
+use crate::embedded::fields::apply;
+use crate::embedded::fields::managed::{Writer, record_update};
+use crate::embedded::object::meta_str;
+use crate::embedded::patch::{json, merge, strategic};
+use crate::embedded::prepare;
+use crate::embedded::service::Answer;
+use crate::embedded::status::ApiError;
+
+const SUPPORTED: &str = "application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json, application/apply-patch+yaml";
+
+pub(super) fn run(call: &Call<'_>, headers: &HeaderMap, body: &Bytes) -> Result<Answer, ApiError> {
+    let content_type = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|v| v.to_str().ok())
+        .unwrap_or("")
+        .split(';')
+        .next()
+        .unwrap_or("")
+        .trim();
+    match content_type {
+        "application/merge-patch+json" => {
+            let patch = parse(body, content_type)?;
+            patched(call, |old| {
+                let mut new = old.clone();
+                merge::merge(&mut new, &patch);
+                Ok(new)
+            })
+        }
+        "application/json-patch+json" => {
+            let patch = json::parse(body)?;
+            patched(call, |old| json::apply(&patch, old))
+        }
+        "application/strategic-merge-patch+json" if call.served.kind.is_custom() => {
+            Err(super::unsupported_media_type(
+                content_type,
+                "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
+            ))
+        }
+        "application/strategic-merge-patch+json" => {
+            let patch = parse(body, content_type)?;
+            patched(call, |old| strategic::merge(old, &patch))
+        }
+        "application/apply-patch+yaml" => applied(call, &parse(body, "yaml")?),
+        other => Err(super::unsupported_media_type(other, SUPPORTED)),
+    }
+}
+
+fn patched(
+    call: &Call<'_>,
+    patch: impl Fn(&Value) -> Result<Value, ApiError>,
+) -> Result<Answer, ApiError> {
+    let changed = change(call, |old| {
+        let mut new = check_type(call, patch(old)?)?;
+        check_place(call, &mut new)?;
+        check_identity(call, old, &new, false)?;
+        prepare::for_update(call, old, &mut new)?;
+        let writer = Writer::update(call, &call.manager);
+        record_update(&call.served.kind, Some(old), &mut new, &writer);
+        Ok(new)
+    })?;
+    Ok(show(call, &changed))
+}
+
+fn applied(call: &Call<'_>, config: &Value) -> Result<Answer, ApiError> {
+    let Some(manager) = call.query.field_manager.as_deref() else {
+        return Err(ApiError::new(
+            422,
+            "Invalid",
+            "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for apply patch",
+        ));
+    };
+    for field in ["apiVersion", "kind"] {
+        if config
+            .get(field)
+            .and_then(Value::as_str)
+            .is_none_or(str::is_empty)
+        {
+            return Err(ApiError::bad_request(format!(
+                "invalid object type: /, Kind=: {field} is required in an apply patch"
+            )));
+        }
+    }
+    if config
+        .pointer("/metadata/managedFields")
+        .is_some_and(|m| !m.is_null())
+    {
+        return Err(ApiError::bad_request("metadata.managedFields must be nil"));
+    }
+    let mut config = check_type(call, config.clone())?;
+    check_place(call, &mut config)?;
+    let exists = call
+        .inner
+        .store
+        .get(call.served.table, &call.key())
+        .is_some();
+    if !exists && call.subresource.is_none() {
+        return create_by_apply(call, &config, manager);
+    }
+    let changed = change(call, |old| {
+        check_identity(call, old, &config, false)?;
+        let writer = Writer::apply(call, manager);
+        let (mut new, managers) = apply::apply(
+            &call.served.kind,
+            Some(old),
+            &config,
+            &writer,
+            call.query.force,
+        )?;
+        prepare::for_update(call, old, &mut new)?;
+        managers.store(&mut new);
+        Ok(new)
+    })?;
+    Ok(show(call, &changed))
+}
+
+fn create_by_apply(call: &Call<'_>, config: &Value, manager: &str) -> Result<Answer, ApiError> {
+    if !meta_str(config, "uid").is_empty() {
+        return Err(ApiError::conflict(
+            &call.served.kind,
+            call.name,
+            &format!(
+                "uid mismatch: the provided object specified uid {}, and no existing object was found",
+                meta_str(config, "uid")
+            ),
+        ));
+    }
+    let writer = Writer::apply(call, manager);
+    let (object, managers) =
+        apply::apply(&call.served.kind, None, config, &writer, call.query.force)?;
+    super::create::create(call, object, |object, _| managers.store(object))
+}

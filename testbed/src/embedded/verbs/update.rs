@@ -1,0 +1,180 @@
+//! `update`, and the loop that every change of an existing object goes through.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::HeaderMap;
+use serde_json::{Value, json};
+
+use super::{Call, check_place, commit, decode, insisted_revision};
+use crate::embedded::fields::managed::{Writer, record_update};
+use crate::embedded::kind::Rules;
+use crate::embedded::object::{finalizers, is_deleting, meta_mut, meta_str};
+use crate::embedded::record::Record;
+use crate::embedded::server::{Inner, Served};
+use crate::embedded::service::Answer;
+use crate::embedded::status::ApiError;
+use crate::embedded::store::{CommitError, Expect};
+use crate::embedded::{definition, prepare};
+
+/// What a change of an object came to.
+pub(super) enum Changed {
+    /// Stored, or already so.
+    Stored(Arc<Record>),
+    /// The last finalizer went, and the object with it.
+    Removed(Arc<Record>),
+    Dry(Value, u64),
+}
+
+pub(super) fn run(call: &Call<'_>, headers: &HeaderMap, body: &Bytes) -> Result<Answer, ApiError> {
+    let mut object = decode(call, headers, body)?;
+    check_place(call, &mut object)?;
+    let manager = call.manager.clone();
+    let changed = change(call, |old| {
+        let mut new = object.clone();
+        check_identity(call, old, &new, true)?;
+        prepare::for_update(call, old, &mut new)?;
+        let writer = Writer::update(call, &manager);
+        record_update(&call.served.kind, Some(old), &mut new, &writer);
+        Ok(new)
+    })?;
+    Ok(show(call, &changed))
+}
+
+pub(super) fn show(call: &Call<'_>, changed: &Changed) -> Answer {
+    match changed {
+        Changed::Stored(record) | Changed::Removed(record) => call.show(200, record),
+        Changed::Dry(object, revision) => call.show_dry(200, object, *revision),
+    }
+}
+
+/// A uid or resourceVersion in the new object must be the stored one.
+pub(super) fn check_identity(
+    call: &Call<'_>,
+    old: &Value,
+    new: &Value,
+    needs_revision: bool,
+) -> Result<(), ApiError> {
+    let kind = &call.served.kind;
+    let uid = meta_str(new, "uid");
+    let stored_uid = meta_str(old, "uid");
+    if !uid.is_empty() && uid != stored_uid {
+        return Err(ApiError::conflict(
+            kind,
+            call.name,
+            &format!(
+                "Precondition failed: UID in precondition: {uid}, UID in object meta: {stored_uid}"
+            ),
+        ));
+    }
+    match insisted_revision(new) {
+        Some(revision) if revision != meta_str(old, "resourceVersion") => {
+            Err(ApiError::stale(kind, call.name))
+        }
+        None if needs_revision && kind.is_custom() => {
+            // Custom resources refuse an update without a resourceVersion; built-in kinds take it.
+            let error = crate::embedded::status::FieldError {
+                kind: "FieldValueInvalid",
+                field: "metadata.resourceVersion".to_owned(),
+                message: "Invalid value: 0: must be specified for an update".to_owned(),
+            };
+            Err(ApiError::invalid(kind, call.name, &[error]))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Computes the new state from the stored one until nobody writes in between.
+pub(super) fn change(
+    call: &Call<'_>,
+    compute: impl Fn(&Value) -> Result<Value, ApiError>,
+) -> Result<Changed, ApiError> {
+    loop {
+        let record = call.stored()?;
+        let old = record.object();
+        let new = compute(&old)?;
+        match store_change(call, &record, &old, new) {
+            Ok(changed) => {
+                if let Changed::Stored(record) = &changed
+                    && matches!(call.served.kind.rules, Rules::Definition)
+                {
+                    definition::established(call.inner, &record.object())?;
+                }
+                return Ok(changed);
+            }
+            Err(CommitError::Stale | CommitError::Exists) => {}
+            Err(CommitError::NoTable) => return Err(ApiError::no_such_path()),
+        }
+    }
+}
+
+fn store_change(
+    call: &Call<'_>,
+    record: &Arc<Record>,
+    old: &Value,
+    mut new: Value,
+) -> Result<Changed, CommitError> {
+    meta_mut(&mut new).insert(
+        "resourceVersion".to_owned(),
+        old["metadata"]["resourceVersion"].clone(),
+    );
+    if call.is_dry_run() {
+        return Ok(Changed::Dry(new, record.revision));
+    }
+    let expect = Expect::Revision(record.revision);
+    if is_deleting(&new) && finalizers(&new).is_empty() && !has_namespace_finalizers(call, &new) {
+        super::delete::remove_stored(call.inner, call.served, record, expect)?;
+        let shown = crate::embedded::record::Draft::new(&record.key, &new).seal(record.revision);
+        return Ok(Changed::Removed(Arc::new(shown)));
+    }
+    if new == *old {
+        return Ok(Changed::Stored(record.clone()));
+    }
+    commit(call.inner, call.served, &record.key, expect, &new).map(Changed::Stored)
+}
+
+fn has_namespace_finalizers(call: &Call<'_>, object: &Value) -> bool {
+    matches!(call.served.kind.rules, Rules::Namespace)
+        && object
+            .pointer("/spec/finalizers")
+            .and_then(Value::as_array)
+            .is_some_and(|list| !list.is_empty())
+}
+
+/// A write by one of the server's own controllers: `edit` changes a copy of what is stored.
+/// Nothing happens when the object is gone.
+pub(crate) fn write_as(
+    inner: &Arc<Inner>,
+    served: &Served,
+    key: &str,
+    manager: &str,
+    subresource: Option<&str>,
+    edit: impl Fn(&mut Value),
+) {
+    let (namespace, name) = key.split_once('/').unwrap_or(("", key));
+    let query = crate::embedded::route::Query::default();
+    let call = Call {
+        inner,
+        served,
+        namespace,
+        name,
+        subresource,
+        manager: manager.to_owned(),
+        query: &query,
+        shape: crate::embedded::route::Shape::Full,
+    };
+    // The only refusal left is that the object has gone meanwhile.
+    let _ = change(&call, |old| {
+        let mut new = old.clone();
+        edit(&mut new);
+        meta_mut(&mut new).insert(
+            "resourceVersion".to_owned(),
+            json!(meta_str(old, "resourceVersion")),
+        );
+        if new != *old {
+            let writer = Writer::update(&call, manager);
+            record_update(&served.kind, Some(old), &mut new, &writer);
+        }
+        Ok(new)
+    });
+}
