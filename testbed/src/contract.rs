@@ -7,6 +7,7 @@
 //! fixture is the suite's own resource, `widgets.contract.tare.dev`.
 
 mod apply;
+mod apply_refusals;
 mod create;
 mod delete;
 mod discovery;
@@ -127,6 +128,7 @@ pub fn cases() -> Vec<Case> {
         patch::CASES,
         scale::CASES,
         apply::CASES,
+        apply_refusals::CASES,
         delete::CASES,
         gc::CASES,
         list::CASES,

@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::expect::{
-    Check, Expect, blames, different, equal, field, holds, names, resource_version, text, uid,
+    Check, Expect, blames, different, equal, eventually, field, holds, mentions, names,
+    resource_version, text, uid,
 };
 use super::fixture::{config_map, labelled, service, widget};
 use super::rest::Patch;
@@ -30,7 +31,7 @@ theme! { "delete":
     a_name_is_taken_while_its_object_terminates,
     a_collection_is_deleted_by_label,
     a_dry_run_deletes_nothing,
-    deleting_a_namespace_empties_it [real_only "the namespace controller is not part of the embedded server"],
+    deleting_a_namespace_empties_it,
 }
 
 async fn a_deleted_object_is_gone(context: Context) -> Check {
@@ -183,7 +184,7 @@ async fn finalizers_cannot_be_added_to_what_is_terminating(context: Context) -> 
     let patched = widgets.patch("one", Patch::Merge, patch).await;
     let status = patched.refused(422, "Invalid", "adding a finalizer")?;
     blames(&status, "metadata.finalizers")?;
-    super::expect::mentions(
+    mentions(
         "the message",
         &status.message,
         "no new finalizers can be added if the object is being deleted",
@@ -266,14 +267,9 @@ async fn a_dry_run_deletes_nothing(context: Context) -> Check {
 }
 
 async fn deleting_a_namespace_empties_it(context: Context) -> Check {
-    context
-        .widgets()
-        .create(widget("one"))
-        .await
-        .succeeds("creating")?;
-    let maps = context.config_maps();
+    let (name, maps) = (&context.namespace, context.config_maps());
     maps.create(config_map("one")).await.succeeds("creating")?;
-    let name = &context.namespace;
+    held(&context, "one").await?;
     let namespaces = context.namespaces();
     namespaces
         .delete(name)
@@ -281,21 +277,30 @@ async fn deleting_a_namespace_empties_it(context: Context) -> Check {
         .succeeds("deleting the namespace")?;
     let refused = maps.create(config_map("late")).await;
     let status = refused.refused(403, "Forbidden", "creating in a terminating namespace")?;
-    super::expect::mentions(
+    mentions(
         "the message",
         &status.message,
         "because it is being terminated",
     )?;
-    super::expect::eventually("the namespace is gone", || async {
-        Ok(!namespaces.exists(name).await?)
+    eventually("what nothing holds is gone", || async {
+        Ok(!maps.exists("one").await?)
     })
     .await?;
-    context
-        .widgets()
-        .get("one")
-        .await
-        .refused(404, "NotFound", "reading")
-        .map(|_| ())
+    eventually("what is held terminates", || async {
+        let widget = context.widgets().get("one").await.succeeds("reading")?;
+        Ok(widget["metadata"]["deletionTimestamp"].is_string())
+    })
+    .await?;
+    holds(
+        namespaces.exists(name).await?,
+        "the namespace waits",
+        "it went",
+    )?;
+    release(&context, "one").await?;
+    eventually("the namespace is gone", || async {
+        Ok(!namespaces.exists(name).await?)
+    })
+    .await
 }
 
 /// Creates a widget with a finalizer.

@@ -19,7 +19,7 @@ theme! { "patch":
     patching_what_is_not_there_is_not_found,
     a_patch_that_is_no_json_is_a_bad_request,
     a_strategic_patch_of_a_custom_resource_is_unsupported,
-    a_strategic_patch_merges_containers_by_name [real_only "strategic merge patch is kubectl's and Go's; no subject uses it"],
+    a_strategic_patch_merges_containers_by_name,
 }
 
 async fn a_merge_patch_merges_objects_and_null_removes(context: Context) -> Check {

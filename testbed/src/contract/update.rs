@@ -18,6 +18,7 @@ theme! { "update":
     a_config_map_may_be_updated_unconditionally,
     another_uid_conflicts_on_update,
     another_uid_is_refused_on_patch,
+    another_uid_is_ignored_in_a_status_patch,
     updating_what_is_not_there_is_not_found,
     an_update_that_changes_nothing_keeps_the_resource_version,
     every_change_raises_the_resource_version,
@@ -128,6 +129,23 @@ async fn another_uid_is_refused_on_patch(context: Context) -> Check {
     let status = patched.refused(422, "Invalid", "patching with another uid")?;
     blames(&status, "metadata.uid")?;
     mentions("the message", &status.message, "field is immutable")
+}
+
+/// The status of a custom resource is written over the stored metadata: a uid protects nothing
+/// there (customresource/status_strategy.go), only a resourceVersion does.
+async fn another_uid_is_ignored_in_a_status_patch(context: Context) -> Check {
+    let widgets = context.widgets();
+    widgets.create(widget("one")).await.succeeds("creating")?;
+    let patch = json!({
+        "metadata": { "uid": "11111111-1111-1111-1111-111111111111" },
+        "status": { "phase": "Running" },
+    });
+    let patched = widgets.patch("one/status", Patch::Merge, patch).await;
+    field(
+        &patched.succeeds("patching status")?,
+        "/status/phase",
+        "Running",
+    )
 }
 
 async fn updating_what_is_not_there_is_not_found(context: Context) -> Check {
