@@ -16,6 +16,10 @@ pub use plan::EdgeApps;
 /// The CRD as it is installed: generated from the types below by `just manifests`.
 pub const CRD_YAML: &str = include_str!("../deploy/crd.yaml");
 
+/// Revision of the schema below, which its annotation `tare.dev/crd-revision` carries: raised with
+/// every change, so that a binary can tell an older CRD in a cluster from a newer one.
+pub const CRD_REVISION: i64 = 1;
+
 /// What the application should be.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[kube(
@@ -29,6 +33,7 @@ pub const CRD_YAML: &str = include_str!("../deploy/crd.yaml");
     status = "EdgeAppStatus",
     derive = "PartialEq",
     derive = "Default",
+    annotation("tare.dev/crd-revision", "1"),
     validation = Rule::new("self.metadata.name.matches('^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$')")
         .message("the name becomes a Service: at most 63 characters of a-z, 0-9 and '-', a letter first, no dots"),
     scale(

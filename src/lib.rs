@@ -1,3 +1,24 @@
 //! Tare.
+pub mod admin;
+pub mod allocator;
+mod apply;
+pub mod cache;
+pub mod cli;
+pub mod client;
+pub mod controller;
+pub mod crd;
+pub mod drift;
 pub mod edgeapp;
+mod events;
+pub mod histogram;
+pub mod join;
+pub mod metrics;
+pub mod object;
 pub mod operator;
+mod owner;
+pub mod queue;
+pub mod request;
+pub mod run;
+pub mod scope;
+pub mod source;
+pub mod telemetry;

@@ -1,1 +1,40 @@
-fn main() {}
+//! `loadgen`: creates thousands of custom resources, weighs operators, publishes a report that
+//! can be checked.
+
+mod bench;
+mod cli;
+mod cluster;
+mod embedded;
+mod evidence;
+mod experiment;
+mod generate;
+mod journal;
+mod latency;
+mod measure;
+mod mock;
+mod observe;
+mod progress;
+mod record;
+mod report;
+mod scenario;
+mod schedule;
+mod seed;
+mod server;
+mod statistics;
+mod stop;
+mod subject;
+mod subjects_build;
+mod timeline;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let command = match cli::parse(std::env::args_os()) {
+        Ok(command) => command,
+        Err(ended) => return ended,
+    };
+    match cli::run(command) {
+        Ok(code) => code,
+        Err(error) => cli::explain(&error),
+    }
+}

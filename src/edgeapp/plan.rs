@@ -1,2 +1,394 @@
-//! The EdgeApp plan.
+//! What an EdgeApp becomes: a Deployment, with a port a Service, and the status that follows.
+//!
+//! Guarantees: pure. A field that the spec no longer asks for is planned as `null`, so that it
+//! leaves the child too. Leaves to others: identity labels, owner references, every write.
+
+use std::convert::Infallible;
+
+use serde_json::{Map, Value, json};
+
+use super::{EdgeApp, EdgeAppSpec, EdgeAppStatus, Phase, Resources};
+use crate::object::ChildState;
+use crate::operator::{
+    Child, Children, Condition, DEPLOYMENT, Failure, Kind, OWNER_LABEL, Operator, Owner,
+    OwnerStatus, Plan, Requeue, SERVICE,
+};
+
+/// Set on headless Services.
+const HEADLESS_LABEL: &str = "tare.dev/headless";
+
+/// The operator for EdgeApps.
+#[derive(Debug, Clone, Copy, Default)]
 pub struct EdgeApps;
+
+impl Operator for EdgeApps {
+    type Resource = EdgeApp;
+    type Error = Infallible;
+
+    const NAME: &'static str = "tare";
+    const FINALIZER: Option<&'static str> = Some("tare.dev/cleanup");
+    // The Service first, so that traffic drains before the pods go.
+    const KINDS: &'static [Kind] = &[SERVICE, DEPLOYMENT];
+
+    fn plan(
+        &self,
+        owner: &Owner<Self>,
+        children: &Children,
+    ) -> Result<Plan<EdgeAppStatus>, Infallible> {
+        let name = owner.meta.name.as_ref();
+        let deployment = children.state::<Self>(&DEPLOYMENT, name);
+        Ok(Plan {
+            children: vec![
+                // A selector never changes, and neither does a cluster IP: those are new objects.
+                Child::new(DEPLOYMENT, name, deployment_body(name, &owner.spec))
+                    .immutable(&["/spec/selector"]),
+                service(name, &owner.spec),
+            ],
+            status: status(owner, deployment),
+            requeue: Requeue::Default,
+        })
+    }
+
+    fn failed(
+        &self,
+        owner: &Owner<Self>,
+        children: &Children,
+        failure: &Failure,
+    ) -> Option<EdgeAppStatus> {
+        let generation = owner.meta.generation;
+        let mut status = base_status(owner);
+        status.phase = Some(Phase::Failed);
+        // The spec was not brought about, so it is not observed.
+        status.observed_generation = owner.meta.observed_generation;
+        if let Some(seen) = children.state::<Self>(&DEPLOYMENT, &owner.meta.name) {
+            (status.replicas, status.ready_replicas) = (seen.replicas, seen.ready_replicas);
+        }
+        status.conditions = vec![
+            Condition::new(
+                "Ready",
+                false,
+                failure.reason,
+                failure.message.clone(),
+                generation,
+            ),
+            Condition::new("Progressing", false, failure.reason, "", generation),
+            Condition::new(
+                "Degraded",
+                true,
+                failure.reason,
+                failure.message.clone(),
+                generation,
+            ),
+        ];
+        Some(status)
+    }
+}
+
+impl OwnerStatus for EdgeAppStatus {
+    fn observed_generation(&self) -> Option<i64> {
+        self.observed_generation
+    }
+
+    fn ready(&self) -> bool {
+        self.phase == Some(Phase::Running)
+    }
+
+    fn conditions(&mut self) -> &mut [Condition] {
+        &mut self.conditions
+    }
+}
+
+fn deployment_body(name: &str, spec: &EdgeAppSpec) -> Value {
+    json!({
+        "spec": {
+            "replicas": spec.replicas,
+            "selector": {"matchLabels": {OWNER_LABEL: name}},
+            "template": {
+                "metadata": {"labels": {OWNER_LABEL: name}},
+                "spec": {"containers": [{
+                    "name": "app",
+                    "image": spec.image,
+                    "ports": spec.port.map(|port| json!([{"containerPort": port, "protocol": "TCP"}])),
+                    "env": environment(spec),
+                    "resources": resources(spec),
+                }]}
+            }
+        }
+    })
+}
+
+fn environment(spec: &EdgeAppSpec) -> Value {
+    if spec.env.is_empty() {
+        return Value::Null;
+    }
+    spec.env
+        .iter()
+        .map(|var| json!({"name": var.name, "value": var.value}))
+        .collect()
+}
+
+/// Requests and limits, with the accelerator as a limit: an extended resource is not overcommitted.
+fn resources(spec: &EdgeAppSpec) -> Value {
+    let none = Resources::default();
+    let asked = spec.resources.as_ref().unwrap_or(&none);
+    let quantities =
+        |map: &std::collections::BTreeMap<String, super::Quantity>| -> Map<String, Value> {
+            map.iter()
+                .map(|(name, quantity)| (name.clone(), Value::from(quantity.0.as_str())))
+                .collect()
+        };
+    let mut limits = quantities(&asked.limits);
+    let requests = quantities(&asked.requests);
+    if let Some(accelerator) = &spec.accelerator {
+        limits.insert(
+            accelerator.resource.clone(),
+            Value::from(accelerator.count.to_string()),
+        );
+    }
+    let or_null = |map: Map<String, Value>| {
+        if map.is_empty() {
+            Value::Null
+        } else {
+            Value::Object(map)
+        }
+    };
+    json!({"requests": or_null(requests), "limits": or_null(limits)})
+}
+
+fn service(name: &str, spec: &EdgeAppSpec) -> Child {
+    let Some(port) = spec.port else {
+        return Child::absent(SERVICE, name);
+    };
+    let headless = spec.headless == Some(true);
+    let mut body = json!({
+        // The label tells a Service that was made headless from one that was not: the cluster IP
+        // itself cannot, since the server fills it in where the plan says nothing.
+        "metadata": {"labels": {HEADLESS_LABEL: headless.then_some("true")}},
+        "spec": {
+            "selector": {OWNER_LABEL: name},
+            "ports": [{"port": 80, "targetPort": port, "protocol": "TCP"}],
+        }
+    });
+    if headless {
+        body["spec"]["clusterIP"] = Value::from("None");
+    }
+    Child::new(SERVICE, name, body)
+        .immutable(&["/spec/clusterIP", "/metadata/labels/tare.dev~1headless"])
+}
+
+fn base_status(owner: &Owner<EdgeApps>) -> EdgeAppStatus {
+    let Owner { meta, spec } = owner;
+    EdgeAppStatus {
+        selector: Some(format!("{OWNER_LABEL}={}", meta.name)),
+        endpoint: spec
+            .port
+            .map(|_| format!("{}.{}.svc:80", meta.name, meta.namespace)),
+        observed_generation: Some(meta.generation),
+        ..EdgeAppStatus::default()
+    }
+}
+
+fn status(owner: &Owner<EdgeApps>, deployment: Option<&ChildState>) -> EdgeAppStatus {
+    let (generation, wanted) = (owner.meta.generation, owner.spec.replicas);
+    let seen = deployment.copied().unwrap_or_default();
+    // A Deployment tells of its own newest spec only once its controller has seen it.
+    let current = deployment.is_some() && seen.observed_generation >= seen.generation;
+    let ready = current && seen.updated_replicas >= wanted && seen.ready_replicas >= wanted;
+    let stalled = current && !ready && seen.stalled;
+
+    let mut status = base_status(owner);
+    status.replicas = seen.replicas;
+    status.ready_replicas = seen.ready_replicas;
+    let (phase, reason, message) = match (ready, stalled) {
+        _ if owner.meta.deleting => (
+            Phase::Terminating,
+            "ChildrenTerminating",
+            "waiting for the children to go".to_owned(),
+        ),
+        (true, _) => (Phase::Running, "AllReplicasReady", String::new()),
+        (_, true) => (
+            Phase::Failed,
+            "ProgressDeadlineExceeded",
+            format!(
+                "Deployment {:?} made no progress within its deadline; see its pods",
+                owner.meta.name
+            ),
+        ),
+        _ => (
+            Phase::Progressing,
+            "WaitingForReplicas",
+            format!("waiting for {wanted} ready replicas"),
+        ),
+    };
+    status.phase = Some(phase);
+    status.conditions = vec![
+        Condition::new(
+            "Ready",
+            phase == Phase::Running,
+            reason,
+            message.clone(),
+            generation,
+        ),
+        Condition::new(
+            "Progressing",
+            phase == Phase::Progressing,
+            reason,
+            "",
+            generation,
+        ),
+        Condition::new(
+            "Degraded",
+            stalled,
+            reason,
+            if stalled { message } else { String::new() },
+            generation,
+        ),
+    ];
+    status
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::Meta;
+
+    struct Case {
+        name: &'static str,
+        spec: Value,
+        deployment: Option<ChildState>,
+        /// JSON pointers into `{"deployment", "service", "status"}` and what must be there.
+        want: &'static [(&'static str, fn() -> Value)],
+    }
+
+    fn state(generation: i64, observed: i64, ready: i32) -> ChildState {
+        ChildState {
+            generation,
+            observed_generation: observed,
+            replicas: ready,
+            updated_replicas: ready,
+            ready_replicas: ready,
+            stalled: false,
+        }
+    }
+
+    const CONTAINER: &str = "/deployment/spec/template/spec/containers/0";
+
+    #[test]
+    fn plan_by_table() -> Result<(), Box<dyn std::error::Error>> {
+        let cases = [
+            Case {
+                name: "new, without a port: no Service, progressing",
+                spec: json!({"image": "web:1"}),
+                deployment: None,
+                want: &[
+                    ("/deployment/spec/replicas", || json!(1)),
+                    ("/service", || Value::Null),
+                    ("/status/phase", || json!("Progressing")),
+                    ("/status/endpoint", || Value::Null),
+                    ("/status/observedGeneration", || json!(7)),
+                    ("/status/conditions/0/status", || json!("False")),
+                ],
+            },
+            Case {
+                name: "headless Service",
+                spec: json!({"image": "web:1", "port": 8080, "headless": true}),
+                deployment: None,
+                want: &[
+                    ("/service/spec/clusterIP", || json!("None")),
+                    ("/service/spec/ports/0/targetPort", || json!(8080)),
+                    ("/status/endpoint", || json!("web.shop.svc:80")),
+                ],
+            },
+            Case {
+                name: "a removed env and port are planned as null",
+                spec: json!({"image": "web:1"}),
+                deployment: None,
+                want: &[("/env", || Value::Null), ("/ports", || Value::Null)],
+            },
+            Case {
+                name: "env, resources and accelerator",
+                spec: json!({"image": "web:1", "env": [{"name": "A", "value": "1"}],
+                    "resources": {"limits": {"cpu": 1}}, "accelerator": {"resource": "nvidia.com/gpu"}}),
+                deployment: None,
+                want: &[
+                    ("/env/0/name", || json!("A")),
+                    (
+                        "/resources/limits",
+                        || json!({"cpu": "1", "nvidia.com/gpu": "1"}),
+                    ),
+                    ("/resources/requests", || Value::Null),
+                ],
+            },
+            Case {
+                name: "ready",
+                spec: json!({"image": "web:1", "replicas": 2}),
+                deployment: Some(state(1, 1, 2)),
+                want: &[
+                    ("/status/phase", || json!("Running")),
+                    ("/status/readyReplicas", || json!(2)),
+                    ("/status/conditions/0/status", || json!("True")),
+                    ("/status/conditions/1/status", || json!("False")),
+                ],
+            },
+            Case {
+                name: "old replicas are ready, the newest spec was not seen yet",
+                spec: json!({"image": "web:2", "replicas": 2}),
+                deployment: Some(state(2, 1, 2)),
+                want: &[("/status/phase", || json!("Progressing"))],
+            },
+            Case {
+                name: "no replicas asked for",
+                spec: json!({"image": "web:1", "replicas": 0}),
+                deployment: Some(state(1, 1, 0)),
+                want: &[("/status/phase", || json!("Running"))],
+            },
+            Case {
+                name: "stalled",
+                spec: json!({"image": "web:1"}),
+                deployment: Some(ChildState {
+                    stalled: true,
+                    ..state(1, 1, 0)
+                }),
+                want: &[
+                    ("/status/phase", || json!("Failed")),
+                    ("/status/conditions/2/status", || json!("True")),
+                    ("/status/conditions/2/reason", || {
+                        json!("ProgressDeadlineExceeded")
+                    }),
+                ],
+            },
+        ];
+        for case in cases {
+            let meta = Meta {
+                name: "web".into(),
+                namespace: "shop".into(),
+                generation: 7,
+                ..Meta::default()
+            };
+            let owner = Owner {
+                meta,
+                spec: serde_json::from_value(case.spec)?,
+            };
+            let mut children = Children::default();
+            if let Some(state) = case.deployment {
+                children.record::<EdgeApps>(&DEPLOYMENT, "web", state);
+            }
+            let plan = EdgeApps.plan(&owner, &children)?;
+            let body = |kind: Kind| {
+                plan.children
+                    .iter()
+                    .find(|c| c.kind == kind)
+                    .and_then(|c| c.body.clone())
+            };
+            let whole = json!({"deployment": body(DEPLOYMENT), "service": body(SERVICE), "status": plan.status});
+            for (pointer, want) in case.want {
+                let found = whole
+                    .pointer(pointer)
+                    .or_else(|| whole.pointer(&format!("{CONTAINER}{pointer}")))
+                    .unwrap_or(&Value::Null);
+                assert_eq!(found, &want(), "{}: {pointer}", case.name);
+            }
+        }
+        Ok(())
+    }
+}

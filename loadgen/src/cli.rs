@@ -1,0 +1,178 @@
+//! The command line: what may be asked for, and how a refusal reads.
+//!
+//! Guarantees: bad input is one line, `error: what, where, what to do`, with exit code 2; a
+//! failure is one line with exit code 1 (a failed build adds the compiler's last lines). Leaves
+//! to others: doing it.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{Args, Parser, Subcommand};
+
+use crate::record::Settle;
+use crate::{bench, embedded, mock, report, subject};
+
+/// Weighs Kubernetes operators: creates thousands of custom resources, measures what the
+/// operator costs, and publishes a report that can be checked.
+#[derive(Parser)]
+#[command(name = "loadgen", version, disable_help_subcommand = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Measures subjects side by side and writes a report.
+    Bench(BenchArgs),
+    /// Rebuilds summary.json, report.md and the table of a folder from its raw data.
+    Report { dir: PathBuf },
+    /// Checks that a folder's summary.json keeps to the schema.
+    Validate { dir: PathBuf },
+    /// Lists the subjects that come with loadgen.
+    Subjects,
+    /// Prints the version.
+    Version,
+    #[command(hide = true)]
+    Embedded(embedded::EmbeddedArgs),
+    #[command(hide = true)]
+    MockSubject(mock::MockArgs),
+}
+
+#[derive(Args, Clone, Debug)]
+pub struct BenchArgs {
+    /// Subjects to measure, as name/variant, separated by commas [default: all].
+    #[arg(long, value_name = "A,B")]
+    pub subjects: Option<String>,
+    /// An operator of your own, described by a subject.toml; may be repeated.
+    #[arg(long, value_name = "FILE")]
+    pub subject: Vec<PathBuf>,
+    /// Numbers of objects, separated by commas.
+    #[arg(long, value_name = "N,M", default_value = "0,500,2000,5000")]
+    pub objects: String,
+    /// How often each is measured.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub repeats: u32,
+    /// Decides the order of the runs and the content of the objects.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Where the evidence goes; must be new or empty [default: results/quick-<date>-<n>].
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// How long a subject is left alone before it is weighed.
+    #[arg(long, value_enum, default_value = "quick")]
+    pub settle: Settle,
+    /// From a Deployment's creation until it is ready [default: the scenario's].
+    #[arg(long, value_name = "MS")]
+    pub ready_delay_ms: Option<u64>,
+    /// Give up on objects that have not converged after this long [default: 60 s + 20 ms each].
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub deadline_s: Option<u64>,
+    /// Measure the binaries that are there.
+    #[arg(long)]
+    pub no_build: bool,
+    /// What the subjects run against.
+    #[arg(long, value_name = "WHICH", default_value = "embedded")]
+    pub control_plane: String,
+    /// How the report calls this machine.
+    #[arg(long, value_name = "LABEL", default_value = "local")]
+    pub host_label: String,
+}
+
+/// Input that cannot be used: exit code 2.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Usage(pub String);
+
+/// # Errors
+/// The exit code, once help, version or a refusal is printed.
+pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, ExitCode> {
+    Cli::try_parse_from(args)
+        .map(|cli| cli.command)
+        .map_err(|error| match error.kind() {
+            ErrorKind::DisplayHelp
+            | ErrorKind::DisplayVersion
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+                let asked = error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+                // A closed pipe is no failure of ours.
+                let _ = error.print();
+                if asked {
+                    ExitCode::SUCCESS
+                } else {
+                    ExitCode::from(2)
+                }
+            }
+            _ => {
+                eprintln!("{}", one_line(&error.render().to_string()));
+                ExitCode::from(2)
+            }
+        })
+}
+
+/// clap's message without its usage block: what is wrong, then its tips.
+fn one_line(rendered: &str) -> String {
+    let lines = rendered
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty());
+    let wanted = lines.take_while(|line| {
+        !line.starts_with("Usage:") && !line.starts_with("For more information")
+    });
+    format!(
+        "{}; see loadgen --help",
+        wanted.collect::<Vec<_>>().join(" ")
+    )
+}
+
+pub fn run(command: Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Bench(args) => bench::run(args),
+        Command::Report { dir } => report::rebuild(&dir),
+        Command::Validate { dir } => report::validate(&dir),
+        Command::Subjects => list_subjects(),
+        Command::Version => {
+            println!("loadgen {}", env!("CARGO_PKG_VERSION"));
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Embedded(args) => embedded::run(args),
+        Command::MockSubject(args) => mock::run(args),
+    }
+}
+
+fn list_subjects() -> anyhow::Result<ExitCode> {
+    for subject in subject::built_in()? {
+        println!("{:<16} {}", subject.id(), subject.run.command);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints an error and says with which code to end.
+pub fn explain(error: &anyhow::Error) -> ExitCode {
+    eprintln!("error: {error:#}");
+    ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definition_is_sound() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_refusal_is_one_line() {
+        let error = Cli::try_parse_from(["loadgen", "bench", "--sed", "3"])
+            .err()
+            .expect("unknown option");
+        let line = one_line(&error.render().to_string());
+        assert!(
+            line.starts_with("error: unexpected argument '--sed' found") && !line.contains('\n'),
+            "{line}"
+        );
+    }
+}

@@ -1,0 +1,468 @@
+//! The phases of a run: canary, empty, burst or steady, settled, churn, restart, deleted.
+//!
+//! Guarantees: each phase is weighed at its end; what fails leaves the figures of the phases
+//! before it. Leaves to others: what a figure means next to another (`report`).
+
+use std::time::{Duration, Instant};
+
+use testbed::weigh::{self, Memory};
+
+use super::order::Kind;
+use super::run::{Reason, Stage};
+use super::settle::{Look, Rule, Verdict, Watchman};
+use crate::generate::{Act, Offer};
+use crate::latency::Latencies;
+use crate::measure::ledger::Ledger;
+use crate::measure::{admin, metrics_text};
+use crate::record::{Convergence, Idle, Peaked, Reconcile, Settle};
+use crate::schedule::{Pace, saturated};
+use crate::server::SUBJECT;
+
+const SECOND: Duration = Duration::from_secs(1);
+/// Work that follows the last event for this long still belongs to converging, not to idling.
+const AFTERMATH: Duration = Duration::from_secs(2);
+/// A steady run is void when more than 1 % of its sends were later than this.
+const LATE_MS: f64 = 100.0;
+
+/// Counters at one moment.
+struct Snapshot {
+    at: Instant,
+    cpu_s: f64,
+    context_switches: Option<u64>,
+    server_cpu_s: Option<f64>,
+    ledger: Option<Ledger>,
+}
+
+/// Goes through all phases of the cell.
+pub async fn all(stage: &mut Stage<'_>) -> Result<(), Reason> {
+    let full = stage.setting.settle == Settle::Full;
+    canary(stage).await?;
+    settle(stage, "empty", quiet_rule(if full { 10 } else { 2 }, None)).await?;
+    stage.run.memory.empty = Some(weigh(stage)?);
+
+    let before = Snapshot::take(stage).await?;
+    let page_before = metrics(stage).await;
+    if stage.cell.objects > 0 {
+        offer_and_wait(stage).await?;
+        reconcile(stage, page_before.as_deref()).await;
+    }
+    if stage.kind() == Kind::Steady && !full {
+        return spend(stage, &before).await;
+    }
+    settled(stage, &before).await?;
+
+    if stage.kind() == Kind::Burst
+        && stage.cell.objects > 0
+        && stage.cell.objects == stage.setting.largest
+    {
+        if full {
+            churn(stage).await?;
+        }
+        restart(stage).await?;
+        deleted(stage).await?;
+    }
+    Ok(())
+}
+
+/// Spawn until the canary, created beforehand, is observed; then until the subject is ready.
+async fn canary(stage: &mut Stage<'_>) -> Result<(), Reason> {
+    stage.setting.say_step(stage.cell, "waiting for the canary");
+    let deadline = Instant::now() + stage.setting.start_deadline();
+    if !stage
+        .wait_until(deadline, |t| t.canary.observed_ns().is_some())
+        .await?
+    {
+        let waited = stage.setting.start_deadline().as_secs();
+        return Err(format!(
+            "{} did not observe the canary within {waited} s",
+            stage.subject.id()
+        ));
+    }
+    let observed_ns = stage.journal.timeline().canary.observed_ns();
+    let spawned_ns = stage.journal.ns(stage.process.spawned_at());
+    stage.run.spawn_to_canary_ms = observed_ns.map(|at| at.saturating_sub(spawned_ns) as f64 / 1e6);
+    stage.wait_ready(deadline).await
+}
+
+async fn offer_and_wait(stage: &mut Stage<'_>) -> Result<(), Reason> {
+    let objects = stage.cell.objects;
+    let own_before = weigh::cpu_seconds(std::process::id()).ok();
+    let started = Instant::now();
+    reset_peak(stage);
+    let converged = offer(stage, Act::Create, stage.pace, "converged", move |t| {
+        t.progress().ready == objects as u64
+    });
+    let converged = converged.await?;
+    let memory = weigh(stage)?;
+    let peak_bytes = weigh::peak_bytes(stage.process.pid()).ok();
+    if stage.kind() == Kind::Burst {
+        stage.run.memory.burst = Some(Peaked { memory, peak_bytes });
+    }
+    let wall_s = started.elapsed().as_secs_f64();
+    if let (Some(before), Ok(after)) = (own_before, weigh::cpu_seconds(std::process::id())) {
+        stage.run.generator_cpu_s = Some(after - before);
+        judge_generator(stage, (after - before) / wall_s);
+    }
+    let convergence = convergence(stage);
+    let p99_late_ms = convergence.late.quantiles().map_or(0.0, |q| q.p99_ms);
+    if p99_late_ms > LATE_MS {
+        stage.run.doubts.push(format!(
+            "the generator was late: 1 % of the sends by more than {p99_late_ms:.0} ms (bound {LATE_MS} ms)"
+        ));
+    }
+    let (none, censored) = (
+        convergence.ready_from_sent.count() == 0,
+        convergence.censored,
+    );
+    stage.run.convergence = Some(convergence);
+    let timeline = stage.journal.timeline();
+    if let Some((message, times)) = &timeline.refused {
+        stage.run.doubts.push(format!(
+            "{times} of {objects} creates were refused, the first with: {message}"
+        ));
+    }
+    if timeline.watch_restarts > 0 {
+        let restarts = timeline.watch_restarts;
+        stage.run.remarks.push(format!(
+            "the harness's watch was opened again {restarts} times"
+        ));
+    }
+    drop(timeline);
+    if !converged {
+        let what = if none {
+            "no object".to_owned()
+        } else {
+            format!("{} of {objects}", objects as u64 - censored)
+        };
+        return Err(format!(
+            "{what} converged within {wall_s:.0} s; {censored} censored"
+        ));
+    }
+    Ok(())
+}
+
+/// Sends an offer and waits for what should come of it; false at the deadline. It also gives up
+/// when nothing at all moves any more.
+async fn offer(
+    stage: &mut Stage<'_>,
+    act: Act,
+    pace: Pace,
+    what: &str,
+    done: impl Fn(&crate::timeline::Timeline) -> bool,
+) -> Result<bool, Reason> {
+    let objects = stage.cell.objects;
+    let deadline = Instant::now() + stage.setting.deadline(objects, pace);
+    let offer = Offer {
+        cluster: stage.cluster.clone(),
+        scenario: stage.setting.scenario.clone(),
+        seed: stage.setting.seed,
+        journal: stage.journal.clone(),
+        act,
+        pace,
+        objects,
+    };
+    let mut sending = tokio::task::JoinSet::new();
+    sending.spawn(offer.send());
+    let (mut last, mut moved_at) = (Default::default(), Instant::now());
+    loop {
+        let next_look = Instant::now() + Duration::from_millis(100);
+        if stage.wait_until(next_look, &done).await? {
+            return Ok(true);
+        }
+        let progress = stage.journal.timeline().progress();
+        let count = if act == Act::Delete {
+            progress.gone
+        } else {
+            progress.ready
+        };
+        stage.setting.say_count(stage.cell, what, count, objects);
+        if progress != last {
+            (last, moved_at) = (progress, Instant::now());
+        }
+        let stalled = moved_at.elapsed() > stage.setting.stall();
+        if Instant::now() > deadline || stalled {
+            return Ok(false);
+        }
+    }
+}
+
+/// The generator must not be what is measured.
+fn judge_generator(stage: &mut Stage<'_>, cores_used: f64) {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
+    if cores_used > cores / 2.0 {
+        stage.run.doubts.push(format!(
+            "the generator was the bottleneck: it used {cores_used:.2} of {cores:.0} cores (bound: half)"
+        ));
+    }
+}
+
+fn convergence(stage: &Stage<'_>) -> Convergence {
+    let timeline = stage.journal.timeline();
+    let sent_ns: Vec<u64> = timeline.objects.iter().filter_map(|o| o.sent_ns).collect();
+    let observed_ns: Vec<u64> = timeline
+        .objects
+        .iter()
+        .filter_map(|o| o.observed_ns())
+        .collect();
+    let acked_ns = || timeline.objects.iter().filter_map(|o| o.acked_ns);
+    let first_ns = sent_ns.iter().copied().min().unwrap_or(0);
+    let offer_s = acked_ns()
+        .max()
+        .unwrap_or(first_ns)
+        .saturating_sub(first_ns) as f64
+        / 1e9;
+    let acked = acked_ns().count() as u64;
+    let objects = timeline.objects.len() as u64;
+    let ready = timeline
+        .objects
+        .iter()
+        .filter(|o| o.acked_ns.is_some() && o.ready_ns().is_some());
+    let last_ready_ns = ready.clone().filter_map(|o| o.ready_ns()).max();
+    let censored = objects - ready.count() as u64;
+    let span = |from: fn(&crate::timeline::Object) -> Option<u64>,
+                to: fn(&crate::timeline::Object) -> Option<u64>| {
+        let spans = timeline
+            .objects
+            .iter()
+            .filter_map(|o| Some(to(o)?.saturating_sub(from(o)?)));
+        spans.collect::<Latencies>()
+    };
+    let late = match stage.pace {
+        Pace::Burst => Latencies::default(),
+        Pace::Steady { .. } => span(|o| o.intended_ns, |o| o.sent_ns),
+    };
+    Convergence {
+        objects,
+        acked,
+        drain_s: last_ready_ns
+            .filter(|_| censored == 0)
+            .map(|at| at.saturating_sub(first_ns) as f64 / 1e9),
+        offer_s,
+        offered_per_s: if offer_s > 0.0 {
+            acked as f64 / offer_s
+        } else {
+            0.0
+        },
+        saturated: saturated(&sent_ns, &observed_ns),
+        censored,
+        late,
+        observed_from_intended: span(|o| o.intended_ns, |o| o.observed_ns()),
+        observed_from_sent: span(|o| o.sent_ns, |o| o.observed_ns()),
+        ready_from_intended: span(|o| o.intended_ns, |o| o.ready_ns()),
+        ready_from_sent: span(|o| o.sent_ns, |o| o.ready_ns()),
+    }
+}
+
+/// Leaves the subject alone; what it cost to converge, to idle, and what it weighs.
+async fn settled(stage: &mut Stage<'_>, before: &Snapshot) -> Result<(), Reason> {
+    let rule = match stage.setting.settle {
+        Settle::Quick => quiet_rule(10, None),
+        Settle::Full => quiet_rule(150, Some(30)),
+    };
+    let quiet = settle(stage, "settling", rule).await?;
+    stage.run.memory.settled = Some(weigh(stage)?);
+    let end = Snapshot::take(stage).await?;
+    let Some(begin) = quiet else {
+        return book(stage, before, &end);
+    };
+    book(stage, before, &begin)?;
+    let switches = begin.context_switches.zip(end.context_switches);
+    stage.run.idle = Some(Idle {
+        window_s: (end.at - begin.at).as_secs_f64(),
+        cpu_s: end.cpu_s - begin.cpu_s,
+        context_switches: switches.and_then(|(begin, end)| end.checked_sub(begin)),
+        requests: end.requests_since(&begin),
+    });
+    Ok(())
+}
+
+/// Books what was spent up to now, for a cell that does not settle.
+async fn spend(stage: &mut Stage<'_>, before: &Snapshot) -> Result<(), Reason> {
+    // What belongs to the last objects is let through first.
+    settle(stage, "winding down", quiet_rule(1, None)).await?;
+    let end = Snapshot::take(stage).await?;
+    book(stage, before, &end)
+}
+
+fn book(stage: &mut Stage<'_>, before: &Snapshot, end: &Snapshot) -> Result<(), Reason> {
+    if stage.cell.objects == 0 {
+        return Ok(());
+    }
+    stage.run.converge_cpu_s = Some(end.cpu_s - before.cpu_s);
+    stage.run.api_server_cpu_s = end
+        .server_cpu_s
+        .zip(before.server_cpu_s)
+        .map(|(end, before)| end - before);
+    stage.run.requests = end.requests_since(before);
+    Ok(())
+}
+
+/// Every object changes once.
+async fn churn(stage: &mut Stage<'_>) -> Result<(), Reason> {
+    let objects = stage.cell.objects as u64;
+    stage.journal.timeline().begin_wave();
+    reset_peak(stage);
+    let done = offer(stage, Act::Update(1), Pace::Burst, "churned", move |t| {
+        t.progress().ready == objects
+    });
+    if !done.await? {
+        return Err("churn: not every object converged again".into());
+    }
+    stage.run.memory.churn = Some(Peaked {
+        memory: weigh(stage)?,
+        peak_bytes: weigh::peak_bytes(stage.process.pid()).ok(),
+    });
+    Ok(())
+}
+
+/// Ended with SIGTERM and started again with every object there.
+async fn restart(stage: &mut Stage<'_>) -> Result<(), Reason> {
+    stage.setting.say_step(stage.cell, "restarting");
+    stage.restart().await?;
+    let deadline = Instant::now() + stage.setting.deadline(stage.cell.objects, Pace::Burst);
+    stage.wait_ready(deadline).await?;
+    stage.run.restart_s = Some(stage.process.spawned_at().elapsed().as_secs_f64());
+    let full = stage.setting.settle == Settle::Full;
+    let rule = if full {
+        quiet_rule(60, Some(30))
+    } else {
+        quiet_rule(5, None)
+    };
+    settle(stage, "settling after the restart", rule).await?;
+    let memory = weigh(stage)?;
+    stage.run.memory.restart = Some(Peaked {
+        memory,
+        peak_bytes: weigh::peak_bytes(stage.process.pid()).ok(),
+    });
+    stage.run.restart_cpu_s = weigh::cpu_seconds(stage.process.pid()).ok();
+    Ok(())
+}
+
+/// Every object is deleted, finalizers and all.
+async fn deleted(stage: &mut Stage<'_>) -> Result<(), Reason> {
+    let objects = stage.cell.objects as u64;
+    let done = offer(stage, Act::Delete, Pace::Burst, "deleted", move |t| {
+        t.progress().gone == objects
+    });
+    if !done.await? {
+        return Err("not every object was gone after its deletion".into());
+    }
+    settle(stage, "settling after the deletion", quiet_rule(3, None)).await?;
+    stage.run.memory.deleted = Some(weigh(stage)?);
+    Ok(())
+}
+
+fn quiet_rule(quiet_s: u32, steady_s: Option<u32>) -> Rule {
+    Rule {
+        quiet: SECOND * quiet_s,
+        steady: steady_s.map(|s| SECOND * s),
+        at_most: SECOND * (4 * quiet_s + 30),
+    }
+}
+
+/// Waits until the subject has settled; the counters at the beginning of its quiet, or `None`
+/// when it never was quiet for longer than [`AFTERMATH`].
+async fn settle(stage: &mut Stage<'_>, what: &str, rule: Rule) -> Result<Option<Snapshot>, Reason> {
+    stage.setting.say_step(stage.cell, what);
+    let started = Instant::now();
+    let mut watchman = Watchman::new(rule, look(stage, started)?);
+    let mut begin = None;
+    loop {
+        tokio::time::sleep(SECOND / 2).await;
+        stage.check_alive()?;
+        let verdict = watchman.look(look(stage, started)?);
+        match watchman.quiet_for() {
+            quiet if quiet < AFTERMATH => begin = None,
+            _ if begin.is_none() => begin = Some(Snapshot::take(stage).await?),
+            _ => {}
+        }
+        match verdict {
+            Verdict::Restless => {}
+            Verdict::Settled => return Ok(begin),
+            Verdict::GaveUp => {
+                let s = rule.at_most.as_secs();
+                stage.run.remarks.push(format!(
+                    "{what}: still at work after {s} s, weighed as it was"
+                ));
+                return Ok(None);
+            }
+        }
+    }
+}
+
+fn look(stage: &Stage<'_>, started: Instant) -> Result<Look, Reason> {
+    Ok(Look {
+        at: started.elapsed(),
+        events: stage.journal.timeline().events,
+        cpu_s: weigh::cpu_seconds(stage.process.pid()).map_err(|e| e.to_string())?,
+        anon_bytes: weigh(stage)?.anon_bytes,
+    })
+}
+
+fn weigh(stage: &Stage<'_>) -> Result<Memory, Reason> {
+    weigh::memory(stage.process.pid()).map_err(|e| e.to_string())
+}
+
+fn reset_peak(stage: &mut Stage<'_>) {
+    if let Err(error) = weigh::reset_peak(stage.process.pid()) {
+        stage.run.remarks.push(format!(
+            "peaks count from the start of the process: {error}"
+        ));
+    }
+}
+
+async fn metrics(stage: &Stage<'_>) -> Option<String> {
+    let metrics = stage.subject.metrics.as_ref()?;
+    match admin::get(stage.admin, &metrics.path).await {
+        Ok(page) if page.status == 200 => Some(page.body),
+        _ => None,
+    }
+}
+
+/// Calls of the reconcile function since the page before the first object.
+async fn reconcile(stage: &mut Stage<'_>, page_before: Option<&str>) {
+    let Some(wanted) = &stage.subject.metrics else {
+        return;
+    };
+    let Some(page) = metrics(stage).await else {
+        stage.run.remarks.push(format!(
+            "its metrics page {} could not be read",
+            wanted.path
+        ));
+        return;
+    };
+    let Some(after) = metrics_text::histogram(&page, &wanted.reconcile_histogram) else {
+        stage.run.remarks.push(format!(
+            "no histogram {} on its metrics page",
+            wanted.reconcile_histogram
+        ));
+        return;
+    };
+    let before =
+        page_before.and_then(|page| metrics_text::histogram(page, &wanted.reconcile_histogram));
+    let counted = |page: &str| metrics_text::counter(page, wanted.reconcile_errors.as_deref()?);
+    let errors_before = page_before.and_then(counted);
+    let errors = counted(&page).map(|after| (after - errors_before.unwrap_or(0.0)).max(0.0) as u64);
+    stage.run.reconcile = Some(Reconcile {
+        buckets: after.since(&before.unwrap_or_default()),
+        errors,
+    });
+}
+
+impl Snapshot {
+    async fn take(stage: &Stage<'_>) -> Result<Self, Reason> {
+        let pid = stage.process.pid();
+        Ok(Self {
+            at: Instant::now(),
+            cpu_s: weigh::cpu_seconds(pid).map_err(|e| e.to_string())?,
+            context_switches: weigh::context_switches(pid).ok(),
+            server_cpu_s: weigh::cpu_seconds(stage.server.pid()).ok(),
+            ledger: stage.cluster.ledger().await.ok(),
+        })
+    }
+
+    fn requests_since(&self, earlier: &Snapshot) -> Option<Ledger> {
+        let (now, then) = (self.ledger.as_ref()?, earlier.ledger.as_ref()?);
+        Some(now.since(then).of(SUBJECT))
+    }
+}

@@ -1,0 +1,311 @@
+//! One run: a fresh server, a fresh subject, and what happened between them.
+//!
+//! Guarantees: whatever goes wrong ends as a failed run with its reason and the subject's last
+//! log lines, within bounds of time; nothing it started outlives it, dropped or finished.
+//! Leaves to others: the phases (`phases`), the order of runs, the evidence.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use testbed::process::{Process, Spec};
+use tokio::task::AbortHandle;
+
+use super::order::{Cell, Kind};
+use super::{Setting, phases};
+use crate::cluster::Cluster;
+use crate::journal::Journal;
+use crate::measure::admin;
+use crate::observe::Observer;
+use crate::record::{Failure, PhaseMemory, Run};
+use crate::scenario::CANARY;
+use crate::schedule::Pace;
+use crate::server::{HARNESS, Order, SUBJECT, Server};
+use crate::subject::{Places, Subject};
+use crate::timeline::Timeline;
+
+/// How often waiting looks again; times come from events, not from these looks.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A run's outcome: the record, and one line per object.
+pub struct Outcome {
+    pub run: Run,
+    pub samples: Option<String>,
+}
+
+/// Why a run could not go on; its text is the reason in the report.
+pub type Reason = String;
+
+/// Everything that a run holds while it lasts.
+pub struct Stage<'a> {
+    pub setting: &'a Setting,
+    pub subject: &'a Subject,
+    pub cell: &'a Cell,
+    pub pace: Pace,
+    pub server: Server,
+    pub cluster: Cluster,
+    pub journal: Arc<Journal>,
+    pub process: Process,
+    pub admin: SocketAddr,
+    pub run: Run,
+    places: Places,
+    log: PathBuf,
+    _observer: AbortOnDrop,
+}
+
+struct AbortOnDrop(AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Measures one cell.
+pub async fn run(setting: &Setting, subject: &Subject, cell: &Cell, pace: Pace) -> Outcome {
+    let started = Instant::now();
+    let mut samples = None;
+    let mut run = match Stage::set(setting, subject, cell, pace).await {
+        Err(reason) => {
+            let mut run = empty_run(cell);
+            run.failure = Some(Failure {
+                reason,
+                last_log_lines: vec![],
+            });
+            run
+        }
+        Ok(mut stage) => {
+            if let Err(reason) = phases::all(&mut stage).await {
+                let last_log_lines = stage.process.last_log_lines(12);
+                stage.run.failure = Some(Failure {
+                    reason,
+                    last_log_lines,
+                });
+            }
+            samples = (cell.objects > 0).then(|| stage.journal.timeline().samples());
+            stage.strike().await
+        }
+    };
+    run.wall_s = started.elapsed().as_secs_f64();
+    Outcome { run, samples }
+}
+
+fn empty_run(cell: &Cell) -> Run {
+    Run {
+        schema: 1,
+        cell: cell.clone(),
+        started_at: super::now_rfc3339(),
+        wall_s: 0.0,
+        kubernetes_version: None,
+        failure: None,
+        doubts: vec![],
+        remarks: vec![],
+        spawn_to_canary_ms: None,
+        memory: PhaseMemory::default(),
+        converge_cpu_s: None,
+        restart_cpu_s: None,
+        restart_s: None,
+        idle: None,
+        convergence: None,
+        reconcile: None,
+        requests: None,
+        api_server_cpu_s: None,
+        generator_cpu_s: None,
+    }
+}
+
+impl<'a> Stage<'a> {
+    /// Server, namespace, canary and watch are there before the subject is started.
+    async fn set(
+        setting: &'a Setting,
+        subject: &'a Subject,
+        cell: &'a Cell,
+        pace: Pace,
+    ) -> Result<Stage<'a>, Reason> {
+        let text = |error: &dyn std::fmt::Display| error.to_string();
+        let stem = cell.file_stem();
+        let dir = setting.private.join(&stem);
+        std::fs::create_dir_all(&dir).map_err(|e| format!("cannot make {}: {e}", dir.display()))?;
+        let order = Order {
+            dir: &dir,
+            crd: &subject.crd(&setting.workspace),
+            ready_delay_ms: setting.ready_delay_ms,
+            log: setting.evidence.path(&format!("logs/{stem}.server.log")),
+        };
+        let server = Server::start(order).await.map_err(|e| text(&e))?;
+        let cluster = Cluster::connect(&server.kubeconfig(HARNESS))
+            .await
+            .map_err(|e| text(&e))?;
+        let mut run = empty_run(cell);
+        run.kubernetes_version = Some(cluster.version().await.map_err(|e| text(&e))?);
+        let resource = &setting.scenario.resource;
+        cluster
+            .ensure_namespace(&resource.namespace)
+            .await
+            .map_err(|e| text(&e))?;
+        let canary = setting.scenario.object(CANARY, 0, setting.seed);
+        let canary = cluster
+            .create(resource, canary)
+            .await
+            .map_err(|e| format!("canary: {e}"))?;
+
+        let journal = Arc::new(Journal::of(cell.objects));
+        let now_ns = journal.now_ns();
+        journal
+            .timeline()
+            .canary
+            .acknowledge(now_ns, canary.metadata.generation);
+        let observer = Observer {
+            cluster: cluster.clone(),
+            resource: resource.clone(),
+            convergence: subject.convergence.clone(),
+            journal: journal.clone(),
+        };
+        let observer = AbortOnDrop(tokio::spawn(observer.run()).abort_handle());
+        let watching = Instant::now() + Duration::from_secs(10);
+        while journal.timeline().events == 0 {
+            if Instant::now() > watching {
+                return Err("the harness's own watch did not show the canary within 10 s".into());
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+
+        let admin = admin::free_address().map_err(|e| format!("no free port on loopback: {e}"))?;
+        let places = Places {
+            admin: admin.to_string(),
+            kubeconfig: server.kubeconfig(SUBJECT),
+            bin: setting.bin.clone(),
+            dir,
+        };
+        let log = setting.evidence.path(&format!("logs/{stem}.log"));
+        let process = spawn(subject, &places, &log).await?;
+        Ok(Stage {
+            setting,
+            subject,
+            cell,
+            pace,
+            server,
+            cluster,
+            journal,
+            process,
+            admin,
+            run,
+            places,
+            log,
+            _observer: observer,
+        })
+    }
+
+    /// Ends the subject and starts it again, with everything else as it was.
+    pub async fn restart(&mut self) -> Result<(), Reason> {
+        self.process
+            .terminate(Duration::from_secs(10))
+            .await
+            .map_err(|e| e.to_string())?;
+        // A port of its own: the old one may linger.
+        self.admin = admin::free_address().map_err(|e| format!("no free port on loopback: {e}"))?;
+        self.places.admin = self.admin.to_string();
+        self.process = spawn(self.subject, &self.places, &self.log).await?;
+        Ok(())
+    }
+
+    /// Takes everything down; the record.
+    async fn strike(self) -> Run {
+        let Stage {
+            mut process,
+            server,
+            run,
+            ..
+        } = self;
+        // A subject or server that cannot be signalled is gone, and dropping kills what is not.
+        let _ = process.terminate(Duration::from_secs(5)).await;
+        let _ = server.stop().await;
+        run
+    }
+
+    /// What the figures of this cell mean differs by kind.
+    pub fn kind(&self) -> Kind {
+        self.cell.kind
+    }
+
+    /// Fails when the subject or the server is gone.
+    pub fn check_alive(&mut self) -> Result<(), Reason> {
+        if let Some(status) = self.process.exited().map_err(|e| e.to_string())? {
+            return Err(format!("{} ended by itself ({status})", self.subject.id()));
+        }
+        if let Some(status) = self.server.exited().map_err(|e| e.to_string())? {
+            return Err(format!("the API server ended by itself ({status})"));
+        }
+        Ok(())
+    }
+
+    /// Waits until the timeline holds what is asked for; false at the deadline.
+    pub async fn wait_until(
+        &mut self,
+        deadline: Instant,
+        holds: impl Fn(&Timeline) -> bool,
+    ) -> Result<bool, Reason> {
+        loop {
+            if holds(&self.journal.timeline()) {
+                return Ok(true);
+            }
+            self.check_alive()?;
+            if Instant::now() > deadline {
+                return Ok(false);
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Waits until the subject says that it is ready.
+    pub async fn wait_ready(&mut self, deadline: Instant) -> Result<(), Reason> {
+        let ready = self.subject.ready.clone();
+        loop {
+            self.check_alive()?;
+            let last = match (&ready.http, &ready.log_line) {
+                (Some(path), _) => match admin::get(self.admin, path).await {
+                    Ok(page) if page.status == 200 => return Ok(()),
+                    Ok(page) => format!("{path} answers {}", page.status),
+                    Err(error) => error.to_string(),
+                },
+                (None, Some(line)) => {
+                    if self
+                        .process
+                        .last_log_lines(500)
+                        .iter()
+                        .any(|l| l.contains(line))
+                    {
+                        return Ok(());
+                    }
+                    format!("no {line:?} in its log")
+                }
+                (None, None) => return Ok(()),
+            };
+            if Instant::now() > deadline {
+                return Err(format!(
+                    "{} was not ready in time: {last}",
+                    self.subject.id()
+                ));
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}
+
+async fn spawn(subject: &Subject, places: &Places, log: &Path) -> Result<Process, Reason> {
+    let launch = subject.launch(places);
+    let mut env = launch.env;
+    // The same small environment for every subject, whoever runs the bench.
+    env.push(("HOME".into(), places.dir.display().to_string()));
+    env.extend(std::env::var("PATH").map(|path| ("PATH".to_owned(), path)));
+    let spec = Spec {
+        name: subject.id(),
+        program: launch.program,
+        args: launch.args,
+        env,
+        clear_env: true,
+        log: log.to_owned(),
+    };
+    Process::spawn(spec).await.map_err(|e| e.to_string())
+}

@@ -1,0 +1,119 @@
+//! Latency histograms: three significant digits, in microseconds.
+//!
+//! Guarantees: merged and never averaged; what is written to the evidence gives back the same
+//! quantiles. Leaves to others: what is measured, and what was never measured (censored).
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+/// One hour: what takes longer is recorded as this, and the deadline is far below it.
+const HIGHEST_US: u64 = 3_600_000_000;
+
+/// A distribution of latencies; serialised as `[[value_us, count], …]`, ascending.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Vec<(u64, u64)>", into = "Vec<(u64, u64)>")]
+pub struct Latencies(Histogram<u64>);
+
+/// Quantiles of one distribution, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Quantiles {
+    pub p50_ms: f64,
+    pub p90_ms: f64,
+    pub p99_ms: f64,
+    pub max_ms: f64,
+}
+
+impl Default for Latencies {
+    fn default() -> Self {
+        // The bounds are constants that the crate accepts: 1 <= low, 2 * low <= high, digits <= 5.
+        Self(Histogram::new_with_bounds(1, HIGHEST_US, 3).expect("constant bounds are valid"))
+    }
+}
+
+impl Latencies {
+    pub fn record_ns(&mut self, latency_ns: u64) {
+        self.0.saturating_record(latency_ns / 1_000);
+    }
+
+    pub fn merge(&mut self, other: &Latencies) {
+        for (value_us, count) in Vec::from(other.clone()) {
+            self.0.saturating_record_n(value_us, count);
+        }
+    }
+
+    pub fn count(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// `None` for an empty distribution.
+    pub fn quantiles(&self) -> Option<Quantiles> {
+        let at_ms = |q| self.0.value_at_quantile(q) as f64 / 1_000.0;
+        (!self.0.is_empty()).then(|| Quantiles {
+            p50_ms: at_ms(0.50),
+            p90_ms: at_ms(0.90),
+            p99_ms: at_ms(0.99),
+            max_ms: self.0.max() as f64 / 1_000.0,
+        })
+    }
+}
+
+impl FromIterator<u64> for Latencies {
+    fn from_iter<I: IntoIterator<Item = u64>>(latencies_ns: I) -> Self {
+        let mut all = Self::default();
+        latencies_ns.into_iter().for_each(|ns| all.record_ns(ns));
+        all
+    }
+}
+
+impl From<Latencies> for Vec<(u64, u64)> {
+    fn from(latencies: Latencies) -> Self {
+        let recorded = latencies.0.iter_recorded();
+        recorded
+            .map(|v| (v.value_iterated_to(), v.count_at_value()))
+            .collect()
+    }
+}
+
+impl From<Vec<(u64, u64)>> for Latencies {
+    fn from(values: Vec<(u64, u64)>) -> Self {
+        let mut all = Self::default();
+        for (value_us, count) in values {
+            all.0.saturating_record_n(value_us, count);
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_empty_distribution_has_no_quantiles() {
+        assert_eq!(Latencies::default().quantiles(), None);
+    }
+
+    proptest! {
+        #[test]
+        fn evidence_gives_back_the_same_quantiles(ns in prop::collection::vec(0u64..100_000_000_000, 1..300)) {
+            let latencies: Latencies = ns.iter().copied().collect();
+            let text = serde_json::to_string(&latencies).expect("plain data");
+            let back: Latencies = serde_json::from_str(&text).expect("what was written");
+            prop_assert_eq!(back.quantiles(), latencies.quantiles());
+        }
+
+        #[test]
+        fn merging_two_is_recording_all(a in prop::collection::vec(0u64..10_000_000_000, 0..200),
+                                        b in prop::collection::vec(0u64..10_000_000_000, 1..200)) {
+            let mut merged: Latencies = a.iter().copied().collect();
+            merged.merge(&b.iter().copied().collect());
+            let all: Latencies = a.iter().chain(&b).copied().collect();
+            prop_assert_eq!(merged.count(), all.count());
+            // Merging moves a value within its bucket (three digits), never out of it.
+            let (merged, all) = (merged.quantiles().expect("not empty"), all.quantiles().expect("not empty"));
+            prop_assert!((merged.p50_ms - all.p50_ms).abs() <= all.p50_ms * 0.001 + 0.001);
+            prop_assert!((merged.max_ms - all.max_ms).abs() <= all.max_ms * 0.001 + 0.001);
+        }
+    }
+}

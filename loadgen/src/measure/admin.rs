@@ -1,0 +1,108 @@
+//! A subject's own HTTP server: is it ready, and what does its metrics page say.
+//!
+//! Guarantees: one plain request per connection, with a deadline and a bound on the answer.
+//! Leaves to others: what the answer means. HTTP/1.0, so that no answer comes in chunks.
+
+use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+const ANSWER: Duration = Duration::from_secs(5);
+const MOST_BYTES: u64 = 4 << 20;
+
+/// Why a page could not be had.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("http://{address}{path}: {source}")]
+    Io {
+        address: SocketAddr,
+        path: String,
+        source: std::io::Error,
+    },
+    #[error("http://{address}{path}: no answer within {} s", ANSWER.as_secs())]
+    Silent { address: SocketAddr, path: String },
+    #[error("http://{address}{path}: the answer is not HTTP")]
+    NotHttp { address: SocketAddr, path: String },
+}
+
+/// A page and its status.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    pub status: u16,
+    pub body: String,
+}
+
+/// A port that is free now, for a subject to listen on.
+///
+/// # Errors
+/// When loopback has none.
+pub fn free_address() -> std::io::Result<SocketAddr> {
+    TcpListener::bind("127.0.0.1:0")?.local_addr()
+}
+
+/// # Errors
+/// See [`Error`].
+pub async fn get(address: SocketAddr, path: &str) -> Result<Page, Error> {
+    let path_owned = || path.to_owned();
+    let text = tokio::time::timeout(ANSWER, exchange(address, path)).await;
+    let text = text.map_err(|_| Error::Silent {
+        address,
+        path: path_owned(),
+    })?;
+    let text = text.map_err(|source| Error::Io {
+        address,
+        path: path_owned(),
+        source,
+    })?;
+    page(&text).ok_or_else(|| Error::NotHttp {
+        address,
+        path: path_owned(),
+    })
+}
+
+async fn exchange(address: SocketAddr, path: &str) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect(address).await?;
+    let request = format!("GET {path} HTTP/1.0\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = Vec::new();
+    stream.take(MOST_BYTES).read_to_end(&mut answer).await?;
+    Ok(String::from_utf8_lossy(&answer).into_owned())
+}
+
+fn page(text: &str) -> Option<Page> {
+    let (head, body) = text.split_once("\r\n\r\n")?;
+    let status = head
+        .strip_prefix("HTTP/")?
+        .split(' ')
+        .nth(1)?
+        .parse()
+        .ok()?;
+    Some(Page {
+        status,
+        body: body.into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers() {
+        let ok = page("HTTP/1.1 200 OK\r\nX: y\r\n\r\nbody").expect("HTTP");
+        assert_eq!(
+            ok,
+            Page {
+                status: 200,
+                body: "body".into()
+            }
+        );
+        assert_eq!(
+            page("HTTP/1.0 503 Not Ready\r\n\r\n").expect("HTTP").status,
+            503
+        );
+        assert_eq!(page("hello"), None);
+    }
+}

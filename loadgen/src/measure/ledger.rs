@@ -1,0 +1,145 @@
+//! The server's account of requests, as the harness uses it: differences, by verb, per object.
+//!
+//! Guarantees: a difference of two ledgers counts each request once; watches are kept apart from
+//! reads. Leaves to others: fetching it, and which user is the subject.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// One line: what one user did with one verb on one resource.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    pub user: String,
+    pub verb: String,
+    /// `deployments`, or `edgeapps/status` with a subresource.
+    pub resource: String,
+    pub requests: u64,
+    pub request_bytes: u64,
+    pub response_bytes: u64,
+    #[serde(default)]
+    pub errors: u64,
+}
+
+/// All lines; sums since the server started, or a difference of two such sums.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ledger {
+    pub entries: Vec<Entry>,
+}
+
+impl Ledger {
+    /// Only the lines of one user.
+    pub fn of(mut self, user: &str) -> Ledger {
+        self.entries.retain(|entry| entry.user == user);
+        self
+    }
+
+    pub fn since(&self, earlier: &Ledger) -> Ledger {
+        let key = |e: &Entry| (e.user.clone(), e.verb.clone(), e.resource.clone());
+        let before: BTreeMap<_, _> = earlier.entries.iter().map(|e| (key(e), e)).collect();
+        let none = Entry::default();
+        let entries = self.entries.iter().map(|entry| {
+            let was = before.get(&key(entry)).copied().unwrap_or(&none);
+            Entry {
+                requests: entry.requests.saturating_sub(was.requests),
+                request_bytes: entry.request_bytes.saturating_sub(was.request_bytes),
+                response_bytes: entry.response_bytes.saturating_sub(was.response_bytes),
+                errors: entry.errors.saturating_sub(was.errors),
+                ..entry.clone()
+            }
+        });
+        let changed = |e: &Entry| e.requests + e.request_bytes + e.response_bytes > 0;
+        Ledger {
+            entries: entries.filter(changed).collect(),
+        }
+    }
+
+    /// Requests that change something.
+    pub fn writes(&self) -> u64 {
+        self.count(|verb| {
+            matches!(
+                verb,
+                "create" | "update" | "patch" | "apply" | "delete" | "deletecollection"
+            )
+        })
+    }
+
+    /// Requests that read; watches are not among them.
+    pub fn reads(&self) -> u64 {
+        self.count(|verb| matches!(verb, "get" | "list"))
+    }
+
+    /// Bytes both ways, watches included.
+    pub fn wire_bytes(&self) -> u64 {
+        self.entries
+            .iter()
+            .map(|e| e.request_bytes + e.response_bytes)
+            .sum()
+    }
+
+    /// `"patch deployments" -> requests`.
+    pub fn by_verb(&self) -> BTreeMap<String, u64> {
+        let mut verbs = BTreeMap::new();
+        for entry in self.entries.iter().filter(|entry| entry.requests > 0) {
+            *verbs
+                .entry(format!("{} {}", entry.verb, entry.resource))
+                .or_default() += entry.requests;
+        }
+        verbs
+    }
+
+    fn count(&self, counts: impl Fn(&str) -> bool) -> u64 {
+        self.entries
+            .iter()
+            .filter(|e| counts(&e.verb))
+            .map(|e| e.requests)
+            .sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(user: &str, verb: &str, resource: &str, requests: u64, bytes: u64) -> Entry {
+        Entry {
+            user: user.into(),
+            verb: verb.into(),
+            resource: resource.into(),
+            requests,
+            request_bytes: bytes,
+            response_bytes: bytes,
+            errors: 0,
+        }
+    }
+
+    fn ledger(entries: &[Entry]) -> Ledger {
+        Ledger {
+            entries: entries.to_vec(),
+        }
+    }
+
+    #[test]
+    fn a_difference_counts_each_request_once() {
+        let before = ledger(&[entry("s", "patch", "deployments", 3, 30)]);
+        let after = ledger(&[
+            entry("s", "patch", "deployments", 10, 100),
+            entry("s", "get", "edgeapps", 2, 8),
+            entry("s", "watch", "edgeapps", 0, 500),
+            entry("loadgen", "create", "edgeapps", 7, 70),
+        ]);
+        let spent = after.since(&before).of("s");
+        assert_eq!((spent.writes(), spent.reads()), (7, 2));
+        assert_eq!(spent.wire_bytes(), 2 * (70 + 8 + 500));
+        assert_eq!(
+            spent.by_verb(),
+            BTreeMap::from([("patch deployments".into(), 7), ("get edgeapps".into(), 2)])
+        );
+    }
+
+    #[test]
+    fn an_unchanged_ledger_differs_by_nothing() {
+        let same = ledger(&[entry("s", "list", "services", 1, 9)]);
+        assert_eq!(same.since(&same), Ledger::default());
+    }
+}

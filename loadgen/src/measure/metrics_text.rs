@@ -1,0 +1,225 @@
+//! A histogram and a counter out of a Prometheus text page.
+//!
+//! Guarantees: label sets of one metric are added up; what is not on the page is `None`, not 0.
+//! Leaves to others: fetching the page. Quantiles are upper bounds of buckets, because that is
+//! all a histogram of this form knows.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Counts per bucket (not cumulative), by upper bound in seconds; the last bound may be infinite
+/// and is then written as `null`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Buckets(Vec<(Option<f64>, u64)>);
+
+/// The histogram `name` (without `_bucket`).
+pub fn histogram(page: &str, name: &str) -> Option<Buckets> {
+    let bucket_name = format!("{name}_bucket");
+    // Keyed by the bits of the bound: positive floats order as their bits do.
+    let mut cumulative: BTreeMap<u64, f64> = BTreeMap::new();
+    for sample in samples(page).filter(|sample| sample.name == bucket_name) {
+        let bound = match sample.label("le")? {
+            "+Inf" => f64::INFINITY,
+            bound => bound.parse().ok().filter(|bound: &f64| *bound >= 0.0)?,
+        };
+        *cumulative.entry(bound.to_bits()).or_default() += sample.value;
+    }
+    let mut before = 0.0;
+    let buckets = cumulative.into_iter().map(|(bits, count)| {
+        let bound = f64::from_bits(bits);
+        let own = (count - before).max(0.0) as u64;
+        before = count;
+        (bound.is_finite().then_some(bound), own)
+    });
+    let buckets: Vec<_> = buckets.collect();
+    (!buckets.is_empty()).then_some(Buckets(buckets))
+}
+
+/// The sum over all label sets of a counter or gauge.
+fn total(page: &str, name: &str) -> Option<f64> {
+    let values: Vec<f64> = samples(page)
+        .filter(|s| s.name == name)
+        .map(|s| s.value)
+        .collect();
+    (!values.is_empty()).then(|| values.iter().sum())
+}
+
+/// A counter with labels is not on the page until it counts: declared and absent is 0.
+pub fn counter(page: &str, name: &str) -> Option<f64> {
+    let declared = || {
+        let family = name.strip_suffix("_total").unwrap_or(name);
+        let types = page.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+        types
+            .filter_map(|rest| rest.split(' ').next())
+            .any(|declared| declared == family || declared == name)
+    };
+    total(page, name).or_else(|| declared().then_some(0.0))
+}
+
+impl Buckets {
+    pub fn count(&self) -> u64 {
+        self.0.iter().map(|(_, count)| count).sum()
+    }
+
+    /// What came after `earlier`; a bucket that fell (the process restarted) counts as it is.
+    pub fn since(&self, earlier: &Buckets) -> Buckets {
+        let before = |bound: Option<f64>| {
+            earlier
+                .0
+                .iter()
+                .find(|(b, _)| *b == bound)
+                .map_or(0, |(_, count)| *count)
+        };
+        Buckets(
+            self.0
+                .iter()
+                .map(|(bound, count)| (*bound, count.checked_sub(before(*bound)).unwrap_or(*count)))
+                .collect(),
+        )
+    }
+
+    /// Upper bound, in ms, of the bucket that holds the quantile; `None` when there is nothing
+    /// or the bucket has no upper bound.
+    pub fn quantile_ms(&self, quantile: f64) -> Option<f64> {
+        let rank = (quantile * self.count() as f64).ceil().max(1.0) as u64;
+        let mut passed = 0;
+        for (bound, count) in &self.0 {
+            passed += count;
+            if passed >= rank && *count > 0 {
+                return bound.map(|seconds| seconds * 1_000.0);
+            }
+        }
+        None
+    }
+}
+
+struct Sample<'a> {
+    name: &'a str,
+    labels: &'a str,
+    value: f64,
+}
+
+impl<'a> Sample<'a> {
+    fn parse(line: &'a str) -> Option<Self> {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            return None;
+        }
+        let (name, labels, rest) = match line.find('{') {
+            Some(open) => {
+                let close = line.rfind('}')?;
+                (
+                    &line[..open],
+                    line.get(open + 1..close)?,
+                    &line[close + 1..],
+                )
+            }
+            None => {
+                let (name, rest) = line.split_once(char::is_whitespace)?;
+                (name, "", rest)
+            }
+        };
+        let value = rest.split_whitespace().next()?.parse().ok()?;
+        Some(Sample {
+            name,
+            labels,
+            value,
+        })
+    }
+
+    fn label(&self, wanted: &str) -> Option<&'a str> {
+        // Good enough for `le`, whose values hold neither commas nor quotes.
+        self.labels.split(',').find_map(|pair| {
+            let (key, value) = pair.split_once('=')?;
+            (key.trim() == wanted).then(|| value.trim().trim_matches('"'))
+        })
+    }
+}
+
+fn samples(page: &str) -> impl Iterator<Item = Sample<'_>> {
+    page.lines().filter_map(Sample::parse)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const PAGE: &str = r#"
+# HELP reconcile_seconds How long.
+# TYPE reconcile_seconds histogram
+reconcile_seconds_bucket{result="ok",le="0.001"} 90
+reconcile_seconds_bucket{result="ok",le="0.01"} 98
+reconcile_seconds_bucket{result="ok",le="+Inf"} 98
+reconcile_seconds_bucket{result="error",le="0.001"} 0
+reconcile_seconds_bucket{result="error",le="0.01"} 1
+reconcile_seconds_bucket{result="error",le="+Inf"} 2
+reconcile_seconds_sum 0.3
+errors_total{reason="timeout"} 3
+errors_total{reason="conflict"} 4
+"#;
+
+    #[test]
+    fn label_sets_are_added_up() {
+        let buckets = histogram(PAGE, "reconcile_seconds").expect("on the page");
+        assert_eq!(
+            buckets,
+            Buckets(vec![(Some(0.001), 90), (Some(0.01), 9), (None, 1)])
+        );
+        assert_eq!(counter(PAGE, "errors_total"), Some(7.0));
+    }
+
+    #[test]
+    fn quantiles_are_upper_bounds() {
+        let buckets = histogram(PAGE, "reconcile_seconds").expect("on the page");
+        assert_eq!(buckets.quantile_ms(0.5), Some(1.0));
+        assert_eq!(buckets.quantile_ms(0.99), Some(10.0));
+        assert_eq!(
+            buckets.quantile_ms(1.0),
+            None,
+            "the last bucket has no bound"
+        );
+        assert_eq!(Buckets::default().quantile_ms(0.5), None);
+    }
+
+    #[test]
+    fn what_is_not_on_the_page_is_unknown() {
+        assert_eq!(histogram(PAGE, "other"), None);
+        assert_eq!(counter(PAGE, "errors"), None);
+        assert_eq!(histogram("x_bucket{le=\"nonsense\"} 1", "x"), None);
+    }
+
+    #[test]
+    fn a_declared_counter_without_samples_is_zero() {
+        assert_eq!(
+            counter("# TYPE errors counter\n", "errors_total"),
+            Some(0.0)
+        );
+        assert_eq!(
+            counter("# TYPE errors_total counter\n", "errors_total"),
+            Some(0.0)
+        );
+        assert_eq!(
+            counter("# TYPE errors_other counter\n", "errors_total"),
+            None
+        );
+    }
+
+    #[test]
+    fn a_difference_survives_a_restart() {
+        let earlier = Buckets(vec![(Some(1.0), 5), (None, 2)]);
+        let later = Buckets(vec![(Some(1.0), 9), (None, 1)]);
+        assert_eq!(
+            later.since(&earlier),
+            Buckets(vec![(Some(1.0), 4), (None, 1)])
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_without_panic(page: String, name in "[a-z_]{1,8}") {
+            let _ = (histogram(&page, &name), counter(&page, &name));
+        }
+    }
+}

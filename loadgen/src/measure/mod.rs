@@ -1,0 +1,5 @@
+//! What is read from outside the subject: its metrics page, the server's ledger, its quiet.
+
+pub mod admin;
+pub mod ledger;
+pub mod metrics_text;

@@ -1,0 +1,154 @@
+//! Raw data: what one run and one experiment leave behind, from which every table is rebuilt.
+//!
+//! Guarantees: figures as they were read, nothing divided or averaged; what was not measured is
+//! `None`. Leaves to others: writing (`evidence`) and judging (`report`).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use testbed::weigh::{Machine, Memory};
+
+use crate::experiment::order::Cell;
+use crate::latency::Latencies;
+use crate::measure::ledger::Ledger;
+use crate::measure::metrics_text::Buckets;
+use crate::scenario::Scenario;
+use crate::subject::Subject;
+
+/// `experiment.json`, written before the first run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Experiment {
+    pub schema: u32,
+    pub started_at: String,
+    pub command_line: String,
+    pub host_label: String,
+    pub tare_revision: String,
+    pub control_plane: String,
+    pub control_plane_flags: String,
+    pub machine: Machine,
+    pub filesystem: Option<String>,
+    pub scenario: Scenario,
+    pub seed: u64,
+    pub settle: Settle,
+    pub ready_delay_ms: u64,
+    pub subjects: Vec<SubjectRecord>,
+    /// Every run that should be there; the steady ones are known only when the bursts are done.
+    pub planned: Vec<Cell>,
+}
+
+/// How long a subject is left alone before it is weighed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Settle {
+    /// 10 s without events.
+    Quick,
+    /// 150 s without events and less than 1 % change in 30 s.
+    Full,
+}
+
+/// A subject as it was measured.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SubjectRecord {
+    pub subject: Subject,
+    pub target: String,
+    pub binary: String,
+    pub binary_bytes: Option<u64>,
+}
+
+/// `runs/<cell>.json`, written as the run ends.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Run {
+    pub schema: u32,
+    pub cell: Cell,
+    pub started_at: String,
+    pub wall_s: f64,
+    pub kubernetes_version: Option<String>,
+    /// Why it ended early.
+    pub failure: Option<Failure>,
+    /// Why its figures must not be compared, one sentence each.
+    pub doubts: Vec<String>,
+    /// What a reader should know.
+    pub remarks: Vec<String>,
+    pub spawn_to_canary_ms: Option<f64>,
+    pub memory: PhaseMemory,
+    pub converge_cpu_s: Option<f64>,
+    pub restart_cpu_s: Option<f64>,
+    pub restart_s: Option<f64>,
+    pub idle: Option<Idle>,
+    pub convergence: Option<Convergence>,
+    pub reconcile: Option<Reconcile>,
+    /// The subject's requests from the first object until it was quiet.
+    pub requests: Option<Ledger>,
+    pub api_server_cpu_s: Option<f64>,
+    pub generator_cpu_s: Option<f64>,
+}
+
+/// A run that ended early.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Failure {
+    pub reason: String,
+    pub last_log_lines: Vec<String>,
+}
+
+/// Memory in the phases of a run.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct PhaseMemory {
+    pub empty: Option<Memory>,
+    pub burst: Option<Peaked>,
+    pub settled: Option<Memory>,
+    pub churn: Option<Peaked>,
+    pub deleted: Option<Memory>,
+    pub restart: Option<Peaked>,
+}
+
+/// Memory at the end of a phase, and the highest RSS within it.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Peaked {
+    pub memory: Memory,
+    pub peak_bytes: Option<u64>,
+}
+
+/// What it costs to do nothing.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Idle {
+    pub window_s: f64,
+    pub cpu_s: f64,
+    /// `None` when a thread ended within the window and took its count with it.
+    pub context_switches: Option<u64>,
+    pub requests: Option<Ledger>,
+}
+
+/// How the objects of a run converged.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Convergence {
+    pub objects: u64,
+    pub acked: u64,
+    /// First send to the last object Ready; `None` while one is not.
+    pub drain_s: Option<f64>,
+    /// First send to the last acknowledgement.
+    pub offer_s: f64,
+    pub offered_per_s: f64,
+    pub saturated: bool,
+    /// Not Ready at the deadline.
+    pub censored: u64,
+    /// Sends after their due time.
+    pub late: Latencies,
+    pub observed_from_intended: Latencies,
+    pub observed_from_sent: Latencies,
+    pub ready_from_intended: Latencies,
+    pub ready_from_sent: Latencies,
+}
+
+/// Calls of the subject's reconcile function within a run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Reconcile {
+    pub buckets: Buckets,
+    pub errors: Option<u64>,
+}
+
+/// The evidence of a folder, read back.
+#[derive(Debug, Clone)]
+pub struct Record {
+    pub experiment: Experiment,
+    pub runs: BTreeMap<Cell, Run>,
+}

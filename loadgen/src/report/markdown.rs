@@ -1,0 +1,56 @@
+//! `report.md`: the same report for a repository.
+//!
+//! Guarantees: the tables and notes of the terminal, and where they come from. Leaves to others:
+//! what is in them.
+
+use super::summary::Summary;
+use super::table::Table;
+use super::{failures, verdict};
+use crate::record::Record;
+
+pub fn report(summary: &Summary, record: &Record, tables: &[Table]) -> String {
+    let environment = &summary.environment;
+    let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".into());
+    let memory = environment.memory_bytes.map_or("unknown".into(), |bytes| {
+        format!("{} MB", bytes / 1_000_000)
+    });
+    let cores = environment
+        .cores
+        .map_or("unknown".into(), |cores| cores.to_string());
+    let mut text = format!(
+        "# {} on {}, {}\n\n{}\n\n{}\n\n",
+        summary.scenario.name,
+        environment.host_label,
+        environment.started_at,
+        verdict::verdict(summary),
+        verdict::not_measured(summary, record),
+    );
+    for table in tables {
+        text.push_str(&table.markdown());
+        text.push('\n');
+    }
+    let failures = failures(record);
+    if !failures.is_empty() {
+        text.push_str(&format!(
+            "### Failed and invalid runs\n\n```\n{}\n```\n\n",
+            failures.join("\n")
+        ));
+    }
+    text.push_str("### Notes\n\n");
+    summary
+        .notes
+        .iter()
+        .for_each(|note| text.push_str(&format!("- {note}\n")));
+    text.push_str(&format!(
+        "\n### Where this comes from\n\n\
+         - command: `{}`\n- revision: {}\n- control plane: {}, {}\n- kernel: {}\n- CPU: {}, {cores} cores\n\
+         - memory: {memory}\n- MB are 1,000,000 bytes; rebuilt from raw data by `loadgen report`\n",
+        environment.command_line,
+        environment.tare_revision,
+        environment.control_plane,
+        known(&environment.kubernetes_version),
+        known(&environment.kernel),
+        known(&environment.cpu_model),
+    ));
+    text
+}

@@ -1,0 +1,115 @@
+//! Reports: everything a reader sees is rebuilt here from the raw data of a folder.
+//!
+//! Guarantees: the bench itself and `loadgen report` print the same; failed and missing runs are
+//! in the report. Leaves to others: measuring.
+
+mod compare;
+mod markdown;
+mod notes;
+mod schema;
+mod summary;
+mod table;
+mod verdict;
+mod view;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context;
+
+use crate::evidence::{self, Evidence};
+use crate::record::{Record, Run};
+
+const SUMMARY: &str = "summary.json";
+
+/// `loadgen report DIR`.
+pub fn rebuild(dir: &Path) -> anyhow::Result<ExitCode> {
+    publish(&Evidence::open(dir))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `loadgen validate DIR`: one line per problem.
+pub fn validate(dir: &Path) -> anyhow::Result<ExitCode> {
+    let summary: serde_json::Value = Evidence::open(dir).read_json(SUMMARY)?;
+    let problems = schema::problems(&summary);
+    if problems.is_empty() {
+        println!("{}: keeps to schema 1", dir.join(SUMMARY).display());
+        return Ok(ExitCode::SUCCESS);
+    }
+    problems.iter().for_each(|problem| println!("{problem}"));
+    Ok(ExitCode::FAILURE)
+}
+
+/// Writes `summary.json` and `report.md`, prints the report; false when a run failed or is
+/// missing.
+pub fn publish(evidence: &Evidence) -> anyhow::Result<bool> {
+    let record =
+        read(evidence).with_context(|| format!("no report from {}", evidence.root().display()))?;
+    let summary = summary::summarise(&record);
+    let tables = view::tables(&summary, &record);
+    evidence.write_json(SUMMARY, &summary)?;
+    evidence.write(
+        "report.md",
+        markdown::report(&summary, &record, &tables).as_bytes(),
+    )?;
+    println!();
+    for table in &tables {
+        println!("{}", table.plain());
+    }
+    for line in failures(&record) {
+        println!("{line}");
+    }
+    println!("{}", verdict::verdict(&summary));
+    println!("{}", verdict::not_measured(&summary, &record));
+    let long = summary
+        .notes
+        .iter()
+        .filter(|note| !note.starts_with("null: ") && !note.starts_with("failed: "));
+    for note in long {
+        println!("Note: {note}.");
+    }
+    println!(
+        "Evidence: {} (summary.json, report.md, runs/, samples/, logs/)",
+        evidence.root().display()
+    );
+    println!("Next: {}", verdict::next(&record));
+    let complete = record
+        .experiment
+        .planned
+        .iter()
+        .all(|cell| record.runs.contains_key(cell));
+    Ok(complete && record.runs.values().all(|run| run.failure.is_none()))
+}
+
+fn read(evidence: &Evidence) -> Result<Record, evidence::Error> {
+    let experiment = evidence.read_json("experiment.json")?;
+    let mut runs = BTreeMap::new();
+    for name in evidence.json_files("runs")? {
+        let run: Run = evidence.read_json(&name)?;
+        runs.insert(run.cell.clone(), run);
+    }
+    Ok(Record { experiment, runs })
+}
+
+/// Failed and invalid runs, with the last words of the subject.
+fn failures(record: &Record) -> Vec<String> {
+    let mut lines = Vec::new();
+    for run in record.runs.values() {
+        if let Some(failure) = &run.failure {
+            lines.push(format!("FAILED {}: {}", run.cell, failure.reason));
+            lines.extend(
+                failure
+                    .last_log_lines
+                    .iter()
+                    .map(|line| format!("    | {line}")),
+            );
+        }
+        lines.extend(
+            run.doubts
+                .iter()
+                .map(|doubt| format!("NOT VALID {}: {doubt}", run.cell)),
+        );
+    }
+    lines
+}

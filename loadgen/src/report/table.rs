@@ -1,0 +1,144 @@
+//! A table as text: aligned for a terminal, or in Markdown.
+//!
+//! Guarantees: pure; the same cells in both. Leaves to others: what is in the cells.
+
+/// A table; the first column is text, the others are figures.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table {
+    pub title: String,
+    pub header: Vec<String>,
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// Aligned columns, two spaces apart.
+    pub fn plain(&self) -> String {
+        let columns = self
+            .rows
+            .iter()
+            .map(Vec::len)
+            .chain([self.header.len()])
+            .max()
+            .unwrap_or(0);
+        let all = || std::iter::once(&self.header).chain(&self.rows);
+        let width = |column: usize| {
+            all()
+                .filter_map(|row| row.get(column))
+                .map(|cell| cell.chars().count())
+                .max()
+                .unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        let line = |row: &Vec<String>| {
+            let cells = widths.iter().enumerate().map(|(column, width)| {
+                let cell = row.get(column).map_or("", String::as_str);
+                if column == 0 {
+                    format!("{cell:<width$}")
+                } else {
+                    format!("{cell:>width$}")
+                }
+            });
+            cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+        };
+        let mut text = format!("{}\n", self.title);
+        text.push_str(&format!("{}\n", line(&self.header)));
+        let rule = widths.iter().sum::<usize>() + 2 * columns.saturating_sub(1);
+        text.push_str(&format!("{}\n", "─".repeat(rule)));
+        self.rows
+            .iter()
+            .for_each(|row| text.push_str(&format!("{}\n", line(row))));
+        text
+    }
+
+    pub fn markdown(&self) -> String {
+        let line = |row: &Vec<String>| {
+            let cells = (0..self.header.len())
+                .map(|i| row.get(i).map_or("", String::as_str).replace('|', "\\|"));
+            format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
+        };
+        let mut text = format!("### {}\n\n{}", self.title, line(&self.header));
+        let rule = (0..self.header.len()).map(|i| if i == 0 { "---" } else { "---:" });
+        text.push_str(&format!("| {} |\n", rule.collect::<Vec<_>>().join(" | ")));
+        self.rows.iter().for_each(|row| text.push_str(&line(row)));
+        text
+    }
+}
+
+/// Three significant digits; what is not known is a dash.
+pub fn figure(value: Option<f64>) -> String {
+    match value {
+        None => "–".into(),
+        Some(0.0) => "0".into(),
+        Some(value) => {
+            let digits = match value.abs() {
+                v if v >= 99.95 => 0,
+                v if v >= 9.995 => 1,
+                _ => 2,
+            };
+            format!("{value:.digits$}")
+        }
+    }
+}
+
+/// 5000 -> "5,000".
+pub fn grouped(n: usize) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        let row = |cells: [&str; 3]| cells.map(str::to_owned).to_vec();
+        Table {
+            title: "Memory".into(),
+            header: row(["", "a/b", "c"]),
+            rows: vec![row(["RSS, MB", "4.10", "56.1"]), row(["größe", "–", "1|2"])],
+        }
+    }
+
+    #[test]
+    fn columns_are_aligned() {
+        assert_eq!(
+            table().plain(),
+            "Memory\n          a/b     c\n───────────────────\nRSS, MB  4.10  56.1\ngröße       –   1|2\n"
+        );
+    }
+
+    #[test]
+    fn markdown_has_the_same_cells() {
+        assert_eq!(
+            table().markdown(),
+            "### Memory\n\n|  | a/b | c |\n| --- | ---: | ---: |\n| RSS, MB | 4.10 | 56.1 |\n| größe | – | 1\\|2 |\n"
+        );
+    }
+
+    #[test]
+    fn figures_have_three_digits() {
+        for (value, want) in [
+            (None, "–"),
+            (Some(0.0), "0"),
+            (Some(0.0712), "0.07"),
+            (Some(4.096), "4.10"),
+            (Some(9.996), "10.0"),
+            (Some(56.14), "56.1"),
+            (Some(1234.5), "1234"),
+            (Some(-12.34), "-12.3"),
+        ] {
+            assert_eq!(figure(value), want, "{value:?}");
+        }
+        assert_eq!(
+            (grouped(0), grouped(500), grouped(5_000), grouped(1_000_000)),
+            ("0".into(), "500".into(), "5,000".into(), "1,000,000".into())
+        );
+    }
+}

@@ -1,0 +1,120 @@
+//! The end of a report: one sentence with ratios, what was not measured, what to try next.
+//!
+//! Guarantees: speaks of valid runs only, and says so where there are none. Leaves to others:
+//! the figures.
+
+use super::compare::Comparison;
+use super::summary::Summary;
+use super::table::{figure, grouped};
+use super::view::{burst_sizes, typical};
+use crate::record::{Record, Settle};
+
+/// One sentence.
+pub fn verdict(summary: &Summary) -> String {
+    let Some(&largest) = burst_sizes(summary).last() else {
+        return "No verdict: nothing was measured.".into();
+    };
+    let about = |metric: &str| summary.comparisons.iter().find(|c| c.metric == metric);
+    let Some(settled) = about("memory.settled.rss_bytes").filter(|c| c.objects == largest) else {
+        return alone(summary, largest);
+    };
+    let same = |metric: &str| {
+        about(metric).filter(|c| c.against == settled.against && c.subject == settled.subject)
+    };
+    let rss = |id: &str| {
+        let subject = summary.subjects.iter().find(|s| s.id() == id)?;
+        Some(typical(subject, "burst", largest, "memory.settled.rss_bytes")? / 1e6)
+    };
+    let parts = [
+        ("convergence.drain_s", "of its time to drain the burst"),
+        ("cpu.converge_s", "of its CPU"),
+        ("requests.writes_per_object", "of its writes"),
+        ("convergence.observed.p99_ms", "of its P99 at a steady rate"),
+    ];
+    let parts: Vec<String> = parts
+        .iter()
+        .filter_map(|(metric, words)| same(metric).map(|c| format!("{} {words}", times(c))))
+        .collect();
+    let with = if parts.is_empty() {
+        String::new()
+    } else {
+        format!(", with {}", parts.join(", "))
+    };
+    format!(
+        "At {} objects {} settles at {} MB RSS, {} that of {} ({} MB){with}.",
+        grouped(largest),
+        settled.subject,
+        figure(rss(&settled.subject)),
+        times(settled),
+        settled.against,
+        figure(rss(&settled.against)),
+    )
+}
+
+fn times(comparison: &Comparison) -> String {
+    let interval = comparison
+        .ci95
+        .map(|[low, high]| format!(" [{low:.2} to {high:.2}]"));
+    format!("{:.2}{} ×", comparison.ratio, interval.unwrap_or_default())
+}
+
+/// Without a pair to compare: what each one weighs.
+fn alone(summary: &Summary, largest: usize) -> String {
+    let weights = summary.subjects.iter().filter_map(|subject| {
+        let rss = typical(subject, "burst", largest, "memory.settled.rss_bytes")?;
+        Some(format!(
+            "{} settles at {} MB RSS",
+            subject.id(),
+            figure(Some(rss / 1e6))
+        ))
+    });
+    let weights: Vec<String> = weights.collect();
+    if weights.is_empty() {
+        return format!(
+            "No verdict: no subject has a valid run at {} objects.",
+            grouped(largest)
+        );
+    }
+    format!(
+        "At {} objects {}; there is no valid pair to compare.",
+        grouped(largest),
+        weights.join(", ")
+    )
+}
+
+/// What this report does not say, in one line.
+pub fn not_measured(summary: &Summary, record: &Record) -> String {
+    let mut gaps = vec![
+        "a real control plane",
+        "images",
+        "garbage-collector pauses",
+        "write spans (no audit log)",
+    ];
+    if record.experiment.settle == Settle::Quick {
+        gaps.extend(["churn", "long settling (150 s)"]);
+    }
+    if summary.comparisons.iter().all(|c| c.ci95.is_none()) {
+        gaps.push("intervals of the ratios (one repeat)");
+    }
+    gaps.push("the noise floor");
+    format!("Not measured: {}.", gaps.join(", "))
+}
+
+/// The command that answers the next question.
+pub fn next(record: &Record) -> &'static str {
+    let failed = record.runs.values().any(|run| run.failure.is_some());
+    let missing = record
+        .experiment
+        .planned
+        .iter()
+        .any(|cell| !record.runs.contains_key(cell));
+    if failed {
+        "read logs/ in that folder, then the same command again"
+    } else if missing {
+        "the same command again, to the end"
+    } else if record.experiment.settle == Settle::Quick {
+        "cargo run --release -p loadgen -- bench --repeats 5    (intervals for every ratio)"
+    } else {
+        "cargo run --release -p loadgen -- bench --subject your-operator.toml"
+    }
+}

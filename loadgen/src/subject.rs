@@ -1,0 +1,479 @@
+//! Operators under test, as data: how one is built and started, when it is ready, what
+//! "converged" means for its resource.
+//!
+//! Guarantees: the two built-in subjects use the same format as a user's `subject.toml`; an
+//! unknown key or placeholder is refused with file and line. Leaves to others: building
+//! (`subjects_build`) and starting (`experiment::run`).
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+const BUILT_IN: [(&str, &str); 2] = [
+    ("tare-none.toml", include_str!("../subjects/tare-none.toml")),
+    (
+        "kube-rs-stock.toml",
+        include_str!("../subjects/kube-rs-stock.toml"),
+    ),
+];
+
+/// An operator under test.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Subject {
+    pub name: String,
+    pub variant: String,
+    #[serde(default)]
+    pub language: Language,
+    /// Target triple; that of loadgen unless said.
+    #[serde(default)]
+    pub target: Option<String>,
+    #[serde(default)]
+    pub profile: Option<String>,
+    #[serde(default)]
+    pub allocator: Option<String>,
+    #[serde(default)]
+    pub build: Option<Build>,
+    pub run: Run,
+    #[serde(default)]
+    pub ready: Ready,
+    #[serde(default)]
+    pub metrics: Option<Metrics>,
+    #[serde(default)]
+    pub convergence: Convergence,
+    /// Where relative paths start: the folder of the file, or the workspace for a built-in one.
+    #[serde(skip)]
+    pub base: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Language {
+    Rust,
+    Go,
+    #[default]
+    Other,
+}
+
+/// How the program is made; without it, it is there already.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Build {
+    /// Packages of this workspace: built together with those of other subjects.
+    #[serde(default)]
+    pub cargo_packages: Vec<String>,
+    #[serde(default)]
+    pub cargo_profile: Option<String>,
+    /// Any other command, run in `base`.
+    #[serde(default)]
+    pub command: Vec<String>,
+}
+
+/// How the program is started. Placeholders: see [`Places`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Run {
+    pub command: String,
+    #[serde(default)]
+    pub args: Vec<String>,
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// The CRD's manifest, installed before the start.
+    pub crd: PathBuf,
+}
+
+/// When the program may be given work; neither field: at once.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ready {
+    /// A path on the admin port that answers 200.
+    #[serde(default)]
+    pub http: Option<String>,
+    /// A text that appears in the log.
+    #[serde(default)]
+    pub log_line: Option<String>,
+}
+
+/// Where the reconcile times are.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Metrics {
+    #[serde(default = "metrics_path")]
+    pub path: String,
+    pub reconcile_histogram: String,
+    #[serde(default)]
+    pub reconcile_errors: Option<String>,
+}
+
+/// What the watch must show; JSON pointers into `/status`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Convergence {
+    pub observed_generation: String,
+    pub conditions: String,
+    pub ready_condition: String,
+}
+
+impl Default for Convergence {
+    fn default() -> Self {
+        Self {
+            observed_generation: "/status/observedGeneration".into(),
+            conditions: "/status/conditions".into(),
+            ready_condition: "Ready".into(),
+        }
+    }
+}
+
+fn metrics_path() -> String {
+    "/metrics".into()
+}
+
+/// What placeholders stand for in one run.
+#[derive(Debug, Clone)]
+pub struct Places {
+    /// `{admin}`: address and port for the subject's own HTTP server.
+    pub admin: String,
+    /// `{kubeconfig}`: a file for the subject's own user.
+    pub kubeconfig: PathBuf,
+    /// `{dir}`: a folder of the run, for whatever it writes.
+    pub dir: PathBuf,
+    /// `{bin}`: where built-in subjects are.
+    pub bin: PathBuf,
+}
+
+const PLACEHOLDERS: [&str; 4] = ["{admin}", "{kubeconfig}", "{dir}", "{bin}"];
+
+/// A subject that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("cannot read subject file {}: {source}", path.display())]
+    Read {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("{file}:{line}: {message}")]
+    Parse {
+        file: String,
+        line: usize,
+        message: String,
+    },
+    #[error("{file}: {message}")]
+    Invalid { file: String, message: String },
+    #[error(
+        "unknown subject {name:?}; known: {known}; a file of your own is given with --subject FILE"
+    )]
+    Unknown { name: String, known: String },
+    #[error("subject {0:?} is given twice; change name or variant in one of the files")]
+    Twice(String),
+    #[error("no subject to measure; name at least one with --subjects, known: {0}")]
+    Nothing(String),
+}
+
+impl Subject {
+    /// `name/variant`, which is unique in an experiment.
+    pub fn id(&self) -> String {
+        format!("{}/{}", self.name, self.variant)
+    }
+
+    /// # Errors
+    /// `Parse` with the line, `Invalid` with the key.
+    pub fn parse(file: &str, text: &str) -> Result<Subject, Error> {
+        let subject: Subject = toml::from_str(text).map_err(|error| Error::Parse {
+            file: file.to_owned(),
+            line: line_of(text, error.span().map_or(0, |span| span.start)),
+            message: error.message().replace('\n', " "),
+        })?;
+        let invalid = |message: String| Error::Invalid {
+            file: file.to_owned(),
+            message,
+        };
+        subject.check().map_err(invalid)?;
+        Ok(subject)
+    }
+
+    /// # Errors
+    /// `Read` besides those of [`Subject::parse`].
+    pub fn from_file(path: &Path) -> Result<Subject, Error> {
+        let read = |source| Error::Read {
+            path: path.to_owned(),
+            source,
+        };
+        let text = std::fs::read_to_string(path).map_err(read)?;
+        let mut subject = Self::parse(&path.display().to_string(), &text)?;
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
+        let folder = folder
+            .unwrap_or(Path::new("."))
+            .canonicalize()
+            .map_err(read)?;
+        subject.base = Some(folder);
+        Ok(subject)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        for (key, value) in [("name", &self.name), ("variant", &self.variant)] {
+            let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+            if value.is_empty() || value.len() > 40 || !value.chars().all(plain) {
+                return Err(format!(
+                    "{key} {value:?}: use 1 to 40 of a-z, A-Z, 0-9, '-', '_', '.'"
+                ));
+            }
+        }
+        if let Some(build) = &self.build
+            && build.cargo_packages.is_empty() == build.command.is_empty()
+        {
+            return Err("[build]: give either cargo_packages or command".into());
+        }
+        if self.ready.http.is_some() && self.ready.log_line.is_some() {
+            return Err("[ready]: give either http or log_line".into());
+        }
+        let pointers = [
+            &self.convergence.observed_generation,
+            &self.convergence.conditions,
+        ];
+        if let Some(pointer) = pointers.into_iter().find(|p| !p.starts_with("/status/")) {
+            return Err(format!(
+                "[convergence] {pointer:?}: only pointers into /status/ are watched"
+            ));
+        }
+        let texts = self
+            .run
+            .args
+            .iter()
+            .chain(self.run.env.values())
+            .chain([&self.run.command]);
+        texts
+            .map(|text| expand(text, |_| Some(String::new())))
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(())
+    }
+
+    /// Program, arguments and environment of one run.
+    pub fn launch(&self, places: &Places) -> Launch {
+        let place = |placeholder: &str| match placeholder {
+            "{admin}" => Some(places.admin.clone()),
+            "{kubeconfig}" => Some(places.kubeconfig.display().to_string()),
+            "{dir}" => Some(places.dir.display().to_string()),
+            "{bin}" => Some(places.bin.display().to_string()),
+            _ => None,
+        };
+        // `check` has seen that every placeholder is known.
+        let text = |text: &String| expand(text, place).unwrap_or_else(|_| text.clone());
+        Launch {
+            program: self.rooted(Path::new(&text(&self.run.command))),
+            args: self.run.args.iter().map(text).collect(),
+            env: self
+                .run
+                .env
+                .iter()
+                .map(|(name, value)| (name.clone(), text(value)))
+                .collect(),
+        }
+    }
+
+    /// The CRD's manifest.
+    pub fn crd(&self, workspace: &Path) -> PathBuf {
+        self.base
+            .as_deref()
+            .unwrap_or(workspace)
+            .join(&self.run.crd)
+    }
+
+    /// A relative path with a slash starts at `base`; a bare name is looked up in PATH.
+    fn rooted(&self, program: &Path) -> PathBuf {
+        match &self.base {
+            Some(base) if program.is_relative() && program.components().count() > 1 => {
+                base.join(program)
+            }
+            _ => program.to_owned(),
+        }
+    }
+}
+
+/// What is started, with every placeholder replaced.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Launch {
+    pub program: PathBuf,
+    pub args: Vec<String>,
+    pub env: Vec<(String, String)>,
+}
+
+/// The subjects that come with loadgen.
+///
+/// # Errors
+/// `Parse`, if the build was given a broken file.
+pub fn built_in() -> Result<Vec<Subject>, Error> {
+    BUILT_IN
+        .iter()
+        .map(|(file, text)| Subject::parse(file, text))
+        .collect()
+}
+
+/// The chosen subjects: all built-in ones and all files, or those of them that `names` lists.
+///
+/// # Errors
+/// `Unknown` names the known ones.
+pub fn select(names: Option<&[String]>, files: &[PathBuf]) -> Result<Vec<Subject>, Error> {
+    let mut known = built_in()?;
+    for file in files {
+        let subject = Subject::from_file(file)?;
+        if known.iter().any(|k| k.id() == subject.id()) {
+            return Err(Error::Twice(subject.id()));
+        }
+        known.push(subject);
+    }
+    let Some(names) = names else {
+        return Ok(known);
+    };
+    let list = || known.iter().map(Subject::id).collect::<Vec<_>>().join(", ");
+    let mut chosen: Vec<Subject> = Vec::new();
+    for name in names
+        .iter()
+        .map(|name| name.trim())
+        .filter(|name| !name.is_empty())
+    {
+        let subject = known.iter().find(|k| k.id() == name);
+        let subject = subject.ok_or_else(|| Error::Unknown {
+            name: name.into(),
+            known: list(),
+        })?;
+        if !chosen.contains(subject) {
+            chosen.push(subject.clone());
+        }
+    }
+    if chosen.is_empty() {
+        Err(Error::Nothing(list()))
+    } else {
+        Ok(chosen)
+    }
+}
+
+fn expand(text: &str, place: impl Fn(&str) -> Option<String>) -> Result<String, String> {
+    let mut expanded = String::new();
+    let mut rest = text;
+    while let Some(open) = rest.find('{') {
+        let (before, from_open) = rest.split_at(open);
+        expanded.push_str(before);
+        let unknown = || {
+            format!(
+                "{text:?}: unknown placeholder; known: {}",
+                PLACEHOLDERS.join(" ")
+            )
+        };
+        let placeholder = PLACEHOLDERS
+            .into_iter()
+            .find(|p| from_open.starts_with(p))
+            .ok_or_else(unknown)?;
+        expanded.push_str(&place(placeholder).ok_or_else(unknown)?);
+        rest = &from_open[placeholder.len()..];
+    }
+    expanded.push_str(rest);
+    Ok(expanded)
+}
+
+fn line_of(text: &str, offset: usize) -> usize {
+    1 + text.bytes().take(offset).filter(|b| *b == b'\n').count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEAST: &str =
+        "name = \"mine\"\nvariant = \"x\"\n[run]\ncommand = \"./op\"\ncrd = \"crd.yaml\"\n";
+
+    #[test]
+    fn the_built_in_subjects_parse() {
+        let ids: Vec<_> = built_in().expect("valid").iter().map(Subject::id).collect();
+        assert_eq!(ids, ["tare/none", "kube-rs/stock"]);
+    }
+
+    #[test]
+    fn bad_files_are_refused_with_the_place() {
+        struct Case {
+            name: &'static str,
+            text: String,
+            want: &'static str,
+        }
+        let cases = [
+            Case {
+                name: "unknown key",
+                text: LEAST.replace("variant", "varient"),
+                want: "f.toml:2: unknown field `varient`",
+            },
+            Case {
+                name: "unknown key in a table",
+                text: format!("{LEAST}cmd = 3\n"),
+                want: "f.toml:6: unknown field `cmd`",
+            },
+            Case {
+                name: "not TOML",
+                text: "name = ".into(),
+                want: "f.toml:1: ",
+            },
+            Case {
+                name: "missing key",
+                text: "name = \"a\"\n".into(),
+                want: "missing field",
+            },
+            Case {
+                name: "placeholder",
+                text: LEAST.replace("./op", "{home}/op"),
+                want: "known: {admin} {kubeconfig} {dir} {bin}",
+            },
+            Case {
+                name: "slash in the name",
+                text: LEAST.replace("mine", "a/b"),
+                want: "f.toml: name \"a/b\"",
+            },
+            Case {
+                name: "empty build",
+                text: format!("{LEAST}[build]\n"),
+                want: "either cargo_packages or command",
+            },
+            Case {
+                name: "pointer elsewhere",
+                text: format!("{LEAST}[convergence]\nobserved_generation = \"/spec/x\"\n"),
+                want: "only pointers into /status/",
+            },
+        ];
+        for case in cases {
+            let error = Subject::parse("f.toml", &case.text)
+                .expect_err(case.name)
+                .to_string();
+            assert!(error.contains(case.want), "{}: {error}", case.name);
+            assert!(!error.contains('\n'), "{}: {error}", case.name);
+        }
+    }
+
+    #[test]
+    fn placeholders_are_replaced_everywhere() {
+        let text = LEAST.replace("./op", "{bin}/op")
+            + "args = [\"--a={admin}\", \"{dir}\"]\nenv = { K = \"{kubeconfig}\" }\n";
+        let subject = Subject::parse("f.toml", &text).expect("valid");
+        let launch = subject.launch(&Places {
+            admin: "127.0.0.1:9".into(),
+            kubeconfig: "/k".into(),
+            dir: "/d".into(),
+            bin: "/b".into(),
+        });
+        assert_eq!(launch.program, PathBuf::from("/b/op"));
+        assert_eq!(launch.args, ["--a=127.0.0.1:9", "/d"]);
+        assert_eq!(launch.env, [("K".to_owned(), "/k".to_owned())]);
+    }
+
+    #[test]
+    fn an_unknown_name_lists_the_known_ones() {
+        let error = select(Some(&["tare/nome".into()]), &[])
+            .expect_err("unknown")
+            .to_string();
+        assert!(error.contains("tare/none, kube-rs/stock"), "{error}");
+        assert_eq!(
+            select(Some(&["kube-rs/stock".into()]), &[])
+                .expect("known")
+                .len(),
+            1
+        );
+        assert!(matches!(select(Some(&[]), &[]), Err(Error::Nothing(_))));
+    }
+}

@@ -1,0 +1,212 @@
+//! Makes the subjects: one cargo call for all that are packages of this workspace, then the
+//! commands of others.
+//!
+//! Guarantees: what is measured was built in the profile that is shipped; the whole output is in
+//! a log and its tail is shown. Leaves to others: where binaries are looked for
+//! ([`Workspace::bin`]) and starting them.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use testbed::process::{Process, Spec};
+
+use crate::progress::Progress;
+use crate::subject::Subject;
+
+/// The checkout that subjects are built from.
+#[derive(Debug, Clone)]
+pub struct Workspace {
+    pub root: PathBuf,
+    target: PathBuf,
+}
+
+/// Why there are no subjects.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(
+        "cannot find the Tare workspace in {} or above {}; run this in a checkout",
+        compiled.display(),
+        current.display()
+    )]
+    NoWorkspace { compiled: PathBuf, current: PathBuf },
+    #[error("cannot run {command}: {source}")]
+    Run {
+        command: String,
+        source: testbed::process::Error,
+    },
+    #[error("{command} failed ({status}); the whole output is in {}\n{tail}", log.display())]
+    Failed {
+        command: String,
+        status: std::process::ExitStatus,
+        log: PathBuf,
+        tail: String,
+    },
+}
+
+impl Workspace {
+    /// Where this program was compiled, or else the current folder or one above it.
+    ///
+    /// # Errors
+    /// `NoWorkspace` says where it looked.
+    pub fn find() -> Result<Self, Error> {
+        let compiled = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .parent()
+            .unwrap_or(Path::new("/"));
+        let current = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+        let root = current
+            .ancestors()
+            .chain([compiled])
+            .find(|folder| is_workspace(folder));
+        let root = root.ok_or_else(|| Error::NoWorkspace {
+            compiled: compiled.into(),
+            current: current.clone(),
+        })?;
+        let target = match std::env::var_os("CARGO_TARGET_DIR") {
+            Some(target) => current.join(target),
+            None => root.join("target"),
+        };
+        Ok(Self {
+            root: root.to_owned(),
+            target,
+        })
+    }
+
+    /// Where built-in subjects are: `TARE_SUBJECT_DIR`, or what cargo made.
+    pub fn bin(&self) -> PathBuf {
+        match std::env::var_os("TARE_SUBJECT_DIR") {
+            Some(dir) => PathBuf::from(dir),
+            None => self.target.join("dist"),
+        }
+    }
+}
+
+fn is_workspace(folder: &Path) -> bool {
+    folder.join("loadgen/Cargo.toml").is_file() && folder.join("Cargo.toml").is_file()
+}
+
+/// The commands that make these subjects, each with the folder it runs in.
+fn commands(subjects: &[Subject], workspace: &Workspace) -> Vec<(Vec<String>, PathBuf)> {
+    let builds = || {
+        subjects
+            .iter()
+            .filter_map(|s| s.build.as_ref().map(|b| (s, b)))
+    };
+    let profile_of =
+        |build: &crate::subject::Build| build.cargo_profile.clone().unwrap_or("dist".into());
+    let profiles: BTreeSet<String> = builds()
+        .filter(|(_, b)| !b.cargo_packages.is_empty())
+        .map(|(_, b)| profile_of(b))
+        .collect();
+    let mut all = Vec::new();
+    for profile in profiles {
+        let mut command: Vec<String> = ["cargo", "build", "--profile", &profile]
+            .map(str::to_owned)
+            .to_vec();
+        let same = builds().filter(|(_, b)| profile_of(b) == profile);
+        let packages: BTreeSet<&String> = same.flat_map(|(_, b)| &b.cargo_packages).collect();
+        command.extend(
+            packages
+                .into_iter()
+                .flat_map(|package| ["-p".to_owned(), package.clone()]),
+        );
+        all.push((command, workspace.root.clone()));
+    }
+    for (subject, build) in builds().filter(|(_, b)| !b.command.is_empty()) {
+        let folder = subject
+            .base
+            .clone()
+            .unwrap_or_else(|| workspace.root.clone());
+        all.push((build.command.clone(), folder));
+    }
+    all
+}
+
+/// Builds what the subjects need; the output is appended to `log`.
+///
+/// # Errors
+/// `Failed` with the last lines of the output.
+pub async fn build(
+    subjects: &[Subject],
+    workspace: &Workspace,
+    log: &Path,
+    progress: &Progress,
+) -> Result<(), Error> {
+    for (command, folder) in commands(subjects, workspace) {
+        let words = command.join(" ");
+        progress.say(&format!("building: {words}"));
+        let run = |source| Error::Run {
+            command: words.clone(),
+            source,
+        };
+        let shell_free = Spec {
+            name: words.clone(),
+            program: "env".into(),
+            // `env -C` starts the command in its folder.
+            args: ["-C".to_owned(), folder.display().to_string()]
+                .into_iter()
+                .chain(command)
+                .collect(),
+            env: vec![("CARGO_TERM_COLOR".into(), "never".into())],
+            clear_env: false,
+            log: log.to_owned(),
+        };
+        let mut process = Process::spawn(shell_free).await.map_err(run)?;
+        let status = loop {
+            if let Some(status) = process.exited().map_err(run)? {
+                break status;
+            }
+            let last = process.last_log_lines(1).pop().unwrap_or_default();
+            progress.step(&format!("building: {}", last.trim()));
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        };
+        if !status.success() {
+            let tail = process.last_log_lines(15).join("\n");
+            return Err(Error::Failed {
+                command: words,
+                status,
+                log: log.to_owned(),
+                tail,
+            });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::subject::built_in;
+
+    #[test]
+    fn one_cargo_call_builds_all_packages() {
+        let workspace = Workspace {
+            root: "/w".into(),
+            target: "/w/target".into(),
+        };
+        let mut subjects = built_in().expect("valid");
+        let mut own = subjects[0].clone();
+        own.base = Some("/own".into());
+        own.build = Some(crate::subject::Build {
+            cargo_packages: vec![],
+            cargo_profile: None,
+            command: vec!["make".into(), "operator".into()],
+        });
+        subjects.push(own);
+        let commands = commands(&subjects, &workspace);
+        let words: Vec<_> = commands
+            .iter()
+            .map(|(c, folder)| (c.join(" "), folder.display().to_string()))
+            .collect();
+        assert_eq!(
+            words,
+            [
+                (
+                    "cargo build --profile dist -p baseline-kube-rs -p tare".into(),
+                    "/w".into()
+                ),
+                ("make operator".to_owned(), "/own".to_owned()),
+            ]
+        );
+    }
+}

@@ -1,0 +1,262 @@
+//! What happened to each object: T0 intended, sent, T1 acknowledged with generation g, T2 the
+//! watch shows `observedGeneration >= g`, T3 Ready.
+//!
+//! Guarantees: an event may arrive before its acknowledgement and still counts; what never
+//! converged stays in the table (censored). Leaves to others: the clock; times are nanoseconds
+//! since the start of the run.
+
+use serde::{Deserialize, Serialize};
+
+/// What one watch event says about convergence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    pub observed_generation: i64,
+    pub ready: bool,
+}
+
+/// One object's life within a wave (a creation or an update of everything).
+#[derive(Debug, Clone, Default)]
+pub struct Object {
+    pub intended_ns: Option<u64>,
+    pub sent_ns: Option<u64>,
+    pub acked_ns: Option<u64>,
+    pub gone_ns: Option<u64>,
+    /// The generation to converge to: 1 until the acknowledgement says otherwise.
+    generation: i64,
+    /// Distinct things seen, in order of time; bounded, see [`Object::see`].
+    steps: Vec<(u64, Seen)>,
+}
+
+/// An object's latest step replaces the one before it once this many were seen: a subject that
+/// flaps must not grow the generator.
+const MOST_STEPS: usize = 16;
+
+impl Object {
+    pub fn see(&mut self, now_ns: u64, seen: Seen) {
+        if self.steps.last().is_some_and(|(_, last)| *last == seen) {
+            return;
+        }
+        if self.steps.len() == MOST_STEPS {
+            self.steps.pop();
+        }
+        self.steps.push((now_ns, seen));
+    }
+
+    pub fn acknowledge(&mut self, now_ns: u64, generation: i64) {
+        self.acked_ns = Some(now_ns);
+        self.generation = generation;
+    }
+
+    /// T2.
+    pub fn observed_ns(&self) -> Option<u64> {
+        self.first(|seen| seen.observed_generation >= self.generation.max(1))
+    }
+
+    /// T3.
+    pub fn ready_ns(&self) -> Option<u64> {
+        self.first(|seen| seen.ready && seen.observed_generation >= self.generation.max(1))
+    }
+
+    fn first(&self, holds: impl Fn(&Seen) -> bool) -> Option<u64> {
+        self.steps
+            .iter()
+            .find(|(_, seen)| holds(seen))
+            .map(|(at, _)| *at)
+    }
+}
+
+/// All objects of a run.
+#[derive(Debug, Default)]
+pub struct Timeline {
+    pub objects: Vec<Object>,
+    pub canary: Object,
+    /// Watch events of any object, the canary included.
+    pub events: u64,
+    /// The first refusal in the server's words, and how many there were.
+    pub refused: Option<(String, u64)>,
+    /// Why the watch was opened again, and how often.
+    pub watch_restarts: u64,
+}
+
+/// How far a wave has come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    pub acked: u64,
+    pub observed: u64,
+    pub ready: u64,
+    pub gone: u64,
+}
+
+impl Timeline {
+    pub fn of(objects: usize) -> Self {
+        Self {
+            objects: vec![Object::default(); objects],
+            ..Self::default()
+        }
+    }
+
+    /// Starts anew: neither the send times nor what was seen of the last generation count.
+    pub fn begin_wave(&mut self) {
+        for object in &mut self.objects {
+            (object.intended_ns, object.sent_ns, object.acked_ns) = (None, None, None);
+            object.generation = object.generation.max(1) + 1;
+            object.steps.clear();
+        }
+    }
+
+    pub fn progress(&self) -> Progress {
+        let count = |holds: fn(&Object) -> bool| {
+            self.objects.iter().filter(|object| holds(object)).count() as u64
+        };
+        Progress {
+            acked: count(|o| o.acked_ns.is_some()),
+            observed: count(|o| o.acked_ns.is_some() && o.observed_ns().is_some()),
+            ready: count(|o| o.acked_ns.is_some() && o.ready_ns().is_some()),
+            gone: count(|o| o.gone_ns.is_some()),
+        }
+    }
+
+    pub fn refuse(&mut self, message: String) {
+        match &mut self.refused {
+            Some((_, times)) => *times += 1,
+            None => self.refused = Some((message, 1)),
+        }
+    }
+
+    /// One line per object, microseconds: what the evidence keeps of every sample.
+    pub fn samples(&self) -> String {
+        let us = |ns: Option<u64>| ns.map_or_else(String::new, |ns| (ns / 1_000).to_string());
+        let mut text =
+            String::from("index\tintended_us\tsent_us\tacked_us\tobserved_us\tready_us\n");
+        for (index, o) in self.objects.iter().enumerate() {
+            let times = [
+                o.intended_ns,
+                o.sent_ns,
+                o.acked_ns,
+                o.observed_ns(),
+                o.ready_ns(),
+            ];
+            text.push_str(&format!("{index}\t{}\n", times.map(us).join("\t")));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(observed_generation: i64, ready: bool) -> Seen {
+        Seen {
+            observed_generation,
+            ready,
+        }
+    }
+
+    #[test]
+    fn an_object_converges() {
+        struct Case {
+            name: &'static str,
+            generation: i64,
+            steps: Vec<(u64, Seen)>,
+            want: (Option<u64>, Option<u64>),
+        }
+        let cases = [
+            Case {
+                name: "nothing seen",
+                generation: 1,
+                steps: vec![],
+                want: (None, None),
+            },
+            Case {
+                name: "created, not observed",
+                generation: 1,
+                steps: vec![(1, seen(0, false))],
+                want: (None, None),
+            },
+            Case {
+                name: "observed, then ready",
+                generation: 1,
+                steps: vec![(1, seen(0, false)), (2, seen(1, false)), (3, seen(1, true))],
+                want: (Some(2), Some(3)),
+            },
+            Case {
+                name: "ready of an older generation does not count",
+                generation: 2,
+                steps: vec![(1, seen(1, true)), (2, seen(2, false)), (5, seen(2, true))],
+                want: (Some(2), Some(5)),
+            },
+            Case {
+                name: "both at once",
+                generation: 3,
+                steps: vec![(4, seen(3, true))],
+                want: (Some(4), Some(4)),
+            },
+            Case {
+                name: "the first time counts, whatever follows",
+                generation: 1,
+                steps: vec![(2, seen(1, true)), (3, seen(1, false)), (4, seen(1, true))],
+                want: (Some(2), Some(2)),
+            },
+        ];
+        for case in cases {
+            let mut object = Object::default();
+            case.steps
+                .iter()
+                .for_each(|(at, step)| object.see(*at, *step));
+            object.acknowledge(0, case.generation);
+            assert_eq!(
+                (object.observed_ns(), object.ready_ns()),
+                case.want,
+                "{}",
+                case.name
+            );
+        }
+    }
+
+    #[test]
+    fn an_event_before_the_acknowledgement_counts() {
+        let mut timeline = Timeline::of(1);
+        timeline.objects[0].see(5, seen(1, true));
+        assert_eq!(timeline.progress().ready, 0, "not acknowledged yet");
+        timeline.objects[0].acknowledge(6, 1);
+        assert_eq!(
+            timeline.progress(),
+            Progress {
+                acked: 1,
+                observed: 1,
+                ready: 1,
+                gone: 0
+            }
+        );
+    }
+
+    #[test]
+    fn a_new_wave_does_not_count_the_last_one() {
+        let mut timeline = Timeline::of(1);
+        timeline.objects[0].see(5, seen(1, true));
+        timeline.objects[0].acknowledge(6, 1);
+        timeline.begin_wave();
+        timeline.objects[0].see(7, seen(1, true));
+        timeline.objects[0].acknowledge(8, 2);
+        assert_eq!(
+            timeline.progress(),
+            Progress {
+                acked: 1,
+                observed: 0,
+                ready: 0,
+                gone: 0
+            }
+        );
+        timeline.objects[0].see(9, seen(2, true));
+        assert_eq!(timeline.objects[0].ready_ns(), Some(9));
+    }
+
+    #[test]
+    fn a_flapping_object_stays_bounded() {
+        let mut object = Object::default();
+        (0..10_000).for_each(|at| object.see(at, seen(1, at % 2 == 0)));
+        assert!(object.steps.len() <= MOST_STEPS);
+        assert_eq!(object.ready_ns(), Some(0));
+    }
+}

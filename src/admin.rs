@@ -1,0 +1,91 @@
+//! The admin port: `/livez`, `/readyz`, `/metrics`.
+//!
+//! Guarantees: at most [`CONNECTIONS`] at once, each with a short time and a small head; it answers
+//! as long as the process lives, whatever the API server does.
+//! Leaves to others: the figures (`metrics`).
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use http::{Method, Request, Response, StatusCode, header};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpListener;
+
+use crate::metrics::Metrics;
+
+/// Connections served at once: a scraper, two probes and a curious person.
+const CONNECTIONS: usize = 4;
+/// How long one connection may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The largest head of a request, bytes (hyper's smallest).
+const HEAD_BYTES: usize = 8 << 10;
+
+/// Serves until `shutdown` completes.
+pub async fn serve(
+    listener: TcpListener,
+    metrics: Arc<Metrics>,
+    shutdown: impl Future<Output = ()>,
+) {
+    let mut connections = FuturesUnordered::new();
+    tokio::pin!(shutdown);
+    loop {
+        tokio::select! {
+            () = &mut shutdown => return,
+            accepted = listener.accept(), if connections.len() < CONNECTIONS => match accepted {
+                Ok((stream, _)) => connections.push(connection(stream, &metrics)),
+                // Out of descriptors: the next one may find a free one.
+                Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+            },
+            Some(()) = connections.next(), if !connections.is_empty() => {}
+        }
+    }
+}
+
+async fn connection(stream: tokio::net::TcpStream, metrics: &Metrics) {
+    let answer =
+        service_fn(|request| async move { Ok::<_, Infallible>(answer(&request, metrics)) });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(PATIENCE)
+        .max_buf_size(HEAD_BYTES)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), answer);
+    // A client that breaks off or dawdles is its own trouble.
+    let _ = tokio::time::timeout(PATIENCE, connection).await;
+}
+
+fn answer(request: &Request<Incoming>, metrics: &Metrics) -> Response<Full<Bytes>> {
+    if request.method() != Method::GET && request.method() != Method::HEAD {
+        return text(StatusCode::METHOD_NOT_ALLOWED, "only GET\n".to_owned());
+    }
+    match request.uri().path() {
+        "/livez" => text(StatusCode::OK, "ok\n".to_owned()),
+        "/readyz" => match metrics.readiness() {
+            Ok(()) => text(StatusCode::OK, "ok\n".to_owned()),
+            Err(because) => text(StatusCode::SERVICE_UNAVAILABLE, because + "\n"),
+        },
+        "/metrics" => text(StatusCode::OK, metrics.render()),
+        _ => text(
+            StatusCode::NOT_FOUND,
+            "there is /livez, /readyz and /metrics\n".to_owned(),
+        ),
+    }
+}
+
+fn text(status: StatusCode, body: String) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from(body)));
+    *response.status_mut() = status;
+    // The version is that of the Prometheus text format.
+    let kind = http::HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    response
+}

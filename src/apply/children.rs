@@ -1,0 +1,293 @@
+//! One child: created, compared, patched, or replaced where a field of it can never change.
+//!
+//! Guarantees: a child is changed only by the uid and resourceVersion of an object whose controller
+//! is our owner; a foreign one is left alone; what differs right after our own write is not fought.
+//!
+//! Children are created by POST and changed by merge patches that name lists as a whole and removed
+//! fields as `null`. (A later server-side apply would be another field manager, and what the POST
+//! has set would stay for ever: kubernetes/kubernetes#99003.)
+
+use std::time::Duration;
+
+use http::Method;
+use serde_json::{Value, json};
+
+use super::failure::{self, Stop};
+use super::{Applier, JSON, MERGE_PATCH, whole};
+use crate::drift;
+use crate::join::{Actual, with_labels};
+use crate::metrics::Verb;
+use crate::object::{Lean, hash32};
+use crate::operator::{Child, Kind, Operator, Owner, kind_index};
+use crate::queue::{Reasons, Slot, Work};
+use crate::request::{ApiError, Ask, METADATA, OBJECT_BYTES};
+use crate::scope::Scope;
+
+/// How long something that is being deleted is given before it is looked at again.
+const TERMINATING: Duration = Duration::from_secs(1);
+
+/// How often a child is set back to its plan within a minute before that is called a fight.
+const MENDS: u8 = 3;
+
+impl<O: Operator> Applier<O> {
+    /// Makes one child what its plan says. `fresh`: the owner was never worked on, so nothing of
+    /// ours can exist yet and a POST finds out at once.
+    pub(super) async fn ensure(
+        &self,
+        owner: &Owner<O>,
+        work: &mut Work,
+        child: &Child,
+        fresh: bool,
+    ) -> Result<(), Stop> {
+        let Some(body) = &child.body else {
+            return if fresh {
+                Ok(())
+            } else {
+                self.ensure_absent(owner, work, child).await
+            };
+        };
+        let body = with_labels::<O>(body, &owner.meta.name);
+        if !fresh || knows::<O>(work, child) {
+            if let Some(actual) = self
+                .read_child(&child.kind, &owner.meta.namespace, &child.name)
+                .await?
+            {
+                return self.align(owner, work, child, &body, actual).await;
+            }
+            forget::<O>(work, child);
+        }
+        self.create(owner, work, child, &body).await
+    }
+
+    async fn create(
+        &self,
+        owner: &Owner<O>,
+        work: &mut Work,
+        child: &Child,
+        body: &Value,
+    ) -> Result<(), Stop> {
+        let mut object = drift::without_nulls(body);
+        object["apiVersion"] = child.kind.api_version.into();
+        object["kind"] = child.kind.kind.into();
+        object["metadata"]["name"] = child.name.as_str().into();
+        object["metadata"]["namespace"] = owner.meta.namespace.as_ref().into();
+        object["metadata"]["ownerReferences"] = json!([{
+            "apiVersion": self.scope.owner_api_version,
+            "kind": self.scope.owner_kind,
+            "name": owner.meta.name,
+            "uid": owner.meta.uid.to_string(),
+            "controller": true,
+            "blockOwnerDeletion": true,
+        }]);
+        let path =
+            Scope::child_path(&child.kind, &owner.meta.namespace, "") + "?fieldManager=" + O::NAME;
+        let mut ask = whole(Method::POST, &path, Some((JSON, &object)));
+        if !child.kind.workload {
+            // A workload's answer carries its counters; of others the metadata are enough.
+            ask.accept = METADATA;
+        }
+        match self.api.call(Verb::Create, ask, OBJECT_BYTES).await {
+            Ok(answer) => {
+                let made = decode(&answer, &child.kind)?;
+                see::<O>(work, child, &made);
+                Ok(())
+            }
+            Err(error) if error.is("AlreadyExists") => {
+                match self
+                    .read_child(&child.kind, &owner.meta.namespace, &child.name)
+                    .await?
+                {
+                    Some(actual) => self.align(owner, work, child, body, actual).await,
+                    None => Err(Stop::Again),
+                }
+            }
+            // The namespace is gone, and with it, soon, the owner.
+            Err(error) if error.code() == Some(404) => Err(Stop::Wait(TERMINATING)),
+            Err(error) => Err(failure::asked(
+                error,
+                "create",
+                child.kind.kind,
+                &child.name,
+            )),
+        }
+    }
+
+    /// Brings an existing child to its plan, if it is ours.
+    async fn align(
+        &self,
+        owner: &Owner<O>,
+        work: &mut Work,
+        child: &Child,
+        body: &Value,
+        actual: Actual,
+    ) -> Result<(), Stop> {
+        self.check_ours(owner, child, &actual)?;
+        if drift::differs_at(body, &actual.value, child.immutable) {
+            if self
+                .delete_child(&owner.meta.namespace, child, &actual)
+                .await?
+            {
+                return Err(Stop::Wait(TERMINATING));
+            }
+            forget::<O>(work, child);
+            // Boxed: `create` may come back here when somebody else was faster.
+            return Box::pin(self.create(owner, work, child, body)).await;
+        }
+        let Some(path) = drift::differs(body, &actual.value) else {
+            see::<O>(work, child, &actual);
+            return Ok(());
+        };
+        if !work.reasons.has(Reasons::SPEC) {
+            if work.mends >= MENDS {
+                see::<O>(work, child, &actual);
+                return Err(failure::fought(child.kind.kind, &child.name, &path));
+            }
+            work.mends += 1;
+        }
+        let mut patch = drift::as_merge_patch(body);
+        patch["metadata"]["uid"] = actual.uid.to_string().into();
+        patch["metadata"]["resourceVersion"] = actual.resource_version.to_string().into();
+        let path = Scope::child_path(&child.kind, &owner.meta.namespace, &child.name)
+            + "?fieldManager="
+            + O::NAME;
+        let ask = whole(Method::PATCH, &path, Some((MERGE_PATCH, &patch)));
+        let answer = match self.api.call(Verb::Patch, ask, OBJECT_BYTES).await {
+            Ok(answer) => answer,
+            Err(error) if matches!(error.code(), Some(404 | 409)) => return Err(Stop::Again),
+            Err(error) => return Err(failure::asked(error, "patch", child.kind.kind, &child.name)),
+        };
+        let after = decode(&answer, &child.kind)?;
+        see::<O>(work, child, &after);
+        match drift::differs(body, &after.value) {
+            Some(path) => Err(failure::fought(child.kind.kind, &child.name, &path)),
+            None => Ok(()),
+        }
+    }
+
+    async fn ensure_absent(
+        &self,
+        owner: &Owner<O>,
+        work: &mut Work,
+        child: &Child,
+    ) -> Result<(), Stop> {
+        if let Some(actual) = self
+            .read_child(&child.kind, &owner.meta.namespace, &child.name)
+            .await?
+            && actual.owner == Some(owner.meta.uid)
+            && !actual.deleting
+        {
+            self.delete_child(&owner.meta.namespace, child, &actual)
+                .await?;
+        }
+        forget::<O>(work, child);
+        Ok(())
+    }
+
+    fn check_ours(&self, owner: &Owner<O>, child: &Child, actual: &Actual) -> Result<(), Stop> {
+        if actual.deleting {
+            return Err(Stop::Wait(TERMINATING));
+        }
+        if actual.owner == Some(owner.meta.uid) {
+            return Ok(());
+        }
+        let namesake = format!("{} {:?}", self.scope.owner_kind, owner.meta.name);
+        if actual.owner_text.as_ref() == Some(&namesake) {
+            // It belongs to an earlier owner of the same name and will be collected.
+            return Err(Stop::Wait(TERMINATING));
+        }
+        let foreign = actual.owner_text.as_deref();
+        Err(failure::collision(
+            child.kind.kind,
+            &child.name,
+            foreign,
+            &self.scope.owner_kind,
+        ))
+    }
+
+    pub(super) async fn read_child(
+        &self,
+        kind: &Kind,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<Actual>, Stop> {
+        let path = Scope::child_path(kind, namespace, name);
+        match self
+            .api
+            .call(Verb::Get, Ask::get(&path), OBJECT_BYTES)
+            .await
+        {
+            Ok(answer) => decode(&answer, kind).map(Some),
+            Err(error) if error.code() == Some(404) => Ok(None),
+            Err(error) => Err(failure::asked(error, "get", kind.kind, name)),
+        }
+    }
+
+    /// Deletes exactly the object that was read; true when a finalizer of somebody's holds it.
+    pub(super) async fn delete_child(
+        &self,
+        namespace: &str,
+        child: &Child,
+        actual: &Actual,
+    ) -> Result<bool, Stop> {
+        let options = json!({
+            "kind": "DeleteOptions",
+            "apiVersion": "v1",
+            "propagationPolicy": "Background",
+            "preconditions": {"uid": actual.uid.to_string(), "resourceVersion": actual.resource_version.to_string()},
+        });
+        let path = Scope::child_path(&child.kind, namespace, &child.name);
+        let mut ask = whole(Method::DELETE, &path, Some((JSON, &options)));
+        ask.accept = METADATA;
+        match self.api.call(Verb::Delete, ask, OBJECT_BYTES).await {
+            // A `Status` when it is gone at once, the object when it is not.
+            Ok(answer) => Ok(
+                serde_json::from_slice::<Lean<'_>>(&answer).is_ok_and(|object| {
+                    object.metadata.deleting() && !object.metadata.finalizers.is_empty()
+                }),
+            ),
+            Err(error) => match error.code() {
+                Some(404) => Ok(false),
+                Some(409) => Err(Stop::Again),
+                _ => Err(failure::asked(
+                    error,
+                    "delete",
+                    child.kind.kind,
+                    &child.name,
+                )),
+            },
+        }
+    }
+}
+
+fn decode(answer: &[u8], kind: &Kind) -> Result<Actual, Stop> {
+    std::str::from_utf8(answer)
+        .map_err(|error| ApiError::Undecodable(error.to_string().into()))
+        .and_then(|text| {
+            Actual::decode(text, kind.workload).map_err(|error| ApiError::undecodable(&error))
+        })
+        .map_err(|error| failure::asked(error, "read", kind.kind, ""))
+}
+
+fn see<O: Operator>(work: &mut Work, child: &Child, actual: &Actual) {
+    if let Some(kind) = kind_index(O::KINDS, &child.kind) {
+        work.see(Slot {
+            kind,
+            name_hash: actual.name_hash,
+            resource_version: actual.resource_version,
+            state: actual.state,
+        });
+    }
+}
+
+fn knows<O: Operator>(work: &Work, child: &Child) -> bool {
+    let kind = kind_index(O::KINDS, &child.kind);
+    work.slots
+        .iter()
+        .any(|slot| Some(slot.kind) == kind && slot.name_hash == hash32(&child.name))
+}
+
+fn forget<O: Operator>(work: &mut Work, child: &Child) {
+    let kind = kind_index(O::KINDS, &child.kind);
+    work.slots
+        .retain(|slot| Some(slot.kind) != kind || slot.name_hash != hash32(&child.name));
+}

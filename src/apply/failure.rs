@@ -1,0 +1,153 @@
+//! Why the work on an owner stopped, and what follows from it.
+//!
+//! Guarantees: the message says what, which object and what to do. Leaves to others: writing it down.
+
+use std::any::Any;
+use std::time::Duration;
+
+use crate::operator::{Failure, PlanError, Retry};
+use crate::request::ApiError;
+
+/// How the work on an owner ended early.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// The owner is gone.
+    Gone,
+    /// Something is newer than what we knew: read it and start again.
+    Again,
+    /// Something has to pass by first; nothing is wrong.
+    Wait(Duration),
+    /// It failed. `degraded`: the owner's status should say so.
+    Failed { failure: Failure, degraded: bool },
+}
+
+fn failed(reason: &'static str, message: String, retry: Retry) -> Stop {
+    Stop::Failed {
+        failure: Failure {
+            reason,
+            message,
+            retry,
+        },
+        degraded: true,
+    }
+}
+
+/// Like [`failed`], for what is wrong with the server or the way to it and not with the owner.
+fn elsewhere(reason: &'static str, message: String, retry: Retry) -> Stop {
+    Stop::Failed {
+        failure: Failure {
+            reason,
+            message,
+            retry,
+        },
+        degraded: false,
+    }
+}
+
+pub(super) fn panicked(panic: &(dyn Any + Send)) -> Stop {
+    let what = panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_default();
+    failed(
+        "Panic",
+        format!("the operator's plan panicked: {what}"),
+        Retry::Backoff,
+    )
+}
+
+pub(super) fn contended() -> Stop {
+    elsewhere(
+        "Conflict",
+        "the object kept changing while it was written".to_owned(),
+        Retry::Backoff,
+    )
+}
+
+pub(super) fn late(deadline: Duration) -> Stop {
+    let message = format!(
+        "not done within {} s; the API server answers too slowly",
+        deadline.as_secs_f32()
+    );
+    failed("Timeout", message, Retry::Backoff)
+}
+
+pub(super) fn unreadable(error: &serde_json::Error) -> Stop {
+    failed(
+        "Undecodable",
+        format!("the object is not what this version expects: {error}"),
+        Retry::AwaitChange,
+    )
+}
+
+pub(super) fn planned<E: PlanError>(error: &E) -> Stop {
+    failed(error.reason(), error.to_string(), error.retry())
+}
+
+/// A child of that name that is not ours.
+pub(super) fn collision(kind: &str, name: &str, owner: Option<&str>, owner_kind: &str) -> Stop {
+    let belongs = match owner {
+        Some(owner) => format!("belongs to {owner}"),
+        None => "was not made by this operator".to_owned(),
+    };
+    let message =
+        format!("{kind} {name:?} {belongs}; rename the {owner_kind} or remove that {kind}");
+    failed("Collision", message, Retry::Backoff)
+}
+
+/// A field that somebody sets back at once.
+pub(super) fn fought(kind: &str, name: &str, path: &str) -> Stop {
+    let message = format!("{kind} {name:?}: another controller sets {path} back; it is left alone");
+    failed("Fought", message, Retry::AwaitChange)
+}
+
+/// What a request that failed means for the owner it was made for.
+pub(super) fn asked(error: ApiError, verb: &str, kind: &str, name: &str) -> Stop {
+    match error {
+        ApiError::Status {
+            namespace_terminating: true,
+            ..
+        } => Stop::Wait(Duration::from_secs(5)),
+        ApiError::Status {
+            code: 403, message, ..
+        } => failed(
+            "Forbidden",
+            format!("may not {verb} {kind} {name:?}: {message}"),
+            Retry::Backoff,
+        ),
+        ApiError::Status {
+            code: 400 | 405 | 413 | 415 | 422,
+            message,
+            ..
+        } => failed(
+            "Refused",
+            format!("the API server refuses {kind} {name:?}: {message}"),
+            Retry::Backoff,
+        ),
+        ApiError::Status { code: 409, .. } => Stop::Again,
+        ApiError::Status {
+            code: 429 | 500..=599,
+            retry_after,
+            ..
+        } => {
+            let retry = retry_after.map_or(Retry::Backoff, Retry::From);
+            elsewhere(
+                "ServerError",
+                format!("{verb} {kind} {name:?}: {error}"),
+                retry,
+            )
+        }
+        ApiError::Timeout(_) => failed(
+            "Timeout",
+            format!("{verb} {kind} {name:?}: {error}"),
+            Retry::Backoff,
+        ),
+        ApiError::Unreachable(_) => elsewhere("Unreachable", error.to_string(), Retry::Backoff),
+        ApiError::Status { .. } | ApiError::TooLarge(_) | ApiError::Undecodable(_) => failed(
+            "Unexpected",
+            format!("{verb} {kind} {name:?}: {error}"),
+            Retry::Backoff,
+        ),
+    }
+}

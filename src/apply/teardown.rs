@@ -1,0 +1,73 @@
+//! Ordered teardown of an owner that is being deleted: its children kind by kind, what lives outside
+//! the cluster, then our finalizer.
+//!
+//! Guarantees: only our own children go, a foreign one of the same name survives; other people's
+//! finalizers stay; with the `orphan` finalizer all children stay.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::Applier;
+use super::failure::{self, Stop};
+use crate::operator::{Child, Operator, Owner, kind_index};
+use crate::owner;
+use crate::queue::{Verdict, Work};
+
+/// How long a child with a finalizer of its own is waited for before it is looked at again; its
+/// deletion is an event and comes sooner.
+const LINGERING: Duration = Duration::from_secs(10);
+
+impl<O: Operator> Applier<O> {
+    pub(super) async fn teardown(
+        &self,
+        key: &str,
+        owner: &Owner<O>,
+        work: &mut Work,
+    ) -> Result<Verdict, Stop> {
+        let (Some(place), Some(finalizer)) = (work.finalizers.ours, O::FINALIZER) else {
+            return Err(Stop::Gone);
+        };
+        // Without a plan the names are not known: those children go with their owner reference.
+        if !work.finalizers.orphan
+            && let Ok(plan) = self.plan(owner, &owner::children(work))
+        {
+            let mut children: Vec<&Child> = plan.children.iter().collect();
+            children.sort_by_key(|child| kind_index(O::KINDS, &child.kind));
+            for child in children {
+                if self.take_down(owner, child).await? {
+                    self.write_status(key, work, plan.status).await?;
+                    return Err(Stop::Wait(LINGERING));
+                }
+            }
+            self.operator
+                .cleanup(owner)
+                .await
+                .map_err(|error| failure::planned(&error))?;
+        }
+        let path = format!("/metadata/finalizers/{place}");
+        let remove = [
+            json!({"op": "test", "path": path, "value": finalizer}),
+            json!({"op": "remove", "path": path}),
+        ];
+        self.patch_owner(key, "", work, &remove).await?;
+        Ok(Verdict::Gone)
+    }
+
+    /// Deletes one child; true while it lingers.
+    async fn take_down(&self, owner: &Owner<O>, child: &Child) -> Result<bool, Stop> {
+        let read = async || {
+            self.read_child(&child.kind, &owner.meta.namespace, &child.name)
+                .await
+        };
+        let ours = |actual: &crate::join::Actual| actual.owner == Some(owner.meta.uid);
+        let Some(actual) = read().await?.filter(ours) else {
+            return Ok(false);
+        };
+        if actual.deleting {
+            return Ok(true);
+        }
+        self.delete_child(&owner.meta.namespace, child, &actual)
+            .await
+    }
+}

@@ -1,0 +1,256 @@
+//! The command line of `tare`.
+//!
+//! Guarantees: pure; an error is one line that names the option and the way out.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use lexopt::prelude::*;
+use tracing::level_filters::LevelFilter;
+
+use crate::cache::Mode;
+
+/// What `tare help` prints.
+pub const HELP: &str = "\
+tare: a lean Kubernetes operator for EdgeApps
+
+Usage: tare <command> [options]
+
+Commands:
+  run       reconcile EdgeApps until SIGTERM
+  crd       print the CRD as YAML
+  install   apply the CRD and wait until it is Established
+  version   print version, target and allocator
+  help      print this
+
+Options of run:
+  --cache MODE         what is kept of objects: none                     [none]
+  --namespace NS       only this namespace                               [all]
+  --selector LABELS    only EdgeApps with these labels, as in kubectl -l [all]
+  --concurrency N      EdgeApps worked on at once, 1 to 256              [16]
+  --resync SECONDS     period of the full join, 10 to 86400              [600]
+  --timeout SECONDS    deadline of one reconcile, 1 to 600               [30]
+  --install-crd        apply the CRD first
+  --admin ADDR         serve /livez, /readyz, /metrics there             [127.0.0.1:8080]
+
+Options of run and install:
+  --context NAME       context of the kubeconfig                         [current]
+  --log LEVEL          error, warn, info, debug or trace                 [info]
+
+The kubeconfig is taken from $KUBECONFIG, then ~/.kube/config; inside a pod without
+one, the service account is used.
+";
+
+/// Something to do.
+#[derive(Debug, PartialEq)]
+pub enum Command {
+    /// `tare run`.
+    Run(Run),
+    /// `tare crd`.
+    Crd,
+    /// `tare install`.
+    Install(Cluster),
+    /// `tare version`.
+    Version,
+    /// `tare help`.
+    Help,
+}
+
+/// How to reach the cluster, and how much to say.
+#[derive(Debug, PartialEq)]
+pub struct Cluster {
+    /// Context of the kubeconfig.
+    pub context: Option<String>,
+    /// Level of the log.
+    pub log: LevelFilter,
+}
+
+/// The options of `tare run`.
+#[derive(Debug, PartialEq)]
+pub struct Run {
+    /// How to reach the cluster.
+    pub cluster: Cluster,
+    /// What is kept of objects.
+    pub cache: Mode,
+    /// Only this namespace.
+    pub namespace: Option<String>,
+    /// Only owners with these labels.
+    pub selector: Option<String>,
+    /// Owners worked on at once.
+    pub concurrency: usize,
+    /// Period of the full join.
+    pub resync: Duration,
+    /// Deadline of one reconcile.
+    pub timeout: Duration,
+    /// Whether the CRD is applied first.
+    pub install_crd: bool,
+    /// Where the admin port is.
+    pub admin: SocketAddr,
+}
+
+/// A command line that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}; `tare help` lists commands and options")]
+pub struct UsageError(String);
+
+impl From<lexopt::Error> for UsageError {
+    fn from(error: lexopt::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// Reads the arguments after the program's name.
+///
+/// # Errors
+/// One line that names what cannot be used and what can.
+pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, UsageError> {
+    let mut parser = lexopt::Parser::from_args(arguments);
+    let command = match parser.next()? {
+        None => return Err(UsageError("a command is missing".to_owned())),
+        Some(Value(command)) => command.string()?,
+        Some(Short('h') | Long("help")) => return Ok(Command::Help),
+        Some(Short('V') | Long("version")) => return Ok(Command::Version),
+        Some(other) => return Err(other.unexpected().into()),
+    };
+    let mut run = Run {
+        cluster: Cluster {
+            context: None,
+            log: LevelFilter::INFO,
+        },
+        cache: Mode::default(),
+        namespace: None,
+        selector: None,
+        concurrency: 16,
+        resync: Duration::from_secs(600),
+        timeout: Duration::from_secs(30),
+        install_crd: false,
+        admin: SocketAddr::from(([127, 0, 0, 1], 8080)),
+    };
+    let (running, reaching) = (
+        command == "run",
+        matches!(command.as_str(), "run" | "install"),
+    );
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Short('h') | Long("help") => return Ok(Command::Help),
+            Long("context") if reaching => run.cluster.context = Some(parser.value()?.string()?),
+            Long("log") if reaching => run.cluster.log = log_level(&parser.value()?.string()?)?,
+            Long("cache") if running => {
+                let mode = parser.value()?.string()?;
+                run.cache = mode
+                    .parse()
+                    .map_err(|error| UsageError(format!("--cache: {error}")))?;
+            }
+            Long("namespace") if running => run.namespace = Some(parser.value()?.string()?),
+            Long("selector") if running => run.selector = Some(parser.value()?.string()?),
+            Long("concurrency") if running => {
+                let value = parser.value()?.string()?;
+                run.concurrency =
+                    usize::try_from(number("concurrency", &value, 1, 256)?).unwrap_or(16);
+            }
+            Long("resync") if running => {
+                let value = parser.value()?.string()?;
+                run.resync = Duration::from_secs(number("resync", &value, 10, 86_400)?);
+            }
+            Long("timeout") if running => {
+                let value = parser.value()?.string()?;
+                run.timeout = Duration::from_secs(number("timeout", &value, 1, 600)?);
+            }
+            Long("install-crd") if running => run.install_crd = true,
+            Long("leader-elect") if running => {
+                return Err(UsageError(
+                    "--leader-elect is not in this version; run one replica with the Recreate strategy".to_owned(),
+                ));
+            }
+            Long("admin") if running => {
+                let value = parser.value()?.string()?;
+                run.admin = value.parse().map_err(|_| {
+                    UsageError(format!(
+                        "--admin {value:?} is not an address; give one like 127.0.0.1:8080"
+                    ))
+                })?;
+            }
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    match command.as_str() {
+        "run" => Ok(Command::Run(run)),
+        "crd" => Ok(Command::Crd),
+        "install" => Ok(Command::Install(run.cluster)),
+        "version" => Ok(Command::Version),
+        "help" => Ok(Command::Help),
+        other => Err(UsageError(format!("unknown command {other:?}"))),
+    }
+}
+
+fn number(option: &str, value: &str, least: u64, most: u64) -> Result<u64, UsageError> {
+    match value.parse() {
+        Ok(number) if (least..=most).contains(&number) => Ok(number),
+        _ => Err(UsageError(format!(
+            "--{option} {value:?} is not a number from {least} to {most}"
+        ))),
+    }
+}
+
+fn log_level(value: &str) -> Result<LevelFilter, UsageError> {
+    value.parse().map_err(|_| {
+        UsageError(format!(
+            "--log {value:?} is not one of error, warn, info, debug, trace"
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse_line(line: &str) -> Result<Command, String> {
+        parse(line.split_whitespace().map(OsString::from)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn command_lines() {
+        assert_eq!(parse_line("crd"), Ok(Command::Crd));
+        assert_eq!(parse_line("run --help"), Ok(Command::Help));
+        let Ok(Command::Run(run)) =
+            parse_line("run --concurrency 4 --admin [::1]:9 --namespace shop")
+        else {
+            panic!("a valid line is refused");
+        };
+        assert_eq!(
+            (run.concurrency, run.admin.port(), run.namespace.as_deref()),
+            (4, 9, Some("shop"))
+        );
+    }
+
+    #[test]
+    fn bad_command_lines_say_what_and_what_instead() {
+        let cases = [
+            ("", "a command is missing"),
+            ("walk", "unknown command \"walk\""),
+            (
+                "run --cache warm",
+                "cache mode \"warm\" is not in this version; it has: none",
+            ),
+            (
+                "run --concurrency 0",
+                "--concurrency \"0\" is not a number from 1 to 256",
+            ),
+            ("run --admin here", "--admin \"here\" is not an address"),
+            ("run --log loud", "--log \"loud\" is not one of error, warn"),
+            ("crd --namespace x", "invalid option '--namespace'"),
+            (
+                "run --leader-elect",
+                "--leader-elect is not in this version",
+            ),
+        ];
+        for (line, want) in cases {
+            let error = parse_line(line).expect_err(line);
+            assert!(
+                error.contains(want) && error.contains("tare help"),
+                "{line}: {error}"
+            );
+        }
+    }
+}

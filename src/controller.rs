@@ -1,0 +1,448 @@
+//! The loop: events become keys, keys become bounded work, work becomes writes and back-off.
+//!
+//! Guarantees: watches are always read, whatever else waits; at most `concurrency` owners are worked
+//! on at once; what found no room is found again by a join; on shutdown no new work is begun and
+//! what is in flight gets five seconds. Everything runs in the one task that polls [`run`].
+//! Leaves to others: deciding (`queue`), finding (`join`, `source`), writing (`apply`).
+
+mod resync;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::Poll;
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::{BoxStream, FuturesUnordered, unfold};
+use kube::Client;
+use tokio::time::{Instant, sleep_until};
+use tracing::{info, warn};
+
+use crate::apply::Applier;
+use crate::cache::Cache;
+use crate::events::Events;
+use crate::join::{Extent, Found, Join};
+use crate::metrics::Metrics;
+use crate::operator::Operator;
+use crate::queue::{Limits, Offer, Queue, Verdict, Work};
+use crate::request::{Api, ApiError};
+use crate::scope::Scope;
+use crate::source::{Seen, Source, What};
+use resync::Resync;
+
+/// How an operator is run.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Only this namespace; all of them without.
+    pub namespace: Option<String>,
+    /// Only owners with these labels.
+    pub selector: Option<String>,
+    /// Owners worked on at once.
+    pub concurrency: usize,
+    /// Period of the full join, jittered by a tenth.
+    pub resync: Duration,
+    /// How long one reconcile may take.
+    pub deadline: Duration,
+    /// How long one request may take.
+    pub request_deadline: Duration,
+    /// How long work in flight is given at shutdown.
+    pub drain: Duration,
+    /// Bounds of the queue.
+    pub limits: Limits,
+    /// Seed of the jitter.
+    pub seed: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            namespace: None,
+            selector: None,
+            concurrency: 16,
+            resync: Duration::from_secs(600),
+            deadline: Duration::from_secs(30),
+            request_deadline: Duration::from_secs(10),
+            drain: Duration::from_secs(5),
+            limits: Limits::default(),
+            seed: u64::from(std::process::id()),
+        }
+    }
+}
+
+type Worker<'a> = Pin<Box<dyn Future<Output = (Arc<str>, Work, Verdict)> + Send + 'a>>;
+
+/// Runs `operator` until `shutdown` completes. Trouble with the server is waited out, never an end.
+pub async fn run<O: Operator>(
+    operator: Arc<O>,
+    cache: impl Cache,
+    client: Client,
+    metrics: Arc<Metrics>,
+    config: Config,
+    shutdown: impl Future<Output = ()>,
+) {
+    let scope = Arc::new(Scope::of::<O>(
+        config.namespace.clone(),
+        config.selector.as_deref(),
+    ));
+    let api = Api::new(client, metrics, config.request_deadline);
+    let applier = Applier {
+        operator: Arc::clone(&operator),
+        api: api.clone(),
+        scope: Arc::clone(&scope),
+        events: Events::default(),
+        deadline: config.deadline,
+    };
+    let mut controller = Controller::new(operator, cache, api, scope, &config);
+    let mut workers: FuturesUnordered<Worker<'_>> = FuturesUnordered::new();
+    tokio::pin!(shutdown);
+
+    loop {
+        controller.begin_join();
+        while workers.len() < config.concurrency
+            && let Some((key, work)) = controller.take()
+        {
+            let applier = &applier;
+            workers.push(Box::pin(async move {
+                let (work, verdict) = applier.reconcile(&key, work).await;
+                (key, work, verdict)
+            }));
+        }
+        controller.gauge();
+        let due = controller.due();
+        let join_may_go_on = controller.join_may_go_on();
+        tokio::select! {
+            () = &mut shutdown => break,
+            seen = next_seen(&mut controller.sources, &mut controller.turn) => controller.see(seen),
+            Some((key, work, verdict)) = workers.next(), if !workers.is_empty() => {
+                controller.finish(&key, work, verdict);
+            }
+            Some(found) = next_found(&mut controller.join), if join_may_go_on => controller.found(found),
+            () = sleep_until(due) => controller.wake(),
+        }
+    }
+    info!(in_flight = workers.len(), "shutting down");
+    let drained = async { while workers.next().await.is_some() {} };
+    if tokio::time::timeout(config.drain, drained).await.is_err() {
+        warn!(
+            left = workers.len(),
+            "not all work in flight was finished in time; a restart goes on with it"
+        );
+    }
+}
+
+/// The next thing that any watch shows; they take turns.
+async fn next_seen(sources: &mut [Option<BoxStream<'static, Seen>>], turn: &mut usize) -> Seen {
+    std::future::poll_fn(|cx| {
+        let count = sources.len();
+        for step in 0..count {
+            let index = (*turn + step) % count;
+            if let Some(source) = &mut sources[index]
+                && let Poll::Ready(Some(seen)) = source.poll_next_unpin(cx)
+            {
+                *turn = index + 1;
+                return Poll::Ready(seen);
+            }
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+async fn next_found(join: &mut Option<Running>) -> Option<Found> {
+    match join {
+        Some(running) => running.found.next().await,
+        None => None,
+    }
+}
+
+/// A join under way.
+struct Running {
+    found: BoxStream<'static, Found>,
+    extent: Extent,
+    /// First pages that are still to come: watches wait for them.
+    opening: usize,
+}
+
+/// The state of the loop.
+struct Controller<O: Operator, C> {
+    operator: Arc<O>,
+    cache: C,
+    api: Api,
+    scope: Arc<Scope>,
+    queue: Queue,
+    resync: Resync,
+    /// The watches, the owners' first; `None` while one waits for a join to tell its place.
+    sources: Vec<Option<BoxStream<'static, Seen>>>,
+    turn: usize,
+    /// Why each watch is not open, where it is not.
+    closed: Vec<Option<String>>,
+    join: Option<Running>,
+    joined_once: bool,
+    started: Instant,
+}
+
+impl<O: Operator, C: Cache> Controller<O, C> {
+    fn new(operator: Arc<O>, cache: C, api: Api, scope: Arc<Scope>, config: &Config) -> Self {
+        Self {
+            operator,
+            cache,
+            api,
+            queue: Queue::new(
+                config.limits,
+                O::KINDS.len(),
+                O::FINALIZER.is_some(),
+                config.seed,
+            ),
+            resync: Resync::new(config.resync, config.seed),
+            sources: (0..scope.len()).map(|_| None).collect(),
+            turn: 0,
+            closed: vec![None; scope.len()],
+            join: None,
+            joined_once: false,
+            started: Instant::now(),
+            scope,
+        }
+    }
+
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn take(&mut self) -> Option<(Arc<str>, Work)> {
+        let (key, mut work) = self.queue.take()?;
+        self.cache.complete(&key, &mut work);
+        Some((key, work))
+    }
+
+    /// When the loop has to look up without being told.
+    fn due(&self) -> Instant {
+        let (_, join_ms) = self.resync.next();
+        let join_ms = if self.join.is_some() {
+            u64::MAX
+        } else {
+            join_ms
+        };
+        let now_ms = self.now_ms();
+        let mut due_ms = self.queue.next_due_ms().unwrap_or(u64::MAX).min(join_ms);
+        if join_ms <= now_ms {
+            // A join is due and waits for room: what makes room is an event of its own.
+            due_ms = self.queue.next_due_ms().unwrap_or(u64::MAX);
+        }
+        // An hour stands for ever: an `Instant` cannot hold every number of milliseconds.
+        self.started + Duration::from_millis(due_ms.min(now_ms + 3_600_000))
+    }
+
+    fn wake(&mut self) {
+        let now_ms = self.now_ms();
+        self.queue.wake(now_ms);
+    }
+
+    fn join_may_go_on(&self) -> bool {
+        self.join
+            .as_ref()
+            .is_some_and(|running| running.opening > 0 || self.queue.has_room())
+    }
+
+    fn begin_join(&mut self) {
+        let (extent, at_ms) = self.resync.next();
+        let now_ms = self.now_ms();
+        let replaces = self.join.as_ref().is_none_or(|running| {
+            // A watch without a place does not wait for a join of owners to end.
+            running.extent == Extent::Owners && extent == Extent::All
+        });
+        if at_ms > now_ms || !replaces || (extent == Extent::Owners && !self.queue.has_room()) {
+            return;
+        }
+        self.resync.began(extent);
+        let join = Join::new(
+            Arc::clone(&self.operator),
+            self.api.clone(),
+            Arc::clone(&self.scope),
+            extent,
+        );
+        let found = unfold(join, |mut join| async { Some((join.next().await, join)) }).boxed();
+        let opening = match extent {
+            Extent::Owners => 1,
+            Extent::All => self.scope.len(),
+        };
+        self.join = Some(Running {
+            found,
+            extent,
+            opening,
+        });
+    }
+
+    fn found(&mut self, found: Found) {
+        let now_ms = self.now_ms();
+        match found {
+            Found::Opened {
+                kind,
+                resource_version,
+            } => {
+                if let Some(running) = &mut self.join {
+                    running.opening -= 1;
+                }
+                if self.sources[kind].is_none() {
+                    self.sources[kind] = Some(self.watch(kind, resource_version));
+                }
+            }
+            Found::Work {
+                key,
+                mut work,
+                reasons,
+            } => {
+                self.cache.seen(&key, &mut work);
+                let offer = self.queue.offer_owner(&key, *work, reasons);
+                self.heed(offer, Extent::Owners);
+            }
+            Found::Done => {
+                let Some(Running { extent, .. }) = self.join.take() else {
+                    return;
+                };
+                self.api.metrics().joins_done.fetch_add(1, Relaxed);
+                self.resync.ended(extent, now_ms);
+                if extent == Extent::All {
+                    self.joined_once = true;
+                    self.check_ready();
+                }
+            }
+            Found::Failed(error) => {
+                let Some(Running { extent, .. }) = self.join.take() else {
+                    return;
+                };
+                self.resync.failed(extent, now_ms);
+                if !self.joined_once {
+                    self.close(0, &error);
+                }
+            }
+        }
+    }
+
+    fn watch(&self, kind: usize, resource_version: u64) -> BoxStream<'static, Seen> {
+        let source = Source::<O>::new(
+            self.api.clone(),
+            Arc::clone(&self.scope),
+            kind,
+            resource_version,
+        );
+        unfold(source, |mut source| async {
+            Some((source.next().await, source))
+        })
+        .boxed()
+    }
+
+    fn see(
+        &mut self,
+        Seen {
+            kind,
+            resource_version,
+            what,
+        }: Seen,
+    ) {
+        let now_ms = self.now_ms();
+        self.queue.shown(kind, resource_version);
+        if !matches!(what, What::Closed(_) | What::Expired { .. })
+            && self.closed[kind].take().is_some()
+        {
+            self.check_ready();
+        }
+        match what {
+            What::Owner { key, mut work } => {
+                self.cache.seen(&key, &mut work);
+                let offer = self.queue.offer_owner(&key, *work, Default::default());
+                self.heed(offer, Extent::Owners);
+            }
+            What::OwnerGone { key, uid } => {
+                self.cache.gone(&key);
+                self.queue.owner_gone(&key, uid);
+            }
+            What::Child { owner, news } => {
+                let offer = self.queue.offer_child(&owner, news, now_ms);
+                self.heed(offer, Extent::All);
+            }
+            What::Bookmark => self.queue.settle_all(),
+            What::Opened | What::Skipped => {}
+            What::Expired { backwards } => {
+                self.sources[kind] = None;
+                if backwards {
+                    warn!(
+                        kind = self.scope.plural(kind),
+                        "the server's revisions went backwards: joining anew"
+                    );
+                    self.queue.forget_revisions();
+                }
+                self.owe(Extent::All);
+            }
+            What::Closed(error) => self.close(kind, &error),
+        }
+    }
+
+    fn heed(&mut self, offer: Offer, extent: Extent) {
+        if offer == Offer::Owed {
+            self.api.metrics().dropped_events.fetch_add(1, Relaxed);
+            self.owe(extent);
+        }
+    }
+
+    fn owe(&mut self, extent: Extent) {
+        let now_ms = self.now_ms();
+        if self.resync.owe(extent, now_ms) {
+            self.api.metrics().joins_owed.fetch_add(1, Relaxed);
+        }
+    }
+
+    fn finish(&mut self, key: &Arc<str>, work: Work, verdict: Verdict) {
+        let now_ms = self.now_ms();
+        if let Verdict::Written {
+            within: Some(within),
+            ..
+        } = verdict
+        {
+            self.resync.within(within, now_ms);
+        }
+        self.queue.finish(key, work, verdict, now_ms);
+    }
+
+    fn check_ready(&self) {
+        if self.joined_once && self.closed.iter().all(Option::is_none) {
+            self.api.metrics().set_ready();
+        }
+    }
+
+    /// Says once why a kind cannot be read, and what to do about it.
+    fn close(&mut self, kind: usize, error: &ApiError) {
+        let plural = self.scope.plural(kind);
+        let because = match error.code() {
+            Some(404) if kind == 0 => {
+                format!(
+                    "the {} CRD is not installed: run `tare install` (trying again)",
+                    self.scope.owner_kind
+                )
+            }
+            Some(401 | 403) => format!("may not list or watch {plural}: {error} (trying again)"),
+            _ => format!("cannot read {plural}: {error} (trying again)"),
+        };
+        self.api.metrics().set_not_ready(&because);
+        if self.closed[kind].as_ref() != Some(&because) {
+            warn!("{because}");
+            self.closed[kind] = Some(because);
+        }
+    }
+
+    fn gauge(&self) {
+        let metrics = self.api.metrics();
+        let count = |value: usize| value as u64;
+        metrics
+            .queue_depth
+            .store(count(self.queue.depth()), Relaxed);
+        metrics
+            .in_flight
+            .store(count(self.queue.in_flight()), Relaxed);
+        metrics.entries.store(count(self.queue.len()), Relaxed);
+        metrics
+            .spec_bytes
+            .store(count(self.queue.spec_bytes()), Relaxed);
+    }
+}

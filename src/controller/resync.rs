@@ -1,0 +1,200 @@
+//! When the next join runs: at the start, periodically, and when something is owed to one.
+//!
+//! Guarantees: pure, time comes in as milliseconds; joins that are owed again and again, or fail,
+//! run ever more rarely. Leaves to others: running them.
+
+use std::time::Duration;
+
+use crate::join::Extent;
+
+/// Between the end of a join of owners and the next one that is owed, ms.
+const OWNERS_GAP_MS: u64 = 200;
+/// The first and the longest delay of a full join that is owed or failed again, ms.
+const AGAIN_MS: (u64, u64) = (500, 60_000);
+/// A full join that is owed this long after the last one is the first of a new series, ms.
+const CALM_MS: u64 = 120_000;
+
+/// The schedule of joins.
+#[derive(Debug)]
+pub struct Resync {
+    period_ms: u64,
+    periodic_ms: u64,
+    owed: Option<(Extent, u64)>,
+    /// Full joins owed or failed in a row.
+    again: u32,
+    last_end_ms: u64,
+    random: u64,
+}
+
+impl Resync {
+    /// A first full join at once, then one every `period`, give or take a tenth.
+    pub fn new(period: Duration, seed: u64) -> Self {
+        let period_ms = u64::try_from(period.as_millis())
+            .unwrap_or(u64::MAX)
+            .max(1_000);
+        Self {
+            period_ms,
+            periodic_ms: u64::MAX,
+            owed: Some((Extent::All, 0)),
+            again: 0,
+            last_end_ms: 0,
+            random: seed | 1,
+        }
+    }
+
+    /// When the next join is due, ms, and how much it looks at.
+    pub fn next(&self) -> (Extent, u64) {
+        match self.owed {
+            Some((extent, at_ms)) if at_ms <= self.periodic_ms => (extent, at_ms),
+            _ => (Extent::All, self.periodic_ms),
+        }
+    }
+
+    /// Something was missed. True when this is news.
+    pub fn owe(&mut self, extent: Extent, now_ms: u64) -> bool {
+        let known = match self.owed {
+            Some((Extent::All, _)) => true,
+            Some((Extent::Owners, _)) => extent == Extent::Owners,
+            None => false,
+        };
+        if known {
+            return false;
+        }
+        let at_ms = match extent {
+            Extent::Owners => (self.last_end_ms + OWNERS_GAP_MS).max(now_ms),
+            Extent::All => {
+                if now_ms.saturating_sub(self.last_end_ms) > CALM_MS {
+                    self.again = 0;
+                }
+                let delay_ms = self.delay_ms();
+                self.again += 1;
+                now_ms + delay_ms
+            }
+        };
+        self.owed = Some((extent, at_ms));
+        true
+    }
+
+    /// A join begins: what was owed to it is settled, what comes from now on is owed again.
+    pub fn began(&mut self, extent: Extent) {
+        if extent == Extent::All || matches!(self.owed, Some((Extent::Owners, _))) {
+            self.owed = None;
+        }
+        if extent == Extent::All {
+            self.periodic_ms = u64::MAX;
+        }
+    }
+
+    /// A join is through.
+    pub fn ended(&mut self, extent: Extent, now_ms: u64) {
+        self.last_end_ms = now_ms;
+        if extent == Extent::All {
+            self.schedule(now_ms);
+        }
+    }
+
+    /// A join could not read on; it is tried again later.
+    pub fn failed(&mut self, extent: Extent, now_ms: u64) {
+        self.last_end_ms = now_ms;
+        let delay_ms = self.delay_ms().max(AGAIN_MS.0);
+        self.again += 1;
+        let extent = match self.owed {
+            Some((Extent::All, _)) => Extent::All,
+            _ => extent,
+        };
+        self.owed = Some((extent, now_ms + delay_ms));
+    }
+
+    /// An owner wants to be looked at after `after` at the latest: the shortest wish sets the period.
+    pub fn within(&mut self, after: Duration, now_ms: u64) {
+        let after_ms = u64::try_from(after.as_millis())
+            .unwrap_or(u64::MAX)
+            .max(1_000);
+        if after_ms < self.period_ms {
+            self.period_ms = after_ms;
+            if self.periodic_ms != u64::MAX {
+                self.schedule(now_ms);
+            }
+        }
+    }
+
+    fn schedule(&mut self, now_ms: u64) {
+        let tenth = self.period_ms / 10;
+        self.periodic_ms = now_ms.saturating_add(self.period_ms - tenth + self.random(2 * tenth));
+    }
+
+    /// 0, then growing: half of it is jitter, so that replicas do not list in step.
+    fn delay_ms(&mut self) -> u64 {
+        if self.again == 0 {
+            return 0;
+        }
+        let step = (AGAIN_MS.0 << (self.again - 1).min(10)).min(AGAIN_MS.1);
+        step / 2 + self.random(step / 2)
+    }
+
+    fn random(&mut self, below: u64) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random % (below + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_join_is_at_once_and_the_next_one_period_later() {
+        let mut resync = Resync::new(Duration::from_secs(600), 1);
+        assert_eq!(resync.next(), (Extent::All, 0));
+        resync.began(Extent::All);
+        resync.ended(Extent::All, 1_000);
+        let (extent, at_ms) = resync.next();
+        assert_eq!(extent, Extent::All);
+        assert!((541_000..=661_000).contains(&at_ms), "{at_ms}");
+    }
+
+    #[test]
+    fn full_joins_owed_again_and_again_run_ever_more_rarely() {
+        let mut resync = Resync::new(Duration::from_secs(600), 1);
+        let (mut now_ms, mut gaps) = (0, Vec::new());
+        for _ in 0..12 {
+            resync.began(Extent::All);
+            resync.ended(Extent::All, now_ms);
+            assert!(resync.owe(Extent::All, now_ms));
+            let (_, at_ms) = resync.next();
+            gaps.push(at_ms - now_ms);
+            now_ms = at_ms;
+        }
+        assert_eq!(gaps[0], 0, "the first 410 is answered at once");
+        assert!(gaps[11] >= AGAIN_MS.1 / 2, "{gaps:?}");
+    }
+
+    #[test]
+    fn what_is_owed_is_owed_once_and_the_whole_covers_the_part() {
+        let mut resync = Resync::new(Duration::from_secs(600), 1);
+        resync.began(Extent::All);
+        resync.ended(Extent::All, 0);
+        assert!(resync.owe(Extent::Owners, 10));
+        assert!(!resync.owe(Extent::Owners, 11));
+        assert!(resync.owe(Extent::All, 12));
+        assert!(!resync.owe(Extent::Owners, 13));
+        resync.began(Extent::Owners);
+        assert_eq!(
+            resync.next().0,
+            Extent::All,
+            "a join of owners does not settle a full one"
+        );
+    }
+
+    #[test]
+    fn the_shortest_wish_sets_the_period() {
+        let mut resync = Resync::new(Duration::from_secs(600), 1);
+        resync.began(Extent::All);
+        resync.ended(Extent::All, 0);
+        resync.within(Duration::from_secs(300), 0);
+        resync.within(Duration::from_secs(900), 0);
+        assert!(resync.next().1 <= 330_000);
+    }
+}

@@ -1,0 +1,159 @@
+//! The objects of one collection, page by page, in the order in which the server keeps them.
+//!
+//! Guarantees: one page is held at a time and it is bounded in bytes: one that is too large is asked
+//! for again, smaller; an expired token goes on with the one that the error brings.
+//! Leaves to others: what the objects mean (`join`).
+
+use std::ops::Range;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tracing::debug;
+
+use crate::metrics::Verb;
+use crate::object::Lean;
+use crate::request::{Api, ApiError, Ask, OBJECT_BYTES};
+use crate::scope::Scope;
+
+/// Objects asked for at once. About 3 KB each on the wire.
+const PAGE_OBJECTS: u32 = 100;
+/// The largest page that is read, bytes; a single object may be larger.
+const PAGE_BYTES: usize = 1 << 20;
+
+#[derive(Deserialize)]
+struct Body<'a> {
+    metadata: ListMeta,
+    #[serde(borrow, default)]
+    items: Option<Vec<&'a RawValue>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ListMeta {
+    #[serde(default)]
+    resource_version: String,
+    #[serde(default, rename = "continue")]
+    resume: Option<Box<str>>,
+}
+
+/// The pages of one collection.
+pub struct Pages {
+    kind: usize,
+    limit: u32,
+    resume: Option<Box<str>>,
+    body: Vec<u8>,
+    items: std::vec::IntoIter<Range<usize>>,
+    current: Option<Range<usize>>,
+    started: bool,
+}
+
+impl Pages {
+    /// The collection `kind` of a scope, from its start.
+    pub fn new(kind: usize) -> Self {
+        Self {
+            kind,
+            limit: PAGE_OBJECTS,
+            resume: None,
+            body: Vec::new(),
+            items: Vec::new().into_iter(),
+            current: None,
+            started: false,
+        }
+    }
+
+    /// Reads the first page.
+    ///
+    /// # Errors
+    /// The page could not be read; the collection then starts over.
+    pub async fn open(&mut self, api: &Api, scope: &Scope) -> Result<u64, ApiError> {
+        let version = self.fetch(api, scope).await?;
+        self.started = true;
+        self.current = self.items.next();
+        version
+            .parse()
+            .map_err(|_| ApiError::Undecodable("the list has no resourceVersion in decimal".into()))
+    }
+
+    /// The object at hand, as raw JSON; `None` when the current page is used up.
+    pub fn current(&self) -> Option<&str> {
+        std::str::from_utf8(self.body.get(self.current.clone()?)?).ok()
+    }
+
+    /// The object at hand, decoded.
+    pub fn lean(&self) -> Option<Result<Lean<'_>, serde_json::Error>> {
+        self.current().map(serde_json::from_str)
+    }
+
+    /// Moves on by one object and reads the next page where there is one.
+    ///
+    /// # Errors
+    /// The next page could not be read; calling again tries again.
+    pub async fn advance(&mut self, api: &Api, scope: &Scope) -> Result<(), ApiError> {
+        self.current = self.items.next();
+        self.fill(api, scope).await
+    }
+
+    /// Reads on until an object is at hand or the collection is at its end.
+    ///
+    /// # Errors
+    /// The next page could not be read; calling again tries again.
+    pub async fn fill(&mut self, api: &Api, scope: &Scope) -> Result<(), ApiError> {
+        while self.started && self.current.is_none() && self.resume.is_some() {
+            self.fetch(api, scope).await?;
+            self.current = self.items.next();
+        }
+        if self.current.is_none() {
+            self.body = Vec::new();
+        }
+        Ok(())
+    }
+
+    async fn fetch(&mut self, api: &Api, scope: &Scope) -> Result<String, ApiError> {
+        self.body = Vec::new();
+        let body = loop {
+            let path = scope.list_path(self.kind, self.limit, self.resume.as_deref());
+            let bound = if self.limit == 1 {
+                OBJECT_BYTES
+            } else {
+                PAGE_BYTES
+            };
+            match api.call(Verb::List, Ask::get(&path), bound).await {
+                Ok(body) => break body,
+                Err(ApiError::TooLarge(_)) if self.limit > 1 => {
+                    self.limit = (self.limit / 4).max(1);
+                    debug!(
+                        kind = scope.plural(self.kind),
+                        limit = self.limit,
+                        "page too large, asking for less"
+                    );
+                }
+                Err(ApiError::Status {
+                    code: 410,
+                    resume: Some(token),
+                    ..
+                }) => self.resume = Some(token),
+                Err(error) => return Err(error),
+            }
+        };
+        let page: Body<'_> =
+            serde_json::from_slice(&body).map_err(|error| ApiError::undecodable(&error))?;
+        let base = body.as_ptr() as usize;
+        let items: Vec<Range<usize>> = page
+            .items
+            .unwrap_or_default()
+            .iter()
+            .map(|raw| {
+                let start = raw.get().as_ptr() as usize - base;
+                start..start + raw.get().len()
+            })
+            .collect();
+        let ListMeta {
+            resource_version,
+            resume,
+        } = page.metadata;
+        self.resume = resume.filter(|token| !token.is_empty());
+        self.items = items.into_iter();
+        self.body = body;
+        Ok(resource_version)
+    }
+}

@@ -1,0 +1,594 @@
+//! Owners in flight: one entry for each owner that has work or whose last write is not yet seen.
+//!
+//! Guarantees: pure, time comes in as milliseconds; a key is held once and is with one worker at
+//! most; entries and spec bytes are bounded, and what does not fit is dropped and said to be owed
+//! to a join; a failing key never delays another; an older event never undoes a newer one.
+//! Leaves to others: doing the work (`apply`), finding what was dropped (`join`).
+
+mod entry;
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use entry::{ChildNews, Finalizers, Reasons, Slot, StatusMemory, Transition, Work};
+
+use crate::object::Uid;
+
+/// The bounds of a queue.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Entries held at most, in whatever state.
+    pub entries: usize,
+    /// Bytes of specs held at most.
+    pub spec_bytes: usize,
+    /// First delay after a failure, ms.
+    pub backoff_base_ms: u64,
+    /// Longest delay after a failure, ms.
+    pub backoff_max_ms: u64,
+    /// How long child events of an owner without an entry are merged, ms.
+    pub merge_ms: u64,
+    /// How long an owner that is not ready is kept, ms: its progress deadline.
+    pub hold_ms: u64,
+    /// How long an owner is kept at most for a watch to show our last write, ms.
+    pub confirm_ms: u64,
+}
+
+impl Default for Limits {
+    /// 3,584 entries: 7/8 of 4,096 buckets, so that the table never doubles beyond that, and about
+    /// 1 MB when all wait. 384 KiB of specs: about 250 of 1.5 KB, 16 workers with 16 each behind them.
+    /// 600 s is the default `progressDeadlineSeconds` of a Deployment. Back-off as client-go's
+    /// default limiter, which starts lower (5 ms) and ends at 1000 s; at the edge the server is slow.
+    fn default() -> Self {
+        Self {
+            entries: 3_584,
+            spec_bytes: 384 << 10,
+            backoff_base_ms: 500,
+            backoff_max_ms: 300_000,
+            merge_ms: 1_000,
+            hold_ms: 600_000,
+            confirm_ms: 60_000,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Has work and waits for a worker.
+    Queued,
+    /// A worker has it.
+    InFlight,
+    /// Waits for its time: after a failure, or while child events merge.
+    Delayed { due_ms: u64 },
+    /// Written; kept until the watches have shown it and it is ready, at the latest until `until_ms`.
+    Held { until_ms: u64 },
+}
+
+#[derive(Debug)]
+struct Entry {
+    state: State,
+    work: Work,
+    /// The newest sight of the owner that came while a worker had it.
+    pending: Option<Box<Work>>,
+    /// Changes of children that came while a worker had it, one for each child.
+    news: Vec<ChildNews>,
+    /// The owner vanished while a worker had it.
+    gone: bool,
+}
+
+/// What became of something offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Offer {
+    /// Nothing has to be done about it.
+    Idle,
+    /// It is held and will be worked on.
+    Accepted,
+    /// There was no room; a join has to find it again.
+    Owed,
+}
+
+/// How a worker left its owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// All is written as the plan says; `ready` when nothing more is awaited.
+    Written {
+        /// Nothing more is awaited.
+        ready: bool,
+        /// When the owner wants to be looked at again, if it named a time.
+        within: Option<Duration>,
+    },
+    /// The owner is gone, or it is not ours to work on.
+    Gone,
+    /// Something changed underneath: start again at once.
+    Again,
+    /// Failed; back off, from `base_ms` where the failure names a delay of its own.
+    Failed {
+        /// First delay, ms.
+        base_ms: Option<u64>,
+    },
+    /// Failed in a way that only a change can mend.
+    Stuck,
+}
+
+/// The entries and their order.
+#[derive(Debug)]
+pub struct Queue {
+    limits: Limits,
+    finalizer: bool,
+    entries: HashMap<Arc<str>, Box<Entry>>,
+    ready: VecDeque<Arc<str>>,
+    timers: BTreeSet<(u64, Arc<str>)>,
+    spec_bytes: usize,
+    in_flight: usize,
+    /// Newest resourceVersion that each watch has shown: the owner's first, then the kinds'.
+    shown: Vec<u64>,
+    random: u64,
+}
+
+impl Queue {
+    /// An empty queue for an operator with `kinds` kinds of children, with or without a finalizer.
+    pub fn new(limits: Limits, kinds: usize, finalizer: bool, seed: u64) -> Self {
+        Self {
+            limits,
+            finalizer,
+            entries: HashMap::new(),
+            ready: VecDeque::new(),
+            timers: BTreeSet::new(),
+            spec_bytes: 0,
+            in_flight: 0,
+            shown: vec![0; kinds + 1],
+            random: seed | 1,
+        }
+    }
+
+    /// Entries in whatever state.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+    /// Whether nothing is held.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+    /// Entries that wait for a worker.
+    pub fn depth(&self) -> usize {
+        self.ready.len()
+    }
+    /// Entries that a worker has.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+    /// Bytes of specs held here (not by workers).
+    pub fn spec_bytes(&self) -> usize {
+        self.spec_bytes
+    }
+    /// Whether a join may add more: half of the bounds is free, so that the watches keep theirs.
+    pub fn has_room(&self) -> bool {
+        self.spec_bytes < self.limits.spec_bytes / 2 && self.ready.len() < self.limits.entries / 2
+    }
+
+    /// A watch has shown everything of `kind` (0: owners, then the kinds) up to `resource_version`.
+    pub fn shown(&mut self, kind: usize, resource_version: u64) {
+        if let Some(shown) = self.shown.get_mut(kind) {
+            *shown = resource_version.max(*shown);
+        }
+    }
+
+    /// Revisions start over (the server was restored from a backup): forgets all that compare.
+    pub fn forget_revisions(&mut self) {
+        self.shown.fill(0);
+        for entry in self.entries.values_mut() {
+            entry.work.own_version = 0;
+            entry.work.resource_version = 0;
+            entry.work.slots.clear();
+            entry.news.clear();
+            entry.pending = None;
+        }
+    }
+
+    /// An owner as a watch or a join shows it. With `beyond`, reasons that do not show on the owner.
+    pub fn offer_owner(&mut self, key: &str, mut seen: Work, beyond: Reasons) -> Offer {
+        seen.reasons = seen.own_reasons(self.finalizer).with(beyond);
+        let Some(entry) = self.entries.get_mut(key) else {
+            if seen.reasons.is_empty() {
+                return Offer::Idle;
+            }
+            return self.insert(key, seen, State::Queued);
+        };
+        let same = entry.work.uid == seen.uid || entry.work.uid == Uid::default();
+        if entry.state == State::InFlight {
+            if entry
+                .pending
+                .as_ref()
+                .is_none_or(|p| p.resource_version < seen.resource_version)
+            {
+                self.spec_bytes += seen.spec_bytes();
+                self.spec_bytes -= entry.pending.as_ref().map_or(0, |p| p.spec_bytes());
+                entry.gone &= same;
+                entry.pending = Some(Box::new(seen));
+            }
+            return Offer::Accepted;
+        }
+        let newest = entry.work.own_version.max(entry.work.resource_version);
+        if same && seen.resource_version <= newest {
+            if beyond.is_empty() || seen.resource_version < newest {
+                self.settle(key);
+                return Offer::Idle;
+            }
+            entry.work.reasons = entry.work.reasons.with(beyond);
+        } else if same {
+            let known = entry.work.uid != Uid::default();
+            let spec_changed = known
+                && (seen.generation != entry.work.generation
+                    || seen.deleting != entry.work.deleting);
+            // It failed, or its children's events are being merged.
+            let waits =
+                matches!(entry.state, State::Delayed { .. }) && (known || seen.reasons.is_empty());
+            let reasons = seen.reasons;
+            self.spec_bytes -= entry.work.spec_bytes();
+            entry.work.refresh(seen);
+            entry.work.reasons = entry.work.reasons.with(reasons);
+            self.spec_bytes += entry.work.spec_bytes();
+            if waits && !spec_changed {
+                // Nothing that matters changed: its time stands.
+                return Offer::Accepted;
+            }
+            entry.work.attempts = 0;
+        } else {
+            self.remove(key);
+            if seen.reasons.is_empty() {
+                return Offer::Idle;
+            }
+            return self.insert(key, seen, State::Queued);
+        }
+        self.requeue_or_settle(key)
+    }
+
+    /// The owner is gone from the server.
+    pub fn owner_gone(&mut self, key: &str, uid: Uid) {
+        match self.entries.get_mut(key) {
+            Some(entry) if entry.state == State::InFlight => {
+                if entry.pending.as_ref().is_none_or(|p| p.uid == uid) {
+                    self.spec_bytes -= entry.pending.take().map_or(0, |p| p.spec_bytes());
+                    entry.gone = true;
+                }
+            }
+            Some(entry) if entry.work.uid == uid || entry.work.uid == Uid::default() => {
+                self.remove(key)
+            }
+            _ => {}
+        }
+    }
+
+    /// A child of the owner `key` changed.
+    pub fn offer_child(&mut self, key: &str, news: ChildNews, now_ms: u64) -> Offer {
+        let Some(entry) = self.entries.get_mut(key) else {
+            let work = Work {
+                reasons: Reasons::REFRESH.with(Reasons::CHECK).with(Reasons::CHILD),
+                ..Work::default()
+            };
+            let due_ms = now_ms + self.limits.merge_ms;
+            return self.insert(key, work, State::Delayed { due_ms });
+        };
+        let stranger = news
+            .owner_uid
+            .is_some_and(|uid| uid != entry.work.uid && entry.work.uid != Uid::default());
+        if stranger && !news.deleted {
+            return Offer::Idle;
+        }
+        match entry.state {
+            State::InFlight => {
+                let slot = entry
+                    .news
+                    .iter_mut()
+                    .find(|n| (n.kind, n.name_hash) == (news.kind, news.name_hash));
+                match slot {
+                    Some(known) if known.resource_version < news.resource_version => *known = news,
+                    Some(_) => {}
+                    None => entry.news.push(news),
+                }
+                Offer::Accepted
+            }
+            State::Delayed { .. } | State::Queued => {
+                let reasons = entry.work.hear(&news);
+                // A key that backs off stays where it is, unless the world moved under its feet.
+                let moved = news.deleted || reasons.has(Reasons::STATUS);
+                entry.work.reasons = entry.work.reasons.with(reasons);
+                if entry.work.attempts > 0 && moved {
+                    entry.work.attempts = 0;
+                    return self.enqueue(key);
+                }
+                Offer::Accepted
+            }
+            State::Held { .. } => {
+                let reasons = entry.work.hear(&news);
+                entry.work.reasons = entry.work.reasons.with(reasons);
+                self.requeue_or_settle(key)
+            }
+        }
+    }
+
+    /// The next owner to work on.
+    pub fn take(&mut self) -> Option<(Arc<str>, Work)> {
+        while let Some(key) = self.ready.pop_front() {
+            let Some(entry) = self.entries.get_mut(&key) else {
+                continue;
+            };
+            if entry.state != State::Queued {
+                continue;
+            }
+            entry.state = State::InFlight;
+            self.in_flight += 1;
+            let work = std::mem::take(&mut entry.work);
+            // The identity stays here, for the events that come meanwhile.
+            entry.work.uid = work.uid;
+            self.spec_bytes -= work.spec_bytes();
+            return Some((key, work));
+        }
+        None
+    }
+
+    /// A worker gives back what it took.
+    pub fn finish(&mut self, key: &Arc<str>, mut work: Work, verdict: Verdict, now_ms: u64) {
+        let Some(entry) = self.entries.get_mut(key) else {
+            return;
+        };
+        self.in_flight -= 1;
+        let pending = entry.pending.take();
+        let news = std::mem::take(&mut entry.news);
+        let gone = std::mem::take(&mut entry.gone);
+        let mut reasons = Reasons::default();
+        self.spec_bytes -= pending.as_ref().map_or(0, |p| p.spec_bytes());
+
+        if let Some(seen) = pending {
+            if seen.uid != work.uid && work.uid != Uid::default() {
+                // Deleted and created again under the same name: the old one is done with.
+                self.entries.remove(key);
+                if !seen.reasons.is_empty() {
+                    self.insert(key, *seen, State::Queued);
+                }
+                return;
+            }
+            if seen.resource_version > work.own_version.max(work.resource_version) {
+                let changed = seen.generation != work.generation || seen.deleting != work.deleting;
+                reasons = reasons.with(seen.reasons);
+                work.refresh(*seen);
+                if changed {
+                    work.attempts = 0;
+                }
+            }
+        } else if gone {
+            self.entries.remove(key);
+            self.shrink();
+            return;
+        }
+        if verdict == Verdict::Gone && reasons.is_empty() {
+            self.entries.remove(key);
+            self.shrink();
+            return;
+        }
+        for one in &news {
+            reasons = reasons.with(work.hear(one));
+        }
+        let Some(entry) = self.entries.get_mut(key) else {
+            return;
+        };
+        match verdict {
+            Verdict::Written { .. } | Verdict::Gone => {
+                work.attempts = 0;
+                work.reasons = reasons;
+            }
+            Verdict::Stuck => work.reasons = reasons,
+            Verdict::Again => work.reasons = work.reasons.with(reasons),
+            Verdict::Failed { base_ms } => {
+                // What failed is still to be done; what it was must not be forgotten.
+                work.reasons = work.reasons.with(reasons);
+                work.attempts = work.attempts.saturating_add(1);
+                let due_ms =
+                    now_ms + backoff_ms(&self.limits, work.attempts, base_ms, &mut self.random);
+                self.spec_bytes += work.spec_bytes();
+                entry.work = work;
+                entry.state = State::Delayed { due_ms };
+                self.timers.insert((due_ms, Arc::clone(key)));
+                self.spare_specs(key);
+                return;
+            }
+        }
+        let hold_ms = if matches!(verdict, Verdict::Written { ready: true, .. }) {
+            if work.reasons.is_empty() {
+                work.spec = None;
+            }
+            self.limits.confirm_ms
+        } else {
+            self.limits.hold_ms
+        };
+        self.spec_bytes += work.spec_bytes();
+        entry.work = work;
+        let until_ms = now_ms + hold_ms;
+        entry.state = State::Held { until_ms };
+        self.timers.insert((until_ms, Arc::clone(key)));
+        self.requeue_or_settle(key);
+        self.spare_specs(key);
+    }
+
+    /// When something is due next, ms.
+    pub fn next_due_ms(&self) -> Option<u64> {
+        self.timers.first().map(|(due_ms, _)| *due_ms)
+    }
+
+    /// Queues what is due and forgets what was held long enough.
+    pub fn wake(&mut self, now_ms: u64) {
+        while let Some((due_ms, key)) = self.timers.first().cloned() {
+            if due_ms > now_ms {
+                return;
+            }
+            match self.entries.get(&key).map(|entry| entry.state) {
+                Some(State::Held { .. }) => self.remove(&key),
+                _ => {
+                    self.enqueue(&key);
+                }
+            }
+        }
+    }
+
+    fn requeue_or_settle(&mut self, key: &str) -> Offer {
+        match self.entries.get(key) {
+            Some(entry) if !entry.work.reasons.is_empty() => self.enqueue(key),
+            _ => {
+                self.settle(key);
+                Offer::Idle
+            }
+        }
+    }
+
+    /// Looks again at all that is held, after a bookmark has moved a watch on.
+    pub fn settle_all(&mut self) {
+        let held: Vec<Arc<str>> = self.timers.iter().map(|(_, key)| Arc::clone(key)).collect();
+        for key in held {
+            self.settle(&key);
+        }
+    }
+
+    /// Forgets a held owner as soon as it is ready and every watch has shown our last writes.
+    fn settle(&mut self, key: &str) {
+        let Some(entry) = self.entries.get(key) else {
+            return;
+        };
+        let work = &entry.work;
+        let seen =
+            |kind: usize, version: u64| self.shown.get(kind).is_some_and(|shown| *shown >= version);
+        if matches!(entry.state, State::Held { .. })
+            && work.status.ready
+            && work.reasons.is_empty()
+            // Somebody changed a child: remembered for a while, to tell a slip from a fight.
+            && work.mends == 0
+            && seen(0, work.own_version)
+            && work
+                .slots
+                .iter()
+                .all(|slot| seen(usize::from(slot.kind) + 1, slot.resource_version))
+        {
+            self.remove(key);
+        }
+    }
+
+    fn enqueue(&mut self, key: &str) -> Offer {
+        let Some((key, entry)) = self.entries.get_key_value(key) else {
+            return Offer::Idle;
+        };
+        let key = Arc::clone(key);
+        match entry.state {
+            State::InFlight | State::Queued => return Offer::Accepted,
+            State::Delayed { due_ms: at } | State::Held { until_ms: at } => {
+                self.timers.remove(&(at, Arc::clone(&key)));
+            }
+        }
+        if let Some(entry) = self.entries.get_mut(&key) {
+            entry.state = State::Queued;
+        }
+        self.ready.push_back(key);
+        Offer::Accepted
+    }
+
+    fn insert(&mut self, key: &str, work: Work, state: State) -> Offer {
+        let bytes = work.spec_bytes();
+        // One spec is always let in: an object larger than the bound must be worked on too.
+        if self.spec_bytes > 0
+            && self.spec_bytes + bytes > self.limits.spec_bytes
+            && !self.drop_held_specs(bytes)
+        {
+            return Offer::Owed;
+        }
+        if self.entries.len() >= self.limits.entries && !self.evict() {
+            return Offer::Owed;
+        }
+        let key: Arc<str> = key.into();
+        self.spec_bytes += bytes;
+        match state {
+            State::Queued => self.ready.push_back(Arc::clone(&key)),
+            State::Delayed { due_ms: at } | State::Held { until_ms: at } => {
+                self.timers.insert((at, Arc::clone(&key)));
+            }
+            State::InFlight => {}
+        }
+        let entry = Entry {
+            state,
+            work,
+            pending: None,
+            news: Vec::new(),
+            gone: false,
+        };
+        self.entries.insert(key, Box::new(entry));
+        Offer::Accepted
+    }
+
+    /// Makes room by forgetting the entry that waits longest; the periodic join finds it again.
+    fn evict(&mut self) -> bool {
+        let Some((_, key)) = self.timers.last().cloned() else {
+            return false;
+        };
+        self.remove(&key);
+        true
+    }
+
+    /// Gives up specs of owners that only wait, until `bytes` fit; they are read again if needed.
+    fn drop_held_specs(&mut self, bytes: usize) -> bool {
+        for (_, key) in self.timers.iter().rev() {
+            if self.spec_bytes + bytes <= self.limits.spec_bytes {
+                return true;
+            }
+            if let Some(entry) = self.entries.get_mut(key) {
+                self.spec_bytes -= entry.work.spec_bytes();
+                entry.work.spec = None;
+            }
+        }
+        self.spec_bytes + bytes <= self.limits.spec_bytes
+    }
+
+    /// A waiting owner keeps its spec only while less than half of the bound is taken.
+    fn spare_specs(&mut self, key: &str) {
+        if self.spec_bytes <= self.limits.spec_bytes / 2 {
+            return;
+        }
+        if let Some(entry) = self.entries.get_mut(key)
+            && matches!(entry.state, State::Held { .. } | State::Delayed { .. })
+        {
+            self.spec_bytes -= entry.work.spec_bytes();
+            entry.work.spec = None;
+        }
+    }
+
+    fn remove(&mut self, key: &str) {
+        let Some((key, entry)) = self.entries.remove_entry(key) else {
+            return;
+        };
+        self.spec_bytes -=
+            entry.work.spec_bytes() + entry.pending.as_ref().map_or(0, |p| p.spec_bytes());
+        if let State::Delayed { due_ms: at } | State::Held { until_ms: at } = entry.state {
+            self.timers.remove(&(at, key));
+        }
+        self.shrink();
+    }
+
+    /// Gives memory back after a burst, without doing so at every removal.
+    fn shrink(&mut self) {
+        if self.entries.capacity() > 64 && self.entries.len() < self.entries.capacity() / 8 {
+            self.entries.shrink_to(self.entries.len() * 2);
+            self.ready.shrink_to(self.ready.len() * 2);
+        }
+    }
+}
+
+/// Exponential back-off with "equal jitter": between half of the step and the whole of it.
+fn backoff_ms(limits: &Limits, attempts: u8, base_ms: Option<u64>, random: &mut u64) -> u64 {
+    let base = base_ms.unwrap_or(limits.backoff_base_ms).max(1);
+    let step = base.saturating_mul(1 << u32::from(attempts.saturating_sub(1)).min(20));
+    let step = step.min(limits.backoff_max_ms.max(base));
+    // xorshift64 (Marsaglia 2003): spread is all that is asked of it.
+    *random ^= *random << 13;
+    *random ^= *random >> 7;
+    *random ^= *random << 17;
+    step / 2 + *random % (step / 2 + 1)
+}
+
+#[cfg(test)]
+mod tests;

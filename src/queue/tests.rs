@@ -1,0 +1,398 @@
+//! The rules of the queue, as scenarios and as properties.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::object::ChildState;
+
+const KINDS: usize = 2;
+
+fn queue(limits: Limits) -> Queue {
+    Queue::new(limits, KINDS, true, 7)
+}
+
+fn uid(n: u8) -> Uid {
+    Uid::parse(&format!("00000000-0000-0000-0000-0000000000{n:02x}")).unwrap_or_default()
+}
+
+/// An owner with our finalizer whose newest generation is not observed yet.
+fn sight(generation: i64, resource_version: u64) -> Work {
+    Work {
+        uid: uid(1),
+        generation,
+        resource_version,
+        finalizers: Finalizers {
+            ours: Some(0),
+            count: 1,
+            orphan: false,
+        },
+        spec: Some(format!("{{\"generation\":{generation}}}").into()),
+        ..Work::default()
+    }
+}
+
+fn observed(mut work: Work, ready: bool) -> Work {
+    work.status.observed_generation = Some(work.generation);
+    work.status.ready = ready;
+    work
+}
+
+fn child(resource_version: u64, ready: i32) -> ChildNews {
+    ChildNews {
+        kind: 0,
+        name_hash: 1,
+        owner_uid: Some(uid(1)),
+        resource_version,
+        deleted: false,
+        state: ChildState {
+            ready_replicas: ready,
+            ..ChildState::default()
+        },
+    }
+}
+
+fn slot(resource_version: u64) -> Slot {
+    Slot {
+        kind: 0,
+        name_hash: 1,
+        resource_version,
+        state: ChildState::default(),
+    }
+}
+
+fn take(queue: &mut Queue) -> (Arc<str>, Work) {
+    queue.take().expect("nothing is queued")
+}
+
+const WRITTEN: Verdict = Verdict::Written {
+    ready: true,
+    within: None,
+};
+const WAITING: Verdict = Verdict::Written {
+    ready: false,
+    within: None,
+};
+
+#[test]
+fn a_converged_owner_needs_no_entry() {
+    let mut queue = queue(Limits::default());
+    assert_eq!(
+        queue.offer_owner("a/x", observed(sight(1, 5), true), Reasons::default()),
+        Offer::Idle
+    );
+    assert!(queue.is_empty());
+}
+
+#[test]
+fn an_entry_lives_until_every_watch_has_shown_the_last_write() {
+    let mut queue = queue(Limits::default());
+    queue.offer_owner("a/x", sight(1, 5), Reasons::default());
+    let (key, mut work) = take(&mut queue);
+    work.own_version = 9;
+    work.see(slot(8));
+    queue.finish(&key, observed(work, true), WRITTEN, 0);
+    assert_eq!(queue.len(), 1, "no watch has shown anything");
+    queue.shown(0, 9);
+    queue.offer_owner("a/x", observed(sight(1, 9), true), Reasons::default());
+    assert_eq!(queue.len(), 1, "the child's watch has not shown our write");
+    queue.shown(1, 8);
+    queue.offer_child("a/x", child(8, 0), 0);
+    assert!(queue.is_empty());
+}
+
+#[test]
+fn our_own_writes_are_no_news() {
+    let mut queue = queue(Limits::default());
+    queue.offer_owner("a/x", sight(1, 5), Reasons::default());
+    let (key, mut work) = take(&mut queue);
+    queue.offer_owner("a/x", sight(1, 6), Reasons::default());
+    queue.offer_child("a/x", child(8, 0), 0);
+    work.own_version = 9;
+    work.see(slot(8));
+    queue.finish(&key, observed(work, false), WAITING, 0);
+    assert_eq!(queue.depth(), 0);
+}
+
+#[test]
+fn a_newer_spec_that_arrives_in_flight_wins() {
+    let mut queue = queue(Limits::default());
+    queue.offer_owner("a/x", sight(1, 5), Reasons::default());
+    let (key, mut work) = take(&mut queue);
+    queue.offer_owner("a/x", sight(3, 12), Reasons::default());
+    queue.offer_owner("a/x", sight(2, 11), Reasons::default());
+    work.own_version = 10;
+    queue.finish(&key, observed(work, true), WRITTEN, 0);
+    let (_, again) = take(&mut queue);
+    assert_eq!(
+        (again.generation, again.spec.as_deref()),
+        (3, Some("{\"generation\":3}"))
+    );
+}
+
+#[test]
+fn a_child_that_becomes_ready_in_flight_is_looked_at_again() {
+    let mut queue = queue(Limits::default());
+    queue.offer_owner("a/x", sight(1, 5), Reasons::default());
+    let (key, mut work) = take(&mut queue);
+    queue.offer_child("a/x", child(9, 1), 0);
+    work.see(slot(8));
+    work.own_version = 10;
+    queue.finish(&key, observed(work, false), WAITING, 0);
+    let (_, again) = take(&mut queue);
+    assert!(again.reasons.has(Reasons::STATUS));
+    assert_eq!(again.slots[0].state.ready_replicas, 1);
+}
+
+#[test]
+fn re_created_under_the_same_name_is_another_owner() {
+    let mut queue = queue(Limits::default());
+    queue.offer_owner("a/x", sight(1, 5), Reasons::default());
+    let (key, mut work) = take(&mut queue);
+    work.see(slot(6));
+    queue.owner_gone("a/x", uid(1));
+    queue.offer_owner(
+        "a/x",
+        Work {
+            uid: uid(2),
+            ..sight(1, 20)
+        },
+        Reasons::default(),
+    );
+    queue.finish(&key, work, Verdict::Gone, 0);
+    let (_, again) = take(&mut queue);
+    assert_eq!((again.uid, again.slots.len()), (uid(2), 0));
+}
+
+#[test]
+fn an_owner_that_vanished_in_flight_leaves_nothing() {
+    let mut queue = queue(Limits::default());
+    queue.offer_owner("a/x", sight(1, 5), Reasons::default());
+    let (key, work) = take(&mut queue);
+    queue.owner_gone("a/x", uid(1));
+    queue.finish(&key, work, Verdict::Failed { base_ms: None }, 0);
+    assert!(queue.is_empty());
+    assert_eq!((queue.in_flight(), queue.spec_bytes()), (0, 0));
+}
+
+#[test]
+fn child_events_without_an_entry_are_merged_for_a_second() {
+    let mut queue = queue(Limits::default());
+    for version in 1..100 {
+        queue.offer_child("a/x", child(version, 0), 10);
+    }
+    assert_eq!((queue.len(), queue.depth()), (1, 0));
+    queue.wake(1_009);
+    assert_eq!(queue.depth(), 0);
+    queue.wake(1_010);
+    let (_, work) = take(&mut queue);
+    assert!(work.reasons.has(Reasons::REFRESH) && work.reasons.has(Reasons::CHILD));
+}
+
+#[test]
+fn back_off_grows_is_jittered_and_is_reset_by_success() {
+    let limits = Limits::default();
+    let mut queue = queue(limits);
+    queue.offer_owner("a/x", sight(1, 5), Reasons::default());
+    let (mut now_ms, mut delays) = (0, Vec::new());
+    for _ in 0..12 {
+        let (key, work) = take(&mut queue);
+        queue.finish(&key, work, Verdict::Failed { base_ms: None }, now_ms);
+        let due_ms = queue.next_due_ms().expect("a failure has a due time");
+        delays.push(due_ms - now_ms);
+        now_ms = due_ms;
+        queue.wake(now_ms);
+    }
+    for (attempt, delay) in delays.iter().enumerate() {
+        let step = (limits.backoff_base_ms << attempt).min(limits.backoff_max_ms);
+        assert!(
+            (step / 2..=step).contains(delay),
+            "attempt {attempt}: {delays:?}"
+        );
+    }
+    let (key, work) = take(&mut queue);
+    queue.finish(&key, observed(work, false), WAITING, now_ms);
+    queue.offer_owner("a/x", sight(2, 50), Reasons::default());
+    let (_, work) = take(&mut queue);
+    assert_eq!(work.attempts, 0);
+}
+
+#[test]
+fn an_event_that_changes_nothing_does_not_cut_a_back_off_short() {
+    let mut queue = queue(Limits::default());
+    queue.offer_owner("a/x", sight(1, 5), Reasons::default());
+    let (key, work) = take(&mut queue);
+    queue.finish(&key, work, Verdict::Failed { base_ms: None }, 0);
+    queue.offer_owner("a/x", sight(1, 6), Reasons::default());
+    assert_eq!(queue.depth(), 0, "a label or a status of somebody else");
+    queue.offer_owner("a/x", sight(2, 7), Reasons::default());
+    assert_eq!(queue.depth(), 1, "the user mended the spec");
+}
+
+#[test]
+fn failing_owners_make_room_for_others() {
+    let mut queue = queue(Limits {
+        entries: 4,
+        ..Limits::default()
+    });
+    for n in 0..4 {
+        queue.offer_owner(&format!("a/bad{n}"), sight(1, n + 1), Reasons::default());
+        let (key, work) = take(&mut queue);
+        queue.finish(&key, work, Verdict::Failed { base_ms: None }, 0);
+    }
+    assert_eq!(
+        queue.offer_owner("a/good", sight(1, 99), Reasons::default()),
+        Offer::Accepted
+    );
+    assert_eq!(&*take(&mut queue).0, "a/good");
+    assert_eq!(queue.len(), 4);
+}
+
+#[test]
+fn beyond_the_bounds_a_join_is_owed() {
+    let mut queue = queue(Limits {
+        entries: 2,
+        ..Limits::default()
+    });
+    assert_eq!(
+        queue.offer_owner("a/1", sight(1, 1), Reasons::default()),
+        Offer::Accepted
+    );
+    assert_eq!(
+        queue.offer_owner("a/2", sight(1, 2), Reasons::default()),
+        Offer::Accepted
+    );
+    assert_eq!(
+        queue.offer_owner("a/3", sight(1, 3), Reasons::default()),
+        Offer::Owed
+    );
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Owner {
+        key: u8,
+        uid: u8,
+        generation: i64,
+        deleting: bool,
+    },
+    Gone {
+        key: u8,
+        uid: u8,
+    },
+    Child {
+        key: u8,
+        ready: i32,
+        deleted: bool,
+    },
+    Take,
+    Finish {
+        which: usize,
+        verdict: u8,
+    },
+    Wake {
+        after_ms: u64,
+    },
+    Bookmark,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        (0..6u8, 1..3u8, 1..5i64, any::<bool>()).prop_map(|(key, uid, generation, deleting)| {
+            Step::Owner {
+                key,
+                uid,
+                generation,
+                deleting,
+            }
+        }),
+        (0..6u8, 1..3u8).prop_map(|(key, uid)| Step::Gone { key, uid }),
+        (0..6u8, 0..3i32, any::<bool>()).prop_map(|(key, ready, deleted)| Step::Child {
+            key,
+            ready,
+            deleted
+        }),
+        Just(Step::Take),
+        (0..8usize, 0..5u8).prop_map(|(which, verdict)| Step::Finish { which, verdict }),
+        (0..5_000u64).prop_map(|after_ms| Step::Wake { after_ms }),
+        Just(Step::Bookmark),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    /// Whatever comes in whatever order: a key is with one worker at most, the bounds hold, the
+    /// counts are true, and when all is worked off nothing is left that wants work.
+    #[test]
+    fn bounds_and_counts_hold(steps in proptest::collection::vec(step(), 1..120)) {
+        let limits = Limits { entries: 4, spec_bytes: 64, ..Limits::default() };
+        let mut queue = queue(limits);
+        let (mut version, mut now_ms) = (0u64, 0u64);
+        let mut flying: Vec<(Arc<str>, Work)> = Vec::new();
+        for step in steps {
+            version += 1;
+            match step {
+                Step::Owner { key, uid: id, generation, deleting } => {
+                    let work = Work { uid: uid(id), deleting, ..sight(generation, version) };
+                    queue.shown(0, version);
+                    queue.offer_owner(&format!("n/{key}"), work, Reasons::default());
+                }
+                Step::Gone { key, uid: id } => queue.owner_gone(&format!("n/{key}"), uid(id)),
+                Step::Child { key, ready, deleted } => {
+                    queue.shown(1, version);
+                    let news = ChildNews { deleted, owner_uid: None, ..child(version, ready) };
+                    queue.offer_child(&format!("n/{key}"), news, now_ms);
+                }
+                Step::Take => {
+                    if let Some((key, work)) = queue.take() {
+                        prop_assert!(flying.iter().all(|(k, _)| k != &key), "{key} is with two workers");
+                        flying.push((key, work));
+                    }
+                }
+                Step::Finish { which, verdict } => {
+                    if flying.is_empty() { continue; }
+                    let (key, mut work) = flying.swap_remove(which % flying.len());
+                    work.own_version = version;
+                    work.resource_version = version;
+                    let verdict = match verdict {
+                        0 => WRITTEN,
+                        1 => WAITING,
+                        2 => Verdict::Gone,
+                        3 => Verdict::Failed { base_ms: None },
+                        _ => Verdict::Stuck,
+                    };
+                    if verdict == WRITTEN { work = observed(work, true); }
+                    queue.finish(&key, work, verdict, now_ms);
+                }
+                Step::Wake { after_ms } => { now_ms += after_ms; queue.wake(now_ms); }
+                Step::Bookmark => {
+                    for kind in 0..=KINDS { queue.shown(kind, version); }
+                    queue.settle_all();
+                }
+            }
+            prop_assert!(queue.len() <= limits.entries);
+            prop_assert_eq!(queue.in_flight(), flying.len());
+            let held: usize = queue.entries.values()
+                .map(|e| e.work.spec_bytes() + e.pending.as_ref().map_or(0, |p| p.spec_bytes())).sum();
+            prop_assert_eq!(queue.spec_bytes(), held);
+            let timed = queue.entries.values()
+                .filter(|e| matches!(e.state, State::Delayed { .. } | State::Held { .. })).count();
+            prop_assert_eq!(queue.timers.len(), timed);
+        }
+        // Work off what is left: it ends.
+        for (key, work) in flying.drain(..) {
+            queue.finish(&key, observed(work, true), WRITTEN, now_ms);
+        }
+        for _ in 0..64 {
+            now_ms += 700_000;
+            queue.wake(now_ms);
+            while let Some((key, mut work)) = queue.take() {
+                work.own_version = version;
+                work.resource_version = version;
+                queue.finish(&key, observed(work, true), WRITTEN, now_ms);
+            }
+        }
+        prop_assert!(queue.is_empty(), "{:?}", queue.entries);
+        prop_assert_eq!(queue.spec_bytes(), 0);
+    }
+}

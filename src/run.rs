@@ -1,0 +1,210 @@
+//! What the commands do, from their options to their end.
+
+use std::future::Future;
+use std::io::{ErrorKind, Write};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tracing::{info, warn};
+
+use crate::cache::{Mode, Storeless};
+use crate::cli::{Cluster, Run};
+use crate::client::{self, ClientError};
+use crate::controller::{self, Config};
+use crate::edgeapp::EdgeApps;
+use crate::metrics::Metrics;
+use crate::request::Api;
+use crate::{admin, crd, telemetry};
+
+/// How long the CRD is given to be Established.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a request of `tare install` may take.
+const REQUEST: Duration = Duration::from_secs(10);
+
+/// Why a command ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// There is no usable configuration.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// The HTTP stack cannot be built from it.
+    #[error("kubeconfig: {0}")]
+    Stack(String),
+    /// The CRD cannot be installed.
+    #[error("{server}: {cause}")]
+    Install {
+        /// The API server.
+        server: String,
+        /// Why not.
+        cause: crd::InstallError,
+    },
+    /// The admin port is not to be had.
+    #[error("admin port {address}: {cause}; choose another one with --admin")]
+    Admin {
+        /// Where it should be.
+        address: SocketAddr,
+        /// Why not.
+        cause: String,
+    },
+    /// The operating system refuses something.
+    #[error("{0}")]
+    System(#[from] std::io::Error),
+}
+
+/// Runs a future on the one thread there is.
+///
+/// # Errors
+/// Those of the future, and a runtime that cannot be started.
+pub fn block_on(future: impl Future<Output = Result<(), RunError>>) -> Result<(), RunError> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?
+        .block_on(future)
+}
+
+/// Prints to standard output; a reader that goes away early is not an error.
+///
+/// # Errors
+/// Standard output cannot be written.
+pub fn print(text: &str) -> Result<(), RunError> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Version, target and allocator in one line.
+pub fn version() -> String {
+    format!(
+        "tare {} ({}-{}, allocator {}, CRD revision {})\n",
+        env!("CARGO_PKG_VERSION"),
+        std::env::consts::ARCH,
+        if cfg!(target_env = "musl") {
+            "musl"
+        } else {
+            "gnu"
+        },
+        crate::allocator::NAME,
+        crate::edgeapp::CRD_REVISION
+    )
+}
+
+/// `tare install`.
+///
+/// # Errors
+/// No configuration, or the CRD cannot be installed.
+pub async fn install(cluster: Cluster) -> Result<(), RunError> {
+    telemetry::init(cluster.log);
+    let (api, server) = connect(cluster.context, Arc::default(), REQUEST).await?;
+    crd::install(&api, PATIENCE)
+        .await
+        .map_err(|cause| RunError::Install { server, cause })?;
+    print("edgeapps.tare.dev is Established\n")
+}
+
+/// `tare run`: until SIGTERM or SIGINT.
+///
+/// # Errors
+/// What cannot be waited out: the configuration, the admin port.
+pub async fn run(options: Run) -> Result<(), RunError> {
+    telemetry::init(options.cluster.log);
+    let listener = TcpListener::bind(options.admin)
+        .await
+        .map_err(|error| RunError::Admin {
+            address: options.admin,
+            cause: reason(&error),
+        })?;
+    let metrics = Arc::new(Metrics::default());
+    metrics.crd_revision.store(-1, Relaxed);
+    let config = Config {
+        namespace: options.namespace,
+        selector: options.selector,
+        concurrency: options.concurrency,
+        resync: options.resync,
+        deadline: options.timeout,
+        ..Config::default()
+    };
+    let kube_config = client::config(options.cluster.context).await?;
+    let server = kube_config.cluster_url.to_string();
+    let client = client::build(&kube_config).map_err(|error| RunError::Stack(error.to_string()))?;
+    drop(kube_config);
+    let api = Api::new(
+        client.clone(),
+        Arc::clone(&metrics),
+        config.request_deadline,
+    );
+    info!(version = env!("CARGO_PKG_VERSION"), %server, cache = %options.cache, admin = %options.admin, "starting");
+
+    let (stop, stopped) = watch::channel(());
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let signals = async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        drop(stop);
+    };
+    let ended =
+        |mut stopped: watch::Receiver<()>| async move { while stopped.changed().await.is_ok() {} };
+    let operate = async {
+        if options.install_crd {
+            install_at_start(&api).await;
+        }
+        let cache = match options.cache {
+            Mode::None => Storeless,
+        };
+        let run = controller::run(
+            Arc::new(EdgeApps),
+            cache,
+            client,
+            Arc::clone(&metrics),
+            config,
+            ended(stopped.clone()),
+        );
+        tokio::join!(crd::compare(&api), run);
+    };
+    let served = admin::serve(listener, Arc::clone(&metrics), std::future::pending());
+    tokio::select! {
+        // The admin port answers until the last write is done.
+        ((), ()) = async { tokio::join!(signals, operate) } => {}
+        () = served => {}
+    }
+    info!("stopped");
+    Ok(())
+}
+
+/// Tries until it works: at the start of a node the API server may be the last to be there.
+async fn install_at_start(api: &Api) {
+    let mut delay = Duration::from_secs(1);
+    while let Err(error) = crd::install(api, PATIENCE).await {
+        api.metrics().set_not_ready(&error.to_string());
+        warn!(again_in_s = delay.as_secs(), "{error}");
+        tokio::time::sleep(delay).await;
+        delay = (delay * 2).min(Duration::from_secs(60));
+    }
+}
+
+async fn connect(
+    context: Option<String>,
+    metrics: Arc<Metrics>,
+    deadline: Duration,
+) -> Result<(Api, String), RunError> {
+    let config = client::config(context).await?;
+    let server = config.cluster_url.to_string();
+    let client = client::build(&config).map_err(|error| RunError::Stack(error.to_string()))?;
+    Ok((Api::new(client, metrics, deadline), server))
+}
+
+fn reason(error: &std::io::Error) -> String {
+    match error.kind() {
+        ErrorKind::AddrInUse => "already in use".to_owned(),
+        ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        _ => error.to_string(),
+    }
+}

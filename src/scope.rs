@@ -1,0 +1,185 @@
+//! Which objects an operator looks at, and their paths on the API server.
+//!
+//! Guarantees: names and selectors are encoded. Leaves to others: sending requests.
+
+use kube::core::Resource;
+
+use crate::operator::{Kind, MANAGED_BY_LABEL, Operator};
+use crate::request::encode;
+
+/// The collections of one operator: the owners (0) and its kinds of children (from 1).
+#[derive(Debug, Clone)]
+pub struct Scope {
+    /// Kind of the owners.
+    pub owner_kind: String,
+    /// `group/version` of the owners.
+    pub owner_api_version: String,
+    /// Field manager of every write.
+    pub manager: &'static str,
+    namespace: Option<String>,
+    collections: Vec<Collection>,
+}
+
+#[derive(Debug, Clone)]
+struct Collection {
+    /// `/apis/apps/v1` or `/api/v1`.
+    root: String,
+    plural: String,
+    selector: String,
+}
+
+impl Scope {
+    /// The collections of `O` in one namespace or in all, owners narrowed by a label selector.
+    pub fn of<O: Operator>(namespace: Option<String>, selector: Option<&str>) -> Self {
+        let root = |api_version: &str| match api_version.contains('/') {
+            true => format!("/apis/{api_version}"),
+            false => format!("/api/{api_version}"),
+        };
+        let owner_api_version = <O::Resource as Resource>::api_version(&()).into_owned();
+        let mut collections = vec![Collection {
+            root: root(&owner_api_version),
+            plural: <O::Resource as Resource>::plural(&()).into_owned(),
+            selector: selector
+                .map(|s| format!("&labelSelector={}", encode(s)))
+                .unwrap_or_default(),
+        }];
+        let ours = format!(
+            "&labelSelector={}",
+            encode(&format!("{MANAGED_BY_LABEL}={}", O::NAME))
+        );
+        collections.extend(O::KINDS.iter().map(|kind| Collection {
+            root: root(kind.api_version),
+            plural: kind.plural.to_owned(),
+            selector: ours.clone(),
+        }));
+        Self {
+            owner_kind: <O::Resource as Resource>::kind(&()).into_owned(),
+            owner_api_version,
+            manager: O::NAME,
+            namespace,
+            collections,
+        }
+    }
+
+    /// How many collections there are: the owners and every kind.
+    pub fn len(&self) -> usize {
+        self.collections.len()
+    }
+
+    /// There is always one: the owners.
+    pub fn is_empty(&self) -> bool {
+        self.collections.is_empty()
+    }
+
+    /// `edgeapps`, `deployments`, ...
+    pub fn plural(&self, kind: usize) -> &str {
+        self.collections
+            .get(kind)
+            .map_or("", |collection| &collection.plural)
+    }
+
+    fn collection_path(&self, kind: usize) -> String {
+        let Some(Collection { root, plural, .. }) = self.collections.get(kind) else {
+            return String::new();
+        };
+        match &self.namespace {
+            Some(namespace) => format!("{root}/namespaces/{}/{plural}", encode(namespace)),
+            None => format!("{root}/{plural}"),
+        }
+    }
+
+    fn selector(&self, kind: usize) -> &str {
+        self.collections
+            .get(kind)
+            .map_or("", |collection| &collection.selector)
+    }
+
+    /// A page of at most `limit` objects, from the start or from where `resume` says.
+    pub fn list_path(&self, kind: usize, limit: u32, resume: Option<&str>) -> String {
+        let mut path = format!(
+            "{}?limit={limit}{}",
+            self.collection_path(kind),
+            self.selector(kind)
+        );
+        if let Some(token) = resume {
+            path.push_str("&continue=");
+            path.push_str(&encode(token));
+        }
+        path
+    }
+
+    /// A watch from `resource_version` on that the server ends after `timeout_s`.
+    pub fn watch_path(&self, kind: usize, resource_version: u64, timeout_s: u64) -> String {
+        format!(
+            "{}?watch=1&allowWatchBookmarks=true&resourceVersion={resource_version}&timeoutSeconds={timeout_s}{}",
+            self.collection_path(kind),
+            self.selector(kind)
+        )
+    }
+
+    /// The owner `key` (`namespace/name`).
+    pub fn owner_path(&self, key: &str) -> String {
+        let (namespace, name) = key.split_once('/').unwrap_or(("", key));
+        let Some(Collection { root, plural, .. }) = self.collections.first() else {
+            return String::new();
+        };
+        format!(
+            "{root}/namespaces/{}/{plural}/{}",
+            encode(namespace),
+            encode(name)
+        )
+    }
+
+    /// A child, or the collection it is created in where `name` is empty.
+    pub fn child_path(kind: &Kind, namespace: &str, name: &str) -> String {
+        let root = if kind.api_version.contains('/') {
+            "apis"
+        } else {
+            "api"
+        };
+        let mut path = format!(
+            "/{root}/{}/namespaces/{}/{}",
+            kind.api_version,
+            encode(namespace),
+            kind.plural
+        );
+        if !name.is_empty() {
+            path.push('/');
+            path.push_str(&encode(name));
+        }
+        path
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edgeapp::EdgeApps;
+    use crate::operator::DEPLOYMENT;
+
+    #[test]
+    fn paths() {
+        let all = Scope::of::<EdgeApps>(None, Some("a=b"));
+        assert_eq!(
+            all.list_path(0, 5, None),
+            "/apis/tare.dev/v1alpha1/edgeapps?limit=5&labelSelector=a%3Db"
+        );
+        assert_eq!(
+            all.list_path(1, 5, Some("x=")),
+            "/api/v1/services?limit=5&labelSelector=app.kubernetes.io%2Fmanaged-by%3Dtare&continue=x%3D"
+        );
+        let one = Scope::of::<EdgeApps>(Some("shop".to_owned()), None);
+        assert_eq!(
+            one.watch_path(0, 7, 9),
+            "/apis/tare.dev/v1alpha1/namespaces/shop/edgeapps?watch=1&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=9"
+        );
+        assert_eq!(
+            one.owner_path("shop/web"),
+            "/apis/tare.dev/v1alpha1/namespaces/shop/edgeapps/web"
+        );
+        assert_eq!(
+            Scope::child_path(&DEPLOYMENT, "shop", "web"),
+            "/apis/apps/v1/namespaces/shop/deployments/web"
+        );
+    }
+}

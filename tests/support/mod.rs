@@ -1,0 +1,313 @@
+//! A cluster and an operator in one process on paused time: what the scenarios are written in.
+//!
+//! Time stands still while anything can run and leaps while everything waits, so a scenario of an
+//! hour takes milliseconds and never depends on the machine.
+
+#![allow(dead_code)] // each test binary uses a part of it
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::api::{Api, DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::{Client, ResourceExt};
+use serde_json::{Value, json};
+use tare::cache::Storeless;
+use tare::controller::{self, Config};
+use tare::edgeapp::{CRD_YAML, EdgeApp, EdgeApps};
+use tare::metrics::Metrics;
+use tare::operator::Operator;
+use testbed::embedded::{Options, Server};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+/// The longest that anything in a scenario may take, in its own time.
+const PATIENCE: Duration = Duration::from_secs(3_600);
+
+/// A server that knows EdgeApps, and a person at it.
+pub struct World {
+    pub server: Server,
+    pub client: Client,
+}
+
+impl World {
+    pub fn new() -> Self {
+        Self::with(Options::default())
+    }
+
+    pub fn with(options: Options) -> Self {
+        let server = Server::new(options);
+        server.install(CRD_YAML).expect("the CRD is refused");
+        let client = server.client("user");
+        Self { server, client }
+    }
+
+    pub fn edgeapps(&self) -> Api<EdgeApp> {
+        Api::namespaced(self.client.clone(), "default")
+    }
+
+    pub fn api<K>(&self) -> Api<K>
+    where
+        K: kube::Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>,
+    {
+        Api::namespaced(self.client.clone(), "default")
+    }
+
+    /// Creates an EdgeApp as a user would.
+    pub async fn create(&self, name: &str, spec: Value) -> EdgeApp {
+        let object: EdgeApp = serde_json::from_value(json!({
+            "apiVersion": "tare.dev/v1alpha1", "kind": "EdgeApp",
+            "metadata": {"name": name, "namespace": "default"}, "spec": spec,
+        }))
+        .expect("the test's EdgeApp is none");
+        self.edgeapps()
+            .create(&PostParams::default(), &object)
+            .await
+            .expect("create EdgeApp")
+    }
+
+    /// Merges `patch` into the spec of an EdgeApp.
+    pub async fn change(&self, name: &str, patch: Value) {
+        let patch = Patch::Merge(json!({"spec": patch}));
+        self.edgeapps()
+            .patch(name, &PatchParams::default(), &patch)
+            .await
+            .expect("change EdgeApp");
+    }
+
+    pub async fn delete(&self, name: &str) {
+        self.edgeapps()
+            .delete(name, &DeleteParams::default())
+            .await
+            .expect("delete EdgeApp");
+    }
+
+    /// An object as it is stored, or `null`.
+    pub fn get(&self, resource: &str, name: &str) -> Value {
+        self.server
+            .object(resource, "default", name)
+            .unwrap_or(Value::Null)
+    }
+
+    pub fn phase(&self, name: &str) -> String {
+        self.get("edgeapps", name)["status"]["phase"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    }
+
+    pub fn condition(&self, name: &str, type_: &str) -> Value {
+        let object = self.get("edgeapps", name);
+        let conditions = object["status"]["conditions"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        conditions
+            .into_iter()
+            .find(|c| c["type"] == type_)
+            .unwrap_or(Value::Null)
+    }
+
+    /// Waits in the scenario's own time until `holds`.
+    pub async fn until(&self, what: &str, mut holds: impl FnMut(&Self) -> bool) {
+        let deadline = tokio::time::Instant::now() + PATIENCE;
+        while !holds(self) {
+            assert!(
+                tokio::time::Instant::now() < deadline,
+                "never came true: {what}"
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    pub async fn until_phase(&self, name: &str, phase: &str) {
+        self.until(&format!("{name} is {phase}"), |world| {
+            world.phase(name) == phase
+        })
+        .await;
+    }
+
+    pub async fn until_gone(&self, resource: &str, name: &str) {
+        self.until(&format!("{resource} {name} is gone"), |world| {
+            world.get(resource, name).is_null()
+        })
+        .await;
+    }
+
+    /// Every EdgeApp, Deployment and Service without what differs from run to run.
+    pub fn essence(&self) -> Vec<Value> {
+        let mut all = Vec::new();
+        for resource in ["edgeapps", "deployments", "services"] {
+            for mut object in self.server.objects(resource) {
+                let name = object["metadata"]["name"].clone();
+                let labels = object["metadata"]["labels"].clone();
+                let finalizers = object["metadata"]["finalizers"].clone();
+                let generation = object["metadata"]["generation"].clone();
+                object["metadata"] =
+                    json!({"name": name, "labels": labels, "finalizers": finalizers});
+                if resource == "deployments" {
+                    // How often it changed on the way is history; that it is seen is not.
+                    let seen = object["status"]["observedGeneration"] == generation;
+                    object["status"]["observedGeneration"] = seen.into();
+                }
+                if resource == "services" {
+                    object["spec"]["clusterIP"] = Value::Null;
+                    object["spec"]["clusterIPs"] = Value::Null;
+                }
+                let conditions = object["status"]["conditions"].as_array_mut();
+                for condition in conditions.into_iter().flatten() {
+                    for time in ["lastTransitionTime", "lastUpdateTime"] {
+                        condition[time] = Value::Null;
+                    }
+                }
+                all.push(object);
+            }
+        }
+        all
+    }
+
+    pub fn writes(&self) -> u64 {
+        self.server.ledger().writes("tare")
+    }
+
+    pub fn reads(&self) -> u64 {
+        self.server.ledger().reads("tare")
+    }
+
+    pub fn requests(&self, verb: &str, resource: &str) -> u64 {
+        self.server.ledger().count("tare", verb, resource)
+    }
+
+    /// Starts the operator as user `tare`.
+    pub fn operate(&self) -> Running {
+        self.operate_with(EdgeApps, self.server.client("tare"), config())
+    }
+
+    pub fn operate_with<O: Operator>(
+        &self,
+        operator: O,
+        client: Client,
+        config: Config,
+    ) -> Running {
+        let metrics = Arc::new(Metrics::default());
+        let (stop, stopped) = oneshot::channel::<()>();
+        let shutdown = async { drop(stopped.await) };
+        let run = controller::run(
+            Arc::new(operator),
+            Storeless,
+            client,
+            Arc::clone(&metrics),
+            config,
+            shutdown,
+        );
+        Running {
+            metrics,
+            stop: Some(stop),
+            task: tokio::spawn(run),
+        }
+    }
+
+    /// The foreign object of a test: somebody else's Deployment.
+    pub async fn foreign_deployment(&self, name: &str, owner: Option<Value>) {
+        let deployment = serde_json::from_value(json!({
+            "metadata": {"name": name, "labels": {"made-by": "hand"}, "ownerReferences": owner.map(|o| vec![o])},
+            "spec": {"replicas": 1, "selector": {"matchLabels": {"app": name}}, "template": {
+                "metadata": {"labels": {"app": name}},
+                "spec": {"containers": [{"name": "c", "image": "foreign:1"}]}}},
+        }))
+        .expect("the test's Deployment is none");
+        let api: Api<k8s_openapi::api::apps::v1::Deployment> = self.api();
+        api.create(&PostParams::default(), &deployment)
+            .await
+            .expect("create the foreign Deployment");
+    }
+}
+
+/// Fails with the first object that differs, not with all of them.
+pub fn assert_same(found: &[Value], wanted: &[Value]) {
+    let name = |object: &Value| format!("{} {}", object["kind"], object["metadata"]["name"]);
+    let names = |objects: &[Value]| objects.iter().map(name).collect::<Vec<_>>();
+    assert_eq!(names(found), names(wanted));
+    for (found, wanted) in found.iter().zip(wanted) {
+        assert!(
+            found == wanted,
+            "{} differs:\n{found}\nwanted:\n{wanted}",
+            name(found)
+        );
+    }
+}
+
+/// A fixed seed: a scenario runs the same way every time.
+pub fn config() -> Config {
+    Config {
+        seed: 7,
+        ..Config::default()
+    }
+}
+
+/// An operator at work.
+pub struct Running {
+    pub metrics: Arc<Metrics>,
+    stop: Option<oneshot::Sender<()>>,
+    task: JoinHandle<()>,
+}
+
+impl Running {
+    pub async fn until_ready(&self) {
+        let deadline = tokio::time::Instant::now() + PATIENCE;
+        while self.metrics.readiness().is_err() {
+            assert!(
+                tokio::time::Instant::now() < deadline,
+                "never ready: {:?}",
+                self.metrics.readiness()
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Asks it to stop and waits until it has.
+    pub async fn stop(mut self) {
+        drop(self.stop.take());
+        (&mut self.task).await.expect("the operator panicked");
+    }
+
+    /// Ends it in the middle of whatever it does, as SIGKILL would.
+    pub async fn kill(mut self) {
+        self.task.abort();
+        let _ = (&mut self.task).await;
+    }
+
+    /// Fails the test if it ended by itself.
+    pub fn is_alive(&self) -> bool {
+        !self.task.is_finished()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// A spec with a headless Service and two variables.
+pub fn web() -> Value {
+    json!({"image": "web:1", "port": 8080, "headless": true,
+        "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]})
+}
+
+pub fn names(objects: &[EdgeApp]) -> Vec<String> {
+    objects.iter().map(ResourceExt::name_any).collect()
+}
+
+/// Lets the scenario's time pass.
+pub fn pass(seconds: u64) -> impl Future<Output = ()> {
+    tokio::time::sleep(Duration::from_secs(seconds))
+}
+
+/// Metadata with nothing but a name.
+pub fn named(name: &str) -> ObjectMeta {
+    ObjectMeta {
+        name: Some(name.to_owned()),
+        ..ObjectMeta::default()
+    }
+}
