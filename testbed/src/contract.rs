@@ -7,6 +7,7 @@
 //! fixture is the suite's own resource, `widgets.contract.tare.dev`.
 
 mod apply;
+mod apply_refusals;
 mod create;
 mod delete;
 mod discovery;
@@ -110,7 +111,10 @@ impl Report {
     }
 
     fn count(&self, is: impl Fn(&Outcome) -> bool) -> usize {
-        self.results.iter().filter(|(_, outcome)| is(outcome)).count()
+        self.results
+            .iter()
+            .filter(|(_, outcome)| is(outcome))
+            .count()
     }
 }
 
@@ -124,6 +128,7 @@ pub fn cases() -> Vec<Case> {
         patch::CASES,
         scale::CASES,
         apply::CASES,
+        apply_refusals::CASES,
         delete::CASES,
         gc::CASES,
         list::CASES,

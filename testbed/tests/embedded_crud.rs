@@ -198,6 +198,19 @@ async fn bad_input_names_the_field_as_the_real_server_does() {
         );
         assert_eq!((refusal.code, refusal.message.as_str()), (422, want));
     }
+    let long = "a-name-of-more-than-twenty-letters";
+    let refusal = status(
+        api.create(&PostParams::default(), &widget(long, json!({"size": 1})))
+            .await
+            .unwrap_err(),
+    );
+    assert!(
+        refusal
+            .message
+            .ends_with("is invalid: <nil>: Invalid value: at most 20 characters"),
+        "{}",
+        refusal.message
+    );
     let pruned = api
         .create(
             &PostParams::default(),
@@ -302,7 +315,10 @@ async fn a_deployment_gets_defaults_and_becomes_ready_after_the_delay() {
     let pod = &stored["spec"]["template"]["spec"];
     assert_eq!(pod["containers"][0]["imagePullPolicy"], "IfNotPresent");
     assert_eq!(pod["containers"][0]["ports"][0]["protocol"], "TCP");
-    assert_eq!(pod["containers"][0]["resources"]["requests"]["cpu"], "500m");
+    assert_eq!(
+        pod["containers"][0]["resources"],
+        json!({"limits": {"cpu": "500m"}})
+    );
     assert_eq!(pod["securityContext"], json!({}));
 
     tokio::time::sleep(std::time::Duration::from_secs(4)).await;

@@ -110,7 +110,7 @@ fn container(spec: &EdgeAppSpec) -> Container {
     }
 }
 
-/// An accelerator becomes a limit; the API server sets the request to the same.
+/// An accelerator becomes a limit; in the pod the API server sets the request to the same.
 fn resources(spec: &EdgeAppSpec) -> Option<ResourceRequirements> {
     let wanted = spec.resources.clone().unwrap_or_default();
     let requests = quantities(wanted.requests);

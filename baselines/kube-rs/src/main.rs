@@ -25,7 +25,6 @@ use kube::runtime::controller::Controller;
 use kube::runtime::watcher;
 use kube::{Client, CustomResourceExt};
 use tracing::{debug, warn};
-use tracing_subscriber::EnvFilter;
 
 use crate::edgeapp::EdgeApp;
 use crate::metrics::Metrics;
@@ -33,8 +32,7 @@ use crate::reconcile::{Context, error_policy, reconcile};
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt().with_env_filter(filter).init();
+    tracing_subscriber::fmt::init();
     let admin = admin::address()?;
     let client = Client::try_default().await?;
 

@@ -45,7 +45,11 @@ async fn creating_in_a_missing_namespace_is_not_found(context: Context) -> Check
     let nowhere = context.widgets_in("contract-nowhere");
     let created = nowhere.create(widget("one")).await;
     let status = created.refused(404, "NotFound", "creating in a missing namespace")?;
-    mentions("the message", &status.message, "namespaces \"contract-nowhere\" not found")
+    mentions(
+        "the message",
+        &status.message,
+        "namespaces \"contract-nowhere\" not found",
+    )
 }
 
 async fn the_server_fills_in_identity(context: Context) -> Check {
@@ -56,11 +60,23 @@ async fn the_server_fills_in_identity(context: Context) -> Check {
     field(&created, "/metadata/namespace", context.namespace.as_str())?;
     field(&created, "/metadata/generation", 1)?;
     equal("the length of the uid", &uid(&created).len(), &36)?;
-    different("the uid", &uid(&created), &"00000000-0000-0000-0000-000000000000".to_owned())?;
-    holds(version_number(&created)? > 0, "resourceVersion > 0", &created)?;
+    different(
+        "the uid",
+        &uid(&created),
+        &"00000000-0000-0000-0000-000000000000".to_owned(),
+    )?;
+    holds(
+        version_number(&created)? > 0,
+        "resourceVersion > 0",
+        &created,
+    )?;
     let stamp = text(&created, "/metadata/creationTimestamp");
     // RFC 3339 in UTC with whole seconds.
-    holds(stamp.len() == 20 && stamp.ends_with('Z'), "creationTimestamp in seconds", stamp)?;
+    holds(
+        stamp.len() == 20 && stamp.ends_with('Z'),
+        "creationTimestamp in seconds",
+        stamp,
+    )?;
     let read = context.widgets().get("one").await.succeeds("reading")?;
     equal("what is read", &read, &created)
 }
@@ -74,7 +90,11 @@ async fn a_generated_name_starts_as_asked_and_is_unique(context: Context) -> Che
         let created = created.succeeds("creating")?;
         field(&created, "/metadata/generateName", "part-")?;
         let name = text(&created, "/metadata/name");
-        holds(name.starts_with("part-") && name.len() == 10, "part- and 5 characters", &name)?;
+        holds(
+            name.starts_with("part-") && name.len() == 10,
+            "part- and 5 characters",
+            &name,
+        )?;
         made.push(name);
     }
     different("the second name", &made[1], &made[0])
@@ -90,7 +110,11 @@ async fn an_invalid_name_is_refused(context: Context) -> Check {
     let created = context.widgets().create(nameless).await;
     // kube-apiserver's words: "name or generateName is required".
     let status = created.refused(422, "Invalid", "creating without a name")?;
-    mentions("the message", &status.message, "name or generateName is required")
+    mentions(
+        "the message",
+        &status.message,
+        "name or generateName is required",
+    )
 }
 
 async fn a_name_and_a_namespace_must_match_the_address(context: Context) -> Check {
@@ -102,7 +126,9 @@ async fn a_name_and_a_namespace_must_match_the_address(context: Context) -> Chec
     let mut renamed = created.succeeds("creating")?;
     renamed["metadata"]["name"] = "two".into();
     let updated = context.widgets().update("one", &renamed).await;
-    updated.refused(400, "BadRequest", "updating under another name").map(|_| ())
+    updated
+        .refused(400, "BadRequest", "updating under another name")
+        .map(|_| ())
 }
 
 async fn a_resource_version_on_creation_is_refused(context: Context) -> Check {
@@ -134,19 +160,31 @@ async fn strict_validation_refuses_unknown_fields(context: Context) -> Check {
         .create_with("fieldValidation=Strict", sent)
         .await;
     let status = created.refused(400, "BadRequest", "creating strictly")?;
-    mentions("the message", &status.message, "unknown field \"spec.unknown\"")
+    mentions(
+        "the message",
+        &status.message,
+        "unknown field \"spec.unknown\"",
+    )
 }
 
 async fn defaults_are_filled_in(context: Context) -> Check {
     let created = context.widgets().create(widget("one")).await;
     let created = created.succeeds("creating")?;
-    field(&created, "/spec", json!({ "size": 1, "mode": "fast", "replicas": 1 }))
+    field(
+        &created,
+        "/spec",
+        json!({ "size": 1, "mode": "fast", "replicas": 1 }),
+    )
 }
 
 async fn defaults_are_filled_in_inside_lists(context: Context) -> Check {
     let sent = widget_with("one", json!({ "size": 1, "ports": [{ "name": "http" }] }));
     let created = context.widgets().create(sent).await.succeeds("creating")?;
-    field(&created, "/spec/ports", json!([{ "name": "http", "number": 80 }]))
+    field(
+        &created,
+        "/spec/ports",
+        json!([{ "name": "http", "number": 80 }]),
+    )
 }
 
 async fn a_refusal_names_the_field(context: Context) -> Check {
@@ -157,19 +195,43 @@ async fn a_refusal_names_the_field(context: Context) -> Check {
         ("enum", json!({ "size": 1, "mode": "loud" }), "spec.mode"),
         ("pattern", json!({ "size": 1, "code": "ABC" }), "spec.code"),
         ("type", json!({ "size": "1" }), "spec.size"),
-        ("type of an item", json!({ "size": 1, "tags": ["a", 2] }), "spec.tags[1]"),
-        ("required in an item", json!({ "size": 1, "ports": [{}] }), "spec.ports[0].name"),
-        ("a key twice", json!({ "size": 1, "ports": [{ "name": "a" }, { "name": "a" }] }), "spec.ports[1]"),
+        (
+            "type of an item",
+            json!({ "size": 1, "tags": ["a", 2] }),
+            "spec.tags[1]",
+        ),
+        (
+            "required in an item",
+            json!({ "size": 1, "ports": [{}] }),
+            "spec.ports[0].name",
+        ),
+        (
+            "a key twice",
+            json!({ "size": 1, "ports": [{ "name": "a" }, { "name": "a" }] }),
+            "spec.ports[1]",
+        ),
     ] {
         let created = context.widgets().create(widget_with("one", spec)).await;
         let status = created.refused(422, "Invalid", mistake)?;
         blames(&status, name)?;
-        mentions("the message", &status.message, r#"Widget.contract.tare.dev "one" is invalid"#)?;
+        mentions(
+            "the message",
+            &status.message,
+            r#"Widget.contract.tare.dev "one" is invalid"#,
+        )?;
     }
     // Lengths are counted in items and characters and named by their field too.
     for (mistake, spec, name) in [
-        ("maxLength", json!({ "size": 1, "code": "abcdefghi" }), "spec.code"),
-        ("maxItems", json!({ "size": 1, "tags": ["a", "b", "c", "d", "e"] }), "spec.tags"),
+        (
+            "maxLength",
+            json!({ "size": 1, "code": "abcdefghi" }),
+            "spec.code",
+        ),
+        (
+            "maxItems",
+            json!({ "size": 1, "tags": ["a", "b", "c", "d", "e"] }),
+            "spec.tags",
+        ),
     ] {
         let created = context.widgets().create(widget_with("one", spec)).await;
         blames(&created.refused(422, "Invalid", mistake)?, name)?;
@@ -209,12 +271,18 @@ async fn a_dry_run_creates_nothing(context: Context) -> Check {
     let tried = tried.succeeds("trying")?;
     field(&tried, "/spec/mode", "fast")?;
     equal("the length of the uid", &uid(&tried).len(), &36)?;
-    widgets.get("one").await.refused(404, "NotFound", "reading it").map(|_| ())
+    widgets
+        .get("one")
+        .await
+        .refused(404, "NotFound", "reading it")
+        .map(|_| ())
 }
 
 async fn a_body_that_is_no_json_is_a_bad_request(context: Context) -> Check {
     let created = context.widgets().create_raw(b"{\"spec\": ".to_vec()).await;
-    created.refused(400, "BadRequest", "sending half a body").map(|_| ())
+    created
+        .refused(400, "BadRequest", "sending half a body")
+        .map(|_| ())
 }
 
 async fn a_body_that_is_too_large_is_refused(context: Context) -> Check {
@@ -222,5 +290,7 @@ async fn a_body_that_is_too_large_is_refused(context: Context) -> Check {
     let mut sent = config_map("one");
     sent["data"]["key"] = "x".repeat(LIMIT_BYTES).into();
     let created = context.config_maps().create(sent).await;
-    created.refused(413, "RequestEntityTooLarge", "more than 3 MiB").map(|_| ())
+    created
+        .refused(413, "RequestEntityTooLarge", "more than 3 MiB")
+        .map(|_| ())
 }

@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::expect::{
-    Check, Expect, blames, different, equal, field, holds, names, resource_version, text, uid,
+    Check, Expect, blames, different, equal, eventually, field, holds, mentions, names,
+    resource_version, text, uid,
 };
 use super::fixture::{config_map, labelled, service, widget};
 use super::rest::Patch;
@@ -30,15 +31,22 @@ theme! { "delete":
     a_name_is_taken_while_its_object_terminates,
     a_collection_is_deleted_by_label,
     a_dry_run_deletes_nothing,
-    deleting_a_namespace_empties_it [real_only "the namespace controller is not part of the embedded server"],
+    deleting_a_namespace_empties_it,
 }
 
 async fn a_deleted_object_is_gone(context: Context) -> Check {
     let widgets = context.widgets();
     widgets.create(widget("one")).await.succeeds("creating")?;
     widgets.delete("one").await.succeeds("deleting")?;
-    widgets.get("one").await.refused(404, "NotFound", "reading")?;
-    equal("the list", &names(&widgets.list("").await.succeeds("listing")?), &vec![])
+    widgets
+        .get("one")
+        .await
+        .refused(404, "NotFound", "reading")?;
+    equal(
+        "the list",
+        &names(&widgets.list("").await.succeeds("listing")?),
+        &vec![],
+    )
 }
 
 async fn deleting_what_is_not_there_is_not_found(context: Context) -> Check {
@@ -101,7 +109,11 @@ async fn a_finalizer_holds_the_object(context: Context) -> Check {
     field(&deleted, "/metadata/deletionGracePeriodSeconds", 0)?;
     let read = context.widgets().get("one").await.succeeds("reading")?;
     let stamp = text(&read, "/metadata/deletionTimestamp");
-    holds(stamp.len() == 20 && stamp.ends_with('Z'), "deletionTimestamp in seconds", stamp)?;
+    holds(
+        stamp.len() == 20 && stamp.ends_with('Z'),
+        "deletionTimestamp in seconds",
+        stamp,
+    )?;
     release(&context, "one").await
 }
 
@@ -127,7 +139,11 @@ async fn removing_the_last_finalizer_ends_it(context: Context) -> Check {
     let last = patched.succeeds("removing the finalizer")?;
     let left = super::expect::at(&last, "/metadata/finalizers").as_array();
     equal("finalizers left", &left.map_or(0, Vec::len), &0)?;
-    widgets.get("one").await.refused(404, "NotFound", "reading").map(|_| ())
+    widgets
+        .get("one")
+        .await
+        .refused(404, "NotFound", "reading")
+        .map(|_| ())
 }
 
 async fn one_of_two_finalizers_still_holds(context: Context) -> Check {
@@ -140,9 +156,17 @@ async fn one_of_two_finalizers_still_holds(context: Context) -> Check {
     let patched = widgets.patch("one", Patch::Json, patch).await;
     patched.succeeds("removing one finalizer")?;
     let read = widgets.get("one").await.succeeds("reading")?;
-    field(&read, "/metadata/finalizers", json!(["contract.tare.dev/theirs"]))?;
+    field(
+        &read,
+        "/metadata/finalizers",
+        json!(["contract.tare.dev/theirs"]),
+    )?;
     release(&context, "one").await?;
-    widgets.get("one").await.refused(404, "NotFound", "reading").map(|_| ())
+    widgets
+        .get("one")
+        .await
+        .refused(404, "NotFound", "reading")
+        .map(|_| ())
 }
 
 async fn a_deletion_raises_the_generation(context: Context) -> Check {
@@ -160,7 +184,7 @@ async fn finalizers_cannot_be_added_to_what_is_terminating(context: Context) -> 
     let patched = widgets.patch("one", Patch::Merge, patch).await;
     let status = patched.refused(422, "Invalid", "adding a finalizer")?;
     blames(&status, "metadata.finalizers")?;
-    super::expect::mentions(
+    mentions(
         "the message",
         &status.message,
         "no new finalizers can be added if the object is being deleted",
@@ -174,7 +198,11 @@ async fn a_terminating_object_can_still_be_changed(context: Context) -> Check {
     widgets.delete("one").await.succeeds("deleting")?;
     let status = json!({ "status": { "phase": "Pending" } });
     let patched = widgets.patch("one/status", Patch::Merge, status).await;
-    field(&patched.succeeds("patching status")?, "/status/phase", "Pending")?;
+    field(
+        &patched.succeeds("patching status")?,
+        "/status/phase",
+        "Pending",
+    )?;
     let spec = json!({ "spec": { "size": 2 } });
     let patched = widgets.patch("one", Patch::Merge, spec).await;
     field(&patched.succeeds("patching spec")?, "/spec/size", 2)?;
@@ -215,7 +243,10 @@ async fn a_name_is_taken_while_its_object_terminates(context: Context) -> Check 
 async fn a_collection_is_deleted_by_label(context: Context) -> Check {
     let widgets = context.widgets();
     for (name, set) in [("one", "a"), ("two", "b"), ("three", "a")] {
-        widgets.create(labelled(name, set)).await.succeeds("creating")?;
+        widgets
+            .create(labelled(name, set))
+            .await
+            .succeeds("creating")?;
     }
     let deleted = widgets.delete_all("labelSelector=set%3Da").await;
     deleted.succeeds("deleting set=a")?;
@@ -227,26 +258,49 @@ async fn a_dry_run_deletes_nothing(context: Context) -> Check {
     let widgets = context.widgets();
     let created = widgets.create(widget("one")).await.succeeds("creating")?;
     let options = json!({ "dryRun": ["All"] });
-    widgets.delete_with("one", options).await.succeeds("trying")?;
+    widgets
+        .delete_with("one", options)
+        .await
+        .succeeds("trying")?;
     let read = widgets.get("one").await.succeeds("reading")?;
     equal("what is read", &read, &created)
 }
 
 async fn deleting_a_namespace_empties_it(context: Context) -> Check {
-    context.widgets().create(widget("one")).await.succeeds("creating")?;
-    let maps = context.config_maps();
+    let (name, maps) = (&context.namespace, context.config_maps());
     maps.create(config_map("one")).await.succeeds("creating")?;
-    let name = &context.namespace;
+    held(&context, "one").await?;
     let namespaces = context.namespaces();
-    namespaces.delete(name).await.succeeds("deleting the namespace")?;
+    namespaces
+        .delete(name)
+        .await
+        .succeeds("deleting the namespace")?;
     let refused = maps.create(config_map("late")).await;
     let status = refused.refused(403, "Forbidden", "creating in a terminating namespace")?;
-    super::expect::mentions("the message", &status.message, "because it is being terminated")?;
-    super::expect::eventually("the namespace is gone", || async {
-        Ok(!namespaces.exists(name).await?)
+    mentions(
+        "the message",
+        &status.message,
+        "because it is being terminated",
+    )?;
+    eventually("what nothing holds is gone", || async {
+        Ok(!maps.exists("one").await?)
     })
     .await?;
-    context.widgets().get("one").await.refused(404, "NotFound", "reading").map(|_| ())
+    eventually("what is held terminates", || async {
+        let widget = context.widgets().get("one").await.succeeds("reading")?;
+        Ok(widget["metadata"]["deletionTimestamp"].is_string())
+    })
+    .await?;
+    holds(
+        namespaces.exists(name).await?,
+        "the namespace waits",
+        "it went",
+    )?;
+    release(&context, "one").await?;
+    eventually("the namespace is gone", || async {
+        Ok(!namespaces.exists(name).await?)
+    })
+    .await
 }
 
 /// Creates a widget with a finalizer.

@@ -93,7 +93,11 @@ pub(super) fn different<T: PartialEq + fmt::Debug>(what: &str, got: &T, other: &
     if got != other {
         return Ok(());
     }
-    Err(Failure::new(what, format!("other than {other:?}"), "the same"))
+    Err(Failure::new(
+        what,
+        format!("other than {other:?}"),
+        "the same",
+    ))
 }
 
 pub(super) fn holds(truth: bool, what: &str, got: impl fmt::Debug) -> Check {

@@ -35,9 +35,10 @@ pub async fn install(client: &Client) -> Check {
 
 pub(super) fn has_condition(object: &Value, condition: &str) -> bool {
     let conditions = at(object, "/status/conditions").as_array();
-    conditions.into_iter().flatten().any(|one| {
-        text(one, "/type") == condition && text(one, "/status") == "True"
-    })
+    conditions
+        .into_iter()
+        .flatten()
+        .any(|one| text(one, "/type") == condition && text(one, "/status") == "True")
 }
 
 /// Creates a namespace under a name that the server makes up.
@@ -54,7 +55,9 @@ pub(super) async fn create_namespace(client: &Client) -> Result<String, Failure>
 
 pub(super) async fn delete_namespace(client: &Client, name: &str) -> Check {
     let deleted = Collection::new(client, NAMESPACES).delete(name).await;
-    deleted.succeeds("deleting the case's namespace").map(|_| ())
+    deleted
+        .succeeds("deleting the case's namespace")
+        .map(|_| ())
 }
 
 /// A valid widget with what is required and nothing more.

@@ -24,18 +24,29 @@ theme! { "garbage collection":
 async fn children_follow_their_owner(context: Context) -> Check {
     let maps = context.config_maps();
     let owner = owner(&context).await?;
-    maps.create(owned_by(&owner, "child")).await.succeeds("creating the child")?;
-    maps.create(config_map("bystander")).await.succeeds("creating a bystander")?;
+    maps.create(owned_by(&owner, "child"))
+        .await
+        .succeeds("creating the child")?;
+    maps.create(config_map("bystander"))
+        .await
+        .succeeds("creating a bystander")?;
     maps.delete("owner").await.succeeds("deleting the owner")?;
     gone(&context, "child").await?;
-    holds(maps.exists("bystander").await?, "the bystander stays", "it went")
+    holds(
+        maps.exists("bystander").await?,
+        "the bystander stays",
+        "it went",
+    )
 }
 
 /// With real servers this takes until the collector has discovered the new kind, up to 30 s.
 async fn children_of_a_custom_resource_follow_it(context: Context) -> Check {
     let widgets = context.widgets();
     let owner = widgets.create(widget("owner")).await.succeeds("creating")?;
-    let child = context.config_maps().create(owned_by(&owner, "child")).await;
+    let child = context
+        .config_maps()
+        .create(owned_by(&owner, "child"))
+        .await;
     child.succeeds("creating the child")?;
     let background = json!({ "propagationPolicy": "Background" });
     let deleted = widgets.delete_with("owner", background).await;
@@ -58,9 +69,13 @@ async fn grandchildren_follow_too(context: Context) -> Check {
 async fn orphans_stay_and_lose_their_owner(context: Context) -> Check {
     let maps = context.config_maps();
     let owner = owner(&context).await?;
-    maps.create(owned_by(&owner, "child")).await.succeeds("creating the child")?;
+    maps.create(owned_by(&owner, "child"))
+        .await
+        .succeeds("creating the child")?;
     let orphan = json!({ "propagationPolicy": "Orphan" });
-    maps.delete_with("owner", orphan).await.succeeds("deleting the owner")?;
+    maps.delete_with("owner", orphan)
+        .await
+        .succeeds("deleting the owner")?;
     gone(&context, "owner").await?;
     let child = maps.get("child").await.succeeds("reading the child")?;
     field(&child, "/metadata/ownerReferences", json!(null))
@@ -75,7 +90,11 @@ async fn foreground_deletion_waits_for_the_children(context: Context) -> Check {
     let foreground = json!({ "propagationPolicy": "Foreground" });
     let deleted = maps.delete_with("owner", foreground).await;
     let deleted = deleted.succeeds("deleting the owner")?;
-    field(&deleted, "/metadata/finalizers", json!(["foregroundDeletion"]))?;
+    field(
+        &deleted,
+        "/metadata/finalizers",
+        json!(["foregroundDeletion"]),
+    )?;
     eventually("the child terminates", || async {
         let child = maps.get("child").await.succeeds("reading the child")?;
         Ok(child["metadata"]["deletionTimestamp"].is_string())
@@ -91,7 +110,9 @@ async fn a_child_of_nobody_is_collected(context: Context) -> Check {
     let maps = context.config_maps();
     let mut nobody = config_map("nobody");
     nobody["metadata"]["uid"] = "11111111-1111-1111-1111-111111111111".into();
-    maps.create(owned_by(&nobody, "child")).await.succeeds("creating the child")?;
+    maps.create(owned_by(&nobody, "child"))
+        .await
+        .succeeds("creating the child")?;
     gone(&context, "child").await
 }
 
@@ -100,10 +121,20 @@ async fn a_child_of_an_earlier_owner_of_that_name_is_collected(context: Context)
     let earlier = owner(&context).await?;
     maps.delete("owner").await.succeeds("deleting the owner")?;
     let later = owner(&context).await?;
-    holds(uid(&later) != uid(&earlier), "the owners differ", uid(&later))?;
-    maps.create(owned_by(&earlier, "child")).await.succeeds("creating the child")?;
+    holds(
+        uid(&later) != uid(&earlier),
+        "the owners differ",
+        uid(&later),
+    )?;
+    maps.create(owned_by(&earlier, "child"))
+        .await
+        .succeeds("creating the child")?;
     gone(&context, "child").await?;
-    holds(maps.exists("owner").await?, "the later owner stays", "it went")
+    holds(
+        maps.exists("owner").await?,
+        "the later owner stays",
+        "it went",
+    )
 }
 
 async fn a_child_with_another_living_owner_stays(context: Context) -> Check {
@@ -117,14 +148,22 @@ async fn a_child_with_another_living_owner_stays(context: Context) -> Check {
     child["metadata"]["ownerReferences"] = json!([owner_reference(&owner), second]);
     maps.create(child).await.succeeds("creating the child")?;
     maps.delete("owner").await.succeeds("deleting one owner")?;
-    eventually("the reference to the owner that went is removed", || async {
-        let child = maps.get("child").await.succeeds("reading the child")?;
-        Ok(child["metadata"]["ownerReferences"].as_array().map(Vec::len) == Some(1))
-    })
+    eventually(
+        "the reference to the owner that went is removed",
+        || async {
+            let child = maps.get("child").await.succeeds("reading the child")?;
+            Ok(child["metadata"]["ownerReferences"]
+                .as_array()
+                .map(Vec::len)
+                == Some(1))
+        },
+    )
     .await?;
     let child = maps.get("child").await.succeeds("reading the child")?;
     field(&child, "/metadata/ownerReferences/0/name", "other")?;
-    maps.delete("other").await.succeeds("deleting the other owner")?;
+    maps.delete("other")
+        .await
+        .succeeds("deleting the other owner")?;
     gone(&context, "child").await
 }
 
@@ -134,12 +173,16 @@ async fn a_child_is_not_collected_while_its_owner_terminates(context: Context) -
     sent["metadata"]["finalizers"] = json!([HOLD]);
     let owner = maps.create(sent).await.succeeds("creating the owner")?;
     let owner = typed(owner);
-    maps.create(owned_by(&owner, "child")).await.succeeds("creating the child")?;
+    maps.create(owned_by(&owner, "child"))
+        .await
+        .succeeds("creating the child")?;
     maps.delete("owner").await.succeeds("deleting the owner")?;
     // A marker that the collector has to process after the owner's mark.
     let mut nobody = config_map("nobody");
     nobody["metadata"]["uid"] = "11111111-1111-1111-1111-111111111111".into();
-    maps.create(owned_by(&nobody, "marker")).await.succeeds("creating a marker")?;
+    maps.create(owned_by(&nobody, "marker"))
+        .await
+        .succeeds("creating a marker")?;
     gone(&context, "marker").await?;
     holds(maps.exists("child").await?, "the child stays", "it went")?;
     release(&context, "owner").await?;

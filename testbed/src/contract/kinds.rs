@@ -2,9 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::expect::{
-    Check, Expect, blames, equal, field, holds, mentions, resource_version, text,
-};
+use super::expect::{Check, Expect, blames, equal, field, holds, mentions, resource_version, text};
 use super::fixture::{config_map, deployment, service};
 use super::rest::Patch;
 use super::{Context, theme};
@@ -30,12 +28,19 @@ theme! { "kinds":
 async fn a_deployment_is_filled_with_defaults(context: Context) -> Check {
     let mut sent = deployment("web");
     sent["spec"]["template"]["spec"]["containers"][0]["ports"] = json!([{ "containerPort": 80 }]);
-    let created = context.deployments().create(sent).await.succeeds("creating")?;
+    let created = context
+        .deployments()
+        .create(sent)
+        .await
+        .succeeds("creating")?;
     field(&created, "/metadata/generation", 1)?;
     let spec = &created["spec"];
     let rolling = json!({ "maxSurge": "25%", "maxUnavailable": "25%" });
     for (pointer, want) in [
-        ("/strategy", json!({ "type": "RollingUpdate", "rollingUpdate": rolling })),
+        (
+            "/strategy",
+            json!({ "type": "RollingUpdate", "rollingUpdate": rolling }),
+        ),
         ("/revisionHistoryLimit", json!(10)),
         ("/progressDeadlineSeconds", json!(600)),
         ("/template/spec/restartPolicy", json!("Always")),
@@ -43,17 +48,30 @@ async fn a_deployment_is_filled_with_defaults(context: Context) -> Check {
         ("/template/spec/schedulerName", json!("default-scheduler")),
         ("/template/spec/terminationGracePeriodSeconds", json!(30)),
         ("/template/spec/securityContext", json!({})),
-        ("/template/spec/containers/0/imagePullPolicy", json!("IfNotPresent")),
+        (
+            "/template/spec/containers/0/imagePullPolicy",
+            json!("IfNotPresent"),
+        ),
         ("/template/spec/containers/0/resources", json!({})),
-        ("/template/spec/containers/0/terminationMessagePath", json!("/dev/termination-log")),
-        ("/template/spec/containers/0/terminationMessagePolicy", json!("File")),
+        (
+            "/template/spec/containers/0/terminationMessagePath",
+            json!("/dev/termination-log"),
+        ),
+        (
+            "/template/spec/containers/0/terminationMessagePolicy",
+            json!("File"),
+        ),
         ("/template/spec/containers/0/ports/0/protocol", json!("TCP")),
     ] {
         field(spec, pointer, want)?;
     }
     let mut one = deployment("one");
     one["spec"]["replicas"].take();
-    let created = context.deployments().create(one).await.succeeds("creating")?;
+    let created = context
+        .deployments()
+        .create(one)
+        .await
+        .succeeds("creating")?;
     field(&created, "/spec/replicas", 1)
 }
 
@@ -66,7 +84,11 @@ async fn a_tag_decides_the_pull_policy(context: Context) -> Check {
         let mut sent = deployment(name);
         sent["spec"]["template"]["spec"]["containers"][0]["image"] = image.into();
         let created = context.deployments().create(sent).await.succeeds(image)?;
-        field(&created, "/spec/template/spec/containers/0/imagePullPolicy", policy)?;
+        field(
+            &created,
+            "/spec/template/spec/containers/0/imagePullPolicy",
+            policy,
+        )?;
     }
     Ok(())
 }
@@ -78,7 +100,11 @@ async fn quantities_come_back_in_canonical_form(context: Context) -> Check {
         "requests": { "cpu": "0.5", "memory": "1024Mi" },
         "limits": { "cpu": "1000m", "memory": "1.5Gi", "example.com/npu": 2 },
     });
-    let created = context.deployments().create(sent).await.succeeds("creating")?;
+    let created = context
+        .deployments()
+        .create(sent)
+        .await
+        .succeeds("creating")?;
     field(
         &created,
         "/spec/template/spec/containers/0/resources",
@@ -91,7 +117,10 @@ async fn quantities_come_back_in_canonical_form(context: Context) -> Check {
 
 async fn a_deployments_selector_is_immutable(context: Context) -> Check {
     let deployments = context.deployments();
-    deployments.create(deployment("web")).await.succeeds("creating")?;
+    deployments
+        .create(deployment("web"))
+        .await
+        .succeeds("creating")?;
     let labels = json!({ "app": "other" });
     let patch = json!({
         "spec": {
@@ -111,7 +140,11 @@ async fn a_deployments_selector_must_match_its_template(context: Context) -> Che
     let created = context.deployments().create(sent).await;
     let status = created.refused(422, "Invalid", "creating")?;
     blames(&status, "spec.template.metadata.labels")?;
-    mentions("the message", &status.message, "`selector` does not match template `labels`")
+    mentions(
+        "the message",
+        &status.message,
+        "`selector` does not match template `labels`",
+    )
 }
 
 async fn a_deployment_without_containers_is_refused(context: Context) -> Check {
@@ -134,7 +167,10 @@ async fn a_deployment_without_containers_is_refused(context: Context) -> Check {
 /// Unlike other kinds: its annotations are copied to ReplicaSets.
 async fn a_deployments_annotations_raise_its_generation(context: Context) -> Check {
     let deployments = context.deployments();
-    deployments.create(deployment("web")).await.succeeds("creating")?;
+    deployments
+        .create(deployment("web"))
+        .await
+        .succeeds("creating")?;
     for (change, generation) in [
         (json!({ "labels": { "a": "b" } }), 1),
         (json!({ "annotations": { "a": "b" } }), 2),
@@ -143,7 +179,11 @@ async fn a_deployments_annotations_raise_its_generation(context: Context) -> Che
         let patch = json!({ "metadata": change });
         let patched = deployments.patch("web", Patch::Merge, patch).await;
         let patched = patched.succeeds(&what)?;
-        equal(&what, &patched["metadata"]["generation"], &json!(generation))?;
+        equal(
+            &what,
+            &patched["metadata"]["generation"],
+            &json!(generation),
+        )?;
     }
     Ok(())
 }
@@ -158,7 +198,10 @@ async fn a_service_is_filled_with_defaults(context: Context) -> Check {
         ("/internalTrafficPolicy", json!("Cluster")),
         ("/ipFamilyPolicy", json!("SingleStack")),
         ("/ipFamilies", json!(["IPv4"])),
-        ("/ports", json!([{ "port": 80, "protocol": "TCP", "targetPort": 80 }])),
+        (
+            "/ports",
+            json!([{ "port": 80, "protocol": "TCP", "targetPort": 80 }]),
+        ),
     ] {
         field(spec, pointer, want)?;
     }
@@ -182,7 +225,11 @@ async fn a_cluster_ip_is_immutable(context: Context) -> Check {
     wanted["spec"]["ports"][0]["port"] = 81.into();
     let updated = services.update("web", &wanted).await.succeeds("updating")?;
     field(&updated, "/spec/ports/0/port", 81)?;
-    field(&updated, "/spec/clusterIP", created["spec"]["clusterIP"].clone())
+    field(
+        &updated,
+        "/spec/clusterIP",
+        created["spec"]["clusterIP"].clone(),
+    )
 }
 
 async fn a_headless_service_stays_headless(context: Context) -> Check {
@@ -203,11 +250,17 @@ async fn a_service_without_ports_is_refused(context: Context) -> Check {
     let mut sent = service("web");
     sent["spec"]["ports"] = json!([]);
     let created = context.services().create(sent).await;
-    blames(&created.refused(422, "Invalid", "creating without ports")?, "spec.ports")?;
+    blames(
+        &created.refused(422, "Invalid", "creating without ports")?,
+        "spec.ports",
+    )?;
     let mut sent = service("web");
     sent["spec"]["ports"] = json!([{ "port": 70000 }]);
     let created = context.services().create(sent).await;
-    blames(&created.refused(422, "Invalid", "a port of 70000")?, "spec.ports[0].port")
+    blames(
+        &created.refused(422, "Invalid", "a port of 70000")?,
+        "spec.ports[0].port",
+    )
 }
 
 async fn a_services_name_starts_with_a_letter(context: Context) -> Check {
@@ -243,7 +296,9 @@ async fn a_lease_is_renewed_by_one_holder(context: Context) -> Check {
     let mut theirs = created;
     theirs["spec"]["holderIdentity"] = "them".into();
     let stolen = leases.update("leader", &theirs).await;
-    stolen.refused(409, "Conflict", "taking it over from an old copy").map(|_| ())
+    stolen
+        .refused(409, "Conflict", "taking it over from an old copy")
+        .map(|_| ())
 }
 
 async fn an_event_is_recorded(context: Context) -> Check {
@@ -267,12 +322,20 @@ async fn an_event_is_recorded(context: Context) -> Check {
     let created = events.create(event.clone()).await.succeeds("creating")?;
     let name = text(&created, "/metadata/name");
     let read = events.get(&name).await.succeeds("reading")?;
-    for pointer in ["/involvedObject", "/type", "/reason", "/message", "/action", "/eventTime"] {
+    for pointer in [
+        "/involvedObject",
+        "/type",
+        "/reason",
+        "/message",
+        "/action",
+        "/eventTime",
+    ] {
         let want: &Value = super::expect::at(&event, pointer);
         field(&read, pointer, want.clone())?;
     }
-    // It has to be in the namespace of what it is about.
+    // It has to be in the namespace of what it is about; checked where there is no eventTime.
     let mut elsewhere = event;
+    elsewhere["eventTime"].take();
     elsewhere["involvedObject"]["namespace"] = "elsewhere".into();
     let created = events.create(elsewhere).await;
     let status = created.refused(422, "Invalid", "an event about another namespace")?;
@@ -284,11 +347,23 @@ async fn an_empty_map_is_left_out(context: Context) -> Check {
     let mut sent = config_map("one");
     sent["data"] = json!({});
     sent["metadata"]["labels"] = json!({});
-    let created = context.config_maps().create(sent).await.succeeds("creating")?;
+    let created = context
+        .config_maps()
+        .create(sent)
+        .await
+        .succeeds("creating")?;
     field(&created, "/data", json!(null))?;
     field(&created, "/metadata/labels", json!(null))?;
     let mut sent = deployment("web");
     sent["spec"]["template"]["spec"]["containers"][0]["env"] = json!([]);
-    let created = context.deployments().create(sent).await.succeeds("creating")?;
-    field(&created, "/spec/template/spec/containers/0/env", json!(null))
+    let created = context
+        .deployments()
+        .create(sent)
+        .await
+        .succeeds("creating")?;
+    field(
+        &created,
+        "/spec/template/spec/containers/0/env",
+        json!(null),
+    )
 }

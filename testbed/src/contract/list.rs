@@ -29,7 +29,11 @@ async fn an_empty_list_has_a_kind_and_a_resource_version(context: Context) -> Ch
     field(&list, "/apiVersion", "contract.tare.dev/v1")?;
     field(&list, "/items", json!([]))?;
     // Absent or empty: both say that nothing is left.
-    equal("continue", &text(&list, "/metadata/continue"), &String::new())?;
+    equal(
+        "continue",
+        &text(&list, "/metadata/continue"),
+        &String::new(),
+    )?;
     holds(version_number(&list)? > 0, "resourceVersion > 0", &list)
 }
 
@@ -69,7 +73,10 @@ async fn list_in_order(
 ) -> Result<Vec<String>, Failure> {
     for namespace in [first, &others[1], &others[0]] {
         for name in ["b", "a0", "a.b", "a", "a-b"] {
-            let created = context.widgets_in(namespace).create(labelled(name, first)).await;
+            let created = context
+                .widgets_in(namespace)
+                .create(labelled(name, first))
+                .await;
             created.succeeds("creating")?;
         }
     }
@@ -77,7 +84,13 @@ async fn list_in_order(
     let list = all.list(&format!("labelSelector=set%3D{first}")).await;
     let list = list.succeeds("listing all namespaces")?;
     let items = list["items"].as_array();
-    let key = |item| format!("{}/{}", text(item, "/metadata/namespace"), text(item, "/metadata/name"));
+    let key = |item| {
+        format!(
+            "{}/{}",
+            text(item, "/metadata/namespace"),
+            text(item, "/metadata/name")
+        )
+    };
     Ok(items.into_iter().flatten().map(key).collect())
 }
 
@@ -106,14 +119,20 @@ async fn labels_select(context: Context) -> Check {
         ("color=blue,size=l", vec![]),
         ("tare.dev/none!=x", vec!["blue", "green", "plain", "red"]),
     ] {
-        let list = widgets.list(&format!("labelSelector={}", encoded(selector))).await;
+        let list = widgets
+            .list(&format!("labelSelector={}", encoded(selector)))
+            .await;
         equal(selector, &names(&list.succeeds(selector)?), &owned(&want))?;
     }
     Ok(())
 }
 
 async fn a_broken_selector_is_a_bad_request(context: Context) -> Check {
-    for query in ["labelSelector=a+in+b", "labelSelector=a%3D%3D%3Db", "fieldSelector=broken"] {
+    for query in [
+        "labelSelector=a+in+b",
+        "labelSelector=a%3D%3D%3Db",
+        "fieldSelector=broken",
+    ] {
         let list = context.widgets().list(query).await;
         list.refused(400, "BadRequest", query)?;
     }
@@ -128,10 +147,15 @@ async fn fields_select_by_name_and_namespace(context: Context) -> Check {
     for (selector, want) in [
         ("metadata.name=one".to_owned(), vec!["one"]),
         ("metadata.name!=one".to_owned(), vec!["two"]),
-        (format!("metadata.namespace={}", context.namespace), vec!["one", "two"]),
+        (
+            format!("metadata.namespace={}", context.namespace),
+            vec!["one", "two"],
+        ),
         ("metadata.namespace=elsewhere".to_owned(), vec![]),
     ] {
-        let list = widgets.list(&format!("fieldSelector={}", encoded(&selector))).await;
+        let list = widgets
+            .list(&format!("fieldSelector={}", encoded(&selector)))
+            .await;
         equal(&selector, &names(&list.succeeds(&selector)?), &owned(&want))?;
     }
     Ok(())
@@ -140,13 +164,23 @@ async fn fields_select_by_name_and_namespace(context: Context) -> Check {
 async fn other_fields_do_not_select(context: Context) -> Check {
     let list = context.widgets().list("fieldSelector=spec.size%3D1").await;
     let status = list.refused(400, "BadRequest", "selecting by spec.size")?;
-    mentions("the message", &status.message, "field label not supported: spec.size")
+    mentions(
+        "the message",
+        &status.message,
+        "field label not supported: spec.size",
+    )
 }
 
 async fn metadata_alone_can_be_read(context: Context) -> Check {
     let widgets = context.widgets();
-    let created = widgets.create(labelled("one", "a")).await.succeeds("creating")?;
-    let read = widgets.get_as("one", "", METADATA).await.succeeds("reading")?;
+    let created = widgets
+        .create(labelled("one", "a"))
+        .await
+        .succeeds("creating")?;
+    let read = widgets
+        .get_as("one", "", METADATA)
+        .await
+        .succeeds("reading")?;
     field(&read, "/kind", "PartialObjectMetadata")?;
     field(&read, "/apiVersion", "meta.k8s.io/v1")?;
     field(&read, "/metadata", created["metadata"].clone())?;
@@ -156,7 +190,10 @@ async fn metadata_alone_can_be_read(context: Context) -> Check {
 async fn metadata_alone_can_be_listed(context: Context) -> Check {
     let widgets = context.widgets();
     for name in ["one", "two"] {
-        widgets.create(labelled(name, "a")).await.succeeds("creating")?;
+        widgets
+            .create(labelled(name, "a"))
+            .await
+            .succeeds("creating")?;
     }
     let list = widgets.get_as("", "limit=1", METADATA_LIST).await;
     let list = list.succeeds("listing")?;
@@ -165,7 +202,11 @@ async fn metadata_alone_can_be_listed(context: Context) -> Check {
     field(&list, "/items/0/metadata/name", "one")?;
     field(&list, "/items/0/metadata/labels", json!({ "set": "a" }))?;
     field(&list, "/items/0/spec", json!(null))?;
-    holds(!text(&list, "/metadata/continue").is_empty(), "there is more", &list)
+    holds(
+        !text(&list, "/metadata/continue").is_empty(),
+        "there is more",
+        &list,
+    )
 }
 
 async fn a_list_shows_what_was_written_before(context: Context) -> Check {
@@ -174,7 +215,11 @@ async fn a_list_shows_what_was_written_before(context: Context) -> Check {
         let name = format!("w{round}");
         let created = widgets.create(widget(&name)).await.succeeds("creating")?;
         let list = widgets.list("").await.succeeds("listing")?;
-        holds(names(&list).contains(&name), "the list shows it", names(&list))?;
+        holds(
+            names(&list).contains(&name),
+            "the list shows it",
+            names(&list),
+        )?;
         let versions = (version_number(&list)?, version_number(&created)?);
         holds(versions.0 >= versions.1, "the list is as new", versions)?;
     }
@@ -190,13 +235,20 @@ async fn an_old_cache_is_good_enough_for_version_zero(context: Context) -> Check
     }
     // At least as new as the version asked for.
     let query = format!("resourceVersion={last}&resourceVersionMatch=NotOlderThan");
-    let list = widgets.list(&query).await.succeeds("listing not older than")?;
+    let list = widgets
+        .list(&query)
+        .await
+        .succeeds("listing not older than")?;
     equal("all", &names(&list), &owned(&["a", "b", "c"]))?;
     // The limit does not count then: the server answers from its cache, whole.
     let list = widgets.list("resourceVersion=0&limit=1").await;
     let list = list.succeeds("listing at 0")?;
     equal("all", &names(&list), &owned(&["a", "b", "c"]))?;
-    equal("continue", &text(&list, "/metadata/continue"), &String::new())
+    equal(
+        "continue",
+        &text(&list, "/metadata/continue"),
+        &String::new(),
+    )
 }
 
 async fn items_of_a_built_in_list_leave_their_type_out(context: Context) -> Check {
@@ -208,7 +260,11 @@ async fn items_of_a_built_in_list_leave_their_type_out(context: Context) -> Chec
     field(&list, "/items/0/kind", json!(null))?;
     field(&list, "/items/0/data/key", "value")?;
     // Items of custom resources carry it.
-    context.widgets().create(widget("one")).await.succeeds("creating")?;
+    context
+        .widgets()
+        .create(widget("one"))
+        .await
+        .succeeds("creating")?;
     let list = context.widgets().list("").await.succeeds("listing")?;
     field(&list, "/items/0/kind", "Widget")
 }

@@ -52,8 +52,16 @@ async fn the_last_page_has_no_token(context: Context) -> Check {
     // The last page is full, and still the last.
     let pages = pages(&context, "limit=2").await?;
     equal("the number of pages", &pages.len(), &2)?;
-    let list = context.widgets().list("limit=4").await.succeeds("listing")?;
-    equal("continue", &text(&list, "/metadata/continue"), &String::new())
+    let list = context
+        .widgets()
+        .list("limit=4")
+        .await
+        .succeeds("listing")?;
+    equal(
+        "continue",
+        &text(&list, "/metadata/continue"),
+        &String::new(),
+    )
 }
 
 async fn pages_show_one_moment(context: Context) -> Check {
@@ -63,18 +71,32 @@ async fn pages_show_one_moment(context: Context) -> Check {
     // Between the pages one is created, one changed, one deleted.
     widgets.create(widget("w25")).await.succeeds("creating")?;
     let patch = json!({ "spec": { "size": 2 } });
-    widgets.patch("w3", Patch::Merge, patch).await.succeeds("changing")?;
+    widgets
+        .patch("w3", Patch::Merge, patch)
+        .await
+        .succeeds("changing")?;
     widgets.delete("w4").await.succeeds("deleting")?;
     let rest = pages(&context, &format!("limit=2&continue={}", token(&first))).await?;
     let items: Vec<Value> = rest
         .iter()
         .flat_map(|page| at(page, "/items").as_array().into_iter().flatten().cloned())
         .collect();
-    let listed: Vec<String> = items.iter().map(|item| text(item, "/metadata/name")).collect();
-    equal("the other pages", &listed, &["w2", "w3", "w4", "w5"].map(str::to_owned).to_vec())?;
+    let listed: Vec<String> = items
+        .iter()
+        .map(|item| text(item, "/metadata/name"))
+        .collect();
+    equal(
+        "the other pages",
+        &listed,
+        &["w2", "w3", "w4", "w5"].map(str::to_owned).to_vec(),
+    )?;
     field(&items[1], "/spec/size", 1)?;
     for page in &rest {
-        equal("the resourceVersion", &resource_version(page), &resource_version(&first))?;
+        equal(
+            "the resourceVersion",
+            &resource_version(page),
+            &resource_version(&first),
+        )?;
     }
     Ok(())
 }
@@ -85,13 +107,22 @@ async fn a_token_works_in_the_whole_cluster(context: Context) -> Check {
     let widgets = context.widgets();
     for name in ["w0", "w1", "w2"] {
         let patch = json!({ "metadata": { "labels": { "set": set } } });
-        widgets.patch(name, Patch::Merge, patch).await.succeeds("labelling")?;
+        widgets
+            .patch(name, Patch::Merge, patch)
+            .await
+            .succeeds("labelling")?;
     }
     let all = context.all_widgets();
     let query = format!("limit=2&labelSelector=set%3D{set}");
     let first = all.list(&query).await.succeeds("the first page")?;
-    equal("the first page", &names(&first), &["w0", "w1"].map(str::to_owned).to_vec())?;
-    let next = all.list(&format!("{query}&continue={}", token(&first))).await;
+    equal(
+        "the first page",
+        &names(&first),
+        &["w0", "w1"].map(str::to_owned).to_vec(),
+    )?;
+    let next = all
+        .list(&format!("{query}&continue={}", token(&first)))
+        .await;
     let next = next.succeeds("the second page")?;
     equal("the second page", &names(&next), &vec!["w2".to_owned()])
 }
@@ -130,15 +161,27 @@ async fn an_expired_token_gives_another_to_go_on_with(context: Context) -> Check
     let query = format!("limit=2&continue={}", token(&first));
     let status = widgets.list(&query).await;
     let status = status.refused(410, "Expired", "continuing after compaction")?;
-    mentions("the message", &status.message, "The provided continue parameter is too old")?;
+    mentions(
+        "the message",
+        &status.message,
+        "The provided continue parameter is too old",
+    )?;
     let fresh = status.metadata.and_then(|metadata| metadata.continue_);
     let Some(fresh) = fresh.filter(|token| !token.is_empty()) else {
-        return Err(Failure::new("the refusal", "another continue token", "none"));
+        return Err(Failure::new(
+            "the refusal",
+            "another continue token",
+            "none",
+        ));
     };
     // It goes on behind the first page, at the present.
     let rest = pages(&context, &format!("limit=2&continue={}", encoded(&fresh))).await?;
     let listed: Vec<String> = rest.iter().flat_map(names).collect();
-    equal("the rest", &listed, &["w2", "w25", "w4"].map(str::to_owned).to_vec())?;
+    equal(
+        "the rest",
+        &listed,
+        &["w2", "w25", "w4"].map(str::to_owned).to_vec(),
+    )?;
     let (old, new) = (resource_version(&first), resource_version(&rest[0]));
     holds(old != new, "the resourceVersion is another", new)
 }
@@ -146,7 +189,10 @@ async fn an_expired_token_gives_another_to_go_on_with(context: Context) -> Check
 /// Creates `w0`, `w1`, … with a label.
 async fn create(context: &Context, count: usize) -> Check {
     for index in 0..count {
-        let created = context.widgets().create(labelled(&format!("w{index}"), "a")).await;
+        let created = context
+            .widgets()
+            .create(labelled(&format!("w{index}"), "a"))
+            .await;
         created.succeeds("creating")?;
     }
     Ok(())
@@ -155,7 +201,10 @@ async fn create(context: &Context, count: usize) -> Check {
 /// Every page from this query on.
 async fn pages(context: &Context, query: &str) -> Result<Vec<Value>, Failure> {
     let widgets = context.widgets();
-    let base: Vec<&str> = query.split('&').filter(|part| !part.starts_with("continue=")).collect();
+    let base: Vec<&str> = query
+        .split('&')
+        .filter(|part| !part.starts_with("continue="))
+        .collect();
     let base = base.join("&");
     let mut pages = vec![widgets.list(query).await.succeeds("a page")?];
     while let Some(token) = pages.last().map(token).filter(|token| !token.is_empty()) {
@@ -172,5 +221,8 @@ fn token(page: &Value) -> String {
 
 /// Base 64 as a query wants it.
 fn encoded(token: &str) -> String {
-    token.replace('+', "%2B").replace('/', "%2F").replace('=', "%3D")
+    token
+        .replace('+', "%2B")
+        .replace('/', "%2F")
+        .replace('=', "%3D")
 }

@@ -19,13 +19,16 @@ theme! { "patch":
     patching_what_is_not_there_is_not_found,
     a_patch_that_is_no_json_is_a_bad_request,
     a_strategic_patch_of_a_custom_resource_is_unsupported,
-    a_strategic_patch_merges_containers_by_name [real_only "strategic merge patch is kubectl's and Go's; no subject uses it"],
+    a_strategic_patch_merges_containers_by_name,
 }
 
 async fn a_merge_patch_merges_objects_and_null_removes(context: Context) -> Check {
     let widgets = context.widgets();
     let spec = json!({ "size": 1, "code": "abc", "settings": { "a": "1", "b": "2" } });
-    widgets.create(widget_with("one", spec)).await.succeeds("creating")?;
+    widgets
+        .create(widget_with("one", spec))
+        .await
+        .succeeds("creating")?;
     let patch = json!({ "spec": { "code": null, "settings": { "a": null, "c": "3" } } });
     let patched = widgets.patch("one", Patch::Merge, patch).await;
     let patched = patched.succeeds("patching")?;
@@ -34,7 +37,10 @@ async fn a_merge_patch_merges_objects_and_null_removes(context: Context) -> Chec
     field(&patched, "/spec/size", 1)?;
     // A default comes back when its field is removed.
     let patch = json!({ "spec": { "mode": "slow" } });
-    widgets.patch("one", Patch::Merge, patch).await.succeeds("patching")?;
+    widgets
+        .patch("one", Patch::Merge, patch)
+        .await
+        .succeeds("patching")?;
     let patch = json!({ "spec": { "mode": null } });
     let patched = widgets.patch("one", Patch::Merge, patch).await;
     field(&patched.succeeds("patching")?, "/spec/mode", "fast")
@@ -43,18 +49,28 @@ async fn a_merge_patch_merges_objects_and_null_removes(context: Context) -> Chec
 async fn a_merge_patch_replaces_lists_whole(context: Context) -> Check {
     let widgets = context.widgets();
     let spec = json!({ "size": 1, "tags": ["a", "b"], "ports": [{ "name": "http" }] });
-    widgets.create(widget_with("one", spec)).await.succeeds("creating")?;
+    widgets
+        .create(widget_with("one", spec))
+        .await
+        .succeeds("creating")?;
     let patch = json!({ "spec": { "tags": ["c"], "ports": [{ "name": "dns", "number": 53 }] } });
     let patched = widgets.patch("one", Patch::Merge, patch).await;
     let patched = patched.succeeds("patching")?;
     field(&patched, "/spec/tags", json!(["c"]))?;
-    field(&patched, "/spec/ports", json!([{ "name": "dns", "number": 53 }]))
+    field(
+        &patched,
+        "/spec/ports",
+        json!([{ "name": "dns", "number": 53 }]),
+    )
 }
 
 async fn a_json_patch_adds_replaces_and_removes(context: Context) -> Check {
     let widgets = context.widgets();
     let spec = json!({ "size": 1, "code": "abc", "tags": ["a"] });
-    widgets.create(widget_with("one", spec)).await.succeeds("creating")?;
+    widgets
+        .create(widget_with("one", spec))
+        .await
+        .succeeds("creating")?;
     let patch = json!([
         { "op": "test", "path": "/spec/size", "value": 1 },
         { "op": "replace", "path": "/spec/size", "value": 2 },
@@ -77,16 +93,25 @@ async fn a_json_patch_adds_replaces_and_removes(context: Context) -> Check {
 async fn a_json_patch_inserts_into_lists_by_position(context: Context) -> Check {
     let widgets = context.widgets();
     let spec = json!({ "size": 1, "tags": ["a", "c"] });
-    widgets.create(widget_with("one", spec)).await.succeeds("creating")?;
+    widgets
+        .create(widget_with("one", spec))
+        .await
+        .succeeds("creating")?;
     let patch = json!([
         { "op": "add", "path": "/spec/tags/1", "value": "b" },
         { "op": "remove", "path": "/spec/tags/0" },
     ]);
     let patched = widgets.patch("one", Patch::Json, patch).await;
-    field(&patched.succeeds("patching")?, "/spec/tags", json!(["b", "c"]))?;
+    field(
+        &patched.succeeds("patching")?,
+        "/spec/tags",
+        json!(["b", "c"]),
+    )?;
     let patch = json!([{ "op": "add", "path": "/spec/tags/7", "value": "z" }]);
     let patched = widgets.patch("one", Patch::Json, patch).await;
-    patched.refused(422, "Invalid", "adding beyond the end").map(|_| ())
+    patched
+        .refused(422, "Invalid", "adding beyond the end")
+        .map(|_| ())
 }
 
 async fn a_json_patch_applies_whole_or_not_at_all(context: Context) -> Check {
@@ -115,9 +140,17 @@ async fn a_failing_test_is_refused(context: Context) -> Check {
     let patched = widgets.patch("one", Patch::Json, patch).await;
     patched.refused(422, "Invalid", "a test that fails")?;
     let read = widgets.get("one").await.succeeds("reading")?;
-    field(&read, "/metadata/finalizers", json!(["contract.tare.dev/theirs"]))?;
+    field(
+        &read,
+        "/metadata/finalizers",
+        json!(["contract.tare.dev/theirs"]),
+    )?;
     let free = json!({ "metadata": { "finalizers": null } });
-    widgets.patch("one", Patch::Merge, free).await.succeeds("tidying").map(|_| ())
+    widgets
+        .patch("one", Patch::Merge, free)
+        .await
+        .succeeds("tidying")
+        .map(|_| ())
 }
 
 /// How kube-rs adds the first finalizer.
@@ -130,11 +163,19 @@ async fn a_test_for_null_holds_for_a_missing_field(context: Context) -> Check {
     ]);
     let patched = widgets.patch("one", Patch::Json, patch.clone()).await;
     let patched = patched.succeeds("the first time")?;
-    field(&patched, "/metadata/finalizers", json!(["contract.tare.dev/ours"]))?;
+    field(
+        &patched,
+        "/metadata/finalizers",
+        json!(["contract.tare.dev/ours"]),
+    )?;
     let again = widgets.patch("one", Patch::Json, patch).await;
     again.refused(422, "Invalid", "the second time")?;
     let free = json!({ "metadata": { "finalizers": null } });
-    widgets.patch("one", Patch::Merge, free).await.succeeds("tidying").map(|_| ())
+    widgets
+        .patch("one", Patch::Merge, free)
+        .await
+        .succeeds("tidying")
+        .map(|_| ())
 }
 
 async fn a_path_with_escapes_reaches_its_key(context: Context) -> Check {
@@ -147,7 +188,11 @@ async fn a_path_with_escapes_reaches_its_key(context: Context) -> Check {
     ]);
     let patched = widgets.patch("one", Patch::Json, patch).await;
     let patched = patched.succeeds("patching")?;
-    field(&patched, "/metadata/annotations", json!({ "tare.dev/a": "2" }))
+    field(
+        &patched,
+        "/metadata/annotations",
+        json!({ "tare.dev/a": "2" }),
+    )
 }
 
 async fn patching_what_is_not_there_is_not_found(context: Context) -> Check {
@@ -164,10 +209,14 @@ async fn a_patch_that_is_no_json_is_a_bad_request(context: Context) -> Check {
     let widgets = context.widgets();
     widgets.create(widget("one")).await.succeeds("creating")?;
     // An object where a list belongs, and the other way round.
-    let patched = widgets.patch("one", Patch::Json, json!({ "op": "remove" })).await;
+    let patched = widgets
+        .patch("one", Patch::Json, json!({ "op": "remove" }))
+        .await;
     patched.refused(400, "BadRequest", "a JSON patch that is an object")?;
     let patched = widgets.patch("one", Patch::Merge, json!([])).await;
-    patched.refused(400, "BadRequest", "a merge patch that is a list").map(|_| ())
+    patched
+        .refused(400, "BadRequest", "a merge patch that is a list")
+        .map(|_| ())
 }
 
 async fn a_strategic_patch_of_a_custom_resource_is_unsupported(context: Context) -> Check {
@@ -175,12 +224,17 @@ async fn a_strategic_patch_of_a_custom_resource_is_unsupported(context: Context)
     widgets.create(widget("one")).await.succeeds("creating")?;
     let patch = json!({ "spec": { "size": 2 } });
     let patched = widgets.patch("one", Patch::Strategic, patch).await;
-    patched.refused(415, "UnsupportedMediaType", "a strategic patch").map(|_| ())
+    patched
+        .refused(415, "UnsupportedMediaType", "a strategic patch")
+        .map(|_| ())
 }
 
 async fn a_strategic_patch_merges_containers_by_name(context: Context) -> Check {
     let deployments = context.deployments();
-    deployments.create(deployment("web")).await.succeeds("creating")?;
+    deployments
+        .create(deployment("web"))
+        .await
+        .succeeds("creating")?;
     let containers = json!([{ "name": "side", "image": "registry.local/side:1" }]);
     let patch = json!({ "spec": { "template": { "spec": { "containers": containers } } } });
     let patched = deployments.patch("web", Patch::Strategic, patch).await;

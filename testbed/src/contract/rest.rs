@@ -1,7 +1,7 @@
 //! Requests as the API sees them: paths, queries, JSON. Typed clients hide what the cases look at.
 
-use futures::stream::BoxStream;
 use futures::StreamExt;
+use futures::stream::BoxStream;
 use http::{Method, Request};
 use kube::Client;
 use kube::core::WatchEvent;
@@ -251,7 +251,8 @@ impl Watch {
             Ok(event) => event.transpose().succeeds("watching")?,
             Err(_) => return Err(Failure::new("watching", "an event", "none in 30 s")),
         };
-        let decoded = |error: serde_json::Error| Failure::new("an event", "JSON", error.to_string());
+        let decoded =
+            |error: serde_json::Error| Failure::new("an event", "JSON", error.to_string());
         Ok(match event {
             None => None,
             Some(event) => Some(match event {

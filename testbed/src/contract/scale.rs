@@ -22,14 +22,25 @@ async fn a_scale_shows_replicas_and_selector(context: Context) -> Check {
     let status = json!({ "status": { "replicas": 3, "selector": "app=one" } });
     let written = widgets.patch("one/status", Patch::Merge, status).await;
     let written = written.succeeds("writing status")?;
-    let scale = widgets.get("one/scale").await.succeeds("reading the scale")?;
+    let scale = widgets
+        .get("one/scale")
+        .await
+        .succeeds("reading the scale")?;
     field(&scale, "/kind", "Scale")?;
     field(&scale, "/apiVersion", "autoscaling/v1")?;
     field(&scale, "/spec/replicas", 1)?;
     field(&scale, "/status/replicas", 3)?;
     field(&scale, "/status/selector", "app=one")?;
-    for pointer in ["/metadata/uid", "/metadata/resourceVersion", "/metadata/name"] {
-        field(&scale, pointer, super::expect::at(&written, pointer).clone())?;
+    for pointer in [
+        "/metadata/uid",
+        "/metadata/resourceVersion",
+        "/metadata/name",
+    ] {
+        field(
+            &scale,
+            pointer,
+            super::expect::at(&written, pointer).clone(),
+        )?;
     }
     Ok(())
 }
@@ -56,7 +67,10 @@ async fn updating_a_scale_changes_the_spec(context: Context) -> Check {
     scale["spec"]["replicas"] = 0.into();
     // What a Scale shows of the status is not written.
     scale["status"]["replicas"] = 9.into();
-    widgets.update("one/scale", &scale).await.succeeds("updating the scale")?;
+    widgets
+        .update("one/scale", &scale)
+        .await
+        .succeeds("updating the scale")?;
     let read = widgets.get("one").await.succeeds("reading")?;
     field(&read, "/spec/replicas", 0)?;
     field(&read, "/status", json!(null))
@@ -68,10 +82,15 @@ async fn a_stale_scale_conflicts(context: Context) -> Check {
     let scale = widgets.get("one/scale").await;
     let mut scale = scale.succeeds("reading the scale")?;
     let patch = json!({ "spec": { "size": 2 } });
-    widgets.patch("one", Patch::Merge, patch).await.succeeds("a change between")?;
+    widgets
+        .patch("one", Patch::Merge, patch)
+        .await
+        .succeeds("a change between")?;
     scale["spec"]["replicas"] = 4.into();
     let updated = widgets.update("one/scale", &scale).await;
-    updated.refused(409, "Conflict", "updating the scale").map(|_| ())
+    updated
+        .refused(409, "Conflict", "updating the scale")
+        .map(|_| ())
 }
 
 async fn a_negative_scale_is_refused(context: Context) -> Check {
@@ -84,7 +103,10 @@ async fn a_negative_scale_is_refused(context: Context) -> Check {
 
 async fn a_deployment_is_scaled_the_same_way(context: Context) -> Check {
     let deployments = context.deployments();
-    deployments.create(deployment("web")).await.succeeds("creating")?;
+    deployments
+        .create(deployment("web"))
+        .await
+        .succeeds("creating")?;
     let patch = json!({ "spec": { "replicas": 2 } });
     let scale = deployments.patch("web/scale", Patch::Merge, patch).await;
     let scale = scale.succeeds("patching the scale")?;

@@ -36,8 +36,15 @@ async fn the_main_resource_does_not_write_status(context: Context) -> Check {
     field(&patched, "/status/phase", "Running")?;
     // A change of status alone changes nothing.
     let patch = json!({ "status": null });
-    let same = widgets.patch("one", Patch::Merge, patch).await.succeeds("patching")?;
-    equal("the resourceVersion", &resource_version(&same), &resource_version(&patched))
+    let same = widgets
+        .patch("one", Patch::Merge, patch)
+        .await
+        .succeeds("patching")?;
+    equal(
+        "the resourceVersion",
+        &resource_version(&same),
+        &resource_version(&patched),
+    )
 }
 
 async fn the_status_resource_writes_nothing_but_status(context: Context) -> Check {
@@ -86,7 +93,11 @@ async fn a_status_patch_makes_a_status_where_there_is_none(context: Context) -> 
     widgets.create(widget("json")).await.succeeds("creating")?;
     let deep = json!([{ "op": "add", "path": "/status/phase", "value": "Running" }]);
     let patched = widgets.patch("json/status", Patch::Json, deep).await;
-    patched.refused(422, "Invalid", "a JSON patch below a status that is not there")?;
+    patched.refused(
+        422,
+        "Invalid",
+        "a JSON patch below a status that is not there",
+    )?;
     let whole = json!([{ "op": "add", "path": "/status", "value": { "phase": "Running" } }]);
     let patched = widgets.patch("json/status", Patch::Json, whole).await;
     let patched = patched.succeeds("a JSON patch of the whole status")?;
@@ -98,7 +109,10 @@ async fn status_fields_merge_and_null_removes_them(context: Context) -> Check {
     widgets.create(widget("one")).await.succeeds("creating")?;
     for (change, want) in [
         (json!({ "phase": "Running" }), json!({ "phase": "Running" })),
-        (json!({ "replicas": 2 }), json!({ "phase": "Running", "replicas": 2 })),
+        (
+            json!({ "replicas": 2 }),
+            json!({ "phase": "Running", "replicas": 2 }),
+        ),
         (json!({ "phase": null }), json!({ "replicas": 2 })),
     ] {
         let patch = json!({ "status": change });
@@ -131,13 +145,19 @@ async fn reading_status_gives_the_whole_object(context: Context) -> Check {
 
 async fn a_status_patch_of_what_is_not_there_is_not_found(context: Context) -> Check {
     let patch = json!({ "status": { "phase": "Running" } });
-    let patched = context.widgets().patch("one/status", Patch::Merge, patch).await;
+    let patched = context
+        .widgets()
+        .patch("one/status", Patch::Merge, patch)
+        .await;
     patched.refused(404, "NotFound", "patching").map(|_| ())
 }
 
 async fn a_deployment_has_a_status_resource_too(context: Context) -> Check {
     let deployments = context.deployments();
-    deployments.create(deployment("web")).await.succeeds("creating")?;
+    deployments
+        .create(deployment("web"))
+        .await
+        .succeeds("creating")?;
     let patch = json!({ "status": { "collisionCount": 3 }, "spec": { "replicas": 4 } });
     let patched = deployments.patch("web/status", Patch::Merge, patch).await;
     let patched = patched.succeeds("patching status")?;

@@ -18,6 +18,7 @@ theme! { "update":
     a_config_map_may_be_updated_unconditionally,
     another_uid_conflicts_on_update,
     another_uid_is_refused_on_patch,
+    another_uid_is_ignored_in_a_status_patch,
     updating_what_is_not_there_is_not_found,
     an_update_that_changes_nothing_keeps_the_resource_version,
     every_change_raises_the_resource_version,
@@ -36,7 +37,11 @@ async fn an_update_replaces_the_object(context: Context) -> Check {
     wanted["spec"] = json!({ "size": 2 });
     let updated = widgets.update("one", &wanted).await.succeeds("updating")?;
     // What is left out goes, and defaults come back.
-    field(&updated, "/spec", json!({ "size": 2, "mode": "fast", "replicas": 1 }))
+    field(
+        &updated,
+        "/spec",
+        json!({ "size": 2, "mode": "fast", "replicas": 1 }),
+    )
 }
 
 async fn a_stale_resource_version_conflicts_on_update(context: Context) -> Check {
@@ -48,7 +53,11 @@ async fn a_stale_resource_version_conflicts_on_update(context: Context) -> Check
     wanted["spec"]["size"] = 3.into();
     let again = widgets.update("one", &wanted).await;
     let status = again.refused(409, "Conflict", "updating with the old resourceVersion")?;
-    mentions("the message", &status.message, "the object has been modified")
+    mentions(
+        "the message",
+        &status.message,
+        "the object has been modified",
+    )
 }
 
 async fn a_stale_resource_version_conflicts_on_patch(context: Context) -> Check {
@@ -69,7 +78,9 @@ async fn a_stale_resource_version_conflicts_on_patch(context: Context) -> Check 
         "status": { "phase": "Running" },
     });
     let patched = widgets.patch("one/status", Patch::Merge, status).await;
-    patched.refused(409, "Conflict", "patching status with the old one").map(|_| ())
+    patched
+        .refused(409, "Conflict", "patching status with the old one")
+        .map(|_| ())
 }
 
 async fn a_custom_resource_needs_a_resource_version_to_be_updated(context: Context) -> Check {
@@ -78,7 +89,11 @@ async fn a_custom_resource_needs_a_resource_version_to_be_updated(context: Conte
     let updated = widgets.update("one", &widget("one")).await;
     let status = updated.refused(422, "Invalid", "updating without a resourceVersion")?;
     blames(&status, "metadata.resourceVersion")?;
-    mentions("the message", &status.message, "must be specified for an update")
+    mentions(
+        "the message",
+        &status.message,
+        "must be specified for an update",
+    )
 }
 
 async fn a_config_map_may_be_updated_unconditionally(context: Context) -> Check {
@@ -97,7 +112,11 @@ async fn another_uid_conflicts_on_update(context: Context) -> Check {
     wanted["metadata"]["uid"] = "11111111-1111-1111-1111-111111111111".into();
     let updated = widgets.update("one", &wanted).await;
     let status = updated.refused(409, "Conflict", "updating with another uid")?;
-    mentions("the message", &status.message, "Precondition failed: UID in precondition")
+    mentions(
+        "the message",
+        &status.message,
+        "Precondition failed: UID in precondition",
+    )
 }
 
 /// Not a conflict: only an update turns the uid of the body into a precondition
@@ -112,12 +131,33 @@ async fn another_uid_is_refused_on_patch(context: Context) -> Check {
     mentions("the message", &status.message, "field is immutable")
 }
 
+/// The status of a custom resource is written over the stored metadata: a uid protects nothing
+/// there (customresource/status_strategy.go), only a resourceVersion does.
+async fn another_uid_is_ignored_in_a_status_patch(context: Context) -> Check {
+    let widgets = context.widgets();
+    widgets.create(widget("one")).await.succeeds("creating")?;
+    let patch = json!({
+        "metadata": { "uid": "11111111-1111-1111-1111-111111111111" },
+        "status": { "phase": "Running" },
+    });
+    let patched = widgets.patch("one/status", Patch::Merge, patch).await;
+    field(
+        &patched.succeeds("patching status")?,
+        "/status/phase",
+        "Running",
+    )
+}
+
 async fn updating_what_is_not_there_is_not_found(context: Context) -> Check {
     let mut wanted = widget("one");
     wanted["metadata"]["resourceVersion"] = "1".into();
     let updated = context.widgets().update("one", &wanted).await;
     let status = updated.refused(404, "NotFound", "updating")?;
-    mentions("the message", &status.message, r#"widgets.contract.tare.dev "one" not found"#)
+    mentions(
+        "the message",
+        &status.message,
+        r#"widgets.contract.tare.dev "one" not found"#,
+    )
 }
 
 async fn an_update_that_changes_nothing_keeps_the_resource_version(context: Context) -> Check {
@@ -128,7 +168,9 @@ async fn an_update_that_changes_nothing_keeps_the_resource_version(context: Cont
         ("an update", widgets.update("one", &created).await),
         (
             "a merge patch",
-            widgets.patch("one", Patch::Merge, json!({ "spec": { "size": 1 } })).await,
+            widgets
+                .patch("one", Patch::Merge, json!({ "spec": { "size": 1 } }))
+                .await,
         ),
         (
             "a JSON patch",
@@ -142,7 +184,9 @@ async fn an_update_that_changes_nothing_keeps_the_resource_version(context: Cont
         ),
         (
             "a status patch",
-            widgets.patch("one/status", Patch::Merge, json!({ "metadata": {} })).await,
+            widgets
+                .patch("one/status", Patch::Merge, json!({ "metadata": {} }))
+                .await,
         ),
     ] {
         let answer = answer.succeeds(how)?;
@@ -150,7 +194,10 @@ async fn an_update_that_changes_nothing_keeps_the_resource_version(context: Cont
     }
     // The first event is that of a real change.
     let patch = json!({ "spec": { "size": 2 } });
-    widgets.patch("one", Patch::Merge, patch).await.succeeds("a real change")?;
+    widgets
+        .patch("one", Patch::Merge, patch)
+        .await
+        .succeeds("a real change")?;
     let seen = watch.expect("MODIFIED", "one").await?;
     field(&seen, "/spec/size", 2)
 }
@@ -184,7 +231,11 @@ async fn generation_moves_with_the_spec_only(context: Context) -> Check {
     widgets.create(widget("one")).await.succeeds("creating")?;
     for (name, change, generation) in [
         ("one", json!({ "metadata": { "labels": { "a": "b" } } }), 1),
-        ("one", json!({ "metadata": { "finalizers": ["contract.tare.dev/hold"] } }), 1),
+        (
+            "one",
+            json!({ "metadata": { "finalizers": ["contract.tare.dev/hold"] } }),
+            1,
+        ),
         ("one/status", json!({ "status": { "phase": "Running" } }), 1),
         ("one", json!({ "spec": { "size": 1 } }), 1),
         ("one", json!({ "spec": { "size": 2 } }), 2),
@@ -194,7 +245,11 @@ async fn generation_moves_with_the_spec_only(context: Context) -> Check {
         let what = change.to_string();
         let patched = widgets.patch(name, Patch::Merge, change).await;
         let patched = patched.succeeds(&what)?;
-        equal(&what, &patched["metadata"]["generation"], &json!(generation))?;
+        equal(
+            &what,
+            &patched["metadata"]["generation"],
+            &json!(generation),
+        )?;
     }
     Ok(())
 }
@@ -211,7 +266,9 @@ async fn an_update_is_validated_like_a_creation(context: Context) -> Check {
         (json!({ "size": null }), "spec.size"),
         (json!({ "limit": 0 }), "spec"),
     ] {
-        let patched = widgets.patch("one", Patch::Merge, json!({ "spec": spec })).await;
+        let patched = widgets
+            .patch("one", Patch::Merge, json!({ "spec": spec }))
+            .await;
         blames(&patched.refused(422, "Invalid", "a patch")?, name)?;
     }
     let read = widgets.get("one").await.succeeds("reading")?;
@@ -228,7 +285,11 @@ async fn identity_cannot_be_changed(context: Context) -> Check {
     let patched = widgets.patch("one", Patch::Merge, patch).await;
     let patched = patched.succeeds("patching")?;
     for pointer in ["/metadata/creationTimestamp", "/metadata/uid"] {
-        field(&patched, pointer, super::expect::at(&created, pointer).clone())?;
+        field(
+            &patched,
+            pointer,
+            super::expect::at(&created, pointer).clone(),
+        )?;
     }
     Ok(())
 }
@@ -237,7 +298,9 @@ async fn a_dry_run_updates_nothing(context: Context) -> Check {
     let widgets = context.widgets();
     let created = widgets.create(widget("one")).await.succeeds("creating")?;
     let patch = json!({ "spec": { "size": 2 } });
-    let tried = widgets.patch_with("one", "dryRun=All", Patch::Merge, patch).await;
+    let tried = widgets
+        .patch_with("one", "dryRun=All", Patch::Merge, patch)
+        .await;
     field(&tried.succeeds("trying")?, "/spec/size", 2)?;
     let read = widgets.get("one").await.succeeds("reading")?;
     equal("what is read", &read, &created)
@@ -249,14 +312,19 @@ async fn one_of_two_racing_updates_conflicts(context: Context) -> Check {
     let (mut left, mut right) = (created.clone(), created.clone());
     left["spec"]["size"] = 2.into();
     right["spec"]["size"] = 3.into();
-    let (left, right) = futures::join!(
-        widgets.update("one", &left),
-        widgets.update("one", &right)
-    );
-    let (won, lost) = if left.is_ok() { (left, right) } else { (right, left) };
+    let (left, right) = futures::join!(widgets.update("one", &left), widgets.update("one", &right));
+    let (won, lost) = if left.is_ok() {
+        (left, right)
+    } else {
+        (right, left)
+    };
     let won = won.succeeds("one of the two")?;
     lost.refused(409, "Conflict", "the other")?;
     let read = widgets.get("one").await.succeeds("reading")?;
     equal("what is read", &read, &won)?;
-    different("its resourceVersion", &resource_version(&won), &resource_version(&created))
+    different(
+        "its resourceVersion",
+        &resource_version(&won),
+        &resource_version(&created),
+    )
 }

@@ -48,10 +48,18 @@ async fn present_then_changes(context: &Context, query: &str) -> Check {
         equal("the kind of event", event.kind, "ADDED")?;
         seen.push(text(&event.object, "/metadata/name"));
         let versions = (version_number(&event.object)?, version_number(&list)?);
-        holds(versions.0 <= versions.1, "the version is the object's own", versions)?;
+        holds(
+            versions.0 <= versions.1,
+            "the version is the object's own",
+            versions,
+        )?;
     }
     seen.sort();
-    equal("the present", &seen, &vec!["one".to_owned(), "two".to_owned()])?;
+    equal(
+        "the present",
+        &seen,
+        &vec!["one".to_owned(), "two".to_owned()],
+    )?;
     widgets.create(widget("three")).await.succeeds("creating")?;
     watch.expect("ADDED", "three").await.map(|_| ())
 }
@@ -74,10 +82,20 @@ async fn a_watch_list_marks_the_end_of_the_present(context: Context) -> Check {
                 seen.push(text(&event.object, "/metadata/name"));
             }
             Some(event) if event.kind == "BOOKMARK" => break event.object,
-            other => return Err(Failure::new("an event", "ADDED or BOOKMARK", format!("{other:?}"))),
+            other => {
+                return Err(Failure::new(
+                    "an event",
+                    "ADDED or BOOKMARK",
+                    format!("{other:?}"),
+                ));
+            }
         }
     };
-    equal("the present", &seen, &vec!["one".to_owned(), "two".to_owned()])?;
+    equal(
+        "the present",
+        &seen,
+        &vec!["one".to_owned(), "two".to_owned()],
+    )?;
     field(&mark, END_OF_PRESENT, "true")?;
     let version = version_number(&mark)?;
     holds(version >= newest, "the mark is as new", (version, newest))?;
@@ -85,35 +103,55 @@ async fn a_watch_list_marks_the_end_of_the_present(context: Context) -> Check {
     watch.expect("ADDED", "three").await?;
     // A watch from the mark goes on without a gap.
     let query = format!("resourceVersion={version}");
-    let mut next = widgets.watch(&query).await.succeeds("watching from the mark")?;
+    let mut next = widgets
+        .watch(&query)
+        .await
+        .succeeds("watching from the mark")?;
     next.expect("ADDED", "three").await.map(|_| ())
 }
 
 async fn a_watch_list_of_nothing_is_marked_too(context: Context) -> Check {
-    let mut watch = context.widgets().watch(WATCH_LIST).await.succeeds("watching")?;
+    let mut watch = context
+        .widgets()
+        .watch(WATCH_LIST)
+        .await
+        .succeeds("watching")?;
     match watch.next().await? {
         Some(event) if event.kind == "BOOKMARK" => field(&event.object, END_OF_PRESENT, "true"),
-        other => Err(Failure::new("the first event", "BOOKMARK", format!("{other:?}"))),
+        other => Err(Failure::new(
+            "the first event",
+            "BOOKMARK",
+            format!("{other:?}"),
+        )),
     }
 }
 
 async fn a_watch_list_respects_the_selector(context: Context) -> Check {
     let widgets = context.widgets();
     for (name, set) in [("one", "a"), ("two", "b")] {
-        widgets.create(labelled(name, set)).await.succeeds("creating")?;
+        widgets
+            .create(labelled(name, set))
+            .await
+            .succeeds("creating")?;
     }
     let query = format!("{WATCH_LIST}&labelSelector=set%3Db");
     let mut watch = widgets.watch(&query).await.succeeds("watching")?;
     watch.expect("ADDED", "two").await?;
     match watch.next().await? {
         Some(event) if event.kind == "BOOKMARK" => field(&event.object, END_OF_PRESENT, "true"),
-        other => Err(Failure::new("the second event", "BOOKMARK", format!("{other:?}"))),
+        other => Err(Failure::new(
+            "the second event",
+            "BOOKMARK",
+            format!("{other:?}"),
+        )),
     }
 }
 
 async fn a_watch_list_needs_its_match(context: Context) -> Check {
     let watch = context.widgets().watch("sendInitialEvents=true").await;
-    let status = watch.map(|_| ()).refused(422, "Invalid", "watching without a match")?;
+    let status = watch
+        .map(|_| ())
+        .refused(422, "Invalid", "watching without a match")?;
     super::expect::blames(&status, "resourceVersionMatch")
 }
 
@@ -149,13 +187,20 @@ async fn bookmarks_come_when_asked_for(context: Context) -> Check {
         }
     }
     let newest = marks.iter().max().copied().unwrap_or(0);
-    holds(newest >= patched, "a bookmark passes the last change", (marks, patched))
+    holds(
+        newest >= patched,
+        "a bookmark passes the last change",
+        (marks, patched),
+    )
 }
 
 async fn bookmarks_do_not_come_unasked(context: Context) -> Check {
     let widgets = context.widgets();
     let created = widgets.create(widget("one")).await.succeeds("creating")?;
-    let query = format!("resourceVersion={}&timeoutSeconds=3", resource_version(&created));
+    let query = format!(
+        "resourceVersion={}&timeoutSeconds=3",
+        resource_version(&created)
+    );
     let mut watch = widgets.watch(&query).await.succeeds("watching")?;
     match watch.next().await? {
         None => Ok(()),
@@ -169,7 +214,10 @@ async fn an_old_version_is_gone(context: Context) -> Check {
     let created = widgets.create(widget("one")).await.succeeds("creating")?;
     for size in 2..5 {
         let patch = json!({ "spec": { "size": size } });
-        widgets.patch("one", Patch::Merge, patch).await.succeeds("patching")?;
+        widgets
+            .patch("one", Patch::Merge, patch)
+            .await
+            .succeeds("patching")?;
     }
     context.compact().await?;
     let query = format!("resourceVersion={}", resource_version(&created));
@@ -177,7 +225,9 @@ async fn an_old_version_is_gone(context: Context) -> Check {
         Ok(watch) => watch,
         refused => {
             let refused = refused.map(|_| ());
-            return refused.refused(410, "Expired", "watching from there").map(|_| ());
+            return refused
+                .refused(410, "Expired", "watching from there")
+                .map(|_| ());
         }
     };
     match watch.next().await? {
@@ -185,7 +235,11 @@ async fn an_old_version_is_gone(context: Context) -> Check {
             field(&event.object, "/code", 410)?;
             field(&event.object, "/reason", "Expired")
         }
-        other => Err(Failure::new("the first event", "ERROR 410", format!("{other:?}"))),
+        other => Err(Failure::new(
+            "the first event",
+            "ERROR 410",
+            format!("{other:?}"),
+        )),
     }
 }
 

@@ -87,18 +87,20 @@ impl FieldError {
     }
 
     pub(crate) fn too_long(field: impl Into<String>, max: u64) -> FieldError {
+        let bytes = if max == 1 { "byte" } else { "bytes" };
         FieldError {
             kind: "FieldValueTooLong",
             field: field.into(),
-            message: format!("Too long: may not be more than {max} bytes"),
+            message: format!("Too long: may not be more than {max} {bytes}"),
         }
     }
 
     pub(crate) fn too_many(field: impl Into<String>, actual: usize, max: u64) -> FieldError {
+        let items = if max == 1 { "item" } else { "items" };
         FieldError {
             kind: "FieldValueTooMany",
             field: field.into(),
-            message: format!("Too many: {actual}: must have at most {max} items"),
+            message: format!("Too many: {actual}: must have at most {max} {items}"),
         }
     }
 }
@@ -206,6 +208,20 @@ impl ApiError {
         error
     }
 
+    /// Refused parameters of a request: `options` such as `PatchOptions`.
+    pub(crate) fn invalid_options(options: &str, refused: &FieldError) -> ApiError {
+        let FieldError {
+            kind,
+            field,
+            message,
+        } = refused;
+        let text = format!("{options}.meta.k8s.io \"\" is invalid: {field}: {message}");
+        let cause = json!({"reason": kind, "message": message, "field": field});
+        let mut error = ApiError::new(422, "Invalid", text);
+        error.details = Some(details("meta.k8s.io", options, "", vec![cause]));
+        error
+    }
+
     pub(crate) fn expired(message: &str) -> ApiError {
         ApiError::new(410, "Expired", message)
     }
@@ -235,9 +251,11 @@ impl ApiError {
             "metadata": meta,
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason,
             "code": self.code,
         });
+        if !self.reason.is_empty() {
+            status["reason"] = json!(self.reason);
+        }
         let mut details = self.details.clone();
         if let Some(seconds) = self.retry_after_s {
             details.get_or_insert_with(|| json!({}))["retryAfterSeconds"] = json!(seconds);
