@@ -103,7 +103,9 @@ fn rss_mb() -> Option<u64> {
 
 fn installed(options: Options) -> Server {
     let server = Server::new(options);
-    server.install(include_str!("data/widget-crd.yaml")).unwrap();
+    server
+        .install(include_str!("data/widget-crd.yaml"))
+        .unwrap();
     server
 }
 
@@ -113,7 +115,10 @@ async fn creates_in_process() {
     let server = installed(Options::default());
     let start = Instant::now();
     create(&server.client("load"), 20_000, false).await;
-    println!("in process: {:.0} creates/s", 20_000.0 / start.elapsed().as_secs_f64());
+    println!(
+        "in process: {:.0} creates/s",
+        20_000.0 / start.elapsed().as_secs_f64()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -162,10 +167,20 @@ async fn weight_of_100_000_owners_with_children() {
     while !ready(&server) {
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     }
-    println!("all ready after {:?}, {:?} MB RSS", start.elapsed(), rss_mb());
+    println!(
+        "all ready after {:?}, {:?} MB RSS",
+        start.elapsed(),
+        rss_mb()
+    );
     let list = Instant::now();
-    let request = http::Request::get(OWNERS).body(kube::client::Body::empty()).unwrap();
+    let request = http::Request::get(OWNERS)
+        .body(kube::client::Body::empty())
+        .unwrap();
     let response = server.client("load").send(request).await.unwrap();
     let body: Bytes = response.into_body().collect_bytes().await.unwrap();
-    println!("one list of 100,000: {:?}, {} bytes", list.elapsed(), body.len());
+    println!(
+        "one list of 100,000: {:?}, {} bytes",
+        list.elapsed(),
+        body.len()
+    );
 }

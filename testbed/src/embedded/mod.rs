@@ -25,6 +25,7 @@ mod controllers;
 mod defaults;
 mod definition;
 mod discovery;
+mod events;
 mod faults;
 mod fields;
 mod gc;

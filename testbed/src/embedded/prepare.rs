@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::defaults::{configmap, deployment, empty, namespace, pod, service};
+use super::defaults::{configmap, deployment, empty, namespace, pod, service, typed};
 use super::definition;
 use super::kind::{Kind, Rules};
 use super::metadata;
@@ -119,6 +119,7 @@ fn shape(
     old: Option<&Value>,
 ) -> Result<Vec<FieldError>, ApiError> {
     if !kind.is_custom() {
+        typed::typed(kind, object)?;
         empty::drop_empty(object);
     }
     Ok(match &kind.rules {
@@ -132,7 +133,7 @@ fn shape(
             namespace::shape(object, old);
             Vec::new()
         }
-        Rules::Lease | Rules::Event => Vec::new(),
+        Rules::Lease | Rules::Event | Rules::EventView => Vec::new(),
         Rules::Definition => {
             definition::shape(&call.inner.clock.now(), object, old)?;
             Vec::new()
