@@ -85,7 +85,10 @@ pub struct EdgeAppSpec {
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
 pub struct EnvVar {
     /// Name of the variable.
-    #[schemars(length(min = 1, max = 256), regex(pattern = r"^[-._a-zA-Z][-._a-zA-Z0-9]*$"))]
+    #[schemars(
+        length(min = 1, max = 256),
+        regex(pattern = r"^[-._a-zA-Z][-._a-zA-Z0-9]*$")
+    )]
     pub name: String,
     /// Its value; `$(OTHER)` refers to an earlier variable.
     #[serde(default)]
@@ -130,7 +133,10 @@ impl<'de> Deserialize<'de> for Quantity {
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
 pub struct Accelerator {
     /// Name of the extended resource, with its domain.
-    #[schemars(length(min = 3, max = 317), regex(pattern = r"^[a-z0-9.-]+/[A-Za-z0-9._-]+$"))]
+    #[schemars(
+        length(min = 3, max = 317),
+        regex(pattern = r"^[a-z0-9.-]+/[A-Za-z0-9._-]+$")
+    )]
     pub resource: String,
     /// How many of it.
     #[serde(default = "one_replica")]

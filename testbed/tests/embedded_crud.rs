@@ -315,7 +315,10 @@ async fn a_deployment_gets_defaults_and_becomes_ready_after_the_delay() {
     let pod = &stored["spec"]["template"]["spec"];
     assert_eq!(pod["containers"][0]["imagePullPolicy"], "IfNotPresent");
     assert_eq!(pod["containers"][0]["ports"][0]["protocol"], "TCP");
-    assert_eq!(pod["containers"][0]["resources"]["requests"]["cpu"], "500m");
+    assert_eq!(
+        pod["containers"][0]["resources"],
+        json!({"limits": {"cpu": "500m"}})
+    );
     assert_eq!(pod["securityContext"], json!({}));
 
     tokio::time::sleep(std::time::Duration::from_secs(4)).await;

@@ -230,7 +230,9 @@ async fn bookmarks_come_on_time_and_initial_events_end_with_one() {
         seen[2]["object"]["metadata"],
         json!({"resourceVersion": server.revision().to_string()})
     );
-    assert_eq!(seen.len(), 3, "then the timeout");
+    // At 10 s, and 2 s before the timeout.
+    assert_eq!(seen[3]["type"], "BOOKMARK");
+    assert_eq!(seen.len(), 4, "then the timeout");
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::defaults::{configmap, deployment, empty, namespace, pod, service, typed};
+use super::defaults::{configmap, deployment, empty, event, namespace, pod, service, typed};
 use super::definition;
 use super::kind::{Kind, Rules};
 use super::metadata;
@@ -42,7 +42,10 @@ pub(crate) fn for_update(call: &Call<'_>, old: &Value, new: &mut Value) -> Resul
     let mut errors = shape(call, kind, new, Some(old))?;
     errors.extend(metadata::validate(kind, new, Some(old)));
     refuse(kind, meta_str(old, "name"), &errors)?;
-    if kind.has_generation() && moves_generation(kind, old, new) {
+    let is_status = call.subresource == Some("status");
+    let moves =
+        moves_generation(kind, old, new) || (!is_status && annotates_replica_sets(kind, old, new));
+    if kind.has_generation() && moves {
         meta_mut(new).insert("generation".to_owned(), json!(generation(old) + 1));
     }
     Ok(())
@@ -111,6 +114,13 @@ fn moves_generation(kind: &Kind, old: &Value, new: &Value) -> bool {
     old != new && spec(old) != spec(new)
 }
 
+/// A Deployment's annotations are copied to its ReplicaSets (Kubernetes v1.36.4,
+/// `pkg/registry/apps/deployment/strategy.go`).
+fn annotates_replica_sets(kind: &Kind, old: &Value, new: &Value) -> bool {
+    let annotations = |object| meta(object).and_then(|meta| meta.get("annotations"));
+    matches!(kind.rules, Rules::Deployment) && annotations(old) != annotations(new)
+}
+
 /// Defaults and validation by kind.
 fn shape(
     call: &Call<'_>,
@@ -133,7 +143,8 @@ fn shape(
             namespace::shape(object, old);
             Vec::new()
         }
-        Rules::Lease | Rules::Event | Rules::EventView => Vec::new(),
+        Rules::Event | Rules::EventView => event::validate(object),
+        Rules::Lease => Vec::new(),
         Rules::Definition => {
             definition::shape(&call.inner.clock.now(), object, old)?;
             Vec::new()

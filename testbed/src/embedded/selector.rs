@@ -115,6 +115,9 @@ fn parse_term(term: &str) -> Result<Term, ApiError> {
         return Ok(Term::NotIn(label_key(key)?, vec![value.trim().to_owned()]));
     }
     if let Some((key, value)) = term.split_once("==").or_else(|| term.split_once('=')) {
+        if value.contains('=') {
+            return Err(unparsable(term));
+        }
         return Ok(Term::In(label_key(key)?, vec![value.trim().to_owned()]));
     }
     Ok(Term::Exists(label_key(term)?))

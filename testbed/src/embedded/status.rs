@@ -208,6 +208,20 @@ impl ApiError {
         error
     }
 
+    /// Refused parameters of a request: `options` such as `PatchOptions`.
+    pub(crate) fn invalid_options(options: &str, refused: &FieldError) -> ApiError {
+        let FieldError {
+            kind,
+            field,
+            message,
+        } = refused;
+        let text = format!("{options}.meta.k8s.io \"\" is invalid: {field}: {message}");
+        let cause = json!({"reason": kind, "message": message, "field": field});
+        let mut error = ApiError::new(422, "Invalid", text);
+        error.details = Some(details("meta.k8s.io", options, "", vec![cause]));
+        error
+    }
+
     pub(crate) fn expired(message: &str) -> ApiError {
         ApiError::new(410, "Expired", message)
     }

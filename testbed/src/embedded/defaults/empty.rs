@@ -25,7 +25,11 @@ pub(crate) fn drop_empty(object: &mut Value) {
     };
     map.retain(|key, value| {
         if matches!(key.as_str(), "data" | "binaryData" | "managedFields") {
-            return !value.is_null();
+            return match value {
+                Value::Null => false,
+                Value::Object(map) => !map.is_empty(),
+                _ => true,
+            };
         }
         match value {
             Value::Null => false,

@@ -6,6 +6,7 @@ pub(crate) mod addresses;
 pub(crate) mod configmap;
 pub(crate) mod deployment;
 pub(crate) mod empty;
+pub(crate) mod event;
 pub(crate) mod namespace;
 pub(crate) mod pod;
 pub(crate) mod quantity;

@@ -9,6 +9,12 @@ use crate::embedded::status::FieldError;
 /// A Pod of its own: pending for ever, since nothing here runs it.
 pub(crate) fn shape(object: &mut Value) -> Vec<FieldError> {
     let errors = shape_spec(object.get_mut("spec").unwrap_or(&mut Value::Null), "spec");
+    for list in ["/spec/initContainers", "/spec/containers"] {
+        let containers = object.pointer_mut(list).and_then(Value::as_array_mut);
+        for container in containers.into_iter().flatten() {
+            request_what_is_limited(container);
+        }
+    }
     let status = map_at(object, "status");
     default(status, "phase", "Pending");
     default(status, "qosClass", "BestEffort");
@@ -127,7 +133,7 @@ fn shape_container(container: &mut Value, at: &str, errors: &mut Vec<FieldError>
     }
 }
 
-/// Canonical quantities; a limit without a request is the request too.
+/// Canonical quantities.
 fn shape_resources(
     resources: &mut serde_json::Map<String, Value>,
     at: &str,
@@ -151,6 +157,13 @@ fn shape_resources(
             }
         }
     }
+}
+
+/// A limit without a request is the request too: in Pods, not in templates (`SetDefaults_Pod`).
+fn request_what_is_limited(container: &mut Value) {
+    let Some(Value::Object(resources)) = container.get_mut("resources") else {
+        return;
+    };
     if let Some(Value::Object(limits)) = resources.get("limits").cloned() {
         let requests = as_map(resources.entry("requests").or_insert(json!({})));
         for (name, value) in limits {

@@ -1,6 +1,6 @@
 //! JSON patch (RFC 6902) through the `json-patch` crate, with the real server's refusals.
 
-use json_patch::Patch;
+use json_patch::{Patch, PatchOperation};
 use serde_json::Value;
 
 use crate::embedded::status::ApiError;
@@ -27,16 +27,36 @@ pub(crate) fn parse(body: &[u8]) -> Result<Patch, ApiError> {
 /// All operations or none; a failing `test` is 422, as every operation that cannot be done.
 pub(crate) fn apply(patch: &Patch, object: &Value) -> Result<Value, ApiError> {
     let mut new = object.clone();
-    json_patch::patch(&mut new, patch).map_err(|cause| {
-        tracing::debug!(%cause, "JSON patch refused");
-        // The real server tells no more than this.
-        ApiError::new(
-            422,
-            "Invalid",
-            "the server rejected our request due to an error in our request",
-        )
-    })?;
+    for operation in &patch.0 {
+        if tests_for_absence(operation, &new) {
+            continue;
+        }
+        json_patch::patch(&mut new, std::slice::from_ref(operation)).map_err(|cause| {
+            tracing::debug!(%cause, "JSON patch refused");
+            // The real server tells no more than this.
+            ApiError::new(
+                422,
+                "Invalid",
+                "the server rejected our request due to an error in our request",
+            )
+        })?;
+    }
     Ok(new)
+}
+
+/// A `test` for null holds where a field is missing from an object that is there (evanphx
+/// json-patch v4, which kube-rs's finalizer relies on; RFC 6902 would have it fail).
+fn tests_for_absence(operation: &PatchOperation, object: &Value) -> bool {
+    let PatchOperation::Test(test) = operation else {
+        return false;
+    };
+    let path = test.path.as_str();
+    let Some((parent, _)) = path.rsplit_once('/') else {
+        return false;
+    };
+    test.value.is_null()
+        && object.pointer(path).is_none()
+        && object.pointer(parent).is_some_and(Value::is_object)
 }
 
 #[cfg(test)]

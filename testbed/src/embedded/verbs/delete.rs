@@ -50,10 +50,11 @@ pub(super) fn run(call: &Call<'_>, body: &Bytes) -> Result<Answer, ApiError> {
     }
 }
 
-/// Built-in kinds answer with a Status, custom resources too; Pods and Namespaces with the object.
+/// Most kinds answer with a Status; Pods and Services with the object (`ReturnDeletedObject` in
+/// Kubernetes v1.36.4, `pkg/registry`).
 fn gone(call: &Call<'_>, record: &Record) -> Answer {
     let kind = &call.served.kind;
-    if matches!(kind.rules, Rules::Pod) {
+    if matches!(kind.rules, Rules::Pod | Rules::Service) {
         return call.show(200, record);
     }
     let object = record.object();

@@ -11,9 +11,10 @@ use crate::embedded::fields::managed::{Writer, record_update};
 use crate::embedded::object::meta_str;
 use crate::embedded::patch::{json, merge, strategic};
 use crate::embedded::service::Answer;
-use crate::embedded::status::ApiError;
+use crate::embedded::status::{ApiError, FieldError};
 use crate::embedded::{events, prepare};
 
+const APPLY: &str = "application/apply-patch+yaml";
 const SUPPORTED: &str = "application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json, application/apply-patch+yaml";
 
 pub(super) fn run(call: &Call<'_>, headers: &HeaderMap, body: &Bytes) -> Result<Answer, ApiError> {
@@ -25,6 +26,10 @@ pub(super) fn run(call: &Call<'_>, headers: &HeaderMap, body: &Bytes) -> Result<
         .next()
         .unwrap_or("")
         .trim();
+    if call.query.force && content_type != APPLY {
+        let refused = FieldError::forbidden("force", "may not be specified for non-apply patch");
+        return Err(ApiError::invalid_options("PatchOptions", &refused));
+    }
     match content_type {
         "application/merge-patch+json" => {
             let patch = parse(body, content_type)?;
@@ -48,7 +53,7 @@ pub(super) fn run(call: &Call<'_>, headers: &HeaderMap, body: &Bytes) -> Result<
             let patch = parse(body, content_type)?;
             patched(call, |old| strategic::merge(old, &patch))
         }
-        "application/apply-patch+yaml" => applied(call, &parse(body, "yaml")?),
+        APPLY => applied(call, &parse(body, "yaml")?),
         other => Err(super::unsupported_media_type(other, SUPPORTED)),
     }
 }
@@ -73,11 +78,8 @@ fn patched(
 
 fn applied(call: &Call<'_>, config: &Value) -> Result<Answer, ApiError> {
     let Some(manager) = call.query.field_manager.as_deref() else {
-        return Err(ApiError::new(
-            422,
-            "Invalid",
-            "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for apply patch",
-        ));
+        let missing = FieldError::required("fieldManager", "is required for apply patch");
+        return Err(ApiError::invalid_options("PatchOptions", &missing));
     };
     for field in ["apiVersion", "kind"] {
         if config

@@ -13,7 +13,7 @@ use crate::embedded::object::{finalizers, is_deleting, meta_mut, meta_str};
 use crate::embedded::record::Record;
 use crate::embedded::server::{Inner, Served};
 use crate::embedded::service::Answer;
-use crate::embedded::status::ApiError;
+use crate::embedded::status::{ApiError, FieldError};
 use crate::embedded::store::{CommitError, Expect};
 use crate::embedded::{definition, events, prepare};
 
@@ -50,16 +50,27 @@ pub(super) fn show(call: &Call<'_>, changed: &Changed) -> Answer {
 }
 
 /// A uid or resourceVersion in the new object must be the stored one.
+///
+/// Only an update makes a precondition of the uid; a patch meets the validation of metadata
+/// (kubernetes#127625), which the status of a custom resource has replaced by the stored metadata.
 pub(super) fn check_identity(
     call: &Call<'_>,
     old: &Value,
     new: &Value,
-    needs_revision: bool,
+    is_update: bool,
 ) -> Result<(), ApiError> {
     let kind = &call.served.kind;
     let uid = meta_str(new, "uid");
     let stored_uid = meta_str(old, "uid");
-    if !uid.is_empty() && uid != stored_uid {
+    let differs = !uid.is_empty() && uid != stored_uid;
+    if differs && !is_update {
+        if kind.is_custom() && call.subresource.is_some() {
+            return check_revision(call, old, new, is_update);
+        }
+        let error = FieldError::invalid("metadata.uid", &Value::from(uid), "field is immutable");
+        return Err(ApiError::invalid(kind, call.name, &[error]));
+    }
+    if differs {
         return Err(ApiError::conflict(
             kind,
             call.name,
@@ -68,12 +79,22 @@ pub(super) fn check_identity(
             ),
         ));
     }
+    check_revision(call, old, new, is_update)
+}
+
+fn check_revision(
+    call: &Call<'_>,
+    old: &Value,
+    new: &Value,
+    is_update: bool,
+) -> Result<(), ApiError> {
+    let kind = &call.served.kind;
     match insisted_revision(new) {
         Some(revision) if revision != meta_str(old, "resourceVersion") => {
             Err(ApiError::stale(kind, call.name))
         }
-        None if needs_revision && !allows_unconditional_update(kind) => {
-            let error = crate::embedded::status::FieldError {
+        None if is_update && !allows_unconditional_update(kind) => {
+            let error = FieldError {
                 kind: "FieldValueInvalid",
                 field: "metadata.resourceVersion".to_owned(),
                 message: "Invalid value: 0: must be specified for an update".to_owned(),

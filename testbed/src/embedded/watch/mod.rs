@@ -141,7 +141,9 @@ impl Watch {
             initial,
             initial_end,
             waiting: VecDeque::new(),
-            bookmark_due: query.bookmarks.then(|| now + inner.options.bookmark_every),
+            bookmark_due: query
+                .bookmarks
+                .then(|| next_bookmark(now, now + timeout, inner.options.bookmark_every)),
             deadline: now + timeout,
             nth: 0,
             state: mode,
@@ -322,26 +324,29 @@ impl Watch {
                 None
             }
             () = tokio::time::sleep_until(bookmark_at), if self.bookmark_due.is_some() => {
-                self.bookmark_due = Some(Instant::now() + self.inner.options.bookmark_every);
-                Some(Bytes::from(line::bookmark(
-                    self.cursor, false, &self.kind, self.shape)))
+                let every = self.inner.options.bookmark_every;
+                self.bookmark_due = Some(next_bookmark(Instant::now(), self.deadline, every));
+                let line = line::bookmark(self.cursor, false, &self.kind, self.shape);
+                Some(Bytes::from(line))
             }
         }
+    }
+}
+
+/// Every so often, and 2 s before the end, so that the next watch starts as late as it can
+/// (`nextBookmarkTime` in apiserver v0.36.4, `pkg/storage/cacher/cache_watcher.go`).
+fn next_bookmark(now: Instant, deadline: Instant, every: Duration) -> Instant {
+    const BEFORE_THE_END: Duration = Duration::from_secs(2);
+    match deadline.checked_sub(BEFORE_THE_END) {
+        Some(last) if last > now => last.min(now + every),
+        _ => now + every,
     }
 }
 
 fn start(query: &Query) -> Result<Start, ApiError> {
     let from = query.resource_version.as_str();
     let invalid = |field: &str, why: &str| {
-        let error = FieldError::forbidden(field, why);
-        ApiError::new(
-            422,
-            "Invalid",
-            format!(
-                "ListOptions.meta.k8s.io \"\" is invalid: {}: {}",
-                error.field, error.message
-            ),
-        )
+        ApiError::invalid_options("ListOptions", &FieldError::forbidden(field, why))
     };
     if query.send_initial_events.is_some() {
         if query.resource_version_match != "NotOlderThan" {
