@@ -496,3 +496,24 @@ async fn a_dry_run_changes_nothing() {
     assert_eq!(shown.data["spec"]["color"], "red");
     assert_eq!(server.revision(), before);
 }
+
+#[tokio::test(start_paused = true)]
+async fn leases_are_made_by_an_update_and_kept_namespaces_stay() {
+    use k8s_openapi::api::coordination::v1::Lease;
+    use k8s_openapi::api::core::v1::Namespace;
+    let server = server();
+    let leases: Api<Lease> = Api::default_namespaced(server.client("alice"));
+    let lease = json!({"metadata": {"name": "l"}, "spec": {"holderIdentity": "a", "renewTime": "2026-11-21T05:00:00.123456Z"}});
+    let lease: Lease = serde_json::from_value(lease).unwrap();
+    leases
+        .replace("l", &PostParams::default(), &lease)
+        .await
+        .unwrap();
+    let stored = server.object("leases", "default", "l").unwrap();
+    assert_eq!(stored["spec"]["renewTime"], "2026-11-21T05:00:00.123456Z");
+    let unversioned = leases.replace("l", &PostParams::default(), &lease).await;
+    assert_eq!(status(unversioned.unwrap_err()).code, 422);
+    let namespaces: Api<Namespace> = Api::all(server.client("alice"));
+    let kept = namespaces.delete("default", &DeleteParams::default()).await;
+    assert_eq!(status(kept.unwrap_err()).code, 403);
+}

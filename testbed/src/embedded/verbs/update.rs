@@ -29,6 +29,13 @@ pub(super) enum Changed {
 pub(super) fn run(call: &Call<'_>, headers: &HeaderMap, body: &Bytes) -> Result<Answer, ApiError> {
     let mut object = decode(call, headers, body)?;
     check_place(call, &mut object)?;
+    // Leases alone are made by an update (`AllowCreateOnUpdate`).
+    if matches!(call.served.kind.rules, Rules::Lease)
+        && insisted_revision(&object).is_none()
+        && call.stored().is_err()
+    {
+        return super::create::run(call, headers, body);
+    }
     let object = events::stored(&call.served.kind, object);
     let manager = call.manager.clone();
     let changed = change(call, |old| {
