@@ -128,7 +128,15 @@ async fn another_uid_is_refused_on_patch(context: Context) -> Check {
     let patched = widgets.patch("one", Patch::Merge, patch).await;
     let status = patched.refused(422, "Invalid", "patching with another uid")?;
     blames(&status, "metadata.uid")?;
-    mentions("the message", &status.message, "field is immutable")
+    mentions("the message", &status.message, "field is immutable")?;
+    // With a resourceVersion too, as who patches what was looked at should send, it is a conflict.
+    let patch = json!({
+        "metadata": { "uid": "11111111-1111-1111-1111-111111111111", "resourceVersion": "1" },
+    });
+    let patched = widgets.patch("one", Patch::Merge, patch).await;
+    patched
+        .refused(409, "Conflict", "with another resourceVersion too")
+        .map(|_| ())
 }
 
 /// The status of a custom resource is written over the stored metadata: a uid protects nothing

@@ -1,8 +1,9 @@
 //! Watches: how they start and end.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
+use tokio::time::Instant;
 
 use super::expect::{
     Check, Expect, Failure, equal, field, holds, resource_version, text, version_number,

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{HeaderMap, header};
 use serde_json::Value;
 
-use super::update::{change, check_identity, show};
+use super::update::{change, check_patch, show};
 use super::{Call, check_place, check_type, parse};
 use crate::embedded::fields::apply;
 use crate::embedded::fields::managed::{Writer, record_update};
@@ -67,7 +67,7 @@ fn patched(
         let mut new = check_type(call, patch(&events::shown(kind, old.clone()))?)?;
         check_place(call, &mut new)?;
         new = events::stored(kind, new);
-        check_identity(call, old, &new, false)?;
+        check_patch(call, old, &new)?;
         prepare::for_update(call, old, &mut new)?;
         let writer = Writer::update(call, &call.manager);
         record_update(&call.served.kind, Some(old), &mut new, &writer);
@@ -109,7 +109,7 @@ fn applied(call: &Call<'_>, config: &Value) -> Result<Answer, ApiError> {
         return create_by_apply(call, &config, manager);
     }
     let changed = change(call, |old| {
-        check_identity(call, old, &config, false)?;
+        check_patch(call, old, &config)?;
         let writer = Writer::apply(call, manager);
         let (mut new, managers) = apply::apply(
             &call.served.kind,

@@ -5,7 +5,7 @@ use http::{HeaderMap, header};
 use serde_json::{Value, json};
 
 use super::Call;
-use super::update::{Changed, change, check_identity};
+use super::update::{Changed, change, check_patch};
 use crate::embedded::fields::managed::{Writer, record_update};
 use crate::embedded::object::{at, meta_mut, meta_str, set_at};
 use crate::embedded::patch::{json as json_patch, merge};
@@ -56,7 +56,7 @@ pub(super) fn run(
 }
 
 fn write(call: &Call<'_>, old: &Value, scale: &Value) -> Result<Value, ApiError> {
-    check_identity(call, old, scale, false)?;
+    check_patch(call, old, scale)?;
     let kind = &call.served.kind;
     let replicas = scale.pointer("/spec/replicas").cloned().unwrap_or(json!(0));
     if replicas.as_i64().is_none_or(|n| n < 0) {

@@ -40,7 +40,7 @@ pub(super) fn run(call: &Call<'_>, headers: &HeaderMap, body: &Bytes) -> Result<
     let manager = call.manager.clone();
     let changed = change(call, |old| {
         let mut new = object.clone();
-        check_identity(call, old, &new, true)?;
+        check_update(call, old, &new)?;
         prepare::for_update(call, old, &mut new)?;
         let writer = Writer::update(call, &manager);
         record_update(&call.served.kind, Some(old), &mut new, &writer);
@@ -56,28 +56,12 @@ pub(super) fn show(call: &Call<'_>, changed: &Changed) -> Answer {
     }
 }
 
-/// A uid or resourceVersion in the new object must be the stored one.
-///
-/// Only an update makes a precondition of the uid; a patch meets the validation of metadata
-/// (kubernetes#127625), which the status of a custom resource has replaced by the stored metadata.
-pub(super) fn check_identity(
-    call: &Call<'_>,
-    old: &Value,
-    new: &Value,
-    is_update: bool,
-) -> Result<(), ApiError> {
+/// An update makes a precondition of the uid in the body, and a custom resource has to be updated
+/// from a resourceVersion; built-in kinds take one without.
+pub(super) fn check_update(call: &Call<'_>, old: &Value, new: &Value) -> Result<(), ApiError> {
     let kind = &call.served.kind;
-    let uid = meta_str(new, "uid");
-    let stored_uid = meta_str(old, "uid");
-    let differs = !uid.is_empty() && uid != stored_uid;
-    if differs && !is_update {
-        if kind.is_custom() && call.subresource.is_some() {
-            return check_revision(call, old, new, is_update);
-        }
-        let error = FieldError::invalid("metadata.uid", &Value::from(uid), "field is immutable");
-        return Err(ApiError::invalid(kind, call.name, &[error]));
-    }
-    if differs {
+    let (uid, stored_uid) = (meta_str(new, "uid"), meta_str(old, "uid"));
+    if !uid.is_empty() && uid != stored_uid {
         return Err(ApiError::conflict(
             kind,
             call.name,
@@ -86,27 +70,36 @@ pub(super) fn check_identity(
             ),
         ));
     }
-    check_revision(call, old, new, is_update)
+    if insisted_revision(new).is_none() && !allows_unconditional_update(kind) {
+        let error = FieldError {
+            kind: "FieldValueInvalid",
+            field: "metadata.resourceVersion".to_owned(),
+            message: "Invalid value: 0: must be specified for an update".to_owned(),
+        };
+        return Err(ApiError::invalid(kind, call.name, &[error]));
+    }
+    check_revision(call, old, new)
 }
 
-fn check_revision(
-    call: &Call<'_>,
-    old: &Value,
-    new: &Value,
-    is_update: bool,
-) -> Result<(), ApiError> {
+/// A patch meets the resourceVersion first and then the validation of metadata, where the uid is
+/// immutable (kubernetes#127625); with the status of a custom resource, the stored metadata has
+/// replaced it by then.
+pub(super) fn check_patch(call: &Call<'_>, old: &Value, new: &Value) -> Result<(), ApiError> {
+    check_revision(call, old, new)?;
     let kind = &call.served.kind;
+    let uid = meta_str(new, "uid");
+    let replaced = kind.is_custom() && call.subresource.is_some();
+    if uid.is_empty() || uid == meta_str(old, "uid") || replaced {
+        return Ok(());
+    }
+    let error = FieldError::invalid("metadata.uid", &Value::from(uid), "field is immutable");
+    Err(ApiError::invalid(kind, call.name, &[error]))
+}
+
+fn check_revision(call: &Call<'_>, old: &Value, new: &Value) -> Result<(), ApiError> {
     match insisted_revision(new) {
         Some(revision) if revision != meta_str(old, "resourceVersion") => {
-            Err(ApiError::stale(kind, call.name))
-        }
-        None if is_update && !allows_unconditional_update(kind) => {
-            let error = FieldError {
-                kind: "FieldValueInvalid",
-                field: "metadata.resourceVersion".to_owned(),
-                message: "Invalid value: 0: must be specified for an update".to_owned(),
-            };
-            Err(ApiError::invalid(kind, call.name, &[error]))
+            Err(ApiError::stale(&call.served.kind, call.name))
         }
         _ => Ok(()),
     }
