@@ -60,49 +60,78 @@ impl World {
             "metadata": {"name": name, "namespace": "default"}, "spec": spec,
         }))
         .expect("the test's EdgeApp is none");
-        self.edgeapps().create(&PostParams::default(), &object).await.expect("create EdgeApp")
+        self.edgeapps()
+            .create(&PostParams::default(), &object)
+            .await
+            .expect("create EdgeApp")
     }
 
     /// Merges `patch` into the spec of an EdgeApp.
     pub async fn change(&self, name: &str, patch: Value) {
         let patch = Patch::Merge(json!({"spec": patch}));
-        self.edgeapps().patch(name, &PatchParams::default(), &patch).await.expect("change EdgeApp");
+        self.edgeapps()
+            .patch(name, &PatchParams::default(), &patch)
+            .await
+            .expect("change EdgeApp");
     }
 
     pub async fn delete(&self, name: &str) {
-        self.edgeapps().delete(name, &DeleteParams::default()).await.expect("delete EdgeApp");
+        self.edgeapps()
+            .delete(name, &DeleteParams::default())
+            .await
+            .expect("delete EdgeApp");
     }
 
     /// An object as it is stored, or `null`.
     pub fn get(&self, resource: &str, name: &str) -> Value {
-        self.server.object(resource, "default", name).unwrap_or(Value::Null)
+        self.server
+            .object(resource, "default", name)
+            .unwrap_or(Value::Null)
     }
 
     pub fn phase(&self, name: &str) -> String {
-        self.get("edgeapps", name)["status"]["phase"].as_str().unwrap_or_default().to_owned()
+        self.get("edgeapps", name)["status"]["phase"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
     }
 
     pub fn condition(&self, name: &str, type_: &str) -> Value {
         let object = self.get("edgeapps", name);
-        let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
-        conditions.into_iter().find(|c| c["type"] == type_).unwrap_or(Value::Null)
+        let conditions = object["status"]["conditions"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        conditions
+            .into_iter()
+            .find(|c| c["type"] == type_)
+            .unwrap_or(Value::Null)
     }
 
     /// Waits in the scenario's own time until `holds`.
     pub async fn until(&self, what: &str, mut holds: impl FnMut(&Self) -> bool) {
         let deadline = tokio::time::Instant::now() + PATIENCE;
         while !holds(self) {
-            assert!(tokio::time::Instant::now() < deadline, "never came true: {what}");
+            assert!(
+                tokio::time::Instant::now() < deadline,
+                "never came true: {what}"
+            );
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
 
     pub async fn until_phase(&self, name: &str, phase: &str) {
-        self.until(&format!("{name} is {phase}"), |world| world.phase(name) == phase).await;
+        self.until(&format!("{name} is {phase}"), |world| {
+            world.phase(name) == phase
+        })
+        .await;
     }
 
     pub async fn until_gone(&self, resource: &str, name: &str) {
-        self.until(&format!("{resource} {name} is gone"), |world| world.get(resource, name).is_null()).await;
+        self.until(&format!("{resource} {name} is gone"), |world| {
+            world.get(resource, name).is_null()
+        })
+        .await;
     }
 
     /// Every EdgeApp, Deployment and Service without what differs from run to run.
@@ -113,7 +142,14 @@ impl World {
                 let name = object["metadata"]["name"].clone();
                 let labels = object["metadata"]["labels"].clone();
                 let finalizers = object["metadata"]["finalizers"].clone();
-                object["metadata"] = json!({"name": name, "labels": labels, "finalizers": finalizers});
+                let generation = object["metadata"]["generation"].clone();
+                object["metadata"] =
+                    json!({"name": name, "labels": labels, "finalizers": finalizers});
+                if resource == "deployments" {
+                    // How often it changed on the way is history; that it is seen is not.
+                    let seen = object["status"]["observedGeneration"] == generation;
+                    object["status"]["observedGeneration"] = seen.into();
+                }
                 if resource == "services" {
                     object["spec"]["clusterIP"] = Value::Null;
                     object["spec"]["clusterIPs"] = Value::Null;
@@ -147,13 +183,28 @@ impl World {
         self.operate_with(EdgeApps, self.server.client("tare"), config())
     }
 
-    pub fn operate_with<O: Operator>(&self, operator: O, client: Client, config: Config) -> Running {
+    pub fn operate_with<O: Operator>(
+        &self,
+        operator: O,
+        client: Client,
+        config: Config,
+    ) -> Running {
         let metrics = Arc::new(Metrics::default());
         let (stop, stopped) = oneshot::channel::<()>();
         let shutdown = async { drop(stopped.await) };
-        let run =
-            controller::run(Arc::new(operator), Storeless, client, Arc::clone(&metrics), config, shutdown);
-        Running { metrics, stop: Some(stop), task: tokio::spawn(run) }
+        let run = controller::run(
+            Arc::new(operator),
+            Storeless,
+            client,
+            Arc::clone(&metrics),
+            config,
+            shutdown,
+        );
+        Running {
+            metrics,
+            stop: Some(stop),
+            task: tokio::spawn(run),
+        }
     }
 
     /// The foreign object of a test: somebody else's Deployment.
@@ -166,13 +217,32 @@ impl World {
         }))
         .expect("the test's Deployment is none");
         let api: Api<k8s_openapi::api::apps::v1::Deployment> = self.api();
-        api.create(&PostParams::default(), &deployment).await.expect("create the foreign Deployment");
+        api.create(&PostParams::default(), &deployment)
+            .await
+            .expect("create the foreign Deployment");
+    }
+}
+
+/// Fails with the first object that differs, not with all of them.
+pub fn assert_same(found: &[Value], wanted: &[Value]) {
+    let name = |object: &Value| format!("{} {}", object["kind"], object["metadata"]["name"]);
+    let names = |objects: &[Value]| objects.iter().map(name).collect::<Vec<_>>();
+    assert_eq!(names(found), names(wanted));
+    for (found, wanted) in found.iter().zip(wanted) {
+        assert!(
+            found == wanted,
+            "{} differs:\n{found}\nwanted:\n{wanted}",
+            name(found)
+        );
     }
 }
 
 /// A fixed seed: a scenario runs the same way every time.
 pub fn config() -> Config {
-    Config { seed: 7, ..Config::default() }
+    Config {
+        seed: 7,
+        ..Config::default()
+    }
 }
 
 /// An operator at work.
@@ -186,7 +256,11 @@ impl Running {
     pub async fn until_ready(&self) {
         let deadline = tokio::time::Instant::now() + PATIENCE;
         while self.metrics.readiness().is_err() {
-            assert!(tokio::time::Instant::now() < deadline, "never ready: {:?}", self.metrics.readiness());
+            assert!(
+                tokio::time::Instant::now() < deadline,
+                "never ready: {:?}",
+                self.metrics.readiness()
+            );
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
@@ -232,5 +306,8 @@ pub fn pass(seconds: u64) -> impl Future<Output = ()> {
 
 /// Metadata with nothing but a name.
 pub fn named(name: &str) -> ObjectMeta {
-    ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() }
+    ObjectMeta {
+        name: Some(name.to_owned()),
+        ..ObjectMeta::default()
+    }
 }
