@@ -198,6 +198,19 @@ async fn bad_input_names_the_field_as_the_real_server_does() {
         );
         assert_eq!((refusal.code, refusal.message.as_str()), (422, want));
     }
+    let long = "a-name-of-more-than-twenty-letters";
+    let refusal = status(
+        api.create(&PostParams::default(), &widget(long, json!({"size": 1})))
+            .await
+            .unwrap_err(),
+    );
+    assert!(
+        refusal
+            .message
+            .ends_with("is invalid: <nil>: Invalid value: at most 20 characters"),
+        "{}",
+        refusal.message
+    );
     let pruned = api
         .create(
             &PostParams::default(),

@@ -53,7 +53,7 @@ mod watch;
 pub use faults::{Faults, RequestFacts, RequestFault, WatchFacts, WatchFault};
 pub use http::serve;
 pub use ledger::{Entry, Ledger};
-pub use server::{Options, Readiness, Server};
+pub use server::{Decide, Options, Readiness, Server};
 pub use tls::{Tls, kubeconfig};
 
 /// What can go wrong outside of requests.

@@ -165,8 +165,10 @@ fn custom(
             list.join(", ")
         )));
     }
-    if errors.is_empty() {
-        errors = schema::rules::check(schema, object, old);
+    if errors.is_empty()
+        && let Some(rules) = &schema.rules
+    {
+        errors = rules.check(object, old);
     }
     Ok(errors)
 }

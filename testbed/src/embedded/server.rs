@@ -19,6 +19,9 @@ use super::readiness::Agenda;
 use super::store::{Store, TableId};
 use super::{Error, definition, verbs};
 
+/// Whether the Deployment of this namespace and name becomes ready.
+pub type Decide = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
+
 /// When Deployments become ready.
 #[derive(Clone, Default)]
 pub enum Readiness {
@@ -28,7 +31,7 @@ pub enum Readiness {
     /// None: status is written with everything unavailable.
     Never,
     /// Those for which the closure, given namespace and name, says so.
-    When(Arc<dyn Fn(&str, &str) -> bool + Send + Sync>),
+    When(Decide),
 }
 
 impl fmt::Debug for Readiness {

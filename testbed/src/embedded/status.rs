@@ -87,18 +87,20 @@ impl FieldError {
     }
 
     pub(crate) fn too_long(field: impl Into<String>, max: u64) -> FieldError {
+        let bytes = if max == 1 { "byte" } else { "bytes" };
         FieldError {
             kind: "FieldValueTooLong",
             field: field.into(),
-            message: format!("Too long: may not be more than {max} bytes"),
+            message: format!("Too long: may not be more than {max} {bytes}"),
         }
     }
 
     pub(crate) fn too_many(field: impl Into<String>, actual: usize, max: u64) -> FieldError {
+        let items = if max == 1 { "item" } else { "items" };
         FieldError {
             kind: "FieldValueTooMany",
             field: field.into(),
-            message: format!("Too many: {actual}: must have at most {max} items"),
+            message: format!("Too many: {actual}: must have at most {max} {items}"),
         }
     }
 }
@@ -235,9 +237,11 @@ impl ApiError {
             "metadata": meta,
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason,
             "code": self.code,
         });
+        if !self.reason.is_empty() {
+            status["reason"] = json!(self.reason);
+        }
         let mut details = self.details.clone();
         if let Some(seconds) = self.retry_after_s {
             details.get_or_insert_with(|| json!({}))["retryAfterSeconds"] = json!(seconds);

@@ -33,7 +33,7 @@ fn compare_both(layout: Layout<'_>, old: &Value, new: &Value) -> Comparison {
     let mut result = Comparison::default();
     match (old, new) {
         (Value::Object(before), Value::Object(after))
-            if !layout.is_atomic_map() && !(before.is_empty() && after.is_empty()) =>
+            if !(layout.is_atomic_map() || before.is_empty() && after.is_empty()) =>
         {
             for (key, value) in after {
                 let child = compare(layout.field(key), before.get(key), Some(value));

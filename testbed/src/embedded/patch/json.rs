@@ -28,16 +28,13 @@ pub(crate) fn parse(body: &[u8]) -> Result<Patch, ApiError> {
 pub(crate) fn apply(patch: &Patch, object: &Value) -> Result<Value, ApiError> {
     let mut new = object.clone();
     json_patch::patch(&mut new, patch).map_err(|cause| {
-        let mut error = ApiError::new(
+        tracing::debug!(%cause, "JSON patch refused");
+        // The real server tells no more than this.
+        ApiError::new(
             422,
             "Invalid",
             "the server rejected our request due to an error in our request",
-        );
-        // The real message says no more; the cause is for whoever debugs a simulation.
-        error.details = Some(serde_json::json!({
-            "causes": [{"reason": "UnexpectedServerResponse", "message": cause.to_string()}],
-        }));
-        error
+        )
     })?;
     Ok(new)
 }

@@ -51,8 +51,8 @@ pub(crate) struct Schema {
     pub(crate) not: Option<Box<Schema>>,
     /// Whether a CEL rule is here or below.
     pub(crate) has_rules: bool,
-    /// The schema as written, for the CEL evaluator; at the root only.
-    pub(crate) source: Option<Value>,
+    /// The rules, compiled; at the root only.
+    pub(crate) rules: Option<rules::Rules>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

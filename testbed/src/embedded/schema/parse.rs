@@ -3,6 +3,7 @@
 use regex::Regex;
 use serde_json::Value;
 
+use super::rules::Rules;
 use super::{ListType, Schema, Type};
 
 impl Schema {
@@ -11,7 +12,7 @@ impl Schema {
     pub(crate) fn parse(source: &Value) -> Result<Schema, String> {
         let mut schema = parse(source, "openAPIV3Schema")?;
         if schema.has_rules {
-            schema.source = Some(source.clone());
+            schema.rules = Some(Rules::compile(source)?);
         }
         Ok(schema)
     }
@@ -114,7 +115,7 @@ fn parse(source: &Value, at: &str) -> Result<Schema, String> {
         one_of: several("oneOf")?,
         not: below("not")?,
         has_rules: false,
-        source: None,
+        rules: None,
     };
     schema.has_rules = map.contains_key("x-kubernetes-validations")
         || schema.properties.values().any(|s| s.has_rules)

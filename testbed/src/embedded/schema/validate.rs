@@ -130,6 +130,7 @@ fn check_number(
     errors: &mut Vec<FieldError>,
 ) {
     let mut refuse = |what: &str, bound: f64| {
+        let bound = go_float(bound);
         errors.push(FieldError::invalid(
             at,
             value,
@@ -162,6 +163,18 @@ fn check_number(
             errors.push(FieldError::invalid(at, value, &detail));
         }
         _ => {}
+    }
+}
+
+/// As Go's `%v` prints a float64: with an exponent from a million on.
+fn go_float(number: f64) -> String {
+    if number.abs() < 1e6 {
+        return number.to_string();
+    }
+    let text = format!("{number:e}");
+    match text.split_once('e') {
+        Some((digits, exponent)) => format!("{digits}e+{exponent:0>2}"),
+        None => text,
     }
 }
 

@@ -34,7 +34,10 @@ pub(super) fn create(
 ) -> Result<Answer, ApiError> {
     let kind = &call.served.kind;
     if insisted_revision(&object).is_some() {
-        return Err(ApiError::bad_request(
+        // A plain error of the storage layer: no reason, as the real server answers.
+        return Err(ApiError::new(
+            500,
+            "",
             "resourceVersion should not be set on objects to be created",
         ));
     }
