@@ -4,8 +4,10 @@
 //! next one starts; a request to stop ends the run at hand and keeps those before it. Leaves to
 //! others: a single run (`run`), and what the runs mean (`report`).
 
+mod convergence;
 pub mod order;
 mod phases;
+mod quiet;
 mod run;
 mod settle;
 
