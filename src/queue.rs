@@ -256,10 +256,10 @@ impl Queue {
     pub fn owner_gone(&mut self, key: &str, uid: Uid) {
         match self.entries.get_mut(key) {
             Some(entry) if entry.state == State::InFlight => {
-                if entry.pending.as_ref().is_none_or(|p| p.uid == uid) {
-                    self.queued_bytes -= entry.pending.take().map_or(0, |p| p.spec_bytes());
-                    entry.gone = true;
-                }
+                let newer = entry.pending.take_if(|p| p.uid != uid);
+                self.queued_bytes -= entry.pending.take().map_or(0, |p| p.spec_bytes());
+                entry.gone = newer.is_none();
+                entry.pending = newer;
             }
             Some(entry) if entry.work.uid == uid || entry.work.uid == Uid::default() => {
                 self.remove(key)

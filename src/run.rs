@@ -154,7 +154,10 @@ pub async fn run(options: Run) -> Result<(), RunError> {
         |mut stopped: watch::Receiver<()>| async move { while stopped.changed().await.is_ok() {} };
     let operate = async {
         if options.install_crd {
-            install_at_start(&api).await;
+            tokio::select! {
+                () = install_at_start(&api) => {}
+                () = ended(stopped.clone()) => return,
+            }
         }
         let cache = match options.cache {
             Mode::None => Storeless,
@@ -167,7 +170,10 @@ pub async fn run(options: Run) -> Result<(), RunError> {
             config,
             ended(stopped.clone()),
         );
-        tokio::join!(crd::compare(&api), run);
+        tokio::select! {
+            () = run => {}
+            () = crd::compare(&api) => {}
+        }
     };
     let served = admin::serve(listener, Arc::clone(&metrics), std::future::pending());
     tokio::select! {
