@@ -47,8 +47,8 @@ pub struct Setting {
 impl Setting {
     fn start_deadline(&self) -> Duration {
         self.deadline
-            .unwrap_or(Duration::from_secs(60))
-            .min(Duration::from_secs(60))
+            .unwrap_or(Duration::from_secs(30))
+            .min(Duration::from_secs(30))
     }
 
     /// A minute, what the timetable takes, and 20 ms for each object: a twentieth of the speed
@@ -184,7 +184,7 @@ fn steady_offer(bursts: &BTreeMap<String, Vec<f64>>, setting: &Setting) -> Optio
     let seconds = if setting.settle == Settle::Full {
         60.0
     } else {
-        5.0
+        4.0
     };
     let objects = ((per_s * seconds) as usize)
         .clamp(100, 100_000)

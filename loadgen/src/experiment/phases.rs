@@ -24,7 +24,7 @@ const LATE_MS: f64 = 100.0;
 pub async fn all(stage: &mut Stage<'_>) -> Result<(), Reason> {
     let full = stage.setting.settle == Settle::Full;
     canary(stage).await?;
-    settle(stage, "empty", quiet_rule(if full { 10 } else { 2 }, None)).await?;
+    settle(stage, "empty", quiet_rule(if full { 10 } else { 1 }, None)).await?;
     stage.run.memory.empty = weigh(stage);
 
     let before = Snapshot::take(stage).await;
@@ -235,7 +235,7 @@ async fn restart(stage: &mut Stage<'_>) -> Result<(), Reason> {
     let rule = if full {
         quiet_rule(60, Some(30))
     } else {
-        quiet_rule(5, None)
+        quiet_rule(4, None)
     };
     settle(stage, "settling after the restart", rule).await?;
     stage.run.memory.restart = weigh_peak(stage);
@@ -252,7 +252,7 @@ async fn deleted(stage: &mut Stage<'_>) -> Result<(), Reason> {
     if !done.await? {
         return Err("not every object was gone after its deletion".into());
     }
-    settle(stage, "settling after the deletion", quiet_rule(3, None)).await?;
+    settle(stage, "settling after the deletion", quiet_rule(2, None)).await?;
     stage.run.memory.deleted = weigh(stage);
     Ok(())
 }

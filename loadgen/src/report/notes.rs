@@ -91,7 +91,7 @@ pub fn notes(summary: &Summary, record: &Record) -> Vec<String> {
     let mut notes = Vec::from_iter(missing(record));
     notes.extend(failures(record));
     if record.experiment.settle == Settle::Quick {
-        notes.push("quick mode: a subject is weighed after 10 s without events, not after 150 s; caches and allocators may still give memory back later".into());
+        notes.push("quick mode: a subject is weighed after 10 s without events (empty 1 s, restarted 4 s, all deleted 2 s), not after 150 s; caches and allocators may still give memory back later".into());
     }
     if record.experiment.control_plane == "embedded" {
         notes.push("measured against the embedded API server, which answers faster than kube-apiserver; these figures never share a table with those of a real control plane".into());

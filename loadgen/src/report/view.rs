@@ -184,6 +184,9 @@ fn latencies(summary: &Summary, record: &Record, kind: Kind, objects: usize) -> 
     for (what, pick) in picks {
         let quantiles: Vec<Option<Quantiles>> =
             summary.subjects.iter().map(|s| merged(s, pick)).collect();
+        if quantiles.iter().all(Option::is_none) {
+            continue;
+        }
         let of = |take: fn(Quantiles) -> f64| quantiles.iter().map(|q| q.map(take)).collect();
         rows.push(row(&format!("{name}: {what} P50, ms"), of(|q| q.p50_ms)));
         rows.push(row(&format!("{name}: {what} P99, ms"), of(|q| q.p99_ms)));
