@@ -54,7 +54,7 @@ impl Setting {
     /// A minute, what the timetable takes, and 20 ms for each object: a twentieth of the speed
     /// of the slowest subject known.
     fn deadline(&self, objects: usize, pace: Pace) -> Duration {
-        let offered = pace.due(objects).unwrap_or_default();
+        let offered = pace.due(objects);
         let patience = Duration::from_secs(60) + Duration::from_millis(20) * objects as u32;
         offered + self.deadline.unwrap_or(patience)
     }

@@ -20,6 +20,10 @@ use crate::schedule::Pace;
 /// A steady run is void when more than 1 % of its sends were later than this.
 const LATE_MS: f64 = 100.0;
 
+/// The quick mode deletes no more than this: with 5,000 objects it takes 10 to 25 s per subject
+/// on 2 cores, and the whole measuring has 3 minutes.
+const QUICK_DELETION: usize = 1_000;
+
 /// Goes through all phases of the cell.
 pub async fn all(stage: &mut Stage<'_>) -> Result<(), Reason> {
     let full = stage.setting.settle == Settle::Full;
@@ -51,7 +55,9 @@ pub async fn all(stage: &mut Stage<'_>) -> Result<(), Reason> {
             churn(stage).await?;
         }
         restart(stage).await?;
-        deleted(stage).await?;
+        if full || stage.cell.objects <= QUICK_DELETION {
+            deleted(stage).await?;
+        }
     }
     Ok(())
 }
