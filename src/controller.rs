@@ -181,7 +181,12 @@ struct Controller<O: Operator, C> {
     join: Option<Running>,
     joined_once: bool,
     started: Instant,
+    /// When what the last work freed is given back to the kernel, ms.
+    tidy_ms: Option<u64>,
 }
+
+/// How long after the first work since the last time, ms: idle connections are closed by then.
+const TIDY_MS: u64 = 7_000;
 
 impl<O: Operator, C: Cache> Controller<O, C> {
     fn new(operator: Arc<O>, cache: C, api: Api, scope: Arc<Scope>, config: &Config) -> Self {
@@ -202,6 +207,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             join: None,
             joined_once: false,
             started: Instant::now(),
+            tidy_ms: None,
             scope,
         }
     }
@@ -231,12 +237,17 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             due_ms = self.queue.next_due_ms().unwrap_or(u64::MAX);
         }
         // An hour stands for ever: an `Instant` cannot hold every number of milliseconds.
+        due_ms = due_ms.min(self.tidy_ms.unwrap_or(u64::MAX));
         self.started + Duration::from_millis(due_ms.min(now_ms + 3_600_000))
     }
 
     fn wake(&mut self) {
         let now_ms = self.now_ms();
         self.queue.wake(now_ms);
+        if self.tidy_ms.is_some_and(|at_ms| at_ms <= now_ms) {
+            self.tidy_ms = None;
+            crate::allocator::tidy();
+        }
     }
 
     fn join_may_go_on(&self) -> bool {
@@ -303,6 +314,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                 };
                 self.api.metrics().joins_done.fetch_add(1, Relaxed);
                 self.resync.ended(extent, now_ms);
+                self.tidy_ms.get_or_insert(now_ms + TIDY_MS);
                 if extent == Extent::All {
                     self.joined_once = true;
                     self.check_ready();
@@ -403,6 +415,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             self.resync.within(within, now_ms);
         }
         self.queue.finish(key, work, verdict, now_ms);
+        self.tidy_ms.get_or_insert(now_ms + TIDY_MS);
     }
 
     fn check_ready(&self) {

@@ -105,22 +105,34 @@ pub async fn install(api: &Api, patience: Duration) -> Result<(), InstallError> 
     }
 }
 
-/// Compares the CRD in the cluster with the binary's: one line and a figure.
+/// Compares the CRD in the cluster with the binary's: at the start, then every hour, a figure and one
+/// line whenever it has changed. Never ends.
 pub async fn compare(api: &Api) {
-    let revision = match read(api, METADATA).await {
-        // Before the annotation there was none.
-        Ok(crd) => crd
-            .metadata
-            .annotations
-            .revision
-            .and_then(|text| text.parse().ok())
-            .unwrap_or(0),
-        Err(error) => {
+    let mut known = None;
+    loop {
+        let mut again = Duration::from_secs(60);
+        match read(api, METADATA).await {
+            // Before the annotation there was none.
+            Ok(crd) => {
+                let revision = crd
+                    .metadata
+                    .annotations
+                    .revision
+                    .and_then(|text| text.parse().ok())
+                    .unwrap_or(0);
+                again = Duration::from_secs(3_600);
+                if known.replace(revision) != Some(revision) {
+                    tell(api, revision);
+                }
+            }
             // Without the right to read CRDs it stays unknown; a missing CRD is told by the watch.
-            tracing::debug!(%error, "the CRD's revision cannot be read");
-            return;
+            Err(error) => tracing::debug!(%error, "the CRD's revision cannot be read"),
         }
-    };
+        sleep(again).await;
+    }
+}
+
+fn tell(api: &Api, revision: i64) {
     api.metrics().crd_revision.store(revision, Relaxed);
     match revision.cmp(&CRD_REVISION) {
         std::cmp::Ordering::Equal => {}

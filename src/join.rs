@@ -156,18 +156,16 @@ impl<O: Operator> Join<O> {
                             Reasons::CHECK
                         };
                     }
-                    if own.has(Reasons::SPEC)
-                        && work.finalizers.ours.is_none()
-                        && O::FINALIZER.is_some()
-                    {
-                        // Its first write is guarded by the resourceVersion on the page.
-                    } else if !(own.is_empty() && reasons.is_empty()) && !own.has(Reasons::DELETE) {
+                    let found = !own.with(reasons).is_empty();
+                    // The first write of these carries the resourceVersion on the page.
+                    let adopts = O::FINALIZER.is_some() && work.finalizers.ours.is_none();
+                    if found && !adopts && !own.has(Reasons::DELETE) {
                         // A page may be old: the worker reads the owner first.
                         reasons = reasons.with(Reasons::REFRESH);
                         work.spec = None;
                     }
                     self.pages[0].advance(&self.api, &self.scope).await?;
-                    if !(own.is_empty() && reasons.is_empty()) {
+                    if found {
                         return Ok(Found::Work {
                             key,
                             work: Box::new(work),

@@ -20,8 +20,10 @@ use crate::object::Uid;
 pub struct Limits {
     /// Entries held at most, in whatever state.
     pub entries: usize,
-    /// Bytes of specs held at most.
+    /// Bytes of specs that wait for a worker at most.
     pub spec_bytes: usize,
+    /// Bytes of specs kept at most for owners that wait for something else.
+    pub held_spec_bytes: usize,
     /// First delay after a failure, ms.
     pub backoff_base_ms: u64,
     /// Longest delay after a failure, ms.
@@ -36,13 +38,16 @@ pub struct Limits {
 
 impl Default for Limits {
     /// 3,584 entries: 7/8 of 4,096 buckets, so that the table never doubles beyond that, and about
-    /// 1 MB when all wait. 384 KiB of specs: about 250 of 1.5 KB, 16 workers with 16 each behind them.
+    /// 1 MB when all wait. 256 KiB of specs that wait for a worker: 16 workers with 10 each of 1.5 KB
+    /// behind them. 512 KiB of specs that wait for their children: at 500 owners a second these cover
+    /// half a second of becoming ready; an owner that waits without its spec costs one read.
     /// 600 s is the default `progressDeadlineSeconds` of a Deployment. Back-off as client-go's
     /// default limiter, which starts lower (5 ms) and ends at 1000 s; at the edge the server is slow.
     fn default() -> Self {
         Self {
             entries: 3_584,
-            spec_bytes: 384 << 10,
+            spec_bytes: 256 << 10,
+            held_spec_bytes: 512 << 10,
             backoff_base_ms: 500,
             backoff_max_ms: 300_000,
             merge_ms: 1_000,
@@ -118,7 +123,9 @@ pub struct Queue {
     entries: HashMap<Arc<str>, Box<Entry>>,
     ready: VecDeque<Arc<str>>,
     timers: BTreeSet<(u64, Arc<str>)>,
-    spec_bytes: usize,
+    /// Bytes of specs of owners that wait for a worker, and of those that wait for anything else.
+    queued_bytes: usize,
+    held_bytes: usize,
     in_flight: usize,
     /// Newest resourceVersion that each watch has shown: the owner's first, then the kinds'.
     shown: Vec<u64>,
@@ -134,7 +141,8 @@ impl Queue {
             entries: HashMap::new(),
             ready: VecDeque::new(),
             timers: BTreeSet::new(),
-            spec_bytes: 0,
+            queued_bytes: 0,
+            held_bytes: 0,
             in_flight: 0,
             shown: vec![0; kinds + 1],
             random: seed | 1,
@@ -159,11 +167,11 @@ impl Queue {
     }
     /// Bytes of specs held here (not by workers).
     pub fn spec_bytes(&self) -> usize {
-        self.spec_bytes
+        self.queued_bytes + self.held_bytes
     }
     /// Whether a join may add more: half of the bounds is free, so that the watches keep theirs.
     pub fn has_room(&self) -> bool {
-        self.spec_bytes < self.limits.spec_bytes / 2 && self.ready.len() < self.limits.entries / 2
+        self.queued_bytes < self.limits.spec_bytes / 2 && self.ready.len() < self.limits.entries / 2
     }
 
     /// A watch has shown everything of `kind` (0: owners, then the kinds) up to `resource_version`.
@@ -201,8 +209,8 @@ impl Queue {
                 .as_ref()
                 .is_none_or(|p| p.resource_version < seen.resource_version)
             {
-                self.spec_bytes += seen.spec_bytes();
-                self.spec_bytes -= entry.pending.as_ref().map_or(0, |p| p.spec_bytes());
+                self.queued_bytes += seen.spec_bytes();
+                self.queued_bytes -= entry.pending.as_ref().map_or(0, |p| p.spec_bytes());
                 entry.gone &= same;
                 entry.pending = Some(Box::new(seen));
             }
@@ -224,10 +232,11 @@ impl Queue {
             let waits =
                 matches!(entry.state, State::Delayed { .. }) && (known || seen.reasons.is_empty());
             let reasons = seen.reasons;
-            self.spec_bytes -= entry.work.spec_bytes();
+            let pool = pool(entry.state, &mut self.queued_bytes, &mut self.held_bytes);
+            *pool -= entry.work.spec_bytes();
             entry.work.refresh(seen);
             entry.work.reasons = entry.work.reasons.with(reasons);
-            self.spec_bytes += entry.work.spec_bytes();
+            *pool += entry.work.spec_bytes();
             if waits && !spec_changed {
                 // Nothing that matters changed: its time stands.
                 return Offer::Accepted;
@@ -247,10 +256,10 @@ impl Queue {
     pub fn owner_gone(&mut self, key: &str, uid: Uid) {
         match self.entries.get_mut(key) {
             Some(entry) if entry.state == State::InFlight => {
-                if entry.pending.as_ref().is_none_or(|p| p.uid == uid) {
-                    self.spec_bytes -= entry.pending.take().map_or(0, |p| p.spec_bytes());
-                    entry.gone = true;
-                }
+                let newer = entry.pending.take_if(|p| p.uid != uid);
+                self.queued_bytes -= entry.pending.take().map_or(0, |p| p.spec_bytes());
+                entry.gone = newer.is_none();
+                entry.pending = newer;
             }
             Some(entry) if entry.work.uid == uid || entry.work.uid == Uid::default() => {
                 self.remove(key)
@@ -321,7 +330,7 @@ impl Queue {
             let work = std::mem::take(&mut entry.work);
             // The identity stays here, for the events that come meanwhile.
             entry.work.uid = work.uid;
-            self.spec_bytes -= work.spec_bytes();
+            self.queued_bytes -= work.spec_bytes();
             return Some((key, work));
         }
         None
@@ -337,7 +346,7 @@ impl Queue {
         let news = std::mem::take(&mut entry.news);
         let gone = std::mem::take(&mut entry.gone);
         let mut reasons = Reasons::default();
-        self.spec_bytes -= pending.as_ref().map_or(0, |p| p.spec_bytes());
+        self.queued_bytes -= pending.as_ref().map_or(0, |p| p.spec_bytes());
 
         if let Some(seen) = pending {
             if seen.uid != work.uid && work.uid != Uid::default() {
@@ -385,7 +394,7 @@ impl Queue {
                 work.attempts = work.attempts.saturating_add(1);
                 let due_ms =
                     now_ms + backoff_ms(&self.limits, work.attempts, base_ms, &mut self.random);
-                self.spec_bytes += work.spec_bytes();
+                self.held_bytes += work.spec_bytes();
                 entry.work = work;
                 entry.state = State::Delayed { due_ms };
                 self.timers.insert((due_ms, Arc::clone(key)));
@@ -401,7 +410,7 @@ impl Queue {
         } else {
             self.limits.hold_ms
         };
-        self.spec_bytes += work.spec_bytes();
+        self.held_bytes += work.spec_bytes();
         entry.work = work;
         let until_ms = now_ms + hold_ms;
         entry.state = State::Held { until_ms };
@@ -484,6 +493,8 @@ impl Queue {
         }
         if let Some(entry) = self.entries.get_mut(&key) {
             entry.state = State::Queued;
+            self.held_bytes -= entry.work.spec_bytes();
+            self.queued_bytes += entry.work.spec_bytes();
         }
         self.ready.push_back(key);
         Offer::Accepted
@@ -492,17 +503,14 @@ impl Queue {
     fn insert(&mut self, key: &str, work: Work, state: State) -> Offer {
         let bytes = work.spec_bytes();
         // One spec is always let in: an object larger than the bound must be worked on too.
-        if self.spec_bytes > 0
-            && self.spec_bytes + bytes > self.limits.spec_bytes
-            && !self.drop_held_specs(bytes)
-        {
+        if self.queued_bytes > 0 && self.queued_bytes + bytes > self.limits.spec_bytes {
             return Offer::Owed;
         }
         if self.entries.len() >= self.limits.entries && !self.evict() {
             return Offer::Owed;
         }
         let key: Arc<str> = key.into();
-        self.spec_bytes += bytes;
+        *pool(state, &mut self.queued_bytes, &mut self.held_bytes) += bytes;
         match state {
             State::Queued => self.ready.push_back(Arc::clone(&key)),
             State::Delayed { due_ms: at } | State::Held { until_ms: at } => {
@@ -530,29 +538,15 @@ impl Queue {
         true
     }
 
-    /// Gives up specs of owners that only wait, until `bytes` fit; they are read again if needed.
-    fn drop_held_specs(&mut self, bytes: usize) -> bool {
-        for (_, key) in self.timers.iter().rev() {
-            if self.spec_bytes + bytes <= self.limits.spec_bytes {
-                return true;
-            }
-            if let Some(entry) = self.entries.get_mut(key) {
-                self.spec_bytes -= entry.work.spec_bytes();
-                entry.work.spec = None;
-            }
-        }
-        self.spec_bytes + bytes <= self.limits.spec_bytes
-    }
-
-    /// A waiting owner keeps its spec only while less than half of the bound is taken.
+    /// A waiting owner keeps its spec only while the bound for those allows it.
     fn spare_specs(&mut self, key: &str) {
-        if self.spec_bytes <= self.limits.spec_bytes / 2 {
+        if self.held_bytes <= self.limits.held_spec_bytes {
             return;
         }
         if let Some(entry) = self.entries.get_mut(key)
             && matches!(entry.state, State::Held { .. } | State::Delayed { .. })
         {
-            self.spec_bytes -= entry.work.spec_bytes();
+            self.held_bytes -= entry.work.spec_bytes();
             entry.work.spec = None;
         }
     }
@@ -561,8 +555,8 @@ impl Queue {
         let Some((key, entry)) = self.entries.remove_entry(key) else {
             return;
         };
-        self.spec_bytes -=
-            entry.work.spec_bytes() + entry.pending.as_ref().map_or(0, |p| p.spec_bytes());
+        *pool(entry.state, &mut self.queued_bytes, &mut self.held_bytes) -= entry.work.spec_bytes();
+        self.queued_bytes -= entry.pending.as_ref().map_or(0, |p| p.spec_bytes());
         if let State::Delayed { due_ms: at } | State::Held { until_ms: at } = entry.state {
             self.timers.remove(&(at, key));
         }
@@ -575,6 +569,14 @@ impl Queue {
             self.entries.shrink_to(self.entries.len() * 2);
             self.ready.shrink_to(self.ready.len() * 2);
         }
+    }
+}
+
+/// The count that a spec in `state` belongs to.
+fn pool<'a>(state: State, queued: &'a mut usize, held: &'a mut usize) -> &'a mut usize {
+    match state {
+        State::Queued | State::InFlight => queued,
+        State::Delayed { .. } | State::Held { .. } => held,
     }
 }
 

@@ -32,9 +32,6 @@ pub enum RunError {
     /// There is no usable configuration.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// The HTTP stack cannot be built from it.
-    #[error("kubeconfig: {0}")]
-    Stack(String),
     /// The CRD cannot be installed.
     #[error("{server}: {cause}")]
     Install {
@@ -129,10 +126,10 @@ pub async fn run(options: Run) -> Result<(), RunError> {
         deadline: options.timeout,
         ..Config::default()
     };
-    let kube_config = client::config(options.cluster.context).await?;
-    let server = kube_config.cluster_url.to_string();
-    let client = client::build(&kube_config).map_err(|error| RunError::Stack(error.to_string()))?;
-    drop(kube_config);
+    let access = client::config(options.cluster.context).await?;
+    let server = access.server.to_string();
+    let client = client::build(&access)?;
+    drop(access);
     let api = Api::new(
         client.clone(),
         Arc::clone(&metrics),
@@ -154,7 +151,10 @@ pub async fn run(options: Run) -> Result<(), RunError> {
         |mut stopped: watch::Receiver<()>| async move { while stopped.changed().await.is_ok() {} };
     let operate = async {
         if options.install_crd {
-            install_at_start(&api).await;
+            tokio::select! {
+                () = install_at_start(&api) => {}
+                () = ended(stopped.clone()) => return,
+            }
         }
         let cache = match options.cache {
             Mode::None => Storeless,
@@ -167,7 +167,10 @@ pub async fn run(options: Run) -> Result<(), RunError> {
             config,
             ended(stopped.clone()),
         );
-        tokio::join!(crd::compare(&api), run);
+        tokio::select! {
+            () = run => {}
+            () = crd::compare(&api) => {}
+        }
     };
     let served = admin::serve(listener, Arc::clone(&metrics), std::future::pending());
     tokio::select! {
@@ -196,8 +199,8 @@ async fn connect(
     deadline: Duration,
 ) -> Result<(Api, String), RunError> {
     let config = client::config(context).await?;
-    let server = config.cluster_url.to_string();
-    let client = client::build(&config).map_err(|error| RunError::Stack(error.to_string()))?;
+    let server = config.server.to_string();
+    let client = client::build(&config)?;
     Ok((Api::new(client, metrics, deadline), server))
 }
 

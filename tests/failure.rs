@@ -16,7 +16,7 @@ use tare::edgeapp::{CRD_YAML, EdgeApps};
 use tare::metrics::Verb;
 use tare::operator::{Children, Failure, Kind, Operator, Owner, Plan};
 use tare::queue::Limits;
-use testbed::embedded::{Options, Readiness, RequestFault, Server, WatchFault};
+use testbed::embedded::{Options, Readiness, RequestFault, WatchFault};
 
 /// A spread of small numbers that is the same in every run.
 fn dice(seed: u32) -> impl Fn() -> u32 {
@@ -64,13 +64,12 @@ async fn a_fifth_of_all_watch_events_lost_and_a_restart_end_exactly_like_a_calm_
 
     let rough = World::new();
     let roll = dice(0x2545_f491);
-    rough
-        .server
-        .faults()
-        .on_watch(move |facts| match facts.user == "tare" && roll() % 5 == 0 {
+    rough.server.faults().on_watch(move |facts| {
+        match facts.user == "tare" && roll().is_multiple_of(5) {
             true => WatchFault::Drop,
             false => WatchFault::Pass,
-        });
+        }
+    });
     let first = rough.operate();
     first.until_ready().await;
     a_day(&rough).await;
@@ -336,13 +335,7 @@ async fn many_failing_objects_stay_within_the_bounds_and_do_not_delay_a_healthy_
     let events = world.server.objects("events").len();
     assert!(events <= 35, "{events} Events for 300 failures");
     assert!(running.metrics.events_suppressed.load(Relaxed) > 200);
-    world
-        .server
-        .faults()
-        .on_request(|facts| match (facts.verb, facts.resource, facts.name) {
-            ("create", "deployments", _) => RequestFault::Pass,
-            _ => RequestFault::Pass,
-        });
+    world.server.faults().clear();
     world.create("healthy", web()).await;
     let started = tokio::time::Instant::now();
     world.until_phase("healthy", "Running").await;
@@ -579,10 +572,4 @@ async fn a_server_that_goes_away_is_waited_for() {
     world.until_phase("web", "Running").await;
     running.until_ready().await;
     running.stop().await;
-}
-
-#[test]
-fn the_server_of_these_tests_is_the_embedded_one() {
-    // Named here so that nobody takes a figure of these tests for one of a real API server.
-    let _ = Server::new(Options::default());
 }

@@ -438,7 +438,7 @@ async fn deleted_and_re_created_under_the_same_name_during_a_join() {
     let running = world.operate();
     // The first page of the join is in; the last names are still to come.
     world
-        .until("the join is under way", |w| w.phase("web-000") != "")
+        .until("the join is under way", |w| !w.phase("web-000").is_empty())
         .await;
     for n in [0, 150, 299] {
         let name = format!("web-{n:03}");

@@ -61,9 +61,12 @@ async fn listen(args: EmbeddedArgs) -> anyhow::Result<()> {
             .with_context(|| format!("cannot install CRD {}", path.display()))?;
     }
     let tls = Tls::generate()?;
-    let listener = TcpListener::bind(args.listen)
-        .await
-        .with_context(|| format!("cannot listen on {}", args.listen))?;
+    let listener = TcpListener::bind(args.listen).await.with_context(|| {
+        format!(
+            "cannot listen on {}; choose another port with --listen",
+            args.listen
+        )
+    })?;
     let url = format!("https://{}", listener.local_addr()?);
     let ca_pem = tls.ca_pem().to_owned();
     write_private(&args.dir.join("ca.pem"), &ca_pem)?;

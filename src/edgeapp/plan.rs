@@ -252,12 +252,14 @@ mod tests {
     use super::*;
     use crate::object::Meta;
 
+    /// A JSON pointer into `{"deployment", "service", "status"}` and what must be there.
+    type Expected = (&'static str, fn() -> Value);
+
     struct Case {
         name: &'static str,
         spec: Value,
         deployment: Option<ChildState>,
-        /// JSON pointers into `{"deployment", "service", "status"}` and what must be there.
-        want: &'static [(&'static str, fn() -> Value)],
+        want: &'static [Expected],
     }
 
     fn state(generation: i64, observed: i64, ready: i32) -> ChildState {

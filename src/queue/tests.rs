@@ -325,7 +325,7 @@ proptest! {
     /// counts are true, and when all is worked off nothing is left that wants work.
     #[test]
     fn bounds_and_counts_hold(steps in proptest::collection::vec(step(), 1..120)) {
-        let limits = Limits { entries: 4, spec_bytes: 64, ..Limits::default() };
+        let limits = Limits { entries: 4, spec_bytes: 64, held_spec_bytes: 32, ..Limits::default() };
         let mut queue = queue(limits);
         let (mut version, mut now_ms) = (0u64, 0u64);
         let mut flying: Vec<(Arc<str>, Work)> = Vec::new();
@@ -371,6 +371,7 @@ proptest! {
                 }
             }
             prop_assert!(queue.len() <= limits.entries);
+            prop_assert!(queue.held_bytes <= limits.held_spec_bytes);
             prop_assert_eq!(queue.in_flight(), flying.len());
             let held: usize = queue.entries.values()
                 .map(|e| e.work.spec_bytes() + e.pending.as_ref().map_or(0, |p| p.spec_bytes())).sum();

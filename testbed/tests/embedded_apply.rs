@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use k8s_openapi::api::apps::v1::Deployment;
-use kube::api::{Api, Patch, PatchParams};
+use kube::api::{Api, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use testbed::embedded::{Options, Server};
 
@@ -173,4 +173,41 @@ async fn updates_are_recorded_by_user_agent_or_field_manager() {
         "{}",
         refusal.message
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn managed_fields_are_what_a_real_server_records() {
+    let server = Server::new(Options::default());
+    let api: Api<Deployment> = Api::default_namespaced(server.client("alice"));
+    let object: Deployment = serde_json::from_value(json!({
+        "metadata": {"name": "nginx", "labels": {"app": "nginx"}},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": {"app": "nginx"}},
+            "template": {
+                "metadata": {"labels": {"app": "nginx"}},
+                "spec": {"containers": [{"name": "nginx", "image": "nginx", "resources": {}}]},
+            },
+        },
+    }))
+    .unwrap();
+    let params = PostParams {
+        field_manager: Some("kubectl-create".to_owned()),
+        ..PostParams::default()
+    };
+    api.create(&params, &object).await.unwrap();
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    let stored = server.object("deployments", "default", "nginx").unwrap();
+    let managers = stored["metadata"]["managedFields"].as_array().unwrap();
+    let of = |name: &str| managers.iter().find(|m| m["manager"] == name).unwrap();
+    let real = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+    assert_eq!(
+        of("kubectl-create")["fieldsV1"],
+        real(include_str!("data/kubectl-create-deployment.json"))
+    );
+    assert_eq!(
+        of("kube-controller-manager")["fieldsV1"],
+        real(include_str!("data/deployment-status.json"))
+    );
+    assert_eq!(of("kube-controller-manager")["subresource"], "status");
 }

@@ -397,3 +397,123 @@ async fn what_is_not_implemented_is_501_and_what_does_not_exist_404() {
     assert!(secrets.message.contains("secrets"));
     assert_eq!(code("/apis/none.dev/v1/things").await.code, 404);
 }
+
+#[tokio::test(start_paused = true)]
+async fn events_are_one_store_in_two_groups() {
+    use k8s_openapi::api::core::v1::Event;
+    use kube::runtime::events::{Event as Occurrence, EventType, Recorder, Reporter};
+    let server = server();
+    let client = server.client("alice");
+    let reporter = Reporter {
+        controller: "tare".to_owned(),
+        instance: None,
+    };
+    let about = k8s_openapi::api::core::v1::ObjectReference {
+        kind: Some("Widget".to_owned()),
+        name: Some("w".to_owned()),
+        namespace: Some("default".to_owned()),
+        ..Default::default()
+    };
+    let occurrence = Occurrence {
+        type_: EventType::Warning,
+        reason: "Degraded".to_owned(),
+        note: Some("the Deployment is not ours".to_owned()),
+        action: "Reconcile".to_owned(),
+        secondary: None,
+    };
+    let recorder = Recorder::new(client.clone(), reporter);
+    recorder.publish(&occurrence, &about).await.unwrap();
+    recorder.publish(&occurrence, &about).await.unwrap();
+    let events: Api<Event> = Api::default_namespaced(client);
+    let list = events.list(&Default::default()).await.unwrap();
+    assert_eq!(list.items.len(), 1);
+    assert_eq!(
+        list.items[0].message.as_deref(),
+        Some("the Deployment is not ours")
+    );
+    assert_eq!(list.items[0].series.as_ref().unwrap().count, Some(2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn built_in_kinds_refuse_wrong_types_and_drop_unknown_fields() {
+    let server = server();
+    let client = server.client("alice");
+    let post = |spec: Value| {
+        let client = client.clone();
+        async move {
+            let object = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": spec});
+            let request = http::Request::post("/api/v1/namespaces/default/services")
+                .body(object.to_string().into_bytes())
+                .unwrap();
+            client.request::<Value>(request).await
+        }
+    };
+    let refusal = status(
+        post(json!({"ports": [{"port": "eighty"}]}))
+            .await
+            .unwrap_err(),
+    );
+    assert_eq!((refusal.code, refusal.reason.as_str()), (400, "BadRequest"));
+    let made = post(json!({"ports": [{"port": 80}], "nope": 1}))
+        .await
+        .unwrap();
+    assert!(made["spec"].get("nope").is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn scale_reads_and_writes_replicas_alone() {
+    let server = server();
+    let api = widgets(server.client("alice"));
+    api.create(&PostParams::default(), &widget("a", json!({"size": 1})))
+        .await
+        .unwrap();
+    let patch = Patch::Merge(json!({"spec": {"replicas": 7}}));
+    let scale = api
+        .patch_scale("a", &PatchParams::default(), &patch)
+        .await
+        .unwrap();
+    assert_eq!(scale.spec.unwrap().replicas, Some(7));
+    let stored = server.object("widgets", "default", "a").unwrap();
+    assert_eq!(
+        (&stored["spec"]["size"], &stored["metadata"]["generation"]),
+        (&json!(7), &json!(2))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dry_run_changes_nothing() {
+    let server = server();
+    let api = widgets(server.client("alice"));
+    let before = server.revision();
+    let params = PostParams {
+        dry_run: true,
+        ..PostParams::default()
+    };
+    let shown = api
+        .create(&params, &widget("a", json!({"size": 1})))
+        .await
+        .unwrap();
+    assert_eq!(shown.data["spec"]["color"], "red");
+    assert_eq!(server.revision(), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn leases_are_made_by_an_update_and_kept_namespaces_stay() {
+    use k8s_openapi::api::coordination::v1::Lease;
+    use k8s_openapi::api::core::v1::Namespace;
+    let server = server();
+    let leases: Api<Lease> = Api::default_namespaced(server.client("alice"));
+    let lease = json!({"metadata": {"name": "l"}, "spec": {"holderIdentity": "a", "renewTime": "2026-11-21T05:00:00.123456Z"}});
+    let lease: Lease = serde_json::from_value(lease).unwrap();
+    leases
+        .replace("l", &PostParams::default(), &lease)
+        .await
+        .unwrap();
+    let stored = server.object("leases", "default", "l").unwrap();
+    assert_eq!(stored["spec"]["renewTime"], "2026-11-21T05:00:00.123456Z");
+    let unversioned = leases.replace("l", &PostParams::default(), &lease).await;
+    assert_eq!(status(unversioned.unwrap_err()).code, 422);
+    let namespaces: Api<Namespace> = Api::all(server.client("alice"));
+    let kept = namespaces.delete("default", &DeleteParams::default()).await;
+    assert_eq!(status(kept.unwrap_err()).code, 403);
+}

@@ -7,49 +7,45 @@ use std::time::{Duration, Instant};
 
 use testbed::weigh::{self, Memory};
 
+use super::convergence::convergence;
 use super::order::Kind;
+use super::quiet::{Snapshot, settle};
 use super::run::{Reason, Stage};
-use super::settle::{Look, Rule, Verdict, Watchman};
+use super::settle::Rule;
 use crate::generate::{Act, Offer};
-use crate::latency::Latencies;
-use crate::measure::ledger::Ledger;
 use crate::measure::{admin, metrics_text};
-use crate::record::{Convergence, Idle, Peaked, Reconcile, Settle};
-use crate::schedule::{Pace, saturated};
-use crate::server::SUBJECT;
+use crate::record::{Peaked, Reconcile, Settle};
+use crate::schedule::Pace;
 
-const SECOND: Duration = Duration::from_secs(1);
-/// Work that follows the last event for this long still belongs to converging, not to idling.
-const AFTERMATH: Duration = Duration::from_secs(2);
 /// A steady run is void when more than 1 % of its sends were later than this.
 const LATE_MS: f64 = 100.0;
 
-/// Counters at one moment.
-struct Snapshot {
-    at: Instant,
-    cpu_s: f64,
-    context_switches: Option<u64>,
-    server_cpu_s: Option<f64>,
-    ledger: Option<Ledger>,
-}
+/// The quick mode deletes no more than this: with 5,000 objects it takes 10 to 25 s per subject
+/// on 2 cores, and the whole measuring has 3 minutes.
+const QUICK_DELETION: usize = 1_000;
 
 /// Goes through all phases of the cell.
 pub async fn all(stage: &mut Stage<'_>) -> Result<(), Reason> {
     let full = stage.setting.settle == Settle::Full;
     canary(stage).await?;
-    settle(stage, "empty", quiet_rule(if full { 10 } else { 2 }, None)).await?;
-    stage.run.memory.empty = Some(weigh(stage)?);
+    settle(stage, "empty", quiet_rule(if full { 10 } else { 1 }, None)).await?;
+    stage.run.memory.empty = weigh(stage);
 
-    let before = Snapshot::take(stage).await?;
+    let before = Snapshot::take(stage).await;
     let page_before = metrics(stage).await;
     if stage.cell.objects > 0 {
         offer_and_wait(stage).await?;
-        reconcile(stage, page_before.as_deref()).await;
     }
     if stage.kind() == Kind::Steady && !full {
-        return spend(stage, &before).await;
+        // What belongs to the last objects is let through first.
+        settle(stage, "winding down", quiet_rule(1, None)).await?;
+        let end = Snapshot::take(stage).await;
+        book(stage, &before, &end);
+    } else {
+        settled(stage, &before).await?;
     }
-    settled(stage, &before).await?;
+    // After the weighing, because a page costs the subject memory.
+    reconcile(stage, page_before.as_deref()).await;
 
     if stage.kind() == Kind::Burst
         && stage.cell.objects > 0
@@ -59,7 +55,9 @@ pub async fn all(stage: &mut Stage<'_>) -> Result<(), Reason> {
             churn(stage).await?;
         }
         restart(stage).await?;
-        deleted(stage).await?;
+        if full || stage.cell.objects <= QUICK_DELETION {
+            deleted(stage).await?;
+        }
     }
     Ok(())
 }
@@ -93,17 +91,15 @@ async fn offer_and_wait(stage: &mut Stage<'_>) -> Result<(), Reason> {
         t.progress().ready == objects as u64
     });
     let converged = converged.await?;
-    let memory = weigh(stage)?;
-    let peak_bytes = weigh::peak_bytes(stage.process.pid()).ok();
     if stage.kind() == Kind::Burst {
-        stage.run.memory.burst = Some(Peaked { memory, peak_bytes });
+        stage.run.memory.burst = weigh_peak(stage);
     }
     let wall_s = started.elapsed().as_secs_f64();
     if let (Some(before), Ok(after)) = (own_before, weigh::cpu_seconds(std::process::id())) {
         stage.run.generator_cpu_s = Some(after - before);
         judge_generator(stage, (after - before) / wall_s);
     }
-    let convergence = convergence(stage);
+    let convergence = convergence(&stage.journal.timeline(), stage.pace);
     let p99_late_ms = convergence.late.quantiles().map_or(0.0, |q| q.p99_ms);
     if p99_late_ms > LATE_MS {
         stage.run.doubts.push(format!(
@@ -196,63 +192,6 @@ fn judge_generator(stage: &mut Stage<'_>, cores_used: f64) {
     }
 }
 
-fn convergence(stage: &Stage<'_>) -> Convergence {
-    let timeline = stage.journal.timeline();
-    let sent_ns: Vec<u64> = timeline.objects.iter().filter_map(|o| o.sent_ns).collect();
-    let observed_ns: Vec<u64> = timeline
-        .objects
-        .iter()
-        .filter_map(|o| o.observed_ns())
-        .collect();
-    let acked_ns = || timeline.objects.iter().filter_map(|o| o.acked_ns);
-    let first_ns = sent_ns.iter().copied().min().unwrap_or(0);
-    let offer_s = acked_ns()
-        .max()
-        .unwrap_or(first_ns)
-        .saturating_sub(first_ns) as f64
-        / 1e9;
-    let acked = acked_ns().count() as u64;
-    let objects = timeline.objects.len() as u64;
-    let ready = timeline
-        .objects
-        .iter()
-        .filter(|o| o.acked_ns.is_some() && o.ready_ns().is_some());
-    let last_ready_ns = ready.clone().filter_map(|o| o.ready_ns()).max();
-    let censored = objects - ready.count() as u64;
-    let span = |from: fn(&crate::timeline::Object) -> Option<u64>,
-                to: fn(&crate::timeline::Object) -> Option<u64>| {
-        let spans = timeline
-            .objects
-            .iter()
-            .filter_map(|o| Some(to(o)?.saturating_sub(from(o)?)));
-        spans.collect::<Latencies>()
-    };
-    let late = match stage.pace {
-        Pace::Burst => Latencies::default(),
-        Pace::Steady { .. } => span(|o| o.intended_ns, |o| o.sent_ns),
-    };
-    Convergence {
-        objects,
-        acked,
-        drain_s: last_ready_ns
-            .filter(|_| censored == 0)
-            .map(|at| at.saturating_sub(first_ns) as f64 / 1e9),
-        offer_s,
-        offered_per_s: if offer_s > 0.0 {
-            acked as f64 / offer_s
-        } else {
-            0.0
-        },
-        saturated: saturated(&sent_ns, &observed_ns),
-        censored,
-        late,
-        observed_from_intended: span(|o| o.intended_ns, |o| o.observed_ns()),
-        observed_from_sent: span(|o| o.sent_ns, |o| o.observed_ns()),
-        ready_from_intended: span(|o| o.intended_ns, |o| o.ready_ns()),
-        ready_from_sent: span(|o| o.sent_ns, |o| o.ready_ns()),
-    }
-}
-
 /// Leaves the subject alone; what it cost to converge, to idle, and what it weighs.
 async fn settled(stage: &mut Stage<'_>, before: &Snapshot) -> Result<(), Reason> {
     let rule = match stage.setting.settle {
@@ -260,41 +199,20 @@ async fn settled(stage: &mut Stage<'_>, before: &Snapshot) -> Result<(), Reason>
         Settle::Full => quiet_rule(150, Some(30)),
     };
     let quiet = settle(stage, "settling", rule).await?;
-    stage.run.memory.settled = Some(weigh(stage)?);
-    let end = Snapshot::take(stage).await?;
-    let Some(begin) = quiet else {
-        return book(stage, before, &end);
-    };
-    book(stage, before, &begin)?;
-    let switches = begin.context_switches.zip(end.context_switches);
-    stage.run.idle = Some(Idle {
-        window_s: (end.at - begin.at).as_secs_f64(),
-        cpu_s: end.cpu_s - begin.cpu_s,
-        context_switches: switches.and_then(|(begin, end)| end.checked_sub(begin)),
-        requests: end.requests_since(&begin),
-    });
+    stage.run.memory.settled = weigh(stage);
+    let end = Snapshot::take(stage).await;
+    book(stage, before, quiet.as_ref().unwrap_or(&end));
+    stage.run.idle = quiet.and_then(|begin| end.idle_since(&begin));
     Ok(())
 }
 
-/// Books what was spent up to now, for a cell that does not settle.
-async fn spend(stage: &mut Stage<'_>, before: &Snapshot) -> Result<(), Reason> {
-    // What belongs to the last objects is let through first.
-    settle(stage, "winding down", quiet_rule(1, None)).await?;
-    let end = Snapshot::take(stage).await?;
-    book(stage, before, &end)
-}
-
-fn book(stage: &mut Stage<'_>, before: &Snapshot, end: &Snapshot) -> Result<(), Reason> {
-    if stage.cell.objects == 0 {
-        return Ok(());
+/// Books what the objects cost.
+fn book(stage: &mut Stage<'_>, before: &Snapshot, end: &Snapshot) {
+    if stage.cell.objects > 0 {
+        stage.run.converge_cpu_s = end.cpu_s_since(before);
+        stage.run.api_server_cpu_s = end.server_cpu_s_since(before);
+        stage.run.requests = end.requests_since(before);
     }
-    stage.run.converge_cpu_s = Some(end.cpu_s - before.cpu_s);
-    stage.run.api_server_cpu_s = end
-        .server_cpu_s
-        .zip(before.server_cpu_s)
-        .map(|(end, before)| end - before);
-    stage.run.requests = end.requests_since(before);
-    Ok(())
 }
 
 /// Every object changes once.
@@ -308,10 +226,7 @@ async fn churn(stage: &mut Stage<'_>) -> Result<(), Reason> {
     if !done.await? {
         return Err("churn: not every object converged again".into());
     }
-    stage.run.memory.churn = Some(Peaked {
-        memory: weigh(stage)?,
-        peak_bytes: weigh::peak_bytes(stage.process.pid()).ok(),
-    });
+    stage.run.memory.churn = weigh_peak(stage);
     Ok(())
 }
 
@@ -326,14 +241,10 @@ async fn restart(stage: &mut Stage<'_>) -> Result<(), Reason> {
     let rule = if full {
         quiet_rule(60, Some(30))
     } else {
-        quiet_rule(5, None)
+        quiet_rule(4, None)
     };
     settle(stage, "settling after the restart", rule).await?;
-    let memory = weigh(stage)?;
-    stage.run.memory.restart = Some(Peaked {
-        memory,
-        peak_bytes: weigh::peak_bytes(stage.process.pid()).ok(),
-    });
+    stage.run.memory.restart = weigh_peak(stage);
     stage.run.restart_cpu_s = weigh::cpu_seconds(stage.process.pid()).ok();
     Ok(())
 }
@@ -347,60 +258,29 @@ async fn deleted(stage: &mut Stage<'_>) -> Result<(), Reason> {
     if !done.await? {
         return Err("not every object was gone after its deletion".into());
     }
-    settle(stage, "settling after the deletion", quiet_rule(3, None)).await?;
-    stage.run.memory.deleted = Some(weigh(stage)?);
+    settle(stage, "settling after the deletion", quiet_rule(2, None)).await?;
+    stage.run.memory.deleted = weigh(stage);
     Ok(())
 }
 
-fn quiet_rule(quiet_s: u32, steady_s: Option<u32>) -> Rule {
+fn quiet_rule(quiet_s: u64, steady_s: Option<u64>) -> Rule {
     Rule {
-        quiet: SECOND * quiet_s,
-        steady: steady_s.map(|s| SECOND * s),
-        at_most: SECOND * (4 * quiet_s + 30),
+        quiet: Duration::from_secs(quiet_s),
+        steady: steady_s.map(Duration::from_secs),
+        at_most: Duration::from_secs(4 * quiet_s + 30),
     }
 }
 
-/// Waits until the subject has settled; the counters at the beginning of its quiet, or `None`
-/// when it never was quiet for longer than [`AFTERMATH`].
-async fn settle(stage: &mut Stage<'_>, what: &str, rule: Rule) -> Result<Option<Snapshot>, Reason> {
-    stage.setting.say_step(stage.cell, what);
-    let started = Instant::now();
-    let mut watchman = Watchman::new(rule, look(stage, started)?);
-    let mut begin = None;
-    loop {
-        tokio::time::sleep(SECOND / 2).await;
-        stage.check_alive()?;
-        let verdict = watchman.look(look(stage, started)?);
-        match watchman.quiet_for() {
-            quiet if quiet < AFTERMATH => begin = None,
-            _ if begin.is_none() => begin = Some(Snapshot::take(stage).await?),
-            _ => {}
-        }
-        match verdict {
-            Verdict::Restless => {}
-            Verdict::Settled => return Ok(begin),
-            Verdict::GaveUp => {
-                let s = rule.at_most.as_secs();
-                stage.run.remarks.push(format!(
-                    "{what}: still at work after {s} s, weighed as it was"
-                ));
-                return Ok(None);
-            }
-        }
-    }
+/// `None` where this machine does not say; a subject that is gone is noticed elsewhere.
+fn weigh(stage: &Stage<'_>) -> Option<Memory> {
+    weigh::memory(stage.process.pid()).ok()
 }
 
-fn look(stage: &Stage<'_>, started: Instant) -> Result<Look, Reason> {
-    Ok(Look {
-        at: started.elapsed(),
-        events: stage.journal.timeline().events,
-        cpu_s: weigh::cpu_seconds(stage.process.pid()).map_err(|e| e.to_string())?,
-        anon_bytes: weigh(stage)?.anon_bytes,
+fn weigh_peak(stage: &Stage<'_>) -> Option<Peaked> {
+    Some(Peaked {
+        memory: weigh(stage)?,
+        peak_bytes: weigh::peak_bytes(stage.process.pid()).ok(),
     })
-}
-
-fn weigh(stage: &Stage<'_>) -> Result<Memory, Reason> {
-    weigh::memory(stage.process.pid()).map_err(|e| e.to_string())
 }
 
 fn reset_peak(stage: &mut Stage<'_>) {
@@ -421,7 +301,12 @@ async fn metrics(stage: &Stage<'_>) -> Option<String> {
 
 /// Calls of the reconcile function since the page before the first object.
 async fn reconcile(stage: &mut Stage<'_>, page_before: Option<&str>) {
-    let Some(wanted) = &stage.subject.metrics else {
+    let Some(wanted) = stage
+        .subject
+        .metrics
+        .as_ref()
+        .filter(|_| stage.cell.objects > 0)
+    else {
         return;
     };
     let Some(page) = metrics(stage).await else {
@@ -447,22 +332,4 @@ async fn reconcile(stage: &mut Stage<'_>, page_before: Option<&str>) {
         buckets: after.since(&before.unwrap_or_default()),
         errors,
     });
-}
-
-impl Snapshot {
-    async fn take(stage: &Stage<'_>) -> Result<Self, Reason> {
-        let pid = stage.process.pid();
-        Ok(Self {
-            at: Instant::now(),
-            cpu_s: weigh::cpu_seconds(pid).map_err(|e| e.to_string())?,
-            context_switches: weigh::context_switches(pid).ok(),
-            server_cpu_s: weigh::cpu_seconds(stage.server.pid()).ok(),
-            ledger: stage.cluster.ledger().await.ok(),
-        })
-    }
-
-    fn requests_since(&self, earlier: &Snapshot) -> Option<Ledger> {
-        let (now, then) = (self.ledger.as_ref()?, earlier.ledger.as_ref()?);
-        Some(now.since(then).of(SUBJECT))
-    }
 }

@@ -89,8 +89,11 @@ pub(crate) fn established(inner: &Inner, definition: &Value) -> Result<(), ApiEr
 
 /// The definition is gone: its objects go with it, its watches end, its path is 404.
 pub(crate) fn removed(inner: &Inner, definition: &Value) {
-    if let Ok(kind) = read(definition) {
-        inner.drop_kind(&kind.group, &kind.plural);
+    let Ok(kind) = read(definition) else {
+        return;
+    };
+    for record in inner.drop_kind(&kind.group, &kind.plural) {
+        inner.garbage.gone(inner, &record);
     }
 }
 

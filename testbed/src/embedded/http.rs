@@ -23,8 +23,11 @@ use super::service::{Body, Dropped, answer, refusal, respond};
 use super::status::ApiError;
 use super::tls::Tls;
 
-/// For a handshake and for the headers of a request.
-const HEADER_TIME: Duration = Duration::from_secs(10);
+/// For a handshake.
+const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
+/// For the headers of a request, the idle time before them included: hyper has one timer for both,
+/// and kube-apiserver leaves idle connections open for 90 s.
+const HEADER_TIME: Duration = Duration::from_secs(90);
 /// 32 KB of headers are more than any client of Kubernetes sends.
 const HEADER_BYTES: usize = 32 * 1024;
 /// Between the shutdown signal and cutting what is still open.
@@ -78,7 +81,7 @@ async fn connection(
 ) {
     // Events must not wait for one another.
     let _ = stream.set_nodelay(true);
-    let stream = match tokio::time::timeout(HEADER_TIME, acceptor.accept(stream)).await {
+    let stream = match tokio::time::timeout(HANDSHAKE_TIME, acceptor.accept(stream)).await {
         Ok(Ok(stream)) => stream,
         Ok(Err(cause)) => {
             tracing::debug!(%cause, "TLS handshake failed");

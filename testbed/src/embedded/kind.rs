@@ -41,6 +41,8 @@ pub(crate) enum Rules {
     Lease,
     Namespace,
     Event,
+    /// events.k8s.io/v1 over the store of [`Rules::Event`].
+    EventView,
     Definition,
     Custom(Arc<Schema>),
 }
@@ -215,6 +217,24 @@ pub(crate) fn built_in() -> Vec<Kind> {
         },
     )
     .collect()
+}
+
+/// Events as events.k8s.io/v1 shows them.
+pub(crate) fn event_view() -> Kind {
+    Kind {
+        group: "events.k8s.io".to_owned(),
+        version: "v1".to_owned(),
+        plural: "events".to_owned(),
+        singular: "event".to_owned(),
+        kind: "Event".to_owned(),
+        list_kind: "EventList".to_owned(),
+        short_names: vec!["ev".to_owned()],
+        categories: Vec::new(),
+        namespaced: true,
+        has_status: false,
+        scale: None,
+        rules: Rules::EventView,
+    }
 }
 
 /// Resources that a real server has and this one has not: 501 instead of 404.

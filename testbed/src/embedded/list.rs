@@ -14,7 +14,8 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
 
-use super::kind::Kind;
+use super::events;
+use super::kind::{Kind, Rules};
 use super::record::Record;
 use super::route::{Query, Shape};
 use super::selector::Selector;
@@ -269,7 +270,11 @@ fn walk<'a>(
 
 impl Page {
     /// The list as JSON, in pieces of about 64 KB.
-    pub(crate) fn encode(self, kind: &Kind, shape: Shape) -> impl Iterator<Item = Bytes> + use<> {
+    pub(crate) fn encode(
+        self,
+        kind: &Arc<Kind>,
+        shape: Shape,
+    ) -> impl Iterator<Item = Bytes> + use<> {
         let mut meta = Map::new();
         meta.insert(
             "resourceVersion".to_owned(),
@@ -294,7 +299,7 @@ impl Page {
             json!(api_version),
             json!(meta)
         );
-        let custom = kind.is_custom();
+        let kind = Arc::clone(kind);
         let mut records = self.records.into_iter();
         let mut piece = Some(head.into_bytes());
         let mut first = true;
@@ -305,7 +310,7 @@ impl Page {
                     out.push(b',');
                 }
                 first = false;
-                item(&mut out, &record, custom, shape);
+                item(&mut out, &record, &kind, shape);
                 if out.len() >= 64 * 1024 {
                     piece = Some(Vec::with_capacity(68 * 1024));
                     return Some(Bytes::from(out));
@@ -322,15 +327,24 @@ impl Page {
     }
 }
 
-fn item(out: &mut Vec<u8>, record: &Record, custom: bool, shape: Shape) {
+fn item(out: &mut Vec<u8>, record: &Record, kind: &Kind, shape: Shape) {
     match shape {
         Shape::MetadataOnly => metadata_only(out, record),
         // Items of built-in kinds carry neither apiVersion nor kind.
-        Shape::Full if !custom => {
+        Shape::Full if !kind.is_custom() && !matches!(kind.rules, Rules::EventView) => {
             out.push(b'{');
             out.extend_from_slice(record.without_type());
         }
-        Shape::Full => out.extend_from_slice(&record.bytes),
+        Shape::Full => out.extend_from_slice(&full(kind, record)),
+    }
+}
+
+/// The whole object as clients of this kind see it.
+pub(crate) fn full(kind: &Kind, record: &Record) -> Bytes {
+    if matches!(kind.rules, Rules::EventView) {
+        Bytes::from(events::shown(kind, record.object()).to_string())
+    } else {
+        record.bytes.clone()
     }
 }
 

@@ -16,15 +16,20 @@
 //! objects plus a bounded history. Wall time follows tokio's clock.
 //!
 //! # Limits
-//! What it does not implement answers 501 and names it. No authorization, no admission but its
-//! own, no conversion between versions, no protobuf, no OpenAPI, no ReplicaSet or Pod behind a
-//! Deployment.
+//! What it does not implement answers 501 and names it. Beyond that: no authorization, no admission
+//! but its own, no protobuf, no OpenAPI, no ReplicaSet or Pod behind a Deployment. A definition is
+//! Established in the write that creates it, and when it goes its objects go at once, finalizers or
+//! not, and its watches end without DELETED events. `fieldValidation=Strict` looks at custom
+//! resources only. CEL has no cost budget and no ratcheting, and the functions for URLs and IP
+//! addresses are missing: a rule that uses them refuses the object. `managedFields` are not capped
+//! at ten updaters.
 
 mod clock;
 mod controllers;
 mod defaults;
 mod definition;
 mod discovery;
+mod events;
 mod faults;
 mod fields;
 mod gc;

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::defaults::{configmap, deployment, empty, event, namespace, pod, service};
+use super::defaults::{configmap, deployment, empty, event, namespace, pod, service, typed};
 use super::definition;
 use super::kind::{Kind, Rules};
 use super::metadata;
@@ -129,6 +129,7 @@ fn shape(
     old: Option<&Value>,
 ) -> Result<Vec<FieldError>, ApiError> {
     if !kind.is_custom() {
+        typed::typed(kind, object)?;
         empty::drop_empty(object);
     }
     Ok(match &kind.rules {
@@ -142,7 +143,7 @@ fn shape(
             namespace::shape(object, old);
             Vec::new()
         }
-        Rules::Event => event::validate(object),
+        Rules::Event | Rules::EventView => event::validate(object),
         Rules::Lease => Vec::new(),
         Rules::Definition => {
             definition::shape(&call.inner.clock.now(), object, old)?;

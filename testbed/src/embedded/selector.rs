@@ -161,6 +161,11 @@ fn parse_fields(text: &str) -> Result<Vec<(Field, String, Wanted)>, ApiError> {
             let field = match key.trim() {
                 "metadata.name" => Field::Name,
                 "metadata.namespace" => Field::Namespace,
+                other if known_elsewhere(other) => {
+                    return Err(ApiError::not_implemented(&format!(
+                        "the field selector {other}"
+                    )));
+                }
                 other => {
                     return Err(ApiError::bad_request(format!(
                         "field label not supported: {other}"
@@ -170,6 +175,21 @@ fn parse_fields(text: &str) -> Result<Vec<(Field, String, Wanted)>, ApiError> {
             Ok((field, value.trim().to_owned(), wanted))
         })
         .collect()
+}
+
+/// Fields of Pods and Events that a real server selects by.
+fn known_elsewhere(field: &str) -> bool {
+    matches!(
+        field,
+        "spec.nodeName"
+            | "spec.restartPolicy"
+            | "spec.schedulerName"
+            | "spec.serviceAccountName"
+            | "status.phase"
+            | "status.podIP"
+            | "status.nominatedNodeName"
+    ) || field.starts_with("involvedObject.")
+        || field.starts_with("regarding.")
 }
 
 #[cfg(test)]

@@ -13,9 +13,10 @@ use tokio::task::AbortHandle;
 use super::clock::Clock;
 use super::faults::Faults;
 use super::gc::Garbage;
-use super::kind::{Kind, built_in};
+use super::kind::{Kind, built_in, event_view};
 use super::ledger::{Book, Ledger};
 use super::readiness::Agenda;
+use super::record::Record;
 use super::store::{Store, TableId};
 use super::{Error, definition, verbs};
 
@@ -132,6 +133,7 @@ impl Server {
         for kind in built_in() {
             inner.serve_kind(kind);
         }
+        inner.serve_event_view();
         let inner = Arc::new(inner);
         for namespace in ["default", "kube-system"] {
             verbs::seed_namespace(&inner, namespace);
@@ -224,6 +226,19 @@ impl Inner {
         served
     }
 
+    fn serve_event_view(&self) {
+        if let Some(Served { table, .. }) = self.served("", "events") {
+            let view = Arc::new(event_view());
+            self.kinds
+                .write()
+                .unwrap_or_else(PoisonError::into_inner)
+                .insert(
+                    (view.group.clone(), view.plural.clone()),
+                    Served { table, kind: view },
+                );
+        }
+    }
+
     /// A changed CRD: the same objects under new rules.
     pub(crate) fn update_kind(&self, table: TableId, kind: Kind) {
         let kind = Arc::new(kind);
@@ -237,15 +252,14 @@ impl Inner {
             );
     }
 
-    pub(crate) fn drop_kind(&self, group: &str, plural: &str) {
+    /// Stops serving a resource; what was in it is given back for its dependents' sake.
+    pub(crate) fn drop_kind(&self, group: &str, plural: &str) -> Vec<Arc<Record>> {
         let served = self
             .kinds
             .write()
             .unwrap_or_else(PoisonError::into_inner)
             .remove(&(group.to_owned(), plural.to_owned()));
-        if let Some(served) = served {
-            self.store.remove_table(served.table);
-        }
+        served.map_or_else(Vec::new, |served| self.store.remove_table(served.table))
     }
 
     pub(crate) fn served(&self, group: &str, plural: &str) -> Option<Served> {

@@ -261,7 +261,7 @@ fn dispatch(
     }
 }
 
-fn list_answer(page: list::Page, kind: &kind::Kind, shape: Shape) -> Answer {
+fn list_answer(page: list::Page, kind: &Arc<kind::Kind>, shape: Shape) -> Answer {
     if page.weight() > 128 * 1024 {
         return Answer::Stream(futures::stream::iter(page.encode(kind, shape)).boxed());
     }

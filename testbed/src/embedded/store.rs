@@ -71,6 +71,14 @@ impl Table {
             .partition_point(|event| event.record.revision <= revision);
         self.history.range(start..)
     }
+
+    /// How many events there are after `revision`.
+    pub(crate) fn behind(&self, revision: u64) -> usize {
+        let start = self
+            .history
+            .partition_point(|event| event.record.revision <= revision);
+        self.history.len() - start
+    }
 }
 
 pub(crate) struct State {
@@ -208,16 +216,17 @@ impl Store {
     }
 
     /// Takes the resource away with all that is in it; its watches end.
-    pub(crate) fn remove_table(&self, id: TableId) {
+    pub(crate) fn remove_table(&self, id: TableId) -> Vec<Arc<Record>> {
         let mut state = self.lock();
         let Some(table) = state.tables.get_mut(id).and_then(Option::take) else {
-            return;
+            return Vec::new();
         };
         for (key, record) in &table.objects {
             state.unindex(id, key, record);
         }
         let freed: usize = table.history.iter().map(|e| e.record.weight()).sum();
         state.history_bytes = state.history_bytes.saturating_sub(freed);
+        table.objects.into_values().collect()
     }
 
     pub(crate) fn get(&self, id: TableId, key: &str) -> Option<Arc<Record>> {

@@ -11,6 +11,7 @@ pub(crate) mod namespace;
 pub(crate) mod pod;
 pub(crate) mod quantity;
 pub(crate) mod service;
+pub(crate) mod typed;
 
 use serde_json::{Map, Value};
 

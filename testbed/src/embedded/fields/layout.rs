@@ -69,14 +69,22 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// A Go struct that is always there: gaining fields in it does not make one its owner.
+    /// A Go struct (or list) without omitempty, so always there: gaining what is in it does not
+    /// make one its owner.
     pub(crate) fn is_struct(self) -> bool {
         match self {
             Layout::Root(_) | Layout::Metadata => true,
             Layout::BuiltIn(name) => {
                 matches!(
                     name,
-                    "spec" | "status" | "template" | "strategy" | "loadBalancer" | "names"
+                    "metadata"
+                        | "spec"
+                        | "status"
+                        | "template"
+                        | "strategy"
+                        | "containers"
+                        | "loadBalancer"
+                        | "names"
                 )
             }
             _ => false,

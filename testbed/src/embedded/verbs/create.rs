@@ -12,7 +12,7 @@ use crate::embedded::record::Record;
 use crate::embedded::service::Answer;
 use crate::embedded::status::ApiError;
 use crate::embedded::store::{CommitError, Expect};
-use crate::embedded::{definition, prepare};
+use crate::embedded::{definition, events, prepare};
 
 /// As `names.SimpleNameGenerator`: five letters, none of them a vowel or easily misread.
 const SUFFIX_LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
@@ -46,6 +46,7 @@ pub(super) fn create(
     let generate =
         meta_str(&object, "name").is_empty() && !meta_str(&object, "generateName").is_empty();
     // A taken name is drawn again, as the real server does up to eight times.
+    let object = events::stored(kind, object);
     for attempt in 0..8 {
         let mut candidate = object.clone();
         if generate {

@@ -44,6 +44,11 @@ pub(crate) enum Removal {
 
 pub(super) fn run(call: &Call<'_>, body: &Bytes) -> Result<Answer, ApiError> {
     let deletion = options(call, body)?;
+    let is_kept = matches!(call.name, "default" | "kube-system");
+    if is_kept && matches!(call.served.kind.rules, Rules::Namespace) {
+        let why = "this namespace may not be deleted";
+        return Err(ApiError::forbidden(&call.served.kind, call.name, why));
+    }
     match remove(call.inner, call.served, &call.key(), &deletion)? {
         Removal::Held(record) => Ok(call.show(200, &record)),
         Removal::Gone(record) => Ok(gone(call, &record)),

@@ -19,7 +19,7 @@ pub(crate) use delete::{Deletion, Propagation, remove};
 pub(crate) use update::write_as;
 
 use super::kind::Rules;
-use super::list::metadata_only;
+use super::list::{full, metadata_only};
 use super::object::{generation, is_deleting, meta, meta_mut, meta_str, owner_references};
 use super::record::{Draft, Record};
 use super::route::{Query, Shape};
@@ -140,7 +140,7 @@ impl Call<'_> {
 
     pub(crate) fn show(&self, code: u16, record: &Record) -> Answer {
         match self.shape {
-            Shape::Full => Answer::Whole(code, record.bytes.clone()),
+            Shape::Full => Answer::Whole(code, full(&self.served.kind, record)),
             Shape::MetadataOnly => {
                 let mut out = Vec::new();
                 metadata_only(&mut out, record);

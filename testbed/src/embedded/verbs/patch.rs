@@ -10,9 +10,9 @@ use crate::embedded::fields::apply;
 use crate::embedded::fields::managed::{Writer, record_update};
 use crate::embedded::object::meta_str;
 use crate::embedded::patch::{json, merge, strategic};
-use crate::embedded::prepare;
 use crate::embedded::service::Answer;
 use crate::embedded::status::{ApiError, FieldError};
+use crate::embedded::{events, prepare};
 
 const APPLY: &str = "application/apply-patch+yaml";
 const SUPPORTED: &str = "application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json, application/apply-patch+yaml";
@@ -63,8 +63,10 @@ fn patched(
     patch: impl Fn(&Value) -> Result<Value, ApiError>,
 ) -> Result<Answer, ApiError> {
     let changed = change(call, |old| {
-        let mut new = check_type(call, patch(old)?)?;
+        let kind = &call.served.kind;
+        let mut new = check_type(call, patch(&events::shown(kind, old.clone()))?)?;
         check_place(call, &mut new)?;
+        new = events::stored(kind, new);
         check_patch(call, old, &new)?;
         prepare::for_update(call, old, &mut new)?;
         let writer = Writer::update(call, &call.manager);

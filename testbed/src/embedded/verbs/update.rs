@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 
 use super::{Call, check_place, commit, decode, insisted_revision};
 use crate::embedded::fields::managed::{Writer, record_update};
-use crate::embedded::kind::Rules;
+use crate::embedded::kind::{Kind, Rules};
 use crate::embedded::object::{finalizers, is_deleting, meta_mut, meta_str};
 use crate::embedded::record::Record;
 use crate::embedded::server::{Inner, Served};
 use crate::embedded::service::Answer;
 use crate::embedded::status::{ApiError, FieldError};
 use crate::embedded::store::{CommitError, Expect};
-use crate::embedded::{definition, prepare};
+use crate::embedded::{definition, events, prepare};
 
 /// What a change of an object came to.
 pub(super) enum Changed {
@@ -29,6 +29,14 @@ pub(super) enum Changed {
 pub(super) fn run(call: &Call<'_>, headers: &HeaderMap, body: &Bytes) -> Result<Answer, ApiError> {
     let mut object = decode(call, headers, body)?;
     check_place(call, &mut object)?;
+    // Leases alone are made by an update (`AllowCreateOnUpdate`).
+    if matches!(call.served.kind.rules, Rules::Lease)
+        && insisted_revision(&object).is_none()
+        && call.stored().is_err()
+    {
+        return super::create::run(call, headers, body);
+    }
+    let object = events::stored(&call.served.kind, object);
     let manager = call.manager.clone();
     let changed = change(call, |old| {
         let mut new = object.clone();
@@ -62,7 +70,7 @@ pub(super) fn check_update(call: &Call<'_>, old: &Value, new: &Value) -> Result<
             ),
         ));
     }
-    if insisted_revision(new).is_none() && kind.is_custom() {
+    if insisted_revision(new).is_none() && !allows_unconditional_update(kind) {
         let error = FieldError {
             kind: "FieldValueInvalid",
             field: "metadata.resourceVersion".to_owned(),
@@ -95,6 +103,14 @@ fn check_revision(call: &Call<'_>, old: &Value, new: &Value) -> Result<(), ApiEr
         }
         _ => Ok(()),
     }
+}
+
+/// Most built-in kinds take an update without a resourceVersion.
+fn allows_unconditional_update(kind: &Kind) -> bool {
+    !matches!(
+        kind.rules,
+        Rules::Custom(_) | Rules::Lease | Rules::Definition
+    )
 }
 
 /// Computes the new state from the stored one until nobody writes in between.

@@ -5,6 +5,8 @@
 //! that had caught up and then falls [`LAG_EVENTS`] behind, or off the end of history, is closed,
 //! as kube-apiserver closes a watcher that stalls.
 
+mod line;
+
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -12,19 +14,18 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::Stream;
-use serde_json::json;
 use tokio::sync::watch::Receiver;
 use tokio::time::Instant;
 
-use super::faults::{WatchFacts, WatchFault};
-use super::kind::Kind;
-use super::list::{in_namespace, metadata_only, parse_revision};
-use super::record::Record;
-use super::route::{Query, Shape};
-use super::selector::Selector;
-use super::server::Inner;
-use super::status::{ApiError, FieldError};
-use super::store::{Change, Event, TableId};
+use crate::embedded::faults::{WatchFacts, WatchFault};
+use crate::embedded::kind::Kind;
+use crate::embedded::list::{in_namespace, parse_revision};
+use crate::embedded::record::Record;
+use crate::embedded::route::{Query, Shape};
+use crate::embedded::selector::Selector;
+use crate::embedded::server::Inner;
+use crate::embedded::status::{ApiError, FieldError};
+use crate::embedded::store::{Change, Event, TableId};
 
 /// How far a watch may fall behind once it has caught up.
 const LAG_EVENTS: usize = 10_000;
@@ -169,7 +170,7 @@ impl Watch {
                         self.cursor,
                         self.inner.store.revision()
                     );
-                    return Some(Bytes::from(expired_line(&message)));
+                    return Some(Bytes::from(line::expired(&message)));
                 }
                 Mode::Stalled => {
                     // Silent, but the server can still hang up.
@@ -208,10 +209,9 @@ impl Watch {
         }
         // Seen before reading, so that a commit in between wakes the next wait.
         self.changed.mark_unchanged();
-        let mut behind = table.since(self.cursor);
+        let lag = table.behind(self.cursor).saturating_sub(BATCH_EVENTS);
         self.waiting
-            .extend(behind.by_ref().take(BATCH_EVENTS).cloned());
-        let lag = behind.count();
+            .extend(table.since(self.cursor).take(BATCH_EVENTS).cloned());
         if self.caught_up && lag > LAG_EVENTS {
             self.waiting.clear();
             self.state = Mode::Closed;
@@ -237,7 +237,7 @@ impl Watch {
                 continue;
             }
             if let Some(revision) = self.initial_end.take() {
-                out.extend_from_slice(&self.bookmark(revision, true));
+                out.extend_from_slice(&line::bookmark(revision, true, &self.kind, self.shape));
                 continue;
             }
             let Some(event) = self.waiting.pop_front() else {
@@ -285,59 +285,24 @@ impl Watch {
         };
         self.nth += 1;
         match self.inner.faults.watch(&facts) {
-            WatchFault::Pass => line(out, event_type, record, self.shape),
+            WatchFault::Pass => line::event(out, event_type, record, &self.kind, self.shape),
             WatchFault::Drop => {}
-            WatchFault::Garbage => {
-                let garbage = json!({"type": event_type, "object": {
-                    "apiVersion": self.kind.api_version(),
-                    "kind": self.kind.kind,
-                    "metadata": {
-                        "name": record.name(),
-                        "namespace": record.namespace(),
-                        "resourceVersion": record.revision.to_string(),
-                        "labels": "not a map",
-                    },
-                    "spec": "not a spec",
-                    "status": "not a status",
-                }});
-                out.extend_from_slice(garbage.to_string().as_bytes());
-                out.push(b'\n');
-            }
+            WatchFault::Garbage => line::garbage(out, event_type, record, &self.kind),
             WatchFault::Truncate => {
                 let mut whole = Vec::new();
-                line(&mut whole, event_type, record, self.shape);
+                line::event(&mut whole, event_type, record, &self.kind, self.shape);
                 out.extend_from_slice(&whole[..whole.len() / 2]);
                 self.state = Mode::Closed;
             }
             WatchFault::Close => self.state = Mode::Closed,
             WatchFault::Stall => self.state = Mode::Stalled,
             WatchFault::Error410 => {
-                out.extend_from_slice(&expired_line(
+                out.extend_from_slice(&line::expired(
                     "The resourceVersion for the provided watch is too old.",
                 ));
                 self.state = Mode::Closed;
             }
         }
-    }
-
-    fn bookmark(&self, revision: u64, initial_end: bool) -> Vec<u8> {
-        let mut metadata = json!({"resourceVersion": revision.to_string()});
-        if initial_end {
-            metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
-        }
-        let (kind, api_version) = match self.shape {
-            Shape::Full => (self.kind.kind.clone(), self.kind.api_version()),
-            Shape::MetadataOnly => (
-                "PartialObjectMetadata".to_owned(),
-                "meta.k8s.io/v1".to_owned(),
-            ),
-        };
-        let object = json!({"kind": kind, "apiVersion": api_version, "metadata": metadata});
-        let mut out = json!({"type": "BOOKMARK", "object": object})
-            .to_string()
-            .into_bytes();
-        out.push(b'\n');
-        out
     }
 
     /// Sleeps until there is something to do; a line if it is a bookmark that is due.
@@ -361,7 +326,8 @@ impl Watch {
             () = tokio::time::sleep_until(bookmark_at), if self.bookmark_due.is_some() => {
                 let every = self.inner.options.bookmark_every;
                 self.bookmark_due = Some(next_bookmark(Instant::now(), self.deadline, every));
-                Some(Bytes::from(self.bookmark(self.cursor, false)))
+                let line = line::bookmark(self.cursor, false, &self.kind, self.shape);
+                Some(Bytes::from(line))
             }
         }
     }
@@ -403,24 +369,4 @@ fn start(query: &Query) -> Result<Start, ApiError> {
         (None, "" | "0") => Start::Initial { with_end: false },
         (_, revision) => Start::From(parse_revision(revision)?),
     })
-}
-
-fn expired_line(message: &str) -> Vec<u8> {
-    let status = ApiError::expired(message).body();
-    let mut out = json!({"type": "ERROR", "object": status})
-        .to_string()
-        .into_bytes();
-    out.push(b'\n');
-    out
-}
-
-fn line(out: &mut Vec<u8>, event_type: &str, record: &Record, shape: Shape) {
-    out.extend_from_slice(b"{\"type\":\"");
-    out.extend_from_slice(event_type.as_bytes());
-    out.extend_from_slice(b"\",\"object\":");
-    match shape {
-        Shape::Full => out.extend_from_slice(&record.bytes),
-        Shape::MetadataOnly => metadata_only(out, record),
-    }
-    out.extend_from_slice(b"}\n");
 }

@@ -1,0 +1,30 @@
+# Daily work on Tare. `just` lists the recipes; .ci/run runs the same ones.
+
+# What is there.
+default:
+    @just --list --unsorted
+
+# Format, lints as errors, licences and sources of the dependencies.
+check:
+    cargo fmt --all --check
+    cargo clippy --workspace --all-targets -- -D warnings
+
+# Licences, sources and banned crates of the dependencies.
+deny:
+    cargo deny check bans licenses sources
+
+# All tests: no cluster needed.
+test:
+    cargo test --workspace
+
+# Weighs tare/none and kube-rs/stock against the embedded API server; `just bench --help` for more.
+bench *ARGS:
+    cargo run --release -p loadgen -- bench {{ARGS}}
+
+# Writes deploy/crd.yaml anew from src/edgeapp.rs.
+manifests:
+    TARE_WRITE_MANIFESTS=1 cargo test -q -p tare --test crd
+
+# What continuous integration runs.
+ci:
+    bash .ci/run

@@ -1,0 +1,109 @@
+//! Leaving a subject alone until it has settled, and the counters around that time.
+//!
+//! Guarantees: bounded by the rule; what is counted before the quiet belongs to the work, what is
+//! counted in it to idling. Leaves to others: the rule (`settle`).
+
+use std::time::{Duration, Instant};
+
+use testbed::weigh;
+
+use super::run::{Reason, Stage};
+use super::settle::{Look, Rule, Verdict, Watchman};
+use crate::measure::ledger::Ledger;
+use crate::record::Idle;
+use crate::server::SUBJECT;
+
+/// Work that follows the last event for this long still belongs to converging, not to idling.
+const AFTERMATH: Duration = Duration::from_secs(2);
+
+/// Counters at one moment; `None` for what this machine or server does not say.
+pub struct Snapshot {
+    at: Instant,
+    cpu_s: Option<f64>,
+    context_switches: Option<u64>,
+    server_cpu_s: Option<f64>,
+    ledger: Option<Ledger>,
+}
+
+/// Waits until the subject has settled; the counters at the beginning of its quiet, or `None`
+/// when it never was quiet for longer than [`AFTERMATH`].
+pub async fn settle(
+    stage: &mut Stage<'_>,
+    what: &str,
+    rule: Rule,
+) -> Result<Option<Snapshot>, Reason> {
+    stage.setting.say_step(stage.cell, what);
+    let started = Instant::now();
+    let mut watchman = Watchman::new(rule, look(stage, started));
+    let mut begin = None;
+    loop {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        stage.check_alive()?;
+        let verdict = watchman.look(look(stage, started));
+        match watchman.quiet_for() {
+            quiet if quiet < AFTERMATH => begin = None,
+            _ if begin.is_none() => begin = Some(Snapshot::take(stage).await),
+            _ => {}
+        }
+        match verdict {
+            Verdict::Restless => {}
+            Verdict::Settled => return Ok(begin),
+            Verdict::GaveUp => {
+                let s = rule.at_most.as_secs();
+                stage.run.remarks.push(format!(
+                    "{what}: still at work after {s} s, weighed as it was"
+                ));
+                return Ok(None);
+            }
+        }
+    }
+}
+
+fn look(stage: &Stage<'_>, started: Instant) -> Look {
+    let pid = stage.process.pid();
+    Look {
+        at: started.elapsed(),
+        events: stage.journal.timeline().events,
+        // Where CPU and memory cannot be read, events alone decide: a constant never changes.
+        cpu_s: weigh::cpu_seconds(pid).unwrap_or_default(),
+        anon_bytes: weigh::memory(pid).map_or(0, |memory| memory.anon_bytes),
+    }
+}
+
+impl Snapshot {
+    pub async fn take(stage: &Stage<'_>) -> Self {
+        let pid = stage.process.pid();
+        Self {
+            at: Instant::now(),
+            cpu_s: weigh::cpu_seconds(pid).ok(),
+            context_switches: weigh::context_switches(pid).ok(),
+            server_cpu_s: weigh::cpu_seconds(stage.server.pid()).ok(),
+            ledger: stage.cluster.ledger().await.ok(),
+        }
+    }
+
+    pub fn cpu_s_since(&self, earlier: &Snapshot) -> Option<f64> {
+        Some(self.cpu_s? - earlier.cpu_s?)
+    }
+
+    pub fn server_cpu_s_since(&self, earlier: &Snapshot) -> Option<f64> {
+        Some(self.server_cpu_s? - earlier.server_cpu_s?)
+    }
+
+    /// The subject's requests.
+    pub fn requests_since(&self, earlier: &Snapshot) -> Option<Ledger> {
+        let (now, then) = (self.ledger.as_ref()?, earlier.ledger.as_ref()?);
+        Some(now.since(then).of(SUBJECT))
+    }
+
+    /// What it cost to do nothing since then.
+    pub fn idle_since(&self, begin: &Snapshot) -> Option<Idle> {
+        let switches = self.context_switches.zip(begin.context_switches);
+        Some(Idle {
+            window_s: (self.at - begin.at).as_secs_f64(),
+            cpu_s: self.cpu_s_since(begin)?,
+            context_switches: switches.and_then(|(end, begin)| end.checked_sub(begin)),
+            requests: self.requests_since(begin),
+        })
+    }
+}

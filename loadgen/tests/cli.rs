@@ -1,0 +1,218 @@
+//! The command line as a user meets it: bad input is one clear line and the right exit code.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+fn loadgen(args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_loadgen"));
+    command.args(args).env_remove("TARE_SUBJECT_DIR");
+    command.output().expect("loadgen starts")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A folder of this test's own.
+fn folder(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("loadgen-cli-{}-{name}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).expect("temporary folder");
+    path
+}
+
+fn file(name: &str, content: &str) -> String {
+    let path = folder(name).join("subject.toml");
+    std::fs::write(&path, content).expect("writable");
+    path.display().to_string()
+}
+
+#[test]
+fn bad_input_is_one_line_that_says_what_where_and_what_to_do() {
+    let full = folder("not-empty");
+    std::fs::write(full.join("x"), "x").expect("writable");
+    let full = full.display().to_string();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let taken = taken.local_addr().expect("bound").to_string();
+    let empty = folder("empty").display().to_string();
+    let unknown_key = file("unknown-key", "name = \"a\"\ncolour = 3\n");
+    let least =
+        "name = \"mine\"\nvariant = \"x\"\n[run]\ncommand = \"./nothing\"\ncrd = \"crd.yaml\"\n";
+    let no_program = file("no-program", least);
+    let out = format!("{empty}/out");
+
+    struct Case<'a> {
+        name: &'a str,
+        args: Vec<&'a str>,
+        code: i32,
+        want: Vec<&'a str>,
+    }
+    let case = |name, args: &[&'static str], code, want: &[&'static str]| Case {
+        name,
+        args: args.to_vec(),
+        code,
+        want: want.to_vec(),
+    };
+    let mut cases = vec![
+        case(
+            "unknown option",
+            &["bench", "--sed", "3"],
+            2,
+            &["'--sed'", "loadgen --help"],
+        ),
+        case("unknown command", &["bensch"], 2, &["bensch", "bench"]),
+        case(
+            "unknown subject",
+            &["bench", "--subjects", "tare/nome"],
+            2,
+            &[
+                "\"tare/nome\"",
+                "tare/none, kube-rs/stock",
+                "--subject FILE",
+            ],
+        ),
+        case(
+            "no subject",
+            &["bench", "--subjects", ""],
+            2,
+            &["no subject", "kube-rs/stock"],
+        ),
+        case(
+            "impossible size",
+            &["bench", "--objects", "5000000"],
+            2,
+            &["--objects", "5000000", "1000000"],
+        ),
+        case(
+            "not a size",
+            &["bench", "--objects", "5k"],
+            2,
+            &["\"5k\"", "0,500,2000,5000"],
+        ),
+        case(
+            "no repeats",
+            &["bench", "--repeats", "0"],
+            2,
+            &["'0'", "1..=100"],
+        ),
+        case(
+            "control plane to come",
+            &["bench", "--control-plane", "kube"],
+            2,
+            &["not yet", "embedded"],
+        ),
+        case(
+            "unknown control plane",
+            &["bench", "--control-plane", "minikube"],
+            2,
+            &["\"minikube\"", "embedded"],
+        ),
+        case(
+            "subject file absent",
+            &["bench", "--subject", "/nowhere/subject.toml"],
+            2,
+            &["/nowhere/subject.toml", "No such file"],
+        ),
+        case(
+            "report of nothing",
+            &["report", "/nowhere"],
+            1,
+            &["/nowhere", "experiment.json"],
+        ),
+        case(
+            "summary absent",
+            &["validate", "/nowhere"],
+            1,
+            &["/nowhere/summary.json", "No such file"],
+        ),
+    ];
+    cases.push(Case {
+        name: "folder in use",
+        args: vec!["bench", "--out", &full],
+        code: 2,
+        want: vec![&full, "not empty", "--out"],
+    });
+    cases.push(Case {
+        name: "unknown key",
+        args: vec!["bench", "--subject", &unknown_key],
+        code: 2,
+        want: vec!["subject.toml:2:", "`colour`"],
+    });
+    cases.push(Case {
+        name: "program absent",
+        args: vec![
+            "bench",
+            "--subject",
+            &no_program,
+            "--subjects",
+            "mine/x",
+            "--no-build",
+            "--out",
+            &out,
+        ],
+        code: 1,
+        want: vec!["mine/x", "./nothing", "--no-build"],
+    });
+    cases.push(Case {
+        name: "port in use",
+        args: vec!["embedded", "--listen", &taken, "--dir", &empty],
+        code: 1,
+        want: vec![&taken, "in use", "--listen"],
+    });
+
+    for case in cases {
+        let output = loadgen(&case.args);
+        let text = stderr(&output);
+        assert_eq!(
+            output.status.code(),
+            Some(case.code),
+            "{}: {text}",
+            case.name
+        );
+        assert_eq!(text.trim().lines().count(), 1, "{}: {text}", case.name);
+        assert!(text.starts_with("error: "), "{}: {text}", case.name);
+        for want in case.want {
+            assert!(text.contains(want), "{}: {want} not in {text}", case.name);
+        }
+    }
+}
+
+#[test]
+fn questions_are_answered() {
+    let subjects = loadgen(&["subjects"]);
+    let text = String::from_utf8_lossy(&subjects.stdout).into_owned();
+    assert!(
+        subjects.status.success() && text.contains("tare/none") && text.contains("kube-rs/stock"),
+        "{text}"
+    );
+    let version = loadgen(&["version"]);
+    assert_eq!(
+        String::from_utf8_lossy(&version.stdout),
+        format!("loadgen {}\n", env!("CARGO_PKG_VERSION"))
+    );
+    assert!(loadgen(&["bench", "--help"]).status.success());
+}
+
+#[test]
+fn credentials_are_readable_by_their_owner_only() {
+    use std::io::{BufRead, BufReader};
+    use std::os::unix::fs::PermissionsExt;
+    let dir = folder("credentials");
+    let mut server = Command::new(env!("CARGO_BIN_EXE_loadgen"))
+        .args(["embedded", "--users", "a,b", "--dir"])
+        .arg(&dir)
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("loadgen starts");
+    let mut line = String::new();
+    let stdout = server.stdout.take().expect("piped");
+    BufReader::new(stdout).read_line(&mut line).expect("a line");
+    let modes = ["a.kubeconfig", "b.kubeconfig"].map(|name| {
+        let file = std::fs::metadata(dir.join(name)).expect("written before the line");
+        file.permissions().mode() & 0o777
+    });
+    let _ = server.kill();
+    let _ = server.wait();
+    assert!(line.starts_with("{\"url\":\"https://127.0.0.1:"), "{line}");
+    assert_eq!(modes, [0o600, 0o600]);
+}
