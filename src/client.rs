@@ -18,6 +18,9 @@ mod stack;
 mod tls;
 mod yaml;
 
+#[cfg(test)]
+mod tests;
+
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 

@@ -30,11 +30,12 @@ fn innermost(error: &(dyn Error + 'static)) -> String {
 }
 
 fn way_out(cause: &(dyn Error + 'static)) -> &'static str {
-    let tls = cause
-        .downcast_ref::<std::io::Error>()
-        .and_then(std::io::Error::get_ref)
-        .and_then(|inner| inner.downcast_ref::<rustls::Error>());
-    let Some(rustls::Error::InvalidCertificate(flaw)) = tls else {
+    // What is inside of an io::Error is not its source: `source()` is that of what is inside.
+    let mut inner = cause;
+    while let Some(deeper) = inner.downcast_ref().and_then(std::io::Error::get_ref) {
+        inner = deeper;
+    }
+    let Some(rustls::Error::InvalidCertificate(flaw)) = inner.downcast_ref() else {
         return "";
     };
     match flaw {
