@@ -3,6 +3,8 @@
 //! Guarantees: an error names the file and the way out; what a kubeconfig asks for and we do not have
 //! is refused, never ignored; a token is printed nowhere and never sent in the clear.
 //! Leaves to others: the HTTP stack (`stack`), deadlines (`request`).
+//! Limits: no plugins, passwords, impersonation or proxies; a client certificate is read once; a CA
+//! has to be given, the system's roots are not used.
 //! Why not `kube::Config`: it brings plugins, JSONPath, regular expressions and a YAML deserializer,
 //! a quarter of the binary.
 
@@ -16,6 +18,7 @@ mod kubeconfig;
 mod service_account;
 mod stack;
 mod tls;
+mod verifier;
 mod yaml;
 
 #[cfg(test)]
