@@ -1,13 +1,14 @@
 //! A client for the API server, from a kubeconfig or from inside the cluster.
 //!
-//! Guarantees: no retries of its own, connections that are idle for seconds are closed, read buffers
-//! are small, a dead peer is noticed by TCP; an error names the file and the way out; what a
-//! kubeconfig asks for and we do not have is refused, never ignored; a token is printed nowhere and
-//! never sent in the clear.
-//! Leaves to others: deadlines (`request`).
+//! Guarantees: an error names the file and the way out; what a kubeconfig asks for and we do not have
+//! is refused, never ignored; a token is printed nowhere and never sent in the clear.
+//! Leaves to others: the HTTP stack (`stack`), deadlines (`request`).
+//! Limits: no plugins, passwords, impersonation or proxies; a client certificate is read once; a CA
+//! has to be given, the system's roots are not used.
 //! Why not `kube::Config`: it brings plugins, JSONPath, regular expressions and a YAML deserializer,
 //! a quarter of the binary.
 
+mod cause;
 mod cluster;
 mod credentials;
 mod entry;
@@ -15,48 +16,36 @@ mod error;
 mod file;
 mod kubeconfig;
 mod service_account;
+mod stack;
 mod tls;
+mod verifier;
 mod yaml;
+
+#[cfg(test)]
+mod tests;
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
 
-use http::{Request, Uri, header};
-use hyper_rustls::{FixedServerNameResolver, HttpsConnector};
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
-use kube::Client;
-use kube::client::Body;
-use kube::client::middleware::BaseUriLayer;
-use rustls::RootCertStore;
+use http::Uri;
 use rustls::pki_types::ServerName;
 use tokio::time::Instant;
-use tower::ServiceBuilder;
 use tracing::warn;
 
 use self::cluster::Cluster;
 use self::credentials::Credentials;
 use self::kubeconfig::Kubeconfig;
 
+pub(crate) use self::cause::cause;
 pub use self::credentials::Token;
 pub use self::error::{ClientError, Flaw, Known, PemError, Problem};
 pub use self::file::FileError;
+pub use self::stack::build;
 pub use self::tls::{Identity, Trust};
 pub use self::yaml::YamlError;
 
 /// Where k3s writes its kubeconfig.
 const K3S_KUBECONFIG: &str = "/etc/rancher/k3s/k3s.yaml";
-
-/// kube-rs gives a connection as long.
-const CONNECT: Duration = Duration::from_secs(30);
-/// Idle connections cost about 37 KB each over TLS and a file descriptor.
-const IDLE: Duration = Duration::from_secs(5);
-/// hyper's read buffer grows up to this, bytes; a watch line may be longer than it.
-const READ_BUFFER_BYTES: usize = 16 << 10;
-/// A peer that is gone without a word is noticed after about a minute.
-const KEEPALIVE: Duration = Duration::from_secs(20);
 
 /// Where the API server is and who we are.
 #[derive(Debug)]
@@ -219,50 +208,4 @@ fn list(files: &[PathBuf]) -> String {
         .map(|file| file.display().to_string())
         .collect::<Vec<_>>()
         .join(":")
-}
-
-/// The HTTP stack: one pool, HTTP/1.1 over rustls.
-///
-/// # Errors
-/// The client certificate cannot be used.
-pub fn build(config: &Config) -> Result<Client, ClientError> {
-    let mut http = HttpConnector::new();
-    http.enforce_http(false);
-    http.set_connect_timeout(Some(CONNECT));
-    http.set_keepalive(Some(KEEPALIVE));
-    http.set_nodelay(true);
-    let mut pool = hyper_util::client::legacy::Client::builder(TokioExecutor::new());
-    pool.pool_timer(TokioTimer::new())
-        .pool_idle_timeout(IDLE)
-        .http1_max_buf_size(READ_BUFFER_BYTES);
-
-    let mut token = config.token.clone();
-    let service = ServiceBuilder::new()
-        .layer(BaseUriLayer::new(config.server.clone()))
-        .map_request(move |mut request: Request<Body>| {
-            if let Some(token) = &mut token {
-                let value = token.header(Instant::now());
-                request.headers_mut().insert(header::AUTHORIZATION, value);
-            }
-            request
-        });
-    let nothing = Trust::Roots(Arc::new(RootCertStore::empty()));
-    let (trust, server_name, identity) = match &config.security {
-        Security::Plain => (&nothing, None, None),
-        Security::Tls {
-            trust,
-            server_name,
-            identity,
-        } => (trust, server_name.clone(), identity.as_ref()),
-    };
-    let tls = Arc::new(tls::client_config(trust, identity)?);
-    let connector = match server_name {
-        None => HttpsConnector::from((http, tls)),
-        Some(name) => {
-            let resolver = Arc::new(FixedServerNameResolver::new(name));
-            HttpsConnector::new(http, tls, true, resolver)
-        }
-    };
-    let service = service.service(pool.build(connector));
-    Ok(Client::new(service, config.namespace.as_str()))
 }

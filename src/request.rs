@@ -13,6 +13,7 @@ use kube::Client;
 use kube::client::Body;
 use serde::Deserialize;
 
+use crate::client;
 use crate::metrics::{Metrics, Verb};
 
 /// Answers with the metadata only: for writes whose spec we know already.
@@ -211,13 +212,8 @@ async fn read(mut body: Body, limit: usize) -> Result<Vec<u8>, ApiError> {
     Ok(bytes)
 }
 
-/// The innermost cause says it best: "connection refused" rather than "client error (Connect)".
 fn unreachable(error: kube::Error) -> ApiError {
-    let mut cause: &dyn std::error::Error = &error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
-    ApiError::Unreachable(cause.to_string().into())
+    ApiError::Unreachable(client::cause(&error).into())
 }
 
 fn retry_after<B>(response: &Response<B>) -> Option<Duration> {

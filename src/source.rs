@@ -19,6 +19,7 @@ use serde::Deserialize;
 use tokio::time::{Instant, sleep_until, timeout};
 use tracing::{debug, warn};
 
+use crate::client;
 use crate::object::{ChildState, Lean, Uid, hash32};
 use crate::operator::Operator;
 use crate::owner;
@@ -153,7 +154,11 @@ impl<O: Operator> Source<O> {
             {
                 Ok(Ok(line)) => line,
                 Ok(Err(error)) => {
-                    debug!(kind = self.scope.plural(self.kind), %error, "watch broke");
+                    debug!(
+                        kind = self.scope.plural(self.kind),
+                        error = client::cause(&error),
+                        "watch broke"
+                    );
                     self.reopen("Broken");
                     continue;
                 }

@@ -169,3 +169,37 @@ impl fmt::Debug for Token {
 fn read(path: &Path) -> Result<Token, TokenError> {
     Token::fixed(&file::read_text(path)?).ok_or(TokenError::Unsendable)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_file_is_read_again_after_a_minute_and_a_missing_one_changes_nothing() {
+        let path = std::env::temp_dir().join(format!("tare-token-{}", std::process::id()));
+        let write = |text: &str| std::fs::write(&path, text).expect("a temporary file");
+        let start = Instant::now();
+        write("one\n");
+        let mut token = Token::of_file(path.clone(), start).expect("a token");
+        let at = |token: &mut Token, seconds| {
+            let header = token.header(start + Duration::from_secs(seconds));
+            assert!(header.is_sensitive());
+            header.to_str().map(str::to_owned).unwrap_or_default()
+        };
+        write("two");
+        assert_eq!(at(&mut token, 59), "Bearer one");
+        assert_eq!(at(&mut token, 60), "Bearer two");
+        write(" \n");
+        assert_eq!(at(&mut token, 120), "Bearer two", "an empty file is none");
+        std::fs::remove_file(&path).expect("a temporary file");
+        assert_eq!(at(&mut token, 180), "Bearer two");
+        assert_eq!(format!("{token:?}"), "Token(redacted)");
+    }
+
+    #[test]
+    fn a_token_that_no_header_can_hold_is_refused() {
+        for text in ["", " \n", "two\nlines", "\u{7f}"] {
+            assert!(Token::fixed(text).is_none(), "{text:?}");
+        }
+    }
+}

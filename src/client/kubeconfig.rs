@@ -140,3 +140,108 @@ fn find<'a>(entries: &'a Entries, what: &'static str, name: &str) -> Result<&'a 
 fn known(entries: &Entries) -> Known {
     Known(entries.keys().cloned().collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Kubeconfig {
+        Kubeconfig::read(text, Path::new("/home/ada/.kube/config")).expect(text)
+    }
+
+    /// One of each, all of them named `name`; the server is at `host`.
+    fn one(name: &str, host: &str) -> String {
+        format!(
+            "current-context: {name}\n\
+             clusters: [{{name: {name}, cluster: {{server: 'https://{host}'}}}}]\n\
+             users: [{{name: {name}, user: {{token: {host}}}}}]\n\
+             contexts: [{{name: {name}, context: {{cluster: {name}, user: {name}}}}}]\n"
+        )
+    }
+
+    #[test]
+    fn the_first_file_wins_for_each_name_and_for_the_current_context() {
+        let mut merged = read(&one("a", "first"));
+        merged.merge(read(&one("a", "second")));
+        merged.merge(read(&one("b", "third")));
+        let server = |context| {
+            let choice = merged.choose(context)?;
+            choice.cluster.text("server").map(Option::unwrap_or_default)
+        };
+        assert_eq!(server(None), Ok("https://first"));
+        assert_eq!(server(Some("b")), Ok("https://third"));
+
+        let mut merged = read("current-context: ''\n");
+        merged.merge(read(&one("b", "third")));
+        assert!(merged.choose(None).is_ok(), "an empty name is none");
+    }
+
+    #[test]
+    fn what_a_context_refers_to_has_to_be_there() {
+        let contexts = "contexts:\n- name: lost\n  context: {cluster: c, user: u}\n\
+            - name: nowhere\n- name: nobody\n  context: {cluster: d}\n\
+            - name: stranger\n  context: {cluster: d, user: u}\n\
+            - name: 7\n  context: {cluster: d, namespace: shop}\nclusters:\n- name: d\n";
+        let cases = [
+            (
+                None,
+                "no current-context; choose one with --context; there is: 7, lost, nobody",
+            ),
+            (
+                Some("x"),
+                "context \"x\" is not there; there is: 7, lost, nobody, nowhere, stranger",
+            ),
+            (Some("lost"), "cluster \"c\" is not there; there is: d"),
+            (Some("nowhere"), "context \"nowhere\": it has no cluster"),
+            (Some("stranger"), "user \"u\" is not there; there is none"),
+        ];
+        let kubeconfig = read(contexts);
+        for (context, want) in cases {
+            let error = kubeconfig
+                .choose(context)
+                .err()
+                .map(|flaw| flaw.to_string());
+            assert!(
+                error.as_ref().is_some_and(|error| error.starts_with(want)),
+                "{error:?}"
+            );
+        }
+        let namespace = |context| {
+            kubeconfig
+                .choose(Some(context))
+                .map(|choice| choice.namespace)
+        };
+        assert_eq!(namespace("7"), Ok("shop".to_owned()));
+        assert_eq!(namespace("nobody"), Ok("default".to_owned()));
+    }
+
+    #[test]
+    fn something_else_than_a_kubeconfig_is_refused() {
+        let cases = [
+            ("hello", "not a kubeconfig: it is not a mapping"),
+            ("clusters: {}", "not a kubeconfig: clusters is not a list"),
+            (
+                "users: [x]",
+                "not a kubeconfig: users holds something without a name",
+            ),
+            (
+                "users: [{name: u, user: x}]",
+                "not a kubeconfig: user \"u\" is not a mapping",
+            ),
+            (
+                "current-context: []",
+                "not a kubeconfig: current-context is not a string",
+            ),
+            ("clusters: [", "line "),
+        ];
+        for (text, want) in cases {
+            let error = Kubeconfig::read(text, Path::new("x"))
+                .err()
+                .map(|flaw| flaw.to_string());
+            assert!(
+                error.as_ref().is_some_and(|error| error.starts_with(want)),
+                "{text}: {error:?}"
+            );
+        }
+    }
+}

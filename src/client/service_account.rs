@@ -65,3 +65,62 @@ fn unusable(path: &Path, cause: &dyn std::fmt::Display) -> ClientError {
         path.display()
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn host_and_port_make_a_url() {
+        let cases = [
+            ("10.43.0.1", "443", Some("https://10.43.0.1:443/")),
+            ("fd00::1", "6443", Some("https://[fd00::1]:6443/")),
+            (
+                "kubernetes.default.svc",
+                "443",
+                Some("https://kubernetes.default.svc:443/"),
+            ),
+            ("not a host", "443", None),
+        ];
+        for (host, port, want) in cases {
+            let got = server(host, port).map(|uri| uri.to_string());
+            assert_eq!(got.as_deref(), want, "{host}");
+        }
+    }
+
+    #[test]
+    fn a_service_account_is_complete_or_says_what_is_missing() {
+        let directory = std::env::temp_dir().join(format!("tare-account-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).expect("a temporary folder");
+        let ca = testbed::embedded::Tls::generate().expect("a CA");
+        let configured =
+            |port| config("fd00::1", port, &directory, Instant::now()).map_err(|e| e.to_string());
+        let parts = [
+            ("token", "secret"),
+            ("namespace", "tare\n"),
+            ("ca.crt", ca.ca_pem()),
+        ];
+        for (name, text) in parts {
+            let error = configured(Some("6443")).expect_err(name);
+            let want = format!("{name}: no such file; automountServiceAccountToken");
+            assert!(error.contains(&want), "{error}");
+            std::fs::write(directory.join(name), text).expect("a temporary file");
+        }
+        let config = configured(Some("6443")).expect("a whole account");
+        assert_eq!(config.namespace, "tare");
+        assert!(matches!(
+            config.security,
+            Security::Tls {
+                trust: Trust::File { .. },
+                identity: None,
+                ..
+            }
+        ));
+        assert!(!format!("{config:?}").contains("secret"));
+        for port in [None, Some("https"), Some("70000")] {
+            let error = configured(port).expect_err("no port");
+            assert!(error.contains("KUBERNETES_SERVICE_PORT"), "{error}");
+        }
+        std::fs::remove_dir_all(&directory).expect("a temporary folder");
+    }
+}

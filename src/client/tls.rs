@@ -1,26 +1,21 @@
 //! TLS: whom the client trusts, and who it says it is.
 //!
-//! Guarantees: rustls with ring, TLS 1.2 and 1.3; a CA file is read again about every minute, because
-//! the kubelet replaces it when the cluster's CA changes; a private key is never printed.
-//! Leaves to others: where certificates come from (`entry`, `service_account`).
+//! Guarantees: rustls with ring, TLS 1.2 and 1.3; a private key is never printed.
+//! Leaves to others: where certificates come from (`entry`, `service_account`), how the server's is
+//! checked (`verifier`).
 //! Limits: the client certificate is read once; the system's roots are not used.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{Resumption, WebPkiServerVerifier};
-use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring};
+use rustls::client::Resumption;
+use rustls::crypto::ring;
 use rustls::pki_types::pem::{self, PemObject};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
-use tracing::warn;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ClientConfig, RootCertStore};
 
 use super::error::{ClientError, PemError};
-use super::file;
-
-/// As client-go has it for tokens; the kubelet writes both into the same volume.
-const REREAD_S: u64 = 60;
+use super::verifier::{Renewed, Unchecked};
 
 /// Which certificates of the server are accepted.
 #[derive(Debug, Clone)]
@@ -93,16 +88,15 @@ pub(super) fn client_config(
     let builder = match trust {
         Trust::Roots(roots) => builder.with_root_certificates(Arc::clone(roots)),
         Trust::File { path, roots } => {
-            let verifier = Renewed::new(path.clone(), Arc::clone(roots), provider)?;
+            let verifier = Renewed::new(path.clone(), Arc::clone(roots), provider)
+                .map_err(ClientError::Tls)?;
             builder
                 .dangerous()
                 .with_custom_certificate_verifier(Arc::new(verifier))
         }
         Trust::Anything => builder
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Unchecked {
-                algorithms: provider.signature_verification_algorithms,
-            })),
+            .with_custom_certificate_verifier(Arc::new(Unchecked::new(&provider))),
     };
     let mut config = match identity {
         Some(identity) => builder
@@ -113,154 +107,4 @@ pub(super) fn client_config(
     // There is one server; the default makes room for 256.
     config.resumption = Resumption::in_memory_sessions(1);
     Ok(config)
-}
-
-/// Checks against the roots in a file, which is read again when they are older than [`REREAD_S`].
-#[derive(Debug)]
-struct Renewed {
-    path: PathBuf,
-    provider: Arc<CryptoProvider>,
-    current: Mutex<Current>,
-}
-
-#[derive(Debug)]
-struct Current {
-    verifier: Arc<WebPkiServerVerifier>,
-    read: UnixTime,
-}
-
-impl Renewed {
-    fn new(
-        path: PathBuf,
-        roots: Arc<RootCertStore>,
-        provider: Arc<CryptoProvider>,
-    ) -> Result<Self, ClientError> {
-        let verifier = verifier(roots, &provider).map_err(ClientError::Tls)?;
-        let read = UnixTime::now();
-        Ok(Self {
-            path,
-            provider,
-            current: Mutex::new(Current { verifier, read }),
-        })
-    }
-
-    /// What signatures are checked with does not depend on the roots.
-    fn verifier(&self) -> Arc<WebPkiServerVerifier> {
-        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(&current.verifier)
-    }
-
-    fn renew(&self, now: UnixTime) {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        let age_s = now.as_secs().checked_sub(current.read.as_secs());
-        // A clock that was set back says nothing about the age.
-        if age_s.is_some_and(|age_s| age_s < REREAD_S) {
-            return;
-        }
-        current.read = now;
-        let text = file::read(&self.path).map_err(|error| error.to_string());
-        let fresh = text
-            .and_then(|text| roots(&text).map_err(|error| error.to_string()))
-            .and_then(|roots| verifier(roots, &self.provider).map_err(|error| error.to_string()));
-        match fresh {
-            Ok(fresh) => current.verifier = fresh,
-            Err(cause) => {
-                warn!(file = %self.path.display(), "{cause}; the roots read before stay in use");
-            }
-        }
-    }
-}
-
-fn verifier(
-    roots: Arc<RootCertStore>,
-    provider: &Arc<CryptoProvider>,
-) -> Result<Arc<WebPkiServerVerifier>, Error> {
-    WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(provider))
-        .build()
-        .map_err(|error| Error::General(error.to_string()))
-}
-
-impl ServerCertVerifier for Renewed {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        server_name: &ServerName<'_>,
-        ocsp_response: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        self.renew(now);
-        self.verifier().verify_server_cert(
-            end_entity,
-            intermediates,
-            server_name,
-            ocsp_response,
-            now,
-        )
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.verifier()
-            .verify_tls12_signature(message, certificate, signed)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.verifier()
-            .verify_tls13_signature(message, certificate, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.verifier().supported_verify_schemes()
-    }
-}
-
-/// Accepts every certificate whose key the server has.
-#[derive(Debug)]
-struct Unchecked {
-    algorithms: WebPkiSupportedAlgorithms,
-}
-
-impl ServerCertVerifier for Unchecked {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        rustls::crypto::verify_tls12_signature(message, certificate, signed, &self.algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        rustls::crypto::verify_tls13_signature(message, certificate, signed, &self.algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.algorithms.supported_schemes()
-    }
 }

@@ -155,8 +155,8 @@ mod tests {
             ),
             (
                 "a URL in flow",
-                "{server: https://[::1]:6443/x}",
-                r#"{"server":"https://[::1]:6443/x"}"#,
+                "{server: https://h:6443/x}",
+                r#"{"server":"https://h:6443/x"}"#,
             ),
             (
                 "JSON",

@@ -48,7 +48,7 @@ async fn main() -> anyhow::Result<()> {
     let controller = Controller::new(apps, watcher::Config::default());
     if let Some(address) = admin {
         let server = admin::bind(address).await?;
-        tokio::spawn(admin::serve(server, metrics.clone(), controller.store()));
+        tokio::spawn(admin::serve(server, metrics.clone()));
     }
     controller
         .owns(
