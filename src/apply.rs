@@ -299,9 +299,12 @@ impl<O: Operator> Applier<O> {
     }
 }
 
-/// kube-apiserver answers a JSON patch whose `test` fails with 422 and no field to blame.
+/// kube-apiserver answers a JSON patch that does not apply (a `test` failed) with 422, no field to
+/// blame, and a message of its own for all such cases (`NewGenericServerResponse` in apimachinery).
 fn is_failed_test(error: &ApiError) -> bool {
-    error.code() == Some(422) && error.to_string().contains("test")
+    let message = error.to_string();
+    error.code() == Some(422)
+        && (message.contains("due to an error in our request") || message.contains("test"))
 }
 
 /// Our own values are always serialisable.
