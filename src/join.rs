@@ -411,3 +411,6 @@ impl Actual {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

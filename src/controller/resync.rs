@@ -197,4 +197,65 @@ mod tests {
         resync.within(Duration::from_secs(900), 0);
         assert!(resync.next().1 <= 330_000);
     }
+
+    use proptest::prelude::*;
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Owe(Extent),
+        Run { ends_after_ms: u64, fails: bool },
+        Within { seconds: u64 },
+        Pass { ms: u64 },
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let extent = prop_oneof![Just(Extent::Owners), Just(Extent::All)];
+        prop_oneof![
+            extent.prop_map(Step::Owe),
+            (0..5_000u64, any::<bool>()).prop_map(|(ends_after_ms, fails)| Step::Run {
+                ends_after_ms,
+                fails
+            }),
+            (1..2_000u64).prop_map(|seconds| Step::Within { seconds }),
+            (0..200_000u64).prop_map(|ms| Step::Pass { ms }),
+        ]
+    }
+
+    proptest! {
+        /// Whatever happens: a join is always due within the period or the longest delay, and what is
+        /// owed is not lost until a join of that extent has begun.
+        #[test]
+        fn what_is_owed_is_run(steps in proptest::collection::vec(step(), 0..60)) {
+            let period = Duration::from_secs(600);
+            let (mut resync, mut now_ms, mut owed) = (Resync::new(period, 3), 0u64, Some(Extent::All));
+            for step in steps {
+                match step {
+                    Step::Owe(extent) => {
+                        resync.owe(extent, now_ms);
+                        if owed != Some(Extent::All) { owed = Some(extent); }
+                    }
+                    Step::Run { ends_after_ms, fails } => {
+                        let (extent, at_ms) = resync.next();
+                        now_ms = now_ms.max(at_ms);
+                        resync.began(extent);
+                        if extent == Extent::All || owed == Some(Extent::Owners) { owed = None; }
+                        now_ms += ends_after_ms;
+                        if fails {
+                            resync.failed(extent, now_ms);
+                            owed = Some(if owed == Some(Extent::All) { Extent::All } else { extent });
+                        } else {
+                            resync.ended(extent, now_ms);
+                        }
+                    }
+                    Step::Within { seconds } => resync.within(Duration::from_secs(seconds), now_ms),
+                    Step::Pass { ms } => now_ms += ms,
+                }
+                let (extent, at_ms) = resync.next();
+                prop_assert!(at_ms <= now_ms + 660_000, "nothing is due for {} ms", at_ms - now_ms);
+                if owed == Some(Extent::All) {
+                    prop_assert_eq!(extent, Extent::All);
+                }
+            }
+        }
+    }
 }
