@@ -6,6 +6,7 @@ use tare::cli::{self, Command};
 use tare::run;
 
 fn main() -> ExitCode {
+    tare::allocator::init();
     let command = match cli::parse(std::env::args_os().skip(1)) {
         Ok(command) => command,
         Err(error) => {

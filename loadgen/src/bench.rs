@@ -209,7 +209,7 @@ fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Result<
         host_label: args.host_label.clone(),
         tare_revision: revision(&setting.workspace),
         control_plane: args.control_plane.clone(),
-        control_plane_flags: "none: an in-memory server that holds what operators use".into(),
+        control_plane_flags: "an in-memory server that holds what operators use; malloc tuned for it, not for subjects".into(),
         machine: weigh::machine(),
         filesystem: weigh::filesystem(setting.evidence.root()),
         scenario: setting.scenario.as_ref().clone(),

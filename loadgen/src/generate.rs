@@ -67,15 +67,13 @@ impl Offer {
             Act::Update(wave) => self.scenario.update(&name, index, self.seed, wave),
             Act::Delete => Vec::new(),
         };
-        let due = self.pace.due(index).map(|after| start + after);
-        if let Some(due) = due {
-            sleep_until(due).await;
-        }
+        let due = start + self.pace.due(index);
+        sleep_until(due).await;
         let sent = Instant::now();
         {
             let mut timeline = self.journal.timeline();
             let object = &mut timeline.objects[index];
-            object.intended_ns = Some(self.journal.ns(due.unwrap_or(sent)));
+            object.intended_ns = Some(self.journal.ns(due));
             object.sent_ns = Some(self.journal.ns(sent));
         }
         let answer = self.request(&name, body).await;

@@ -16,6 +16,11 @@ pub const SUBJECT: &str = "subject";
 
 const START: Duration = Duration::from_secs(20);
 
+/// A third of the server's time goes into malloc for JSON trees. Keeping freed memory at hand saves
+/// it 18 % of its CPU (1,500 objects: 5.6 -> 4.6 s, one run each). Subjects are not given this.
+const MALLOC: &str = "glibc.malloc.tcache_count=2000:glibc.malloc.trim_threshold=268435456:\
+                      glibc.malloc.top_pad=16777216:glibc.malloc.mmap_threshold=4194304";
+
 /// How one is started.
 #[derive(Debug, Clone)]
 pub struct Order<'a> {
@@ -77,7 +82,7 @@ impl Server {
             name: "embedded API server".into(),
             program: std::env::current_exe().map_err(Error::Program)?,
             args: args.map(str::to_owned).to_vec(),
-            env: vec![],
+            env: vec![("GLIBC_TUNABLES".into(), MALLOC.into())],
             clear_env: false,
             log: order.log.clone(),
         };

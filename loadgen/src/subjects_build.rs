@@ -1,11 +1,10 @@
-//! Makes the subjects: one cargo call for all that are packages of this workspace, then the
-//! commands of others.
+//! Makes the subjects: one cargo call for each that is a package of this workspace, or the command
+//! it names.
 //!
 //! Guarantees: what is measured was built in the profile that is shipped; the whole output is in
 //! a log and its tail is shown. Leaves to others: where binaries are looked for
 //! ([`Workspace::bin`]) and starting them.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -86,38 +85,35 @@ fn is_workspace(folder: &Path) -> bool {
 }
 
 /// The commands that make these subjects, each with the folder it runs in.
+///
+/// One cargo call for each subject, as it is shipped: cargo unites the features of all packages of a
+/// call, and one subject's multi-threaded runtime would be linked into another's binary.
 fn commands(subjects: &[Subject], workspace: &Workspace) -> Vec<(Vec<String>, PathBuf)> {
-    let builds = || {
-        subjects
-            .iter()
-            .filter_map(|s| s.build.as_ref().map(|b| (s, b)))
-    };
-    let profile_of =
-        |build: &crate::subject::Build| build.cargo_profile.clone().unwrap_or("dist".into());
-    let profiles: BTreeSet<String> = builds()
-        .filter(|(_, b)| !b.cargo_packages.is_empty())
-        .map(|(_, b)| profile_of(b))
-        .collect();
-    let mut all = Vec::new();
-    for profile in profiles {
-        let mut command: Vec<String> = ["cargo", "build", "--profile", &profile]
-            .map(str::to_owned)
-            .to_vec();
-        let same = builds().filter(|(_, b)| profile_of(b) == profile);
-        let packages: BTreeSet<&String> = same.flat_map(|(_, b)| &b.cargo_packages).collect();
-        command.extend(
-            packages
-                .into_iter()
-                .flat_map(|package| ["-p".to_owned(), package.clone()]),
-        );
-        all.push((command, workspace.root.clone()));
-    }
-    for (subject, build) in builds().filter(|(_, b)| !b.command.is_empty()) {
-        let folder = subject
-            .base
-            .clone()
-            .unwrap_or_else(|| workspace.root.clone());
-        all.push((build.command.clone(), folder));
+    let mut all: Vec<(Vec<String>, PathBuf)> = Vec::new();
+    for subject in subjects {
+        let Some(build) = &subject.build else {
+            continue;
+        };
+        if !build.cargo_packages.is_empty() {
+            let profile = build.cargo_profile.as_deref().unwrap_or("dist");
+            let mut command = ["cargo", "build", "--profile", profile]
+                .map(str::to_owned)
+                .to_vec();
+            for package in &build.cargo_packages {
+                command.extend(["-p".to_owned(), package.clone()]);
+            }
+            // Several variants may come from one package.
+            if !all.iter().any(|(known, _)| *known == command) {
+                all.push((command, workspace.root.clone()));
+            }
+        }
+        if !build.command.is_empty() {
+            let folder = subject
+                .base
+                .clone()
+                .unwrap_or_else(|| workspace.root.clone());
+            all.push((build.command.clone(), folder));
+        }
     }
     all
 }
@@ -179,7 +175,7 @@ mod tests {
     use crate::subject::built_in;
 
     #[test]
-    fn one_cargo_call_builds_all_packages() {
+    fn each_subject_is_built_by_itself() {
         let workspace = Workspace {
             root: "/w".into(),
             target: "/w/target".into(),
@@ -201,8 +197,9 @@ mod tests {
         assert_eq!(
             words,
             [
+                ("cargo build --profile dist -p tare".into(), "/w".into()),
                 (
-                    "cargo build --profile dist -p baseline-kube-rs -p tare".into(),
+                    "cargo build --profile dist -p baseline-kube-rs".into(),
                     "/w".into()
                 ),
                 ("make operator".to_owned(), "/own".to_owned()),

@@ -30,7 +30,7 @@ const CONNECT: Duration = Duration::from_secs(30);
 /// Idle connections cost about 37 KB each over TLS and a file descriptor.
 const IDLE: Duration = Duration::from_secs(5);
 /// hyper's read buffer grows up to this, bytes; a watch line may be longer than it.
-const READ_BUFFER_BYTES: usize = 32 << 10;
+const READ_BUFFER_BYTES: usize = 16 << 10;
 /// A peer that is gone without a word is noticed after about a minute.
 const KEEPALIVE: Duration = Duration::from_secs(20);
 

@@ -36,6 +36,9 @@ pub use expect::Failure;
 pub use fixture::install;
 
 /// Makes a server forget its history: resourceVersions from before are too old afterwards.
+///
+/// kube-apiserver answers from its watch cache long after its datastore was compacted: compact the
+/// datastore (etcd: `POST /v3/kv/compaction`) and start kube-apiserver again.
 pub type Compact = Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
 
 /// One behaviour.

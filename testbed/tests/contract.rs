@@ -2,7 +2,8 @@
 //!
 //! `cargo test -p testbed --test contract -- a_stale` runs those with that in the name, each on an
 //! embedded server of its own. With `CONTRACT_KUBECONFIG=FILE` they run on that cluster instead,
-//! in namespaces of their own; what has to make a server forget its history fails there as not run.
+//! in namespaces of their own. `CONTRACT_COMPACT=COMMAND` makes that cluster forget its history;
+//! without it the cases that need it are ignored.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use libtest_mimic::{Arguments, Failed, Trial};
-use testbed::contract::{self, Case, Options, Outcome};
+use testbed::contract::{self, Case, Compact, Options, Outcome};
 use testbed::embedded::{self, Server};
 
 fn main() -> ExitCode {
@@ -30,7 +31,7 @@ fn main() -> ExitCode {
 fn trial(case: Case, cluster: Option<String>) -> Trial {
     let ignored = match &cluster {
         None => case.real_only.is_some(),
-        Some(_) => case.compacts,
+        Some(_) => case.compacts && compact_command().is_none(),
     };
     Trial::test(case.name, move || run(&case, cluster.as_deref()))
         .with_kind(case.theme)
@@ -75,9 +76,26 @@ async fn on_cluster(case: &Case, kubeconfig: &Path) -> Result<Outcome, Failed> {
     config.default_retry = false;
     let options = Options {
         real: true,
+        compact: compact_command(),
         ..Options::default()
     };
     Ok(run_case(case, &kube::Client::try_from(config)?, &options).await)
+}
+
+/// Runs the command and waits for it.
+fn compact_command() -> Option<Compact> {
+    let command = std::env::var("CONTRACT_COMPACT").ok()?;
+    Some(Arc::new(move || {
+        let status = std::process::Command::new("sh")
+            .args(["-c", &command])
+            .status();
+        let done = match status {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(format!("{command}: {status}")),
+            Err(error) => Err(format!("{command}: {error}")),
+        };
+        Box::pin(async { done })
+    }))
 }
 
 async fn run_case(case: &Case, client: &kube::Client, options: &Options) -> Outcome {

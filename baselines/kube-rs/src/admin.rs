@@ -5,17 +5,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
-use futures::FutureExt;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use kube::runtime::reflector::Store;
 use tokio::net::TcpListener;
 use tracing::{debug, warn};
 
-use crate::edgeapp::EdgeApp;
 use crate::metrics::Metrics;
 
 /// The address from `--admin ADDRESS` or the variable `ADMIN`; none leaves the server out.
@@ -50,7 +47,7 @@ pub async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
 }
 
 /// Serves until the process ends.
-pub async fn serve(listener: TcpListener, metrics: Arc<Metrics>, apps: Store<EdgeApp>) {
+pub async fn serve(listener: TcpListener, metrics: Arc<Metrics>) {
     loop {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
@@ -60,10 +57,10 @@ pub async fn serve(listener: TcpListener, metrics: Arc<Metrics>, apps: Store<Edg
                 continue;
             }
         };
-        let (metrics, apps) = (metrics.clone(), apps.clone());
+        let metrics = metrics.clone();
         tokio::spawn(async move {
             let answer = service_fn(|request: Request<Incoming>| {
-                let response = respond(request.uri().path(), &metrics, &apps);
+                let response = respond(request.uri().path(), &metrics);
                 async { Ok::<_, Infallible>(response) }
             });
             let connection = hyper::server::conn::http1::Builder::new()
@@ -76,19 +73,16 @@ pub async fn serve(listener: TcpListener, metrics: Arc<Metrics>, apps: Store<Edg
     }
 }
 
-fn respond(path: &str, metrics: &Metrics, apps: &Store<EdgeApp>) -> Response<Full<Bytes>> {
+fn respond(path: &str, metrics: &Metrics) -> Response<Full<Bytes>> {
     match path {
         "/livez" => answer(StatusCode::OK, "ok"),
-        // Ready once the first list of EdgeApps is in the store.
-        "/readyz" if is_synced(apps) => answer(StatusCode::OK, "ok"),
-        "/readyz" => answer(StatusCode::SERVICE_UNAVAILABLE, "EdgeApps are being listed"),
+        // The port is opened after the API server has answered for EdgeApps. (Whether the store is
+        // filled cannot be asked here: a second waiter on `Store::wait_until_ready` may take the
+        // Controller's place, which then never starts.)
+        "/readyz" => answer(StatusCode::OK, "ok"),
         "/metrics" => answer(StatusCode::OK, metrics.render()),
         _ => answer(StatusCode::NOT_FOUND, "try /livez, /readyz or /metrics"),
     }
-}
-
-fn is_synced(apps: &Store<EdgeApp>) -> bool {
-    matches!(apps.wait_until_ready().now_or_never(), Some(Ok(())))
 }
 
 fn answer(status: StatusCode, body: impl Into<Bytes>) -> Response<Full<Bytes>> {

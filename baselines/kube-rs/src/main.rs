@@ -21,7 +21,7 @@ use futures::StreamExt;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Service;
 use kube::api::{Api, ListParams};
-use kube::runtime::controller::Controller;
+use kube::runtime::controller::{Controller, Error};
 use kube::runtime::watcher;
 use kube::{Client, CustomResourceExt};
 use tracing::{debug, warn};
@@ -48,7 +48,7 @@ async fn main() -> anyhow::Result<()> {
     let controller = Controller::new(apps, watcher::Config::default());
     if let Some(address) = admin {
         let server = admin::bind(address).await?;
-        tokio::spawn(admin::serve(server, metrics.clone(), controller.store()));
+        tokio::spawn(admin::serve(server, metrics.clone()));
     }
     controller
         .owns(
@@ -68,7 +68,9 @@ async fn main() -> anyhow::Result<()> {
         .for_each(|result| async move {
             match result {
                 Ok((app, _)) => debug!(%app, "reconciled"),
-                Err(error) => warn!(%error, "reconcile failed"),
+                // Logged by the error policy, and no failure.
+                Err(Error::ReconcilerFailed(..) | Error::ObjectNotFound(_)) => {}
+                Err(error) => warn!(%error, "cannot watch"),
             }
         })
         .await;

@@ -47,14 +47,14 @@ pub struct Setting {
 impl Setting {
     fn start_deadline(&self) -> Duration {
         self.deadline
-            .unwrap_or(Duration::from_secs(60))
-            .min(Duration::from_secs(60))
+            .unwrap_or(Duration::from_secs(30))
+            .min(Duration::from_secs(30))
     }
 
     /// A minute, what the timetable takes, and 20 ms for each object: a twentieth of the speed
     /// of the slowest subject known.
     fn deadline(&self, objects: usize, pace: Pace) -> Duration {
-        let offered = pace.due(objects).unwrap_or_default();
+        let offered = pace.due(objects);
         let patience = Duration::from_secs(60) + Duration::from_millis(20) * objects as u32;
         offered + self.deadline.unwrap_or(patience)
     }
@@ -184,7 +184,7 @@ fn steady_offer(bursts: &BTreeMap<String, Vec<f64>>, setting: &Setting) -> Optio
     let seconds = if setting.settle == Settle::Full {
         60.0
     } else {
-        5.0
+        4.0
     };
     let objects = ((per_s * seconds) as usize)
         .clamp(100, 100_000)

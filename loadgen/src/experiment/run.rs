@@ -77,7 +77,7 @@ pub async fn run(setting: &Setting, subject: &Subject, cell: &Cell, pace: Pace) 
         }
         Ok(mut stage) => {
             if let Err(reason) = phases::all(&mut stage).await {
-                let last_log_lines = stage.process.last_log_lines(12);
+                let last_log_lines = last_words(&stage.process.last_log_lines(8));
                 stage.run.failure = Some(Failure {
                     reason,
                     last_log_lines,
@@ -293,11 +293,41 @@ impl<'a> Stage<'a> {
     }
 }
 
+/// Log lines as a report can hold them: without colours, cut where they go on for ever.
+fn last_words(lines: &[String]) -> Vec<String> {
+    const MOST_CHARACTERS: usize = 300;
+    let shortened = |line: &String| {
+        let plain = without_colours(line);
+        let short: String = plain.chars().take(MOST_CHARACTERS).collect();
+        if short.len() < plain.len() {
+            short + "…"
+        } else {
+            short
+        }
+    };
+    lines.iter().map(shortened).collect()
+}
+
+/// Drops terminal sequences: from ESC to the letter that ends one, and other control characters.
+fn without_colours(line: &str) -> String {
+    let mut characters = line.chars();
+    let mut plain = String::with_capacity(line.len());
+    while let Some(character) = characters.next() {
+        match character {
+            '\u{1b}' => drop(characters.find(char::is_ascii_alphabetic)),
+            c if c.is_control() => plain.push(' '),
+            c => plain.push(c),
+        }
+    }
+    plain
+}
+
 async fn spawn(subject: &Subject, places: &Places, log: &Path) -> Result<Process, Reason> {
     let launch = subject.launch(places);
     let mut env = launch.env;
     // The same small environment for every subject, whoever runs the bench.
     env.push(("HOME".into(), places.dir.display().to_string()));
+    env.push(("NO_COLOR".into(), "1".into()));
     env.extend(std::env::var("PATH").map(|path| ("PATH".to_owned(), path)));
     let spec = Spec {
         name: subject.id(),
@@ -308,4 +338,17 @@ async fn spawn(subject: &Subject, places: &Places, log: &Path) -> Result<Process
         log: log.to_owned(),
     };
     Process::spawn(spec).await.map_err(|e| e.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn last_words_are_plain_and_short() {
+        let coloured = "\u{1b}[2m2026\u{1b}[0m \u{1b}[33m WARN\u{1b}[0m disk\tfull".to_owned();
+        let words = last_words(&[coloured, "x".repeat(1_000)]);
+        assert_eq!(words[0], "2026  WARN disk full");
+        assert_eq!(words[1].chars().count(), 301);
+    }
 }

@@ -12,7 +12,7 @@ mod table;
 mod verdict;
 mod view;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -54,6 +54,7 @@ pub fn publish(evidence: &Evidence) -> anyhow::Result<bool> {
         markdown::report(&summary, &record, &tables).as_bytes(),
     )?;
     println!();
+    println!("{}\n", setting(&summary));
     for table in &tables {
         println!("{}", table.plain());
     }
@@ -82,6 +83,26 @@ pub fn publish(evidence: &Evidence) -> anyhow::Result<bool> {
     Ok(complete && record.runs.values().all(|run| run.failure.is_none()))
 }
 
+/// What was measured, in one line.
+fn setting(summary: &summary::Summary) -> String {
+    let (environment, scenario) = (&summary.environment, &summary.scenario);
+    let cores = environment
+        .cores
+        .map_or("?".into(), |cores| cores.to_string());
+    format!(
+        "{} objects of {} bytes with a {} Service, ready after {} ms; {} API server {}; {cores} cores; MB are 1,000,000 bytes",
+        scenario.name,
+        scenario.object_bytes,
+        scenario.service,
+        scenario.ready_delay_ms,
+        environment.control_plane,
+        environment
+            .kubernetes_version
+            .as_deref()
+            .unwrap_or("(no version)"),
+    )
+}
+
 fn read(evidence: &Evidence) -> Result<Record, evidence::Error> {
     let experiment = evidence.read_json("experiment.json")?;
     let mut runs = BTreeMap::new();
@@ -95,15 +116,15 @@ fn read(evidence: &Evidence) -> Result<Record, evidence::Error> {
 /// Failed and invalid runs, with the last words of the subject.
 fn failures(record: &Record) -> Vec<String> {
     let mut lines = Vec::new();
+    let mut explained = BTreeSet::new();
     for run in record.runs.values() {
         if let Some(failure) = &run.failure {
             lines.push(format!("FAILED {}: {}", run.cell, failure.reason));
-            lines.extend(
-                failure
-                    .last_log_lines
-                    .iter()
-                    .map(|line| format!("    | {line}")),
-            );
+            // The same failure at the next size has nothing new to say; runs/ has it all.
+            if explained.insert((&run.cell.subject, &failure.reason)) {
+                let words = failure.last_log_lines.iter();
+                lines.extend(words.map(|line| format!("    | {line}")));
+            }
         }
         lines.extend(
             run.doubts

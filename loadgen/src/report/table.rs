@@ -64,7 +64,7 @@ impl Table {
     }
 }
 
-/// Three significant digits; what is not known is a dash.
+/// Three significant digits, at most three decimals; what is not known is a dash.
 pub fn figure(value: Option<f64>) -> String {
     match value {
         None => "–".into(),
@@ -73,7 +73,8 @@ pub fn figure(value: Option<f64>) -> String {
             let digits = match value.abs() {
                 v if v >= 99.95 => 0,
                 v if v >= 9.995 => 1,
-                _ => 2,
+                v if v >= 0.0995 => 2,
+                _ => 3,
             };
             format!("{value:.digits$}")
         }
@@ -127,7 +128,8 @@ mod tests {
         for (value, want) in [
             (None, "–"),
             (Some(0.0), "0"),
-            (Some(0.0712), "0.07"),
+            (Some(0.0712), "0.071"),
+            (Some(0.1234), "0.12"),
             (Some(4.096), "4.10"),
             (Some(9.996), "10.0"),
             (Some(56.14), "56.1"),

@@ -1,7 +1,7 @@
 //! The tables of a report: which figures, in which order, in which unit.
 //!
 //! Guarantees: medians over the valid runs of a cell, latencies from merged histograms; a dash
-//! for what was not measured, `failed` where no run was valid. Leaves to others: the layout
+//! for what was not measured, `invalid` where no run was valid. Leaves to others: the layout
 //! (`table`).
 
 use super::compare;
@@ -13,6 +13,8 @@ use crate::record::{self, Record};
 use crate::statistics::median;
 
 const MB: f64 = 1e6;
+/// Every run of the cell failed or is in doubt; the lines below the tables say why.
+const INVALID: &str = "invalid";
 
 /// Rows at the largest size: label with unit, path of the figure, divisor.
 const MEMORY: [(&str, &str, f64); 13] = [
@@ -184,9 +186,21 @@ fn latencies(summary: &Summary, record: &Record, kind: Kind, objects: usize) -> 
     for (what, pick) in picks {
         let quantiles: Vec<Option<Quantiles>> =
             summary.subjects.iter().map(|s| merged(s, pick)).collect();
-        let of = |take: fn(Quantiles) -> f64| quantiles.iter().map(|q| q.map(take)).collect();
-        rows.push(row(&format!("{name}: {what} P50, ms"), of(|q| q.p50_ms)));
-        rows.push(row(&format!("{name}: {what} P99, ms"), of(|q| q.p99_ms)));
+        if quantiles.iter().all(Option::is_none) {
+            continue;
+        }
+        let mut add = |quantile: &str, take: fn(Quantiles) -> f64| {
+            let values: Vec<Option<f64>> = quantiles.iter().map(|q| q.map(take)).collect();
+            let mut cells = row(&format!("{name}: {what} {quantile}, ms"), values);
+            for (cell, subject) in cells[1..].iter_mut().zip(&summary.subjects) {
+                if all_invalid(subject, kind.name(), objects) {
+                    *cell = INVALID.into();
+                }
+            }
+            rows.push(cells);
+        };
+        add("P50", |q| q.p50_ms);
+        add("P99", |q| q.p99_ms);
     }
     rows
 }
@@ -280,11 +294,15 @@ fn header(summary: &Summary, with_ratio: bool) -> Vec<String> {
 }
 
 fn cell(subject: &Subject, kind: &str, objects: usize, path: &str, divisor: f64) -> String {
-    let mut runs = runs(subject, kind, objects).peekable();
-    if runs.peek().is_some() && runs.all(|run| !run.valid) {
-        return "failed".into();
+    if all_invalid(subject, kind, objects) {
+        return INVALID.into();
     }
     figure(typical(subject, kind, objects, path).map(|value| value / divisor))
+}
+
+fn all_invalid(subject: &Subject, kind: &str, objects: usize) -> bool {
+    let mut runs = runs(subject, kind, objects).peekable();
+    runs.peek().is_some() && runs.all(|run| !run.valid)
 }
 
 /// The median of a figure over the valid runs of a cell.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::expect::{Check, Expect, blames, equal, field, holds, mentions, resource_version, text};
-use super::fixture::{config_map, deployment, widget, widget_with};
+use super::fixture::{config_map, deployment, service, widget, widget_with};
 use super::rest::Patch;
 use super::{Context, theme};
 
@@ -21,6 +21,7 @@ theme! { "apply":
     lists_without_keys_are_replaced_whole,
     status_is_applied_on_its_own,
     a_dropped_variable_leaves_the_container,
+    applying_built_in_kinds_again_changes_nothing,
     an_owner_reference_is_applied,
 }
 
@@ -338,6 +339,36 @@ async fn a_dropped_variable_leaves_the_container(context: Context) -> Check {
     field(&applied, "/metadata/generation", 2)?;
     let none = deployments.apply("web", "us", deployment("web")).await;
     field(&none.succeeds("applying without any")?, env, json!(null))
+}
+
+/// Neither defaults nor the form that quantities come back in are differences.
+async fn applying_built_in_kinds_again_changes_nothing(context: Context) -> Check {
+    let mut web = deployment("web");
+    web["spec"]["template"]["spec"]["containers"][0]["resources"] = json!({
+        "requests": { "cpu": "0.5", "memory": "1024Mi" },
+        "limits": { "cpu": 1, "example.com/npu": "2" },
+    });
+    let mut headless = service("headless");
+    headless["spec"]["clusterIP"] = "None".into();
+    for (collection, name, object) in [
+        (context.deployments(), "web", web),
+        (context.services(), "web", service("web")),
+        (context.services(), "headless", headless),
+    ] {
+        let first = collection.apply(name, "us", object.clone()).await;
+        let first = first.succeeds("applying")?;
+        let again = collection.apply(name, "us", object).await;
+        let again = again.succeeds("applying again")?;
+        for pointer in ["/spec", "/metadata/generation", "/metadata/managedFields"] {
+            // Status has a manager of its own, who may have written in between.
+            let ours = |object: &Value| match super::expect::at(object, pointer) {
+                Value::Array(entries) => entries.first().cloned().unwrap_or_default(),
+                other => other.clone(),
+            };
+            equal(pointer, &ours(&again), &ours(&first))?;
+        }
+    }
+    Ok(())
 }
 
 async fn an_owner_reference_is_applied(context: Context) -> Check {

@@ -20,6 +20,7 @@ theme! { "list":
     metadata_alone_can_be_listed,
     a_list_shows_what_was_written_before,
     an_old_cache_is_good_enough_for_version_zero,
+    a_list_can_be_of_an_exact_version,
     items_of_a_built_in_list_leave_their_type_out,
 }
 
@@ -249,6 +250,20 @@ async fn an_old_cache_is_good_enough_for_version_zero(context: Context) -> Check
         &text(&list, "/metadata/continue"),
         &String::new(),
     )
+}
+
+async fn a_list_can_be_of_an_exact_version(context: Context) -> Check {
+    let widgets = context.widgets();
+    let first = widgets.create(widget("a")).await.succeeds("creating")?;
+    widgets
+        .create(widget("b"))
+        .await
+        .succeeds("creating another")?;
+    let version = resource_version(&first);
+    let query = format!("resourceVersion={version}&resourceVersionMatch=Exact");
+    let list = widgets.list(&query).await.succeeds("listing exactly")?;
+    equal("the items", &names(&list), &owned(&["a"]))?;
+    equal("the resourceVersion", &resource_version(&list), &version)
 }
 
 async fn items_of_a_built_in_list_leave_their_type_out(context: Context) -> Check {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::expect::{Check, Expect, equal, field};
+use super::expect::{Check, Expect, equal, field, resource_version, uid};
 use super::fixture::{deployment, widget, widget_with};
 use super::rest::Patch;
 use super::{Context, theme};
@@ -15,6 +15,7 @@ theme! { "patch":
     a_json_patch_applies_whole_or_not_at_all,
     a_failing_test_is_refused,
     a_test_for_null_holds_for_a_missing_field,
+    a_test_can_be_of_uid_and_resource_version,
     a_path_with_escapes_reaches_its_key,
     patching_what_is_not_there_is_not_found,
     a_patch_that_is_no_json_is_a_bad_request,
@@ -175,6 +176,38 @@ async fn a_test_for_null_holds_for_a_missing_field(context: Context) -> Check {
         .patch("one", Patch::Merge, free)
         .await
         .succeeds("tidying")
+        .map(|_| ())
+}
+
+async fn a_test_can_be_of_uid_and_resource_version(context: Context) -> Check {
+    let widgets = context.widgets();
+    let created = widgets.create(widget("one")).await.succeeds("creating")?;
+    let change = json!({ "op": "replace", "path": "/spec/size", "value": 2 });
+    let patch = |uid: String, version: String| {
+        json!([
+            { "op": "test", "path": "/metadata/uid", "value": uid },
+            { "op": "test", "path": "/metadata/resourceVersion", "value": version },
+            change,
+        ])
+    };
+    let (this, now) = (uid(&created), resource_version(&created));
+    let other = "11111111-1111-1111-1111-111111111111".to_owned();
+    let patched = widgets
+        .patch("one", Patch::Json, patch(other, now.clone()))
+        .await;
+    patched.refused(422, "Invalid", "testing for another uid")?;
+    let patched = widgets
+        .patch("one", Patch::Json, patch(this.clone(), now.clone()))
+        .await;
+    field(
+        &patched.succeeds("testing for what it is")?,
+        "/spec/size",
+        2,
+    )?;
+    // Unlike a resourceVersion in the body this is no conflict.
+    let patched = widgets.patch("one", Patch::Json, patch(this, now)).await;
+    patched
+        .refused(422, "Invalid", "testing for what it was")
         .map(|_| ())
 }
 

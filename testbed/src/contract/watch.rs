@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::expect::{
     Check, Expect, Failure, equal, field, holds, resource_version, text, version_number,
 };
-use super::fixture::{labelled, widget};
+use super::fixture::{labelled, service, widget};
 use super::rest::{METADATA, Patch, Watch};
 use super::{Context, theme};
 
@@ -19,6 +19,7 @@ theme! { "watch":
     a_change_of_status_is_an_event,
     an_object_that_loses_the_label_is_deleted,
     an_object_that_gains_the_label_is_added,
+    a_child_that_loses_its_label_is_deleted,
     changes_outside_the_selector_are_silent,
     a_watch_of_one_name_shows_only_it,
     a_watch_of_a_namespace_shows_only_it,
@@ -196,6 +197,31 @@ async fn an_object_that_gains_the_label_is_added(context: Context) -> Check {
         "what is added",
         &watch.expect("ADDED", "one").await?,
         &gained,
+    )
+}
+
+/// The same for a built-in kind, watched as children are.
+async fn a_child_that_loses_its_label_is_deleted(context: Context) -> Check {
+    let services = context.services();
+    let mut sent = service("web");
+    sent["metadata"]["labels"] = json!({ "app.kubernetes.io/managed-by": "us" });
+    let created = services.create(sent).await.succeeds("creating")?;
+    let query = format!(
+        "resourceVersion={}&labelSelector=app.kubernetes.io%2Fmanaged-by%3Dus",
+        resource_version(&created)
+    );
+    let mut watch = services.watch(&query).await.succeeds("watching")?;
+    let label = json!({ "metadata": { "labels": { "app.kubernetes.io/managed-by": "them" } } });
+    let lost = services
+        .patch("web", Patch::Merge, label)
+        .await
+        .succeeds("patching")?;
+    let seen = watch.expect("DELETED", "web").await?;
+    field(&seen, "/kind", "Service")?;
+    equal(
+        "the version",
+        &resource_version(&seen),
+        &resource_version(&lost),
     )
 }
 

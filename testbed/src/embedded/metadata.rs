@@ -202,7 +202,8 @@ fn validate_name(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
     }
     let refusal = match kind.rules {
         Rules::Namespace => names::refuse_label(name),
-        Rules::Service => names::refuse_dns_1035(name),
+        // Since 1.36 a digit may come first (RelaxedServiceNameValidation).
+        Rules::Service => names::refuse_label(name),
         _ => names::refuse_subdomain(name),
     };
     if let Some(why) = refusal {

@@ -4,7 +4,6 @@
 
 const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
-const DNS_1035: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 const LABEL_VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 const QUALIFIED: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 
@@ -22,15 +21,6 @@ pub(crate) fn refuse_subdomain(name: &str) -> Option<String> {
         return Some("must be no more than 253 bytes".to_owned());
     }
     (!name.split('.').all(is_label)).then(|| SUBDOMAIN.to_owned())
-}
-
-/// `None` if the name is a DNS-1035 label (Services), else why not.
-pub(crate) fn refuse_dns_1035(name: &str) -> Option<String> {
-    if name.len() > 63 {
-        return Some("must be no more than 63 bytes".to_owned());
-    }
-    let letter_first = name.starts_with(|c: char| c.is_ascii_lowercase());
-    (!(is_label(name) && letter_first)).then(|| DNS_1035.to_owned())
 }
 
 pub(crate) fn refuse_label_value(value: &str) -> Option<String> {
@@ -80,13 +70,13 @@ fn is_name_part(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{refuse_dns_1035, refuse_label_value, refuse_qualified, refuse_subdomain};
+    use super::{refuse_label, refuse_label_value, refuse_qualified, refuse_subdomain};
 
     #[test]
     fn names_by_table() {
-        for (name, subdomain, service) in [
+        for (name, subdomain, label) in [
             ("web", true, true),
-            ("1web", true, false),
+            ("1web", true, true),
             ("web.shop", true, false),
             ("Web", false, false),
             ("-web", false, false),
@@ -94,7 +84,7 @@ mod tests {
             ("", false, false),
         ] {
             assert_eq!(refuse_subdomain(name).is_none(), subdomain, "{name}");
-            assert_eq!(refuse_dns_1035(name).is_none(), service, "{name}");
+            assert_eq!(refuse_label(name).is_none(), label, "{name}");
         }
         assert!(refuse_label_value("My_value.1").is_none());
         assert!(refuse_label_value("a b").is_some());

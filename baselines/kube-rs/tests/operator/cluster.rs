@@ -112,6 +112,16 @@ impl Cluster {
         }
     }
 
+    /// Until the operator has not written for a while: every write of its own brings a reconcile.
+    pub async fn until_quiet(&self) {
+        const WHILE: Duration = Duration::from_millis(300);
+        let mut writes = 0;
+        while writes != self.server.ledger().writes("operator") {
+            writes = self.server.ledger().writes("operator");
+            tokio::time::sleep(WHILE).await;
+        }
+    }
+
     /// The answer of the admin port, head and body.
     pub async fn admin(&self, path: &str) -> String {
         ask(&self.admin, path).await.unwrap()

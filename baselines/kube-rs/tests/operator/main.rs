@@ -153,6 +153,9 @@ async fn an_app_deleted_with_orphans_leaves_its_children() {
         )
         .await;
     cluster.until("edgeapps", "web", is_running).await;
+    // A reconcile that is under way from an old copy would apply the ownerReferences again: a race
+    // of every operator that re-applies, and not what is looked at here.
+    cluster.until_quiet().await;
     cluster.delete("edgeapps", "web", "Orphan").await;
     cluster.until_gone("edgeapps", "web").await;
     for resource in ["deployments", "services"] {
