@@ -6,7 +6,7 @@
 //! Limits: no plugins, passwords, impersonation or proxies; a client certificate is read once; a CA
 //! has to be given, the system's roots are not used.
 //! Why not `kube::Config`: it brings plugins, JSONPath, regular expressions and a YAML deserializer,
-//! a quarter of the binary.
+//! 2.5 of 5.6 MB of the binary.
 
 mod cause;
 mod cluster;

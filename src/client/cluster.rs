@@ -28,6 +28,9 @@ impl Cluster {
         let server = entry
             .text("server")?
             .ok_or_else(|| entry.flaw(Problem::Lacks("server")))?;
+        if server.contains('@') {
+            return Err(entry.flaw(Problem::Userinfo));
+        }
         let server = url(server).ok_or_else(|| entry.flaw(Problem::Server(server.to_owned())))?;
         if server.scheme() == Some(&Scheme::HTTP) {
             return Ok(Self { server, tls: None });
@@ -52,9 +55,7 @@ fn url(text: &str) -> Option<Uri> {
     let known = [Scheme::HTTP, Scheme::HTTPS];
     let usable = known.iter().any(|scheme| uri.scheme() == Some(scheme))
         && uri.host().is_some_and(|host| !host.is_empty())
-        && uri.query().is_none()
-        // No credentials in a URL: they would be logged.
-        && uri.authority().is_some_and(|authority| !authority.as_str().contains('@'));
+        && uri.query().is_none();
     usable.then_some(uri)
 }
 

@@ -102,6 +102,9 @@ pub enum Problem {
     /// Not a URL, or not one of an API server.
     #[error("server {0:?} is not a URL; give one like https://10.0.0.1:6443")]
     Server(String),
+    /// A password in a URL; it is not quoted.
+    #[error("server has a user name in it; remove it and use a token or a client certificate")]
+    Userinfo,
     /// A file that is referred to cannot be read.
     #[error("{field} {path}: {cause}")]
     File {

@@ -20,6 +20,11 @@ fn what_cannot_be_used_is_refused_with_the_entry_and_the_way_out() {
             "server \"h:6443\" is not a URL; give one like https://10.0.0.1:6443",
         ),
         (
+            "server: 'https://ada:p@h'",
+            "token: t",
+            "cluster \"c\": server has a user name in it; remove it",
+        ),
+        (
             "server: ftp://h",
             "token: t",
             "server \"ftp://h\" is not a URL",
