@@ -5,6 +5,7 @@
 //! what is in flight gets five seconds. Everything runs in the one task that polls [`run`].
 //! Leaves to others: deciding (`queue`), finding (`join`, `source`), writing (`apply`).
 
+mod config;
 mod resync;
 
 use std::future::Future;
@@ -26,50 +27,12 @@ use crate::events::Events;
 use crate::join::{Extent, Found, Join};
 use crate::metrics::Metrics;
 use crate::operator::Operator;
-use crate::queue::{Limits, Offer, Queue, Verdict, Work};
+use crate::queue::{Offer, Queue, Verdict, Work};
 use crate::request::{Api, ApiError};
 use crate::scope::Scope;
 use crate::source::{Seen, Source, What};
+pub use config::Config;
 use resync::Resync;
-
-/// How an operator is run.
-#[derive(Debug, Clone)]
-pub struct Config {
-    /// Only this namespace; all of them without.
-    pub namespace: Option<String>,
-    /// Only owners with these labels.
-    pub selector: Option<String>,
-    /// Owners worked on at once.
-    pub concurrency: usize,
-    /// Period of the full join, jittered by a tenth.
-    pub resync: Duration,
-    /// How long one reconcile may take.
-    pub deadline: Duration,
-    /// How long one request may take.
-    pub request_deadline: Duration,
-    /// How long work in flight is given at shutdown.
-    pub drain: Duration,
-    /// Bounds of the queue.
-    pub limits: Limits,
-    /// Seed of the jitter.
-    pub seed: u64,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            namespace: None,
-            selector: None,
-            concurrency: 16,
-            resync: Duration::from_secs(600),
-            deadline: Duration::from_secs(30),
-            request_deadline: Duration::from_secs(10),
-            drain: Duration::from_secs(5),
-            limits: Limits::default(),
-            seed: u64::from(std::process::id()),
-        }
-    }
-}
 
 type Worker<'a> = Pin<Box<dyn Future<Output = (Arc<str>, Work, Verdict)> + Send + 'a>>;
 

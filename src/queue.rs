@@ -6,56 +6,20 @@
 //! Leaves to others: doing the work (`apply`), finding what was dropped (`join`).
 
 mod entry;
+mod limits;
+mod room;
+mod verdict;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
 
 pub use entry::{ChildNews, Finalizers, Reasons, Slot, StatusMemory, Transition, Work};
+pub use limits::Limits;
+pub use verdict::{Offer, Verdict};
 
 use crate::object::Uid;
-
-/// The bounds of a queue.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Entries held at most, in whatever state.
-    pub entries: usize,
-    /// Bytes of specs that wait for a worker at most.
-    pub spec_bytes: usize,
-    /// Bytes of specs kept at most for owners that wait for something else.
-    pub held_spec_bytes: usize,
-    /// First delay after a failure, ms.
-    pub backoff_base_ms: u64,
-    /// Longest delay after a failure, ms.
-    pub backoff_max_ms: u64,
-    /// How long child events of an owner without an entry are merged, ms.
-    pub merge_ms: u64,
-    /// How long an owner that is not ready is kept, ms: its progress deadline.
-    pub hold_ms: u64,
-    /// How long an owner is kept at most for a watch to show our last write, ms.
-    pub confirm_ms: u64,
-}
-
-impl Default for Limits {
-    /// 3,584 entries: 7/8 of 4,096 buckets, so that the table never doubles beyond that, and about
-    /// 1 MB when all wait. 256 KiB of specs that wait for a worker: 16 workers with 10 each of 1.5 KB
-    /// behind them. 512 KiB of specs that wait for their children: at 500 owners a second these cover
-    /// half a second of becoming ready; an owner that waits without its spec costs one read.
-    /// 600 s is the default `progressDeadlineSeconds` of a Deployment. Back-off as client-go's
-    /// default limiter, which starts lower (5 ms) and ends at 1000 s; at the edge the server is slow.
-    fn default() -> Self {
-        Self {
-            entries: 3_584,
-            spec_bytes: 256 << 10,
-            held_spec_bytes: 512 << 10,
-            backoff_base_ms: 500,
-            backoff_max_ms: 300_000,
-            merge_ms: 1_000,
-            hold_ms: 600_000,
-            confirm_ms: 60_000,
-        }
-    }
-}
+use limits::backoff_ms;
+use room::pool;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -79,40 +43,6 @@ struct Entry {
     news: Vec<ChildNews>,
     /// The owner vanished while a worker had it.
     gone: bool,
-}
-
-/// What became of something offered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Offer {
-    /// Nothing has to be done about it.
-    Idle,
-    /// It is held and will be worked on.
-    Accepted,
-    /// There was no room; a join has to find it again.
-    Owed,
-}
-
-/// How a worker left its owner.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// All is written as the plan says; `ready` when nothing more is awaited.
-    Written {
-        /// Nothing more is awaited.
-        ready: bool,
-        /// When the owner wants to be looked at again, if it named a time.
-        within: Option<Duration>,
-    },
-    /// The owner is gone, or it is not ours to work on.
-    Gone,
-    /// Something changed underneath: start again at once.
-    Again,
-    /// Failed; back off, from `base_ms` where the failure names a delay of its own.
-    Failed {
-        /// First delay, ms.
-        base_ms: Option<u64>,
-    },
-    /// Failed in a way that only a change can mend.
-    Stuck,
 }
 
 /// The entries and their order.
@@ -499,97 +429,6 @@ impl Queue {
         self.ready.push_back(key);
         Offer::Accepted
     }
-
-    fn insert(&mut self, key: &str, work: Work, state: State) -> Offer {
-        let bytes = work.spec_bytes();
-        // One spec is always let in: an object larger than the bound must be worked on too.
-        if self.queued_bytes > 0 && self.queued_bytes + bytes > self.limits.spec_bytes {
-            return Offer::Owed;
-        }
-        if self.entries.len() >= self.limits.entries && !self.evict() {
-            return Offer::Owed;
-        }
-        let key: Arc<str> = key.into();
-        *pool(state, &mut self.queued_bytes, &mut self.held_bytes) += bytes;
-        match state {
-            State::Queued => self.ready.push_back(Arc::clone(&key)),
-            State::Delayed { due_ms: at } | State::Held { until_ms: at } => {
-                self.timers.insert((at, Arc::clone(&key)));
-            }
-            State::InFlight => {}
-        }
-        let entry = Entry {
-            state,
-            work,
-            pending: None,
-            news: Vec::new(),
-            gone: false,
-        };
-        self.entries.insert(key, Box::new(entry));
-        Offer::Accepted
-    }
-
-    /// Makes room by forgetting the entry that waits longest; the periodic join finds it again.
-    fn evict(&mut self) -> bool {
-        let Some((_, key)) = self.timers.last().cloned() else {
-            return false;
-        };
-        self.remove(&key);
-        true
-    }
-
-    /// A waiting owner keeps its spec only while the bound for those allows it.
-    fn spare_specs(&mut self, key: &str) {
-        if self.held_bytes <= self.limits.held_spec_bytes {
-            return;
-        }
-        if let Some(entry) = self.entries.get_mut(key)
-            && matches!(entry.state, State::Held { .. } | State::Delayed { .. })
-        {
-            self.held_bytes -= entry.work.spec_bytes();
-            entry.work.spec = None;
-        }
-    }
-
-    fn remove(&mut self, key: &str) {
-        let Some((key, entry)) = self.entries.remove_entry(key) else {
-            return;
-        };
-        *pool(entry.state, &mut self.queued_bytes, &mut self.held_bytes) -= entry.work.spec_bytes();
-        self.queued_bytes -= entry.pending.as_ref().map_or(0, |p| p.spec_bytes());
-        if let State::Delayed { due_ms: at } | State::Held { until_ms: at } = entry.state {
-            self.timers.remove(&(at, key));
-        }
-        self.shrink();
-    }
-
-    /// Gives memory back after a burst, without doing so at every removal.
-    fn shrink(&mut self) {
-        if self.entries.capacity() > 64 && self.entries.len() < self.entries.capacity() / 8 {
-            self.entries.shrink_to(self.entries.len() * 2);
-            self.ready.shrink_to(self.ready.len() * 2);
-        }
-    }
-}
-
-/// The count that a spec in `state` belongs to.
-fn pool<'a>(state: State, queued: &'a mut usize, held: &'a mut usize) -> &'a mut usize {
-    match state {
-        State::Queued | State::InFlight => queued,
-        State::Delayed { .. } | State::Held { .. } => held,
-    }
-}
-
-/// Exponential back-off with "equal jitter": between half of the step and the whole of it.
-fn backoff_ms(limits: &Limits, attempts: u8, base_ms: Option<u64>, random: &mut u64) -> u64 {
-    let base = base_ms.unwrap_or(limits.backoff_base_ms).max(1);
-    let step = base.saturating_mul(1 << u32::from(attempts.saturating_sub(1)).min(20));
-    let step = step.min(limits.backoff_max_ms.max(base));
-    // xorshift64 (Marsaglia 2003): spread is all that is asked of it.
-    *random ^= *random << 13;
-    *random ^= *random >> 7;
-    *random ^= *random << 17;
-    step / 2 + *random % (step / 2 + 1)
 }
 
 #[cfg(test)]

@@ -1,0 +1,62 @@
+//! The bounds of the queue, and how long a failing owner waits.
+//!
+//! Guarantees: pure; chance comes in as a state that moves on.
+
+/// The bounds of a queue.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Entries held at most, in whatever state.
+    pub entries: usize,
+    /// Bytes of specs that wait for a worker at most.
+    pub spec_bytes: usize,
+    /// Bytes of specs kept at most for owners that wait for something else.
+    pub held_spec_bytes: usize,
+    /// First delay after a failure, ms.
+    pub backoff_base_ms: u64,
+    /// Longest delay after a failure, ms.
+    pub backoff_max_ms: u64,
+    /// How long child events of an owner without an entry are merged, ms.
+    pub merge_ms: u64,
+    /// How long an owner that is not ready is kept, ms: its progress deadline.
+    pub hold_ms: u64,
+    /// How long an owner is kept at most for a watch to show our last write, ms.
+    pub confirm_ms: u64,
+}
+
+impl Default for Limits {
+    /// 3,584 entries: 7/8 of 4,096 buckets, so that the table never doubles beyond that, and about
+    /// 1 MB when all wait. 256 KiB of specs that wait for a worker: 16 workers with 10 each of 1.5 KB
+    /// behind them. 512 KiB of specs that wait for their children: at 500 owners a second these cover
+    /// half a second of becoming ready; an owner that waits without its spec costs one read.
+    /// 600 s is the default `progressDeadlineSeconds` of a Deployment. Back-off as client-go's
+    /// default limiter, which starts lower (5 ms) and ends at 1000 s; at the edge the server is slow.
+    fn default() -> Self {
+        Self {
+            entries: 3_584,
+            spec_bytes: 256 << 10,
+            held_spec_bytes: 512 << 10,
+            backoff_base_ms: 500,
+            backoff_max_ms: 300_000,
+            merge_ms: 1_000,
+            hold_ms: 600_000,
+            confirm_ms: 60_000,
+        }
+    }
+}
+
+/// Exponential back-off with "equal jitter": between half of the step and the whole of it.
+pub(super) fn backoff_ms(
+    limits: &Limits,
+    attempts: u8,
+    base_ms: Option<u64>,
+    random: &mut u64,
+) -> u64 {
+    let base = base_ms.unwrap_or(limits.backoff_base_ms).max(1);
+    let step = base.saturating_mul(1 << u32::from(attempts.saturating_sub(1)).min(20));
+    let step = step.min(limits.backoff_max_ms.max(base));
+    // xorshift64 (Marsaglia 2003): spread is all that is asked of it.
+    *random ^= *random << 13;
+    *random ^= *random >> 7;
+    *random ^= *random << 17;
+    step / 2 + *random % (step / 2 + 1)
+}
