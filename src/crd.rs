@@ -40,7 +40,7 @@ struct Crd {
 #[derive(Deserialize, Default)]
 struct Meta {
     #[serde(default)]
-    annotations: Annotations,
+    annotations: Option<Annotations>,
 }
 
 #[derive(Deserialize, Default)]
@@ -51,8 +51,9 @@ struct Annotations {
 
 #[derive(Deserialize, Default)]
 struct Status {
+    /// `null` on kube-apiserver between the first write and the first condition.
     #[serde(default)]
-    conditions: Vec<Condition>,
+    conditions: Option<Vec<Condition>>,
 }
 
 #[derive(Deserialize)]
@@ -80,19 +81,19 @@ pub async fn install(api: &Api, patience: Duration) -> Result<(), InstallError> 
     api.call(Verb::Patch, ask, OBJECT_BYTES).await?;
     let until = Instant::now() + patience;
     loop {
-        let crd = read(api, WHOLE).await?;
-        let established = crd
+        let conditions = read(api, WHOLE)
+            .await?
             .status
             .conditions
+            .unwrap_or_default();
+        let established = conditions
             .iter()
             .any(|c| c.type_ == "Established" && c.status == "True");
         if established {
             return Ok(());
         }
         if Instant::now() >= until {
-            let why = crd
-                .status
-                .conditions
+            let why = conditions
                 .into_iter()
                 .find(|c| c.status == "False")
                 .map(|c| c.message);
@@ -117,7 +118,7 @@ pub async fn compare(api: &Api) {
                 let revision = crd
                     .metadata
                     .annotations
-                    .revision
+                    .and_then(|annotations| annotations.revision)
                     .and_then(|text| text.parse().ok())
                     .unwrap_or(0);
                 again = Duration::from_secs(3_600);
@@ -160,4 +161,17 @@ async fn read(api: &Api, accept: &'static str) -> Result<Crd, ApiError> {
     };
     let body = api.call(Verb::Get, ask, OBJECT_BYTES).await?;
     serde_json::from_slice(&body).map_err(|error| ApiError::undecodable(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crd_without_conditions_yet_is_not_an_error() -> Result<(), serde_json::Error> {
+        let json = r#"{"metadata":{"name":"edgeapps.tare.dev"},"status":{"conditions":null,"storedVersions":null}}"#;
+        let crd: Crd = serde_json::from_str(json)?;
+        assert!(crd.status.conditions.is_none() && crd.metadata.annotations.is_none());
+        Ok(())
+    }
 }
