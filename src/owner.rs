@@ -3,9 +3,6 @@
 //! Guarantees: the spec stays raw JSON until a worker needs it; of a status only a digest and the
 //! transition times of its conditions are kept. Leaves to others: reading and writing (`apply`).
 
-use kube::core::object::HasSpec;
-use serde::Deserialize;
-
 use crate::object::{Lean, hash32, hash64};
 use crate::operator::{Children, Condition, Operator, Owner, OwnerStatus, Spec, Status};
 use crate::queue::{Finalizers, Reasons, StatusMemory, Transition, Work};
@@ -51,8 +48,7 @@ pub(crate) fn see<O: Operator>(object: &Lean<'_>) -> Result<Work, serde_json::Er
 /// The spec is not of the operator's type, or it is not kept any more.
 pub(crate) fn rebuild<O: Operator>(key: &str, work: &Work) -> Result<Owner<O>, serde_json::Error> {
     let (namespace, name) = key.split_once('/').unwrap_or(("", key));
-    let spec: <O::Resource as HasSpec>::Spec =
-        decode::<Spec<O>>(work.spec.as_deref().unwrap_or("{}"))?;
+    let spec: Spec<O> = serde_json::from_str(work.spec.as_deref().unwrap_or("{}"))?;
     Ok(Owner {
         meta: crate::object::Meta {
             name: name.into(),
@@ -65,10 +61,6 @@ pub(crate) fn rebuild<O: Operator>(key: &str, work: &Work) -> Result<Owner<O>, s
         },
         spec,
     })
-}
-
-fn decode<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, serde_json::Error> {
-    serde_json::from_str(json)
 }
 
 /// The children as the plan sees them.

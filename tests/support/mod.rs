@@ -9,8 +9,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube::api::{Api, DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
-use kube::{Client, ResourceExt};
+use kube::Client;
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use tare::cache::Storeless;
 use tare::controller::{self, Config};
@@ -295,19 +295,7 @@ pub fn web() -> Value {
         "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]})
 }
 
-pub fn names(objects: &[EdgeApp]) -> Vec<String> {
-    objects.iter().map(ResourceExt::name_any).collect()
-}
-
 /// Lets the scenario's time pass.
 pub fn pass(seconds: u64) -> impl Future<Output = ()> {
     tokio::time::sleep(Duration::from_secs(seconds))
-}
-
-/// Metadata with nothing but a name.
-pub fn named(name: &str) -> ObjectMeta {
-    ObjectMeta {
-        name: Some(name.to_owned()),
-        ..ObjectMeta::default()
-    }
 }
