@@ -12,6 +12,7 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 
 use crate::record::Settle;
+use crate::run::{self as load, RunArgs, clean::CleanArgs};
 use crate::{bench, embedded, mock, report, subject};
 
 /// Weighs Kubernetes operators: creates thousands of custom resources, measures what the
@@ -27,6 +28,10 @@ struct Cli {
 pub enum Command {
     /// Measures subjects side by side and writes a report.
     Bench(BenchArgs),
+    /// Creates EdgeApps on a cluster of yours, says how they converged, and removes them.
+    Run(RunArgs),
+    /// Removes what runs left behind on a cluster.
+    Clean(CleanArgs),
     /// Rebuilds summary.json, report.md and the table of a folder from its raw data.
     Report { dir: PathBuf },
     /// Checks that a folder's summary.json keeps to the schema.
@@ -129,6 +134,8 @@ fn one_line(rendered: &str) -> String {
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Bench(args) => bench::run(args),
+        Command::Run(args) => load::run(args),
+        Command::Clean(args) => load::clean::run(args),
         Command::Report { dir } => report::rebuild(&dir),
         Command::Validate { dir } => report::validate(&dir),
         Command::Subjects => list_subjects(),
