@@ -43,7 +43,8 @@ pub enum Command {
 
 #[derive(Args, Clone, Debug)]
 pub struct BenchArgs {
-    /// Subjects to measure, as name/variant, separated by commas [default: all].
+    /// Subjects to measure, as name/variant, separated by commas; `loadgen subjects` lists them
+    /// [default: tare/none and kube-rs/stock]..
     #[arg(long, value_name = "A,B")]
     pub subjects: Option<String>,
     /// An operator of your own, described by a subject.toml; may be repeated.
@@ -143,7 +144,11 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
 
 fn list_subjects() -> anyhow::Result<ExitCode> {
     for subject in subject::built_in()? {
-        println!("{:<16} {}", subject.id(), subject.run.command);
+        let named = match subject.by_default {
+            true => "by default",
+            false => "by name",
+        };
+        println!("{:<20} {named:<11} {}", subject.id(), subject.run.command);
     }
     Ok(ExitCode::SUCCESS)
 }
