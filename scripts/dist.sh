@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Static musl binaries: scripts/dist.sh [--std rustup|debian] [--out DIR] [TARGET|all [PACKAGE [CARGO OPTION...]]]
+# Static musl binaries: scripts/dist.sh [OPTION...] [TARGET|all [PACKAGE [CARGO OPTION...]]]
+#   --std rustup|debian   only this standard library
+#   --out DIR             a copy in DIR/TARGET
+#   --symbols yes         not stripped, for scripts/bloat.sh
 #
 # The linker and C compiler is zig from PyPI, for every target. The standard library is rustup's;
 # where rustup cannot get the target, Debian's rustc-web compiles it from source. Nothing needs root:
 # what is missing goes into the user's cache folder. Prints path and size of every binary.
 set -euo pipefail
-cd "$(dirname "$0")/.."
 
 targets=(x86_64-unknown-linux-musl aarch64-unknown-linux-musl armv7-unknown-linux-musleabihf)
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/tare/static"
@@ -15,14 +17,16 @@ debian="$cache/debian"
 fail() { echo "error: $1" >&2; exit "${2:-1}"; }
 say() { echo "dist: $*" >&2; }
 
+checkout="$(cd "$(dirname "$0")/.." && pwd)"
 # Apart from `target`: another compiler may have made these.
-target_dir="${CARGO_TARGET_DIR:-$PWD/target}/static"
-std="" out=""
+target_dir="$(realpath --canonicalize-missing "${CARGO_TARGET_DIR:-$checkout/target}/static")"
+std="" out="" last=()
 while [[ "${1:-}" == --* ]]; do
     case "$1" in
         --std) std="${2:-}" ;;
-        --out) out="${2:-}" ;;
-        *) fail "unknown option $1; there are --std rustup|debian and --out DIR (cargo's come after the package)" 2 ;;
+        --out) out="${2:+$(realpath --canonicalize-missing "$2")}" ;;
+        --symbols) last=(-- -C strip=none) ;;
+        *) fail "unknown option $1; there are --std rustup|debian, --out DIR, --symbols yes (cargo's come after the package)" 2 ;;
     esac
     [[ -n "${2:-}" ]] || fail "$1 needs a value" 2
     shift 2
@@ -113,7 +117,8 @@ build() {
     fi
     say "$package for $target, standard library from $from"
     env "${words[@]}" PATH="$path" RUSTFLAGS="$flags" CARGO_TARGET_DIR="$target_dir" \
-        cargo zigbuild --locked --profile dist --target "$target" -p "$package" --bins "${own[@]}" >&2
+        cargo-zigbuild rustc --locked --profile dist --target "$target" -p "$package" --bin "$package" \
+        "${own[@]}" "${last[@]}" >&2
     local folder="$target_dir/$target/dist"
     if [[ -n "$out" ]]; then
         mkdir -p "$out/$target"
@@ -123,6 +128,7 @@ build() {
     printf '%s %s bytes\n' "$folder/$package" "$(wc -c <"$folder/$package" | tr -d ' ')"
 }
 
+cd "$checkout"
 for target in "${targets[@]}"; do
     build "$target"
 done
