@@ -25,6 +25,10 @@ bench *ARGS:
 manifests:
     TARE_WRITE_MANIFESTS=1 cargo test -q -p tare --test crd
 
+# Static musl binaries in target/static: `just dist`, `just dist aarch64-unknown-linux-musl`, `just dist all baseline-kube-rs`.
+dist TARGET="x86_64-unknown-linux-musl" PACKAGE="tare" *ARGS:
+    scripts/dist.sh {{TARGET}} {{PACKAGE}} {{ARGS}}
+
 # What continuous integration runs.
 ci:
     bash .ci/run

@@ -26,7 +26,9 @@ const MOST_OBJECTS: usize = 1_000_000;
 
 pub fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
     let plan = plan(&args)?;
-    let workspace = Workspace::find().map_err(|e| Usage(e.to_string()))?;
+    let workspace = Workspace::find()
+        .and_then(|found| found.for_target(args.target.as_deref()))
+        .map_err(|e| Usage(e.to_string()))?;
     let mut scenario = scenario::edgeapp()?;
     scenario.ready_delay_ms = args.ready_delay_ms.unwrap_or(scenario.ready_delay_ms);
     let evidence = folder(&args).map_err(|error| match error {
@@ -201,7 +203,7 @@ fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Result<
     let subjects = plan
         .subjects
         .iter()
-        .map(|subject| weigh_binary(subject, setting));
+        .map(|subject| weigh_binary(subject, args.target.as_deref(), setting));
     Ok(Experiment {
         schema: 1,
         started_at: now_rfc3339(),
@@ -222,7 +224,11 @@ fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Result<
 }
 
 /// Reads the binary once, which also warms it, so that the first run is not slower than others.
-fn weigh_binary(subject: &Subject, setting: &Setting) -> anyhow::Result<SubjectRecord> {
+fn weigh_binary(
+    subject: &Subject,
+    target: Option<&str>,
+    setting: &Setting,
+) -> anyhow::Result<SubjectRecord> {
     let nowhere = PathBuf::new();
     let launch = subject.launch(&subject::Places {
         admin: String::new(),
@@ -247,8 +253,14 @@ fn weigh_binary(subject: &Subject, setting: &Setting) -> anyhow::Result<SubjectR
     let crd = subject.crd(&setting.workspace);
     std::fs::metadata(&crd)
         .with_context(|| format!("{}: cannot read its CRD {}", subject.id(), crd.display()))?;
+    let build = subject.build.as_ref();
+    let of_workspace = build.is_some_and(|build| !build.cargo_packages.is_empty());
     Ok(SubjectRecord {
-        target: subject.target.clone().unwrap_or_else(own_target),
+        target: subject
+            .target
+            .clone()
+            .or_else(|| target.filter(|_| of_workspace).map(str::to_owned))
+            .unwrap_or_else(own_target),
         binary: program.display().to_string(),
         binary_bytes,
         subject: subject.clone(),

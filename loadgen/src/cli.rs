@@ -71,6 +71,10 @@ pub struct BenchArgs {
     /// Give up on objects that have not converged after this long [default: 60 s + 20 ms each].
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub deadline_s: Option<u64>,
+    /// Build Tare and its Rust rivals static for this target, such as x86_64-unknown-linux-musl
+    /// [default: this machine's own].
+    #[arg(long, value_name = "TRIPLE")]
+    pub target: Option<String>,
     /// Measure the binaries that are there.
     #[arg(long)]
     pub no_build: bool,
