@@ -12,6 +12,7 @@ use anyhow::Context;
 use testbed::weigh;
 
 use crate::cli::{BenchArgs, Usage};
+use crate::conformance;
 use crate::evidence::Evidence;
 use crate::experiment::{self, Ending, Plan, Setting, now_rfc3339};
 use crate::progress::Progress;
@@ -46,7 +47,7 @@ pub fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
 
 async fn measure(
     args: BenchArgs,
-    plan: Plan,
+    mut plan: Plan,
     workspace: Workspace,
     scenario: Scenario,
     evidence: Evidence,
@@ -80,6 +81,13 @@ async fn measure(
         ..setting
     };
     let mut experiment = describe(&args, &plan, &setting)?;
+    let skip = args.skip_conformance;
+    if !conformance::admit(&mut plan, &mut experiment, &setting, &stop, skip).await? {
+        return Ok(interrupted(
+            &progress,
+            "while checking conformance; nothing was measured",
+        ));
+    }
     evidence.write_json("experiment.json", &experiment)?;
     let ending = experiment::run(&plan, &setting, &mut experiment, &stop).await;
     progress.finish();
@@ -307,10 +315,10 @@ fn revision(workspace: &Path) -> String {
 }
 
 /// A folder for credentials that nobody else can read, removed in the end.
-struct PrivateFolder(PathBuf);
+pub struct PrivateFolder(PathBuf);
 
 impl PrivateFolder {
-    fn create() -> anyhow::Result<Self> {
+    pub fn create() -> anyhow::Result<Self> {
         use std::os::unix::fs::DirBuilderExt;
         let path = std::env::temp_dir().join(format!("loadgen-{}", std::process::id()));
         // What an earlier process of the same number left behind.
@@ -320,6 +328,10 @@ impl PrivateFolder {
             format!("cannot make {} for credentials; set TMPDIR", path.display())
         })?;
         Ok(Self(path))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
     }
 }
 

@@ -12,7 +12,7 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 
 use crate::record::Settle;
-use crate::{bench, embedded, mock, report, subject};
+use crate::{bench, conformance, embedded, mock, report, subject};
 
 /// Weighs Kubernetes operators: creates thousands of custom resources, measures what the
 /// operator costs, and publishes a report that can be checked.
@@ -27,6 +27,8 @@ struct Cli {
 pub enum Command {
     /// Measures subjects side by side and writes a report.
     Bench(BenchArgs),
+    /// Checks that subjects do what an EdgeApp operator has to do.
+    Conform(conformance::ConformArgs),
     /// Rebuilds summary.json, report.md and the table of a folder from its raw data.
     Report { dir: PathBuf },
     /// Checks that a folder's summary.json keeps to the schema.
@@ -78,6 +80,9 @@ pub struct BenchArgs {
     /// Measure the binaries that are there.
     #[arg(long)]
     pub no_build: bool,
+    /// Measure subjects without checking first that they do what an EdgeApp operator has to do.
+    #[arg(long)]
+    pub skip_conformance: bool,
     /// What the subjects run against.
     #[arg(long, value_name = "WHICH", default_value = "embedded")]
     pub control_plane: String,
@@ -134,6 +139,7 @@ fn one_line(rendered: &str) -> String {
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Bench(args) => bench::run(args),
+        Command::Conform(args) => conformance::run(args),
         Command::Report { dir } => report::rebuild(&dir),
         Command::Validate { dir } => report::validate(&dir),
         Command::Subjects => list_subjects(),

@@ -4,6 +4,7 @@
 mod bench;
 mod cli;
 mod cluster;
+mod conformance;
 mod embedded;
 mod evidence;
 mod experiment;
