@@ -12,6 +12,7 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 
 use crate::record::Settle;
+use crate::run::{self as load, RunArgs, clean::CleanArgs};
 use crate::{bench, conformance, embedded, mock, report, subject};
 
 /// Weighs Kubernetes operators: creates thousands of custom resources, measures what the
@@ -29,6 +30,10 @@ pub enum Command {
     Bench(BenchArgs),
     /// Checks that subjects do what an EdgeApp operator has to do.
     Conform(conformance::ConformArgs),
+    /// Creates EdgeApps on a cluster of yours, says how they converged, and removes them.
+    Run(RunArgs),
+    /// Removes what runs left behind on a cluster.
+    Clean(CleanArgs),
     /// Rebuilds summary.json, report.md and the table of a folder from its raw data.
     Report { dir: PathBuf },
     /// Checks that a folder's summary.json keeps to the schema.
@@ -140,6 +145,8 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Bench(args) => bench::run(args),
         Command::Conform(args) => conformance::run(args),
+        Command::Run(args) => load::run(args),
+        Command::Clean(args) => load::clean::run(args),
         Command::Report { dir } => report::rebuild(&dir),
         Command::Validate { dir } => report::validate(&dir),
         Command::Subjects => list_subjects(),

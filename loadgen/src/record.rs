@@ -134,6 +134,10 @@ pub struct Convergence {
     pub censored: u64,
     /// Sends after their due time.
     pub late: Latencies,
+    #[serde(default)]
+    pub acked_from_intended: Latencies,
+    #[serde(default)]
+    pub acked_from_sent: Latencies,
     pub observed_from_intended: Latencies,
     pub observed_from_sent: Latencies,
     pub ready_from_intended: Latencies,

@@ -8,7 +8,7 @@ mod markdown;
 mod notes;
 mod schema;
 mod summary;
-mod table;
+pub mod table;
 mod verdict;
 mod view;
 
