@@ -21,7 +21,7 @@ test:
 bench *ARGS:
     cargo run --release -p loadgen -- bench {{ARGS}}
 
-# Writes deploy/crd.yaml anew from src/edgeapp.rs.
+# Writes deploy/base/crd.yaml anew from src/edgeapp.rs.
 manifests:
     TARE_WRITE_MANIFESTS=1 cargo test -q -p tare --test crd
 
