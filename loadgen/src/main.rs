@@ -5,6 +5,7 @@ mod bench;
 mod check;
 mod cli;
 mod cluster;
+mod conformance;
 mod embedded;
 mod evidence;
 mod experiment;

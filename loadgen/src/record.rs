@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use testbed::weigh::{Machine, Memory};
 
+use crate::conformance::Conformance;
 use crate::experiment::order::Cell;
 use crate::latency::Latencies;
 use crate::measure::ledger::Ledger;
@@ -155,4 +156,5 @@ pub struct Reconcile {
 pub struct Record {
     pub experiment: Experiment,
     pub runs: BTreeMap<Cell, Run>,
+    pub conformance: Vec<Conformance>,
 }

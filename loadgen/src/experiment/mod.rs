@@ -8,7 +8,7 @@ pub mod convergence;
 pub mod order;
 mod phases;
 mod quiet;
-mod run;
+pub mod run;
 mod settle;
 
 use std::collections::BTreeMap;

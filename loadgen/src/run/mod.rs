@@ -299,7 +299,7 @@ async fn installed(cluster: &Cluster, scenario: &Scenario, target: &Target) -> a
     match asked.await {
         Ok(_) => Ok(()),
         Err(error) if error.code() == Some(404) => anyhow::bail!(
-            "{} does not serve {}.{}; install the CRD first: tare install, or kubectl apply -f deploy/crd.yaml",
+            "{} does not serve {}.{}; install the CRD first: tare install, or kubectl apply -f deploy/base/crd.yaml",
             target.url,
             resource.plural,
             resource.group

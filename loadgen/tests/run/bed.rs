@@ -34,7 +34,7 @@ impl Bed {
     /// A server with the CRD.
     pub fn new(name: &str) -> Self {
         let bed = Self::without_crd(name);
-        let crd = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/crd.yaml");
+        let crd = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/base/crd.yaml");
         let crd = std::fs::read_to_string(crd).expect("the CRD is in the repository");
         bed.server.install(&crd).expect("a valid CRD");
         bed
