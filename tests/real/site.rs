@@ -38,6 +38,8 @@ impl Site {
         let logs = base.join("logs").join(&name);
         // Those of an earlier run are of no use any more.
         let _ = std::fs::remove_dir_all(&logs);
+        let crd = dir.path().join("crd.yaml");
+        std::fs::write(&crd, tare::edgeapp::CRD_YAML).map_err(|error| error.to_string())?;
         let options = Options {
             datastore,
             dir: dir.path().to_owned(),
@@ -53,7 +55,7 @@ impl Site {
             ],
             audit: true,
             readiness: Some(READY_AFTER),
-            crds: vec![crd()],
+            crds: vec![crd],
             ..Options::default()
         };
         let plane = ControlPlane::start(binaries, options).await;
@@ -112,8 +114,4 @@ impl Site {
         assert!(output.status.success(), "{err}");
         assert_eq!(out, "edgeapps.tare.dev is Established\n");
     }
-}
-
-fn crd() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/crd.yaml")
 }
