@@ -1,7 +1,7 @@
 //! Operators under test, as data: how one is built and started, when it is ready, what
 //! "converged" means for its resource.
 //!
-//! Guarantees: the two built-in subjects use the same format as a user's `subject.toml`; an
+//! Guarantees: the built-in subjects use the same format as a user's `subject.toml`; an
 //! unknown key or placeholder is refused with file and line. Leaves to others: building
 //! (`subjects_build`) and starting (`experiment::run`).
 
@@ -15,11 +15,15 @@ use serde::{Deserialize, Serialize};
 pub use launch::Places;
 use launch::expand;
 
-const BUILT_IN: [(&str, &str); 2] = [
+const BUILT_IN: [(&str, &str); 3] = [
     ("tare-none.toml", include_str!("../subjects/tare-none.toml")),
     (
         "kube-rs-stock.toml",
         include_str!("../subjects/kube-rs-stock.toml"),
+    ),
+    (
+        "kube-rs-tuned.toml",
+        include_str!("../subjects/kube-rs-tuned.toml"),
     ),
 ];
 
@@ -303,7 +307,7 @@ pub mod tests {
     #[test]
     fn the_built_in_subjects_parse() {
         let ids: Vec<_> = built_in().expect("valid").iter().map(Subject::id).collect();
-        assert_eq!(ids, ["tare/none", "kube-rs/stock"]);
+        assert_eq!(ids, ["tare/none", "kube-rs/stock", "kube-rs/tuned"]);
     }
 
     #[test]
