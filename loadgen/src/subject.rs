@@ -310,7 +310,8 @@ pub fn select(names: Option<&[String]>, files: &[PathBuf]) -> Result<Vec<Subject
     }
 }
 
-fn line_of(text: &str, offset: usize) -> usize {
+/// The line, from 1 on, that holds a byte offset.
+pub fn line_of(text: &str, offset: usize) -> usize {
     1 + text.bytes().take(offset).filter(|b| *b == b'\n').count()
 }
 

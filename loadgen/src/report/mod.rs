@@ -6,7 +6,7 @@
 mod compare;
 mod markdown;
 mod notes;
-mod schema;
+pub mod schema;
 mod summary;
 pub mod table;
 mod verdict;
