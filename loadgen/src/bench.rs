@@ -12,6 +12,7 @@ use anyhow::Context;
 use testbed::weigh;
 
 use crate::cli::{BenchArgs, Usage};
+use crate::conformance;
 use crate::evidence::Evidence;
 use crate::experiment::{self, Ending, Plan, Setting, now_rfc3339};
 use crate::progress::Progress;
@@ -26,7 +27,9 @@ const MOST_OBJECTS: usize = 1_000_000;
 
 pub fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
     let plan = plan(&args)?;
-    let workspace = Workspace::find().map_err(|e| Usage(e.to_string()))?;
+    let workspace = Workspace::find()
+        .and_then(|found| found.for_target(args.target.as_deref()))
+        .map_err(|e| Usage(e.to_string()))?;
     let mut scenario = scenario::edgeapp()?;
     scenario.ready_delay_ms = args.ready_delay_ms.unwrap_or(scenario.ready_delay_ms);
     let evidence = folder(&args).map_err(|error| match error {
@@ -44,7 +47,7 @@ pub fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
 
 async fn measure(
     args: BenchArgs,
-    plan: Plan,
+    mut plan: Plan,
     workspace: Workspace,
     scenario: Scenario,
     evidence: Evidence,
@@ -78,6 +81,13 @@ async fn measure(
         ..setting
     };
     let mut experiment = describe(&args, &plan, &setting)?;
+    let skip = args.skip_conformance;
+    if !conformance::admit(&mut plan, &mut experiment, &setting, &stop, skip).await? {
+        return Ok(interrupted(
+            &progress,
+            "while checking conformance; nothing was measured",
+        ));
+    }
     evidence.write_json("experiment.json", &experiment)?;
     let ending = experiment::run(&plan, &setting, &mut experiment, &stop).await;
     progress.finish();
@@ -201,7 +211,7 @@ fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Result<
     let subjects = plan
         .subjects
         .iter()
-        .map(|subject| weigh_binary(subject, setting));
+        .map(|subject| weigh_binary(subject, args.target.as_deref(), setting));
     Ok(Experiment {
         schema: 1,
         started_at: now_rfc3339(),
@@ -222,7 +232,11 @@ fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Result<
 }
 
 /// Reads the binary once, which also warms it, so that the first run is not slower than others.
-fn weigh_binary(subject: &Subject, setting: &Setting) -> anyhow::Result<SubjectRecord> {
+fn weigh_binary(
+    subject: &Subject,
+    target: Option<&str>,
+    setting: &Setting,
+) -> anyhow::Result<SubjectRecord> {
     let nowhere = PathBuf::new();
     let launch = subject.launch(&subject::Places {
         admin: String::new(),
@@ -247,8 +261,14 @@ fn weigh_binary(subject: &Subject, setting: &Setting) -> anyhow::Result<SubjectR
     let crd = subject.crd(&setting.workspace);
     std::fs::metadata(&crd)
         .with_context(|| format!("{}: cannot read its CRD {}", subject.id(), crd.display()))?;
+    let build = subject.build.as_ref();
+    let of_workspace = build.is_some_and(|build| !build.cargo_packages.is_empty());
     Ok(SubjectRecord {
-        target: subject.target.clone().unwrap_or_else(own_target),
+        target: subject
+            .target
+            .clone()
+            .or_else(|| target.filter(|_| of_workspace).map(str::to_owned))
+            .unwrap_or_else(own_target),
         binary: program.display().to_string(),
         binary_bytes,
         subject: subject.clone(),
@@ -295,10 +315,10 @@ fn revision(workspace: &Path) -> String {
 }
 
 /// A folder for credentials that nobody else can read, removed in the end.
-struct PrivateFolder(PathBuf);
+pub struct PrivateFolder(PathBuf);
 
 impl PrivateFolder {
-    fn create() -> anyhow::Result<Self> {
+    pub fn create() -> anyhow::Result<Self> {
         use std::os::unix::fs::DirBuilderExt;
         let path = std::env::temp_dir().join(format!("loadgen-{}", std::process::id()));
         // What an earlier process of the same number left behind.
@@ -308,6 +328,10 @@ impl PrivateFolder {
             format!("cannot make {} for credentials; set TMPDIR", path.display())
         })?;
         Ok(Self(path))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
     }
 }
 

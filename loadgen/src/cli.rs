@@ -12,7 +12,8 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 
 use crate::record::Settle;
-use crate::{bench, embedded, mock, report, subject};
+use crate::run::{self as load, RunArgs, clean::CleanArgs};
+use crate::{bench, conformance, embedded, mock, report, subject};
 
 /// Weighs Kubernetes operators: creates thousands of custom resources, measures what the
 /// operator costs, and publishes a report that can be checked.
@@ -27,6 +28,12 @@ struct Cli {
 pub enum Command {
     /// Measures subjects side by side and writes a report.
     Bench(BenchArgs),
+    /// Checks that subjects do what an EdgeApp operator has to do.
+    Conform(conformance::ConformArgs),
+    /// Creates EdgeApps on a cluster of yours, says how they converged, and removes them.
+    Run(RunArgs),
+    /// Removes what runs left behind on a cluster.
+    Clean(CleanArgs),
     /// Rebuilds summary.json, report.md and the table of a folder from its raw data.
     Report { dir: PathBuf },
     /// Checks that a folder's summary.json keeps to the schema.
@@ -43,7 +50,8 @@ pub enum Command {
 
 #[derive(Args, Clone, Debug)]
 pub struct BenchArgs {
-    /// Subjects to measure, as name/variant, separated by commas [default: all].
+    /// Subjects to measure, as name/variant, separated by commas; `loadgen subjects` lists them
+    /// [default: tare/none and kube-rs/stock]..
     #[arg(long, value_name = "A,B")]
     pub subjects: Option<String>,
     /// An operator of your own, described by a subject.toml; may be repeated.
@@ -70,9 +78,16 @@ pub struct BenchArgs {
     /// Give up on objects that have not converged after this long [default: 60 s + 20 ms each].
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub deadline_s: Option<u64>,
+    /// Build Tare and its Rust rivals static for this target, such as x86_64-unknown-linux-musl
+    /// [default: this machine's own].
+    #[arg(long, value_name = "TRIPLE")]
+    pub target: Option<String>,
     /// Measure the binaries that are there.
     #[arg(long)]
     pub no_build: bool,
+    /// Measure subjects without checking first that they do what an EdgeApp operator has to do.
+    #[arg(long)]
+    pub skip_conformance: bool,
     /// What the subjects run against.
     #[arg(long, value_name = "WHICH", default_value = "embedded")]
     pub control_plane: String,
@@ -129,6 +144,9 @@ fn one_line(rendered: &str) -> String {
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Bench(args) => bench::run(args),
+        Command::Conform(args) => conformance::run(args),
+        Command::Run(args) => load::run(args),
+        Command::Clean(args) => load::clean::run(args),
         Command::Report { dir } => report::rebuild(&dir),
         Command::Validate { dir } => report::validate(&dir),
         Command::Subjects => list_subjects(),
@@ -143,7 +161,11 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
 
 fn list_subjects() -> anyhow::Result<ExitCode> {
     for subject in subject::built_in()? {
-        println!("{:<16} {}", subject.id(), subject.run.command);
+        let named = match subject.by_default {
+            true => "by default",
+            false => "by name",
+        };
+        println!("{:<20} {named:<11} {}", subject.id(), subject.run.command);
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -4,6 +4,7 @@
 mod bench;
 mod cli;
 mod cluster;
+mod conformance;
 mod embedded;
 mod evidence;
 mod experiment;
@@ -13,9 +14,11 @@ mod latency;
 mod measure;
 mod mock;
 mod observe;
+mod patience;
 mod progress;
 mod record;
 mod report;
+mod run;
 mod scenario;
 mod schedule;
 mod seed;
@@ -24,6 +27,7 @@ mod statistics;
 mod stop;
 mod subject;
 mod subjects_build;
+mod target;
 mod timeline;
 
 use std::process::ExitCode;

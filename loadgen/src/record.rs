@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use testbed::weigh::{Machine, Memory};
 
+use crate::conformance::Conformance;
 use crate::experiment::order::Cell;
 use crate::latency::Latencies;
 use crate::measure::ledger::Ledger;
@@ -133,6 +134,10 @@ pub struct Convergence {
     pub censored: u64,
     /// Sends after their due time.
     pub late: Latencies,
+    #[serde(default)]
+    pub acked_from_intended: Latencies,
+    #[serde(default)]
+    pub acked_from_sent: Latencies,
     pub observed_from_intended: Latencies,
     pub observed_from_sent: Latencies,
     pub ready_from_intended: Latencies,
@@ -151,4 +156,5 @@ pub struct Reconcile {
 pub struct Record {
     pub experiment: Experiment,
     pub runs: BTreeMap<Cell, Run>,
+    pub conformance: Vec<Conformance>,
 }

@@ -3,7 +3,7 @@
 //!
 //! Guarantees: the same resource, children, finalizer and status as Tare's operator, on kube's
 //! defaults throughout: neither crippled nor tuned. Links nothing of Tare but its histogram.
-//! Leaves the installation of the CRD to whoever starts it (`deploy/crd.yaml`).
+//! Leaves the installation of the CRD to whoever starts it (`deploy/base/crd.yaml`).
 
 mod admin;
 mod children;
@@ -39,7 +39,7 @@ async fn main() -> anyhow::Result<()> {
     let apps = Api::<EdgeApp>::all(client.clone());
     if let Err(error) = apps.list(&ListParams::default().limit(1)).await {
         bail!(
-            "cannot list {}: {error}; is the CRD installed? kubectl apply -f deploy/crd.yaml",
+            "cannot list {}: {error}; is the CRD installed? kubectl apply -f deploy/base/crd.yaml",
             EdgeApp::crd_name()
         );
     }

@@ -4,11 +4,11 @@
 //! next one starts; a request to stop ends the run at hand and keeps those before it. Leaves to
 //! others: a single run (`run`), and what the runs mean (`report`).
 
-mod convergence;
+pub mod convergence;
 pub mod order;
 mod phases;
 mod quiet;
-mod run;
+pub mod run;
 mod settle;
 
 use std::collections::BTreeMap;
@@ -19,6 +19,7 @@ use std::time::Duration;
 use order::{Cell, Kind, interleaved};
 
 use crate::evidence::{self, Evidence};
+use crate::patience::Patience;
 use crate::progress::Progress;
 use crate::record::{self, Settle};
 use crate::scenario::Scenario;
@@ -51,19 +52,8 @@ impl Setting {
             .min(Duration::from_secs(30))
     }
 
-    /// A minute, what the timetable takes, and 20 ms for each object: a twentieth of the speed
-    /// of the slowest subject known.
-    fn deadline(&self, objects: usize, pace: Pace) -> Duration {
-        let offered = pace.due(objects);
-        let patience = Duration::from_secs(60) + Duration::from_millis(20) * objects as u32;
-        offered + self.deadline.unwrap_or(patience)
-    }
-
-    /// A subject that brings nothing forward for this long never will.
-    fn stall(&self) -> Duration {
-        self.deadline
-            .unwrap_or(Duration::from_secs(60))
-            .min(Duration::from_secs(60))
+    fn patience(&self, objects: usize, pace: Pace) -> Patience {
+        Patience::of(objects, pace, self.deadline)
     }
 
     fn say_step(&self, cell: &Cell, what: &str) {

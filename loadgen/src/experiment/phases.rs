@@ -112,7 +112,7 @@ async fn offer_and_wait(stage: &mut Stage<'_>) -> Result<(), Reason> {
     );
     stage.run.convergence = Some(convergence);
     let timeline = stage.journal.timeline();
-    if let Some((message, times)) = &timeline.refused {
+    if let Some((message, times)) = timeline.failed() {
         stage.run.doubts.push(format!(
             "{times} of {objects} creates were refused, the first with: {message}"
         ));
@@ -147,7 +147,8 @@ async fn offer(
     done: impl Fn(&crate::timeline::Timeline) -> bool,
 ) -> Result<bool, Reason> {
     let objects = stage.cell.objects;
-    let deadline = Instant::now() + stage.setting.deadline(objects, pace);
+    let patience = stage.setting.patience(objects, pace);
+    let deadline = Instant::now() + patience.deadline;
     let offer = Offer {
         cluster: stage.cluster.clone(),
         scenario: stage.setting.scenario.clone(),
@@ -175,7 +176,7 @@ async fn offer(
         if progress != last {
             (last, moved_at) = (progress, Instant::now());
         }
-        let stalled = moved_at.elapsed() > stage.setting.stall();
+        let stalled = moved_at.elapsed() > patience.stall;
         if Instant::now() > deadline || stalled {
             return Ok(false);
         }
@@ -234,7 +235,8 @@ async fn churn(stage: &mut Stage<'_>) -> Result<(), Reason> {
 async fn restart(stage: &mut Stage<'_>) -> Result<(), Reason> {
     stage.setting.say_step(stage.cell, "restarting");
     stage.restart().await?;
-    let deadline = Instant::now() + stage.setting.deadline(stage.cell.objects, Pace::Burst);
+    let patience = stage.setting.patience(stage.cell.objects, Pace::Burst);
+    let deadline = Instant::now() + patience.deadline;
     stage.wait_ready(deadline).await?;
     stage.run.restart_s = Some(stage.process.spawned_at().elapsed().as_secs_f64());
     let full = stage.setting.settle == Settle::Full;

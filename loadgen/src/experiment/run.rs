@@ -260,27 +260,10 @@ impl<'a> Stage<'a> {
 
     /// Waits until the subject says that it is ready.
     pub async fn wait_ready(&mut self, deadline: Instant) -> Result<(), Reason> {
-        let ready = self.subject.ready.clone();
         loop {
             self.check_alive()?;
-            let last = match (&ready.http, &ready.log_line) {
-                (Some(path), _) => match admin::get(self.admin, path).await {
-                    Ok(page) if page.status == 200 => return Ok(()),
-                    Ok(page) => format!("{path} answers {}", page.status),
-                    Err(error) => error.to_string(),
-                },
-                (None, Some(line)) => {
-                    if self
-                        .process
-                        .last_log_lines(500)
-                        .iter()
-                        .any(|l| l.contains(line))
-                    {
-                        return Ok(());
-                    }
-                    format!("no {line:?} in its log")
-                }
-                (None, None) => return Ok(()),
+            let Some(last) = readiness(self.subject, &self.process, self.admin).await else {
+                return Ok(());
             };
             if Instant::now() > deadline {
                 return Err(format!(
@@ -322,7 +305,25 @@ fn without_colours(line: &str) -> String {
     plain
 }
 
-async fn spawn(subject: &Subject, places: &Places, log: &Path) -> Result<Process, Reason> {
+/// Why the subject cannot be given work yet; `None` once it can.
+pub async fn readiness(subject: &Subject, process: &Process, admin: SocketAddr) -> Option<String> {
+    match (&subject.ready.http, &subject.ready.log_line) {
+        (Some(path), _) => match admin::get(admin, path).await {
+            Ok(page) if page.status == 200 => None,
+            Ok(page) => Some(format!("{path} answers {}", page.status)),
+            Err(error) => Some(error.to_string()),
+        },
+        (None, Some(line)) => {
+            let lines = process.last_log_lines(500);
+            let said = lines.iter().any(|logged| logged.contains(line));
+            (!said).then(|| format!("no {line:?} in its log"))
+        }
+        (None, None) => None,
+    }
+}
+
+/// Starts the subject, in the same small environment for every subject.
+pub async fn spawn(subject: &Subject, places: &Places, log: &Path) -> Result<Process, Reason> {
     let launch = subject.launch(places);
     let mut env = launch.env;
     // The same small environment for every subject, whoever runs the bench.

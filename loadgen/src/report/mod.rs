@@ -8,9 +8,11 @@ mod markdown;
 mod notes;
 mod schema;
 mod summary;
-mod table;
+pub mod table;
 mod verdict;
 mod view;
+
+pub use table::Table;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -18,6 +20,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 
+use crate::conformance::{self, Verdict};
 use crate::evidence::{self, Evidence};
 use crate::record::{Record, Run};
 
@@ -80,7 +83,11 @@ pub fn publish(evidence: &Evidence) -> anyhow::Result<bool> {
         .planned
         .iter()
         .all(|cell| record.runs.contains_key(cell));
-    Ok(complete && record.runs.values().all(|run| run.failure.is_none()))
+    let conforming = record
+        .conformance
+        .iter()
+        .all(|one| one.verdict != Verdict::Failed);
+    Ok(conforming && complete && record.runs.values().all(|run| run.failure.is_none()))
 }
 
 /// What was measured, in one line.
@@ -110,7 +117,11 @@ fn read(evidence: &Evidence) -> Result<Record, evidence::Error> {
         let run: Run = evidence.read_json(&name)?;
         runs.insert(run.cell.clone(), run);
     }
-    Ok(Record { experiment, runs })
+    Ok(Record {
+        experiment,
+        runs,
+        conformance: conformance::read(evidence)?,
+    })
 }
 
 /// Failed and invalid runs, with the last words of the subject.

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::summary::Summary;
+use crate::conformance::Conformance;
 use crate::experiment::order::Kind;
 use crate::record::{Record, Settle};
 
@@ -89,7 +90,9 @@ const REASONS: [(&str, &str); 24] = [
 
 /// All notes, the most important first.
 pub fn notes(summary: &Summary, record: &Record) -> Vec<String> {
-    let mut notes = Vec::from_iter(missing(record));
+    let conformance = record.conformance.iter();
+    let mut notes: Vec<String> = conformance.filter_map(Conformance::remark).collect();
+    notes.extend(missing(record));
     notes.extend(failures(record));
     if record.experiment.settle == Settle::Quick {
         notes.push("quick mode: a subject is weighed after 10 s without events (empty 1 s, restarted 4 s, all deleted 2 s), not after 150 s; caches and allocators may still give memory back later".into());

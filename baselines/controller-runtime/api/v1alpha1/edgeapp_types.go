@@ -22,7 +22,7 @@ type EdgeAppStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// EdgeApp is the Schema for the edgeapps API. The CRD itself is deploy/crd.yaml.
+// EdgeApp is the Schema for the edgeapps API. The CRD itself is deploy/base/crd.yaml.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -3,7 +3,7 @@
 //
 // Guarantees: no I/O, no clock, the standard library alone, so that the storeless operator links
 // nothing of Kubernetes. Leaves to others: how a plan is brought about, and the schema, which the
-// API server holds objects to (deploy/crd.yaml).
+// API server holds objects to (deploy/base/crd.yaml).
 //
 // +kubebuilder:object:generate=true
 package edgeapp
