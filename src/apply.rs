@@ -138,7 +138,7 @@ impl<O: Operator> Applier<O> {
                 let sight = children::sight_of::<O>(shown, child);
                 self.ensure(&owner, work, child, fresh, sight).await?;
             }
-            work.slots_complete = self.keeps_proofs;
+            work.slots_complete = true;
             plan = self.plan(&owner, &owner::children::<O>(work))?;
         }
         let ready = plan.status.ready();
@@ -179,6 +179,7 @@ impl<O: Operator> Applier<O> {
             .map_err(|error| failure::unreadable(&error))?;
         if work.uid != seen.uid && work.uid != Uid::default() {
             work.slots.clear();
+            work.slots_complete = false;
             work.own_version = 0;
         }
         work.refresh(seen);

@@ -120,6 +120,7 @@ impl Queue {
             entry.work.own_version = 0;
             entry.work.resource_version = 0;
             entry.work.slots.clear();
+            entry.work.slots_complete = false;
             entry.news.clear();
             let pending = entry.pending.take();
             self.queued_bytes -= pending.map_or(0, |p| p.spec_bytes());

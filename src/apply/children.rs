@@ -44,9 +44,19 @@ impl<O: Operator> Applier<O> {
         let known = slot_of::<O>(work, child).is_some();
         let missing = !known && (fresh || (kept && work.slots_complete));
         let Some(body) = &child.body else {
-            return match missing {
-                true => Ok(()),
-                false => self.ensure_absent(owner, work, child, sight).await,
+            if missing {
+                return Ok(());
+            }
+            let slot = slot_of::<O>(work, child).filter(|_| kept);
+            let known = slot.and_then(|slot| Some((slot.proof.take()?.uid, slot.resource_version)));
+            return match known {
+                Some((uid, version)) => {
+                    let namespace = &owner.meta.namespace;
+                    self.delete_child(namespace, child, uid, version).await?;
+                    forget::<O>(work, child);
+                    Ok(())
+                }
+                None => self.ensure_absent(owner, work, child, sight).await,
             };
         };
         let body = with_labels::<O>(body, &owner.meta.name);

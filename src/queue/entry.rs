@@ -264,8 +264,12 @@ impl Work {
             .iter()
             .position(|s| (s.kind, s.name_hash) == (news.kind, news.name_hash));
         let Some(place) = place else {
-            // A child that is not known here: it appeared, or it vanished before we saw it.
-            return Reasons::CHECK;
+            // A child that is not known here: it appeared, or it vanished before we saw it. Where all
+            // of them are known, it is one that we took down.
+            return match news.deleted && self.slots_complete {
+                true => Reasons::default(),
+                false => Reasons::CHECK,
+            };
         };
         let known = &mut self.slots[place];
         if news.resource_version <= known.resource_version {
