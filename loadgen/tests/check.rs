@@ -22,7 +22,7 @@ fn measured() -> PathBuf {
     let folder = std::env::temp_dir().join(format!("loadgen-check-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).expect("temporary folder");
-    let crd = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/crd.yaml");
+    let crd = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/base/crd.yaml");
     let subject = format!(
         "name = \"mock\"\nvariant = \"works\"\n[run]\ncommand = \"{LOADGEN}\"\n\
          args = [\"mock-subject\", \"--admin\", \"{{admin}}\"]\n\
