@@ -29,6 +29,10 @@ const BUILT_IN: &[(&str, &str)] = &[
         "kube-rs-stock.toml",
         include_str!("../subjects/kube-rs-stock.toml"),
     ),
+    (
+        "kube-rs-tuned.toml",
+        include_str!("../subjects/kube-rs-tuned.toml"),
+    ),
 ];
 
 /// An operator under test.
@@ -323,7 +327,13 @@ pub mod tests {
         let ids: Vec<_> = built_in().expect("valid").iter().map(Subject::id).collect();
         assert_eq!(
             ids,
-            ["tare/none", "tare/metadata", "tare/pruned", "kube-rs/stock"]
+            [
+                "tare/none",
+                "tare/metadata",
+                "tare/pruned",
+                "kube-rs/stock",
+                "kube-rs/tuned"
+            ]
         );
     }
 

@@ -30,6 +30,8 @@ const COUNT: Shape = Nullable(&Count);
 const NUMBER: Shape = Nullable(&Number);
 const TEXT: Shape = Nullable(&Text);
 
+const CELLS: &[&str] = &["burst", "steady", "twin", "audit", "check"];
+
 const MEMORY: Shape = Nullable(&Fields(&[
     ("rss_bytes", Count),
     ("pss_bytes", Count),
@@ -51,7 +53,7 @@ const QUANTILES: Shape = Nullable(&Fields(&[
 const RUN: Shape = Fields(&[
     ("objects", Count),
     ("repeat", Count),
-    ("cell", OneOf(&["burst", "steady"])),
+    ("cell", OneOf(CELLS)),
     ("valid", Truth),
     ("invalid_reason", TEXT),
     ("spawn_to_canary_ms", NUMBER),
@@ -165,7 +167,7 @@ const SUMMARY: Shape = Fields(&[
             ("service", OneOf(&["headless", "cluster-ip"])),
             ("seed", Count),
             ("ready_delay_ms", Count),
-            ("settle", OneOf(&["quick", "full"])),
+            ("settle", OneOf(&["quick", "standard", "full"])),
         ]),
     ),
     (
@@ -205,7 +207,7 @@ const SUMMARY: Shape = Fields(&[
         "comparisons",
         List(&Fields(&[
             ("metric", Text),
-            ("cell", OneOf(&["burst", "steady"])),
+            ("cell", OneOf(CELLS)),
             ("objects", Count),
             ("subject", Text),
             ("against", Text),

@@ -79,7 +79,9 @@ impl ControlPlane {
         let eager = [
             "--compact-interval=1s",
             "--compact-interval-jitter=0",
-            "--compact-min-retain=0",
+            // The newest row has to stay: were it a deletion, kine would forget it and count anew from
+            // a revision below the one it has compacted to, where no watch can begin.
+            "--compact-min-retain=1",
         ];
         let log = self.datastore.log.clone();
         let before = compactions(&log);

@@ -7,7 +7,12 @@ use super::{Binaries, Options};
 use crate::process::Spec;
 
 /// What an operator relies on however pods come about.
-const ALWAYS: [&str; 2] = ["garbage-collector-controller", "namespace-controller"];
+const ALWAYS: [&str; 3] = [
+    "garbage-collector-controller",
+    "namespace-controller",
+    // Fills the roles `admin`, `edit` and `view`, once.
+    "clusterrole-aggregation-controller",
+];
 /// What turns Deployments into Pods, and Pods into endpoints.
 const PODS: [&str; 5] = [
     "deployment-controller",
