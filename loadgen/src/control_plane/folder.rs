@@ -180,7 +180,7 @@ mod tests {
         let path = folder.path().to_owned();
         folder.keep();
         assert!(path.exists() && credentials.exists());
-        assert_eq!(clear_leftovers(&parent), [path.clone()]);
+        assert_eq!(clear_leftovers(&parent), std::slice::from_ref(&path));
         assert!(!path.exists() && !credentials.exists());
         std::fs::remove_dir_all(&parent).expect("removed");
     }

@@ -299,6 +299,7 @@ fn spec(tool: &Tool, folder: &Path, part: &Path, log: &Path) -> Spec {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
