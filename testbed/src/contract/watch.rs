@@ -69,32 +69,41 @@ async fn a_watch_from_a_version_misses_nothing(context: Context) -> Check {
         }
     };
     let query = format!("resourceVersion={}", resource_version(&list));
-    let watching = async { widgets.watch(&query).await.succeeds("watching") };
-    let (written, watch) = futures::join!(join_all((0..WRITERS).map(write)), watching);
-    let mut watch = watch?;
+    // Read while they write: the server ends a watch whose reader stalls.
+    let watching = async {
+        let mut watch = widgets.watch(&query).await.succeeds("watching")?;
+        versions_and_deletions(&mut watch, 3 * WRITERS).await
+    };
+    let (written, seen) = futures::join!(join_all((0..WRITERS).map(write)), watching);
     let mut want = Vec::new();
     for versions in written {
         want.extend(versions?);
     }
-    let (mut got, mut deleted) = (Vec::new(), 0);
-    while got.len() + deleted < 3 * WRITERS {
-        let event = watch.change().await?;
-        match event.kind {
-            "ADDED" | "MODIFIED" => got.push(resource_version(&event.object)),
-            "DELETED" => deleted += 1,
-            kind => {
-                return Err(Failure::new(
-                    "an event",
-                    "no error",
-                    format!("{kind} {}", event.object),
-                ));
-            }
-        }
-    }
+    let (mut got, deleted) = seen?;
     want.sort();
     got.sort();
     equal("the versions seen", &got, &want)?;
     equal("the deletions seen", &deleted, &WRITERS)
+}
+
+/// What the next events tell: the versions of what was created and changed, and the deletions.
+async fn versions_and_deletions(
+    watch: &mut Watch,
+    events: usize,
+) -> Result<(Vec<String>, usize), Failure> {
+    let (mut versions, mut deleted) = (Vec::new(), 0);
+    for _ in 0..events {
+        let event = watch.change().await?;
+        match event.kind {
+            "ADDED" | "MODIFIED" => versions.push(resource_version(&event.object)),
+            "DELETED" => deleted += 1,
+            kind => {
+                let got = format!("{kind} {}", event.object);
+                return Err(Failure::new("an event", "no error", got));
+            }
+        }
+    }
+    Ok((versions, deleted))
 }
 
 async fn events_come_in_the_order_of_their_versions(context: Context) -> Check {
