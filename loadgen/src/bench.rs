@@ -158,7 +158,7 @@ fn sizes(list: &str) -> Result<Vec<usize>, Usage> {
 
 /// What the embedded server (20 KB per object with its children), a subject that keeps all of it
 /// (30 KB) and the harness need at most, in bytes.
-fn needed_bytes(objects: usize) -> u64 {
+pub fn needed_bytes(objects: usize) -> u64 {
     300_000_000 + objects as u64 * 52_000
 }
 
@@ -175,7 +175,7 @@ fn enough_memory(objects: usize, available: Option<u64>) -> Result<(), Usage> {
 }
 
 /// `MemAvailable`, or the limit of the cgroup where that is lower; `None` where nobody says.
-fn available_bytes() -> Option<u64> {
+pub fn available_bytes() -> Option<u64> {
     let meminfo = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = meminfo
         .lines()

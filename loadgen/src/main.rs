@@ -5,6 +5,8 @@ mod bench;
 mod cli;
 mod cluster;
 mod conformance;
+mod control_plane;
+mod doctor;
 mod embedded;
 mod evidence;
 mod experiment;
