@@ -15,8 +15,16 @@ use serde::{Deserialize, Serialize};
 pub use launch::Places;
 use launch::expand;
 
-const BUILT_IN: [(&str, &str); 3] = [
+const BUILT_IN: &[(&str, &str)] = &[
     ("tare-none.toml", include_str!("../subjects/tare-none.toml")),
+    (
+        "tare-metadata.toml",
+        include_str!("../subjects/tare-metadata.toml"),
+    ),
+    (
+        "tare-pruned.toml",
+        include_str!("../subjects/tare-pruned.toml"),
+    ),
     (
         "kube-rs-stock.toml",
         include_str!("../subjects/kube-rs-stock.toml"),
@@ -33,6 +41,9 @@ const BUILT_IN: [(&str, &str); 3] = [
 pub struct Subject {
     pub name: String,
     pub variant: String,
+    /// Whether a bench without `--subjects` measures it.
+    #[serde(default = "yes")]
+    pub by_default: bool,
     #[serde(default)]
     pub language: Language,
     /// Target triple; that of loadgen unless said.
@@ -132,6 +143,10 @@ impl Default for Convergence {
             ready_condition: "Ready".into(),
         }
     }
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn metrics_path() -> String {
@@ -254,7 +269,8 @@ pub fn built_in() -> Result<Vec<Subject>, Error> {
         .collect()
 }
 
-/// The chosen subjects: all built-in ones and all files, or those of them that `names` lists.
+/// The chosen subjects: those of the built-in ones and of the files that are measured by default, or
+/// those that `names` lists, whatever they are by default.
 ///
 /// # Errors
 /// `Unknown` names the known ones.
@@ -268,6 +284,7 @@ pub fn select(names: Option<&[String]>, files: &[PathBuf]) -> Result<Vec<Subject
         known.push(subject);
     }
     let Some(names) = names else {
+        known.retain(|subject| subject.by_default);
         return Ok(known);
     };
     let list = || known.iter().map(Subject::id).collect::<Vec<_>>().join(", ");
@@ -293,7 +310,8 @@ pub fn select(names: Option<&[String]>, files: &[PathBuf]) -> Result<Vec<Subject
     }
 }
 
-fn line_of(text: &str, offset: usize) -> usize {
+/// The line, from 1 on, that holds a byte offset.
+pub fn line_of(text: &str, offset: usize) -> usize {
     1 + text.bytes().take(offset).filter(|b| *b == b'\n').count()
 }
 
@@ -307,7 +325,26 @@ pub mod tests {
     #[test]
     fn the_built_in_subjects_parse() {
         let ids: Vec<_> = built_in().expect("valid").iter().map(Subject::id).collect();
-        assert_eq!(ids, ["tare/none", "kube-rs/stock", "kube-rs/tuned"]);
+        assert_eq!(
+            ids,
+            [
+                "tare/none",
+                "tare/metadata",
+                "tare/pruned",
+                "kube-rs/stock",
+                "kube-rs/tuned"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_bench_that_names_no_subject_takes_those_that_are_so_by_default() {
+        let ids = |names: Option<&[String]>| -> Vec<String> {
+            let chosen = select(names, &[]).expect("known");
+            chosen.iter().map(Subject::id).collect()
+        };
+        assert_eq!(ids(None), ["tare/none", "kube-rs/stock"]);
+        assert_eq!(ids(Some(&["tare/pruned".into()])), ["tare/pruned"]);
     }
 
     #[test]
@@ -373,7 +410,10 @@ pub mod tests {
         let error = select(Some(&["tare/nome".into()]), &[])
             .expect_err("unknown")
             .to_string();
-        assert!(error.contains("tare/none, kube-rs/stock"), "{error}");
+        assert!(
+            error.contains("tare/none, tare/metadata, tare/pruned"),
+            "{error}"
+        );
         assert_eq!(
             select(Some(&["kube-rs/stock".into()]), &[])
                 .expect("known")

@@ -50,7 +50,7 @@ impl Bed {
 }
 
 fn subject(behaviour: &str) -> String {
-    let crd = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/crd.yaml");
+    let crd = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/base/crd.yaml");
     // "twin" is a second subject that works.
     let acts = if behaviour == "twin" {
         "works"

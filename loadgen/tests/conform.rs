@@ -51,7 +51,7 @@ fn text(bytes: &[u8]) -> String {
 
 #[test]
 fn a_failure_says_step_object_expected_and_seen() {
-    let crd = repository("deploy/crd.yaml");
+    let crd = repository("deploy/base/crd.yaml");
     for (behaviour, want) in [
         (
             "hangs",

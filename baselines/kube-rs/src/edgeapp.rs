@@ -1,4 +1,4 @@
-//! EdgeApp, `tare.dev/v1alpha1`: the types of `deploy/crd.yaml`, written down once more so that the
+//! EdgeApp, `tare.dev/v1alpha1`: the types of `deploy/base/crd.yaml`, written down once more so that the
 //! baseline depends on nothing of the operator it is compared with.
 //!
 //! Leaves the schema to the CRD, which the API server holds objects to: it is not generated here.
@@ -93,7 +93,7 @@ fn one() -> i32 {
 pub async fn check_installed(apps: &Api<EdgeApp>) -> anyhow::Result<()> {
     if let Err(error) = apps.list(&ListParams::default().limit(1)).await {
         bail!(
-            "cannot list {}: {error}; is the CRD installed? kubectl apply -f deploy/crd.yaml",
+            "cannot list {}: {error}; is the CRD installed? kubectl apply -f deploy/base/crd.yaml",
             EdgeApp::crd_name()
         );
     }

@@ -3,7 +3,7 @@
 //!
 //! Guarantees: neither variant has a thing that the other lacks, but for how it watches and when it
 //! writes. Links nothing of Tare but its histogram. Leaves the installation of the CRD to whoever
-//! starts it (`deploy/crd.yaml`).
+//! starts it (`deploy/base/crd.yaml`).
 
 pub mod admin;
 pub mod children;

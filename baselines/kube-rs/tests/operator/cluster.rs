@@ -47,7 +47,7 @@ impl Cluster {
         std::fs::create_dir_all(&folder).unwrap();
         let server = Server::new(Options::default());
         server
-            .install(include_str!("../../../../deploy/crd.yaml"))
+            .install(include_str!("../../../../deploy/base/crd.yaml"))
             .unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("https://{}", listener.local_addr().unwrap());
