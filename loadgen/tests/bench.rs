@@ -197,7 +197,7 @@ fn a_subject_that_fails_the_conformance_scenario_is_not_measured() {
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     let report = text(&output.stdout);
     let why = "mock/works is not measured, since it failed the conformance scenario: create: \
-               EdgeApp edge/create: expected /status/readyReplicas 2 within 1 s, seen null";
+               EdgeApp edge/create: expected /status/readyReplicas 2 within 1 s, seen 0";
     assert!(report.contains(why), "{report}");
     let kept = std::fs::read(bed.out().join("conformance/mock-works.json")).expect("kept");
     let kept: Value = serde_json::from_slice(&kept).expect("JSON");
