@@ -21,9 +21,17 @@ test:
 bench *ARGS:
     cargo run --release -p loadgen -- bench {{ARGS}}
 
-# Writes deploy/crd.yaml anew from src/edgeapp.rs.
+# Writes deploy/base/crd.yaml anew from src/edgeapp.rs.
 manifests:
     TARE_WRITE_MANIFESTS=1 cargo test -q -p tare --test crd
+
+# Static musl binaries in target/static: `just dist`, `just dist aarch64-unknown-linux-musl`, `just dist all baseline-kube-rs`.
+dist TARGET="x86_64-unknown-linux-musl" PACKAGE="tare" *ARGS:
+    scripts/dist.sh {{TARGET}} {{PACKAGE}} {{ARGS}}
+
+# The bytes of the static binary by section, crate and function.
+bloat TARGET="x86_64-unknown-linux-musl" PACKAGE="tare":
+    scripts/bloat.sh {{TARGET}} {{PACKAGE}}
 
 # What continuous integration runs.
 ci:

@@ -1,53 +1,86 @@
 //! The allocator of the binary, and what it is asked to give back after a burst.
 //!
-//! Leaves to a later choice by measurement which allocator that is.
+//! Guarantees: one of them, chosen by cargo feature: `alloc-mimalloc`, `alloc-jemalloc`, or without
+//! either the C library's. Leaves to measurement which one that should be.
+
+#[cfg(all(feature = "alloc-mimalloc", feature = "alloc-jemalloc"))]
+compile_error!(
+    "features alloc-mimalloc and alloc-jemalloc: a binary has one allocator; choose one, or neither for the C library's"
+);
+
+#[cfg_attr(feature = "alloc-mimalloc", path = "allocator/mimalloc.rs")]
+#[cfg_attr(
+    all(feature = "alloc-jemalloc", not(feature = "alloc-mimalloc")),
+    path = "allocator/jemalloc.rs"
+)]
+#[cfg_attr(
+    not(any(feature = "alloc-mimalloc", feature = "alloc-jemalloc")),
+    path = "allocator/c_library.rs"
+)]
+mod chosen;
 
 /// Its name, for `/metrics` and `tare version`.
-pub const NAME: &str = if cfg!(target_env = "musl") {
-    "musl"
-} else {
-    "glibc"
-};
+pub const NAME: &str = chosen::NAME;
+
+/// A figure of the allocator's own.
+pub struct Figure {
+    /// What is counted, as a label: `allocated`, `active`, `resident`, `retained`.
+    pub state: &'static str,
+    /// How much of it there is.
+    pub bytes: usize,
+}
 
 /// Sets the allocator up for one thread and a small heap; to be called before anything else.
-///
-/// glibc raises its threshold for `mmap` with every large block that is freed, and after that keeps
-/// page bodies and watch lines in its heap; a fixed threshold gives them back at once
-/// (`mallopt(3)`).
 pub fn init() {
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    no_huge_pages();
+    chosen::init();
+}
+
+/// A huge page is 2 MB, or half a gigabyte where pages are of 64 KB: one of them is more than the whole
+/// heap. Nodes that have them `always` on would back it with one.
+fn no_huge_pages() {
+    #[cfg(target_os = "linux")]
     #[allow(unsafe_code)]
     {
-        const M_TRIM_THRESHOLD: i32 = -1;
-        const M_MMAP_THRESHOLD: i32 = -3;
-        const M_ARENA_MAX: i32 = -8;
+        use std::ffi::{c_int, c_ulong};
+
+        const PR_SET_THP_DISABLE: c_int = 41;
         unsafe extern "C" {
-            fn mallopt(param: i32, value: i32) -> i32;
+            fn prctl(option: c_int, ...) -> c_int;
         }
-        for (param, value) in [
-            (M_ARENA_MAX, 1),
-            (M_MMAP_THRESHOLD, 32 << 10),
-            (M_TRIM_THRESHOLD, 64 << 10),
-        ] {
-            // SAFETY: `mallopt` takes two numbers; an unknown one is refused and changes nothing.
-            unsafe { mallopt(param, value) };
-        }
+        let (on, unused): (c_ulong, c_ulong) = (1, 0);
+        // SAFETY: this option takes four numbers (`prctl(2)`) and touches no memory of ours; a kernel
+        // without huge pages refuses it, and nothing is lost.
+        unsafe { prctl(PR_SET_THP_DISABLE, on, unused, unused, unused) };
     }
 }
 
 /// Gives memory that is free inside the heap back to the kernel.
-///
-/// glibc keeps what a burst has freed below the top of its heap until it is asked (`malloc_trim(3)`);
-/// musl gives back by itself, so there is nothing to do.
 pub fn tidy() {
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    #[allow(unsafe_code)]
-    {
-        unsafe extern "C" {
-            fn malloc_trim(pad: usize) -> i32;
-        }
-        // SAFETY: glibc documents `malloc_trim` as thread-safe; it takes a number and touches only
-        // memory that the allocator itself holds as free.
-        unsafe { malloc_trim(0) };
+    chosen::tidy();
+}
+
+/// What the allocator says of itself; nothing where it does not tell.
+pub fn figures() -> Vec<Figure> {
+    chosen::figures()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_in_order_of_size() {
+        init();
+        let held = vec![1u8; 1 << 20];
+        tidy();
+        let bytes: Vec<usize> = figures().iter().map(|figure| figure.bytes).collect();
+        assert_eq!(bytes.is_empty(), NAME != "jemalloc");
+        // Live bytes, their pages, all pages with memory behind them. Retained ones have none.
+        assert!(bytes.iter().take(3).is_sorted(), "{bytes:?}");
+        assert!(
+            bytes.first().is_none_or(|live| *live >= held.len()),
+            "{bytes:?}"
+        );
     }
 }

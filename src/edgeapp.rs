@@ -1,6 +1,6 @@
 //! The EdgeApp resource (`tare.dev/v1alpha1`, namespaced, short name `ea`).
 //!
-//! Guarantees: the types here are the only source of `deploy/crd.yaml`; a test compares the two.
+//! Guarantees: the types here are the only source of `deploy/base/crd.yaml`; a test compares the two.
 //! Leaves to others: what an EdgeApp becomes is [`plan`], how it gets there is the runtime's.
 
 pub mod plan;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub use plan::EdgeApps;
 
 /// The CRD as it is installed: generated from the types below by `just manifests`.
-pub const CRD_YAML: &str = include_str!("../deploy/crd.yaml");
+pub const CRD_YAML: &str = include_str!("../deploy/base/crd.yaml");
 
 /// Revision of the schema below, which its annotation `tare.dev/crd-revision` carries: raised with
 /// every change, so that a binary can tell an older CRD in a cluster from a newer one.

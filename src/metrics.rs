@@ -281,6 +281,7 @@ impl Metrics {
             ),
         );
         process(&mut out);
+        allocator(&mut out);
         out
     }
 }
@@ -379,6 +380,18 @@ fn process(out: &mut String) {
                 ns % 1_000_000_000
             ),
         );
+    }
+}
+
+/// What the allocator says of itself; left out where it says nothing.
+fn allocator(out: &mut String) {
+    let name = "tare_allocator_bytes";
+    for (index, figure) in crate::allocator::figures().iter().enumerate() {
+        if index == 0 {
+            family(out, name, "gauge", "Memory of the heap by its state.");
+        }
+        let (state, bytes) = (figure.state, figure.bytes);
+        line(out, format_args!("{name}{{state=\"{state}\"}} {bytes}"));
     }
 }
 

@@ -1,4 +1,4 @@
-//! `deploy/crd.yaml` is generated from the Rust types and never drifts from them.
+//! `deploy/base/crd.yaml` is generated from the Rust types and never drifts from them.
 //!
 //! `TARE_WRITE_MANIFESTS=1 cargo test --test crd` (or `just manifests`) writes it anew.
 
@@ -12,14 +12,14 @@ fn crd_on_disk_is_the_crd_of_the_types() -> Result<(), Box<dyn std::error::Error
     let generated = format!("{HEADER}{}", serde_saphyr::to_string(&EdgeApp::crd())?);
     if std::env::var_os("TARE_WRITE_MANIFESTS").is_some() {
         std::fs::write(
-            concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/crd.yaml"),
+            concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/base/crd.yaml"),
             &generated,
         )?;
         return Ok(());
     }
     assert!(
         CRD_YAML == generated,
-        "deploy/crd.yaml is stale: run `just manifests` and commit it"
+        "deploy/base/crd.yaml is stale: run `just manifests` and commit it"
     );
     Ok(())
 }

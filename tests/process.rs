@@ -103,7 +103,7 @@ fn a_kubeconfig_that_cannot_be_used_is_named_with_the_way_out() {
 fn the_crd_is_printed_as_it_is_shipped() {
     let output = tare(&folder("crd")).arg("crd").output().unwrap();
     assert!(output.status.success());
-    assert_eq!(output.stdout, include_bytes!("../deploy/crd.yaml"));
+    assert_eq!(output.stdout, include_bytes!("../deploy/base/crd.yaml"));
 }
 
 /// An embedded server on TLS loopback that lives as long as the test.

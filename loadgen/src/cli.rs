@@ -11,8 +11,12 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 
+use crate::check::{self, CheckArgs};
 use crate::record::Settle;
-use crate::{bench, embedded, mock, report, subject};
+use crate::run::{self as load, RunArgs, clean::CleanArgs};
+use crate::server::Choice;
+use crate::target::TargetArgs;
+use crate::{bench, conformance, embedded, mock, report, subject};
 
 /// Weighs Kubernetes operators: creates thousands of custom resources, measures what the
 /// operator costs, and publishes a report that can be checked.
@@ -27,10 +31,18 @@ struct Cli {
 pub enum Command {
     /// Measures subjects side by side and writes a report.
     Bench(BenchArgs),
+    /// Checks that subjects do what an EdgeApp operator has to do.
+    Conform(conformance::ConformArgs),
+    /// Creates EdgeApps on a cluster of yours, says how they converged, and removes them.
+    Run(RunArgs),
+    /// Removes what runs left behind on a cluster.
+    Clean(CleanArgs),
     /// Rebuilds summary.json, report.md and the table of a folder from its raw data.
     Report { dir: PathBuf },
     /// Checks that a folder's summary.json keeps to the schema.
     Validate { dir: PathBuf },
+    /// Judges a folder's summary.json by a file of limits.
+    Check(CheckArgs),
     /// Lists the subjects that come with loadgen.
     Subjects,
     /// Prints the version.
@@ -44,7 +56,7 @@ pub enum Command {
 #[derive(Args, Clone, Debug)]
 pub struct BenchArgs {
     /// Subjects to measure, as name/variant, separated by commas; `loadgen subjects` lists them
-    /// [default: tare/none and kube-rs/stock]..
+    /// [default: tare/none and kube-rs/stock].
     #[arg(long, value_name = "A,B")]
     pub subjects: Option<String>,
     /// An operator of your own, described by a subject.toml; may be repeated.
@@ -53,30 +65,47 @@ pub struct BenchArgs {
     /// Numbers of objects, separated by commas.
     #[arg(long, value_name = "N,M", default_value = "0,500,2000,5000")]
     pub objects: String,
-    /// How often each is measured.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
-    pub repeats: u32,
+    /// How often each is measured [default: 1; 3 unless the control plane is embedded].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub repeats: Option<u32>,
+    /// The same at the largest number of objects [default: --repeats, or else 1 or 5].
+    #[arg(long, value_name = "M", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub repeats_largest: Option<u32>,
     /// Decides the order of the runs and the content of the objects.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Where the evidence goes; must be new or empty [default: results/quick-<date>-<n>].
+    /// Where the evidence goes; must be new or empty [default: results/<settle>-<date>-<n>].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// How long a subject is left alone before it is weighed.
-    #[arg(long, value_enum, default_value = "quick")]
-    pub settle: Settle,
+    /// Goes on with the interrupted bench in --out: finished runs are kept.
+    #[arg(long, requires = "out")]
+    pub resume: bool,
+    /// How long a subject is left alone before it is weighed [default: quick; standard unless the
+    /// control plane is embedded].
+    #[arg(long, value_enum)]
+    pub settle: Option<Settle>,
     /// From a Deployment's creation until it is ready [default: the scenario's].
     #[arg(long, value_name = "MS")]
     pub ready_delay_ms: Option<u64>,
     /// Give up on objects that have not converged after this long [default: 60 s + 20 ms each].
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub deadline_s: Option<u64>,
+    /// Build Tare and its Rust rivals static for this target, such as x86_64-unknown-linux-musl
+    /// [default: this machine's own].
+    #[arg(long, value_name = "TRIPLE")]
+    pub target: Option<String>,
     /// Measure the binaries that are there.
     #[arg(long)]
     pub no_build: bool,
+    /// Measure subjects without checking first that they do what an EdgeApp operator has to do.
+    #[arg(long)]
+    pub skip_conformance: bool,
     /// What the subjects run against.
-    #[arg(long, value_name = "WHICH", default_value = "embedded")]
-    pub control_plane: String,
+    #[arg(long, value_enum, default_value = "embedded")]
+    pub control_plane: Choice,
+    /// Of an existing cluster; one that is not on this machine needs --yes.
+    #[command(flatten)]
+    pub cluster: TargetArgs,
     /// How the report calls this machine.
     #[arg(long, value_name = "LABEL", default_value = "local")]
     pub host_label: String,
@@ -130,8 +159,12 @@ fn one_line(rendered: &str) -> String {
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Bench(args) => bench::run(args),
+        Command::Conform(args) => conformance::run(args),
+        Command::Run(args) => load::run(args),
+        Command::Clean(args) => load::clean::run(args),
         Command::Report { dir } => report::rebuild(&dir),
         Command::Validate { dir } => report::validate(&dir),
+        Command::Check(args) => check::run(args),
         Command::Subjects => list_subjects(),
         Command::Version => {
             println!("loadgen {}", env!("CARGO_PKG_VERSION"));

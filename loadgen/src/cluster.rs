@@ -3,6 +3,7 @@
 //! Guarantees: no request outlives its deadline and none is retried in secret; a refusal keeps
 //! the server's words. Leaves to others: what to send and when.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use http::{Method, Request};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::measure::ledger::Ledger;
 use crate::scenario::Resource;
@@ -73,6 +74,32 @@ impl Error {
             _ => None,
         }
     }
+
+    /// The server's own words where it gave some, ours otherwise.
+    pub fn words(&self) -> String {
+        match self {
+            Error::Request { source, .. } => match source.as_ref() {
+                kube::Error::Api(status) if !status.message.is_empty() => status.message.clone(),
+                other => causes(other),
+            },
+            other => other.to_string(),
+        }
+    }
+}
+
+/// An error with what is behind it, each once.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        next = cause.source();
+    }
+    text
 }
 
 impl Cluster {
@@ -85,7 +112,12 @@ impl Cluster {
         };
         let file = Kubeconfig::read_from(kubeconfig).map_err(failed)?;
         let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await;
-        let mut config = config.map_err(failed)?;
+        Self::of(config.map_err(failed)?)
+    }
+
+    /// # Errors
+    /// `Client`; the server is not asked yet.
+    pub fn of(mut config: Config) -> Result<Self, Error> {
         config.default_retry = false;
         // The watch may be silent for as long as nothing happens; plain requests have ANSWER.
         config.read_timeout = None;
@@ -117,7 +149,18 @@ impl Cluster {
     /// # Errors
     /// `Request` or `Silent`.
     pub async fn ensure_namespace(&self, name: &str) -> Result<(), Error> {
-        let body = serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        self.make_namespace(name, &[]).await.map(drop)
+    }
+
+    /// Makes a namespace with these labels; false where there is one of that name.
+    ///
+    /// # Errors
+    /// `Request` or `Silent`.
+    pub async fn make_namespace(&self, name: &str, labels: &[(&str, &str)]) -> Result<bool, Error> {
+        let labels: BTreeMap<_, _> = labels.iter().copied().collect();
+        let body = serde_json::json!({
+            "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels},
+        });
         let made = self.ask::<Ack>(
             Method::POST,
             "/api/v1/namespaces",
@@ -125,8 +168,8 @@ impl Cluster {
             body.to_string().into_bytes(),
         );
         match made.await {
-            Err(error) if error.code() == Some(409) => Ok(()),
-            other => other.map(drop),
+            Err(error) if error.code() == Some(409) => Ok(false),
+            other => other.map(|_| true),
         }
     }
 
@@ -163,9 +206,27 @@ impl Cluster {
         let path = format!("{}/{name}", resource.path());
         let options =
             br#"{"apiVersion":"v1","kind":"DeleteOptions","propagationPolicy":"Background"}"#;
-        self.ask::<serde::de::IgnoredAny>(Method::DELETE, &path, Some(JSON), options.to_vec())
+        self.ask::<IgnoredAny>(Method::DELETE, &path, Some(JSON), options.to_vec())
             .await
             .map(drop)
+    }
+
+    /// Deletes the object at `path` only if it is this very one, in the background; false when
+    /// it is gone or another.
+    ///
+    /// # Errors
+    /// As for [`Cluster::create`].
+    pub async fn delete_this(&self, path: &str, uid: &str) -> Result<bool, Error> {
+        let options = serde_json::json!({
+            "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background",
+            "preconditions": {"uid": uid},
+        });
+        let body = options.to_string().into_bytes();
+        let deleted = self.ask::<IgnoredAny>(Method::DELETE, path, Some(JSON), body);
+        match deleted.await {
+            Err(error) if matches!(error.code(), Some(404 | 409)) => Ok(false),
+            other => other.map(|_| true),
+        }
     }
 
     /// # Errors

@@ -8,12 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::cluster::{Cluster, Error};
 use crate::journal::Journal;
-use crate::scenario::{Scenario, object_name};
+use crate::scenario::Scenario;
 use crate::schedule::Pace;
+use crate::timeline::Failed;
 
 /// Enough to keep a local server busy on a few cores, and few enough for its in-flight limits.
 const CONNECTIONS: usize = 24;
@@ -40,35 +42,53 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// Sends everything and returns when the last answer is there. Dropping it stops the sending.
+    /// Sends everything and returns when the last answer is there. Dropping it stops the sending,
+    /// and whether the requests in flight were executed stays unknown.
     pub async fn send(self) {
+        self.send_until(std::future::pending()).await;
+    }
+
+    /// The same, but sends nothing more after `halted`: it then only awaits what is in flight.
+    pub async fn send_until(self, halted: impl Future<Output = ()>) {
         let start = Instant::now();
+        let (halt, halting) = watch::channel(false);
         let next = Arc::new(AtomicUsize::new(0));
         let mut senders = JoinSet::new();
         for _ in 0..CONNECTIONS.min(self.objects) {
-            let (offer, next) = (self.clone(), next.clone());
+            let (offer, next, mut halting) = (self.clone(), next.clone(), halting.clone());
             senders.spawn(async move {
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     if index >= offer.objects {
                         return;
                     }
-                    offer.send_one(index, start).await;
+                    let due = start + offer.pace.due(index);
+                    tokio::select! {
+                        biased;
+                        _ = halting.wait_for(|halted| *halted) => return,
+                        () = sleep_until(due) => {}
+                    }
+                    offer.send_one(index, due).await;
                 }
             });
         }
-        while senders.join_next().await.is_some() {}
+        let all_answered = async { while senders.join_next().await.is_some() {} };
+        let mut all_answered = std::pin::pin!(all_answered);
+        tokio::select! {
+            () = &mut all_answered => return,
+            () = halted => {}
+        }
+        halt.send_replace(true);
+        all_answered.await;
     }
 
-    async fn send_one(&self, index: usize, start: Instant) {
-        let name = object_name(index);
+    async fn send_one(&self, index: usize, due: Instant) {
+        let name = self.scenario.resource.object_name(index);
         let body = match self.act {
             Act::Create => self.scenario.object(&name, index, self.seed),
             Act::Update(wave) => self.scenario.update(&name, index, self.seed, wave),
             Act::Delete => Vec::new(),
         };
-        let due = start + self.pace.due(index);
-        sleep_until(due).await;
         let sent = Instant::now();
         {
             let mut timeline = self.journal.timeline();
@@ -81,7 +101,14 @@ impl Offer {
         let mut timeline = self.journal.timeline();
         match answer {
             Ok(generation) => timeline.objects[index].acknowledge(now_ns, generation),
-            Err(error) => timeline.refuse(error.to_string()),
+            Err(error) => {
+                let failed = match error.code() {
+                    Some(_) => Failed::Refused,
+                    None => Failed::Unanswered,
+                };
+                // Without the object's name the same refusal is the same words.
+                timeline.fail(index, failed, error.words().replace(&name, "…"));
+            }
         }
     }
 

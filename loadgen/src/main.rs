@@ -2,8 +2,10 @@
 //! can be checked.
 
 mod bench;
+mod check;
 mod cli;
 mod cluster;
+mod conformance;
 mod embedded;
 mod evidence;
 mod experiment;
@@ -13,9 +15,11 @@ mod latency;
 mod measure;
 mod mock;
 mod observe;
+mod patience;
 mod progress;
 mod record;
 mod report;
+mod run;
 mod scenario;
 mod schedule;
 mod seed;
@@ -24,6 +28,7 @@ mod statistics;
 mod stop;
 mod subject;
 mod subjects_build;
+mod target;
 mod timeline;
 
 use std::process::ExitCode;

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::cluster::{Cluster, Error, request};
 use crate::journal::Journal;
-use crate::scenario::{CANARY, Resource, object_index};
+use crate::scenario::{CANARY, Resource};
 use crate::subject::Convergence;
 use crate::timeline::Seen;
 
@@ -78,7 +78,7 @@ impl Observer {
                 Ok(Ended::Expired) => self.journal.timeline().watch_restarts += 1,
                 Err(error) => {
                     tracing::warn!("the harness's watch: {error}; listing again");
-                    self.journal.timeline().watch_restarts += 1;
+                    self.note_interrupted(&error);
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             }
@@ -91,16 +91,18 @@ impl Observer {
         let mut present = HashSet::new();
         let mut token = String::new();
         loop {
-            let path = format!("{}?limit=500{token}", self.resource.path());
+            let (path, selector) = (self.resource.path(), self.resource.selector());
+            let path = format!("{path}?{selector}limit=500{token}");
             let page: LeanList = self.cluster.ask(Method::GET, &path, None, vec![]).await?;
             for object in page.items {
                 self.note(&object);
-                present.extend(object_index(&object.metadata.name));
+                present.extend(self.resource.object_index(&object.metadata.name));
             }
             match page.metadata.token.filter(|token| !token.is_empty()) {
                 Some(next) => token = format!("&continue={next}"),
                 None => {
                     self.note_absent(&present, asked_ns);
+                    self.journal.timeline().listed = true;
                     return Ok(page.metadata.resource_version);
                 }
             }
@@ -109,8 +111,9 @@ impl Observer {
 
     async fn watch(&self, mut version: String) -> Result<Ended, Error> {
         let path = format!(
-            "{}?watch=true&allowWatchBookmarks=true&timeoutSeconds=290&resourceVersion={version}",
-            self.resource.path()
+            "{}?{}watch=true&allowWatchBookmarks=true&timeoutSeconds=290&resourceVersion={version}",
+            self.resource.path(),
+            self.resource.selector()
         );
         let failed = |source: kube::Error| Error::Request {
             method: Method::GET,
@@ -146,6 +149,12 @@ impl Observer {
         Ok(Ended::At(version))
     }
 
+    fn note_interrupted(&self, error: &Error) {
+        let mut timeline = self.journal.timeline();
+        timeline.watch_restarts += 1;
+        timeline.last_watch_error = Some(error.words());
+    }
+
     fn note(&self, object: &Lean) {
         let seen = seen(&self.convergence, &object.status);
         let now_ns = self.journal.now_ns();
@@ -153,7 +162,7 @@ impl Observer {
         timeline.events += 1;
         if object.metadata.name == CANARY {
             timeline.canary.see(now_ns, seen);
-        } else if let Some(index) = object_index(&object.metadata.name)
+        } else if let Some(index) = self.resource.object_index(&object.metadata.name)
             && let Some(object) = timeline.objects.get_mut(index)
         {
             object.see(now_ns, seen);
@@ -164,7 +173,7 @@ impl Observer {
         let now_ns = self.journal.now_ns();
         let mut timeline = self.journal.timeline();
         timeline.events += 1;
-        if let Some(index) = object_index(&object.metadata.name)
+        if let Some(index) = self.resource.object_index(&object.metadata.name)
             && let Some(object) = timeline.objects.get_mut(index)
         {
             object.gone_ns.get_or_insert(now_ns);

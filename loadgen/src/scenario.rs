@@ -27,7 +27,7 @@ pub struct Scenario {
     update: Value,
 }
 
-/// Where the objects live.
+/// Where the objects live, and how they are told from others.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Resource {
@@ -36,9 +36,51 @@ pub struct Resource {
     pub kind: String,
     pub plural: String,
     pub namespace: String,
+    /// The run that the objects belong to, where others may be around: it is in their names and
+    /// in the label [`RUN_LABEL`], and only they are watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
 }
 
 impl Resource {
+    /// Objects are `ea-0`, `ea-1`, …, or `ea-<run>-0`, `ea-<run>-1`, …
+    pub fn object_name(&self, index: usize) -> String {
+        match &self.run {
+            Some(run) => format!("ea-{run}-{index}"),
+            None => format!("ea-{index}"),
+        }
+    }
+
+    /// The inverse of [`Resource::object_name`].
+    pub fn object_index(&self, name: &str) -> Option<usize> {
+        let rest = name.strip_prefix("ea-")?;
+        match &self.run {
+            Some(run) => rest.strip_prefix(run.as_str())?.strip_prefix('-')?,
+            None => rest,
+        }
+        .parse()
+        .ok()
+    }
+
+    /// What narrows a list or a watch to these objects; ends in `&` unless it is empty.
+    pub fn selector(&self) -> String {
+        match &self.run {
+            Some(run) => format!("labelSelector={RUN_LABEL}%3D{run}&"),
+            None => String::new(),
+        }
+    }
+
+    /// Path of the collection in every namespace.
+    pub fn path_everywhere(&self) -> String {
+        let Self {
+            group,
+            version,
+            plural,
+            ..
+        } = self;
+        format!("/apis/{group}/{version}/{plural}")
+    }
+
     /// Path of the collection.
     pub fn path(&self) -> String {
         let Self {
@@ -63,15 +105,8 @@ pub struct Error {
 /// The name of the object that is there before the subject starts.
 pub const CANARY: &str = "canary";
 
-/// Objects are `ea-0`, `ea-1`, …
-pub fn object_name(index: usize) -> String {
-    format!("ea-{index}")
-}
-
-/// The inverse of [`object_name`].
-pub fn object_index(name: &str) -> Option<usize> {
-    name.strip_prefix("ea-")?.parse().ok()
-}
+/// Whose an object on a cluster of the user's is, and the namespace that was made for it.
+pub const RUN_LABEL: &str = "loadgen.tare.dev/run";
 
 /// The default scenario.
 ///
@@ -85,6 +120,26 @@ pub fn edgeapp() -> Result<Scenario, Error> {
 }
 
 impl Scenario {
+    /// The same objects as those of one run in one namespace, told apart from all others.
+    pub fn of_run(mut self, run: &str, namespace: &str) -> Self {
+        self.resource.run = Some(run.to_owned());
+        self.resource.namespace = namespace.to_owned();
+        self.object["metadata"]["labels"][RUN_LABEL] = run.into();
+        self
+    }
+
+    /// The same objects, asking for no pods.
+    pub fn without_pods(mut self) -> Self {
+        self.object["spec"]["replicas"] = 0.into();
+        self
+    }
+
+    /// Pods that one object asks for.
+    pub fn pods_per_object(&self) -> u64 {
+        // 1 is the default of an EdgeApp that does not say.
+        self.object["spec"]["replicas"].as_u64().unwrap_or(1)
+    }
+
     /// The bytes to POST.
     pub fn object(&self, name: &str, index: usize, seed: u64) -> Vec<u8> {
         let build = |words: &str| {
@@ -188,10 +243,11 @@ mod tests {
     fn an_object_has_the_size_it_should_have() {
         let scenario = edgeapp().expect("valid");
         for index in [0, 7, 99_999] {
-            let object = scenario.object(&object_name(index), index, 1);
+            let name = scenario.resource.object_name(index);
+            let object = scenario.object(&name, index, 1);
             assert_eq!(object.len(), scenario.object_bytes);
             let object: Value = serde_json::from_slice(&object).expect("JSON");
-            assert_eq!(object["metadata"]["name"], object_name(index));
+            assert_eq!(object["metadata"]["name"], name);
             assert_eq!(object["apiVersion"], "tare.dev/v1alpha1");
             assert!(!object.to_string().contains("{words}"));
         }
@@ -203,6 +259,26 @@ mod tests {
         scenario.object_bytes = 10;
         let object: Value = serde_json::from_slice(&scenario.object("ea-1", 1, 1)).expect("JSON");
         assert_eq!(object["spec"]["replicas"], 1);
+    }
+
+    #[test]
+    fn objects_of_a_run_are_told_from_others() {
+        let scenario = edgeapp().expect("valid");
+        let ours = scenario.clone().of_run("3f9c1b", "shop").without_pods();
+        let name = ours.resource.object_name(7);
+        let object: Value = serde_json::from_slice(&ours.object(&name, 7, 1)).expect("JSON");
+        assert_eq!(object["metadata"]["name"], "ea-3f9c1b-7");
+        assert_eq!(object["metadata"]["namespace"], "shop");
+        assert_eq!(object["metadata"]["labels"][RUN_LABEL], "3f9c1b");
+        assert_eq!(object["spec"]["replicas"], 0);
+        assert_eq!((scenario.pods_per_object(), ours.pods_per_object()), (1, 0));
+        for (name, want) in [
+            ("ea-3f9c1b-7", Some(7)),
+            ("ea-7", None),
+            ("ea-3f9c1c-7", None),
+        ] {
+            assert_eq!(ours.resource.object_index(name), want, "{name}");
+        }
     }
 
     #[test]
@@ -218,9 +294,11 @@ mod tests {
         #[test]
         fn the_same_seed_gives_the_same_bytes(seed: u64, index in 0usize..1_000_000) {
             let scenario = edgeapp().expect("valid");
-            let name = object_name(index);
-            prop_assert_eq!(scenario.object(&name, index, seed), scenario.object(&name, index, seed));
-            prop_assert_eq!(object_index(&name), Some(index));
+            for scenario in [scenario.clone(), scenario.of_run("0a1b2c", "shop")] {
+                let name = scenario.resource.object_name(index);
+                prop_assert_eq!(scenario.object(&name, index, seed), scenario.object(&name, index, seed));
+                prop_assert_eq!(scenario.resource.object_index(&name), Some(index));
+            }
         }
     }
 }

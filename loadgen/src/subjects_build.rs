@@ -18,6 +18,8 @@ use crate::subject::Subject;
 pub struct Workspace {
     pub root: PathBuf,
     target: PathBuf,
+    /// The target triple that subjects are built for by `scripts/dist.sh`; that of the host without.
+    triple: Option<String>,
 }
 
 /// Why there are no subjects.
@@ -29,6 +31,11 @@ pub enum Error {
         current.display()
     )]
     NoWorkspace { compiled: PathBuf, current: PathBuf },
+    #[error(
+        "--target {triple}: this machine is {}; choose a target of its own",
+        std::env::consts::ARCH
+    )]
+    Foreign { triple: String },
     #[error("cannot run {command}: {source}")]
     Run {
         command: String,
@@ -68,15 +75,41 @@ impl Workspace {
         Ok(Self {
             root: root.to_owned(),
             target,
+            triple: None,
         })
+    }
+
+    /// The same, with subjects for a static target.
+    ///
+    /// # Errors
+    /// `Foreign`: what cannot run here cannot be weighed.
+    pub fn for_target(self, triple: Option<&str>) -> Result<Self, Error> {
+        let triple = triple.map(str::to_owned);
+        if let Some(triple) = &triple
+            && triple.split('-').next() != Some(std::env::consts::ARCH)
+        {
+            let triple = triple.clone();
+            return Err(Error::Foreign { triple });
+        }
+        Ok(Self { triple, ..self })
     }
 
     /// Where built-in subjects are: `TARE_SUBJECT_DIR`, or what cargo made.
     pub fn bin(&self) -> PathBuf {
-        match std::env::var_os("TARE_SUBJECT_DIR") {
-            Some(dir) => PathBuf::from(dir),
-            None => self.target.join("dist"),
+        match (std::env::var_os("TARE_SUBJECT_DIR"), &self.triple) {
+            (Some(dir), _) => PathBuf::from(dir),
+            (None, Some(triple)) => self.target.join("static").join(triple).join("dist"),
+            (None, None) => self.target.join("dist"),
         }
+    }
+
+    /// The command that makes a package, up to its name.
+    fn cargo(&self, profile: &str) -> Vec<String> {
+        let words = match &self.triple {
+            Some(triple) => vec!["scripts/dist.sh", triple],
+            None => vec!["cargo", "build", "--profile", profile, "-p"],
+        };
+        words.into_iter().map(str::to_owned).collect()
     }
 }
 
@@ -86,7 +119,7 @@ fn is_workspace(folder: &Path) -> bool {
 
 /// The commands that make these subjects, each with the folder it runs in.
 ///
-/// One cargo call for each subject, as it is shipped: cargo unites the features of all packages of a
+/// One cargo call for each package, as it is shipped: cargo unites the features of all packages of a
 /// call, and one subject's multi-threaded runtime would be linked into another's binary.
 fn commands(subjects: &[Subject], workspace: &Workspace) -> Vec<(Vec<String>, PathBuf)> {
     let mut all: Vec<(Vec<String>, PathBuf)> = Vec::new();
@@ -96,15 +129,13 @@ fn commands(subjects: &[Subject], workspace: &Workspace) -> Vec<(Vec<String>, Pa
         };
         if !build.cargo_packages.is_empty() {
             let profile = build.cargo_profile.as_deref().unwrap_or("dist");
-            let mut command = ["cargo", "build", "--profile", profile]
-                .map(str::to_owned)
-                .to_vec();
             for package in &build.cargo_packages {
-                command.extend(["-p".to_owned(), package.clone()]);
-            }
-            // Several variants may come from one package.
-            if !all.iter().any(|(known, _)| *known == command) {
-                all.push((command, workspace.root.clone()));
+                let mut command = workspace.cargo(profile);
+                command.push(package.clone());
+                // Several variants may come from one package.
+                if !all.iter().any(|(known, _)| *known == command) {
+                    all.push((command, workspace.root.clone()));
+                }
             }
         }
         if !build.command.is_empty() {
@@ -174,12 +205,37 @@ mod tests {
     use super::*;
     use crate::subject::built_in;
 
-    #[test]
-    fn each_subject_is_built_by_itself() {
-        let workspace = Workspace {
+    fn workspace() -> Workspace {
+        Workspace {
             root: "/w".into(),
             target: "/w/target".into(),
-        };
+            triple: None,
+        }
+    }
+
+    #[test]
+    fn static_subjects_are_built_by_the_script() {
+        let triple = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
+        let musl = workspace().for_target(Some(&triple)).expect("our own");
+        assert_eq!(
+            musl.cargo("dist"),
+            ["scripts/dist.sh", triple.as_str()],
+            "the profile is the script's"
+        );
+        assert!(musl.bin().ends_with(format!("static/{triple}/dist")));
+        let error = workspace()
+            .for_target(Some("sparc-x"))
+            .expect_err("foreign");
+        assert!(
+            error
+                .to_string()
+                .contains("--target sparc-x: this machine is")
+        );
+    }
+
+    #[test]
+    fn each_subject_is_built_by_itself() {
+        let workspace = workspace();
         let mut subjects = built_in().expect("valid");
         let mut own = subjects[0].clone();
         own.base = Some("/own".into());

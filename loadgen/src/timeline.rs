@@ -21,10 +21,20 @@ pub struct Object {
     pub sent_ns: Option<u64>,
     pub acked_ns: Option<u64>,
     pub gone_ns: Option<u64>,
+    pub failed: Option<Failed>,
     /// The generation to converge to: 1 until the acknowledgement says otherwise.
     generation: i64,
     /// Distinct things seen, in order of time; bounded, see [`Object::see`].
     steps: Vec<(u64, Seen)>,
+}
+
+/// Why a request of ours brought nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failed {
+    /// The server said no.
+    Refused,
+    /// Nobody knows: no answer, or none that is one.
+    Unanswered,
 }
 
 /// An object's latest step replaces the one before it once this many were seen: a subject that
@@ -72,11 +82,19 @@ pub struct Timeline {
     pub canary: Object,
     /// Watch events of any object, the canary included.
     pub events: u64,
-    /// The first refusal in the server's words, and how many there were.
-    pub refused: Option<(String, u64)>,
-    /// Why the watch was opened again, and how often.
+    /// What was said to requests that failed, in order of first occurrence, and how often; at
+    /// most [`MOST_WORDS`], then all others together.
+    pub failures: Vec<(String, u64)>,
+    /// The watch has a version to start from: nothing from here on is missed.
+    pub listed: bool,
+    /// How often the watch was opened again.
     pub watch_restarts: u64,
+    pub last_watch_error: Option<String>,
 }
+
+/// A server that says something else each time must not grow the generator.
+const MOST_WORDS: usize = 10;
+const OTHER_WORDS: &str = "(other words)";
 
 /// How far a wave has come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,6 +117,7 @@ impl Timeline {
     pub fn begin_wave(&mut self) {
         for object in &mut self.objects {
             (object.intended_ns, object.sent_ns, object.acked_ns) = (None, None, None);
+            object.failed = None;
             object.generation = object.generation.max(1) + 1;
             object.steps.clear();
         }
@@ -116,11 +135,24 @@ impl Timeline {
         }
     }
 
-    pub fn refuse(&mut self, message: String) {
-        match &mut self.refused {
+    pub fn fail(&mut self, index: usize, failed: Failed, words: String) {
+        self.objects[index].failed = Some(failed);
+        let is_known = |words: &str| self.failures.iter().any(|(said, _)| said == words);
+        let words = if is_known(&words) || self.failures.len() < MOST_WORDS {
+            words
+        } else {
+            OTHER_WORDS.to_owned()
+        };
+        match self.failures.iter_mut().find(|(said, _)| *said == words) {
             Some((_, times)) => *times += 1,
-            None => self.refused = Some((message, 1)),
+            None => self.failures.push((words, 1)),
         }
+    }
+
+    /// What was said to the first request that failed, and how many did.
+    pub fn failed(&self) -> Option<(&str, u64)> {
+        let (first, _) = self.failures.first()?;
+        Some((first, self.failures.iter().map(|(_, times)| times).sum()))
     }
 
     /// One line per object, microseconds: what the evidence keeps of every sample.
@@ -250,6 +282,19 @@ mod tests {
         );
         timeline.objects[0].see(9, seen(2, true));
         assert_eq!(timeline.objects[0].ready_ns(), Some(9));
+    }
+
+    #[test]
+    fn failures_are_counted_by_what_was_said_and_stay_bounded() {
+        let mut timeline = Timeline::of(30);
+        timeline.fail(0, Failed::Unanswered, "no answer".into());
+        (1..4).for_each(|i| timeline.fail(i, Failed::Refused, "quota".into()));
+        assert_eq!(timeline.failed(), Some(("no answer", 4)));
+        assert_eq!(timeline.failures[1], ("quota".to_owned(), 3));
+        (4..30).for_each(|i| timeline.fail(i, Failed::Refused, format!("reason {i}")));
+        assert_eq!(timeline.failures.len(), MOST_WORDS + 1);
+        assert_eq!(timeline.failures[MOST_WORDS], (OTHER_WORDS.to_owned(), 18));
+        assert_eq!(timeline.failed(), Some(("no answer", 30)));
     }
 
     #[test]

@@ -23,9 +23,11 @@ impl Bed {
 
     /// The arguments that measure mocks of these behaviours.
     fn bench(&self, behaviours: &[&str], objects: &str) -> Vec<String> {
-        let mut args: Vec<String> = ["bench", "--no-build", "--objects", objects]
+        // A mock is no operator: it would not pass.
+        let mut args: Vec<String> = ["bench", "--no-build", "--skip-conformance"]
             .map(str::to_owned)
             .to_vec();
+        args.extend(["--objects".into(), objects.into()]);
         args.extend(["--out".into(), self.out().display().to_string()]);
         let names: Vec<String> = behaviours.iter().map(|b| format!("mock/{b}")).collect();
         args.extend(["--subjects".into(), names.join(",")]);
@@ -48,7 +50,7 @@ impl Bed {
 }
 
 fn subject(behaviour: &str) -> String {
-    let crd = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/crd.yaml");
+    let crd = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/base/crd.yaml");
     // "twin" is a second subject that works.
     let acts = if behaviour == "twin" {
         "works"
@@ -118,6 +120,9 @@ fn a_tiny_bench_ends_with_a_report_that_can_be_rebuilt() {
         assert!(burst["memory"]["restart"]["peak_bytes"].is_u64(), "{burst}");
         assert!(burst["memory"]["deleted"]["anon_bytes"].is_u64(), "{burst}");
     }
+    let notes = summary["notes"].to_string();
+    let skipped = "conformance of mock/works not checked: --skip-conformance";
+    assert!(notes.contains(skipped), "{notes}");
     assert_eq!(dir_command("validate", &bed).status.code(), Some(0));
 
     let path = bed.out().join("summary.json");
@@ -179,6 +184,26 @@ fn subjects_that_die_or_hang_are_failed_runs_with_their_last_words() {
     }
     let hangs = &summary["subjects"][2]["runs"][0];
     assert_eq!(hangs["convergence"]["censored"], 20, "{hangs}");
+    assert_eq!(dir_command("validate", &bed).status.code(), Some(0));
+}
+
+#[test]
+fn a_subject_that_fails_the_conformance_scenario_is_not_measured() {
+    let bed = Bed::new("gate");
+    let mut args = bed.bench(&["works"], "0");
+    args.retain(|arg| arg != "--skip-conformance");
+    args.extend(["--deadline-s".into(), "1".into()]);
+    let output = loadgen(&args);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let report = text(&output.stdout);
+    let why = "mock/works is not measured, since it failed the conformance scenario: create: \
+               EdgeApp edge/create: expected /status/readyReplicas 2 within 1 s, seen null";
+    assert!(report.contains(why), "{report}");
+    let kept = std::fs::read(bed.out().join("conformance/mock-works.json")).expect("kept");
+    let kept: Value = serde_json::from_slice(&kept).expect("JSON");
+    assert_eq!(kept["verdict"], "failed", "{kept}");
+    assert_eq!(kept["steps"][2]["outcome"], "not_run", "{kept}");
+    assert_eq!(bed.summary()["subjects"], serde_json::json!([]));
     assert_eq!(dir_command("validate", &bed).status.code(), Some(0));
 }
 

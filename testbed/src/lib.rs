@@ -4,6 +4,10 @@
 //! Leaves to others: which operator is run, and what its figures mean, is `loadgen`'s.
 
 pub mod contract;
+pub mod control_plane;
 pub mod embedded;
 pub mod process;
+mod readiness;
+pub mod scratch;
+pub mod stand;
 pub mod weigh;

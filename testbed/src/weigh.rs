@@ -139,6 +139,16 @@ pub fn open_files(pid: u32) -> Result<u64, Error> {
     Ok(entries(&descriptors)?.len() as u64)
 }
 
+/// What the process has caused to be written to storage since its start: `write_bytes` of
+/// `/proc/PID/io`, counted when a page becomes dirty, so without fsync too.
+///
+/// # Errors
+/// As for [`memory`].
+pub fn storage_written_bytes(pid: u32) -> Result<u64, Error> {
+    let (path, text) = read(pid, "io", "bytes written")?;
+    parse::number_field(&text, "write_bytes:").map_err(|field| Error::Field { path, field })
+}
+
 fn read(pid: u32, file: &str, figure: &'static str) -> Result<(PathBuf, String), Error> {
     let path = proc_file(pid, file, figure)?;
     match std::fs::read_to_string(&path) {

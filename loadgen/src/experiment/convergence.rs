@@ -42,6 +42,8 @@ pub fn convergence(timeline: &Timeline, pace: Pace) -> Convergence {
             Pace::Burst => Latencies::default(),
             Pace::Steady { .. } => span(|o| o.intended_ns, |o| o.sent_ns),
         },
+        acked_from_intended: span(|o| o.intended_ns, |o| o.acked_ns),
+        acked_from_sent: span(|o| o.sent_ns, |o| o.acked_ns),
         observed_from_intended: span(|o| o.intended_ns, Object::observed_ns),
         observed_from_sent: span(|o| o.sent_ns, Object::observed_ns),
         ready_from_intended: span(|o| o.intended_ns, Object::ready_ns),

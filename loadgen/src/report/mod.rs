@@ -3,14 +3,20 @@
 //! Guarantees: the bench itself and `loadgen report` print the same; failed and missing runs are
 //! in the report. Leaves to others: measuring.
 
+mod apart;
+mod claims;
 mod compare;
 mod markdown;
+mod noise;
 mod notes;
-mod schema;
+mod run;
+pub mod schema;
 mod summary;
-mod table;
+pub mod table;
 mod verdict;
 mod view;
+
+pub use table::Table;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -18,6 +24,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 
+use crate::conformance::{self, Verdict};
 use crate::evidence::{self, Evidence};
 use crate::record::{Record, Run};
 
@@ -80,7 +87,11 @@ pub fn publish(evidence: &Evidence) -> anyhow::Result<bool> {
         .planned
         .iter()
         .all(|cell| record.runs.contains_key(cell));
-    Ok(complete && record.runs.values().all(|run| run.failure.is_none()))
+    let conforming = record
+        .conformance
+        .iter()
+        .all(|one| one.verdict != Verdict::Failed);
+    Ok(conforming && complete && record.runs.values().all(|run| run.failure.is_none()))
 }
 
 /// What was measured, in one line.
@@ -103,14 +114,19 @@ fn setting(summary: &summary::Summary) -> String {
     )
 }
 
-fn read(evidence: &Evidence) -> Result<Record, evidence::Error> {
+/// The raw data of a folder.
+pub fn read(evidence: &Evidence) -> Result<Record, evidence::Error> {
     let experiment = evidence.read_json("experiment.json")?;
     let mut runs = BTreeMap::new();
     for name in evidence.json_files("runs")? {
         let run: Run = evidence.read_json(&name)?;
         runs.insert(run.cell.clone(), run);
     }
-    Ok(Record { experiment, runs })
+    Ok(Record {
+        experiment,
+        runs,
+        conformance: conformance::read(evidence)?,
+    })
 }
 
 /// Failed and invalid runs, with the last words of the subject.

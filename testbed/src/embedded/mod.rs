@@ -24,7 +24,7 @@
 //! addresses are missing: a rule that uses them refuses the object. `managedFields` are not capped
 //! at ten updaters.
 
-mod clock;
+pub(crate) mod clock;
 mod controllers;
 mod defaults;
 mod definition;

@@ -1,8 +1,7 @@
-//! The readiness model: what the deployment controller, a scheduler and nodes would make of a
-//! Deployment, as one status write `ready_delay` after each change of its spec.
+//! When a Deployment becomes ready: one status write `ready_delay` after each change of its spec.
 //!
 //! Guarantees: one ordered agenda for all Deployments; writes are the server's own and in no
-//! user's ledger.
+//! user's ledger. Leaves to others: what the status says (`crate::readiness`).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,6 +14,7 @@ use super::object::{generation, is_deleting, meta_mut, meta_str};
 use super::server::{Inner, Readiness};
 use super::store::TableId;
 use super::verbs::write_as;
+use crate::readiness::Observed;
 
 /// Who writes status, in managedFields.
 const MANAGER: &str = "kube-controller-manager";
@@ -74,88 +74,17 @@ impl Agenda {
 
 /// Sets the status that belongs to the spec.
 fn observe(object: &mut Value, ready: bool, now: &str) {
-    let replicas = object
-        .pointer("/spec/replicas")
-        .and_then(Value::as_i64)
-        .unwrap_or(1);
-    let generation = generation(object);
-    let name = meta_str(object, "name").to_owned();
-    let old = object
-        .pointer("/status/conditions")
-        .cloned()
-        .unwrap_or(Value::Null);
-    let condition = |kind: &str, status: &str, reason: &str, message: String| {
-        let before = old
-            .as_array()
-            .into_iter()
-            .flatten()
-            .find(|c| c.get("type").and_then(Value::as_str) == Some(kind));
-        let transition = before
-            .filter(|c| c.get("status").and_then(Value::as_str) == Some(status))
-            .and_then(|c| c.get("lastTransitionTime").cloned())
-            .unwrap_or(json!(now));
-        json!({
-            "type": kind,
-            "status": status,
-            "reason": reason,
-            "message": message,
-            "lastUpdateTime": now,
-            "lastTransitionTime": transition,
-        })
+    let replicas = object.pointer("/spec/replicas").and_then(Value::as_i64);
+    let observed = Observed {
+        name: meta_str(object, "name").to_owned(),
+        generation: generation(object),
+        replicas: replicas.unwrap_or(1),
+        status: object.get("status").cloned().unwrap_or(Value::Null),
     };
     let annotations = meta_mut(object).entry("annotations").or_insert(json!({}));
     if let Value::Object(map) = annotations {
         map.entry("deployment.kubernetes.io/revision")
             .or_insert(json!("1"));
     }
-    let all = ready || replicas == 0;
-    let available = if all {
-        condition(
-            "Available",
-            "True",
-            "MinimumReplicasAvailable",
-            "Deployment has minimum availability.".to_owned(),
-        )
-    } else {
-        condition(
-            "Available",
-            "False",
-            "MinimumReplicasUnavailable",
-            "Deployment does not have minimum availability.".to_owned(),
-        )
-    };
-    let progressing = if all {
-        condition(
-            "Progressing",
-            "True",
-            "NewReplicaSetAvailable",
-            format!("ReplicaSet \"{name}\" has successfully progressed."),
-        )
-    } else {
-        condition(
-            "Progressing",
-            "True",
-            "ReplicaSetUpdated",
-            format!("ReplicaSet \"{name}\" is progressing."),
-        )
-    };
-    let mut status = json!({
-        "observedGeneration": generation,
-        "conditions": [available, progressing],
-    });
-    // Zeroes are left out, as Go's omitempty does.
-    let mut count = |field: &str, n: i64| {
-        if n > 0 {
-            status[field] = json!(n);
-        }
-    };
-    count("replicas", replicas);
-    count("updatedReplicas", replicas);
-    if all {
-        count("readyReplicas", replicas);
-        count("availableReplicas", replicas);
-    } else {
-        count("unavailableReplicas", replicas);
-    }
-    object["status"] = status;
+    object["status"] = observed.wanted(ready, now);
 }

@@ -11,6 +11,8 @@ use super::Error;
 /// What a server on loopback presents, and what its clients trust.
 pub struct Tls {
     ca_pem: String,
+    certificate_pem: String,
+    key_pem: String,
     certificate: CertificateDer<'static>,
     key: PrivateKeyDer<'static>,
 }
@@ -34,13 +36,15 @@ impl Tls {
         let mut server = CertificateParams::new(names)?;
         server
             .distinguished_name
-            .push(DnType::CommonName, "tare embedded API server");
+            .push(DnType::CommonName, "tare testbed API server");
         server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         server.use_authority_key_identifier_extension = true;
         let key = KeyPair::generate()?;
         let certificate = server.signed_by(&key, &ca)?;
         Ok(Tls {
             ca_pem: ca.pem(),
+            certificate_pem: certificate.pem(),
+            key_pem: key.serialize_pem(),
             certificate: certificate.der().clone(),
             key: PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der())),
         })
@@ -49,6 +53,15 @@ impl Tls {
     /// What goes into a kubeconfig.
     pub fn ca_pem(&self) -> &str {
         &self.ca_pem
+    }
+
+    /// What another server is given to present.
+    pub(crate) fn certificate_pem(&self) -> &str {
+        &self.certificate_pem
+    }
+
+    pub(crate) fn key_pem(&self) -> &str {
+        &self.key_pem
     }
 
     pub(crate) fn config(&self) -> Result<rustls::ServerConfig, Error> {

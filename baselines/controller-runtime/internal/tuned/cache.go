@@ -1,0 +1,142 @@
+package tuned
+
+import (
+	"unique"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"tare.dev/baselines/controller-runtime/api/v1alpha1"
+	"tare.dev/baselines/controller-runtime/internal/edgeapp"
+)
+
+// CacheOptions keep of each kind what a reconcile reads and nothing else.
+//
+// Nothing is copied on the way out of the cache: what Get returns shares its maps and slices with
+// the cache and is only read; every write is a patch that is made from the plan.
+func CacheOptions() cache.Options {
+	ours := labels.SelectorFromSet(labels.Set{edgeapp.ManagedByLabel: edgeapp.Name})
+	return cache.Options{
+		DefaultUnsafeDisableDeepCopy: ptr.To(true),
+		// A forgotten kind must not bring a whole informer along.
+		ReaderFailOnMissingInformer: true,
+		ByObject: map[client.Object]cache.ByObject{
+			&v1alpha1.EdgeApp{}:  {Transform: stripEdgeApp},
+			&appsv1.Deployment{}: {Transform: stripDeployment, Label: ours},
+			&corev1.Service{}:    {Transform: stripMetadata, Label: ours},
+		},
+	}
+}
+
+func stripEdgeApp(in any) (any, error) {
+	app, ok := in.(*v1alpha1.EdgeApp)
+	if !ok {
+		return in, nil
+	}
+	strip(&app.ObjectMeta)
+	app.TypeMeta = metav1.TypeMeta{}
+	for i := range app.Spec.Env {
+		share(&app.Spec.Env[i].Name)
+	}
+	for i := range app.Status.Conditions {
+		condition := &app.Status.Conditions[i]
+		share(&condition.Type)
+		share(&condition.Reason)
+		share(&condition.Message)
+		condition.Status = metav1.ConditionStatus(shared(string(condition.Status)))
+	}
+	app.Status.Phase = edgeapp.Phase(shared(string(app.Status.Phase)))
+	return app, nil
+}
+
+// stripDeployment leaves the identity, the counters of the status, and a digest in place of all that
+// the plan speaks of. A digest that is taken from the object as the server has it sees what others
+// change, and needs no annotation on it and no memory of past writes (see the README).
+func stripDeployment(in any) (any, error) {
+	deployment, ok := in.(*appsv1.Deployment)
+	if !ok || cachedDigest(deployment) != 0 {
+		return in, nil
+	}
+	digest := deploymentDigest(deployment)
+	stalled := stalledCondition(deployment.Status.Conditions)
+	status := deployment.Status
+	strip(&deployment.ObjectMeta)
+	deployment.TypeMeta = metav1.TypeMeta{}
+	deployment.Spec = appsv1.DeploymentSpec{}
+	deployment.Status = appsv1.DeploymentStatus{
+		ObservedGeneration: status.ObservedGeneration,
+		Replicas:           status.Replicas,
+		UpdatedReplicas:    status.UpdatedReplicas,
+		ReadyReplicas:      status.ReadyReplicas,
+		Conditions:         stalled,
+	}
+	keepDigest(deployment, digest)
+	return deployment, nil
+}
+
+// stripMetadata is for Services, of which only metadata are watched.
+func stripMetadata(in any) (any, error) {
+	if object, ok := in.(*metav1.PartialObjectMetadata); ok {
+		strip(&object.ObjectMeta)
+		// Kept, since what comes out of the cache without a copy gets no kind anew.
+		share(&object.APIVersion)
+		share(&object.Kind)
+	}
+	return in, nil
+}
+
+// strip drops what no reconcile reads: managedFields are most of an object.
+func strip(meta *metav1.ObjectMeta) {
+	meta.ManagedFields = nil
+	meta.Annotations = nil
+	// Children were selected by their labels on the server; the digest covers them.
+	meta.Labels = nil
+	meta.CreationTimestamp = metav1.Time{}
+	for i := range meta.OwnerReferences {
+		owner := &meta.OwnerReferences[i]
+		share(&owner.APIVersion)
+		share(&owner.Kind)
+		owner.Controller = sharedBool(owner.Controller)
+		owner.BlockOwnerDeletion = sharedBool(owner.BlockOwnerDeletion)
+	}
+	for i := range meta.Finalizers {
+		share(&meta.Finalizers[i])
+	}
+	share(&meta.Namespace)
+}
+
+func stalledCondition(conditions []appsv1.DeploymentCondition) []appsv1.DeploymentCondition {
+	for _, condition := range conditions {
+		if condition.Type == appsv1.DeploymentProgressing && condition.Status == corev1.ConditionFalse {
+			return []appsv1.DeploymentCondition{{Type: condition.Type, Status: condition.Status}}
+		}
+	}
+	return nil
+}
+
+// share makes equal strings of thousands of objects one string.
+func share(text *string) {
+	*text = shared(*text)
+}
+
+func shared(text string) string {
+	return unique.Make(text).Value()
+}
+
+var yes, no = true, false
+
+func sharedBool(value *bool) *bool {
+	switch {
+	case value == nil:
+		return nil
+	case *value:
+		return &yes
+	default:
+		return &no
+	}
+}

@@ -1,0 +1,71 @@
+package tuned
+
+import (
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"tare.dev/baselines/controller-runtime/internal/children"
+	"tare.dev/baselines/controller-runtime/internal/edgeapp"
+)
+
+// ownerChanged lets through what asks for work: another generation, a deletion, our finalizer gone.
+// Our own writes to the status and the finalizer are none of these.
+func ownerChanged() predicate.Predicate {
+	deletion := predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		had := controllerutil.ContainsFinalizer(e.ObjectOld, edgeapp.Finalizer)
+		lost := had && !controllerutil.ContainsFinalizer(e.ObjectNew, edgeapp.Finalizer)
+		return lost || e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
+	}}
+	return predicate.Or(predicate.GenerationChangedPredicate{}, deletion)
+}
+
+// deploymentChanged lets through a change of what a status follows from, or of what the plan says.
+func deploymentChanged() predicate.Predicate {
+	return predicate.Funcs{
+		// At the start every owner is looked at anyway; later an addition is news only if somebody
+		// has begun to work on it.
+		CreateFunc: func(e event.CreateEvent) bool {
+			deployment, ok := e.Object.(*appsv1.Deployment)
+			return ok && deployment.Status.ObservedGeneration > 0
+		},
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok := e.ObjectOld.(*appsv1.Deployment)
+			after, also := e.ObjectNew.(*appsv1.Deployment)
+			return ok && also && (children.State(before) != children.State(after) ||
+				cachedDigest(before) != cachedDigest(after) || ownershipChanged(before, after))
+		},
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
+// serviceChanged lets through versions that are not the result of our own writes.
+func serviceChanged(known *services) predicate.Predicate {
+	news := func(object client.Object) bool {
+		meta, ok := object.(*metav1.PartialObjectMetadata)
+		return ok && known.digestOf(&meta.ObjectMeta) == 0
+	}
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return news(e.Object) },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return news(e.ObjectNew) || ownershipChanged(e.ObjectOld, e.ObjectNew)
+		},
+		DeleteFunc: func(e event.DeleteEvent) bool {
+			known.forget(e.Object.GetUID())
+			return true
+		},
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
+func ownershipChanged(before, after client.Object) bool {
+	owner, next := metav1.GetControllerOfNoCopy(before), metav1.GetControllerOfNoCopy(after)
+	same := (owner == nil) == (next == nil) && (owner == nil || owner.UID == next.UID)
+	return !same || before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
+		!slices.Equal(before.GetFinalizers(), after.GetFinalizers())
+}

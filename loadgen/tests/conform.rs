@@ -1,0 +1,110 @@
+//! `loadgen conform` end to end: what is no operator fails with a line that says why, the operators
+//! of this workspace pass.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const LOADGEN: &str = env!("CARGO_BIN_EXE_loadgen");
+
+/// A folder of this test's own.
+fn folder(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("loadgen-conform-{}-{name}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).expect("temporary folder");
+    path
+}
+
+fn conform(folder: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(LOADGEN);
+    command
+        .args(["conform", "--no-build", "--out"])
+        .arg(folder.join("out"))
+        .args(args);
+    command.output().expect("loadgen starts")
+}
+
+/// Conformance of a mock subject, with the CRD in `crd`.
+fn conform_mock(name: &str, behaviour: &str, crd: &Path) -> Output {
+    let folder = folder(name);
+    let file = folder.join("subject.toml");
+    let subject = format!(
+        "name = \"mock\"\nvariant = \"{behaviour}\"\n\
+         [run]\ncommand = \"{LOADGEN}\"\n\
+         args = [\"mock-subject\", \"--admin\", \"{{admin}}\", \"--behaviour\", \"{behaviour}\"]\n\
+         env = {{ KUBECONFIG = \"{{kubeconfig}}\" }}\ncrd = \"{}\"\n\
+         [ready]\nhttp = \"/readyz\"\n",
+        crd.display()
+    );
+    std::fs::write(&file, subject).expect("writable");
+    let (file, id) = (file.display().to_string(), format!("mock/{behaviour}"));
+    let args = ["--subject", &file, "--subjects", &id, "--deadline-s", "1"];
+    conform(&folder, &args)
+}
+
+fn repository(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn a_failure_says_step_object_expected_and_seen() {
+    let crd = repository("deploy/base/crd.yaml");
+    for (behaviour, want) in [
+        (
+            "hangs",
+            "FAIL mock/hangs: create: EdgeApp edge/create: \
+             expected /status/observedGeneration 1 within 1 s, seen null",
+        ),
+        (
+            "works",
+            "FAIL mock/works: create: EdgeApp edge/create: \
+             expected /status/readyReplicas 2 within 1 s, seen null",
+        ),
+        (
+            "dies-at-once",
+            "FAIL mock/dies-at-once: start: mock/dies-at-once: expected to run, \
+             seen that it ended (exit status: 1): error: the mock subject dies at once, as asked for",
+        ),
+    ] {
+        let output = conform_mock(behaviour, behaviour, &crd);
+        let said = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(1), "{behaviour}: {said}");
+        assert!(said.contains(want), "{behaviour}: {want} not in {said}");
+        let not_run = |line: &&str| line.ends_with("not run");
+        assert!(
+            said.lines().filter(not_run).count() >= 9,
+            "{behaviour}: {said}"
+        );
+    }
+}
+
+#[test]
+fn an_operator_for_another_resource_is_not_checked() {
+    let crd = repository("testbed/tests/data/widget-crd.yaml");
+    let output = conform_mock("widget", "works", &crd);
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let want = "mock/works: not checked: the scenario is EdgeApp's";
+    assert!(said.contains(want), "{said}");
+}
+
+#[test]
+#[ignore = "needs operators beside loadgen: cargo build -p tare -p baseline-kube-rs; .ci/run has them"]
+fn the_operators_of_this_workspace_pass() {
+    let beside = Path::new(LOADGEN).parent().expect("a folder");
+    let subjects = "tare/none,kube-rs/stock,kube-rs/tuned";
+    let folder = folder("pass");
+    let mut command = Command::new(LOADGEN);
+    command
+        .args(["conform", "--no-build", "--subjects", subjects, "--out"])
+        .arg(folder.join("out"))
+        .env("TARE_SUBJECT_DIR", beside);
+    let output = command.output().expect("loadgen starts");
+    let said = text(&output.stdout) + &text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let passed = said.matches("pass ").count();
+    assert_eq!(passed, 11 * subjects.split(',').count(), "{said}");
+}

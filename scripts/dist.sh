@@ -1,0 +1,134 @@
+#!/usr/bin/env bash
+# Static musl binaries: scripts/dist.sh [OPTION...] [TARGET|all [PACKAGE [CARGO OPTION...]]]
+#   --std rustup|debian   only this standard library
+#   --out DIR             a copy in DIR/TARGET
+#   --symbols yes         not stripped, for scripts/bloat.sh
+#
+# The linker and C compiler is zig from PyPI, for every target. The standard library is rustup's;
+# where rustup cannot get the target, Debian's rustc-web compiles it from source. Nothing needs root:
+# what is missing goes into the user's cache folder. Prints path and size of every binary.
+set -euo pipefail
+
+targets=(x86_64-unknown-linux-musl aarch64-unknown-linux-musl armv7-unknown-linux-musleabihf)
+cache="${XDG_CACHE_HOME:-$HOME/.cache}/tare/static"
+venv="$cache/venv"
+debian="$cache/debian"
+
+fail() { echo "error: $1" >&2; exit "${2:-1}"; }
+say() { echo "dist: $*" >&2; }
+
+checkout="$(cd "$(dirname "$0")/.." && pwd)"
+# Apart from `target`: another compiler may have made these.
+target_dir="$(realpath --canonicalize-missing "${CARGO_TARGET_DIR:-$checkout/target}/static")"
+std="" out="" last=()
+while [[ "${1:-}" == --* ]]; do
+    case "$1" in
+        --std) std="${2:-}" ;;
+        --out) out="${2:+$(realpath --canonicalize-missing "$2")}" ;;
+        --symbols) last=(-- -C strip=none) ;;
+        *) fail "unknown option $1; there are --std rustup|debian, --out DIR, --symbols yes (cargo's come after the package)" 2 ;;
+    esac
+    [[ -n "${2:-}" ]] || fail "$1 needs a value" 2
+    shift 2
+done
+[[ -z "$std" || "$std" == rustup || "$std" == debian ]] || fail "--std \"$std\": use rustup or debian" 2
+target="${1:-${targets[0]}}"
+package="${2:-tare}"
+options=("${@:3}")
+if [[ "$target" != all ]]; then
+    [[ " ${targets[*]} " == *" $target "* ]] || fail "target \"$target\" is not one of ${targets[*]}, all" 2
+    targets=("$target")
+fi
+
+# zig and cargo-zigbuild in an environment of their own.
+zig() {
+    [[ -e "$venv/.complete-0.17-0.24" ]] && return
+    say "installing zig and cargo-zigbuild in $venv"
+    rm -rf "$venv"
+    mkdir -p "$cache"
+    python3 -m venv "$venv" || fail "no Python virtual environment can be made; install python3-venv"
+    "$venv/bin/pip" install --quiet --disable-pip-version-check 'ziglang==0.17.*' 'cargo-zigbuild==0.24.*' \
+        || fail "pip cannot install ziglang and cargo-zigbuild; is PyPI reachable?"
+    touch "$venv/.complete-0.17-0.24"
+}
+
+# Whether rustup has the target's standard library, or can get it.
+rustup_std() {
+    command -v rustup >/dev/null || return 1
+    rustup target list --installed | grep -qx "$1" && return
+    say "rustup target add $1"
+    timeout 300 rustup --quiet target add "$1" >&2
+}
+
+# Debian's compiler and the library's source, unpacked in the cache: no root, and /usr stays as it is.
+debian_std() {
+    [[ -e "$debian/.complete" ]] && return
+    if ! { command -v apt-get && command -v dpkg-deb; } >/dev/null; then
+        fail "rustup cannot get the target and this is not Debian; install rustup and run: rustup target add $1"
+    fi
+    local named=(rustc-web cargo-web libstd-rust-web-dev rust-web-src) all
+    # Only what is not installed is listed, which is what is missing.
+    all="$(apt-get --simulate --no-install-recommends install "${named[@]:0:3}" 2>/dev/null | awk '/^Inst/ { print $2 }')" \
+        || fail "apt knows no ${named[*]}; as root run: apt-get update (Debian 12 or newer, with its security updates)"
+    say "unpacking Debian's rustc-web in $debian"
+    rm -rf "$debian"
+    mkdir -p "$debian/packages"
+    mapfile -t all < <(printf '%s\n' "${named[@]}" "$all" | sed '/^$/d' | sort -u)
+    (cd "$debian/packages" && apt-get --quiet --quiet download "${all[@]}") || fail "apt-get download ${all[*]} failed"
+    local package
+    for package in "$debian"/packages/*.deb; do
+        # Of the source only the library: the compiler's own is seven times as large.
+        dpkg-deb --fsys-tarfile "$package" | tar -x -C "$debian" --exclude './usr/share' \
+            --exclude './usr/src/*/compiler' --exclude './usr/src/*/src' --exclude './usr/src/*/vendor' \
+            --exclude './usr/src/*/tests'
+    done
+    rm -r "$debian/packages"
+    touch "$debian/.complete"
+}
+
+# The words of the cargo call for a target; `env` carries what differs.
+build() {
+    local target="$1" from="$std" words=() own=("${options[@]}") flags="-C relocation-model=static"
+    if [[ "$from" != debian ]]; then
+        if rustup_std "$target"; then
+            from=rustup
+        elif [[ "$from" == rustup ]]; then
+            fail "rustup cannot get $target; leave out --std for the other way"
+        else
+            say "rustup cannot get $target: taking Debian's compiler"
+            from=debian
+        fi
+    fi
+    zig
+    local path="$venv/bin:$PATH"
+    if [[ "$from" == debian ]]; then
+        debian_std "$target"
+        local libraries=("$debian"/usr/lib/*-linux-gnu*)
+        path="$venv/bin:$debian/usr/bin:$PATH"
+        words+=("LD_LIBRARY_PATH=${libraries[0]}" RUSTC_BOOTSTRAP=1)
+        # The library was not made for this linker, which has its own start files.
+        flags+=" -C link-self-contained=no"
+        own+=("-Zbuild-std=std,panic_unwind")
+    fi
+    if [[ "$target" == aarch64-* ]]; then
+        # Kernels with 16 KB (Raspberry Pi 5) and 64 KB pages refuse segments aligned to less.
+        flags+=" -C link-arg=-Wl,-z,max-page-size=65536"
+        words+=(JEMALLOC_SYS_WITH_LG_PAGE=16)
+    fi
+    say "$package for $target, standard library from $from"
+    env "${words[@]}" PATH="$path" RUSTFLAGS="$flags" CARGO_TARGET_DIR="$target_dir" \
+        cargo-zigbuild rustc --locked --profile dist --target "$target" -p "$package" --bin "$package" \
+        "${own[@]}" "${last[@]}" >&2
+    local folder="$target_dir/$target/dist"
+    if [[ -n "$out" ]]; then
+        mkdir -p "$out/$target"
+        cp "$folder/$package" "$out/$target/"
+        folder="$out/$target"
+    fi
+    printf '%s %s bytes\n' "$folder/$package" "$(wc -c <"$folder/$package" | tr -d ' ')"
+}
+
+cd "$checkout"
+for target in "${targets[@]}"; do
+    build "$target"
+done

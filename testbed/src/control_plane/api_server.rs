@@ -1,0 +1,98 @@
+//! How kube-apiserver is started. Leaves to others: its port, its keys, when it is ready.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::access::{Access, INTERNAL};
+use super::{Binaries, Error, Flags, Options, datastore, private};
+use crate::process::Spec;
+
+/// What the server does not limit when operators are measured.
+const QUIET: [&str; 3] = [
+    "--enable-priority-and-fairness=false",
+    "--max-requests-inflight=0",
+    "--max-mutating-requests-inflight=0",
+];
+
+pub(super) fn audit_log(dir: &Path) -> PathBuf {
+    dir.join("audit.jsonl")
+}
+
+pub(super) fn spec(
+    options: &Options,
+    binaries: &Binaries,
+    access: &Access,
+    port: u16,
+    log: PathBuf,
+) -> Result<Spec, Error> {
+    let mut args = arguments(&options.dir, access, port);
+    if !options.service_account_admission {
+        args.push("--disable-admission-plugins=ServiceAccount".to_owned());
+    }
+    if options.flags == Flags::Quiet {
+        args.extend(QUIET.map(str::to_owned));
+    }
+    if options.audit {
+        let policy = options.dir.join("audit-policy.json");
+        private::file(&policy, &audit_policy().to_string())?;
+        args.extend([
+            format!("--audit-policy-file={}", policy.display()),
+            format!("--audit-log-path={}", audit_log(&options.dir).display()),
+            // In MB: the file is read as one, so it is never to be rotated.
+            "--audit-log-maxsize=1000000".to_owned(),
+        ]);
+    }
+    args.extend(options.extra_api_server_args.iter().cloned());
+    Ok(Spec {
+        name: "kube-apiserver".to_owned(),
+        program: binaries.kube_apiserver.clone(),
+        args,
+        env: Vec::new(),
+        clear_env: true,
+        log,
+    })
+}
+
+fn arguments(dir: &Path, access: &Access, port: u16) -> Vec<String> {
+    let file = |flag: &str, path: PathBuf| format!("--{flag}={}", path.display());
+    vec![
+        format!("--etcd-servers=unix://{}", datastore::socket(dir).display()),
+        "--bind-address=127.0.0.1".to_owned(),
+        // Without it the server looks for a network interface, which a machine may lack.
+        "--advertise-address=127.0.0.1".to_owned(),
+        format!("--secure-port={port}"),
+        // The port stays bound on our side, see `port`.
+        "--permit-port-sharing=true".to_owned(),
+        file("tls-cert-file", access.serving_certificate()),
+        file("tls-private-key-file", access.serving_key()),
+        file("token-auth-file", access.tokens()),
+        "--authorization-mode=RBAC".to_owned(),
+        "--allow-privileged=true".to_owned(),
+        // A /24 would be too small for a Service per object.
+        "--service-cluster-ip-range=10.0.0.0/16".to_owned(),
+        // Nothing else is to write the `kubernetes` Service's endpoints.
+        "--endpoint-reconciler-type=none".to_owned(),
+        "--service-account-issuer=https://localhost".to_owned(),
+        file("service-account-key-file", access.account_public_key()),
+        file("service-account-signing-key-file", access.account_key()),
+    ]
+}
+
+/// Metadata of every answered request, but for those of the control plane itself and of what is no
+/// resource (probes, discovery, metrics).
+fn audit_policy() -> serde_json::Value {
+    let mut internal = vec!["system:apiserver"];
+    internal.extend(INTERNAL);
+    json!({
+        "apiVersion": "audit.k8s.io/v1",
+        "kind": "Policy",
+        "omitStages": ["RequestReceived", "ResponseStarted"],
+        "omitManagedFields": true,
+        "rules": [
+            { "level": "None", "users": internal },
+            { "level": "None", "nonResourceURLs": ["*"] },
+            { "level": "Metadata" },
+        ],
+    })
+}
