@@ -22,7 +22,7 @@ use tokio::time::{Instant, sleep_until};
 use tracing::{info, warn};
 
 use crate::apply::Applier;
-use crate::cache::Cache;
+use crate::cache::{Cache, Heard, Keeps};
 use crate::events::Events;
 use crate::join::{Extent, Found, Join};
 use crate::metrics::Metrics;
@@ -45,10 +45,12 @@ pub async fn run<O: Operator>(
     config: Config,
     shutdown: impl Future<Output = ()>,
 ) {
-    let scope = Arc::new(Scope::of::<O>(
-        config.namespace.clone(),
-        config.selector.as_deref(),
-    ));
+    let keeps = cache.keeps();
+    let scope = Scope::of::<O>(config.namespace.clone(), config.selector.as_deref());
+    let scope = Arc::new(match keeps {
+        Keeps::Identities => scope.watched_as_metadata::<O>(),
+        Keeps::Nothing | Keeps::Specs => scope,
+    });
     let api = Api::new(client, metrics, config.request_deadline);
     let applier = Applier {
         operator: Arc::clone(&operator),
@@ -56,6 +58,7 @@ pub async fn run<O: Operator>(
         scope: Arc::clone(&scope),
         events: Events::default(),
         deadline: config.deadline,
+        keeps_proofs: keeps == Keeps::Specs,
     };
     let mut controller = Controller::new(operator, cache, api, scope, &config);
     let mut workers: FuturesUnordered<Worker<'_>> = FuturesUnordered::new();
@@ -126,6 +129,8 @@ struct Running {
     extent: Extent,
     /// First pages that are still to come: watches wait for them.
     opening: usize,
+    /// The revisions of those that came, by kind.
+    revisions: Vec<u64>,
 }
 
 /// The state of the loop.
@@ -181,7 +186,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
 
     fn take(&mut self) -> Option<(Arc<str>, Work)> {
         let (key, mut work) = self.queue.take()?;
-        self.cache.complete(&key, &mut work);
+        self.cache.complete(&mut work);
         Some((key, work))
     }
 
@@ -230,11 +235,13 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             return;
         }
         self.resync.began(extent);
+        self.cache.join_began();
         let join = Join::new(
             Arc::clone(&self.operator),
             self.api.clone(),
             Arc::clone(&self.scope),
             extent,
+            self.cache.keeps(),
         );
         let found = unfold(join, |mut join| async { Some((join.next().await, join)) }).boxed();
         let opening = match extent {
@@ -245,6 +252,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             found,
             extent,
             opening,
+            revisions: Vec::new(),
         });
     }
 
@@ -257,6 +265,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             } => {
                 if let Some(running) = &mut self.join {
                     running.opening -= 1;
+                    running.revisions.push(resource_version);
                 }
                 if self.sources[kind].is_none() {
                     self.sources[kind] = Some(self.watch(kind, resource_version));
@@ -267,14 +276,17 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                 mut work,
                 reasons,
             } => {
-                self.cache.seen(&key, &mut work);
-                let offer = self.queue.offer_owner(&key, *work, reasons);
-                self.heed(offer, Extent::Owners);
+                let revisions = self.join.as_ref().map(|running| &*running.revisions);
+                if self.cache.seen(&mut work, revisions) {
+                    let offer = self.queue.offer_owner(&key, *work, reasons);
+                    self.heed(offer, Extent::Owners);
+                }
             }
             Found::Done => {
                 let Some(Running { extent, .. }) = self.join.take() else {
                     return;
                 };
+                self.cache.join_ended(true);
                 self.api.metrics().joins_done.fetch_add(1, Relaxed);
                 self.resync.ended(extent, now_ms);
                 self.tidy_ms.get_or_insert(now_ms + TIDY_MS);
@@ -287,6 +299,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                 let Some(Running { extent, .. }) = self.join.take() else {
                     return;
                 };
+                self.cache.join_ended(false);
                 self.resync.failed(extent, now_ms);
                 if !self.joined_once {
                     self.close(0, &error);
@@ -325,16 +338,32 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         }
         match what {
             What::Owner { key, mut work } => {
-                self.cache.seen(&key, &mut work);
-                let offer = self.queue.offer_owner(&key, *work, Default::default());
-                self.heed(offer, Extent::Owners);
+                if self.cache.seen(&mut work, None) {
+                    let offer = self.queue.offer_owner(&key, *work, Default::default());
+                    self.heed(offer, Extent::Owners);
+                }
             }
             What::OwnerGone { key, uid } => {
-                self.cache.gone(&key);
+                self.cache.gone(uid);
                 self.queue.owner_gone(&key, uid);
             }
-            What::Child { owner, news } => {
-                let offer = self.queue.offer_child(&owner, news, now_ms);
+            What::Child {
+                owner,
+                mut news,
+                line,
+            } => {
+                let at_rest = self.queue.is_at_rest(&owner);
+                let asked = self.cache.heard(Heard {
+                    owner: &owner,
+                    news: &mut news,
+                    line: &line,
+                    at_rest,
+                });
+                let offer = match (at_rest, asked) {
+                    (true, Some(work)) => self.queue.offer_at_rest(&owner, work, now_ms),
+                    (true, None) => Offer::Idle,
+                    (false, _) => self.queue.offer_child(&owner, news),
+                };
                 self.heed(offer, Extent::All);
             }
             What::Bookmark => self.queue.settle_all(),
@@ -347,6 +376,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                         "the server's revisions went backwards: joining anew"
                     );
                     self.queue.forget_revisions();
+                    self.cache.forget();
                 }
                 self.owe(Extent::All);
             }
@@ -368,7 +398,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         }
     }
 
-    fn finish(&mut self, key: &Arc<str>, work: Work, verdict: Verdict) {
+    fn finish(&mut self, key: &Arc<str>, mut work: Work, verdict: Verdict) {
         let now_ms = self.now_ms();
         if let Verdict::Written {
             within: Some(within),
@@ -377,13 +407,19 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         {
             self.resync.within(within, now_ms);
         }
+        if verdict != Verdict::Gone {
+            self.cache.learn(&mut work);
+        }
         self.queue.finish(key, work, verdict, now_ms);
         self.tidy_ms.get_or_insert(now_ms + TIDY_MS);
     }
 
     fn check_ready(&self) {
-        if self.joined_once && self.closed.iter().all(Option::is_none) {
-            self.api.metrics().set_ready();
+        if self.joined_once
+            && self.closed.iter().all(Option::is_none)
+            && self.api.metrics().set_ready()
+        {
+            info!(after_ms = self.now_ms(), "ready");
         }
     }
 
@@ -417,6 +453,9 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             .in_flight
             .store(count(self.queue.in_flight()), Relaxed);
         metrics.entries.store(count(self.queue.len()), Relaxed);
+        metrics
+            .cached_owners
+            .store(count(self.cache.len()), Relaxed);
         metrics
             .spec_bytes
             .store(count(self.queue.spec_bytes()), Relaxed);

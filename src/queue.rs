@@ -13,7 +13,9 @@ mod verdict;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-pub use entry::{ChildNews, Finalizers, Reasons, Slot, StatusMemory, Transition, Work};
+pub use entry::{
+    ChildNews, Finalizers, Proof, Reasons, Shown, Sight, Slot, StatusMemory, Transition, Work,
+};
 pub use limits::Limits;
 pub use verdict::{Offer, Verdict};
 
@@ -118,8 +120,10 @@ impl Queue {
             entry.work.own_version = 0;
             entry.work.resource_version = 0;
             entry.work.slots.clear();
+            entry.work.slots_complete = false;
             entry.news.clear();
-            entry.pending = None;
+            let pending = entry.pending.take();
+            self.queued_bytes -= pending.map_or(0, |p| p.spec_bytes());
         }
     }
 
@@ -161,14 +165,16 @@ impl Queue {
             // It failed, or its children's events are being merged.
             let waits =
                 matches!(entry.state, State::Delayed { .. }) && (known || seen.reasons.is_empty());
-            let reasons = seen.reasons;
             let pool = pool(entry.state, &mut self.queued_bytes, &mut self.held_bytes);
             *pool -= entry.work.spec_bytes();
             entry.work.refresh(seen);
-            entry.work.reasons = entry.work.reasons.with(reasons);
+            // Asked anew: a sight of the metadata alone does not tell what was observed.
+            let own = entry.work.own_reasons(self.finalizer);
+            entry.work.reasons = entry.work.reasons.with(own).with(beyond);
             *pool += entry.work.spec_bytes();
             if waits && !spec_changed {
                 // Nothing that matters changed: its time stands.
+                self.spare_specs(key);
                 return Offer::Accepted;
             }
             entry.work.attempts = 0;
@@ -198,15 +204,38 @@ impl Queue {
         }
     }
 
-    /// A child of the owner `key` changed.
-    pub fn offer_child(&mut self, key: &str, news: ChildNews, now_ms: u64) -> Offer {
+    /// Whether the owner `key` has no entry, or only one in which changes of its children merge.
+    pub fn is_at_rest(&self, key: &str) -> bool {
+        self.entries.get(key).is_none_or(|entry| {
+            matches!(entry.state, State::Delayed { .. })
+                && entry.work.reasons.has(Reasons::CHILD)
+                && entry.work.attempts == 0
+        })
+    }
+
+    /// A change of a child asks for work on an owner at rest; more of them merge for a while.
+    pub fn offer_at_rest(&mut self, key: &str, work: Work, now_ms: u64) -> Offer {
+        let offer = match self.entries.get_mut(key) {
+            None => {
+                let due_ms = now_ms + self.limits.merge_ms;
+                self.insert(key, work, State::Delayed { due_ms })
+            }
+            Some(entry) => {
+                let pool = pool(entry.state, &mut self.queued_bytes, &mut self.held_bytes);
+                *pool -= entry.work.spec_bytes();
+                entry.work.show(work);
+                *pool += entry.work.spec_bytes();
+                Offer::Accepted
+            }
+        };
+        self.spare_specs(key);
+        offer
+    }
+
+    /// A child of the owner `key`, which has an entry, changed.
+    pub fn offer_child(&mut self, key: &str, news: ChildNews) -> Offer {
         let Some(entry) = self.entries.get_mut(key) else {
-            let work = Work {
-                reasons: Reasons::REFRESH.with(Reasons::CHECK).with(Reasons::CHILD),
-                ..Work::default()
-            };
-            let due_ms = now_ms + self.limits.merge_ms;
-            return self.insert(key, work, State::Delayed { due_ms });
+            return Offer::Idle;
         };
         let stranger = news
             .owner_uid
@@ -289,8 +318,9 @@ impl Queue {
             }
             if seen.resource_version > work.own_version.max(work.resource_version) {
                 let changed = seen.generation != work.generation || seen.deleting != work.deleting;
-                reasons = reasons.with(seen.reasons);
+                let beyond = seen.reasons.without(Reasons::SPEC.with(Reasons::DELETE));
                 work.refresh(*seen);
+                reasons = work.own_reasons(self.finalizer).with(beyond);
                 if changed {
                     work.attempts = 0;
                 }
@@ -314,6 +344,7 @@ impl Queue {
         match verdict {
             Verdict::Written { .. } | Verdict::Gone => {
                 work.attempts = 0;
+                work.shown = Vec::new();
                 work.reasons = reasons;
             }
             Verdict::Stuck => work.reasons = reasons,

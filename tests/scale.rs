@@ -8,16 +8,20 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use serde_json::json;
 use support::{World, config, pass, web};
+use tare::cache::Mode;
 use tare::edgeapp::EdgeApps;
 use tare::queue::Limits;
 use testbed::embedded::RequestFault;
 
+in_every_mode! {
+    fifty_thousand_failing_objects_stay_within_the_bounds,
+}
+
 /// 50,000 owners whose children the server refuses: entries and specs stay within their bounds,
 /// every owner is tried, none is tried in a storm, and a healthy one is not delayed.
-#[tokio::test(start_paused = true)]
-async fn fifty_thousand_failing_objects_stay_within_the_bounds() {
+async fn fifty_thousand_failing_objects_stay_within_the_bounds(mode: Mode) {
     const COUNT: usize = 50_000;
-    let world = World::new();
+    let world = World::new(mode);
     world
         .server
         .faults()

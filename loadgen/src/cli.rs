@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 
+use crate::check::{self, CheckArgs};
 use crate::record::Settle;
 use crate::run::{self as load, RunArgs, clean::CleanArgs};
 use crate::server::Choice;
@@ -40,6 +41,8 @@ pub enum Command {
     Report { dir: PathBuf },
     /// Checks that a folder's summary.json keeps to the schema.
     Validate { dir: PathBuf },
+    /// Judges a folder's summary.json by a file of limits.
+    Check(CheckArgs),
     /// Lists the subjects that come with loadgen.
     Subjects,
     /// Prints the version.
@@ -161,6 +164,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Clean(args) => load::clean::run(args),
         Command::Report { dir } => report::rebuild(&dir),
         Command::Validate { dir } => report::validate(&dir),
+        Command::Check(args) => check::run(args),
         Command::Subjects => list_subjects(),
         Command::Version => {
             println!("loadgen {}", env!("CARGO_PKG_VERSION"));

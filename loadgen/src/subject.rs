@@ -29,6 +29,10 @@ const BUILT_IN: &[(&str, &str)] = &[
         "kube-rs-stock.toml",
         include_str!("../subjects/kube-rs-stock.toml"),
     ),
+    (
+        "kube-rs-tuned.toml",
+        include_str!("../subjects/kube-rs-tuned.toml"),
+    ),
 ];
 
 /// An operator under test.
@@ -306,7 +310,8 @@ pub fn select(names: Option<&[String]>, files: &[PathBuf]) -> Result<Vec<Subject
     }
 }
 
-fn line_of(text: &str, offset: usize) -> usize {
+/// The line, from 1 on, that holds a byte offset.
+pub fn line_of(text: &str, offset: usize) -> usize {
     1 + text.bytes().take(offset).filter(|b| *b == b'\n').count()
 }
 
@@ -322,7 +327,13 @@ pub mod tests {
         let ids: Vec<_> = built_in().expect("valid").iter().map(Subject::id).collect();
         assert_eq!(
             ids,
-            ["tare/none", "tare/metadata", "tare/pruned", "kube-rs/stock"]
+            [
+                "tare/none",
+                "tare/metadata",
+                "tare/pruned",
+                "kube-rs/stock",
+                "kube-rs/tuned"
+            ]
         );
     }
 

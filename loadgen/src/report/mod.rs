@@ -10,7 +10,7 @@ mod markdown;
 mod noise;
 mod notes;
 mod run;
-mod schema;
+pub mod schema;
 mod summary;
 pub mod table;
 mod verdict;
