@@ -3,6 +3,8 @@
 //! Guarantees: every file is written beside its place, synced, then renamed; a failure leaves no
 //! file that looks complete. Leaves to others: what is in the files.
 
+mod logs;
+
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -16,12 +18,6 @@ pub const EXPERIMENT: &str = "experiment.json";
 
 /// What is written before [`EXPERIMENT`].
 const BEFORE: [&str; 2] = ["logs", "conformance"];
-
-/// Of a subject's log in a run that ended well.
-const MOST_LOG_BYTES: usize = 32 * 1024;
-
-/// Parts of a real control plane, as their logs are called.
-const SERVERS: [&str; 4] = ["etcd", "kine", "kube-apiserver", "kube-controller-manager"];
 
 /// A folder of results.
 #[derive(Debug, Clone)]
@@ -171,46 +167,6 @@ impl Evidence {
         self.write(name, &compressed)
     }
 
-    /// Keeps little of the logs of a run that ended well: the subject's is cut to its end, those of
-    /// its servers (`<stem>.server.log`, `<stem>-etcd.log`, …) are removed.
-    ///
-    /// # Errors
-    /// `Write` when a log cannot be shortened.
-    pub fn trim_logs(&self, stem: &str) -> Result<(), Error> {
-        let own = self.path(&format!("{stem}.log"));
-        let failed = |source| Error::Write {
-            path: own.clone(),
-            source,
-        };
-        match fs::read(&own) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(failed(error)),
-            Ok(log) if log.len() > MOST_LOG_BYTES => {
-                let cut = log.len() - MOST_LOG_BYTES;
-                let mut short =
-                    format!("[loadgen: {cut} bytes before this were cut]\n").into_bytes();
-                short.extend(&log[cut..]);
-                self.write(&format!("{stem}.log"), &short)?;
-            }
-            Ok(_) => {}
-        }
-        let Some((folder, name)) = own.parent().zip(Path::new(stem).file_name()) else {
-            return Ok(());
-        };
-        let name = name.to_string_lossy();
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            let other = entry.file_name();
-            let other = other.to_string_lossy();
-            let rest = other.strip_prefix(&*name).unwrap_or_default();
-            let of_server =
-                rest == ".server.log" || SERVERS.iter().any(|s| rest == format!("-{s}.log"));
-            if of_server {
-                fs::remove_file(entry.path()).map_err(failed)?;
-            }
-        }
-        Ok(())
-    }
-
     /// # Errors
     /// As for [`Evidence::write`].
     pub fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), Error> {
@@ -324,34 +280,6 @@ mod tests {
         fs::create_dir(root.join("summary.partial")).expect("ours");
         assert!(evidence.write("summary.json", b"new").is_err());
         assert_eq!(fs::read(root.join("summary.json")).expect("kept"), b"old");
-        fs::remove_dir_all(root).expect("ours");
-    }
-
-    #[test]
-    fn a_run_that_ended_well_keeps_the_end_of_its_log() {
-        let root = folder("logs");
-        let evidence = Evidence::create(&root).expect("new");
-        let long = vec![b'x'; MOST_LOG_BYTES + 10];
-        for (name, log) in [
-            ("a-5.log", long.as_slice()),
-            ("a-5.server.log", b"s"),
-            ("a-5-etcd.log", b"e"),
-            ("a-50.server.log", b"another run's"),
-        ] {
-            evidence
-                .write(&format!("logs/{name}"), log)
-                .expect("writable");
-        }
-        evidence.trim_logs("logs/a-5").expect("writable");
-        let kept = fs::read_to_string(root.join("logs/a-5.log")).expect("kept");
-        assert!(kept.starts_with("[loadgen: 10 bytes before"), "{kept:.60}");
-        let mut names: Vec<_> = fs::read_dir(root.join("logs"))
-            .expect("there")
-            .flatten()
-            .collect();
-        names.sort_by_key(|entry| entry.file_name());
-        let names: Vec<_> = names.into_iter().map(|entry| entry.file_name()).collect();
-        assert_eq!(names, ["a-5.log", "a-50.server.log"]);
         fs::remove_dir_all(root).expect("ours");
     }
 

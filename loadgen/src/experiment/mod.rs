@@ -158,6 +158,8 @@ impl Course<'_> {
         let Some(subject) = self.plan.subject(&cell.subject) else {
             return Ok(Ending::Complete);
         };
+        let logs = format!("logs/{}", cell.file_stem());
+        self.setting.evidence.remove_logs(&logs)?;
         // Dropping the run ends its subject and its server.
         let outcome = tokio::select! {
             biased;
