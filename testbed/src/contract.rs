@@ -33,7 +33,7 @@ use futures::future::BoxFuture;
 use kube::Client;
 
 pub use expect::Failure;
-pub use fixture::install;
+pub use fixture::{crd, install};
 
 /// Makes a server forget its history: resourceVersions from before are too old afterwards.
 ///
@@ -73,6 +73,10 @@ pub struct Options {
     /// After which a case counts as failed. Garbage collection of a new kind of owner takes a real
     /// server up to 30 s (the resync of its discovery).
     pub deadline: Duration,
+    /// Leaves the cases' namespaces behind, for a server that is thrown away: hundreds of deletions
+    /// at once hold up the cases that wait for one. (On kine a consistent list may take a second,
+    /// and a namespace's end some sixty of them.)
+    pub leave_namespaces: bool,
 }
 
 impl Default for Options {
@@ -81,6 +85,7 @@ impl Default for Options {
             real: false,
             compact: None,
             deadline: Duration::from_secs(90),
+            leave_namespaces: false,
         }
     }
 }
@@ -184,8 +189,10 @@ pub async fn run_case(case: &Case, client: &Client, options: &Options) -> Outcom
             Outcome::Failed(Failure::new("the case", expected, "none"))
         }
     };
-    // What is left in it is no part of the outcome: a failing case may leave finalizers behind.
-    let _ = fixture::delete_namespace(client, &namespace).await;
+    if !options.leave_namespaces {
+        // What is left in it is no part of the outcome: a failing case may leave finalizers behind.
+        let _ = fixture::delete_namespace(client, &namespace).await;
+    }
     outcome
 }
 

@@ -8,4 +8,6 @@ pub mod control_plane;
 pub mod embedded;
 pub mod process;
 mod readiness;
+pub mod scratch;
+pub mod stand;
 pub mod weigh;

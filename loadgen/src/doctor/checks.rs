@@ -7,7 +7,8 @@ use testbed::control_plane::Binaries;
 use testbed::weigh::Cgroup;
 
 use super::facts::Facts;
-use crate::bench::needed_bytes;
+use crate::bench::plan::needed_bytes;
+use crate::server::Choice;
 
 /// The harness, a server and a subject with a connection for each of some hundred objects.
 const OPEN_FILES: u64 = 1024;
@@ -15,13 +16,6 @@ const OPEN_FILES: u64 = 1024;
 const PAGE_BYTES: u64 = 4096;
 const MEMORY: &str = "memory";
 const CONTROL_PLANE: &str = "control plane";
-
-/// What kube-apiserver, etcd and the controllers add to what a bench takes anyway. With 5,000 EdgeApps,
-/// their children and 1.5 kB of environment in each they held 430 MB at the start and 910 MB at the
-/// peak; half as much again is for the history that an operator's writes make.
-fn needed_with_control_plane_bytes(objects: usize) -> u64 {
-    needed_bytes(objects) + 600_000_000 + objects as u64 * 150_000
-}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Check {
@@ -110,8 +104,8 @@ fn cores(facts: &Facts) -> Check {
 
 fn memory_for(facts: &Facts, objects: usize) -> Check {
     let (embedded, real) = (
-        needed_bytes(objects),
-        needed_with_control_plane_bytes(objects),
+        needed_bytes(objects, Choice::Embedded),
+        needed_bytes(objects, Choice::Kube),
     );
     let needs = format!(
         "{objects} objects need about {} MB embedded, {} MB with a real control plane",

@@ -133,7 +133,8 @@ pub(super) fn service(name: &str) -> Value {
     })
 }
 
-fn crd() -> Value {
+/// The suite's own CRD. On a server that starts with it garbage collection knows its kind at once.
+pub fn crd() -> Value {
     let schema = json!({
         "type": "object",
         "required": ["spec"],

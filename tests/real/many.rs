@@ -1,0 +1,80 @@
+//! Many at once, and what each of them costs.
+
+use serde_json::json;
+
+use crate::audit;
+use crate::world::{World, web};
+
+const COUNT: usize = 300;
+
+/// Four writes until an EdgeApp is observed (finalizer, Deployment, Service, status), a fifth when
+/// it becomes ready, and nothing is read while it is held.
+pub async fn three_hundred_at_once_cost_five_writes_each_and_no_read(world: World) {
+    let operator = world.operate().await;
+    let before = world.asked("tare");
+    let reads = |asked: &[audit::Asked]| asked.iter().filter(|one| one.verb == "get").count();
+    let names: Vec<String> = (0..COUNT).map(|n| format!("web-{n}")).collect();
+    futures::future::join_all(names.iter().map(|name| world.create(name, web()))).await;
+    world.until_all_running(COUNT).await;
+
+    // Also: the last write's line comes a moment after its answer.
+    world.until_quiet(&["tare"]).await;
+    let asked = world.asked("tare");
+    for (verb, resource, each) in [
+        ("patch", "edgeapps", 1),
+        ("create", "deployments", 1),
+        ("create", "services", 1),
+        ("patch", "edgeapps/status", 2),
+    ] {
+        let count = audit::count(&asked, verb, resource);
+        assert_eq!(count, each * COUNT, "{verb} {resource}");
+    }
+    let writes = asked.iter().filter(|one| one.is_write()).count();
+    assert_eq!(writes, 5 * COUNT, "nothing else was written");
+    assert_eq!(reads(&asked), reads(&before), "nothing was read meanwhile");
+    let refused: Vec<_> = asked.iter().filter(|one| one.code >= 300).collect();
+    assert_eq!(refused, Vec::<&audit::Asked>::new(), "nothing was refused");
+    operator.terminate().await;
+
+    // A restart finds nothing to do.
+    let operator = world.operate().await;
+    operator
+        .until_figure("tare_joins_done_total", |joins| joins >= 1.0)
+        .await;
+    let after = world.asked("tare");
+    let written = after.iter().filter(|one| one.is_write()).count();
+    assert_eq!(written, writes, "the restart wrote nothing");
+    operator.terminate().await;
+    world.end().await;
+}
+
+pub async fn two_operators_by_accident_do_no_harm(world: World) {
+    let first = world.operate().await;
+    let second = world.operate_as("twin").await;
+    second.until_ready().await;
+    let names: Vec<String> = (0..40).map(|n| format!("web-{n}")).collect();
+    futures::future::join_all(names.iter().map(|name| world.create(name, web()))).await;
+    world.until_all_running(names.len()).await;
+    for resource in ["deployments", "services"] {
+        assert_eq!(world.all(resource).await.len(), names.len(), "{resource}");
+    }
+    world.until_quiet(&["tare", "twin"]).await;
+    for name in &names {
+        world.change(name, json!({ "replicas": 2 })).await;
+    }
+    world.until_all_running(names.len()).await;
+    world.until_quiet(&["tare", "twin"]).await;
+    for name in &names {
+        world.delete("edgeapps", name).await;
+    }
+    for resource in ["edgeapps", "deployments", "services"] {
+        world
+            .until("all are gone", resource, "", |list| {
+                list["items"] == json!([])
+            })
+            .await;
+    }
+    first.terminate().await;
+    second.terminate().await;
+    world.end().await;
+}
