@@ -29,6 +29,10 @@ manifests:
 dist TARGET="x86_64-unknown-linux-musl" PACKAGE="tare" *ARGS:
     scripts/dist.sh {{TARGET}} {{PACKAGE}} {{ARGS}}
 
+# The bytes of the static binary by section, crate and function.
+bloat TARGET="x86_64-unknown-linux-musl" PACKAGE="tare":
+    scripts/bloat.sh {{TARGET}} {{PACKAGE}}
+
 # What continuous integration runs.
 ci:
     bash .ci/run

@@ -32,7 +32,27 @@ pub struct Figure {
 
 /// Sets the allocator up for one thread and a small heap; to be called before anything else.
 pub fn init() {
+    no_huge_pages();
     chosen::init();
+}
+
+/// A huge page is 2 MB, or half a gigabyte where pages are of 64 KB: one of them is more than the whole
+/// heap. Nodes that have them `always` on would back it with one.
+fn no_huge_pages() {
+    #[cfg(target_os = "linux")]
+    #[allow(unsafe_code)]
+    {
+        use std::ffi::{c_int, c_ulong};
+
+        const PR_SET_THP_DISABLE: c_int = 41;
+        unsafe extern "C" {
+            fn prctl(option: c_int, ...) -> c_int;
+        }
+        let (on, unused): (c_ulong, c_ulong) = (1, 0);
+        // SAFETY: this option takes four numbers (`prctl(2)`) and touches no memory of ours; a kernel
+        // without huge pages refuses it, and nothing is lost.
+        unsafe { prctl(PR_SET_THP_DISABLE, on, unused, unused, unused) };
+    }
 }
 
 /// Gives memory that is free inside the heap back to the kernel.

@@ -8,6 +8,7 @@
 
 mod children;
 mod failure;
+mod shown;
 mod teardown;
 
 use std::panic::AssertUnwindSafe;
@@ -27,7 +28,7 @@ use crate::operator::{
     Children, Failure, Operator, Owner, OwnerStatus, Plan, Requeue, Retry, Status,
 };
 use crate::owner;
-use crate::queue::{Reasons, Verdict, Work};
+use crate::queue::{Reasons, Shown, Verdict, Work};
 use crate::request::{Api, ApiError, Ask, METADATA, OBJECT_BYTES, WHOLE};
 use crate::scope::Scope;
 
@@ -48,6 +49,8 @@ pub struct Applier<O> {
     pub(crate) events: Events,
     /// How long one reconcile may take.
     pub(crate) deadline: Duration,
+    /// Whether the cache keeps what children were found to be like, which spares reads of them.
+    pub(crate) keeps_proofs: bool,
 }
 
 impl<O: Operator> Applier<O> {
@@ -71,11 +74,16 @@ impl<O: Operator> Applier<O> {
 
     /// Starts over while writes meet newer objects, within the deadline.
     async fn attempt(&self, key: &str, work: &mut Work) -> Result<Verdict, Stop> {
+        let all_shown = std::mem::take(&mut work.shown);
         let attempts = async {
+            // Good for one attempt: what events showed is read by the next one.
+            let mut shown = all_shown.as_slice();
             for _ in 0..ATTEMPTS_AT_ONCE {
-                match AssertUnwindSafe(self.once(key, work)).catch_unwind().await {
+                let once = self.once(key, work, std::mem::take(&mut shown));
+                match AssertUnwindSafe(once).catch_unwind().await {
                     Ok(Err(Stop::Again)) => {
-                        work.reasons = work.reasons.with(Reasons::REFRESH).with(Reasons::CHECK);
+                        let anew = Reasons::REFRESH.with(Reasons::CHECK).with(Reasons::READ);
+                        work.reasons = work.reasons.with(anew);
                     }
                     Ok(result) => return result,
                     Err(panic) => return Err(failure::panicked(panic.as_ref())),
@@ -83,13 +91,17 @@ impl<O: Operator> Applier<O> {
             }
             Err(failure::contended())
         };
-        match tokio::time::timeout(self.deadline, attempts).await {
+        let result = match tokio::time::timeout(self.deadline, attempts).await {
             Ok(result) => result,
             Err(_) => Err(failure::late(self.deadline)),
+        };
+        if result.is_err() && !all_shown.is_empty() {
+            work.reasons = work.reasons.with(Reasons::CHECK);
         }
+        result
     }
 
-    async fn once(&self, key: &str, work: &mut Work) -> Result<Verdict, Stop> {
+    async fn once(&self, key: &str, work: &mut Work, shown: &[Shown]) -> Result<Verdict, Stop> {
         if work.reasons.has(Reasons::REFRESH) || work.resource_version == 0 || work.spec.is_none() {
             self.read_owner(key, work).await?;
         }
@@ -103,19 +115,34 @@ impl<O: Operator> Applier<O> {
         {
             self.add_finalizer(key, work, finalizer).await?;
         }
-        let mut plan = self.plan(&owner, &owner::children(work))?;
-        if work.reasons.has(Reasons::SPEC.with(Reasons::CHECK)) {
-            let fresh = never_seen && !work.reasons.has(Reasons::CHECK);
-            for child in &plan.children {
-                self.ensure(&owner, work, child, fresh).await?;
-            }
-            plan = self.plan(&owner, &owner::children(work))?;
-        }
-        let ready = plan.status.ready();
+        let mut plan = self.plan(&owner, &owner::children::<O>(work))?;
         let within = match plan.requeue {
             Requeue::After(within) => Some(within),
             Requeue::Default | Requeue::AwaitChange => None,
         };
+        let wanted = work.reasons.has(Reasons::SPEC.with(Reasons::CHECK));
+        if !wanted && !shown.is_empty() && work.status.ready {
+            if !self
+                .ensure_shown(&owner, work, &plan.children, shown)
+                .await?
+            {
+                // No status follows from them.
+                return Ok(Verdict::Written {
+                    ready: true,
+                    within,
+                });
+            }
+            plan = self.plan(&owner, &owner::children::<O>(work))?;
+        } else if wanted || !shown.is_empty() {
+            let fresh = never_seen && !work.reasons.has(Reasons::CHECK);
+            for child in &plan.children {
+                let sight = shown::sight_of::<O>(shown, child);
+                self.ensure(&owner, work, child, fresh, sight).await?;
+            }
+            work.slots_complete = true;
+            plan = self.plan(&owner, &owner::children::<O>(work))?;
+        }
+        let ready = plan.status.ready();
         self.write_status(key, work, plan.status).await?;
         Ok(Verdict::Written { ready, within })
     }
@@ -153,6 +180,7 @@ impl<O: Operator> Applier<O> {
             .map_err(|error| failure::unreadable(&error))?;
         if work.uid != seen.uid && work.uid != Uid::default() {
             work.slots.clear();
+            work.slots_complete = false;
             work.own_version = 0;
         }
         work.refresh(seen);
@@ -284,7 +312,7 @@ impl<O: Operator> Applier<O> {
         let Ok(owner) = owner::rebuild::<O>(key, work) else {
             return Ok(false);
         };
-        let children = owner::children(work);
+        let children = owner::children::<O>(work);
         let status = AssertUnwindSafe(|| self.operator.failed(&owner, &children, failure));
         let Ok(Some(status)) = std::panic::catch_unwind(status) else {
             return Ok(false);

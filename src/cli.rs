@@ -25,7 +25,10 @@ Commands:
   help      print this
 
 Options of run:
-  --cache MODE         what is kept of objects: none                     [none]
+  --cache MODE         what is kept of objects at rest                   [none]
+                       none: nothing, memory follows the work alone
+                       metadata: which there are; for large specs that change rarely
+                       pruned: their specs; no reads, for children that change often
   --namespace NS       only this namespace                               [all]
   --selector LABELS    only EdgeApps with these labels, as in kubectl -l [all]
   --concurrency N      EdgeApps worked on at once, 1 to 256              [16]
@@ -231,7 +234,7 @@ mod tests {
             ("walk", "unknown command \"walk\""),
             (
                 "run --cache warm",
-                "cache mode \"warm\" is not in this version; it has: none",
+                "unknown cache mode \"warm\"; there are none, metadata and pruned",
             ),
             (
                 "run --concurrency 0",

@@ -6,6 +6,7 @@
 //! Leaves to others: deciding (`queue`), finding (`join`, `source`), writing (`apply`).
 
 mod config;
+mod joining;
 mod resync;
 
 use std::future::Future;
@@ -22,9 +23,9 @@ use tokio::time::{Instant, sleep_until};
 use tracing::{info, warn};
 
 use crate::apply::Applier;
-use crate::cache::Cache;
+use crate::cache::{Cache, Heard, Keeps};
 use crate::events::Events;
-use crate::join::{Extent, Found, Join};
+use crate::join::Extent;
 use crate::metrics::Metrics;
 use crate::operator::Operator;
 use crate::queue::{Offer, Queue, Verdict, Work};
@@ -32,6 +33,7 @@ use crate::request::{Api, ApiError};
 use crate::scope::Scope;
 use crate::source::{Seen, Source, What};
 pub use config::Config;
+use joining::{Running, next_found};
 use resync::Resync;
 
 type Worker<'a> = Pin<Box<dyn Future<Output = (Arc<str>, Work, Verdict)> + Send + 'a>>;
@@ -45,10 +47,12 @@ pub async fn run<O: Operator>(
     config: Config,
     shutdown: impl Future<Output = ()>,
 ) {
-    let scope = Arc::new(Scope::of::<O>(
-        config.namespace.clone(),
-        config.selector.as_deref(),
-    ));
+    let keeps = cache.keeps();
+    let scope = Scope::of::<O>(config.namespace.clone(), config.selector.as_deref());
+    let scope = Arc::new(match keeps {
+        Keeps::Identities => scope.watched_as_metadata::<O>(),
+        Keeps::Nothing | Keeps::Specs => scope,
+    });
     let api = Api::new(client, metrics, config.request_deadline);
     let applier = Applier {
         operator: Arc::clone(&operator),
@@ -56,6 +60,7 @@ pub async fn run<O: Operator>(
         scope: Arc::clone(&scope),
         events: Events::default(),
         deadline: config.deadline,
+        keeps_proofs: keeps == Keeps::Specs,
     };
     let mut controller = Controller::new(operator, cache, api, scope, &config);
     let mut workers: FuturesUnordered<Worker<'_>> = FuturesUnordered::new();
@@ -113,21 +118,6 @@ async fn next_seen(sources: &mut [Option<BoxStream<'static, Seen>>], turn: &mut 
     .await
 }
 
-async fn next_found(join: &mut Option<Running>) -> Option<Found> {
-    match join {
-        Some(running) => running.found.next().await,
-        None => None,
-    }
-}
-
-/// A join under way.
-struct Running {
-    found: BoxStream<'static, Found>,
-    extent: Extent,
-    /// First pages that are still to come: watches wait for them.
-    opening: usize,
-}
-
 /// The state of the loop.
 struct Controller<O: Operator, C> {
     operator: Arc<O>,
@@ -181,7 +171,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
 
     fn take(&mut self) -> Option<(Arc<str>, Work)> {
         let (key, mut work) = self.queue.take()?;
-        self.cache.complete(&key, &mut work);
+        self.cache.complete(&mut work);
         Some((key, work))
     }
 
@@ -210,88 +200,6 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         if self.tidy_ms.is_some_and(|at_ms| at_ms <= now_ms) {
             self.tidy_ms = None;
             crate::allocator::tidy();
-        }
-    }
-
-    fn join_may_go_on(&self) -> bool {
-        self.join
-            .as_ref()
-            .is_some_and(|running| running.opening > 0 || self.queue.has_room())
-    }
-
-    fn begin_join(&mut self) {
-        let (extent, at_ms) = self.resync.next();
-        let now_ms = self.now_ms();
-        let replaces = self.join.as_ref().is_none_or(|running| {
-            // A watch without a place does not wait for a join of owners to end.
-            running.extent == Extent::Owners && extent == Extent::All
-        });
-        if at_ms > now_ms || !replaces || (extent == Extent::Owners && !self.queue.has_room()) {
-            return;
-        }
-        self.resync.began(extent);
-        let join = Join::new(
-            Arc::clone(&self.operator),
-            self.api.clone(),
-            Arc::clone(&self.scope),
-            extent,
-        );
-        let found = unfold(join, |mut join| async { Some((join.next().await, join)) }).boxed();
-        let opening = match extent {
-            Extent::Owners => 1,
-            Extent::All => self.scope.len(),
-        };
-        self.join = Some(Running {
-            found,
-            extent,
-            opening,
-        });
-    }
-
-    fn found(&mut self, found: Found) {
-        let now_ms = self.now_ms();
-        match found {
-            Found::Opened {
-                kind,
-                resource_version,
-            } => {
-                if let Some(running) = &mut self.join {
-                    running.opening -= 1;
-                }
-                if self.sources[kind].is_none() {
-                    self.sources[kind] = Some(self.watch(kind, resource_version));
-                }
-            }
-            Found::Work {
-                key,
-                mut work,
-                reasons,
-            } => {
-                self.cache.seen(&key, &mut work);
-                let offer = self.queue.offer_owner(&key, *work, reasons);
-                self.heed(offer, Extent::Owners);
-            }
-            Found::Done => {
-                let Some(Running { extent, .. }) = self.join.take() else {
-                    return;
-                };
-                self.api.metrics().joins_done.fetch_add(1, Relaxed);
-                self.resync.ended(extent, now_ms);
-                self.tidy_ms.get_or_insert(now_ms + TIDY_MS);
-                if extent == Extent::All {
-                    self.joined_once = true;
-                    self.check_ready();
-                }
-            }
-            Found::Failed(error) => {
-                let Some(Running { extent, .. }) = self.join.take() else {
-                    return;
-                };
-                self.resync.failed(extent, now_ms);
-                if !self.joined_once {
-                    self.close(0, &error);
-                }
-            }
         }
     }
 
@@ -325,16 +233,32 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         }
         match what {
             What::Owner { key, mut work } => {
-                self.cache.seen(&key, &mut work);
-                let offer = self.queue.offer_owner(&key, *work, Default::default());
-                self.heed(offer, Extent::Owners);
+                if self.cache.seen(&mut work, None) {
+                    let offer = self.queue.offer_owner(&key, *work, Default::default());
+                    self.heed(offer, Extent::Owners);
+                }
             }
             What::OwnerGone { key, uid } => {
-                self.cache.gone(&key);
+                self.cache.gone(uid);
                 self.queue.owner_gone(&key, uid);
             }
-            What::Child { owner, news } => {
-                let offer = self.queue.offer_child(&owner, news, now_ms);
+            What::Child {
+                owner,
+                mut news,
+                line,
+            } => {
+                let at_rest = self.queue.is_at_rest(&owner);
+                let asked = self.cache.heard(Heard {
+                    owner: &owner,
+                    news: &mut news,
+                    line: &line,
+                    at_rest,
+                });
+                let offer = match (at_rest, asked) {
+                    (true, Some(work)) => self.queue.offer_at_rest(&owner, work, now_ms),
+                    (true, None) => Offer::Idle,
+                    (false, _) => self.queue.offer_child(&owner, news),
+                };
                 self.heed(offer, Extent::All);
             }
             What::Bookmark => self.queue.settle_all(),
@@ -347,6 +271,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                         "the server's revisions went backwards: joining anew"
                     );
                     self.queue.forget_revisions();
+                    self.cache.forget();
                 }
                 self.owe(Extent::All);
             }
@@ -368,7 +293,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         }
     }
 
-    fn finish(&mut self, key: &Arc<str>, work: Work, verdict: Verdict) {
+    fn finish(&mut self, key: &Arc<str>, mut work: Work, verdict: Verdict) {
         let now_ms = self.now_ms();
         if let Verdict::Written {
             within: Some(within),
@@ -377,13 +302,19 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         {
             self.resync.within(within, now_ms);
         }
+        if verdict != Verdict::Gone {
+            self.cache.learn(&mut work);
+        }
         self.queue.finish(key, work, verdict, now_ms);
         self.tidy_ms.get_or_insert(now_ms + TIDY_MS);
     }
 
     fn check_ready(&self) {
-        if self.joined_once && self.closed.iter().all(Option::is_none) {
-            self.api.metrics().set_ready();
+        if self.joined_once
+            && self.closed.iter().all(Option::is_none)
+            && self.api.metrics().set_ready()
+        {
+            info!(after_ms = self.now_ms(), "ready");
         }
     }
 
@@ -417,6 +348,9 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             .in_flight
             .store(count(self.queue.in_flight()), Relaxed);
         metrics.entries.store(count(self.queue.len()), Relaxed);
+        metrics
+            .cached_owners
+            .store(count(self.cache.len()), Relaxed);
         metrics
             .spec_bytes
             .store(count(self.queue.spec_bytes()), Relaxed);

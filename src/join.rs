@@ -12,13 +12,12 @@ mod pages;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use serde::Deserialize;
-use serde_json::Value;
 use tracing::{info, warn};
 
+use crate::cache::Keeps;
+use crate::child::{Actual, proof, with_labels};
 use crate::drift;
-use crate::object::{ChildState, Lean, Uid, hash32};
-use crate::operator::{Child, MANAGED_BY_LABEL, OWNER_LABEL, Operator, kind_index};
+use crate::operator::{Child, Operator, Owner, kind_index};
 use crate::owner;
 use crate::queue::{Reasons, Slot, Work};
 use crate::request::{Api, ApiError};
@@ -44,7 +43,7 @@ pub enum Found {
         /// The revision of that page.
         resource_version: u64,
     },
-    /// An owner with work.
+    /// An owner with work, or, for a cache that keeps owners, any.
     Work {
         /// `namespace/name`.
         key: String,
@@ -76,11 +75,21 @@ pub struct Join<O: Operator> {
     last_keys: Vec<String>,
     ordered: bool,
     extent: Extent,
+    keeps: Keeps,
 }
 
 impl<O: Operator> Join<O> {
     /// A join that has read nothing yet.
-    pub fn new(operator: Arc<O>, api: Api, scope: Arc<Scope>, extent: Extent) -> Self {
+    ///
+    /// For a cache that keeps owners it hands on those without work too; for one that keeps specs,
+    /// what it found stands without a read of the owner.
+    pub fn new(
+        operator: Arc<O>,
+        api: Api,
+        scope: Arc<Scope>,
+        extent: Extent,
+        keeps: Keeps,
+    ) -> Self {
         let kinds = match extent {
             Extent::Owners => 1,
             Extent::All => scope.len(),
@@ -94,6 +103,7 @@ impl<O: Operator> Join<O> {
             last_keys: vec![String::new(); kinds],
             ordered: true,
             extent,
+            keeps,
         }
     }
 
@@ -153,19 +163,20 @@ impl<O: Operator> Join<O> {
                         reasons = if self.ordered {
                             self.examine(&key, &mut work)
                         } else {
-                            Reasons::CHECK
+                            Reasons::CHECK.with(Reasons::READ)
                         };
                     }
                     let found = !own.with(reasons).is_empty();
                     // The first write of these carries the resourceVersion on the page.
                     let adopts = O::FINALIZER.is_some() && work.finalizers.ours.is_none();
-                    if found && !adopts && !own.has(Reasons::DELETE) {
+                    let stands = adopts || own.has(Reasons::DELETE) || self.keeps == Keeps::Specs;
+                    if found && !stands {
                         // A page may be old: the worker reads the owner first.
                         reasons = reasons.with(Reasons::REFRESH);
                         work.spec = None;
                     }
                     self.pages[0].advance(&self.api, &self.scope).await?;
-                    if found {
+                    if found || self.keeps != Keeps::Nothing {
                         return Ok(Found::Work {
                             key,
                             work: Box::new(work),
@@ -277,20 +288,21 @@ impl<O: Operator> Join<O> {
                     name_hash: actual.name_hash,
                     resource_version: actual.resource_version,
                     state: actual.state,
+                    proof: None,
                 });
             }
             found.push(actual);
         }
-        let Ok(owner) = owner::rebuild::<O>(key, work) else {
+        work.slots_complete = true;
+        let Some((owner, plan)) = owner::plan(&*self.operator, key, work) else {
             return Reasons::CHECK;
         };
-        let Ok(plan) = self.operator.plan(&owner, &owner::children(work)) else {
-            return Reasons::CHECK;
-        };
+        let mut differs = false;
         for child in &plan.children {
-            if self.child_differs(child, &owner.meta.name, owner.meta.uid, &found) {
-                return Reasons::CHECK;
-            }
+            differs |= self.child_differs(child, &owner, work, &found);
+        }
+        if differs {
+            return Reasons::CHECK;
         }
         let mut status = plan.status;
         if owner::remember::<O>(&mut status).digest == work.status.digest {
@@ -304,11 +316,13 @@ impl<O: Operator> Join<O> {
     fn child_differs(
         &mut self,
         child: &Child,
-        owner_name: &str,
-        uid: Uid,
+        owner: &Owner<O>,
+        work: &mut Work,
         found: &[Option<Actual>],
     ) -> bool {
+        let (owner_name, uid) = (&*owner.meta.name, owner.meta.uid);
         if child.name != owner_name {
+            work.slots_complete = false;
             self.unordered(&format!(
                 "{} {:?} is not named like its owner",
                 child.kind.kind, child.name
@@ -322,93 +336,23 @@ impl<O: Operator> Join<O> {
             (None, Some(actual)) => actual.owner == Some(uid),
             (Some(_), None) => true,
             (Some(body), Some(actual)) => {
-                actual.owner != Some(uid)
-                    || drift::differs(&with_labels::<O>(body, owner_name), &actual.value).is_some()
+                let body = with_labels::<O>(body, owner_name);
+                let differs =
+                    actual.owner != Some(uid) || drift::differs(&body, &actual.value).is_some();
+                let slot = work.slot(kind_index(O::KINDS, &child.kind), actual.name_hash);
+                if let Some(slot) = slot
+                    && !differs
+                    && self.keeps == Keeps::Specs
+                {
+                    slot.proof = Some(proof(actual.uid, &body, child.immutable));
+                }
+                differs
             }
         };
         if differs {
             self.api.metrics().drift.fetch_add(1, Relaxed);
         }
         differs
-    }
-}
-
-/// A child's body with the labels that make it ours.
-pub(crate) fn with_labels<O: Operator>(body: &Value, owner_name: &str) -> Value {
-    let mut body = body.clone();
-    if let Value::Object(map) = &mut body {
-        let metadata = map
-            .entry("metadata")
-            .or_insert_with(|| Value::Object(Default::default()));
-        if let Value::Object(metadata) = metadata {
-            let labels = metadata
-                .entry("labels")
-                .or_insert_with(|| Value::Object(Default::default()));
-            labels[MANAGED_BY_LABEL] = O::NAME.into();
-            labels[OWNER_LABEL] = owner_name.into();
-        }
-    }
-    body
-}
-
-/// A child as it is: what the drift check and the writes need of it.
-#[derive(Debug)]
-pub(crate) struct Actual {
-    pub name_hash: u32,
-    pub uid: Uid,
-    pub resource_version: u64,
-    pub deleting: bool,
-    /// The owner that controls it, if it is of any kind, and how to name it.
-    pub owner: Option<Uid>,
-    pub owner_text: Option<String>,
-    pub state: ChildState,
-    /// Labels and everything outside `metadata` and `status`.
-    pub value: Value,
-}
-
-impl Actual {
-    /// Reads a child; `None` when it is not the one with `key`, or cannot be decoded.
-    pub fn read(raw: &str, workload: bool, key: &str) -> Option<Self> {
-        let object: Lean<'_> = serde_json::from_str(raw).ok()?;
-        if object.metadata.key() != key {
-            return None;
-        }
-        Self::decode(raw, workload).ok()
-    }
-
-    /// Reads a child of whatever name.
-    pub fn decode(raw: &str, workload: bool) -> Result<Self, serde_json::Error> {
-        #[derive(Deserialize)]
-        struct Body {
-            metadata: Labels,
-            // managedFields and annotations are never visited.
-            #[serde(flatten)]
-            rest: serde_json::Map<String, Value>,
-        }
-        #[derive(Deserialize)]
-        struct Labels {
-            #[serde(default)]
-            labels: Value,
-        }
-        let object: Lean<'_> = serde_json::from_str(raw)?;
-        let Body { metadata, mut rest } = serde_json::from_str(raw)?;
-        rest.remove("status");
-        rest.insert(
-            "metadata".to_owned(),
-            serde_json::json!({"labels": metadata.labels}),
-        );
-        let controller = object.metadata.controller();
-        Ok(Self {
-            name_hash: hash32(&object.metadata.name),
-            uid: object.metadata.uid,
-            resource_version: object.metadata.resource_version,
-            deleting: object.metadata.deleting(),
-            owner: controller.map(|reference| reference.uid),
-            owner_text: controller
-                .map(|reference| format!("{} {:?}", reference.kind, reference.name)),
-            state: ChildState::of(&object, workload),
-            value: Value::Object(rest),
-        })
     }
 }
 

@@ -55,6 +55,7 @@ pub mod admin;
 pub mod allocator;
 mod apply;
 pub mod cache;
+mod child;
 pub mod cli;
 pub mod client;
 pub mod controller;

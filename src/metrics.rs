@@ -58,8 +58,10 @@ pub struct Metrics {
     pub in_flight: AtomicU64,
     /// Owners held for whatever reason.
     pub entries: AtomicU64,
-    /// Bytes of specs held.
+    /// Bytes of specs held for work.
     pub spec_bytes: AtomicU64,
+    /// Owners of which the cache keeps something.
+    pub cached_owners: AtomicU64,
     /// Revision of the cluster's CRD; -1 while it is not known.
     pub crd_revision: AtomicI64,
     ready: AtomicBool,
@@ -97,9 +99,9 @@ impl Metrics {
         lock(&self.errors).values().sum()
     }
 
-    /// The first join is done and the watches are open.
-    pub fn set_ready(&self) {
-        self.ready.store(true, Relaxed);
+    /// The first join is done and the watches are open. True when this is news.
+    pub fn set_ready(&self) -> bool {
+        !self.ready.swap(true, Relaxed)
     }
 
     /// Says in one line why the operator is not ready.
@@ -218,7 +220,16 @@ impl Metrics {
                 "Owners held for whatever reason.",
                 &self.entries,
             ),
-            ("tare_spec_bytes", "Bytes of specs held.", &self.spec_bytes),
+            (
+                "tare_spec_bytes",
+                "Bytes of specs held for work.",
+                &self.spec_bytes,
+            ),
+            (
+                "tare_cached_owners",
+                "Owners of which the cache keeps something.",
+                &self.cached_owners,
+            ),
         ];
         for (name, help, value) in gauges {
             family(&mut out, name, "gauge", help);

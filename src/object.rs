@@ -22,9 +22,13 @@ pub(crate) struct Lean<'a> {
     pub status: Option<&'a RawValue>,
 }
 
+/// `L` is what is decoded of the labels: by default only the one that names the owner.
 #[derive(Deserialize, Debug, Default)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct LeanMeta<'a> {
+#[serde(
+    rename_all = "camelCase",
+    bound(deserialize = "L: Deserialize<'de> + Default")
+)]
+pub(crate) struct LeanMeta<'a, L = LeanLabels<'a>> {
     #[serde(borrow, default)]
     pub name: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -41,8 +45,8 @@ pub(crate) struct LeanMeta<'a> {
     pub finalizers: Vec<Cow<'a, str>>,
     #[serde(borrow, default)]
     pub owner_references: Vec<OwnerReference<'a>>,
-    #[serde(borrow, default)]
-    pub labels: Option<LeanLabels<'a>>,
+    #[serde(default)]
+    pub labels: Option<L>,
 }
 
 #[derive(Deserialize, Debug)]
@@ -57,13 +61,13 @@ pub(crate) struct OwnerReference<'a> {
     pub controller: Option<bool>,
 }
 
-#[derive(Deserialize, Debug)]
+#[derive(Deserialize, Debug, Default)]
 pub(crate) struct LeanLabels<'a> {
     #[serde(borrow, default, rename = "tare.dev/owner")]
     pub owner: Option<Cow<'a, str>>,
 }
 
-impl LeanMeta<'_> {
+impl<L> LeanMeta<'_, L> {
     /// `namespace/name`.
     pub fn key(&self) -> String {
         let mut key = String::with_capacity(self.namespace.len() + 1 + self.name.len());
@@ -83,7 +87,9 @@ impl LeanMeta<'_> {
             .iter()
             .find(|reference| reference.controller == Some(true))
     }
+}
 
+impl LeanMeta<'_> {
     /// Name of the owner of `kind`: by the controller reference, else by the label.
     pub fn owner_name(&self, kind: &str) -> Option<&str> {
         match self.controller() {
@@ -120,7 +126,8 @@ impl Meta {
     }
 }
 
-/// What a child tells about its progress; of a kind without replicas only the generation counts.
+/// What a child tells about its progress. To a plan a child of a kind without replicas tells only
+/// that it exists: all of this is then 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ChildState {
     /// Generation of the child's spec.
@@ -163,12 +170,17 @@ struct WorkloadCondition<'a> {
 impl ChildState {
     /// Reads the counters of `object`; a status of another shape leaves them at zero.
     pub(crate) fn of(object: &Lean<'_>, workload: bool) -> Self {
-        let status: WorkloadStatus<'_> = match object.status {
+        Self::read(object.metadata.generation, object.status, workload)
+    }
+
+    /// The same from its parts.
+    pub(crate) fn read(generation: i64, status: Option<&RawValue>, workload: bool) -> Self {
+        let status: WorkloadStatus<'_> = match status {
             Some(raw) if workload => serde_json::from_str(raw.get()).unwrap_or_default(),
             _ => WorkloadStatus::default(),
         };
         Self {
-            generation: object.metadata.generation,
+            generation,
             observed_generation: status.observed_generation,
             replicas: status.replicas,
             updated_replicas: status.updated_replicas,
@@ -204,6 +216,11 @@ impl Uid {
             }
         }
         Some(Self(value))
+    }
+
+    /// High and low half: two words need less alignment than one of 16 bytes.
+    pub(crate) fn halves(self) -> [u64; 2] {
+        [(self.0 >> 64) as u64, self.0 as u64]
     }
 }
 

@@ -3,9 +3,11 @@
 //! Guarantees: the spec stays raw JSON until a worker needs it; of a status only a digest and the
 //! transition times of its conditions are kept. Leaves to others: reading and writing (`apply`).
 
-use crate::object::{Lean, hash32, hash64};
-use crate::operator::{Children, Condition, Operator, Owner, OwnerStatus, Spec, Status};
-use crate::queue::{Finalizers, Reasons, StatusMemory, Transition, Work};
+use std::panic::AssertUnwindSafe;
+
+use crate::object::{ChildState, Lean, hash32, hash64};
+use crate::operator::{Children, Condition, Operator, Owner, OwnerStatus, Plan, Spec, Status};
+use crate::queue::{Finalizers, StatusMemory, Transition, Work};
 
 /// The finalizer with which the garbage collector is told to let the children be.
 const ORPHAN: &str = "orphan";
@@ -26,7 +28,6 @@ pub(crate) fn see<O: Operator>(object: &Lean<'_>) -> Result<Work, serde_json::Er
         uid: meta.uid,
         generation: meta.generation,
         resource_version: meta.resource_version,
-        own_version: 0,
         deleting: meta.deleting(),
         finalizers: Finalizers {
             ours: ours.and_then(|place| u8::try_from(place).ok()),
@@ -35,10 +36,7 @@ pub(crate) fn see<O: Operator>(object: &Lean<'_>) -> Result<Work, serde_json::Er
         },
         spec: object.spec.map(|raw| raw.get().into()),
         status,
-        slots: Vec::new(),
-        reasons: Reasons::default(),
-        attempts: 0,
-        mends: 0,
+        ..Work::default()
     })
 }
 
@@ -63,13 +61,31 @@ pub(crate) fn rebuild<O: Operator>(key: &str, work: &Work) -> Result<Owner<O>, s
     })
 }
 
-/// The children as the plan sees them.
-pub(crate) fn children(work: &Work) -> Children {
+/// The children as the plan sees them: of a kind without replicas, only that they exist.
+pub(crate) fn children<O: Operator>(work: &Work) -> Children {
     let mut children = Children::default();
     for slot in &work.slots {
-        children.set(slot.kind, slot.name_hash, slot.state);
+        let kind = O::KINDS.get(usize::from(slot.kind));
+        let state = match kind.is_some_and(|kind| kind.workload) {
+            true => slot.state,
+            false => ChildState::default(),
+        };
+        children.set(slot.kind, slot.name_hash, state);
     }
     children
+}
+
+/// What should be, from what is known of an owner; `None` where the plan cannot be made or panics:
+/// a worker finds out why and tells.
+pub(crate) fn plan<O: Operator>(
+    operator: &O,
+    key: &str,
+    work: &Work,
+) -> Option<(Owner<O>, Plan<Status<O>>)> {
+    let owner = rebuild::<O>(key, work).ok()?;
+    let plan = AssertUnwindSafe(|| operator.plan(&owner, &children::<O>(work)));
+    let plan = std::panic::catch_unwind(plan).ok()?.ok()?;
+    Some((owner, plan))
 }
 
 /// Takes the transition times out of `status` and remembers them beside a digest of the rest.

@@ -5,6 +5,7 @@
 //! to a join; a failing key never delays another; an older event never undoes a newer one.
 //! Leaves to others: doing the work (`apply`), finding what was dropped (`join`).
 
+mod children;
 mod entry;
 mod limits;
 mod room;
@@ -13,7 +14,9 @@ mod verdict;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-pub use entry::{ChildNews, Finalizers, Reasons, Slot, StatusMemory, Transition, Work};
+pub use entry::{
+    ChildNews, Finalizers, Proof, Reasons, Shown, Sight, Slot, StatusMemory, Transition, Work,
+};
 pub use limits::Limits;
 pub use verdict::{Offer, Verdict};
 
@@ -118,8 +121,10 @@ impl Queue {
             entry.work.own_version = 0;
             entry.work.resource_version = 0;
             entry.work.slots.clear();
+            entry.work.slots_complete = false;
             entry.news.clear();
-            entry.pending = None;
+            let pending = entry.pending.take();
+            self.queued_bytes -= pending.map_or(0, |p| p.spec_bytes());
         }
     }
 
@@ -161,14 +166,16 @@ impl Queue {
             // It failed, or its children's events are being merged.
             let waits =
                 matches!(entry.state, State::Delayed { .. }) && (known || seen.reasons.is_empty());
-            let reasons = seen.reasons;
             let pool = pool(entry.state, &mut self.queued_bytes, &mut self.held_bytes);
             *pool -= entry.work.spec_bytes();
             entry.work.refresh(seen);
-            entry.work.reasons = entry.work.reasons.with(reasons);
+            // Asked anew: a sight of the metadata alone does not tell what was observed.
+            let own = entry.work.own_reasons(self.finalizer);
+            entry.work.reasons = entry.work.reasons.with(own).with(beyond);
             *pool += entry.work.spec_bytes();
             if waits && !spec_changed {
                 // Nothing that matters changed: its time stands.
+                self.spare_specs(key);
                 return Offer::Accepted;
             }
             entry.work.attempts = 0;
@@ -195,54 +202,6 @@ impl Queue {
                 self.remove(key)
             }
             _ => {}
-        }
-    }
-
-    /// A child of the owner `key` changed.
-    pub fn offer_child(&mut self, key: &str, news: ChildNews, now_ms: u64) -> Offer {
-        let Some(entry) = self.entries.get_mut(key) else {
-            let work = Work {
-                reasons: Reasons::REFRESH.with(Reasons::CHECK).with(Reasons::CHILD),
-                ..Work::default()
-            };
-            let due_ms = now_ms + self.limits.merge_ms;
-            return self.insert(key, work, State::Delayed { due_ms });
-        };
-        let stranger = news
-            .owner_uid
-            .is_some_and(|uid| uid != entry.work.uid && entry.work.uid != Uid::default());
-        if stranger && !news.deleted {
-            return Offer::Idle;
-        }
-        match entry.state {
-            State::InFlight => {
-                let slot = entry
-                    .news
-                    .iter_mut()
-                    .find(|n| (n.kind, n.name_hash) == (news.kind, news.name_hash));
-                match slot {
-                    Some(known) if known.resource_version < news.resource_version => *known = news,
-                    Some(_) => {}
-                    None => entry.news.push(news),
-                }
-                Offer::Accepted
-            }
-            State::Delayed { .. } | State::Queued => {
-                let reasons = entry.work.hear(&news);
-                // A key that backs off stays where it is, unless the world moved under its feet.
-                let moved = news.deleted || reasons.has(Reasons::STATUS);
-                entry.work.reasons = entry.work.reasons.with(reasons);
-                if entry.work.attempts > 0 && moved {
-                    entry.work.attempts = 0;
-                    return self.enqueue(key);
-                }
-                Offer::Accepted
-            }
-            State::Held { .. } => {
-                let reasons = entry.work.hear(&news);
-                entry.work.reasons = entry.work.reasons.with(reasons);
-                self.requeue_or_settle(key)
-            }
         }
     }
 
@@ -289,8 +248,9 @@ impl Queue {
             }
             if seen.resource_version > work.own_version.max(work.resource_version) {
                 let changed = seen.generation != work.generation || seen.deleting != work.deleting;
-                reasons = reasons.with(seen.reasons);
+                let beyond = seen.reasons.without(Reasons::SPEC.with(Reasons::DELETE));
                 work.refresh(*seen);
+                reasons = work.own_reasons(self.finalizer).with(beyond);
                 if changed {
                     work.attempts = 0;
                 }
@@ -314,6 +274,7 @@ impl Queue {
         match verdict {
             Verdict::Written { .. } | Verdict::Gone => {
                 work.attempts = 0;
+                work.shown = Vec::new();
                 work.reasons = reasons;
             }
             Verdict::Stuck => work.reasons = reasons,

@@ -12,7 +12,6 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use crate::cache::{Mode, Storeless};
 use crate::cli::{Cluster, Run};
 use crate::client::{self, ClientError};
 use crate::controller::{self, Config};
@@ -156,12 +155,10 @@ pub async fn run(options: Run) -> Result<(), RunError> {
                 () = ended(stopped.clone()) => return,
             }
         }
-        let cache = match options.cache {
-            Mode::None => Storeless,
-        };
+        let operator = Arc::new(EdgeApps);
         let run = controller::run(
-            Arc::new(EdgeApps),
-            cache,
+            Arc::clone(&operator),
+            options.cache.cache(&operator),
             client,
             Arc::clone(&metrics),
             config,

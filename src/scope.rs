@@ -5,7 +5,7 @@
 use kube::core::Resource;
 
 use crate::operator::{Kind, MANAGED_BY_LABEL, Operator};
-use crate::request::encode;
+use crate::request::{METADATA, WHOLE, encode};
 
 /// The collections of one operator: the owners (0) and its kinds of children (from 1).
 #[derive(Debug, Clone)]
@@ -26,6 +26,8 @@ struct Collection {
     root: String,
     plural: String,
     selector: String,
+    /// What its watch asks for.
+    watched_as: &'static str,
 }
 
 impl Scope {
@@ -42,6 +44,7 @@ impl Scope {
             selector: selector
                 .map(|s| format!("&labelSelector={}", encode(s)))
                 .unwrap_or_default(),
+            watched_as: WHOLE,
         }];
         let ours = format!(
             "&labelSelector={}",
@@ -51,6 +54,7 @@ impl Scope {
             root: root(kind.api_version),
             plural: kind.plural.to_owned(),
             selector: ours.clone(),
+            watched_as: WHOLE,
         }));
         Self {
             owner_kind: <O::Resource as Resource>::kind(&()).into_owned(),
@@ -59,6 +63,25 @@ impl Scope {
             namespace,
             collections,
         }
+    }
+
+    /// Watches show metadata only, but for the workloads among `O`'s children: their readiness is in
+    /// their status.
+    #[must_use]
+    pub fn watched_as_metadata<O: Operator>(mut self) -> Self {
+        let workloads = O::KINDS.iter().map(|kind| kind.workload);
+        let whole = std::iter::once(false).chain(workloads);
+        for (collection, whole) in self.collections.iter_mut().zip(whole) {
+            collection.watched_as = if whole { WHOLE } else { METADATA };
+        }
+        self
+    }
+
+    /// What the watch of `kind` asks for: [`METADATA`] or [`WHOLE`].
+    pub fn watched_as(&self, kind: usize) -> &'static str {
+        self.collections
+            .get(kind)
+            .map_or(WHOLE, |collection| collection.watched_as)
     }
 
     /// How many collections there are: the owners and every kind.

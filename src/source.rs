@@ -24,7 +24,7 @@ use crate::object::{ChildState, Lean, Uid, hash32};
 use crate::operator::Operator;
 use crate::owner;
 use crate::queue::{ChildNews, Work};
-use crate::request::{Api, ApiError, Ask, ServerStatus};
+use crate::request::{Api, ApiError, Ask, METADATA, ServerStatus};
 use crate::scope::Scope;
 use lines::{Line, Lines};
 
@@ -69,6 +69,8 @@ pub enum What {
         owner: String,
         /// How.
         news: ChildNews,
+        /// The event as it came.
+        line: Vec<u8>,
     },
     /// The watch is open.
     Opened,
@@ -168,7 +170,7 @@ impl<O: Operator> Source<O> {
                 }
             };
             let what = match line {
-                Line::Whole(line) => self.decode(&line),
+                Line::Whole(line) => self.decode(line),
                 Line::TooLong => Some(self.skip("(unknown)", "the event is larger than its bound")),
                 Line::End { truncated } => {
                     if truncated {
@@ -201,7 +203,9 @@ impl<O: Operator> Source<O> {
         let path = self
             .scope
             .watch_path(self.kind, self.resource_version, WATCH_S);
-        match self.api.open(Ask::get(&path)).await {
+        let mut ask = Ask::get(&path);
+        ask.accept = self.scope.watched_as(self.kind);
+        match self.api.open(ask).await {
             Ok(body) => {
                 self.lines = Some(Lines::new(body));
                 self.opened = Instant::now();
@@ -235,7 +239,15 @@ impl<O: Operator> Source<O> {
         self.retry_at = Some(Instant::now() + delay);
     }
 
-    fn decode(&mut self, line: &[u8]) -> Option<What> {
+    fn decode(&mut self, line: Vec<u8>) -> Option<What> {
+        let mut what = self.decode_event(&line)?;
+        if let What::Child { line: kept, .. } = &mut what {
+            *kept = line;
+        }
+        Some(what)
+    }
+
+    fn decode_event(&mut self, line: &[u8]) -> Option<What> {
         let event: Event<'_> = match serde_json::from_slice(line) {
             Ok(event) => event,
             Err(error) => return Some(self.undecodable(line, &error)),
@@ -276,15 +288,19 @@ impl<O: Operator> Source<O> {
                     uid: object.metadata.uid,
                 }
             } else {
-                What::Owner {
-                    key,
-                    work: Box::new(owner::see::<O>(object)?),
-                }
+                let mut work = Box::new(owner::see::<O>(object)?);
+                work.identity_only = self.scope.watched_as(0) == METADATA;
+                What::Owner { key, work }
             }));
         }
         Ok(
-            child_news::<O>(object, self.kind - 1, deleted, &self.scope.owner_kind)
-                .map(|(owner, news)| What::Child { owner, news }),
+            child_news::<O>(object, self.kind - 1, deleted, &self.scope.owner_kind).map(
+                |(owner, news)| What::Child {
+                    owner,
+                    news,
+                    line: Vec::new(),
+                },
+            ),
         )
     }
 
@@ -361,6 +377,7 @@ pub(crate) fn child_news<O: Operator>(
         resource_version: meta.resource_version,
         deleted,
         state: ChildState::of(object, O::KINDS.get(kind)?.workload),
+        differs: false,
     };
     Some((key, news))
 }

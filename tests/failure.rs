@@ -11,12 +11,31 @@ use std::time::Duration;
 use kube::Client;
 use serde_json::json;
 use support::{World, assert_same, config, pass, web};
+use tare::cache::Mode;
 use tare::controller::Config;
 use tare::edgeapp::{CRD_YAML, EdgeApps};
 use tare::metrics::Verb;
 use tare::operator::{Children, Failure, Kind, Operator, Owner, Plan};
 use tare::queue::Limits;
 use testbed::embedded::{Options, Readiness, RequestFault, WatchFault};
+
+in_every_mode! {
+    a_fifth_of_all_watch_events_lost_and_a_restart_end_exactly_like_a_calm_run,
+    a_watch_recovers_from_every_kind_of_trouble,
+    a_410_as_http_status_again_and_again_is_joined_ever_more_rarely,
+    a_crd_removed_while_running_is_waited_for,
+    a_server_restored_from_an_old_backup_is_joined_anew,
+    sixteen_requests_that_hang_do_not_stop_the_others,
+    a_connection_lost_after_the_write_was_done_is_not_written_twice,
+    failures_back_off_are_told_on_the_object_and_heal,
+    many_failing_objects_stay_within_the_bounds_and_do_not_delay_a_healthy_one,
+    a_server_that_asks_to_wait_is_obeyed,
+    a_missing_permission_is_named_on_the_object,
+    owners_that_never_become_ready_are_let_go_after_their_deadline,
+    events_that_find_no_room_are_found_by_a_join,
+    a_panic_in_a_plan_is_that_objects_failure_and_nobody_elses,
+    a_server_that_goes_away_is_waited_for,
+}
 
 /// A spread of small numbers that is the same in every run.
 fn dice(seed: u32) -> impl Fn() -> u32 {
@@ -55,14 +74,13 @@ async fn a_day(world: &World) {
     pass(120).await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_fifth_of_all_watch_events_lost_and_a_restart_end_exactly_like_a_calm_run() {
-    let calm = World::new();
+async fn a_fifth_of_all_watch_events_lost_and_a_restart_end_exactly_like_a_calm_run(mode: Mode) {
+    let calm = World::new(mode);
     let operator = calm.operate();
     operator.until_ready().await;
     a_day(&calm).await;
 
-    let rough = World::new();
+    let rough = World::new(mode);
     let roll = dice(0x2545_f491);
     rough.server.faults().on_watch(move |facts| {
         match facts.user == "tare" && roll().is_multiple_of(5) {
@@ -84,8 +102,7 @@ async fn a_fifth_of_all_watch_events_lost_and_a_restart_end_exactly_like_a_calm_
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_watch_recovers_from_every_kind_of_trouble() {
+async fn a_watch_recovers_from_every_kind_of_trouble(mode: Mode) {
     for fault in [
         WatchFault::Close,
         WatchFault::Truncate,
@@ -93,7 +110,7 @@ async fn a_watch_recovers_from_every_kind_of_trouble() {
         WatchFault::Stall,
         WatchFault::Error410,
     ] {
-        let world = World::new();
+        let world = World::new(mode);
         let running = world.operate();
         running.until_ready().await;
         let once = AtomicBool::new(true);
@@ -127,9 +144,8 @@ async fn a_watch_recovers_from_every_kind_of_trouble() {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_410_as_http_status_again_and_again_is_joined_ever_more_rarely() {
-    let world = World::new();
+async fn a_410_as_http_status_again_and_again_is_joined_ever_more_rarely(mode: Mode) {
+    let world = World::new(mode);
     let gone = Arc::new(AtomicBool::new(true));
     let refuse = Arc::clone(&gone);
     world.server.faults().on_request(move |facts| {
@@ -153,9 +169,8 @@ async fn a_410_as_http_status_again_and_again_is_joined_ever_more_rarely() {
     running.stop().await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_crd_removed_while_running_is_waited_for() {
-    let world = World::new();
+async fn a_crd_removed_while_running_is_waited_for(mode: Mode) {
+    let world = World::new(mode);
     let running = world.operate();
     running.until_ready().await;
     let crds: kube::Api<
@@ -180,9 +195,8 @@ async fn a_crd_removed_while_running_is_waited_for() {
     running.stop().await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_server_restored_from_an_old_backup_is_joined_anew() {
-    let (before, after) = (World::new(), World::new());
+async fn a_server_restored_from_an_old_backup_is_joined_anew(mode: Mode) {
+    let (before, after) = (World::new(mode), World::new(mode));
     for n in 0..50 {
         before.create(&format!("old-{n}"), web()).await;
     }
@@ -214,9 +228,8 @@ async fn a_server_restored_from_an_old_backup_is_joined_anew() {
     running.stop().await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn sixteen_requests_that_hang_do_not_stop_the_others() {
-    let world = World::new();
+async fn sixteen_requests_that_hang_do_not_stop_the_others(mode: Mode) {
+    let world = World::new(mode);
     world
         .server
         .faults()
@@ -249,9 +262,8 @@ async fn sixteen_requests_that_hang_do_not_stop_the_others() {
     running.stop().await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_connection_lost_after_the_write_was_done_is_not_written_twice() {
-    let world = World::new();
+async fn a_connection_lost_after_the_write_was_done_is_not_written_twice(mode: Mode) {
+    let world = World::new(mode);
     let once = AtomicBool::new(true);
     world.server.faults().on_request(move |facts| {
         match facts.verb == "create" && facts.resource == "deployments" && once.swap(false, Relaxed)
@@ -293,9 +305,8 @@ async fn failing(world: &World, count: u32, seconds: u64) -> (support::Running, 
     (running, creates)
 }
 
-#[tokio::test(start_paused = true)]
-async fn failures_back_off_are_told_on_the_object_and_heal() {
-    let world = World::new();
+async fn failures_back_off_are_told_on_the_object_and_heal(mode: Mode) {
+    let world = World::new(mode);
     let (running, attempts) = failing(&world, 1, 120).await;
     assert!(
         (6..=12).contains(&attempts),
@@ -327,10 +338,9 @@ async fn failures_back_off_are_told_on_the_object_and_heal() {
     running.stop().await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn many_failing_objects_stay_within_the_bounds_and_do_not_delay_a_healthy_one() {
+async fn many_failing_objects_stay_within_the_bounds_and_do_not_delay_a_healthy_one(mode: Mode) {
     // The same code path for 50,000: tests/scale.rs.
-    let world = World::new();
+    let world = World::new(mode);
     let (running, _) = failing(&world, 300, 5).await;
     let events = world.server.objects("events").len();
     assert!(events <= 35, "{events} Events for 300 failures");
@@ -347,9 +357,8 @@ async fn many_failing_objects_stay_within_the_bounds_and_do_not_delay_a_healthy_
     running.stop().await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_server_that_asks_to_wait_is_obeyed() {
-    let world = World::new();
+async fn a_server_that_asks_to_wait_is_obeyed(mode: Mode) {
+    let world = World::new(mode);
     world
         .server
         .faults()
@@ -381,9 +390,8 @@ async fn a_server_that_asks_to_wait_is_obeyed() {
     running.stop().await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_missing_permission_is_named_on_the_object() {
-    let world = World::new();
+async fn a_missing_permission_is_named_on_the_object(mode: Mode) {
+    let world = World::new(mode);
     world
         .server
         .faults()
@@ -415,12 +423,14 @@ async fn a_missing_permission_is_named_on_the_object() {
     running.stop().await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn owners_that_never_become_ready_are_let_go_after_their_deadline() {
-    let world = World::with(Options {
-        ready: Readiness::Never,
-        ..Options::default()
-    });
+async fn owners_that_never_become_ready_are_let_go_after_their_deadline(mode: Mode) {
+    let world = World::with(
+        mode,
+        Options {
+            ready: Readiness::Never,
+            ..Options::default()
+        },
+    );
     let running = world.operate();
     running.until_ready().await;
     for n in 0..40 {
@@ -443,9 +453,8 @@ async fn owners_that_never_become_ready_are_let_go_after_their_deadline() {
     running.stop().await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn events_that_find_no_room_are_found_by_a_join() {
-    let world = World::new();
+async fn events_that_find_no_room_are_found_by_a_join(mode: Mode) {
+    let world = World::new(mode);
     let limits = Limits {
         entries: 8,
         spec_bytes: 1_024,
@@ -508,9 +517,8 @@ fn same(owner: &Owner<Panicky>) -> Owner<EdgeApps> {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_panic_in_a_plan_is_that_objects_failure_and_nobody_elses() {
-    let world = World::new();
+async fn a_panic_in_a_plan_is_that_objects_failure_and_nobody_elses(mode: Mode) {
+    let world = World::new(mode);
     let running = world.operate_with(Panicky, world.server.client("tare"), config());
     world.create("bad", json!({"image": "panic"})).await;
     world.create("good", web()).await;
@@ -529,9 +537,8 @@ async fn a_panic_in_a_plan_is_that_objects_failure_and_nobody_elses() {
     running.stop().await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_server_that_goes_away_is_waited_for() {
-    let world = World::new();
+async fn a_server_that_goes_away_is_waited_for(mode: Mode) {
+    let world = World::new(mode);
     let away = Arc::new(AtomicBool::new(false));
     let (client, gone) = (world.server.client("tare"), Arc::clone(&away));
     let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {

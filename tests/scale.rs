@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use serde_json::json;
 use support::{World, config, pass, web};
+use tare::cache::Mode;
 use tare::edgeapp::EdgeApps;
 use tare::queue::Limits;
 use testbed::embedded::RequestFault;
@@ -17,7 +18,7 @@ use testbed::embedded::RequestFault;
 #[tokio::test(start_paused = true)]
 async fn fifty_thousand_failing_objects_stay_within_the_bounds() {
     const COUNT: usize = 50_000;
-    let world = World::new();
+    let world = World::new(Mode::None);
     world
         .server
         .faults()

@@ -11,10 +11,13 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 
+use crate::check::{self, CheckArgs};
 use crate::control_plane::ControlPlaneCommand;
 use crate::doctor::DoctorArgs;
 use crate::record::Settle;
 use crate::run::{self as load, RunArgs, clean::CleanArgs};
+use crate::server::Choice;
+use crate::target::TargetArgs;
 use crate::{bench, conformance, control_plane, doctor, embedded, mock, report, subject};
 
 /// Weighs Kubernetes operators: creates thousands of custom resources, measures what the
@@ -45,6 +48,8 @@ pub enum Command {
     Report { dir: PathBuf },
     /// Checks that a folder's summary.json keeps to the schema.
     Validate { dir: PathBuf },
+    /// Judges a folder's summary.json by a file of limits.
+    Check(CheckArgs),
     /// Lists the subjects that come with loadgen.
     Subjects,
     /// Prints the version.
@@ -58,7 +63,7 @@ pub enum Command {
 #[derive(Args, Clone, Debug)]
 pub struct BenchArgs {
     /// Subjects to measure, as name/variant, separated by commas; `loadgen subjects` lists them
-    /// [default: tare/none and kube-rs/stock]..
+    /// [default: tare/none and kube-rs/stock].
     #[arg(long, value_name = "A,B")]
     pub subjects: Option<String>,
     /// An operator of your own, described by a subject.toml; may be repeated.
@@ -67,18 +72,25 @@ pub struct BenchArgs {
     /// Numbers of objects, separated by commas.
     #[arg(long, value_name = "N,M", default_value = "0,500,2000,5000")]
     pub objects: String,
-    /// How often each is measured.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
-    pub repeats: u32,
+    /// How often each is measured [default: 1; 3 unless the control plane is embedded].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub repeats: Option<u32>,
+    /// The same at the largest number of objects [default: --repeats, or else 1 or 5].
+    #[arg(long, value_name = "M", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub repeats_largest: Option<u32>,
     /// Decides the order of the runs and the content of the objects.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Where the evidence goes; must be new or empty [default: results/quick-<date>-<n>].
+    /// Where the evidence goes; must be new or empty [default: results/<settle>-<date>-<n>].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// How long a subject is left alone before it is weighed.
-    #[arg(long, value_enum, default_value = "quick")]
-    pub settle: Settle,
+    /// Goes on with the interrupted bench in --out: finished runs are kept.
+    #[arg(long, requires = "out")]
+    pub resume: bool,
+    /// How long a subject is left alone before it is weighed [default: quick; standard unless the
+    /// control plane is embedded].
+    #[arg(long, value_enum)]
+    pub settle: Option<Settle>,
     /// From a Deployment's creation until it is ready [default: the scenario's].
     #[arg(long, value_name = "MS")]
     pub ready_delay_ms: Option<u64>,
@@ -96,8 +108,11 @@ pub struct BenchArgs {
     #[arg(long)]
     pub skip_conformance: bool,
     /// What the subjects run against.
-    #[arg(long, value_name = "WHICH", default_value = "embedded")]
-    pub control_plane: String,
+    #[arg(long, value_enum, default_value = "embedded")]
+    pub control_plane: Choice,
+    /// Of an existing cluster; one that is not on this machine needs --yes.
+    #[command(flatten)]
+    pub cluster: TargetArgs,
     /// How the report calls this machine.
     #[arg(long, value_name = "LABEL", default_value = "local")]
     pub host_label: String,
@@ -158,6 +173,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Doctor(args) => doctor::run(args),
         Command::Report { dir } => report::rebuild(&dir),
         Command::Validate { dir } => report::validate(&dir),
+        Command::Check(args) => check::run(args),
         Command::Subjects => list_subjects(),
         Command::Version => {
             println!("loadgen {}", env!("CARGO_PKG_VERSION"));

@@ -17,7 +17,7 @@ use clap::Args;
 use testbed::embedded::{Options, Server, Tls, kubeconfig, serve};
 use tokio::net::TcpListener;
 
-use crate::server::{Announcement, kubeconfig_path};
+use crate::server::embedded::{Announcement, kubeconfig_path};
 use crate::stop::Stop;
 
 #[derive(Args)]

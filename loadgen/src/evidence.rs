@@ -3,12 +3,21 @@
 //! Guarantees: every file is written beside its place, synced, then renamed; a failure leaves no
 //! file that looks complete. Leaves to others: what is in the files.
 
+mod logs;
+
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use flate2::{Compression, GzBuilder};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+
+/// What says which experiment a folder holds.
+pub const EXPERIMENT: &str = "experiment.json";
+
+/// What is written before [`EXPERIMENT`].
+const BEFORE: [&str; 2] = ["logs", "conformance"];
 
 /// A folder of results.
 #[derive(Debug, Clone)]
@@ -32,6 +41,8 @@ pub enum Error {
     NotEmpty(PathBuf),
     #[error("{} exists and is not a folder; choose another one with --out", .0.display())]
     NotAFolder(PathBuf),
+    #[error("{} has no experiment.json to go on with; leave out --resume and choose a new folder", .0.display())]
+    NothingToResume(PathBuf),
 }
 
 fn way_out(source: &io::Error) -> &'static str {
@@ -74,6 +85,30 @@ impl Evidence {
         })
     }
 
+    /// A folder that an interrupted bench left behind; true when it was ended before it had begun
+    /// to measure, so that there is nothing to go on with.
+    ///
+    /// # Errors
+    /// `NothingToResume` where something else is in it; else as for [`Evidence::create`].
+    pub fn resume(root: &Path) -> Result<(Self, bool), Error> {
+        let evidence = Self::open(root);
+        if evidence.path(EXPERIMENT).is_file() {
+            return Ok((evidence, false));
+        }
+        let names = fs::read_dir(root).into_iter().flatten().flatten();
+        if names
+            .into_iter()
+            .any(|entry| !BEFORE.iter().any(|n| entry.file_name() == *n))
+        {
+            return Err(Error::NothingToResume(root.to_owned()));
+        }
+        for name in BEFORE {
+            // What cannot be removed makes the folder one that is not empty.
+            let _ = fs::remove_dir_all(evidence.path(name));
+        }
+        Ok((Self::create(root)?, true))
+    }
+
     /// The first of `<parent>/<stem>-1`, `-2`, … that does not exist yet.
     ///
     /// # Errors
@@ -114,6 +149,22 @@ impl Evidence {
             let _ = fs::remove_file(&temporary);
             Error::Write { path, source }
         })
+    }
+
+    /// The same, compressed; the same content gives the same bytes.
+    ///
+    /// # Errors
+    /// As for [`Evidence::write`].
+    pub fn write_gzip(&self, name: &str, content: &[u8]) -> Result<(), Error> {
+        let mut encoder = GzBuilder::new()
+            .mtime(0)
+            .write(Vec::new(), Compression::best());
+        let compressed = encoder.write_all(content).and_then(|()| encoder.finish());
+        let compressed = compressed.map_err(|source| Error::Write {
+            path: self.path(name),
+            source,
+        })?;
+        self.write(name, &compressed)
     }
 
     /// # Errors
@@ -229,6 +280,24 @@ mod tests {
         fs::create_dir(root.join("summary.partial")).expect("ours");
         assert!(evidence.write("summary.json", b"new").is_err());
         assert_eq!(fs::read(root.join("summary.json")).expect("kept"), b"old");
+        fs::remove_dir_all(root).expect("ours");
+    }
+
+    #[test]
+    fn only_a_folder_of_ours_is_resumed() {
+        let root = folder("resume");
+        assert!(Evidence::resume(&root).expect("nothing there").1);
+        let evidence = Evidence::open(&root);
+        evidence.write("logs/build.log", b"...").expect("writable");
+        assert!(Evidence::resume(&root).expect("ended while building").1);
+        evidence.write(EXPERIMENT, b"{}").expect("writable");
+        assert!(!Evidence::resume(&root).expect("an experiment").1);
+        fs::remove_file(root.join(EXPERIMENT)).expect("ours");
+        evidence.write("thesis.txt", b"...").expect("writable");
+        assert!(matches!(
+            Evidence::resume(&root),
+            Err(Error::NothingToResume(_))
+        ));
         fs::remove_dir_all(root).expect("ours");
     }
 

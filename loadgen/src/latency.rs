@@ -9,9 +9,11 @@ use serde::{Deserialize, Serialize};
 /// One hour: what takes longer is recorded as this, and the deadline is far below it.
 const HIGHEST_US: u64 = 3_600_000_000;
 
-/// A distribution of latencies; serialised as `[[value_us, count], …]`, ascending.
+/// A distribution of latencies; serialised as text, ascending: `"1500 8x3 16"` is one of 1,500 us,
+/// three that are 8 us above it, one that is another 16 us above. A list of pairs on lines of its
+/// own would make a folder of results five times as large.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(from = "Vec<(u64, u64)>", into = "Vec<(u64, u64)>")]
+#[serde(try_from = "String", into = "String")]
 pub struct Latencies(Histogram<u64>);
 
 /// Quantiles of one distribution, in milliseconds.
@@ -36,9 +38,15 @@ impl Latencies {
     }
 
     pub fn merge(&mut self, other: &Latencies) {
-        for (value_us, count) in Vec::from(other.clone()) {
+        for (value_us, count) in other.recorded() {
             self.0.saturating_record_n(value_us, count);
         }
+    }
+
+    /// Values in us and how often each, ascending.
+    fn recorded(&self) -> impl Iterator<Item = (u64, u64)> {
+        let recorded = self.0.iter_recorded();
+        recorded.map(|v| (v.value_iterated_to(), v.count_at_value()))
     }
 
     pub fn count(&self) -> u64 {
@@ -65,22 +73,41 @@ impl FromIterator<u64> for Latencies {
     }
 }
 
-impl From<Latencies> for Vec<(u64, u64)> {
+impl From<Latencies> for String {
     fn from(latencies: Latencies) -> Self {
-        let recorded = latencies.0.iter_recorded();
-        recorded
-            .map(|v| (v.value_iterated_to(), v.count_at_value()))
-            .collect()
+        let mut text = String::new();
+        let mut before_us = 0;
+        for (value_us, count) in latencies.recorded() {
+            let gap = if text.is_empty() { "" } else { " " };
+            let step_us = value_us - before_us;
+            text.push_str(&match count {
+                1 => format!("{gap}{step_us}"),
+                _ => format!("{gap}{step_us}x{count}"),
+            });
+            before_us = value_us;
+        }
+        text
     }
 }
 
-impl From<Vec<(u64, u64)>> for Latencies {
-    fn from(values: Vec<(u64, u64)>) -> Self {
+/// A text that is no distribution.
+#[derive(Debug, thiserror::Error)]
+#[error("{0:?} is no latency: expected microseconds, or microseconds x count")]
+pub struct NotLatencies(String);
+
+impl TryFrom<String> for Latencies {
+    type Error = NotLatencies;
+
+    fn try_from(text: String) -> Result<Self, NotLatencies> {
         let mut all = Self::default();
-        for (value_us, count) in values {
-            all.0.saturating_record_n(value_us, count);
+        let mut value_us = 0_u64;
+        for word in text.split_whitespace() {
+            let (step_us, count) = word.split_once('x').unwrap_or((word, "1"));
+            let number = |text: &str| text.parse().map_err(|_| NotLatencies(word.to_owned()));
+            value_us = value_us.saturating_add(number(step_us)?);
+            all.0.saturating_record_n(value_us, number(count)?);
         }
-        all
+        Ok(all)
     }
 }
 
@@ -92,6 +119,16 @@ mod tests {
     #[test]
     fn an_empty_distribution_has_no_quantiles() {
         assert_eq!(Latencies::default().quantiles(), None);
+    }
+
+    #[test]
+    fn the_text_of_a_distribution_is_short() {
+        let latencies: Latencies = [1_500_000, 1_508_000, 1_508_000, 1_524_000]
+            .into_iter()
+            .collect();
+        let text = String::from(latencies);
+        assert_eq!(text, "1500 8x2 16");
+        assert!(Latencies::try_from("1500 x2".to_owned()).is_err());
     }
 
     proptest! {

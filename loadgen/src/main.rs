@@ -2,6 +2,7 @@
 //! can be checked.
 
 mod bench;
+mod check;
 mod cli;
 mod cluster;
 mod conformance;

@@ -35,6 +35,9 @@ pub struct Experiment {
     pub subjects: Vec<SubjectRecord>,
     /// Every run that should be there; the steady ones are known only when the bursts are done.
     pub planned: Vec<Cell>,
+    /// When the bench went on after an interruption.
+    #[serde(default)]
+    pub resumed_at: Vec<String>,
 }
 
 /// How long a subject is left alone before it is weighed.
@@ -43,6 +46,8 @@ pub struct Experiment {
 pub enum Settle {
     /// 10 s without events.
     Quick,
+    /// 30 s without events.
+    Standard,
     /// 150 s without events and less than 1 % change in 30 s.
     Full,
 }
@@ -54,6 +59,9 @@ pub struct SubjectRecord {
     pub target: String,
     pub binary: String,
     pub binary_bytes: Option<u64>,
+    /// SHA-256, by which `--resume` knows that it measures the same program.
+    #[serde(default)]
+    pub binary_sha256: Option<String>,
 }
 
 /// `runs/<cell>.json`, written as the run ends.
@@ -80,7 +88,14 @@ pub struct Run {
     pub reconcile: Option<Reconcile>,
     /// The subject's requests from the first object until it was quiet.
     pub requests: Option<Ledger>,
+    /// From the first to the last write per object, out of the audit log.
+    #[serde(default)]
+    pub write_spans: Option<Latencies>,
+    #[serde(default)]
+    pub gc_pauses: Option<GcPauses>,
     pub api_server_cpu_s: Option<f64>,
+    #[serde(default)]
+    pub datastore: Option<Datastore>,
     pub generator_cpu_s: Option<f64>,
 }
 
@@ -97,6 +112,9 @@ pub struct PhaseMemory {
     pub empty: Option<Memory>,
     pub burst: Option<Peaked>,
     pub settled: Option<Memory>,
+    /// After a longer quiet than `settled`, where the settle mode has one.
+    #[serde(default)]
+    pub settled_long: Option<Memory>,
     pub churn: Option<Peaked>,
     pub deleted: Option<Memory>,
     pub restart: Option<Peaked>,
@@ -149,6 +167,23 @@ pub struct Convergence {
 pub struct Reconcile {
     pub buckets: Buckets,
     pub errors: Option<u64>,
+}
+
+/// Pauses for garbage collection within a run, from the runtime's own histogram.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct GcPauses {
+    pub buckets: Buckets,
+    /// A lower bound: the client library adds up the lower bounds of the buckets.
+    pub total_s: Option<f64>,
+}
+
+/// What the objects of a run cost the datastore.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Datastore {
+    /// From the first object until the subject was quiet.
+    pub written_bytes: Option<u64>,
+    /// Of its files, in the end.
+    pub size_bytes: Option<u64>,
 }
 
 /// The evidence of a folder, read back.

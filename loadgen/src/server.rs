@@ -1,141 +1,220 @@
-//! The embedded API server as a process of its own: started for a run, gone after it.
+//! What a subject runs against: the embedded server, a real control plane of our own, or a cluster
+//! that is there already.
 //!
-//! Guarantees: when it is started it answers, and has the CRD and one kubeconfig per user; it
-//! ends with this process. Leaves to others: what is done with it.
+//! Guarantees: when it is started it answers, has the CRD and a kubeconfig per user; a server of
+//! our own starts empty and ends with this process. What a source cannot tell is `None`. Leaves to
+//! others: what is done with it.
+
+pub mod embedded;
+pub mod existing;
+pub mod real;
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
-use testbed::process::{Process, Spec};
+use testbed::control_plane::{Binaries, Datastore};
+use testbed::weigh;
 
-/// The user of the harness itself, who may read the ledger.
+use crate::cluster::Cluster;
+use crate::latency::Latencies;
+use crate::measure::ledger::Ledger;
+use embedded::Embedded;
+use existing::{Existing, Lender};
+use real::Real;
+
+/// The user of the harness itself.
 pub const HARNESS: &str = "loadgen";
 /// The user of the subject under test.
 pub const SUBJECT: &str = "subject";
 
-const START: Duration = Duration::from_secs(20);
+/// The choices of `--control-plane`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Choice {
+    /// In memory, as a process of its own.
+    Embedded,
+    /// kube-apiserver on etcd.
+    Kube,
+    /// kube-apiserver on kine and SQLite, as in k3s.
+    Kine,
+    /// The cluster of a kubeconfig, or the one this runs in.
+    Existing,
+}
 
-/// A third of the server's time goes into malloc for JSON trees. Keeping freed memory at hand saves
-/// it 18 % of its CPU (1,500 objects: 5.6 -> 4.6 s, one run each). Subjects are not given this.
-const MALLOC: &str = "glibc.malloc.tcache_count=2000:glibc.malloc.trim_threshold=268435456:\
-                      glibc.malloc.top_pad=16777216:glibc.malloc.mmap_threshold=4194304";
+impl Choice {
+    pub fn name(self) -> &'static str {
+        match self {
+            Choice::Embedded => "embedded",
+            Choice::Kube => "kube",
+            Choice::Kine => "kine",
+            Choice::Existing => "existing",
+        }
+    }
+}
 
-/// How one is started.
+/// Where servers come from, for a whole experiment.
+#[derive(Debug, Clone)]
+pub enum Source {
+    Embedded,
+    Real {
+        datastore: Datastore,
+        binaries: Binaries,
+    },
+    Existing(Lender),
+}
+
+impl Source {
+    /// Servers of our own; `None` where the user has to say which cluster.
+    ///
+    /// # Errors
+    /// When a real control plane was not built.
+    pub fn own(choice: Choice) -> Result<Option<Source>, testbed::control_plane::Error> {
+        let datastore = match choice {
+            Choice::Embedded => return Ok(Some(Source::Embedded)),
+            Choice::Existing => return Ok(None),
+            Choice::Kube => Datastore::Etcd,
+            Choice::Kine => Datastore::Kine,
+        };
+        Ok(Some(Source::Real {
+            datastore,
+            binaries: Binaries::find()?,
+        }))
+    }
+
+    /// How the control plane differs from one with default settings, for a report.
+    pub fn flags(&self) -> String {
+        match self {
+            Source::Embedded => "an in-memory server that holds what operators use; malloc tuned for it, not for subjects".into(),
+            Source::Real { datastore, .. } => real::flags(*datastore).into(),
+            Source::Existing(lender) => format!("as it was found, at {}", lender.address),
+        }
+    }
+}
+
+/// How one server is started.
 #[derive(Debug, Clone)]
 pub struct Order<'a> {
-    /// Private: credentials are written to it.
+    pub source: &'a Source,
+    /// Private: credentials and data are written to it.
     pub dir: &'a Path,
     pub crd: &'a Path,
     pub ready_delay_ms: u64,
-    pub log: PathBuf,
+    /// Where logs go, without their suffix.
+    pub logs: PathBuf,
+    pub audit: bool,
+    /// Whether the servers keep their own default flags; only a real control plane has them.
+    pub default_flags: bool,
 }
 
 /// A server that answers.
 #[derive(Debug)]
-pub struct Server {
-    process: Process,
-    dir: PathBuf,
-}
-
-/// What the server's process prints once it listens.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Announcement {
-    pub url: String,
+pub enum Server {
+    Embedded(Embedded),
+    Real(Box<Real>),
+    Existing(Existing),
 }
 
 /// Why there is no server.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("cannot find this program to start the embedded server: {0}")]
-    Program(std::io::Error),
     #[error(transparent)]
-    Process(#[from] testbed::process::Error),
-    #[error("the embedded server ended at once ({status}): {last_words}")]
-    Ended {
-        status: std::process::ExitStatus,
-        last_words: String,
-    },
-    #[error("the embedded server did not answer within {} s; its log: {}", START.as_secs(), log.display())]
-    Silent { log: PathBuf },
+    Embedded(#[from] embedded::Error),
+    #[error(transparent)]
+    Real(#[from] testbed::control_plane::Error),
+    #[error(transparent)]
+    Existing(#[from] existing::Error),
 }
 
 impl Server {
     /// # Errors
     /// See [`Error`].
     pub async fn start(order: Order<'_>) -> Result<Self, Error> {
-        let path = |path: &Path| path.display().to_string();
-        let args = [
-            "embedded",
-            "--listen",
-            "127.0.0.1:0",
-            "--ready-delay-ms",
-            &order.ready_delay_ms.to_string(),
-            "--users",
-            &format!("{HARNESS},{SUBJECT}"),
-            "--dir",
-            &path(order.dir),
-            "--crd",
-            &path(order.crd),
-        ];
-        let spec = Spec {
-            name: "embedded API server".into(),
-            program: std::env::current_exe().map_err(Error::Program)?,
-            args: args.map(str::to_owned).to_vec(),
-            env: vec![("GLIBC_TUNABLES".into(), MALLOC.into())],
-            clear_env: false,
-            log: order.log.clone(),
-        };
-        let mut server = Self {
-            process: Process::spawn(spec).await?,
-            dir: order.dir.to_owned(),
-        };
-        let deadline = Instant::now() + START;
-        while !server.announced() {
-            if let Some(status) = server.process.exited()? {
-                let last_words = server.process.last_log_lines(3).join(" ");
-                return Err(Error::Ended { status, last_words });
-            }
-            if Instant::now() > deadline {
-                return Err(Error::Silent { log: order.log });
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        Ok(server)
-    }
-
-    fn announced(&self) -> bool {
-        let lines = self.process.last_log_lines(20);
-        lines
-            .iter()
-            .any(|line| serde_json::from_str::<Announcement>(line).is_ok())
-    }
-
-    pub fn pid(&self) -> u32 {
-        self.process.pid()
+        Ok(match order.source {
+            Source::Embedded => Server::Embedded(Embedded::start(&order).await?),
+            Source::Real {
+                datastore,
+                binaries,
+            } => Server::Real(Box::new(Real::start(&order, *datastore, binaries).await?)),
+            Source::Existing(lender) => Server::Existing(Existing::start(&order, lender).await?),
+        })
     }
 
     pub fn kubeconfig(&self, user: &str) -> PathBuf {
-        kubeconfig_path(&self.dir, user)
+        match self {
+            Server::Embedded(server) => server.kubeconfig(user),
+            Server::Real(server) => server.kubeconfig(user),
+            Server::Existing(server) => server.kubeconfig(),
+        }
     }
 
-    /// The status if it has ended, which it should not.
+    /// CPU time of the API server so far.
+    pub fn cpu_s(&self) -> Option<f64> {
+        match self {
+            Server::Embedded(server) => weigh::cpu_seconds(server.pid()).ok(),
+            Server::Real(server) => server.cpu_s(),
+            Server::Existing(_) => None,
+        }
+    }
+
+    /// Requests of all users so far.
+    pub async fn ledger(&self, cluster: &Cluster) -> Option<Ledger> {
+        match self {
+            Server::Embedded(_) => cluster.ledger().await.ok(),
+            Server::Real(server) => server.ledger(),
+            Server::Existing(_) => None,
+        }
+    }
+
+    /// How long the subject was writing to each object.
+    pub fn write_spans(&self) -> Option<Latencies> {
+        match self {
+            Server::Real(server) => server.write_spans(),
+            Server::Embedded(_) | Server::Existing(_) => None,
+        }
+    }
+
+    /// Bytes that the datastore has written so far.
+    pub fn datastore_written_bytes(&self) -> Option<u64> {
+        match self {
+            Server::Real(server) => server.datastore_written_bytes(),
+            Server::Embedded(_) | Server::Existing(_) => None,
+        }
+    }
+
+    /// Size of the datastore's files.
+    pub fn datastore_size_bytes(&self) -> Option<u64> {
+        match self {
+            Server::Real(server) => server.datastore_size_bytes(),
+            Server::Embedded(_) | Server::Existing(_) => None,
+        }
+    }
+
+    /// Which part has ended by itself, and how.
     ///
     /// # Errors
     /// When the kernel refuses to say.
-    pub fn exited(&mut self) -> Result<Option<std::process::ExitStatus>, Error> {
-        Ok(self.process.exited()?)
+    pub fn exited(&mut self) -> Result<Option<String>, Error> {
+        let ended = |status| format!("the API server ended by itself ({status})");
+        Ok(match self {
+            Server::Embedded(server) => server.exited()?.map(ended),
+            Server::Real(server) => server.exited()?,
+            Server::Existing(_) => None,
+        })
     }
 
     /// # Errors
-    /// When the kernel refuses the signal.
-    pub async fn stop(mut self) -> Result<(), Error> {
-        self.process.terminate(Duration::from_secs(2)).await?;
+    /// When the kernel refuses the signal, or a namespace cannot be deleted.
+    pub async fn stop(self) -> Result<(), Error> {
+        match self {
+            Server::Embedded(server) => server.stop().await?,
+            Server::Real(server) => server.stop().await?,
+            Server::Existing(server) => server.stop().await?,
+        }
         Ok(())
     }
 }
 
-/// Where the credentials of one user are.
-pub fn kubeconfig_path(dir: &Path, user: &str) -> PathBuf {
-    dir.join(format!("{user}.kubeconfig"))
+/// `stem` with something appended to its last part.
+fn with_suffix(stem: &Path, suffix: &str) -> PathBuf {
+    let mut name = stem.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
 }

@@ -38,7 +38,7 @@ pub struct Target {
 }
 
 /// What a pod's own credentials are called here.
-const IN_CLUSTER: &str = "in-cluster";
+pub const IN_CLUSTER: &str = "in-cluster";
 
 impl Target {
     /// # Errors

@@ -61,7 +61,7 @@ fn a_failure_says_step_object_expected_and_seen() {
         (
             "works",
             "FAIL mock/works: create: EdgeApp edge/create: \
-             expected /status/readyReplicas 2 within 1 s, seen null",
+             expected /status/readyReplicas 2 within 1 s, seen 0",
         ),
         (
             "dies-at-once",
@@ -95,7 +95,7 @@ fn an_operator_for_another_resource_is_not_checked() {
 #[ignore = "needs operators beside loadgen: cargo build -p tare -p baseline-kube-rs; .ci/run has them"]
 fn the_operators_of_this_workspace_pass() {
     let beside = Path::new(LOADGEN).parent().expect("a folder");
-    let subjects = "tare/none,kube-rs/stock";
+    let subjects = "tare/none,kube-rs/stock,kube-rs/tuned";
     let folder = folder("pass");
     let mut command = Command::new(LOADGEN);
     command

@@ -33,12 +33,12 @@ use serde_json::{Value, json};
 
 use super::failure::{self, Stop};
 use super::{Applier, JSON, MERGE_PATCH, whole};
+use crate::child::{self, Actual, with_labels};
 use crate::drift;
-use crate::join::{Actual, with_labels};
 use crate::metrics::Verb;
-use crate::object::{Lean, hash32};
+use crate::object::{Lean, Uid, hash32};
 use crate::operator::{Child, Kind, Operator, Owner, kind_index};
-use crate::queue::{Reasons, Slot, Work};
+use crate::queue::{Reasons, Sight, Slot, Work};
 use crate::request::{ApiError, Ask, METADATA, OBJECT_BYTES};
 use crate::scope::Scope;
 
@@ -50,31 +50,59 @@ const MENDS: u8 = 3;
 
 impl<O: Operator> Applier<O> {
     /// Makes one child what its plan says. `fresh`: the owner was never worked on, so nothing of
-    /// ours can exist yet and a POST finds out at once.
+    /// ours can exist yet and a POST finds out at once. `sight`: what an event showed of it.
     pub(super) async fn ensure(
         &self,
         owner: &Owner<O>,
         work: &mut Work,
         child: &Child,
         fresh: bool,
+        sight: Option<&Sight>,
     ) -> Result<(), Stop> {
+        let kept = self.keeps_proofs && sight.is_none() && !work.reasons.has(Reasons::READ);
+        let known = slot_of::<O>(work, child).is_some();
+        let missing = !known && (fresh || (kept && work.slots_complete));
         let Some(body) = &child.body else {
-            return if fresh {
-                Ok(())
-            } else {
-                self.ensure_absent(owner, work, child).await
+            if missing {
+                return Ok(());
+            }
+            let slot = slot_of::<O>(work, child).filter(|_| kept);
+            let known = slot.and_then(|slot| Some((slot.proof.take()?.uid, slot.resource_version)));
+            return match known {
+                Some((uid, version)) => {
+                    let namespace = &owner.meta.namespace;
+                    self.delete_child(namespace, child, uid, version).await?;
+                    forget::<O>(work, child);
+                    Ok(())
+                }
+                None => self.ensure_absent(owner, work, child, sight).await,
             };
         };
         let body = with_labels::<O>(body, &owner.meta.name);
-        if !fresh || knows::<O>(work, child) {
+        if kept
+            && let Some(slot) = slot_of::<O>(work, child)
+            && let Some(proof) = &slot.proof
+        {
+            if proof.plan == child::digest(&body) {
+                return Ok(());
+            }
+            if proof.fixed == child::fixed(&body, child.immutable) {
+                let (uid, resource_version) = (proof.uid, slot.resource_version);
+                return self
+                    .patch(owner, work, child, &body, uid, resource_version)
+                    .await;
+            }
+        }
+        if !missing && !matches!(sight, Some(Sight::Gone)) {
+            let namespace = &owner.meta.namespace;
             if let Some(actual) = self
-                .read_child(&child.kind, &owner.meta.namespace, &child.name)
+                .look(&child.kind, namespace, &child.name, sight)
                 .await?
             {
                 return self.align(owner, work, child, &body, actual).await;
             }
-            forget::<O>(work, child);
         }
+        forget::<O>(work, child);
         self.create(owner, work, child, &body).await
     }
 
@@ -108,7 +136,7 @@ impl<O: Operator> Applier<O> {
         match self.api.call(Verb::Create, ask, OBJECT_BYTES).await {
             Ok(answer) => {
                 let made = decode(&answer, &child.kind)?;
-                see::<O>(work, child, &made);
+                self.see(work, child, &made, Some(body));
                 Ok(())
             }
             Err(error) if error.is("AlreadyExists") => {
@@ -143,7 +171,12 @@ impl<O: Operator> Applier<O> {
         self.check_ours(owner, child, &actual)?;
         if drift::differs_at(body, &actual.value, child.immutable) {
             if self
-                .delete_child(&owner.meta.namespace, child, &actual)
+                .delete_child(
+                    &owner.meta.namespace,
+                    child,
+                    actual.uid,
+                    actual.resource_version,
+                )
                 .await?
             {
                 return Err(Stop::Wait(TERMINATING));
@@ -153,19 +186,34 @@ impl<O: Operator> Applier<O> {
             return Box::pin(self.create(owner, work, child, body)).await;
         }
         let Some(path) = drift::differs(body, &actual.value) else {
-            see::<O>(work, child, &actual);
+            self.see(work, child, &actual, Some(body));
             return Ok(());
         };
         if !work.reasons.has(Reasons::SPEC) {
             if work.mends >= MENDS {
-                see::<O>(work, child, &actual);
+                self.see(work, child, &actual, None);
                 return Err(failure::fought(child.kind.kind, &child.name, &path));
             }
             work.mends += 1;
         }
+        let (uid, resource_version) = (actual.uid, actual.resource_version);
+        self.patch(owner, work, child, body, uid, resource_version)
+            .await
+    }
+
+    /// Sets a child that is ours to its plan, if it is still the one that is known.
+    async fn patch(
+        &self,
+        owner: &Owner<O>,
+        work: &mut Work,
+        child: &Child,
+        body: &Value,
+        uid: Uid,
+        resource_version: u64,
+    ) -> Result<(), Stop> {
         let mut patch = drift::as_merge_patch(body);
-        patch["metadata"]["uid"] = actual.uid.to_string().into();
-        patch["metadata"]["resourceVersion"] = actual.resource_version.to_string().into();
+        patch["metadata"]["uid"] = uid.to_string().into();
+        patch["metadata"]["resourceVersion"] = resource_version.to_string().into();
         let path = Scope::child_path(&child.kind, &owner.meta.namespace, &child.name)
             + "?fieldManager="
             + O::NAME;
@@ -176,8 +224,9 @@ impl<O: Operator> Applier<O> {
             Err(error) => return Err(failure::asked(error, "patch", child.kind.kind, &child.name)),
         };
         let after = decode(&answer, &child.kind)?;
-        see::<O>(work, child, &after);
-        match drift::differs(body, &after.value) {
+        let differs = drift::differs(body, &after.value);
+        self.see(work, child, &after, differs.is_none().then_some(body));
+        match differs {
             Some(path) => Err(failure::fought(child.kind.kind, &child.name, &path)),
             None => Ok(()),
         }
@@ -188,14 +237,17 @@ impl<O: Operator> Applier<O> {
         owner: &Owner<O>,
         work: &mut Work,
         child: &Child,
+        sight: Option<&Sight>,
     ) -> Result<(), Stop> {
-        if let Some(actual) = self
-            .read_child(&child.kind, &owner.meta.namespace, &child.name)
-            .await?
+        if !matches!(sight, Some(Sight::Gone))
+            && let Some(actual) = self
+                .look(&child.kind, &owner.meta.namespace, &child.name, sight)
+                .await?
             && actual.owner == Some(owner.meta.uid)
             && !actual.deleting
         {
-            self.delete_child(&owner.meta.namespace, child, &actual)
+            let (uid, version) = (actual.uid, actual.resource_version);
+            self.delete_child(&owner.meta.namespace, child, uid, version)
                 .await?;
         }
         forget::<O>(work, child);
@@ -241,18 +293,34 @@ impl<O: Operator> Applier<O> {
         }
     }
 
+    /// Notes a child as it is now, and, where `body` is what it was found to be like, that too.
+    fn see(&self, work: &mut Work, child: &Child, actual: &Actual, body: Option<&Value>) {
+        let Some(kind) = kind_index(O::KINDS, &child.kind) else {
+            return;
+        };
+        let body = body.filter(|_| self.keeps_proofs);
+        work.see(Slot {
+            kind,
+            name_hash: actual.name_hash,
+            resource_version: actual.resource_version,
+            state: actual.state,
+            proof: body.map(|body| child::proof(actual.uid, body, child.immutable)),
+        });
+    }
+
     /// Deletes exactly the object that was read; true when a finalizer of somebody's holds it.
     pub(super) async fn delete_child(
         &self,
         namespace: &str,
         child: &Child,
-        actual: &Actual,
+        uid: Uid,
+        resource_version: u64,
     ) -> Result<bool, Stop> {
         let options = json!({
             "kind": "DeleteOptions",
             "apiVersion": "v1",
             "propagationPolicy": "Background",
-            "preconditions": {"uid": actual.uid.to_string(), "resourceVersion": actual.resource_version.to_string()},
+            "preconditions": {"uid": uid.to_string(), "resourceVersion": resource_version.to_string()},
         });
         let path = Scope::child_path(&child.kind, namespace, &child.name);
         let mut ask = whole(Method::DELETE, &path, Some((JSON, &options)));
@@ -287,22 +355,9 @@ fn decode(answer: &[u8], kind: &Kind) -> Result<Actual, Stop> {
         .map_err(|error| failure::asked(error, "read", kind.kind, ""))
 }
 
-fn see<O: Operator>(work: &mut Work, child: &Child, actual: &Actual) {
-    if let Some(kind) = kind_index(O::KINDS, &child.kind) {
-        work.see(Slot {
-            kind,
-            name_hash: actual.name_hash,
-            resource_version: actual.resource_version,
-            state: actual.state,
-        });
-    }
-}
-
-fn knows<O: Operator>(work: &Work, child: &Child) -> bool {
-    let kind = kind_index(O::KINDS, &child.kind);
-    work.slots
-        .iter()
-        .any(|slot| Some(slot.kind) == kind && slot.name_hash == hash32(&child.name))
+/// What is known of a planned child.
+pub(super) fn slot_of<'a, O: Operator>(work: &'a mut Work, child: &Child) -> Option<&'a mut Slot> {
+    work.slot(kind_index(O::KINDS, &child.kind), hash32(&child.name))
 }
 
 fn forget<O: Operator>(work: &mut Work, child: &Child) {

@@ -9,10 +9,11 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::Applier;
+use super::children::slot_of;
 use super::failure::{self, Stop};
 use crate::operator::{Child, Operator, Owner, kind_index};
 use crate::owner;
-use crate::queue::{Verdict, Work};
+use crate::queue::{Reasons, Verdict, Work};
 
 /// How long a child with a finalizer of its own is waited for before it is looked at again; its
 /// deletion is an event and comes sooner.
@@ -30,12 +31,12 @@ impl<O: Operator> Applier<O> {
         };
         // Without a plan the names are not known: those children go with their owner reference.
         if !work.finalizers.orphan
-            && let Ok(plan) = self.plan(owner, &owner::children(work))
+            && let Ok(plan) = self.plan(owner, &owner::children::<O>(work))
         {
             let mut children: Vec<&Child> = plan.children.iter().collect();
             children.sort_by_key(|child| kind_index(O::KINDS, &child.kind));
             for child in children {
-                if self.take_down(owner, child).await? {
+                if self.take_down(owner, work, child).await? {
                     self.write_status(key, work, plan.status).await?;
                     return Err(Stop::Wait(LINGERING));
                 }
@@ -55,19 +56,37 @@ impl<O: Operator> Applier<O> {
     }
 
     /// Deletes one child; true while it lingers.
-    async fn take_down(&self, owner: &Owner<O>, child: &Child) -> Result<bool, Stop> {
-        let read = async || {
-            self.read_child(&child.kind, &owner.meta.namespace, &child.name)
-                .await
-        };
-        let ours = |actual: &crate::join::Actual| actual.owner == Some(owner.meta.uid);
-        let Some(actual) = read().await?.filter(ours) else {
+    async fn take_down(
+        &self,
+        owner: &Owner<O>,
+        work: &mut Work,
+        child: &Child,
+    ) -> Result<bool, Stop> {
+        let namespace = &owner.meta.namespace;
+        if self.keeps_proofs && !work.reasons.has(Reasons::READ) {
+            let complete = work.slots_complete;
+            match slot_of::<O>(work, child) {
+                Some(slot) => {
+                    // Once: one that lingers is read from then on.
+                    if let Some(proof) = slot.proof.take() {
+                        let version = slot.resource_version;
+                        return self
+                            .delete_child(namespace, child, proof.uid, version)
+                            .await;
+                    }
+                }
+                None if complete => return Ok(false),
+                None => {}
+            }
+        }
+        let actual = self.read_child(&child.kind, namespace, &child.name).await?;
+        let Some(actual) = actual.filter(|actual| actual.owner == Some(owner.meta.uid)) else {
             return Ok(false);
         };
         if actual.deleting {
             return Ok(true);
         }
-        self.delete_child(&owner.meta.namespace, child, &actual)
+        self.delete_child(namespace, child, actual.uid, actual.resource_version)
             .await
     }
 }

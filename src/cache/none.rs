@@ -1,6 +1,7 @@
 //! Nothing is kept: a converged object is recognised by its own generation and status.
 
-use super::Cache;
+use super::{Cache, Heard, Keeps, unknown};
+use crate::object::Uid;
 use crate::queue::Work;
 
 /// The mode `none`.
@@ -8,7 +9,22 @@ use crate::queue::Work;
 pub struct Storeless;
 
 impl Cache for Storeless {
-    fn seen(&mut self, _key: &str, _work: &mut Work) {}
-    fn gone(&mut self, _key: &str) {}
-    fn complete(&self, _key: &str, _work: &mut Work) {}
+    fn keeps(&self) -> Keeps {
+        Keeps::Nothing
+    }
+    fn len(&self) -> usize {
+        0
+    }
+    fn seen(&mut self, _work: &mut Work, _page: Option<&[u64]>) -> bool {
+        true
+    }
+    fn gone(&mut self, _uid: Uid) {}
+    fn heard(&mut self, heard: Heard<'_>) -> Option<Work> {
+        heard.at_rest.then(|| unknown(&heard, true))
+    }
+    fn complete(&self, _work: &mut Work) {}
+    fn learn(&mut self, _work: &mut Work) {}
+    fn join_began(&mut self) {}
+    fn join_ended(&mut self, _whole: bool) {}
+    fn forget(&mut self) {}
 }

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::edgeapp::{EdgeApp, EdgeApps};
 use crate::metrics::Metrics;
+use crate::object::ChildState;
 use crate::operator::{Children, DEPLOYMENT, Owner};
 
 /// What is wrong with an owner, or with what it should have.
@@ -139,7 +140,7 @@ async fn found(collections: Collections, page: usize, extent: Extent) -> Vec<Str
         Duration::from_secs(5),
     );
     let scope = Arc::new(Scope::of::<EdgeApps>(None, None));
-    let mut join = Join::new(Arc::new(EdgeApps), api, scope, extent);
+    let mut join = Join::new(Arc::new(EdgeApps), api, scope, extent, Keeps::Nothing);
     let mut keys = Vec::new();
     loop {
         match join.next().await {

@@ -21,6 +21,8 @@ impl Reasons {
     pub const REFRESH: Self = Self(16);
     /// A child of an owner without an entry changed.
     pub const CHILD: Self = Self(32);
+    /// What is kept of the children is in doubt: each is read.
+    pub const READ: Self = Self(64);
 
     /// Whether one of `other`'s reasons holds.
     pub fn has(self, other: Self) -> bool {
@@ -30,6 +32,11 @@ impl Reasons {
     #[must_use]
     pub fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
+    }
+    /// All but `other`'s reasons.
+    #[must_use]
+    pub fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
     }
     /// Whether there is nothing to do.
     pub fn is_empty(self) -> bool {
@@ -83,6 +90,41 @@ pub struct Slot {
     pub resource_version: u64,
     /// What it told.
     pub state: ChildState,
+    /// What it was found to be like, in modes that keep that.
+    pub proof: Option<Box<Proof>>,
+}
+
+/// A child was found to be as its plan said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proof {
+    /// Which child.
+    pub uid: Uid,
+    /// Digest of the planned body.
+    pub plan: u64,
+    /// Digest of those of its fields that only a new object can change.
+    pub fixed: u64,
+}
+
+/// A child as an event has shown it to an owner at rest: spares a read of the child.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// Place of its kind in [`Operator::KINDS`](crate::operator::Operator::KINDS).
+    pub kind: u8,
+    /// Hash of its name.
+    pub name_hash: u32,
+    /// What the event said.
+    pub sight: Sight,
+}
+
+/// What an event said of a child.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sight {
+    /// It looks like this, as JSON.
+    Object(Box<str>),
+    /// It changed, and how is not kept.
+    Unread,
+    /// It is gone, or no longer ours to see.
+    Gone,
 }
 
 /// What is known of an owner. A worker takes it and gives it back.
@@ -104,8 +146,14 @@ pub struct Work {
     pub spec: Option<Box<str>>,
     /// Its status, while that is known.
     pub status: StatusMemory,
+    /// Whether only its metadata were seen: its spec and status are not known.
+    pub identity_only: bool,
     /// Its children, as far as they are known.
     pub slots: Vec<Slot>,
+    /// Whether these are all of its children.
+    pub slots_complete: bool,
+    /// Children as events showed them since it came to rest.
+    pub shown: Vec<Shown>,
     /// What is to be done.
     pub reasons: Reasons,
     /// Failures in a row.
@@ -115,9 +163,38 @@ pub struct Work {
 }
 
 impl Work {
-    /// Bytes of the spec held.
+    /// Bytes of the spec held, and of children that wait to be compared with it.
     pub fn spec_bytes(&self) -> usize {
-        self.spec.as_ref().map_or(0, |spec| spec.len())
+        let shown = self.shown.iter().map(|shown| match &shown.sight {
+            Sight::Object(json) => json.len(),
+            Sight::Unread | Sight::Gone => 0,
+        });
+        self.spec.as_ref().map_or(0, |spec| spec.len()) + shown.sum::<usize>()
+    }
+
+    /// Lets go of all that can be read again.
+    pub fn spare(&mut self) {
+        self.spec = None;
+        for shown in &mut self.shown {
+            if matches!(shown.sight, Sight::Object(_)) {
+                shown.sight = Sight::Unread;
+            }
+        }
+    }
+
+    /// Takes in what else an event has shown of an owner at rest.
+    pub fn show(&mut self, more: Work) {
+        self.reasons = self.reasons.with(more.reasons);
+        for new in more.shown {
+            match self
+                .shown
+                .iter_mut()
+                .find(|s| (s.kind, s.name_hash) == (new.kind, new.name_hash))
+            {
+                Some(known) => *known = new,
+                None => self.shown.push(new),
+            }
+        }
     }
 
     /// What an owner asks for by itself, by its generation, finalizer and deletion.
@@ -139,7 +216,8 @@ impl Work {
 
     /// Takes over what a newer sight of the same owner says; what is known of children stays.
     pub fn refresh(&mut self, newer: Work) {
-        if self.generation != newer.generation {
+        let spec_changed = self.generation != newer.generation;
+        if spec_changed {
             self.mends = 0;
         }
         self.uid = newer.uid;
@@ -147,8 +225,21 @@ impl Work {
         self.resource_version = newer.resource_version;
         self.deleting = newer.deleting;
         self.finalizers = newer.finalizers;
-        self.spec = newer.spec;
-        self.status = newer.status;
+        if newer.identity_only {
+            if spec_changed {
+                self.spec = None;
+            }
+        } else {
+            self.spec = newer.spec;
+            self.status = newer.status;
+            self.identity_only = false;
+        }
+    }
+
+    /// What is known of a child.
+    pub fn slot(&mut self, kind: Option<u8>, name_hash: u32) -> Option<&mut Slot> {
+        let mut slots = self.slots.iter_mut();
+        slots.find(|slot| Some(slot.kind) == kind && slot.name_hash == name_hash)
     }
 
     /// Notes what was seen of a child, whoever wrote it.
@@ -173,8 +264,12 @@ impl Work {
             .iter()
             .position(|s| (s.kind, s.name_hash) == (news.kind, news.name_hash));
         let Some(place) = place else {
-            // A child that is not known here: it appeared, or it vanished before we saw it.
-            return Reasons::CHECK;
+            // A child that is not known here: it appeared, or it vanished before we saw it. Where all
+            // of them are known, it is one that we took down.
+            return match news.deleted && self.slots_complete {
+                true => Reasons::default(),
+                false => Reasons::CHECK,
+            };
         };
         let known = &mut self.slots[place];
         if news.resource_version <= known.resource_version {
@@ -185,8 +280,9 @@ impl Work {
             return Reasons::CHECK;
         }
         known.resource_version = news.resource_version;
+        known.proof = None;
         let before = std::mem::replace(&mut known.state, news.state);
-        if before.generation != news.state.generation {
+        if news.differs || before.generation != news.state.generation {
             Reasons::CHECK
         } else if before != news.state {
             Reasons::STATUS
@@ -211,4 +307,6 @@ pub struct ChildNews {
     pub deleted: bool,
     /// What it tells.
     pub state: ChildState,
+    /// Whether it was found to differ from its plan.
+    pub differs: bool,
 }

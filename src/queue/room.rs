@@ -11,7 +11,10 @@ impl Queue {
     pub(super) fn insert(&mut self, key: &str, work: Work, state: State) -> Offer {
         let bytes = work.spec_bytes();
         // One spec is always let in: an object larger than the bound must be worked on too.
-        if self.queued_bytes > 0 && self.queued_bytes + bytes > self.limits.spec_bytes {
+        if state == State::Queued
+            && self.queued_bytes > 0
+            && self.queued_bytes + bytes > self.limits.spec_bytes
+        {
             return Offer::Owed;
         }
         if self.entries.len() >= self.limits.entries && !self.evict() {
@@ -55,7 +58,7 @@ impl Queue {
             && matches!(entry.state, State::Held { .. } | State::Delayed { .. })
         {
             self.held_bytes -= entry.work.spec_bytes();
-            entry.work.spec = None;
+            entry.work.spare();
         }
     }
 

@@ -48,7 +48,29 @@ fn child(resource_version: u64, ready: i32) -> ChildNews {
             ready_replicas: ready,
             ..ChildState::default()
         },
+        differs: false,
     }
+}
+
+/// A child's event as the loop passes it on in mode `none`.
+fn hear(queue: &mut Queue, key: &str, news: ChildNews, now_ms: u64) -> Offer {
+    if !queue.is_at_rest(key) {
+        return queue.offer_child(key, news);
+    }
+    let sight = match news.deleted {
+        true => Sight::Gone,
+        false => Sight::Object("{\"child\":1}".into()),
+    };
+    let work = Work {
+        reasons: Reasons::REFRESH.with(Reasons::CHILD),
+        shown: vec![Shown {
+            kind: news.kind,
+            name_hash: news.name_hash,
+            sight,
+        }],
+        ..Work::default()
+    };
+    queue.offer_at_rest(key, work, now_ms)
 }
 
 fn slot(resource_version: u64) -> Slot {
@@ -57,6 +79,7 @@ fn slot(resource_version: u64) -> Slot {
         name_hash: 1,
         resource_version,
         state: ChildState::default(),
+        proof: None,
     }
 }
 
@@ -96,7 +119,7 @@ fn an_entry_lives_until_every_watch_has_shown_the_last_write() {
     queue.offer_owner("a/x", observed(sight(1, 9), true), Reasons::default());
     assert_eq!(queue.len(), 1, "the child's watch has not shown our write");
     queue.shown(1, 8);
-    queue.offer_child("a/x", child(8, 0), 0);
+    hear(&mut queue, "a/x", child(8, 0), 0);
     assert!(queue.is_empty());
 }
 
@@ -106,7 +129,7 @@ fn our_own_writes_are_no_news() {
     queue.offer_owner("a/x", sight(1, 5), Reasons::default());
     let (key, mut work) = take(&mut queue);
     queue.offer_owner("a/x", sight(1, 6), Reasons::default());
-    queue.offer_child("a/x", child(8, 0), 0);
+    hear(&mut queue, "a/x", child(8, 0), 0);
     work.own_version = 9;
     work.see(slot(8));
     queue.finish(&key, observed(work, false), WAITING, 0);
@@ -134,7 +157,7 @@ fn a_child_that_becomes_ready_in_flight_is_looked_at_again() {
     let mut queue = queue(Limits::default());
     queue.offer_owner("a/x", sight(1, 5), Reasons::default());
     let (key, mut work) = take(&mut queue);
-    queue.offer_child("a/x", child(9, 1), 0);
+    hear(&mut queue, "a/x", child(9, 1), 0);
     work.see(slot(8));
     work.own_version = 10;
     queue.finish(&key, observed(work, false), WAITING, 0);
@@ -178,7 +201,7 @@ fn an_owner_that_vanished_in_flight_leaves_nothing() {
 fn child_events_without_an_entry_are_merged_for_a_second() {
     let mut queue = queue(Limits::default());
     for version in 1..100 {
-        queue.offer_child("a/x", child(version, 0), 10);
+        hear(&mut queue, "a/x", child(version, 0), 10);
     }
     assert_eq!((queue.len(), queue.depth()), (1, 0));
     queue.wake(1_009);
@@ -341,7 +364,7 @@ proptest! {
                 Step::Child { key, ready, deleted } => {
                     queue.shown(1, version);
                     let news = ChildNews { deleted, owner_uid: None, ..child(version, ready) };
-                    queue.offer_child(&format!("n/{key}"), news, now_ms);
+                    hear(&mut queue, &format!("n/{key}"), news, now_ms);
                 }
                 Step::Take => {
                     if let Some((key, work)) = queue.take() {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use kube::Client;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
-use tare::cache::Storeless;
+use tare::cache::Mode;
 use tare::controller::{self, Config};
 use tare::edgeapp::{CRD_YAML, EdgeApp, EdgeApps};
 use tare::metrics::Metrics;
@@ -28,18 +28,38 @@ const PATIENCE: Duration = Duration::from_secs(3_600);
 pub struct World {
     pub server: Server,
     pub client: Client,
+    /// Of the operators that are started here.
+    pub mode: Mode,
+}
+
+/// Runs each scenario in each cache mode: `metadata::a_converged_cluster_is_left_alone`.
+#[macro_export]
+macro_rules! in_every_mode {
+    ($($scenario:ident,)*) => {
+        mod none { $crate::in_every_mode!(@ None $($scenario)*); }
+        mod metadata { $crate::in_every_mode!(@ Metadata $($scenario)*); }
+        mod pruned { $crate::in_every_mode!(@ Pruned $($scenario)*); }
+    };
+    (@ $mode:ident $($scenario:ident)*) => {
+        $(#[tokio::test(start_paused = true)]
+        async fn $scenario() { super::$scenario(tare::cache::Mode::$mode).await; })*
+    };
 }
 
 impl World {
-    pub fn new() -> Self {
-        Self::with(Options::default())
+    pub fn new(mode: Mode) -> Self {
+        Self::with(mode, Options::default())
     }
 
-    pub fn with(options: Options) -> Self {
+    pub fn with(mode: Mode, options: Options) -> Self {
         let server = Server::new(options);
         server.install(CRD_YAML).expect("the CRD is refused");
         let client = server.client("user");
-        Self { server, client }
+        Self {
+            server,
+            client,
+            mode,
+        }
     }
 
     pub fn edgeapps(&self) -> Api<EdgeApp> {
@@ -192,9 +212,10 @@ impl World {
         let metrics = Arc::new(Metrics::default());
         let (stop, stopped) = oneshot::channel::<()>();
         let shutdown = async { drop(stopped.await) };
+        let operator = Arc::new(operator);
         let run = controller::run(
-            Arc::new(operator),
-            Storeless,
+            Arc::clone(&operator),
+            self.mode.cache(&operator),
             client,
             Arc::clone(&metrics),
             config,

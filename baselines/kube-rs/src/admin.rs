@@ -25,10 +25,7 @@ pub fn address() -> anyhow::Result<Option<SocketAddr>> {
                 let value = arguments.value()?;
                 address = Some(value.to_string_lossy().into_owned());
             }
-            other => bail!(
-                "{}; usage: baseline-kube-rs [--admin 127.0.0.1:8080]",
-                other.unexpected()
-            ),
+            other => bail!("{}; usage: [--admin 127.0.0.1:8080]", other.unexpected()),
         }
     }
     address

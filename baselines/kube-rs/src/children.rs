@@ -17,8 +17,8 @@ use kube::{Resource, ResourceExt};
 use crate::edgeapp::{EdgeApp, EdgeAppSpec};
 
 pub const OWNER_LABEL: &str = "tare.dev/owner";
-const MANAGED_BY_LABEL: &str = "app.kubernetes.io/managed-by";
-const MANAGED_BY: &str = "edgeapp-kube-rs";
+pub const MANAGED_BY_LABEL: &str = "app.kubernetes.io/managed-by";
+pub const MANAGED_BY: &str = "edgeapp-kube-rs";
 const SERVICE_PORT: i32 = 80;
 
 pub fn deployment(app: &EdgeApp) -> Deployment {

@@ -5,10 +5,12 @@
 
 use std::collections::BTreeMap;
 
+use anyhow::bail;
 use k8s_openapi::api::core::v1::EnvVar;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use kube::CustomResource;
+use kube::api::{Api, ListParams};
+use kube::{CustomResource, CustomResourceExt};
 use serde::{Deserialize, Serialize};
 
 /// What the application should be.
@@ -54,7 +56,7 @@ pub struct Accelerator {
 }
 
 /// What was last observed.
-#[derive(Deserialize, Serialize, Clone, Debug, Default)]
+#[derive(Deserialize, Serialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct EdgeAppStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,4 +87,15 @@ pub enum Phase {
 
 fn one() -> i32 {
     1
+}
+
+/// Says how to install the CRD if the API server does not know EdgeApps.
+pub async fn check_installed(apps: &Api<EdgeApp>) -> anyhow::Result<()> {
+    if let Err(error) = apps.list(&ListParams::default().limit(1)).await {
+        bail!(
+            "cannot list {}: {error}; is the CRD installed? kubectl apply -f deploy/base/crd.yaml",
+            EdgeApp::crd_name()
+        );
+    }
+    Ok(())
 }

@@ -1,34 +1,26 @@
-//! The EdgeApp operator on `kube::runtime::Controller`, as the kube-rs documentation teaches it:
-//! what Tare is measured against.
+//! Stock: the EdgeApp operator on `kube::runtime::Controller`, as the kube-rs documentation teaches
+//! it; what Tare is measured against.
 //!
 //! Guarantees: the same resource, children, finalizer and status as Tare's operator, on kube's
-//! defaults throughout: neither crippled nor tuned. Links nothing of Tare but its histogram.
-//! Leaves the installation of the CRD to whoever starts it (`deploy/base/crd.yaml`).
+//! defaults throughout: neither crippled nor tuned (see README.md for what its memory goes to).
 
-mod admin;
-mod children;
-mod edgeapp;
-#[path = "../../../src/histogram.rs"]
-mod histogram;
-mod metrics;
 mod reconcile;
-mod status;
 
 use std::sync::Arc;
 
-use anyhow::bail;
 use futures::StreamExt;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Service;
-use kube::api::{Api, ListParams};
+use kube::Client;
+use kube::api::Api;
 use kube::runtime::controller::{Controller, Error};
 use kube::runtime::watcher;
-use kube::{Client, CustomResourceExt};
 use tracing::{debug, warn};
 
-use crate::edgeapp::EdgeApp;
-use crate::metrics::Metrics;
-use crate::reconcile::{Context, error_policy, reconcile};
+use baseline_kube_rs::admin;
+use baseline_kube_rs::edgeapp::{self, EdgeApp};
+use baseline_kube_rs::metrics::Metrics;
+use reconcile::{Context, error_policy, reconcile};
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
@@ -37,12 +29,7 @@ async fn main() -> anyhow::Result<()> {
     let client = Client::try_default().await?;
 
     let apps = Api::<EdgeApp>::all(client.clone());
-    if let Err(error) = apps.list(&ListParams::default().limit(1)).await {
-        bail!(
-            "cannot list {}: {error}; is the CRD installed? kubectl apply -f deploy/base/crd.yaml",
-            EdgeApp::crd_name()
-        );
-    }
+    edgeapp::check_installed(&apps).await?;
 
     let metrics = Arc::new(Metrics::default());
     let controller = Controller::new(apps, watcher::Config::default());

@@ -1,19 +1,40 @@
 //! The status of an EdgeApp from what was observed. Guarantees: pure; `lastTransitionTime` moves
 //! only when a condition's `status` does.
 
-use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::ResourceExt;
 
 use crate::children::{OWNER_LABEL, endpoint};
 use crate::edgeapp::{EdgeApp, EdgeAppStatus, Phase};
 
-/// The status once the children are applied.
-pub fn observed(app: &EdgeApp, deployment: &Deployment, now: &Time) -> EdgeAppStatus {
-    let status = deployment.status.clone().unwrap_or_default();
-    let ready_replicas = status.ready_replicas.unwrap_or(0);
-    let rolled_out = status.observed_generation >= deployment.metadata.generation
-        && ready_replicas >= app.spec.replicas;
+/// How far a Deployment has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    pub generation: Option<i64>,
+    pub observed_generation: Option<i64>,
+    pub replicas: i32,
+    pub ready_replicas: i32,
+}
+
+impl From<&Deployment> for Progress {
+    fn from(deployment: &Deployment) -> Self {
+        let status = deployment.status.as_ref();
+        let count = |field: fn(&DeploymentStatus) -> Option<i32>| status.and_then(field);
+        Self {
+            generation: deployment.metadata.generation,
+            observed_generation: status.and_then(|status| status.observed_generation),
+            replicas: count(|status| status.replicas).unwrap_or(0),
+            ready_replicas: count(|status| status.ready_replicas).unwrap_or(0),
+        }
+    }
+}
+
+/// The status once the children are as planned.
+pub fn observed(app: &EdgeApp, progress: Progress, now: &Time) -> EdgeAppStatus {
+    let ready_replicas = progress.ready_replicas;
+    let rolled_out =
+        progress.observed_generation >= progress.generation && ready_replicas >= app.spec.replicas;
     let readiness = format!(
         "{ready_replicas} of {} replicas are ready",
         app.spec.replicas
@@ -37,7 +58,7 @@ pub fn observed(app: &EdgeApp, deployment: &Deployment, now: &Time) -> EdgeAppSt
         } else {
             Phase::Progressing
         }),
-        replicas: status.replicas.unwrap_or(0),
+        replicas: progress.replicas,
         ready_replicas,
         endpoint: endpoint(app),
         ..status_of(app, conditions, now)
@@ -98,7 +119,6 @@ fn transition_time(app: &EdgeApp, type_: &str, status: &str, now: &Time) -> Time
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::api::apps::v1::DeploymentStatus;
     use k8s_openapi::jiff::Timestamp;
 
     use super::*;
@@ -111,7 +131,7 @@ mod tests {
         app
     }
 
-    fn deployment(observed: Option<i64>, ready: i32) -> Deployment {
+    fn deployment(observed: Option<i64>, ready: i32) -> Progress {
         let mut deployment = Deployment::default();
         deployment.metadata.generation = Some(2);
         deployment.status = Some(DeploymentStatus {
@@ -119,7 +139,7 @@ mod tests {
             ready_replicas: Some(ready),
             ..Default::default()
         });
-        deployment
+        Progress::from(&deployment)
     }
 
     fn time(second: i64) -> Time {
@@ -138,20 +158,20 @@ mod tests {
             ("one of two", deployment(Some(2), 1), Phase::Progressing),
             ("all", deployment(Some(2), 2), Phase::Running),
         ] {
-            let status = observed(&app(2), &deployment, &time(0));
+            let status = observed(&app(2), deployment, &time(0));
             assert_eq!(status.phase, Some(want), "{name}");
         }
-        let idle = observed(&app(0), &deployment(Some(2), 0), &time(0));
+        let idle = observed(&app(0), deployment(Some(2), 0), &time(0));
         assert_eq!(idle.phase, Some(Phase::Running), "no replicas wanted");
     }
 
     #[test]
     fn a_transition_time_moves_only_with_the_status() {
         let mut app = app(1);
-        app.status = Some(observed(&app, &deployment(None, 0), &time(1)));
-        let waiting = observed(&app, &deployment(Some(2), 0), &time(2));
+        app.status = Some(observed(&app, deployment(None, 0), &time(1)));
+        let waiting = observed(&app, deployment(Some(2), 0), &time(2));
         assert_eq!(waiting.conditions[0].last_transition_time, time(1));
-        let running = observed(&app, &deployment(Some(2), 1), &time(3));
+        let running = observed(&app, deployment(Some(2), 1), &time(3));
         assert_eq!(running.conditions[0].last_transition_time, time(3));
         assert_eq!(
             running.conditions[2].last_transition_time,

@@ -20,6 +20,7 @@ use crate::experiment::now_rfc3339;
 use crate::progress::Progress;
 use crate::report::Table;
 use crate::scenario;
+use crate::server::{Choice, Source};
 use crate::stop::Stop;
 use crate::subject::{self, Subject};
 use crate::subjects_build::{self, Workspace};
@@ -33,8 +34,8 @@ pub struct ConformArgs {
     #[arg(long, value_name = "FILE")]
     subject: Vec<PathBuf>,
     /// What the subjects run against.
-    #[arg(long, value_name = "WHICH", default_value = "embedded")]
-    control_plane: String,
+    #[arg(long, value_enum, default_value = "embedded")]
+    control_plane: Choice,
     /// Longest wait of one step.
     #[arg(long, value_name = "S", default_value_t = STEP_DEADLINE.as_secs(), value_parser = clap::value_parser!(u64).range(1..=600))]
     deadline_s: u64,
@@ -48,13 +49,10 @@ pub struct ConformArgs {
 
 pub fn run(args: ConformArgs) -> anyhow::Result<ExitCode> {
     let usage = |error: &dyn std::fmt::Display| Usage(error.to_string());
-    if args.control_plane != "embedded" {
-        let asked = &args.control_plane;
-        return Err(Usage(format!(
-            "--control-plane {asked:?}: the conformance scenario runs on embedded only so far"
-        ))
-        .into());
-    }
+    let Some(source) = Source::own(args.control_plane)? else {
+        let why = "--control-plane existing: the conformance scenario runs on a control plane of its own; use embedded, kube or kine";
+        return Err(Usage(why.into()).into());
+    };
     let names = args.subjects.as_ref();
     let names: Option<Vec<String>> = names.map(|list| list.split(',').map(str::to_owned).collect());
     let subjects = subject::select(names.as_deref(), &args.subject).map_err(|e| usage(&e))?;
@@ -70,11 +68,12 @@ pub fn run(args: ConformArgs) -> anyhow::Result<ExitCode> {
         .worker_threads(2)
         .enable_all()
         .build()?;
-    runtime.block_on(check(args, subjects, workspace, evidence))
+    runtime.block_on(check(args, source, subjects, workspace, evidence))
 }
 
 async fn check(
     args: ConformArgs,
+    source: Source,
     subjects: Vec<Subject>,
     workspace: Workspace,
     evidence: Evidence,
@@ -83,6 +82,7 @@ async fn check(
     let progress = Progress::new();
     let private = PrivateFolder::create()?;
     let gate = Gate {
+        source: &source,
         workspace: &workspace.root,
         bin: &workspace.bin(),
         private: private.path(),

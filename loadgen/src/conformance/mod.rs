@@ -20,9 +20,11 @@ pub use command::{ConformArgs, run};
 pub use record::{Conformance, Verdict};
 
 use crate::evidence::{self, Evidence};
-use crate::experiment::{Plan, Setting};
+use crate::experiment::Setting;
+use crate::experiment::plan::Plan;
 use crate::progress::Progress;
 use crate::record::Experiment;
+use crate::server::Source;
 use crate::stop::Stop;
 use crate::subject::Subject;
 use record::{Failure, Outcome, StepRecord};
@@ -38,6 +40,7 @@ const FOLDER: &str = "conformance";
 
 /// What is the same for all subjects.
 pub struct Gate<'a> {
+    pub source: &'a Source,
     pub workspace: &'a Path,
     pub bin: &'a Path,
     /// A private folder for credentials.
@@ -61,6 +64,7 @@ pub async fn admit(
     skip: bool,
 ) -> Result<bool, evidence::Error> {
     let gate = Gate {
+        source: &setting.source,
         workspace: &setting.workspace,
         bin: &setting.bin,
         private: &setting.private,
@@ -69,10 +73,14 @@ pub async fn admit(
         step_deadline: setting.deadline.unwrap_or(STEP_DEADLINE).min(STEP_DEADLINE),
         ready_delay_ms: setting.ready_delay_ms,
     };
-    let mut failed = Vec::new();
+    let mut all = Vec::new();
     for subject in &plan.subjects {
         let found = if skip {
             Conformance::not_checked(subject.id(), "--skip-conformance")
+        } else if matches!(setting.source, Source::Existing(_)) {
+            let why =
+                "the scenario makes namespaces and objects that an existing cluster may not have";
+            Conformance::not_checked(subject.id(), why)
         } else {
             tokio::select! {
                 biased;
@@ -81,17 +89,27 @@ pub async fn admit(
             }
         };
         gate.keep(&found)?;
-        if found.verdict == Verdict::Failed {
-            failed.push(found.subject);
-        }
+        all.push(found);
     }
-    plan.subjects
-        .retain(|subject| !failed.contains(&subject.id()));
-    experiment
-        .subjects
-        .retain(|known| !failed.contains(&known.subject.id()));
-    experiment.planned = plan.bursts(setting.seed);
+    retain(plan, experiment, setting, &all);
     Ok(true)
+}
+
+/// Takes out of the plan whoever failed.
+pub fn retain(
+    plan: &mut Plan,
+    experiment: &mut Experiment,
+    setting: &Setting,
+    found: &[Conformance],
+) {
+    let passed = |id: &str| {
+        let mut failed = found.iter().filter(|one| one.verdict == Verdict::Failed);
+        failed.all(|one| one.subject != id)
+    };
+    plan.subjects.retain(|subject| passed(&subject.id()));
+    let subjects = &mut experiment.subjects;
+    subjects.retain(|known| passed(&known.subject.id()));
+    experiment.planned = plan.cells(setting.seed);
 }
 
 /// What the gate found, as it was kept; nothing where there was none.
@@ -115,7 +133,7 @@ impl Gate<'_> {
             Ok(None) => return Conformance::not_checked(id, "the scenario is EdgeApp's"),
             Err(failure) => {
                 steps.push(StepRecord::new(Step::Start, started, Err(failure)));
-                steps.extend(Step::SCENARIO.map(|step| StepRecord::not_run(step)));
+                steps.extend(Step::SCENARIO.map(StepRecord::not_run));
                 return self.judge(id, steps);
             }
         };
@@ -158,10 +176,10 @@ impl Gate<'_> {
         self.evidence.write_json(&name, found)
     }
 
-    fn log(&self, subject: &Subject, who: &str) -> std::path::PathBuf {
+    /// Where logs go, without their suffix.
+    fn log(&self, subject: &Subject) -> std::path::PathBuf {
         let stem = subject.id().replace('/', "-");
-        self.evidence
-            .path(&format!("logs/{stem}-conformance{who}.log"))
+        self.evidence.path(&format!("logs/{stem}-conformance"))
     }
 }
 

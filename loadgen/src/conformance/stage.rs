@@ -51,10 +51,13 @@ impl<'a> Stage<'a> {
         std::fs::create_dir_all(&dir)
             .map_err(|error| trouble(&dir.display().to_string(), "a folder", error))?;
         let order = Order {
+            source: gate.source,
             dir: &dir,
             crd: &subject.crd(gate.workspace),
             ready_delay_ms: gate.ready_delay_ms,
-            log: gate.log(subject, ".server"),
+            logs: gate.log(subject),
+            audit: false,
+            default_flags: false,
         };
         let server = Server::start(order).await.map_err(|e| server_failed(&e))?;
         let cluster = Cluster::connect(&server.kubeconfig(HARNESS)).await;
@@ -73,7 +76,9 @@ impl<'a> Stage<'a> {
             bin: gate.bin.to_owned(),
             dir,
         };
-        let log = gate.log(subject, "");
+        let mut log = gate.log(subject).into_os_string();
+        log.push(".log");
+        let log = PathBuf::from(log);
         let (process, admin) = start(subject, &places, &log).await?;
         let mut stage = Stage {
             subject,
@@ -153,7 +158,7 @@ impl<'a> Stage<'a> {
         }
         match self.server.exited() {
             Ok(None) => Ok(()),
-            Ok(Some(status)) => Err(ended("the API server", format!("that it ended ({status})"))),
+            Ok(Some(ended_by)) => Err(ended("the control plane", ended_by)),
             Err(error) => Err(ended("the API server", error.to_string())),
         }
     }

@@ -7,19 +7,15 @@ use testbed::control_plane::Binaries;
 use testbed::weigh::Cgroup;
 
 use super::facts::Facts;
-use crate::bench::needed_bytes;
+use crate::bench::plan::needed_bytes;
+use crate::server::Choice;
 
 /// The harness, a server and a subject with a connection for each of some hundred objects.
 const OPEN_FILES: u64 = 1024;
 /// What figures of other machines were taken with.
 const PAGE_BYTES: u64 = 4096;
-
-/// What kube-apiserver, etcd and the controllers add to what a bench takes anyway. With 5,000 EdgeApps,
-/// their children and 1.5 kB of environment in each they held 430 MB at the start and 910 MB at the
-/// peak; half as much again is for the history that an operator's writes make.
-fn needed_with_control_plane_bytes(objects: usize) -> u64 {
-    needed_bytes(objects) + 600_000_000 + objects as u64 * 150_000
-}
+const MEMORY: &str = "memory";
+const CONTROL_PLANE: &str = "control plane";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Check {
@@ -74,6 +70,17 @@ pub(super) fn all(facts: &Facts, objects: usize) -> Vec<Check> {
     checks
 }
 
+/// Whether a bench against a real control plane can run, too.
+pub(super) fn real_too(checks: &[Check]) -> bool {
+    let fine = |check: &Check| match check.name {
+        MEMORY => check.state == State::Ok,
+        // Without kine or kubectl there is still etcd.
+        CONTROL_PLANE => check.state != State::Missing,
+        _ => true,
+    };
+    checks.iter().all(fine)
+}
+
 fn check(name: &'static str, state: State, says: impl Into<String>) -> Check {
     Check {
         name,
@@ -97,8 +104,8 @@ fn cores(facts: &Facts) -> Check {
 
 fn memory_for(facts: &Facts, objects: usize) -> Check {
     let (embedded, real) = (
-        needed_bytes(objects),
-        needed_with_control_plane_bytes(objects),
+        needed_bytes(objects, Choice::Embedded),
+        needed_bytes(objects, Choice::Kube),
     );
     let needs = format!(
         "{objects} objects need about {} MB embedded, {} MB with a real control plane",
@@ -106,7 +113,7 @@ fn memory_for(facts: &Facts, objects: usize) -> Check {
         mb(real)
     );
     let Some(available) = facts.available_bytes else {
-        return check("memory", State::Warning, format!("unknown; {needs}"));
+        return check(MEMORY, State::Warning, format!("unknown; {needs}"));
     };
     let says = format!("{} MB available; {needs}", mb(available));
     if available < embedded {
@@ -124,7 +131,7 @@ fn memory_for(facts: &Facts, objects: usize) -> Check {
     } else {
         State::Ok
     };
-    check("memory", state, says)
+    check(MEMORY, state, says)
 }
 
 fn mb(bytes: u64) -> u64 {
@@ -248,7 +255,7 @@ fn cargo(facts: &Facts) -> Check {
 }
 
 fn control_plane(facts: &Facts) -> Check {
-    let name = "control plane";
+    let name = CONTROL_PLANE;
     match &facts.control_plane {
         Ok(binaries) => found(name, binaries),
         // Both say what to do in a line of their own; the embedded server needs none of it.

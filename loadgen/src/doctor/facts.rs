@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use testbed::control_plane::{Binaries, Error, build};
 use testbed::weigh::{self, Machine};
 
-use crate::bench::available_bytes;
+use crate::bench::plan::available_bytes;
 use crate::control_plane::on_path;
 
 pub(super) struct Facts {

@@ -1,12 +1,17 @@
 //! An experiment: scenario x subjects x sizes x repeats, one run after the other.
 //!
 //! Guarantees: each run is written as it ends, with its samples; a failed run is kept and the
-//! next one starts; a request to stop ends the run at hand and keeps those before it. Leaves to
-//! others: a single run (`run`), and what the runs mean (`report`).
+//! next one starts; a run that is there already is not measured again; a request to stop ends the
+//! run at hand and keeps those before it. Leaves to others: a single run (`run`), and what the runs
+//! mean (`report`).
 
 pub mod convergence;
+pub mod estimate;
+mod follow;
+pub mod mode;
 pub mod order;
 mod phases;
+pub mod plan;
 mod quiet;
 pub mod run;
 mod settle;
@@ -16,7 +21,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use order::{Cell, Kind, interleaved};
+use order::{Cell, Kind};
+use plan::Plan;
 
 use crate::evidence::{self, Evidence};
 use crate::patience::Patience;
@@ -24,11 +30,12 @@ use crate::progress::Progress;
 use crate::record::{self, Settle};
 use crate::scenario::Scenario;
 use crate::schedule::Pace;
+use crate::server::Source;
 use crate::stop::Stop;
-use crate::subject::Subject;
 
 /// What is the same for all runs of an experiment.
 pub struct Setting {
+    pub source: Source,
     pub scenario: Arc<Scenario>,
     pub seed: u64,
     pub settle: Settle,
@@ -66,31 +73,6 @@ impl Setting {
     }
 }
 
-/// What is measured.
-pub struct Plan {
-    pub subjects: Vec<Subject>,
-    pub sizes: Vec<usize>,
-    pub repeats: u32,
-}
-
-impl Plan {
-    pub fn largest(&self) -> usize {
-        self.sizes.iter().copied().max().unwrap_or(0)
-    }
-
-    pub fn bursts(&self, seed: u64) -> Vec<Cell> {
-        interleaved(&self.ids(), &self.sizes, self.repeats, Kind::Burst, seed)
-    }
-
-    fn ids(&self) -> Vec<String> {
-        self.subjects.iter().map(Subject::id).collect()
-    }
-
-    fn subject(&self, id: &str) -> Option<&Subject> {
-        self.subjects.iter().find(|subject| subject.id() == id)
-    }
-}
-
 /// How an experiment ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
@@ -98,8 +80,11 @@ pub enum Ending {
     Stopped,
 }
 
-/// Runs everything; writes `runs/*.json` and `samples/*.tsv`, and the steady cells into
-/// `experiment.json` once their rate is known.
+/// The runs that are there, by cell.
+pub type Runs = BTreeMap<Cell, record::Run>;
+
+/// Runs everything that is not in `kept`; writes `runs/*.json` and `samples/*.tsv.gz`, and the
+/// cells that follow from others into `experiment.json` once they are known.
 ///
 /// # Errors
 /// Only when evidence cannot be written; a failed run is not an error.
@@ -107,114 +92,99 @@ pub async fn run(
     plan: &Plan,
     setting: &Setting,
     experiment: &mut record::Experiment,
+    kept: Runs,
     stop: &Stop,
 ) -> Result<Ending, evidence::Error> {
-    let mut bursts: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    let cells = plan.bursts(setting.seed);
-    let steady_runs = if plan.largest() > 0 {
-        plan.subjects.len() * plan.repeats as usize
-    } else {
-        0
+    let (steady, checks) = plan.to_follow();
+    let mut course = Course {
+        plan,
+        setting,
+        stop,
+        runs: kept,
+        done: 0,
+        of: plan.cells(setting.seed).len() + steady + checks,
     };
-    let of = cells.len() + steady_runs;
-    for (done, cell) in cells.iter().enumerate() {
-        let Some(run) = one(plan, setting, cell, Pace::Burst, (done, of), stop).await? else {
+    for cell in plan.cells(setting.seed) {
+        if course.one(&cell, Pace::Burst).await? == Ending::Stopped {
             return Ok(Ending::Stopped);
-        };
-        let drained_s = run
-            .convergence
-            .as_ref()
-            .and_then(|c| c.drain_s)
-            .filter(|s| *s > 0.0);
-        if let Some(drained_s) = drained_s.filter(|_| cell.objects == setting.largest) {
-            bursts
-                .entry(cell.subject.clone())
-                .or_default()
-                .push(cell.objects as f64 / drained_s);
         }
     }
-    let Some((objects, per_s)) = steady_offer(&bursts, setting) else {
-        return Ok(Ending::Complete);
-    };
-    // A subject that failed its burst has no place in a comparison at a rate.
-    let subjects: Vec<String> = plan
-        .ids()
-        .into_iter()
-        .filter(|id| bursts.contains_key(id))
+    let offer = follow::steady_offer(&course.runs, setting);
+    let mut following = Vec::new();
+    if let Some((objects, per_s)) = offer {
+        setting.progress.say(&format!(
+            "steady: {objects} objects at {per_s:.0}/s, 60 % of the slowest subject's burst throughput"
+        ));
+        let cells = follow::steady_cells(plan, &course.runs, setting, objects);
+        following.extend(cells.into_iter().map(|c| (c, Pace::Steady { per_s })));
+    }
+    let checks = follow::check_cells(plan, &course.runs);
+    following.extend(checks.into_iter().map(|c| (c, Pace::Burst)));
+    let new = following.iter().map(|(cell, _)| cell);
+    let new: Vec<Cell> = new
+        .filter(|c| !experiment.planned.contains(c))
+        .cloned()
         .collect();
-    let steady = interleaved(
-        &subjects,
-        &[objects],
-        plan.repeats,
-        Kind::Steady,
-        setting.seed,
-    );
-    experiment.planned.extend(steady.clone());
+    experiment.planned.extend(new);
     setting.evidence.write_json("experiment.json", experiment)?;
-    setting.progress.say(&format!(
-        "steady: {objects} objects at {per_s:.0}/s, 60 % of the slowest subject's burst throughput"
-    ));
-    for (done, cell) in steady.iter().enumerate() {
-        let counted = (cells.len() + done, cells.len() + steady.len());
-        if one(plan, setting, cell, Pace::Steady { per_s }, counted, stop)
-            .await?
-            .is_none()
-        {
+    course.of = course.done + following.len();
+    for (cell, pace) in &following {
+        if course.one(cell, *pace).await? == Ending::Stopped {
             return Ok(Ending::Stopped);
         }
     }
     Ok(Ending::Complete)
 }
 
-/// Objects and rate of the steady cells, from the slowest subject's mean burst throughput.
-fn steady_offer(bursts: &BTreeMap<String, Vec<f64>>, setting: &Setting) -> Option<(usize, f64)> {
-    let mean = |per_s: &Vec<f64>| per_s.iter().sum::<f64>() / per_s.len() as f64;
-    let slowest_per_s = bursts.values().map(mean).min_by(f64::total_cmp)?;
-    let per_s = slowest_per_s * 0.6;
-    let seconds = if setting.settle == Settle::Full {
-        60.0
-    } else {
-        4.0
-    };
-    let objects = ((per_s * seconds) as usize)
-        .clamp(100, 100_000)
-        .min(setting.largest);
-    (objects > 0).then_some((objects, per_s))
+/// An experiment under way.
+struct Course<'a> {
+    plan: &'a Plan,
+    setting: &'a Setting,
+    stop: &'a Stop,
+    runs: Runs,
+    done: usize,
+    of: usize,
 }
 
-/// One run, written; `None` when a stop was asked for.
-async fn one(
-    plan: &Plan,
-    setting: &Setting,
-    cell: &Cell,
-    pace: Pace,
-    (done, of): (usize, usize),
-    stop: &Stop,
-) -> Result<Option<record::Run>, evidence::Error> {
-    setting.progress.runs(done, of);
-    let Some(subject) = plan.subject(&cell.subject) else {
-        return Ok(None);
-    };
-    // Dropping the run ends its subject and its server.
-    let outcome = tokio::select! {
-        biased;
-        () = stop.requested() => return Ok(None),
-        outcome = run::run(setting, subject, cell, pace) => outcome,
-    };
-    let stem = cell.file_stem();
-    if let Some(samples) = &outcome.samples {
-        setting
-            .evidence
-            .write(&format!("samples/{stem}.tsv"), samples.as_bytes())?;
+impl Course<'_> {
+    /// One run, measured and written, unless it is there.
+    async fn one(&mut self, cell: &Cell, pace: Pace) -> Result<Ending, evidence::Error> {
+        let progress = &self.setting.progress;
+        progress.runs(self.done, self.of);
+        self.done += 1;
+        if self.runs.contains_key(cell) {
+            return Ok(Ending::Complete);
+        }
+        let Some(subject) = self.plan.subject(&cell.subject) else {
+            return Ok(Ending::Complete);
+        };
+        let logs = format!("logs/{}", cell.file_stem());
+        self.setting.evidence.remove_logs(&logs)?;
+        // Dropping the run ends its subject and its server.
+        let outcome = tokio::select! {
+            biased;
+            () = self.stop.requested() => return Ok(Ending::Stopped),
+            outcome = run::run(self.setting, subject, cell, pace) => outcome,
+        };
+        self.write(&outcome)?;
+        progress.runs(self.done, self.of);
+        let counted = format!("[{}/{}]", self.done, self.of);
+        progress.say(&format!("{counted} {}", sentence(&outcome.run)));
+        self.runs.insert(cell.clone(), outcome.run);
+        Ok(Ending::Complete)
     }
-    setting
-        .evidence
-        .write_json(&format!("runs/{stem}.json"), &outcome.run)?;
-    setting.progress.runs(done + 1, of);
-    setting
-        .progress
-        .say(&format!("[{}/{of}] {}", done + 1, sentence(&outcome.run)));
-    Ok(Some(outcome.run))
+
+    /// The run comes last: with it the cell is done, and everything else of it is there.
+    fn write(&self, outcome: &run::Outcome) -> Result<(), evidence::Error> {
+        let (evidence, stem) = (&self.setting.evidence, outcome.run.cell.file_stem());
+        if outcome.run.failure.is_none() {
+            evidence.trim_logs(&format!("logs/{stem}"))?;
+        }
+        if let Some(samples) = &outcome.samples {
+            evidence.write_gzip(&format!("samples/{stem}.tsv.gz"), samples.as_bytes())?;
+        }
+        evidence.write_json(&format!("runs/{stem}.json"), &outcome.run)
+    }
 }
 
 /// What a run brought, in one line.

@@ -17,12 +17,21 @@ pub struct Cell {
     pub kind: Kind,
 }
 
-/// How objects are offered in a cell.
+/// What a cell is measured for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
+    /// Everything offered as fast as the server takes it.
     Burst,
+    /// Offered at a rate that every subject can keep up with.
     Steady,
+    /// A burst of a subject that is measured anyway: what differs between the two is noise.
+    Twin,
+    /// A burst with the server's audit log on, for the requests alone: the log slows subjects
+    /// that send many.
+    Audit,
+    /// A burst against an API server with its own default flags.
+    Check,
 }
 
 impl Kind {
@@ -30,7 +39,15 @@ impl Kind {
         match self {
             Kind::Burst => "burst",
             Kind::Steady => "steady",
+            Kind::Twin => "twin",
+            Kind::Audit => "audit",
+            Kind::Check => "check",
         }
+    }
+
+    /// Whether cells of this kind are known before anything is measured.
+    pub fn is_planned_first(self) -> bool {
+        matches!(self, Kind::Burst | Kind::Twin | Kind::Audit)
     }
 }
 
@@ -68,31 +85,75 @@ impl std::fmt::Display for Cell {
     }
 }
 
-/// All cells of one kind: per repeat the sizes in random order, within a size the subjects.
+/// All cells of one kind: per repeat the sizes in random order, within a size the subjects. A
+/// size has its own number of repeats.
 pub fn interleaved(
     subjects: &[String],
-    sizes: &[usize],
-    repeats: u32,
+    sizes: &[(usize, u32)],
     kind: Kind,
     seed: u64,
 ) -> Vec<Cell> {
+    let entries: Vec<(String, Kind)> = subjects.iter().map(|s| (s.clone(), kind)).collect();
     let mut chance = Chance::of(seed, kind as u64 + 1);
-    let mut cells = Vec::new();
-    for repeat in 1..=repeats {
-        let mut sizes = sizes.to_vec();
-        chance.shuffle(&mut sizes);
-        for objects in sizes {
-            let mut subjects = subjects.to_vec();
-            chance.shuffle(&mut subjects);
-            cells.extend(subjects.into_iter().map(|subject| Cell {
-                subject,
-                objects,
-                repeat,
-                kind,
-            }));
-        }
+    let blocks = blocks(sizes, &mut chance);
+    let cells = blocks.into_iter().flat_map(|block| {
+        let mut entries = entries.clone();
+        chance.shuffle(&mut entries);
+        block.cells(entries)
+    });
+    cells.collect()
+}
+
+/// The bursts; in every block of the largest size `twin` is measured a second time, in a place
+/// drawn like that of the others.
+pub fn bursts(
+    subjects: &[String],
+    sizes: &[(usize, u32)],
+    twin: Option<&str>,
+    seed: u64,
+) -> Vec<Cell> {
+    let largest = sizes.iter().map(|(objects, _)| *objects).max();
+    let mut chance = Chance::of(seed, Kind::Burst as u64 + 1);
+    let blocks = blocks(sizes, &mut chance);
+    let cells = blocks.into_iter().flat_map(|block| {
+        let bursts = subjects.iter().map(|s| (s.clone(), Kind::Burst));
+        let twin = twin.filter(|_| Some(block.objects) == largest);
+        let twin = twin.map(|subject| (subject.to_owned(), Kind::Twin));
+        let mut entries: Vec<_> = bursts.chain(twin).collect();
+        chance.shuffle(&mut entries);
+        block.cells(entries)
+    });
+    cells.collect()
+}
+
+/// The subjects of one size and repeat.
+struct Block {
+    objects: usize,
+    repeat: u32,
+}
+
+impl Block {
+    fn cells(&self, entries: Vec<(String, Kind)>) -> Vec<Cell> {
+        let cell = |(subject, kind)| Cell {
+            subject,
+            objects: self.objects,
+            repeat: self.repeat,
+            kind,
+        };
+        entries.into_iter().map(cell).collect()
     }
-    cells
+}
+
+fn blocks(sizes: &[(usize, u32)], chance: &mut Chance) -> Vec<Block> {
+    let most = sizes.iter().map(|(_, repeats)| *repeats).max().unwrap_or(0);
+    let mut blocks = Vec::new();
+    for repeat in 1..=most {
+        let within = sizes.iter().filter(|(_, repeats)| repeat <= *repeats);
+        let mut round: Vec<usize> = within.map(|(objects, _)| *objects).collect();
+        chance.shuffle(&mut round);
+        blocks.extend(round.into_iter().map(|objects| Block { objects, repeat }));
+    }
+    blocks
 }
 
 #[cfg(test)]
@@ -102,11 +163,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_cell_comes_once(seed: u64, subjects in 1usize..5, repeats in 1u32..5) {
+        fn every_cell_comes_once(seed: u64, subjects in 1usize..5, repeats in 1u32..5, more in 0u32..3) {
             let subjects: Vec<String> = (0..subjects).map(|i| format!("s/{i}")).collect();
-            let sizes = [0, 500, 2000, 5000];
-            let mut cells = interleaved(&subjects, &sizes, repeats, Kind::Burst, seed);
-            prop_assert_eq!(&cells, &interleaved(&subjects, &sizes, repeats, Kind::Burst, seed));
+            let sizes = [(0, repeats), (500, repeats), (2000, repeats), (5000, repeats + more)];
+            let mut cells = interleaved(&subjects, &sizes, Kind::Burst, seed);
+            prop_assert_eq!(&cells, &interleaved(&subjects, &sizes, Kind::Burst, seed));
             for block in cells.chunks(subjects.len()) {
                 prop_assert!(block.iter().all(|c| (c.objects, c.repeat) == (block[0].objects, block[0].repeat)));
             }
@@ -114,14 +175,30 @@ mod tests {
             cells.sort();
             cells.dedup();
             prop_assert_eq!(cells.len(), all);
-            prop_assert_eq!(all, subjects.len() * sizes.len() * repeats as usize);
+            prop_assert_eq!(all, subjects.len() * (sizes.len() * repeats as usize + more as usize));
+        }
+
+        #[test]
+        fn the_twin_is_beside_its_subject_at_the_largest_size_only(seed: u64, repeats in 1u32..5) {
+            let subjects = ["a/x".to_owned(), "b/y".to_owned()];
+            let cells = bursts(&subjects, &[(0, 3), (500, repeats)], Some("a/x"), seed);
+            let twins: Vec<&Cell> = cells.iter().filter(|c| c.kind == Kind::Twin).collect();
+            prop_assert_eq!(twins.len(), repeats as usize);
+            prop_assert!(twins.iter().all(|c| c.objects == 500 && c.subject == "a/x"));
+            for twin in twins {
+                let beside = Cell { kind: Kind::Burst, ..twin.clone() };
+                let place = |cell: &Cell| cells.iter().position(|c| c == cell).map(|p| p as i64);
+                let apart = (place(twin).expect("there") - place(&beside).expect("there")).abs();
+                prop_assert!(apart <= 2);
+            }
         }
     }
 
     #[test]
     fn seeds_differ() {
         let subjects = ["a/x".to_owned(), "b/y".to_owned()];
-        let order = |seed| interleaved(&subjects, &[0, 1, 2, 3, 4], 3, Kind::Burst, seed);
+        let sizes = [0, 1, 2, 3, 4].map(|size| (size, 3));
+        let order = |seed| interleaved(&subjects, &sizes, Kind::Burst, seed);
         assert_ne!(order(1), order(2));
     }
 

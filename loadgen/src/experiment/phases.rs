@@ -8,27 +8,26 @@ use std::time::{Duration, Instant};
 use testbed::weigh::{self, Memory};
 
 use super::convergence::convergence;
+use super::mode::{Mode, quiet};
 use super::order::Kind;
-use super::quiet::{Snapshot, settle};
+use super::quiet::{Snapshot, linger, settle};
 use super::run::{Reason, Stage};
-use super::settle::Rule;
 use crate::generate::{Act, Offer};
-use crate::measure::{admin, metrics_text};
-use crate::record::{Peaked, Reconcile, Settle};
+use crate::measure::{admin, gc_pause, metrics_text};
+use crate::record::{Datastore, Peaked, Reconcile};
 use crate::schedule::Pace;
 
 /// A steady run is void when more than 1 % of its sends were later than this.
 const LATE_MS: f64 = 100.0;
 
-/// The quick mode deletes no more than this: with 5,000 objects it takes 10 to 25 s per subject
-/// on 2 cores, and the whole measuring has 3 minutes.
-const QUICK_DELETION: usize = 1_000;
+/// Idling is watched for at least this long where requests are counted: a rate needs a minute.
+const COUNTED_IDLE: Duration = Duration::from_secs(60);
 
 /// Goes through all phases of the cell.
 pub async fn all(stage: &mut Stage<'_>) -> Result<(), Reason> {
-    let full = stage.setting.settle == Settle::Full;
+    let mode = Mode::of(stage.setting.settle);
     canary(stage).await?;
-    settle(stage, "empty", quiet_rule(if full { 10 } else { 1 }, None)).await?;
+    settle(stage, "empty", quiet(mode.empty_s, None)).await?;
     stage.run.memory.empty = weigh(stage);
 
     let before = Snapshot::take(stage).await;
@@ -36,30 +35,50 @@ pub async fn all(stage: &mut Stage<'_>) -> Result<(), Reason> {
     if stage.cell.objects > 0 {
         offer_and_wait(stage).await?;
     }
-    if stage.kind() == Kind::Steady && !full {
+    if stage.kind() == Kind::Steady && !mode.steady_settles {
         // What belongs to the last objects is let through first.
-        settle(stage, "winding down", quiet_rule(1, None)).await?;
+        settle(stage, "winding down", quiet(1, None)).await?;
         let end = Snapshot::take(stage).await;
         book(stage, &before, &end);
     } else {
-        settled(stage, &before).await?;
+        settled(stage, &before, &mode).await?;
     }
     // After the weighing, because a page costs the subject memory.
-    reconcile(stage, page_before.as_deref()).await;
+    tell_tale(stage, page_before.as_deref()).await;
 
-    if stage.kind() == Kind::Burst
-        && stage.cell.objects > 0
-        && stage.cell.objects == stage.setting.largest
-    {
-        if full {
-            churn(stage).await?;
-        }
-        restart(stage).await?;
-        if full || stage.cell.objects <= QUICK_DELETION {
-            deleted(stage).await?;
-        }
+    let Extents {
+        churned,
+        restarted,
+        deletes,
+    } = extents(stage, &mode);
+    if churned {
+        churn(stage).await?;
+    }
+    if restarted {
+        restart(stage, mode.restart_s, mode.steady_s).await?;
+    }
+    if deletes {
+        deleted(stage, mode.deleted_s).await?;
     }
     Ok(())
+}
+
+/// Which of the later phases a cell has: only bursts at the largest size have any.
+struct Extents {
+    churned: bool,
+    restarted: bool,
+    deletes: bool,
+}
+
+fn extents(stage: &Stage<'_>, mode: &Mode) -> Extents {
+    let (objects, repeat) = (stage.cell.objects, stage.cell.repeat);
+    let largest = objects > 0 && objects == stage.setting.largest;
+    let burst = largest && stage.kind() == Kind::Burst;
+    Extents {
+        churned: burst && mode.churn.includes(objects, repeat),
+        restarted: burst || (largest && stage.kind() == Kind::Twin),
+        deletes: burst && mode.deletion.includes(objects, repeat),
+    }
 }
 
 /// Spawn until the canary, created beforehand, is observed; then until the subject is ready.
@@ -91,7 +110,7 @@ async fn offer_and_wait(stage: &mut Stage<'_>) -> Result<(), Reason> {
         t.progress().ready == objects as u64
     });
     let converged = converged.await?;
-    if stage.kind() == Kind::Burst {
+    if stage.kind() != Kind::Steady {
         stage.run.memory.burst = weigh_peak(stage);
     }
     let wall_s = started.elapsed().as_secs_f64();
@@ -194,26 +213,55 @@ fn judge_generator(stage: &mut Stage<'_>, cores_used: f64) {
 }
 
 /// Leaves the subject alone; what it cost to converge, to idle, and what it weighs.
-async fn settled(stage: &mut Stage<'_>, before: &Snapshot) -> Result<(), Reason> {
-    let rule = match stage.setting.settle {
-        Settle::Quick => quiet_rule(10, None),
-        Settle::Full => quiet_rule(150, Some(30)),
-    };
-    let quiet = settle(stage, "settling", rule).await?;
+async fn settled(stage: &mut Stage<'_>, before: &Snapshot, mode: &Mode) -> Result<(), Reason> {
+    let rule = quiet(mode.settled_s, mode.steady_s);
+    let begin = settle(stage, "settling", rule).await?;
     stage.run.memory.settled = weigh(stage);
     let end = Snapshot::take(stage).await;
-    book(stage, before, quiet.as_ref().unwrap_or(&end));
-    stage.run.idle = quiet.and_then(|begin| end.idle_since(&begin));
+    book(stage, before, begin.as_ref().unwrap_or(&end));
+    let Some(begin) = begin else {
+        return Ok(());
+    };
+    let largest = stage.cell.objects == stage.setting.largest;
+    let window = match stage.kind() {
+        Kind::Burst if largest => Duration::from_secs(mode.idle_s),
+        Kind::Audit => COUNTED_IDLE,
+        _ => Duration::ZERO,
+    };
+    linger(stage, "idling", &begin, window).await?;
+    stage.run.idle = Snapshot::take(stage).await.idle_since(&begin);
+    if let Some(long_s) = mode.long_s
+        && stage.kind() == Kind::Burst
+        && largest
+        && stage.cell.repeat == 1
+    {
+        linger(
+            stage,
+            "settling for longer",
+            &begin,
+            Duration::from_secs(long_s),
+        )
+        .await?;
+        stage.run.memory.settled_long = weigh(stage);
+    }
     Ok(())
 }
 
 /// Books what the objects cost.
 fn book(stage: &mut Stage<'_>, before: &Snapshot, end: &Snapshot) {
-    if stage.cell.objects > 0 {
-        stage.run.converge_cpu_s = end.cpu_s_since(before);
-        stage.run.api_server_cpu_s = end.server_cpu_s_since(before);
-        stage.run.requests = end.requests_since(before);
+    if stage.cell.objects == 0 {
+        return;
     }
+    stage.run.converge_cpu_s = end.cpu_s_since(before);
+    stage.run.api_server_cpu_s = end.server_cpu_s_since(before);
+    stage.run.requests = end.requests_since(before);
+    stage.run.write_spans = stage.server.write_spans();
+    let datastore = Datastore {
+        written_bytes: end.datastore_written_bytes_since(before),
+        size_bytes: stage.server.datastore_size_bytes(),
+    };
+    let known = datastore.written_bytes.is_some() || datastore.size_bytes.is_some();
+    stage.run.datastore = known.then_some(datastore);
 }
 
 /// Every object changes once.
@@ -232,27 +280,26 @@ async fn churn(stage: &mut Stage<'_>) -> Result<(), Reason> {
 }
 
 /// Ended with SIGTERM and started again with every object there.
-async fn restart(stage: &mut Stage<'_>) -> Result<(), Reason> {
+async fn restart(stage: &mut Stage<'_>, quiet_s: u64, steady_s: Option<u64>) -> Result<(), Reason> {
     stage.setting.say_step(stage.cell, "restarting");
     stage.restart().await?;
     let patience = stage.setting.patience(stage.cell.objects, Pace::Burst);
     let deadline = Instant::now() + patience.deadline;
     stage.wait_ready(deadline).await?;
     stage.run.restart_s = Some(stage.process.spawned_at().elapsed().as_secs_f64());
-    let full = stage.setting.settle == Settle::Full;
-    let rule = if full {
-        quiet_rule(60, Some(30))
-    } else {
-        quiet_rule(4, None)
-    };
-    settle(stage, "settling after the restart", rule).await?;
+    settle(
+        stage,
+        "settling after the restart",
+        quiet(quiet_s, steady_s),
+    )
+    .await?;
     stage.run.memory.restart = weigh_peak(stage);
     stage.run.restart_cpu_s = weigh::cpu_seconds(stage.process.pid()).ok();
     Ok(())
 }
 
 /// Every object is deleted, finalizers and all.
-async fn deleted(stage: &mut Stage<'_>) -> Result<(), Reason> {
+async fn deleted(stage: &mut Stage<'_>, quiet_s: u64) -> Result<(), Reason> {
     let objects = stage.cell.objects as u64;
     let done = offer(stage, Act::Delete, Pace::Burst, "deleted", move |t| {
         t.progress().gone == objects
@@ -260,17 +307,9 @@ async fn deleted(stage: &mut Stage<'_>) -> Result<(), Reason> {
     if !done.await? {
         return Err("not every object was gone after its deletion".into());
     }
-    settle(stage, "settling after the deletion", quiet_rule(2, None)).await?;
+    settle(stage, "settling after the deletion", quiet(quiet_s, None)).await?;
     stage.run.memory.deleted = weigh(stage);
     Ok(())
-}
-
-fn quiet_rule(quiet_s: u64, steady_s: Option<u64>) -> Rule {
-    Rule {
-        quiet: Duration::from_secs(quiet_s),
-        steady: steady_s.map(Duration::from_secs),
-        at_most: Duration::from_secs(4 * quiet_s + 30),
-    }
 }
 
 /// `None` where this machine does not say; a subject that is gone is noticed elsewhere.
@@ -301,8 +340,8 @@ async fn metrics(stage: &Stage<'_>) -> Option<String> {
     }
 }
 
-/// Calls of the reconcile function since the page before the first object.
-async fn reconcile(stage: &mut Stage<'_>, page_before: Option<&str>) {
+/// What the subject's own metrics page tells, since the page before the first object.
+async fn tell_tale(stage: &mut Stage<'_>, page_before: Option<&str>) {
     let Some(wanted) = stage
         .subject
         .metrics
@@ -318,6 +357,13 @@ async fn reconcile(stage: &mut Stage<'_>, page_before: Option<&str>) {
         ));
         return;
     };
+    if let Some(name) = gc_pause::histogram_of(stage.subject.language) {
+        stage.run.gc_pauses = gc_pause::between(page_before, &page, name);
+        if stage.run.gc_pauses.is_none() {
+            let remark = format!("no histogram {name} on its metrics page");
+            stage.run.remarks.push(remark);
+        }
+    }
     let Some(after) = metrics_text::histogram(&page, &wanted.reconcile_histogram) else {
         stage.run.remarks.push(format!(
             "no histogram {} on its metrics page",

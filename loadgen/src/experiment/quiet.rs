@@ -22,7 +22,24 @@ pub struct Snapshot {
     cpu_s: Option<f64>,
     context_switches: Option<u64>,
     server_cpu_s: Option<f64>,
+    datastore_written_bytes: Option<u64>,
     ledger: Option<Ledger>,
+}
+
+/// Goes on leaving the subject alone until `window` has passed since `begin`, whatever it does.
+pub async fn linger(
+    stage: &mut Stage<'_>,
+    what: &str,
+    begin: &Snapshot,
+    window: Duration,
+) -> Result<(), Reason> {
+    stage.setting.say_step(stage.cell, what);
+    while begin.at.elapsed() < window {
+        let left = window.saturating_sub(begin.at.elapsed());
+        tokio::time::sleep(left.min(Duration::from_millis(500))).await;
+        stage.check_alive()?;
+    }
+    Ok(())
 }
 
 /// Waits until the subject has settled; the counters at the beginning of its quiet, or `None`
@@ -77,8 +94,9 @@ impl Snapshot {
             at: Instant::now(),
             cpu_s: weigh::cpu_seconds(pid).ok(),
             context_switches: weigh::context_switches(pid).ok(),
-            server_cpu_s: weigh::cpu_seconds(stage.server.pid()).ok(),
-            ledger: stage.cluster.ledger().await.ok(),
+            server_cpu_s: stage.server.cpu_s(),
+            datastore_written_bytes: stage.server.datastore_written_bytes(),
+            ledger: stage.server.ledger(&stage.cluster).await,
         }
     }
 
@@ -88,6 +106,11 @@ impl Snapshot {
 
     pub fn server_cpu_s_since(&self, earlier: &Snapshot) -> Option<f64> {
         Some(self.server_cpu_s? - earlier.server_cpu_s?)
+    }
+
+    pub fn datastore_written_bytes_since(&self, earlier: &Snapshot) -> Option<u64> {
+        self.datastore_written_bytes?
+            .checked_sub(earlier.datastore_written_bytes?)
     }
 
     /// The subject's requests.

@@ -91,7 +91,7 @@ pub async fn run(setting: &Setting, subject: &Subject, cell: &Cell, pace: Pace) 
     Outcome { run, samples }
 }
 
-fn empty_run(cell: &Cell) -> Run {
+pub fn empty_run(cell: &Cell) -> Run {
     Run {
         schema: 1,
         cell: cell.clone(),
@@ -110,7 +110,10 @@ fn empty_run(cell: &Cell) -> Run {
         convergence: None,
         reconcile: None,
         requests: None,
+        write_spans: None,
+        gc_pauses: None,
         api_server_cpu_s: None,
+        datastore: None,
         generator_cpu_s: None,
     }
 }
@@ -128,10 +131,13 @@ impl<'a> Stage<'a> {
         let dir = setting.private.join(&stem);
         std::fs::create_dir_all(&dir).map_err(|e| format!("cannot make {}: {e}", dir.display()))?;
         let order = Order {
+            source: &setting.source,
             dir: &dir,
             crd: &subject.crd(&setting.workspace),
             ready_delay_ms: setting.ready_delay_ms,
-            log: setting.evidence.path(&format!("logs/{stem}.server.log")),
+            logs: setting.evidence.path(&format!("logs/{stem}")),
+            audit: cell.kind == Kind::Audit,
+            default_flags: cell.kind == Kind::Check,
         };
         let server = Server::start(order).await.map_err(|e| text(&e))?;
         let cluster = Cluster::connect(&server.kubeconfig(HARNESS))
@@ -215,12 +221,17 @@ impl<'a> Stage<'a> {
         let Stage {
             mut process,
             server,
-            run,
+            mut run,
+            places,
             ..
         } = self;
-        // A subject or server that cannot be signalled is gone, and dropping kills what is not.
+        // A subject that cannot be signalled is gone, and dropping kills what is not.
         let _ = process.terminate(Duration::from_secs(5)).await;
-        let _ = server.stop().await;
+        if let Err(error) = server.stop().await {
+            run.remarks.push(format!("taking the server down: {error}"));
+        }
+        // Data and credentials of this run; what cannot be removed goes with the folder above.
+        let _ = std::fs::remove_dir_all(&places.dir);
         run
     }
 
@@ -234,8 +245,8 @@ impl<'a> Stage<'a> {
         if let Some(status) = self.process.exited().map_err(|e| e.to_string())? {
             return Err(format!("{} ended by itself ({status})", self.subject.id()));
         }
-        if let Some(status) = self.server.exited().map_err(|e| e.to_string())? {
-            return Err(format!("the API server ended by itself ({status})"));
+        if let Some(ended) = self.server.exited().map_err(|e| e.to_string())? {
+            return Err(ended);
         }
         Ok(())
     }

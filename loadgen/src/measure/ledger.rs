@@ -15,8 +15,11 @@ pub struct Entry {
     /// `deployments`, or `edgeapps/status` with a subresource.
     pub resource: String,
     pub requests: u64,
-    pub request_bytes: u64,
-    pub response_bytes: u64,
+    /// `None` where the source does not count bytes (an audit log).
+    #[serde(default)]
+    pub request_bytes: Option<u64>,
+    #[serde(default)]
+    pub response_bytes: Option<u64>,
     #[serde(default)]
     pub errors: u64,
 }
@@ -25,6 +28,24 @@ pub struct Entry {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ledger {
     pub entries: Vec<Entry>,
+}
+
+impl Entry {
+    fn bytes(&self) -> Option<u64> {
+        Some(self.request_bytes? + self.response_bytes?)
+    }
+}
+
+/// Whether requests of this verb change something.
+pub fn is_write(verb: &str) -> bool {
+    matches!(
+        verb,
+        "create" | "update" | "patch" | "apply" | "delete" | "deletecollection"
+    )
+}
+
+fn more(now: Option<u64>, was: Option<u64>) -> Option<u64> {
+    Some(now?.saturating_sub(was.unwrap_or(0)))
 }
 
 impl Ledger {
@@ -42,13 +63,13 @@ impl Ledger {
             let was = before.get(&key(entry)).copied().unwrap_or(&none);
             Entry {
                 requests: entry.requests.saturating_sub(was.requests),
-                request_bytes: entry.request_bytes.saturating_sub(was.request_bytes),
-                response_bytes: entry.response_bytes.saturating_sub(was.response_bytes),
+                request_bytes: more(entry.request_bytes, was.request_bytes),
+                response_bytes: more(entry.response_bytes, was.response_bytes),
                 errors: entry.errors.saturating_sub(was.errors),
                 ..entry.clone()
             }
         });
-        let changed = |e: &Entry| e.requests + e.request_bytes + e.response_bytes > 0;
+        let changed = |e: &Entry| e.requests + e.bytes().unwrap_or(0) > 0;
         Ledger {
             entries: entries.filter(changed).collect(),
         }
@@ -56,12 +77,7 @@ impl Ledger {
 
     /// Requests that change something.
     pub fn writes(&self) -> u64 {
-        self.count(|verb| {
-            matches!(
-                verb,
-                "create" | "update" | "patch" | "apply" | "delete" | "deletecollection"
-            )
-        })
+        self.count(is_write)
     }
 
     /// Requests that read; watches are not among them.
@@ -69,12 +85,9 @@ impl Ledger {
         self.count(|verb| matches!(verb, "get" | "list"))
     }
 
-    /// Bytes both ways, watches included.
-    pub fn wire_bytes(&self) -> u64 {
-        self.entries
-            .iter()
-            .map(|e| e.request_bytes + e.response_bytes)
-            .sum()
+    /// Bytes both ways, watches included; `None` when they were not counted.
+    pub fn wire_bytes(&self) -> Option<u64> {
+        self.entries.iter().map(Entry::bytes).sum()
     }
 
     /// `"patch deployments" -> requests`.
@@ -107,8 +120,8 @@ mod tests {
             verb: verb.into(),
             resource: resource.into(),
             requests,
-            request_bytes: bytes,
-            response_bytes: bytes,
+            request_bytes: Some(bytes),
+            response_bytes: Some(bytes),
             errors: 0,
         }
     }
@@ -130,11 +143,22 @@ mod tests {
         ]);
         let spent = after.since(&before).of("s");
         assert_eq!((spent.writes(), spent.reads()), (7, 2));
-        assert_eq!(spent.wire_bytes(), 2 * (70 + 8 + 500));
+        assert_eq!(spent.wire_bytes(), Some(2 * (70 + 8 + 500)));
         assert_eq!(
             spent.by_verb(),
             BTreeMap::from([("patch deployments".into(), 7), ("get edgeapps".into(), 2)])
         );
+    }
+
+    #[test]
+    fn bytes_that_nobody_counted_are_unknown() {
+        let mut uncounted = ledger(&[entry("s", "create", "deployments", 3, 0)]);
+        (
+            uncounted.entries[0].request_bytes,
+            uncounted.entries[0].response_bytes,
+        ) = (None, None);
+        let spent = uncounted.since(&Ledger::default());
+        assert_eq!((spent.writes(), spent.wire_bytes()), (3, None));
     }
 
     #[test]

@@ -62,6 +62,12 @@ impl Buckets {
         self.0.iter().map(|(_, count)| count).sum()
     }
 
+    /// Upper bound, in ms, of the highest bucket that holds anything; `None` when there is nothing
+    /// or that bucket has no upper bound.
+    pub fn max_ms(&self) -> Option<f64> {
+        self.quantile_ms(1.0)
+    }
+
     /// What came after `earlier`; a bucket that fell (the process restarted) counts as it is.
     pub fn since(&self, earlier: &Buckets) -> Buckets {
         let before = |bound: Option<f64>| {

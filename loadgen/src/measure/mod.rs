@@ -1,5 +1,7 @@
 //! What is read from outside the subject: its metrics page, the server's ledger, its quiet.
 
 pub mod admin;
+pub mod audit;
+pub mod gc_pause;
 pub mod ledger;
 pub mod metrics_text;

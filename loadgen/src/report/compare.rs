@@ -1,11 +1,13 @@
 //! Ratios between subjects, metric by metric, over runs of the same repeat.
 //!
-//! Guarantees: only valid runs are compared; with fewer than two pairs there is no interval.
+//! Guarantees: only valid runs are compared; with fewer than two pairs there is no interval; a
+//! difference within the noise floor of its metric is not one.
 //! Leaves to others: the arithmetic (`statistics`).
 
 use serde::Serialize;
 use serde_json::Value;
 
+use super::noise::{self, NoiseFloor};
 use super::summary::{Run, Subject, Summary};
 use crate::statistics::ratio_of_pairs;
 
@@ -23,7 +25,9 @@ pub struct Comparison {
     pub beyond_noise: Option<bool>,
 }
 
-const METRICS: [(&str, &str); 16] = [
+/// What is compared: the cell and the path of the figure within its runs. Requests come from the
+/// bursts where the server counts them beside a measurement, and else from the audited runs.
+pub const METRICS: [(&str, &str); 22] = [
     ("burst", "memory.empty.rss_bytes"),
     ("burst", "memory.settled.rss_bytes"),
     ("burst", "memory.settled.anon_bytes"),
@@ -38,12 +42,18 @@ const METRICS: [(&str, &str); 16] = [
     ("burst", "requests.reads_per_object"),
     ("burst", "requests.wire_bytes_per_object"),
     ("burst", "spawn_to_canary_ms"),
+    ("burst", "cpu.idle_ms_per_minute"),
+    ("burst", "api_server_cpu_s"),
+    ("burst", "datastore.written_bytes_per_object"),
+    ("audit", "requests.writes_per_object"),
+    ("audit", "requests.reads_per_object"),
+    ("audit", "write_span.p99_ms"),
     ("steady", "convergence.observed.p99_ms"),
     ("steady", "convergence.ready.p99_ms"),
 ];
 
 /// Ours against the others at the largest size, or the first subject where none is ours.
-pub fn comparisons(summary: &Summary) -> Vec<Comparison> {
+pub fn comparisons(summary: &Summary, floors: &[NoiseFloor]) -> Vec<Comparison> {
     let ours = |subject: &&Subject| subject.name == "tare";
     let mut left: Vec<&Subject> = summary.subjects.iter().filter(ours).collect();
     if left.is_empty() {
@@ -58,7 +68,8 @@ pub fn comparisons(summary: &Summary) -> Vec<Comparison> {
         for against in others {
             let pair = METRICS
                 .iter()
-                .filter_map(|(cell, metric)| compare(subject, against, cell, metric, summary));
+                .filter_map(|(cell, metric)| compare(subject, against, cell, metric, summary))
+                .map(|comparison| noise::judge(comparison, floors));
             all.extend(pair);
         }
     }
@@ -79,20 +90,10 @@ fn compare(
         .filter(of_cell)
         .map(|run| run.objects)
         .max()?;
-    let runs = |s: &Subject| -> Vec<(u32, f64)> {
-        let same = s
-            .runs
-            .iter()
-            .filter(of_cell)
-            .filter(|run| run.objects == objects);
-        same.filter_map(|run| Some((run.repeat, figure(run, metric)?)))
-            .collect()
-    };
-    let theirs = runs(against);
-    let pairs: Vec<(f64, f64)> = runs(subject)
-        .into_iter()
-        .filter_map(|(repeat, ours)| Some((ours, theirs.iter().find(|(r, _)| *r == repeat)?.1)))
-        .collect();
+    let pairs = pairs(
+        &by_repeat(subject, cell, objects, metric),
+        &by_repeat(against, cell, objects, metric),
+    );
     let ratio = ratio_of_pairs(&pairs, summary.scenario.seed)?;
     Some(Comparison {
         metric,
@@ -105,6 +106,22 @@ fn compare(
         pairs: ratio.pairs,
         beyond_noise: None,
     })
+}
+
+/// A figure of the valid runs of a cell, by repeat.
+pub fn by_repeat(subject: &Subject, cell: &str, objects: usize, metric: &str) -> Vec<(u32, f64)> {
+    let same = |run: &&Run| run.valid && run.cell == cell && run.objects == objects;
+    let runs = subject.runs.iter().filter(same);
+    runs.filter_map(|run| Some((run.repeat, figure(run, metric)?)))
+        .collect()
+}
+
+/// Figures of the same repeat side by side.
+pub fn pairs(ours: &[(u32, f64)], theirs: &[(u32, f64)]) -> Vec<(f64, f64)> {
+    let partner = |repeat: &u32| theirs.iter().find(|(r, _)| r == repeat).map(|(_, v)| *v);
+    ours.iter()
+        .filter_map(|(repeat, ours)| Some((*ours, partner(repeat)?)))
+        .collect()
 }
 
 /// A figure of a run by its path, as it is in `summary.json`.

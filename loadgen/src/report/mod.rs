@@ -3,10 +3,14 @@
 //! Guarantees: the bench itself and `loadgen report` print the same; failed and missing runs are
 //! in the report. Leaves to others: measuring.
 
+mod apart;
+mod claims;
 mod compare;
 mod markdown;
+mod noise;
 mod notes;
-mod schema;
+mod run;
+pub mod schema;
 mod summary;
 pub mod table;
 mod verdict;
@@ -110,7 +114,8 @@ fn setting(summary: &summary::Summary) -> String {
     )
 }
 
-fn read(evidence: &Evidence) -> Result<Record, evidence::Error> {
+/// The raw data of a folder.
+pub fn read(evidence: &Evidence) -> Result<Record, evidence::Error> {
     let experiment = evidence.read_json("experiment.json")?;
     let mut runs = BTreeMap::new();
     for name in evidence.json_files("runs")? {

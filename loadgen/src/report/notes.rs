@@ -9,16 +9,27 @@ use serde_json::Value;
 
 use super::summary::Summary;
 use crate::conformance::Conformance;
+use crate::experiment::mode::Mode;
 use crate::experiment::order::Kind;
-use crate::record::{Record, Settle};
+use crate::record::Record;
 
 /// Why a figure is null, by how its path ends; the first that fits.
-const REASONS: [(&str, &str); 24] = [
-    ("noise_floor", "no subject was measured against itself"),
-    ("beyond_noise", "there is no noise floor to compare with"),
+const REASONS: [(&str, &str); 30] = [
+    (
+        "noise_floor",
+        "no subject was measured against itself; a twin needs --repeats-largest 2 or more",
+    ),
+    (
+        "beyond_noise",
+        "the twin has no such figure, or there is no twin",
+    ),
     (
         "comparisons[].ci95",
-        "an interval needs two pairs; use --repeats",
+        "an interval needs two pairs; requests are counted in one run each; else use --repeats",
+    ),
+    (
+        "requests.wire_bytes_per_object",
+        "an audit log has no bytes; only the embedded server counts them",
     ),
     (
         "bytes_per_object.ci95",
@@ -36,21 +47,40 @@ const REASONS: [(&str, &str); 24] = [
     ),
     (
         "write_span",
-        "needs an audit log, which the embedded server does not write",
+        "from the audit log of a real control plane, which is on only in the runs of cell `audit`",
+    ),
+    (
+        "runs[].requests",
+        "counted by the embedded server, or in the runs of cell `audit`; nothing to count with 0 objects",
+    ),
+    (
+        "runs[].api_server_cpu_s",
+        "nothing to measure with 0 objects, or the API server is not ours",
     ),
     (
         "datastore",
-        "the embedded server keeps its objects in memory",
+        "the embedded server keeps its objects in memory, and that of an existing cluster cannot be read",
     ),
-    ("gc_pause", "no garbage collector, or none that is read yet"),
+    (
+        "gc_pause.p99_ms",
+        "no collection, or the bucket has no upper bound",
+    ),
+    (
+        "gc_pause.max_ms",
+        "no collection, or the bucket has no upper bound",
+    ),
+    (
+        "gc_pause",
+        "no garbage collector, or nothing measured with 0 objects",
+    ),
     ("memory.burst", "only where objects are offered as a burst"),
     (
         "memory.churn",
-        "measured with --settle full, in the burst at the largest size",
+        "in the burst at the largest size: of the first repeat with --settle standard, of all with full, of none with quick",
     ),
     (
         "memory.deleted",
-        "measured in the burst at the largest size; with more than 1,000 objects only with --settle full",
+        "in the burst at the largest size: of the first repeat with --settle standard, of all with full, of those up to 1,000 objects with quick",
     ),
     (
         "memory.restart",
@@ -59,7 +89,7 @@ const REASONS: [(&str, &str); 24] = [
     ("cpu.restart_s", "measured in the burst at the largest size"),
     (
         "memory.settled",
-        "a steady cell of the quick mode is not left to settle",
+        "a steady cell is left to settle only with --settle full",
     ),
     (
         "cpu.idle_ms_per_minute",
@@ -86,6 +116,10 @@ const REASONS: [(&str, &str); 24] = [
         "its error counter is not on its metrics page",
     ),
     ("binary_bytes", "the program was found by its name in PATH"),
+    (
+        "claims[].measured",
+        "not among the sizes and figures of this experiment",
+    ),
 ];
 
 /// All notes, the most important first.
@@ -94,9 +128,11 @@ pub fn notes(summary: &Summary, record: &Record) -> Vec<String> {
     let mut notes: Vec<String> = conformance.filter_map(Conformance::remark).collect();
     notes.extend(missing(record));
     notes.extend(failures(record));
-    if record.experiment.settle == Settle::Quick {
-        notes.push("quick mode: a subject is weighed after 10 s without events (empty 1 s, restarted 4 s, all deleted 2 s), not after 150 s; caches and allocators may still give memory back later".into());
-    }
+    notes.extend(Mode::says(record.experiment.settle).map(str::to_owned));
+    notes.extend(record.experiment.resumed_at.iter().map(|at| {
+        format!("the bench was interrupted and resumed at {at}; finished runs were kept")
+    }));
+    notes.extend(of_real(summary));
     if record.experiment.control_plane == "embedded" {
         notes.push("measured against the embedded API server, which answers faster than kube-apiserver; these figures never share a table with those of a real control plane".into());
     }
@@ -110,6 +146,29 @@ pub fn notes(summary: &Summary, record: &Record) -> Vec<String> {
     notes.extend(kept_pace(record));
     notes.extend(remarks(record));
     notes.extend(nulls(summary));
+    notes
+}
+
+/// What differs on a control plane that is not embedded.
+fn of_real(summary: &Summary) -> Vec<String> {
+    if summary.environment.control_plane == "embedded" {
+        return Vec::new();
+    }
+    let mut notes = Vec::new();
+    let any = |kind: Kind| {
+        let mut runs = summary.subjects.iter().flat_map(|s| &s.runs);
+        runs.any(|run| run.cell == kind.name())
+    };
+    if any(Kind::Audit) {
+        notes.push("requests and write spans come from runs of their own (cell `audit`) with the audit log on, which slows subjects that send many; a patch counts as an apply when it asks for force; a write span goes from the arrival of the first to the answer to the last write under an object's name, the one that makes it Ready included".into());
+    }
+    if any(Kind::Check) {
+        notes.push("runs of cell `check` have the servers' default flags and are in no other table or ratio".into());
+    }
+    if any(Kind::Twin) {
+        notes.push("runs of cell `twin` are a subject measured a second time beside itself; the noise floor of a metric is the 95 % interval of that ratio, and a difference within it, or whose own interval holds 1, is called none".into());
+    }
+    notes.push("collector pauses are stop-the-world times for garbage collection from the runtime's own histogram: upper bounds of buckets, and their sum is a lower bound".into());
     notes
 }
 
@@ -187,6 +246,7 @@ fn reason(path: &str, failed: bool) -> String {
         .map(|(_, reason)| *reason);
     let reason = match known {
         Some(reason) => reason,
+        None if path == "claims[].holds" => "what was not measured neither holds nor fails",
         None if path.starts_with("environment.") => "this machine does not say",
         None if path.contains("runs[]") => {
             "nothing to measure with 0 objects, or the subject does not offer it"

@@ -30,6 +30,8 @@ const COUNT: Shape = Nullable(&Count);
 const NUMBER: Shape = Nullable(&Number);
 const TEXT: Shape = Nullable(&Text);
 
+const CELLS: &[&str] = &["burst", "steady", "twin", "audit", "check"];
+
 const MEMORY: Shape = Nullable(&Fields(&[
     ("rss_bytes", Count),
     ("pss_bytes", Count),
@@ -51,7 +53,7 @@ const QUANTILES: Shape = Nullable(&Fields(&[
 const RUN: Shape = Fields(&[
     ("objects", Count),
     ("repeat", Count),
-    ("cell", OneOf(&["burst", "steady"])),
+    ("cell", OneOf(CELLS)),
     ("valid", Truth),
     ("invalid_reason", TEXT),
     ("spawn_to_canary_ms", NUMBER),
@@ -165,7 +167,7 @@ const SUMMARY: Shape = Fields(&[
             ("service", OneOf(&["headless", "cluster-ip"])),
             ("seed", Count),
             ("ready_delay_ms", Count),
-            ("settle", OneOf(&["quick", "full"])),
+            ("settle", OneOf(&["quick", "standard", "full"])),
         ]),
     ),
     (
@@ -205,7 +207,7 @@ const SUMMARY: Shape = Fields(&[
         "comparisons",
         List(&Fields(&[
             ("metric", Text),
-            ("cell", OneOf(&["burst", "steady"])),
+            ("cell", OneOf(CELLS)),
             ("objects", Count),
             ("subject", Text),
             ("against", Text),
@@ -252,6 +254,55 @@ pub fn problems(summary: &Value) -> Vec<String> {
         }
     }
     found
+}
+
+/// What a path within a summary's subject names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Figure {
+    /// One for each run, such as `memory.settled.rss_bytes`.
+    OfRun,
+    /// One for the subject, such as `binary_bytes`.
+    OfSubject,
+}
+
+/// Which figure a path names; `None` where it names none.
+pub fn figure(path: &str) -> Option<Figure> {
+    let names_a_number = |shape: Option<&Shape>| matches!(shape, Some(Count | Whole | Number));
+    if names_a_number(at(&RUN, path)) {
+        Some(Figure::OfRun)
+    } else if names_a_number(at(&SUMMARY, "subjects").and_then(|subject| at(subject, path))) {
+        Some(Figure::OfSubject)
+    } else {
+        None
+    }
+}
+
+/// The kinds of cell that a run may be.
+pub fn cells() -> &'static [&'static str] {
+    match at(&RUN, "cell") {
+        Some(OneOf(cells)) => cells,
+        _ => &[],
+    }
+}
+
+/// The shape at a path, through what may be null; the items of a list have its path.
+fn at(shape: &'static Shape, path: &str) -> Option<&'static Shape> {
+    let found = path.split('.').try_fold(shape, |shape, key| match shape {
+        Fields(fields) => {
+            let (_, field) = fields.iter().find(|(name, _)| *name == key)?;
+            match field {
+                Nullable(inner) | List(inner) => Some(*inner),
+                other => Some(other),
+            }
+        }
+        Counts => Some(&Count),
+        _ => None,
+    });
+    // Nullable constants may be within one another.
+    match found {
+        Some(Nullable(inner)) => Some(inner),
+        other => other,
+    }
 }
 
 fn check(shape: &Shape, value: &Value, path: &str, found: &mut Vec<String>) {
@@ -323,5 +374,32 @@ fn check_fields(
         .filter(|name| !fields.iter().any(|(known, _)| known == name))
     {
         found.push(format!("{path}{dot}{name}: not in the schema"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_known_by_their_path() {
+        for (path, want) in [
+            ("memory.settled.rss_bytes", Some(Figure::OfRun)),
+            ("memory.burst.peak_bytes", Some(Figure::OfRun)),
+            ("memory.cgroup_peak_bytes", Some(Figure::OfRun)),
+            ("convergence.observed.p99_ms", Some(Figure::OfRun)),
+            ("requests.by_verb.patch deployments", Some(Figure::OfRun)),
+            ("objects", Some(Figure::OfRun)),
+            ("binary_bytes", Some(Figure::OfSubject)),
+            ("bytes_per_object.slope", Some(Figure::OfSubject)),
+            ("memory.settled", None),
+            ("memory.setled.rss_bytes", None),
+            ("valid", None),
+            ("name", None),
+            ("", None),
+        ] {
+            assert_eq!(figure(path), want, "{path}");
+        }
+        assert!(cells().contains(&"burst"));
     }
 }

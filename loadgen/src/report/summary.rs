@@ -3,16 +3,15 @@
 //! Guarantees: pure, so that the same raw data gives the same summary; a figure that was not
 //! measured is `null`. Leaves to others: why it is null (`notes`), and checking (`schema`).
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
-use serde_json::Value;
-use testbed::weigh::Memory;
 
+use super::claims::{self, Judged};
 use super::compare::{self, Comparison};
+use super::noise::{self, NoiseFloor};
 use super::notes;
-use crate::latency::Quantiles;
-use crate::record::{self, Peaked, Record};
+pub use super::run::Run;
+use super::run::summarise_run;
+use crate::record::{self, Record};
 use crate::statistics::line_fit;
 use crate::subject::Language;
 
@@ -21,10 +20,10 @@ pub struct Summary {
     pub schema: u32,
     pub environment: Environment,
     pub scenario: Scenario,
-    pub noise_floor: Option<Value>,
+    pub noise_floor: Option<NoiseFloor>,
     pub subjects: Vec<Subject>,
     pub comparisons: Vec<Comparison>,
-    pub claims: Vec<Value>,
+    pub claims: Vec<Judged>,
     pub notes: Vec<String>,
 }
 
@@ -71,82 +70,6 @@ pub struct Subject {
     pub image_bytes_unpacked: Option<u64>,
     pub runs: Vec<Run>,
     pub bytes_per_object: Option<BytesPerObject>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct Run {
-    pub objects: usize,
-    pub repeat: u32,
-    pub cell: &'static str,
-    pub valid: bool,
-    pub invalid_reason: Option<String>,
-    pub spawn_to_canary_ms: Option<f64>,
-    pub memory: Phases,
-    pub cpu: Cpu,
-    pub convergence: Option<Convergence>,
-    pub reconcile: Option<Reconcile>,
-    /// From the audit log of a real control plane.
-    pub write_span: Option<Value>,
-    pub requests: Option<Requests>,
-    pub gc_pause: Option<Value>,
-    pub api_server_cpu_s: Option<f64>,
-    pub datastore: Option<Value>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct Phases {
-    pub empty: Option<Memory>,
-    pub burst: Option<Peak>,
-    pub settled: Option<Memory>,
-    pub churn: Option<Peak>,
-    pub deleted: Option<Memory>,
-    pub restart: Option<Peak>,
-    pub cgroup_peak_bytes: Option<u64>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct Peak {
-    #[serde(flatten)]
-    pub memory: Memory,
-    pub peak_bytes: Option<u64>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct Cpu {
-    pub converge_s: Option<f64>,
-    pub restart_s: Option<f64>,
-    pub idle_ms_per_minute: Option<f64>,
-    pub idle_context_switches_per_s: Option<f64>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct Convergence {
-    pub drain_s: Option<f64>,
-    pub offered_per_s: f64,
-    pub saturated: bool,
-    pub censored: u64,
-    /// From the intended send time.
-    pub observed: Option<Quantiles>,
-    pub ready: Option<Quantiles>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct Reconcile {
-    pub count: u64,
-    pub p50_ms: Option<f64>,
-    pub p99_ms: Option<f64>,
-    pub max_ms: Option<f64>,
-    pub errors: Option<u64>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct Requests {
-    pub writes_per_object: f64,
-    pub reads_per_object: f64,
-    pub by_verb: BTreeMap<String, u64>,
-    pub idle_writes_per_minute: Option<f64>,
-    pub idle_reads_per_minute: Option<f64>,
-    pub wire_bytes_per_object: f64,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -204,7 +127,10 @@ pub fn summarise(record: &Record) -> Summary {
         claims: Vec::new(),
         notes: Vec::new(),
     };
-    summary.comparisons = compare::comparisons(&summary);
+    let floors = noise::floors(&summary);
+    summary.noise_floor = floors.iter().find(|f| f.metric == noise::SHOWN).cloned();
+    summary.comparisons = compare::comparisons(&summary, &floors);
+    summary.claims = claims::judged(&summary);
     summary.notes = notes::notes(&summary, record);
     summary
 }
@@ -225,83 +151,6 @@ fn summarise_subject(subject: &record::SubjectRecord, record: &Record) -> Subjec
         image_bytes_unpacked: None,
         bytes_per_object: bytes_per_object(&runs),
         runs,
-    }
-}
-
-fn summarise_run(run: &record::Run) -> Run {
-    let reasons: Vec<&str> = run
-        .failure
-        .iter()
-        .map(|f| f.reason.as_str())
-        .chain(run.doubts.iter().map(String::as_str))
-        .collect();
-    let idle = run.idle.as_ref().filter(|idle| idle.window_s > 0.0);
-    let per_minute = |idle: &record::Idle, n: f64| n / idle.window_s * 60.0;
-    let idle_requests = |count: fn(&crate::measure::ledger::Ledger) -> u64| {
-        idle.and_then(|i| Some(per_minute(i, count(i.requests.as_ref()?) as f64)))
-    };
-    let objects = run.cell.objects as f64;
-    Run {
-        objects: run.cell.objects,
-        repeat: run.cell.repeat,
-        cell: run.cell.kind.name(),
-        valid: reasons.is_empty(),
-        invalid_reason: (!reasons.is_empty()).then(|| reasons.join("; ")),
-        spawn_to_canary_ms: run.spawn_to_canary_ms,
-        memory: Phases {
-            empty: run.memory.empty,
-            burst: run.memory.burst.map(peak),
-            settled: run.memory.settled,
-            churn: run.memory.churn.map(peak),
-            deleted: run.memory.deleted,
-            restart: run.memory.restart.map(peak),
-            cgroup_peak_bytes: None,
-        },
-        cpu: Cpu {
-            converge_s: run.converge_cpu_s,
-            restart_s: run.restart_cpu_s,
-            idle_ms_per_minute: idle.map(|i| per_minute(i, i.cpu_s * 1_000.0)),
-            idle_context_switches_per_s: idle
-                .and_then(|i| Some(i.context_switches? as f64 / i.window_s)),
-        },
-        convergence: run.convergence.as_ref().map(|c| Convergence {
-            drain_s: c.drain_s,
-            offered_per_s: c.offered_per_s,
-            saturated: c.saturated,
-            censored: c.censored,
-            observed: c.observed_from_intended.quantiles(),
-            ready: c.ready_from_intended.quantiles(),
-        }),
-        reconcile: run.reconcile.as_ref().map(|r| Reconcile {
-            count: r.buckets.count(),
-            p50_ms: r.buckets.quantile_ms(0.50),
-            p99_ms: r.buckets.quantile_ms(0.99),
-            max_ms: r.buckets.quantile_ms(1.0),
-            errors: r.errors,
-        }),
-        write_span: None,
-        requests: run
-            .requests
-            .as_ref()
-            .filter(|_| objects > 0.0)
-            .map(|ledger| Requests {
-                writes_per_object: ledger.writes() as f64 / objects,
-                reads_per_object: ledger.reads() as f64 / objects,
-                by_verb: ledger.by_verb(),
-                idle_writes_per_minute: idle_requests(|l| l.writes()),
-                idle_reads_per_minute: idle_requests(|l| l.reads()),
-                wire_bytes_per_object: ledger.wire_bytes() as f64 / objects,
-            }),
-        gc_pause: None,
-        api_server_cpu_s: run.api_server_cpu_s,
-        datastore: None,
-    }
-}
-
-fn peak(peaked: Peaked) -> Peak {
-    Peak {
-        memory: peaked.memory,
-        peak_bytes: peaked.peak_bytes,
     }
 }
 

@@ -84,19 +84,30 @@ fn alone(summary: &Summary, largest: usize) -> String {
 
 /// What this report does not say, in one line.
 pub fn not_measured(summary: &Summary, record: &Record) -> String {
-    let mut gaps = vec![
-        "a real control plane",
-        "images",
-        "garbage-collector pauses",
-        "write spans (no audit log)",
-    ];
+    let runs = || summary.subjects.iter().flat_map(|s| &s.runs);
+    let mut gaps = Vec::new();
+    if summary.environment.control_plane == "embedded" {
+        gaps.push("a real control plane");
+    }
+    gaps.push("images");
+    if runs().all(|run| run.gc_pause.is_none()) {
+        gaps.push("garbage-collector pauses");
+    }
+    if runs().all(|run| run.write_span.is_none()) {
+        gaps.push("write spans (no audit log)");
+    }
+    if runs().all(|run| run.memory.churn.is_none()) {
+        gaps.push("churn");
+    }
     if record.experiment.settle == Settle::Quick {
-        gaps.extend(["churn", "long settling (150 s)"]);
+        gaps.push("long settling (150 s)");
     }
     if summary.comparisons.iter().all(|c| c.ci95.is_none()) {
         gaps.push("intervals of the ratios (one repeat)");
     }
-    gaps.push("the noise floor");
+    if summary.noise_floor.is_none() {
+        gaps.push("the noise floor");
+    }
     format!("Not measured: {}.", gaps.join(", "))
 }
 
@@ -111,7 +122,7 @@ pub fn next(record: &Record) -> &'static str {
     if failed {
         "read logs/ in that folder, then the same command again"
     } else if missing {
-        "the same command again, to the end"
+        "the same command again, with --resume and --out that folder"
     } else if record.experiment.settle == Settle::Quick {
         "cargo run --release -p loadgen -- bench --repeats 5    (intervals for every ratio)"
     } else {

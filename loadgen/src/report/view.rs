@@ -4,9 +4,9 @@
 //! for what was not measured, `invalid` where no run was valid. Leaves to others: the layout
 //! (`table`).
 
-use super::compare;
 use super::summary::{Run, Subject, Summary};
 use super::table::{Table, figure, grouped};
+use super::{apart, claims, compare};
 use crate::experiment::order::Kind;
 use crate::latency::{Latencies, Quantiles};
 use crate::record::{self, Record};
@@ -45,7 +45,7 @@ const MEMORY: [(&str, &str, f64); 13] = [
     ("PSS settled, MB", "memory.settled.pss_bytes", MB),
 ];
 
-const WORK: [(&str, &str, f64); 15] = [
+const WORK: [(&str, &str, f64); 20] = [
     ("spawn to canary, ms", "spawn_to_canary_ms", 1.0),
     ("burst: time to drain, s", "convergence.drain_s", 1.0),
     (
@@ -62,6 +62,15 @@ const WORK: [(&str, &str, f64); 15] = [
         1.0,
     ),
     ("API server CPU, s", "api_server_cpu_s", 1.0),
+    (
+        "datastore written per object, KB",
+        "datastore.written_bytes_per_object",
+        1e3,
+    ),
+    ("datastore size, MB", "datastore.size_bytes", MB),
+    ("collector pauses", "gc_pause.count", 1.0),
+    ("collector pause P99, ms (bucket)", "gc_pause.p99_ms", 1.0),
+    ("collector pause max, ms (bucket)", "gc_pause.max_ms", 1.0),
     ("writes per object", "requests.writes_per_object", 1.0),
     ("reads per object", "requests.reads_per_object", 1.0),
     ("wire per object, KB", "requests.wire_bytes_per_object", 1e3),
@@ -76,19 +85,26 @@ pub fn tables(summary: &Summary, record: &Record) -> Vec<Table> {
     let sizes = burst_sizes(summary);
     let mut tables = Vec::new();
     if let Some(&largest) = sizes.last() {
-        tables.push(memory(summary, largest));
+        tables.push(memory(summary, record, largest));
         tables.push(work(summary, record, largest));
     }
     if sizes.len() > 1 {
         tables.push(by_size(summary, &sizes));
     }
+    tables.extend(apart::tables(summary));
+    tables.extend(claims::table(summary));
     tables
 }
 
 pub fn burst_sizes(summary: &Summary) -> Vec<usize> {
+    sizes_of(summary, Kind::Burst)
+}
+
+/// Sizes that have runs of a kind, ascending.
+pub fn sizes_of(summary: &Summary, kind: Kind) -> Vec<usize> {
     let runs = summary.subjects.iter().flat_map(|s| &s.runs);
     let mut sizes: Vec<usize> = runs
-        .filter(|run| run.cell == "burst")
+        .filter(|run| run.cell == kind.name())
         .map(|run| run.objects)
         .collect();
     sizes.sort_unstable();
@@ -96,11 +112,12 @@ pub fn burst_sizes(summary: &Summary) -> Vec<usize> {
     sizes
 }
 
-fn memory(summary: &Summary, largest: usize) -> Table {
+fn memory(summary: &Summary, record: &Record, largest: usize) -> Table {
     let mut rows: Vec<Vec<String>> = MEMORY
         .iter()
         .filter_map(|row| figures(summary, "burst", largest, row))
         .collect();
+    rows.extend(settled_long(summary, record));
     let slopes = summary
         .subjects
         .iter()
@@ -129,6 +146,22 @@ fn memory(summary: &Summary, largest: usize) -> Table {
         header: header(summary, true),
         rows,
     }
+}
+
+/// Settled memory after the long quiet of the first repeat.
+fn settled_long(summary: &Summary, record: &Record) -> Option<Vec<String>> {
+    let long = |subject: &Subject| {
+        let id = subject.id();
+        let own = record.runs.values().filter(|run| run.cell.subject == id);
+        own.filter_map(|run| run.memory.settled_long).next()
+    };
+    let values: Vec<Option<f64>> = summary
+        .subjects
+        .iter()
+        .map(|subject| Some(long(subject)?.rss_bytes as f64 / MB))
+        .collect();
+    let known = values.iter().any(Option::is_some);
+    known.then(|| row("RSS after 150 s without events (first repeat), MB", values))
 }
 
 fn work(summary: &Summary, record: &Record, largest: usize) -> Table {
@@ -245,7 +278,7 @@ fn by_size(summary: &Summary, sizes: &[usize]) -> Table {
 }
 
 /// One row over all subjects; `None` when nobody has the figure.
-fn figures(
+pub fn figures(
     summary: &Summary,
     kind: &str,
     objects: usize,
@@ -285,7 +318,7 @@ fn ratio(values: &[Option<f64>]) -> Option<String> {
     }
 }
 
-fn header(summary: &Summary, with_ratio: bool) -> Vec<String> {
+pub fn header(summary: &Summary, with_ratio: bool) -> Vec<String> {
     let ratio = (with_ratio && summary.subjects.len() == 2).then(|| "ratio".to_owned());
     std::iter::once(String::new())
         .chain(summary.subjects.iter().map(Subject::id))

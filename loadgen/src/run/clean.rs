@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
@@ -30,6 +31,10 @@ pub struct CleanArgs {
     /// Only what this run left [default: what any run left].
     #[arg(long, value_name = "ID", value_parser = dns_label)]
     run: Option<String>,
+    /// Gives up when nothing went away for this long.
+    #[arg(long, value_name = "S", default_value_t = sweep::STALL_S,
+        value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    wait_s: u64,
 }
 
 pub fn run(args: CleanArgs) -> anyhow::Result<ExitCode> {
@@ -65,6 +70,7 @@ async fn find_and_remove(
     let resource = scenario::edgeapp()?.resource;
     let scope = Scope {
         resource: &resource,
+        stall: Duration::from_secs(args.wait_s),
         namespace: args.namespace.as_deref(),
         run: args.run.as_deref(),
     };

@@ -283,6 +283,7 @@ impl Load {
     async fn sweep(&self) -> Swept {
         let scope = Scope {
             resource: &self.scenario.resource,
+            stall: Duration::from_secs(sweep::STALL_S),
             namespace: Some(&self.scenario.resource.namespace),
             run: Some(&self.run),
         };

@@ -17,8 +17,8 @@ use crate::scenario::{RUN_LABEL, Resource};
 
 /// As many deletions at once as creations.
 const CONNECTIONS: usize = 24;
-/// Nothing went away for this long: nothing will.
-const STALL: Duration = Duration::from_secs(30);
+/// When nothing went away for this long, nothing will.
+pub const STALL_S: u64 = 30;
 /// First and longest pause between looks.
 const LOOKS: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(3)];
 /// A namespace that was emptied beforehand is gone within seconds.
@@ -28,6 +28,8 @@ const NAMESPACE_GOES: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone, Copy)]
 pub struct Scope<'a> {
     pub resource: &'a Resource,
+    /// Longest wait without anything going away.
+    pub stall: Duration,
     /// All of them without.
     pub namespace: Option<&'a str>,
     /// All of them without.
@@ -208,7 +210,7 @@ async fn sweep_objects(
         let left = match objects(cluster, scope).await {
             Ok(left) => left,
             // A server that is busy with thousands of deletions may be slow once.
-            Err(error) if error.code().is_none() && moved_at.elapsed() < STALL => {
+            Err(error) if error.code().is_none() && moved_at.elapsed() < scope.stall => {
                 tokio::time::sleep(pause).await;
                 continue;
             }
@@ -225,7 +227,7 @@ async fn sweep_objects(
             .filter(|found| found.deletion_timestamp.is_none())
             .collect();
         let give_up =
-            moved_at.elapsed() > STALL || (refusal.is_some() && left.len() == pending.len());
+            moved_at.elapsed() > scope.stall || (refusal.is_some() && left.len() == pending.len());
         // Once more: a create whose answer nobody awaited may have come after the look.
         if left.is_empty() && !nothing_seen {
             nothing_seen = true;
@@ -332,6 +334,7 @@ mod tests {
         let resource = crate::scenario::edgeapp().expect("valid").resource;
         let all = Scope {
             resource: &resource,
+            stall: Duration::ZERO,
             namespace: None,
             run: None,
         };

@@ -378,8 +378,7 @@ fn held_up() {
     let finalizers = ["example.com/nobody"];
     bed.create_edgeapp("default", "stuck", &finalizers);
     bed.label("default", "stuck", "loadgen.tare.dev/run", "0a1b2c");
-    let clean = bed.start(&["clean"]);
-    let output = clean.wait_with_output().expect("it ends");
+    let output = bed.loadgen(&["clean", "--wait-s", "1"]);
     assert_eq!(code(&output), Some(1), "{}", stderr(&output));
     let text = stdout(&output);
     assert!(text.contains("0 namespaces; 1 EdgeApps left"), "{text}");

@@ -22,6 +22,7 @@ import (
 	"tare.dev/baselines/controller-runtime/api/v1alpha1"
 	"tare.dev/baselines/controller-runtime/internal/measure"
 	"tare.dev/baselines/controller-runtime/internal/tuned"
+	"tare.dev/baselines/controller-runtime/internal/wire"
 )
 
 // concurrency is that of every tuned operator here.
@@ -29,23 +30,23 @@ const concurrency = 16
 
 func main() {
 	admin := flag.String("admin", ":8080", "address of metrics and probes; 0 for none")
-	contentType := flag.String("kube-api-content-type", "",
-		"content type of requests to the API server [default: protobuf for built-in types, JSON for others]")
 	flag.Parse()
 	// Nothing is logged on the way of an object that is well.
 	ctrl.SetLogger(zap.New(zap.Level(zapcore.ErrorLevel)))
-	if err := run(*admin, *contentType); err != nil {
+	if err := run(*admin); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
 }
 
-func run(admin, contentType string) error {
+func run(admin string) error {
 	restConfig, err := ctrl.GetConfig()
 	if err != nil {
 		return fmt.Errorf("cannot find a cluster; set KUBECONFIG: %w", err)
 	}
-	restConfig.ContentType = contentType
+	if err := wire.Negotiate(restConfig); err != nil {
+		return err
+	}
 	// Priority and fairness on the server does it better.
 	restConfig.QPS = -1
 	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{

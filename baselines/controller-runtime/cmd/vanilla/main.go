@@ -1,7 +1,8 @@
 // The EdgeApp operator as kubebuilder scaffolds it: this main is the scaffold's (cmd/main.go of its
 // testdata/project-v4), less the certificates of webhooks, which it has none of.
 //
-// Added for the harness: --admin ADDR, short for metrics and probes over plain HTTP on one address.
+// Added for the harness: --admin ADDR, short for metrics and probes over plain HTTP on one address, and
+// one request at the start that finds out whether the server speaks protobuf (internal/wire).
 package main
 
 import (
@@ -26,6 +27,7 @@ import (
 	"tare.dev/baselines/controller-runtime/api/v1alpha1"
 	"tare.dev/baselines/controller-runtime/internal/measure"
 	"tare.dev/baselines/controller-runtime/internal/vanilla"
+	"tare.dev/baselines/controller-runtime/internal/wire"
 )
 
 var (
@@ -39,7 +41,7 @@ func init() {
 }
 
 func main() {
-	var metricsAddr, probeAddr, adminAddr, contentType string
+	var metricsAddr, probeAddr, adminAddr string
 	var enableLeaderElection, secureMetrics, enableHTTP2 bool
 	var tlsOpts []func(*tls.Config)
 	flag.StringVar(&metricsAddr, "metrics-bind-address", "0", "The address the metrics endpoint binds to. "+
@@ -54,8 +56,6 @@ func main() {
 		"If set, HTTP/2 will be enabled for the metrics and webhook servers")
 	flag.StringVar(&adminAddr, "admin", "",
 		"Serve metrics and probes over HTTP on this one address, in place of the addresses above.")
-	flag.StringVar(&contentType, "kube-api-content-type", "",
-		"Content type of requests to the API server [default: protobuf for built-in types, JSON for others].")
 	opts := zap.Options{
 		Development: true,
 	}
@@ -89,7 +89,10 @@ func main() {
 	}
 
 	config := ctrl.GetConfigOrDie()
-	config.ContentType = contentType
+	if err := wire.Negotiate(config); err != nil {
+		setupLog.Error(err, "unable to start manager")
+		os.Exit(1)
+	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                 scheme,
 		Metrics:                metricsServerOptions,

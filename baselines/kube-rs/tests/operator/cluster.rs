@@ -1,6 +1,6 @@
 //! An embedded API server over TLS with the operator's process beside it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
@@ -13,17 +13,37 @@ use tokio::net::{TcpListener, TcpStream};
 
 const DEADLINE: Duration = Duration::from_secs(30);
 
+/// Which of the two programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variant {
+    Stock,
+    Tuned,
+}
+
+impl Variant {
+    fn program(self) -> PathBuf {
+        PathBuf::from(match self {
+            Variant::Stock => env!("CARGO_BIN_EXE_baseline-kube-rs"),
+            Variant::Tuned => env!("CARGO_BIN_EXE_baseline-kube-rs-tuned"),
+        })
+    }
+}
+
 pub struct Cluster {
     server: Server,
     pub operator: Process,
+    variant: Variant,
+    folder: PathBuf,
     admin: String,
 }
 
 impl Cluster {
     /// Starts both and waits until the operator is ready.
-    pub async fn start(test: &str) -> Cluster {
-        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
-            .join(format!("baseline-{}-{test}", std::process::id()));
+    pub async fn start(variant: Variant, test: &str) -> Cluster {
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!(
+            "baseline-{}-{variant:?}-{test}",
+            std::process::id()
+        ));
         std::fs::create_dir_all(&folder).unwrap();
         let server = Server::new(Options::default());
         server
@@ -33,28 +53,41 @@ impl Cluster {
         let url = format!("https://{}", listener.local_addr().unwrap());
         let tls = Tls::generate().unwrap();
         let config = kubeconfig(&url, tls.ca_pem(), "operator", &server.token("operator"));
-        let config_file = folder.join("kubeconfig");
-        std::fs::write(&config_file, config).unwrap();
+        std::fs::write(folder.join("kubeconfig"), config).unwrap();
         tokio::spawn(serve(server.clone(), listener, tls, std::future::pending()));
 
-        let admin = free_address();
-        let operator = Process::spawn(Spec {
-            name: "baseline-kube-rs".to_owned(),
-            program: PathBuf::from(env!("CARGO_BIN_EXE_baseline-kube-rs")),
-            args: vec!["--admin".to_owned(), admin.clone()],
-            env: vec![("KUBECONFIG".to_owned(), config_file.display().to_string())],
-            clear_env: true,
-            log: folder.join("operator.log"),
-        })
-        .await
-        .unwrap();
+        let (operator, admin) = spawn(variant, &folder).await;
         let mut cluster = Cluster {
             server,
             operator,
+            variant,
+            folder,
             admin,
         };
         cluster.until_ready().await;
         cluster
+    }
+
+    /// With an EdgeApp `web` that has a Service and is running.
+    pub async fn with_web(variant: Variant, test: &str) -> Cluster {
+        let cluster = Cluster::start(variant, test).await;
+        let web = app("web", json!({ "image": "web:1", "port": 8080 }));
+        cluster.create("edgeapps", web).await;
+        cluster.until("edgeapps", "web", is_running).await;
+        cluster
+    }
+
+    /// Ends the operator and starts it again.
+    pub async fn restart(&mut self) {
+        let ended = self.operator.terminate(DEADLINE).await.unwrap();
+        assert!(ended.success(), "{ended}");
+        (self.operator, self.admin) = spawn(self.variant, &self.folder).await;
+        self.until_ready().await;
+    }
+
+    /// How often the operator has written so far.
+    pub fn writes(&self) -> u64 {
+        self.server.ledger().writes("operator")
     }
 
     pub async fn create(&self, resource: &str, object: Value) {
@@ -116,8 +149,8 @@ impl Cluster {
     pub async fn until_quiet(&self) {
         const WHILE: Duration = Duration::from_millis(300);
         let mut writes = 0;
-        while writes != self.server.ledger().writes("operator") {
-            writes = self.server.ledger().writes("operator");
+        while writes != self.writes() {
+            writes = self.writes();
             tokio::time::sleep(WHILE).await;
         }
     }
@@ -168,6 +201,11 @@ pub fn app(name: &str, spec: Value) -> Value {
     })
 }
 
+pub fn is_running(app: &Value) -> bool {
+    app["status"]["phase"] == "Running"
+        && app["status"]["observedGeneration"] == app["metadata"]["generation"]
+}
+
 /// The status of a condition; empty if there is none.
 pub fn condition(object: &Value, condition: &str) -> String {
     let conditions = object["status"]["conditions"].as_array();
@@ -178,6 +216,19 @@ pub fn condition(object: &Value, condition: &str) -> String {
         .and_then(|one| one["status"].as_str())
         .unwrap_or_default()
         .to_owned()
+}
+
+async fn spawn(variant: Variant, folder: &Path) -> (Process, String) {
+    let (admin, config) = (free_address(), folder.join("kubeconfig"));
+    let spec = Spec {
+        name: format!("{variant:?}"),
+        program: variant.program(),
+        args: vec!["--admin".to_owned(), admin.clone()],
+        env: vec![("KUBECONFIG".to_owned(), config.display().to_string())],
+        clear_env: true,
+        log: folder.join("operator.log"),
+    };
+    (Process::spawn(spec).await.unwrap(), admin)
 }
 
 /// Free at the time of asking; nothing else on the machine is likely to take it at once.

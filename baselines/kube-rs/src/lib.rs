@@ -1,0 +1,15 @@
+//! What both variants of the baseline share: the resource, its children and status, the writes that
+//! keep to what is ours, metrics and the admin port.
+//!
+//! Guarantees: neither variant has a thing that the other lacks, but for how it watches and when it
+//! writes. Links nothing of Tare but its histogram. Leaves the installation of the CRD to whoever
+//! starts it (`deploy/base/crd.yaml`).
+
+pub mod admin;
+pub mod children;
+pub mod edgeapp;
+#[path = "../../../src/histogram.rs"]
+mod histogram;
+pub mod metrics;
+pub mod status;
+pub mod writes;

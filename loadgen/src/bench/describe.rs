@@ -1,0 +1,137 @@
+//! What is being measured, where and with what: `experiment.json`.
+//!
+//! Guarantees: read off the machine, the checkout and the programs themselves; every program is
+//! read once, which also warms it. Leaves to others: writing it down.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Context;
+use sha2::{Digest, Sha256};
+use testbed::weigh;
+
+use crate::cli::BenchArgs;
+use crate::experiment::plan::Plan;
+use crate::experiment::{Setting, now_rfc3339};
+use crate::record::{Experiment, SubjectRecord};
+use crate::subject::{self, Subject};
+
+pub fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Result<Experiment> {
+    let subjects = plan
+        .subjects
+        .iter()
+        .map(|subject| weigh_binary(subject, args.target.as_deref(), setting));
+    // A datastore writes to the private folder, and only there its filesystem matters.
+    let data = if plan.audits {
+        &setting.private
+    } else {
+        setting.evidence.root()
+    };
+    Ok(Experiment {
+        schema: 1,
+        started_at: now_rfc3339(),
+        command_line: std::env::args().collect::<Vec<_>>().join(" "),
+        host_label: args.host_label.clone(),
+        tare_revision: revision(&setting.workspace),
+        control_plane: args.control_plane.name().into(),
+        control_plane_flags: setting.source.flags(),
+        machine: weigh::machine(),
+        filesystem: weigh::filesystem(data),
+        scenario: setting.scenario.as_ref().clone(),
+        seed: setting.seed,
+        settle: setting.settle,
+        ready_delay_ms: setting.ready_delay_ms,
+        subjects: subjects.collect::<anyhow::Result<_>>()?,
+        planned: plan.cells(setting.seed),
+        resumed_at: vec![],
+    })
+}
+
+/// Reads the binary once, which also warms it, so that the first run is not slower than others.
+fn weigh_binary(
+    subject: &Subject,
+    target: Option<&str>,
+    setting: &Setting,
+) -> anyhow::Result<SubjectRecord> {
+    let nowhere = PathBuf::new();
+    let launch = subject.launch(&subject::Places {
+        admin: String::new(),
+        kubeconfig: nowhere.clone(),
+        dir: nowhere,
+        bin: setting.bin.clone(),
+    });
+    let program = launch.program;
+    // A bare name is found in PATH by the kernel's rules, and its size is then not known here.
+    let is_path = program.components().count() > 1;
+    let binary = match std::fs::read(&program) {
+        Ok(binary) => Some(binary),
+        Err(_) if !is_path => None,
+        Err(error) => {
+            let id = subject.id();
+            anyhow::bail!(
+                "{id}: cannot read {}: {error}; build it, or leave out --no-build",
+                program.display()
+            );
+        }
+    };
+    let crd = subject.crd(&setting.workspace);
+    std::fs::metadata(&crd)
+        .with_context(|| format!("{}: cannot read its CRD {}", subject.id(), crd.display()))?;
+    let build = subject.build.as_ref();
+    let of_workspace = build.is_some_and(|build| !build.cargo_packages.is_empty());
+    Ok(SubjectRecord {
+        target: subject
+            .target
+            .clone()
+            .or_else(|| target.filter(|_| of_workspace).map(str::to_owned))
+            .unwrap_or_else(own_target),
+        binary: program.display().to_string(),
+        binary_bytes: binary.as_ref().map(|bytes| bytes.len() as u64),
+        binary_sha256: binary.as_deref().map(sha256),
+        subject: subject.clone(),
+    })
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Target triple of loadgen itself, which cargo builds for as it builds the subjects.
+fn own_target() -> String {
+    let system = if cfg!(target_os = "macos") {
+        "apple-darwin"
+    } else {
+        "unknown-linux"
+    };
+    let library = if cfg!(target_env = "musl") {
+        "-musl"
+    } else if cfg!(target_env = "gnu") {
+        "-gnu"
+    } else {
+        ""
+    };
+    format!("{}-{system}{library}", std::env::consts::ARCH)
+}
+
+fn revision(workspace: &Path) -> String {
+    let git = |args: &[&str]| {
+        let output = Command::new("git")
+            .arg("-C")
+            .arg(workspace)
+            .args(args)
+            .output()
+            .ok()?;
+        output
+            .status
+            .success()
+            .then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let Some(sha) = git(&["rev-parse", "HEAD"]) else {
+        return "unknown".into();
+    };
+    match git(&["status", "--porcelain"]) {
+        Some(changes) if changes.is_empty() => sha,
+        _ => format!("{sha}-dirty"),
+    }
+}

@@ -1,0 +1,150 @@
+//! What a command line asks to be measured, and whether this machine can.
+//!
+//! Guarantees: everything is refused here, in one line, before anything is built or started.
+//! Leaves to others: the cells (`experiment::plan`).
+
+use crate::cli::{BenchArgs, Usage};
+use crate::experiment::plan::Plan;
+use crate::record::Settle;
+use crate::server::Choice;
+use crate::subject;
+
+const MOST_OBJECTS: usize = 1_000_000;
+
+pub fn plan(args: &BenchArgs) -> Result<Plan, Usage> {
+    let names: Option<Vec<String>> = args
+        .subjects
+        .as_ref()
+        .map(|list| list.split(',').map(str::to_owned).collect());
+    let subjects =
+        subject::select(names.as_deref(), &args.subject).map_err(|e| Usage(e.to_string()))?;
+    let sizes = sizes(&args.objects)?;
+    let largest = sizes.iter().copied().max().unwrap_or(0);
+    enough_memory(largest, args.control_plane, available_bytes())?;
+    let (repeats, repeats_largest) = repeats(args);
+    let real = matches!(args.control_plane, Choice::Kube | Choice::Kine);
+    Ok(Plan {
+        subjects,
+        sizes,
+        repeats,
+        repeats_largest,
+        audits: real,
+        checks: real,
+    })
+}
+
+/// A quick look at the embedded server measures once; a real control plane is worth the time that
+/// intervals take.
+fn repeats(args: &BenchArgs) -> (u32, u32) {
+    let (repeats, repeats_largest) = match args.control_plane {
+        Choice::Embedded => (1, 1),
+        Choice::Kube | Choice::Kine | Choice::Existing => (3, 5),
+    };
+    let asked = args.repeats.unwrap_or(repeats);
+    let largest = args.repeats_largest.or(args.repeats);
+    (asked, largest.unwrap_or(repeats_largest))
+}
+
+pub fn settle(args: &BenchArgs) -> Settle {
+    args.settle.unwrap_or(match args.control_plane {
+        Choice::Embedded => Settle::Quick,
+        Choice::Kube | Choice::Kine | Choice::Existing => Settle::Standard,
+    })
+}
+
+fn sizes(list: &str) -> Result<Vec<usize>, Usage> {
+    let mut sizes = Vec::new();
+    for text in list.split(',').map(str::trim) {
+        let size: usize = text.parse().map_err(|_| {
+            Usage(format!("--objects {list:?}: {text:?} is not a number of objects; write them like 0,500,2000,5000"))
+        })?;
+        if size > MOST_OBJECTS {
+            return Err(Usage(format!(
+                "--objects: {size} is more than the {MOST_OBJECTS} that can be measured"
+            )));
+        }
+        if !sizes.contains(&size) {
+            sizes.push(size);
+        }
+    }
+    Ok(sizes)
+}
+
+/// What the servers, a subject that keeps everything (30 KB per object) and the harness need at
+/// most, in bytes. The embedded server keeps 20 KB per object with its children; kube-apiserver
+/// and its datastore keep each of them several times over.
+pub fn needed_bytes(objects: usize, control_plane: Choice) -> u64 {
+    let (base, per_object) = match control_plane {
+        Choice::Embedded => (300_000_000, 52_000),
+        Choice::Kube | Choice::Kine => (900_000_000, 150_000),
+        Choice::Existing => (100_000_000, 32_000),
+    };
+    base + objects as u64 * per_object
+}
+
+fn enough_memory(
+    objects: usize,
+    control_plane: Choice,
+    available: Option<u64>,
+) -> Result<(), Usage> {
+    let needed = needed_bytes(objects, control_plane);
+    match available {
+        Some(available) if available < needed => Err(Usage(format!(
+            "--objects: {objects} need about {} MB of memory and {} MB are available; choose fewer",
+            needed / 1_000_000,
+            available / 1_000_000
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// `MemAvailable`, or the limit of the cgroup where that is lower; `None` where nobody says.
+pub fn available_bytes() -> Option<u64> {
+    let meminfo = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let available = line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024;
+    let limits = [
+        "/sys/fs/cgroup/memory.max",
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+    ];
+    let limit = limits
+        .iter()
+        .filter_map(|path| std::fs::read_to_string(path).ok()?.trim().parse().ok())
+        .min();
+    Some(limit.map_or(available, |limit: u64| limit.min(available)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_or_refused() {
+        assert_eq!(sizes("0, 500,500").expect("valid"), [0, 500]);
+        for (list, want) in [
+            ("5k", "\"5k\" is not a number of objects"),
+            ("", "\"\" is not a number"),
+            ("-1", "\"-1\" is not a number"),
+            ("1000001", "1000001 is more than the 1000000"),
+        ] {
+            let error = sizes(list).expect_err(list).to_string();
+            assert!(error.contains(want), "{list}: {error}");
+        }
+    }
+
+    #[test]
+    fn memory_needed_and_present_are_said() {
+        let enough = |objects, available| enough_memory(objects, Choice::Embedded, available);
+        let error = enough(100_000, Some(2_000_000_000))
+            .expect_err("too little")
+            .to_string();
+        assert!(
+            error.contains("100000 need about 5500 MB of memory and 2000 MB are available"),
+            "{error}"
+        );
+        assert!(enough(100_000, Some(8_000_000_000)).is_ok());
+        assert!(enough(5_000, None).is_ok());
+    }
+}

@@ -1,0 +1,102 @@
+//! Benches that are stopped, killed and gone on with: nothing stays behind, no finished run is lost.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::bed::{Bed, children_of, dir_command, loadgen, signal, start, text, wait_for};
+
+pub fn ctrl_c_keeps_what_was_measured_and_leaves_nothing_running() {
+    let bed = Bed::new("ctrl-c");
+    let bench = start(&bed.bench(&["works"], "0,2"));
+    let pid = bench.id();
+    wait_for("a finished run", || bed.out().join("runs").is_dir());
+    wait_for("the next run's subject and server", || {
+        children_of(pid).len() == 2
+    });
+    signal(&bench, "-INT");
+    let output = bench.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+    assert_eq!(children_of(pid), Vec::<String>::new());
+    let notes = bed.summary()["notes"].to_string();
+    assert!(notes.contains("not run: mock/works burst"), "{notes}");
+    assert_eq!(dir_command("validate", &bed).status.code(), Some(0));
+}
+
+pub fn a_killed_bench_takes_its_processes_with_it() {
+    let bed = Bed::new("killed");
+    let mut bench = start(&bed.bench(&["works"], "1"));
+    let pid = bench.id();
+    wait_for("subject and server", || children_of(pid).len() == 2);
+    signal(&bench, "-KILL");
+    bench.wait().expect("it ends");
+    wait_for("their end", || children_of(pid).is_empty());
+}
+
+pub fn a_killed_bench_goes_on_where_it_was() {
+    goes_on("embedded", "0,2", &[]);
+}
+
+/// Two runs, and none that count requests: this is about the processes of a real control plane.
+pub fn a_killed_bench_on_a_real_control_plane_goes_on_where_it_was() {
+    goes_on("kube", "0", &["--repeats", "2", "--settle", "quick"]);
+}
+
+fn goes_on(control_plane: &str, objects: &str, more: &[&str]) {
+    let bed = Bed::new(&format!("resume-{control_plane}"));
+    let mut args = bed.bench(&["works"], objects);
+    args.extend(["--control-plane", control_plane].map(str::to_owned));
+    args.extend(more.iter().map(|arg| (*arg).to_owned()));
+    let mut bench = start(&args);
+    let pid = bench.id();
+    wait_for("a finished run and the next one's processes", || {
+        !runs(&bed).is_empty() && children_of(pid).len() >= 2
+    });
+    signal(&bench, "-KILL");
+    bench.wait().expect("it ends");
+    wait_for("the end of its processes", || children_of(pid).is_empty());
+    let finished = runs(&bed);
+    assert!(!bed.out().join("summary.json").exists());
+
+    let with = |extra: &[&str]| {
+        let extra = extra.iter().map(|arg| (*arg).to_owned());
+        loadgen(&args.iter().cloned().chain(extra).collect::<Vec<_>>())
+    };
+    let other = with(&["--resume", "--seed", "2"]);
+    let said = text(&other.stderr);
+    assert_eq!(other.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("holds another experiment: --seed was 1, is 2"),
+        "{said}"
+    );
+    assert_eq!(said.lines().count(), 1, "{said}");
+
+    let output = with(&["--resume"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let all = runs(&bed);
+    assert!(all.len() > finished.len());
+    for (path, run) in &finished {
+        assert_eq!(
+            all.get(path),
+            Some(run),
+            "{} was measured again",
+            path.display()
+        );
+    }
+    let notes = bed.summary()["notes"].to_string();
+    assert!(notes.contains("interrupted and resumed at"), "{notes}");
+    assert!(!notes.contains("not run"), "{notes}");
+    assert_eq!(dir_command("validate", &bed).status.code(), Some(0));
+    let again = with(&["--resume"]);
+    assert_eq!(again.status.code(), Some(0), "{}", text(&again.stderr));
+    assert_eq!(runs(&bed), all, "there was nothing left to do");
+}
+
+/// The finished runs of a folder, as they were written.
+fn runs(bed: &Bed) -> BTreeMap<PathBuf, Vec<u8>> {
+    let files = std::fs::read_dir(bed.out().join("runs")).into_iter();
+    let paths = files.flatten().flatten().map(|entry| entry.path());
+    let whole = paths.filter(|path| path.extension().is_some_and(|end| end == "json"));
+    whole
+        .filter_map(|path| Some((path.clone(), std::fs::read(path).ok()?)))
+        .collect()
+}

@@ -1,0 +1,70 @@
+//! `loadgen bench` end to end, with mock subjects in place of operators: what works is measured,
+//! what fails is reported, what is stopped leaves nothing behind and goes on.
+//!
+//! What needs a real control plane is listed as ignored where none was built (`loadgen
+//! control-plane build`).
+
+mod bed;
+mod interrupted;
+mod real;
+mod whole;
+
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use testbed::control_plane::Binaries;
+
+type Scenario = (&'static str, fn());
+
+/// Names of functions, as the harness of Rust would list them.
+macro_rules! scenarios {
+    ($($room:ident::$name:ident),* $(,)?) => {
+        &[$((concat!(stringify!($room), "::", stringify!($name)), $room::$name as fn())),*]
+    };
+}
+
+const EMBEDDED: &[Scenario] = scenarios![
+    whole::a_tiny_bench_ends_with_a_report_that_can_be_rebuilt,
+    whole::subjects_that_die_or_hang_are_failed_runs_with_their_last_words,
+    whole::a_subject_that_fails_the_conformance_scenario_is_not_measured,
+    whole::a_full_disk_is_one_line_and_leaves_nothing_that_looks_whole,
+    whole::a_subject_beside_itself_gives_the_noise_floor,
+];
+
+/// They look for processes in `/proc`.
+const PROCESSES: &[Scenario] = scenarios![
+    interrupted::ctrl_c_keeps_what_was_measured_and_leaves_nothing_running,
+    interrupted::a_killed_bench_takes_its_processes_with_it,
+    interrupted::a_killed_bench_goes_on_where_it_was,
+];
+
+const REAL: &[Scenario] = scenarios![
+    interrupted::a_killed_bench_on_a_real_control_plane_goes_on_where_it_was,
+    real::requests_are_counted_in_runs_of_their_own,
+    real::the_same_on_kine,
+];
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let no_proc = !cfg!(target_os = "linux");
+    let built = Binaries::find();
+    if let Err(missing) = &built {
+        eprintln!("ignored: what needs a real control plane: {missing}");
+    }
+    let mut trials = listed(EMBEDDED, false);
+    trials.extend(listed(PROCESSES, no_proc));
+    trials.extend(listed(REAL, built.is_err() || no_proc));
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+fn listed(scenarios: &'static [Scenario], ignored: bool) -> Vec<Trial> {
+    let trial = |(name, scenario): &(&str, fn())| {
+        let scenario = *scenario;
+        let trial = Trial::test(*name, move || {
+            scenario();
+            Ok::<(), Failed>(())
+        });
+        trial.with_ignored_flag(ignored)
+    };
+    scenarios.iter().map(trial).collect()
+}

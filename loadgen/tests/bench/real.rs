@@ -1,0 +1,66 @@
+//! Benches on a real control plane: what only there can be told.
+
+use serde_json::Value;
+
+use crate::bed::{Bed, dir_command, loadgen, text};
+
+pub fn requests_are_counted_in_runs_of_their_own() {
+    counts("kube");
+}
+
+pub fn the_same_on_kine() {
+    counts("kine");
+}
+
+fn counts(control_plane: &str) {
+    let bed = Bed::new(control_plane);
+    let mut args = bed.bench(&["works"], "3");
+    let more = [
+        "--repeats",
+        "1",
+        "--settle",
+        "quick",
+        "--control-plane",
+        control_plane,
+    ];
+    args.extend(more.map(str::to_owned));
+    let output = loadgen(&args);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let said = text(&output.stderr);
+    assert!(said.starts_with("4 runs, about "), "{said}");
+    let report = text(&output.stdout);
+    for want in [
+        "Requests at 3 objects, counted with the API server's audit log on",
+        "Check at 3 objects with the API server's default flags",
+    ] {
+        assert!(report.contains(want), "{want} not in {report}");
+    }
+    let summary = bed.summary();
+    assert_eq!(summary["environment"]["control_plane"], control_plane);
+    let run = |cell: &str| {
+        let runs = summary["subjects"][0]["runs"].as_array();
+        let mut of_cell = runs.expect("runs").iter().filter(|run| run["cell"] == cell);
+        of_cell
+            .next()
+            .cloned()
+            .unwrap_or_else(|| panic!("no {cell}"))
+    };
+    let (burst, audit) = (run("burst"), run("audit"));
+    assert_eq!(
+        audit["requests"]["by_verb"]["patch edgeapps/status"], 3,
+        "{audit}"
+    );
+    assert_eq!(audit["requests"]["writes_per_object"], 1.0, "{audit}");
+    assert_eq!(audit["requests"]["idle_writes_per_minute"], 0.0, "{audit}");
+    assert_eq!(audit["requests"]["wire_bytes_per_object"], Value::Null);
+    assert!(
+        audit["write_span"]["p99_ms"].as_f64() > Some(0.0),
+        "{audit}"
+    );
+    assert_eq!(burst["requests"], Value::Null, "the audit log was off");
+    assert!(burst["api_server_cpu_s"].as_f64() > Some(0.0), "{burst}");
+    let written = &burst["datastore"]["written_bytes_per_object"];
+    assert!(written.as_f64() > Some(1_000.0), "{burst}");
+    assert_eq!(run("check")["valid"], true);
+    assert_eq!(dir_command("validate", &bed).status.code(), Some(0));
+}

@@ -1,0 +1,131 @@
+//! What a kept owner weighs: heap growth while a cache is filled with 100,000 of them.
+
+// A counting allocator is an allocator; the trait is unsafe by nature.
+#![allow(unsafe_code)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use tare::cache::{Cache, Mode};
+use tare::edgeapp::EdgeApps;
+use tare::object::{ChildState, Uid};
+use tare::queue::{Finalizers, Proof, Slot, StatusMemory, Transition, Work};
+
+struct Counting;
+
+static HELD_BYTES: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call goes to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        HELD_BYTES.fetch_add(layout.size(), Relaxed);
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        HELD_BYTES.fetch_sub(layout.size(), Relaxed);
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const COUNT: usize = 100_000;
+/// What the test harness may take or give back meanwhile.
+const HARNESS_BYTES: usize = 16 << 10;
+const SPEC: &str =
+    r#"{"image":"registry.local/shop/web:1.4","replicas":1,"port":8080,"headless":true}"#;
+
+/// An owner with its Service and its Deployment, as a join hands it over.
+fn owner(n: usize) -> Work {
+    let uid = |kind: usize| {
+        Uid::parse(&format!("0000000{kind}-0000-0000-0000-{n:012x}")).unwrap_or_default()
+    };
+    let slot = |kind: u8| Slot {
+        kind,
+        name_hash: 7,
+        resource_version: 8,
+        state: ChildState::default(),
+        proof: Some(Box::new(Proof {
+            uid: uid(usize::from(kind) + 1),
+            plan: 1,
+            fixed: 2,
+        })),
+    };
+    let transition = Transition {
+        type_hash: 1,
+        status: b'T',
+        since_s: 2,
+    };
+    Work {
+        uid: uid(0),
+        generation: 1,
+        resource_version: 9,
+        finalizers: Finalizers {
+            ours: Some(0),
+            count: 1,
+            orphan: false,
+        },
+        spec: Some(SPEC.into()),
+        status: StatusMemory {
+            digest: 3,
+            observed_generation: Some(1),
+            ready: true,
+            transitions: Box::new([transition; 3]),
+        },
+        slots: vec![slot(0), slot(1)],
+        slots_complete: true,
+        ..Work::default()
+    }
+}
+
+fn filled(mode: Mode) -> (Box<dyn Cache>, usize) {
+    let before = HELD_BYTES.load(Relaxed);
+    let mut cache = mode.cache(&Arc::new(EdgeApps));
+    for n in 0..COUNT {
+        assert!(cache.seen(&mut owner(n), Some(&[9, 9, 9])));
+    }
+    let bytes = HELD_BYTES.load(Relaxed).saturating_sub(before);
+    (cache, bytes)
+}
+
+/// One test: another one beside it would be counted, too.
+#[test]
+fn a_kept_owner_weighs_what_its_mode_promises() {
+    let mut weighed = [0.0; 3];
+    for (place, (mode, most_bytes_each)) in [
+        (Mode::None, 0),
+        // 24 bytes and their place in a table that is at least 7/16 full.
+        (Mode::Metadata, 58),
+        (Mode::Pruned, SPEC.len() + 600),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let before = HELD_BYTES.load(Relaxed);
+        let (mut cache, bytes) = filled(mode);
+        let each = bytes as f64 / COUNT as f64;
+        weighed[place] = each;
+        assert!(
+            bytes <= most_bytes_each * COUNT + HARNESS_BYTES,
+            "{mode}: {each:.1} bytes per owner"
+        );
+        let kept = if mode == Mode::None { 0 } else { COUNT };
+        assert_eq!(cache.len(), kept);
+        for n in 0..COUNT {
+            cache.gone(owner(n).uid);
+        }
+        assert!(cache.is_empty());
+        drop(cache);
+        let left = HELD_BYTES.load(Relaxed).saturating_sub(before);
+        assert!(
+            left <= HARNESS_BYTES,
+            "{mode}: {left} bytes are not given back"
+        );
+    } // Not earlier: what is printed is held until the end of the test.
+    println!(
+        "none, metadata, pruned: {weighed:.1?} bytes per owner; the spec alone is {} bytes",
+        SPEC.len()
+    );
+}
