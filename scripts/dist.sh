@@ -74,11 +74,11 @@ debian_std() {
     rm -rf "$debian"
     mkdir -p "$debian/packages"
     mapfile -t all < <(printf '%s\n' "${named[@]}" "$all" | sed '/^$/d' | sort -u)
-    (cd "$debian/packages" && apt-get --quiet --quiet download "${all[@]}") || fail "apt-get download ${all[*]} failed"
+    (cd "$debian/packages" && apt-get --quiet --quiet -o APT::Sandbox::User=root download "${all[@]}") || fail "apt-get download ${all[*]} failed"
     local package
     for package in "$debian"/packages/*.deb; do
         # Of the source only the library: the compiler's own is seven times as large.
-        dpkg-deb --fsys-tarfile "$package" | tar -x -C "$debian" --exclude './usr/share' \
+        dpkg-deb --fsys-tarfile "$package" | tar -x -C "$debian" --no-wildcards-match-slash --exclude './usr/share' \
             --exclude './usr/src/*/compiler' --exclude './usr/src/*/src' --exclude './usr/src/*/vendor' \
             --exclude './usr/src/*/tests'
     done

@@ -8,6 +8,7 @@
 
 mod children;
 mod failure;
+mod shown;
 mod teardown;
 
 use std::panic::AssertUnwindSafe;
@@ -135,7 +136,7 @@ impl<O: Operator> Applier<O> {
         } else if wanted || !shown.is_empty() {
             let fresh = never_seen && !work.reasons.has(Reasons::CHECK);
             for child in &plan.children {
-                let sight = children::sight_of::<O>(shown, child);
+                let sight = shown::sight_of::<O>(shown, child);
                 self.ensure(&owner, work, child, fresh, sight).await?;
             }
             work.slots_complete = true;

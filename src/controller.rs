@@ -6,6 +6,7 @@
 //! Leaves to others: deciding (`queue`), finding (`join`, `source`), writing (`apply`).
 
 mod config;
+mod joining;
 mod resync;
 
 use std::future::Future;
@@ -24,7 +25,7 @@ use tracing::{info, warn};
 use crate::apply::Applier;
 use crate::cache::{Cache, Heard, Keeps};
 use crate::events::Events;
-use crate::join::{Extent, Found, Join};
+use crate::join::Extent;
 use crate::metrics::Metrics;
 use crate::operator::Operator;
 use crate::queue::{Offer, Queue, Verdict, Work};
@@ -32,6 +33,7 @@ use crate::request::{Api, ApiError};
 use crate::scope::Scope;
 use crate::source::{Seen, Source, What};
 pub use config::Config;
+use joining::{Running, next_found};
 use resync::Resync;
 
 type Worker<'a> = Pin<Box<dyn Future<Output = (Arc<str>, Work, Verdict)> + Send + 'a>>;
@@ -116,23 +118,6 @@ async fn next_seen(sources: &mut [Option<BoxStream<'static, Seen>>], turn: &mut 
     .await
 }
 
-async fn next_found(join: &mut Option<Running>) -> Option<Found> {
-    match join {
-        Some(running) => running.found.next().await,
-        None => None,
-    }
-}
-
-/// A join under way.
-struct Running {
-    found: BoxStream<'static, Found>,
-    extent: Extent,
-    /// First pages that are still to come: watches wait for them.
-    opening: usize,
-    /// The revisions of those that came, by kind.
-    revisions: Vec<u64>,
-}
-
 /// The state of the loop.
 struct Controller<O: Operator, C> {
     operator: Arc<O>,
@@ -215,96 +200,6 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         if self.tidy_ms.is_some_and(|at_ms| at_ms <= now_ms) {
             self.tidy_ms = None;
             crate::allocator::tidy();
-        }
-    }
-
-    fn join_may_go_on(&self) -> bool {
-        self.join
-            .as_ref()
-            .is_some_and(|running| running.opening > 0 || self.queue.has_room())
-    }
-
-    fn begin_join(&mut self) {
-        let (extent, at_ms) = self.resync.next();
-        let now_ms = self.now_ms();
-        let replaces = self.join.as_ref().is_none_or(|running| {
-            // A watch without a place does not wait for a join of owners to end.
-            running.extent == Extent::Owners && extent == Extent::All
-        });
-        if at_ms > now_ms || !replaces || (extent == Extent::Owners && !self.queue.has_room()) {
-            return;
-        }
-        self.resync.began(extent);
-        self.cache.join_began();
-        let join = Join::new(
-            Arc::clone(&self.operator),
-            self.api.clone(),
-            Arc::clone(&self.scope),
-            extent,
-            self.cache.keeps(),
-        );
-        let found = unfold(join, |mut join| async { Some((join.next().await, join)) }).boxed();
-        let opening = match extent {
-            Extent::Owners => 1,
-            Extent::All => self.scope.len(),
-        };
-        self.join = Some(Running {
-            found,
-            extent,
-            opening,
-            revisions: Vec::new(),
-        });
-    }
-
-    fn found(&mut self, found: Found) {
-        let now_ms = self.now_ms();
-        match found {
-            Found::Opened {
-                kind,
-                resource_version,
-            } => {
-                if let Some(running) = &mut self.join {
-                    running.opening -= 1;
-                    running.revisions.push(resource_version);
-                }
-                if self.sources[kind].is_none() {
-                    self.sources[kind] = Some(self.watch(kind, resource_version));
-                }
-            }
-            Found::Work {
-                key,
-                mut work,
-                reasons,
-            } => {
-                let revisions = self.join.as_ref().map(|running| &*running.revisions);
-                if self.cache.seen(&mut work, revisions) {
-                    let offer = self.queue.offer_owner(&key, *work, reasons);
-                    self.heed(offer, Extent::Owners);
-                }
-            }
-            Found::Done => {
-                let Some(Running { extent, .. }) = self.join.take() else {
-                    return;
-                };
-                self.cache.join_ended(true);
-                self.api.metrics().joins_done.fetch_add(1, Relaxed);
-                self.resync.ended(extent, now_ms);
-                self.tidy_ms.get_or_insert(now_ms + TIDY_MS);
-                if extent == Extent::All {
-                    self.joined_once = true;
-                    self.check_ready();
-                }
-            }
-            Found::Failed(error) => {
-                let Some(Running { extent, .. }) = self.join.take() else {
-                    return;
-                };
-                self.cache.join_ended(false);
-                self.resync.failed(extent, now_ms);
-                if !self.joined_once {
-                    self.close(0, &error);
-                }
-            }
         }
     }
 

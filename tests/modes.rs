@@ -49,7 +49,7 @@ enum Change {
     DeleteService,
     EditDeployment,
     DeleteDeployment,
-    ChangeImage,
+    NewImage,
     RemovePort,
     DeleteOwner,
 }
@@ -84,7 +84,7 @@ impl Change {
                     .await
                     .unwrap();
             }
-            Self::ChangeImage => world.change("web", json!({"image": "web:2"})).await,
+            Self::NewImage => world.change("web", json!({"image": "web:2"})).await,
             Self::RemovePort => {
                 let patch = json!({"port": null, "headless": null});
                 world.change("web", patch).await;
@@ -103,7 +103,7 @@ impl Change {
         match self {
             Self::DeleteOwner => world.get("edgeapps", "web").is_null(),
             Self::RemovePort => service.is_null() && !deployment.is_null(),
-            Self::ChangeImage => container["image"] == "web:2",
+            Self::NewImage => container["image"] == "web:2",
             _ => service["spec"]["ports"][0]["port"] == 80 && deployment["spec"]["replicas"] == 1,
         }
     }
@@ -129,7 +129,7 @@ async fn work_on_an_owner_at_rest_reads_what_the_mode_does_not_keep(mode: Mode) 
         Change::DeleteService,
         Change::EditDeployment,
         Change::DeleteDeployment,
-        Change::ChangeImage,
+        Change::NewImage,
         Change::RemovePort,
         Change::DeleteOwner,
     ] {

@@ -180,6 +180,24 @@ fn free_port() -> SocketAddr {
         .unwrap()
 }
 
+/// Creates an EdgeApp as a user would.
+fn create_web(cluster: &Cluster) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let api: kube::Api<tare::edgeapp::EdgeApp> =
+            kube::Api::default_namespaced(cluster.server.client("user"));
+        let object = serde_json::from_value(serde_json::json!({
+            "apiVersion": "tare.dev/v1alpha1", "kind": "EdgeApp", "metadata": {"name": "web"},
+            "spec": {"image": "web:1", "port": 80}}));
+        api.create(&kube::api::PostParams::default(), &object.unwrap())
+            .await
+            .unwrap();
+    });
+}
+
 #[test]
 fn install_run_reconcile_and_stop_on_sigterm() {
     let dir = folder("run");
@@ -222,20 +240,7 @@ fn install_run_reconcile_and_stop_on_sigterm() {
         ask(admin, "/readyz").filter(|answer| answer.starts_with("HTTP/1.1 200"))
     });
 
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
-        let api: kube::Api<tare::edgeapp::EdgeApp> =
-            kube::Api::default_namespaced(cluster.server.client("user"));
-        let object = serde_json::from_value(serde_json::json!({
-            "apiVersion": "tare.dev/v1alpha1", "kind": "EdgeApp", "metadata": {"name": "web"},
-            "spec": {"image": "web:1", "port": 80}}));
-        api.create(&kube::api::PostParams::default(), &object.unwrap())
-            .await
-            .unwrap();
-    });
+    create_web(&cluster);
     until("it is Running", || {
         let object = cluster.server.object("edgeapps", "default", "web")?;
         (object["status"]["phase"] == "Running").then_some(())
@@ -291,6 +296,44 @@ fn install_run_reconcile_and_stop_on_sigterm() {
         !log.contains(&cluster.server.token("tare")),
         "no secret in the log"
     );
+}
+
+#[test]
+fn each_cache_mode_is_chosen_by_its_name() {
+    for (mode, kept) in [("none", 0), ("metadata", 1), ("pruned", 1)] {
+        let dir = folder(mode);
+        let cluster = Cluster::start(&dir);
+        let admin = free_port();
+        let mut command = tare(&dir);
+        command
+            .args(["run", "--install-crd", "--cache", mode])
+            .args(["--admin", &admin.to_string()])
+            .env("KUBECONFIG", &cluster.kubeconfig)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        let mut running = Running(command.spawn().unwrap());
+        until("ready", || {
+            ask(admin, "/readyz").filter(|answer| answer.starts_with("HTTP/1.1 200"))
+        });
+        create_web(&cluster);
+        until("it is Running", || {
+            let object = cluster.server.object("edgeapps", "default", "web")?;
+            (object["status"]["phase"] == "Running").then_some(())
+        });
+        until("it has come to rest", || {
+            ask(admin, "/metrics").filter(|text| {
+                text.contains("tare_entries 0\n")
+                    && text.contains(&format!("tare_cached_owners {kept}\n"))
+            })
+        });
+        running.0.kill().unwrap();
+        running.0.wait().unwrap();
+        let mut log = String::new();
+        let mut stderr = running.0.stderr.take().unwrap();
+        stderr.read_to_string(&mut log).unwrap();
+        assert!(log.contains(&format!("\"cache\":\"{mode}\"")), "{log}");
+        assert!(log.contains("\"message\":\"ready\""), "{log}");
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! others: building, running, reporting.
 
 mod describe;
-mod plan;
+pub mod plan;
 mod private;
 mod resume;
 

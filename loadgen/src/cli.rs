@@ -12,11 +12,13 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 
 use crate::check::{self, CheckArgs};
+use crate::control_plane::ControlPlaneCommand;
+use crate::doctor::DoctorArgs;
 use crate::record::Settle;
 use crate::run::{self as load, RunArgs, clean::CleanArgs};
 use crate::server::Choice;
 use crate::target::TargetArgs;
-use crate::{bench, conformance, embedded, mock, report, subject};
+use crate::{bench, conformance, control_plane, doctor, embedded, mock, report, subject};
 
 /// Weighs Kubernetes operators: creates thousands of custom resources, measures what the
 /// operator costs, and publishes a report that can be checked.
@@ -37,6 +39,11 @@ pub enum Command {
     Run(RunArgs),
     /// Removes what runs left behind on a cluster.
     Clean(CleanArgs),
+    /// Builds a real Kubernetes control plane, or runs one for you.
+    #[command(subcommand)]
+    ControlPlane(ControlPlaneCommand),
+    /// Says what works on this machine, and what to do about the rest.
+    Doctor(DoctorArgs),
     /// Rebuilds summary.json, report.md and the table of a folder from its raw data.
     Report { dir: PathBuf },
     /// Checks that a folder's summary.json keeps to the schema.
@@ -162,6 +169,8 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Conform(args) => conformance::run(args),
         Command::Run(args) => load::run(args),
         Command::Clean(args) => load::clean::run(args),
+        Command::ControlPlane(command) => control_plane::run(command),
+        Command::Doctor(args) => doctor::run(args),
         Command::Report { dir } => report::rebuild(&dir),
         Command::Validate { dir } => report::validate(&dir),
         Command::Check(args) => check::run(args),

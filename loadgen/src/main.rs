@@ -6,6 +6,8 @@ mod check;
 mod cli;
 mod cluster;
 mod conformance;
+mod control_plane;
+mod doctor;
 mod embedded;
 mod evidence;
 mod experiment;

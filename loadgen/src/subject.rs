@@ -33,6 +33,18 @@ const BUILT_IN: &[(&str, &str)] = &[
         "kube-rs-tuned.toml",
         include_str!("../subjects/kube-rs-tuned.toml"),
     ),
+    (
+        "controller-runtime-vanilla.toml",
+        include_str!("../subjects/controller-runtime-vanilla.toml"),
+    ),
+    (
+        "controller-runtime-tuned.toml",
+        include_str!("../subjects/controller-runtime-tuned.toml"),
+    ),
+    (
+        "controller-runtime-storeless.toml",
+        include_str!("../subjects/controller-runtime-storeless.toml"),
+    ),
 ];
 
 /// An operator under test.
@@ -85,9 +97,38 @@ pub struct Build {
     pub cargo_packages: Vec<String>,
     #[serde(default)]
     pub cargo_profile: Option<String>,
+    /// A Go program of this workspace.
+    #[serde(default)]
+    pub go: Option<GoBuild>,
     /// Any other command, run in `base`.
     #[serde(default)]
     pub command: Vec<String>,
+}
+
+/// A Go program, built without cgo to `{bin}/<last part of module>-<last part of package>`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GoBuild {
+    /// Folder of the module, from the root of this workspace.
+    pub module: PathBuf,
+    /// The main package, as `./cmd/operator`.
+    pub package: String,
+    /// Flags of `go build`.
+    #[serde(default)]
+    pub flags: Vec<String>,
+}
+
+impl GoBuild {
+    /// The file name of the program.
+    pub fn program(&self) -> String {
+        let last = |path: &Path| {
+            path.file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned()
+        };
+        format!("{}-{}", last(&self.module), last(Path::new(&self.package)))
+    }
 }
 
 /// How the program is started. Placeholders: see [`Places`].
@@ -228,10 +269,15 @@ impl Subject {
                 ));
             }
         }
-        if let Some(build) = &self.build
-            && build.cargo_packages.is_empty() == build.command.is_empty()
-        {
-            return Err("[build]: give either cargo_packages or command".into());
+        if let Some(build) = &self.build {
+            let given = [
+                !build.cargo_packages.is_empty(),
+                build.go.is_some(),
+                !build.command.is_empty(),
+            ];
+            if given.into_iter().filter(|given| *given).count() != 1 {
+                return Err("[build]: give one of cargo_packages, go and command".into());
+            }
         }
         if self.ready.http.is_some() && self.ready.log_line.is_some() {
             return Err("[ready]: give either http or log_line".into());
@@ -332,7 +378,10 @@ pub mod tests {
                 "tare/metadata",
                 "tare/pruned",
                 "kube-rs/stock",
-                "kube-rs/tuned"
+                "kube-rs/tuned",
+                "controller-runtime/vanilla",
+                "controller-runtime/tuned",
+                "controller-runtime/storeless"
             ]
         );
     }
@@ -388,7 +437,7 @@ pub mod tests {
             Case {
                 name: "empty build",
                 text: format!("{LEAST}[build]\n"),
-                want: "either cargo_packages or command",
+                want: "one of cargo_packages, go and command",
             },
             Case {
                 name: "pointer elsewhere",

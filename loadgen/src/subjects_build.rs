@@ -11,7 +11,7 @@ use std::time::Duration;
 use testbed::process::{Process, Spec};
 
 use crate::progress::Progress;
-use crate::subject::Subject;
+use crate::subject::{GoBuild, Subject};
 
 /// The checkout that subjects are built from.
 #[derive(Debug, Clone)]
@@ -94,13 +94,35 @@ impl Workspace {
         Ok(Self { triple, ..self })
     }
 
-    /// Where built-in subjects are: `TARE_SUBJECT_DIR`, or what cargo made.
+    /// Where built-in subjects are: `TARE_SUBJECT_DIR`, or where they were made.
     pub fn bin(&self) -> PathBuf {
-        match (std::env::var_os("TARE_SUBJECT_DIR"), &self.triple) {
-            (Some(dir), _) => PathBuf::from(dir),
-            (None, Some(triple)) => self.target.join("static").join(triple).join("dist"),
-            (None, None) => self.target.join("dist"),
+        match std::env::var_os("TARE_SUBJECT_DIR") {
+            Some(dir) => PathBuf::from(dir),
+            None => self.made(),
         }
+    }
+
+    /// Where a build leaves them.
+    fn made(&self) -> PathBuf {
+        match &self.triple {
+            Some(triple) => self.target.join("static").join(triple).join("dist"),
+            None => self.target.join("dist"),
+        }
+    }
+
+    /// The command that makes a Go program beside those of cargo.
+    fn go(&self, build: &GoBuild) -> Vec<String> {
+        let program = self.made().join(build.program());
+        let mut command = ["env", "CGO_ENABLED=0", "go", "build"]
+            .map(str::to_owned)
+            .to_vec();
+        command.extend(build.flags.iter().cloned());
+        command.extend([
+            "-o".into(),
+            program.display().to_string(),
+            build.package.clone(),
+        ]);
+        command
     }
 
     /// The command that makes a package, up to its name.
@@ -136,6 +158,12 @@ fn commands(subjects: &[Subject], workspace: &Workspace) -> Vec<(Vec<String>, Pa
                 if !all.iter().any(|(known, _)| *known == command) {
                     all.push((command, workspace.root.clone()));
                 }
+            }
+        }
+        if let Some(go) = &build.go {
+            let one = (workspace.go(go), workspace.root.join(&go.module));
+            if !all.contains(&one) {
+                all.push(one);
             }
         }
         if !build.command.is_empty() {
@@ -242,10 +270,18 @@ mod tests {
         own.build = Some(crate::subject::Build {
             cargo_packages: vec![],
             cargo_profile: None,
+            go: None,
             command: vec!["make".into(), "operator".into()],
         });
         subjects.push(own);
         let commands = commands(&subjects, &workspace);
+        let go = |name: &str, flags: &str| {
+            let program = format!("/w/target/dist/controller-runtime-{name}");
+            (
+                format!("env CGO_ENABLED=0 go build {flags}-o {program} ./cmd/{name}"),
+                "/w/baselines/controller-runtime".to_owned(),
+            )
+        };
         let words: Vec<_> = commands
             .iter()
             .map(|(c, folder)| (c.join(" "), folder.display().to_string()))
@@ -258,6 +294,9 @@ mod tests {
                     "cargo build --profile dist -p baseline-kube-rs".into(),
                     "/w".into()
                 ),
+                go("vanilla", ""),
+                go("tuned", "-trimpath -ldflags -s -w "),
+                go("storeless", "-trimpath -ldflags -s -w "),
                 ("make operator".to_owned(), "/own".to_owned()),
             ]
         );

@@ -160,6 +160,13 @@ fn bad_input_is_one_line_that_says_what_where_and_what_to_do() {
         want: vec![&taken, "in use", "--listen"],
     });
 
+    cases.push(Case {
+        name: "kubeconfig in the way",
+        args: vec!["control-plane", "up", "--kubeconfig", &unknown_key],
+        code: 2,
+        want: vec![&unknown_key, "not overwritten"],
+    });
+
     for case in cases {
         let output = loadgen(&case.args);
         let text = stderr(&output);

@@ -61,7 +61,7 @@ fn a_failure_says_step_object_expected_and_seen() {
         (
             "works",
             "FAIL mock/works: create: EdgeApp edge/create: \
-             expected /status/readyReplicas 2 within 1 s, seen null",
+             expected /status/readyReplicas 2 within 1 s, seen 0",
         ),
         (
             "dies-at-once",

@@ -5,15 +5,19 @@
 //! Leaves to others: the queue of owners with work, which every mode has; finding what events
 //! missed, which is the join's in every mode.
 //!
-//! What work on an owner at rest reads (besides the writes, which are the same):
+//! What the work on an owner at rest reads (`tests/modes.rs` counts it); the writes are the same:
 //!
 //! | | `none` | `metadata` | `pruned` |
 //! |---|---|---|---|
-//! | a new owner, a changed spec (first work) | each child, unless new | the owner, each child unless new | nothing |
-//! | a workload's event | the owner | the owner | nothing |
-//! | another child's event | the owner | the owner and that child | nothing |
-//! | a child that vanished | the owner | the owner | the owner (it may be gone too) |
-//! | restart and resync | pages of whole objects, one at a time | the same | the same |
+//! | a new owner | nothing | the owner | nothing |
+//! | a changed spec, a deletion | each child | the owner, each child | nothing |
+//! | a workload changed | the owner | the owner | nothing |
+//! | another child changed | the owner | the owner, that child | nothing |
+//! | a child vanished | the owner | the owner | the owner |
+//! | restart and resync | pages of whole objects | the same | the same |
+//!
+//! In `none` and `metadata` the owner is read for a child's event once a second at most, and the other
+//! children are not, as long as its status says ready: nothing tells that they changed.
 
 mod metadata;
 mod none;
@@ -191,3 +195,6 @@ impl fmt::Display for Mode {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

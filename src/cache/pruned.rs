@@ -13,8 +13,12 @@
 //! When to choose it: children that change often, or an API server on which reads are dear, and
 //! memory to spare for every spec.
 //!
-//! Why not `kube::runtime::reflector`: see the figures in `CHANGELOG.md`; it would be a second path of
-//! recovery beside `source`, which all modes share.
+//! Why not `kube::runtime::reflector`: linked in for one kind it makes the binary 483,624 bytes larger
+//! (2,910,776 -> 3,394,400; x86_64 glibc, profile `dist`, kube 5.0), it would be a second path of
+//! recovery beside `source` and `join`, which all modes share and whose 410s, stalls and undecodable
+//! objects are tested, and a relist of it fills a second map while the first is held. What is kept
+//! here, measured with a counting allocator at 100,000 owners with two children each: 437 bytes and
+//! the spec (`tests/cache_memory.rs`).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

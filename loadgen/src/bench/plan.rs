@@ -73,7 +73,7 @@ fn sizes(list: &str) -> Result<Vec<usize>, Usage> {
 /// What the servers, a subject that keeps everything (30 KB per object) and the harness need at
 /// most, in bytes. The embedded server keeps 20 KB per object with its children; kube-apiserver
 /// and its datastore keep each of them several times over.
-fn needed_bytes(objects: usize, control_plane: Choice) -> u64 {
+pub fn needed_bytes(objects: usize, control_plane: Choice) -> u64 {
     let (base, per_object) = match control_plane {
         Choice::Embedded => (300_000_000, 52_000),
         Choice::Kube | Choice::Kine => (900_000_000, 150_000),
@@ -99,7 +99,7 @@ fn enough_memory(
 }
 
 /// `MemAvailable`, or the limit of the cgroup where that is lower; `None` where nobody says.
-fn available_bytes() -> Option<u64> {
+pub fn available_bytes() -> Option<u64> {
     let meminfo = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = meminfo
         .lines()

@@ -133,7 +133,7 @@ impl Gate<'_> {
             Ok(None) => return Conformance::not_checked(id, "the scenario is EdgeApp's"),
             Err(failure) => {
                 steps.push(StepRecord::new(Step::Start, started, Err(failure)));
-                steps.extend(Step::SCENARIO.map(|step| StepRecord::not_run(step)));
+                steps.extend(Step::SCENARIO.map(StepRecord::not_run));
                 return self.judge(id, steps);
             }
         };

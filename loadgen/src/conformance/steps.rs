@@ -14,6 +14,9 @@ use super::stage::Stage;
 use super::step::Step;
 use super::{Stepped, trouble};
 
+/// What a child has to be, given its EdgeApp.
+type Look = fn(&Value, &Value) -> Check;
+
 /// An annotation that no plan has.
 const NOTE: &str = "example.com/note";
 
@@ -45,7 +48,7 @@ async fn created(stage: &mut Stage<'_>, name: &str) -> Result<Value, Failure> {
 async fn settled(stage: &mut Stage<'_>, name: &str) -> Result<Value, Failure> {
     let app = stage.until(Kind::EdgeApp, name, expect::converged).await?;
     // From here on the children have to be right: the status says that they are.
-    let looks: [(Kind, fn(&Value, &Value) -> Check); 2] = [
+    let looks: [(Kind, Look); 2] = [
         (Kind::Deployment, ready_deployment),
         (Kind::Service, expect::service),
     ];
@@ -101,7 +104,7 @@ async fn drop_env_var(stage: &mut Stage<'_>) -> Stepped {
 async fn delete_child(stage: &mut Stage<'_>) -> Stepped {
     let name = "delete-child";
     let app = created(stage, name).await?;
-    let looks: [(Kind, fn(&Value, &Value) -> Check); 2] = [
+    let looks: [(Kind, Look); 2] = [
         (Kind::Service, expect::service),
         (Kind::Deployment, expect::deployment),
     ];

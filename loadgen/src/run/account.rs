@@ -10,6 +10,9 @@ use crate::record::Convergence;
 use crate::report::table::{Table, figure, grouped};
 use crate::timeline::{Failed, Timeline};
 
+/// Later sends than this are worth a line; the bench calls a run void then.
+const LATE_MS: f64 = 100.0;
+
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Account {
     pub asked: usize,
@@ -118,6 +121,12 @@ impl Account {
             lines.push(format!(
                 "all were ready {drain_s:.1} s after the first was sent, {:.0}/s",
                 self.ready as f64 / drain_s.max(f64::MIN_POSITIVE)
+            ));
+        }
+        if let Some(late) = times.late.quantiles().filter(|q| q.p99_ms > LATE_MS) {
+            lines.push(format!(
+                "1 % of the sends were more than {:.0} ms late, because earlier ones had no answer yet; \"since due\" counts that",
+                late.p99_ms
             ));
         }
         if times.saturated {

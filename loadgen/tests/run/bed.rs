@@ -16,6 +16,9 @@ use tokio::runtime::Runtime;
 
 const LOADGEN: &str = env!("CARGO_BIN_EXE_loadgen");
 
+/// The operator's own user.
+const OPERATOR: &str = "operator";
+
 /// The operator of the same build, if it was built.
 pub fn tare() -> Option<PathBuf> {
     let path = Path::new(LOADGEN).with_file_name("tare");
@@ -53,9 +56,12 @@ impl Bed {
         let listener = listener.expect("a port");
         let url = format!("https://{}", listener.local_addr().expect("bound"));
         runtime.spawn(serve(server.clone(), listener, tls, std::future::pending()));
-        let path = folder(name).join("kubeconfig");
-        let text = kubeconfig(&url, &ca_pem, "tester", &server.token("tester"));
-        std::fs::write(&path, text).expect("writable");
+        let folder = folder(name);
+        for user in ["tester", OPERATOR] {
+            let text = kubeconfig(&url, &ca_pem, user, &server.token(user));
+            std::fs::write(folder.join(user), text).expect("writable");
+        }
+        let path = folder.join("tester");
         Self {
             server,
             kubeconfig: path,
@@ -72,12 +78,26 @@ impl Bed {
             args: ["run", "--admin", "127.0.0.1:0"]
                 .map(str::to_owned)
                 .to_vec(),
-            env: vec![("KUBECONFIG".into(), bed.kubeconfig.display().to_string())],
+            env: vec![(
+                "KUBECONFIG".into(),
+                bed.kubeconfig
+                    .with_file_name(OPERATOR)
+                    .display()
+                    .to_string(),
+            )],
             clear_env: false,
             log: bed.kubeconfig.with_file_name("tare.log"),
         };
         let operator = bed.runtime.block_on(Process::spawn(spec));
         bed._operator = Some(operator.expect("tare starts"));
+        // What is offered to an operator that still starts is another experiment.
+        wait_for("the operator's watches", || {
+            let ledger = bed.server.ledger();
+            let watched = |resource| ledger.count(OPERATOR, "watch", resource) > 0;
+            ["edgeapps", "deployments", "services"]
+                .into_iter()
+                .all(watched)
+        });
         bed
     }
 

@@ -8,7 +8,7 @@ use kube::core::WatchEvent;
 use serde_json::{Value, json};
 
 use super::Context;
-use super::expect::{Check, Expect, Failure};
+use super::expect::{Check, Expect, Failure, eventually};
 
 pub(super) type Answer = Result<Value, kube::Error>;
 
@@ -86,7 +86,17 @@ impl Context {
             return Err(Failure::new("compaction", "a way to do it", "none"));
         };
         let done = compact().await;
-        done.map_err(|error| Failure::new("compaction", "success", error))
+        done.map_err(|error| Failure::new("compaction", "success", error))?;
+        // A server that was started for it calls itself ready before it has filled its caches, and
+        // answers a watch with 429 until then.
+        let widgets = self.widgets();
+        eventually("widgets can be watched again", || async {
+            match widgets.watch("resourceVersion=0&timeoutSeconds=1").await {
+                Err(kube::Error::Api(status)) if status.code == 429 => Ok(false),
+                started => started.succeeds("watching").map(|_| true),
+            }
+        })
+        .await
     }
 }
 

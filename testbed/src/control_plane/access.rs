@@ -129,6 +129,7 @@ fn row(user: &User, token: &str) -> Result<String, Error> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -141,9 +141,9 @@ pub async fn build(mut note: impl FnMut(Note)) -> Result<Binaries, Error> {
             let path = module.join(name);
             std::fs::write(&path, text).map_err(Error::file(&path))?;
         }
-        let go = go().ok_or_else(|| Error::NoGo {
-            version: go_version().to_owned(),
-        })?;
+        let Some(go) = go() else {
+            return without_go(&mut note);
+        };
         note(Note::Line(format!(
             "{go}; building into {}",
             folder.display()
@@ -154,6 +154,18 @@ pub async fn build(mut note: impl FnMut(Note)) -> Result<Binaries, Error> {
         }
     }
     Binaries::find()
+}
+
+/// Nothing can be built: what is there has to do.
+fn without_go(note: &mut impl FnMut(Note)) -> Result<Binaries, Error> {
+    let found = Binaries::find().map_err(|_| Error::NoGo {
+        version: go_version().to_owned(),
+    })?;
+    note(Note::Line(
+        "go is not installed, so nothing was built; the programs that are there are used"
+            .to_owned(),
+    ));
+    Ok(found)
 }
 
 /// Held while the file is open, and let go by the kernel however this process ends.
@@ -287,6 +299,7 @@ fn spec(tool: &Tool, folder: &Path, part: &Path, log: &Path) -> Spec {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -161,7 +161,7 @@ impl Work {
                 Ok(version) => self.follow(version).await,
                 Err(cause) => cause,
             };
-            tracing::debug!(%cause, "the readiness agent lists all Deployments again");
+            tracing::warn!(%cause, "the readiness agent lists all Deployments again");
             tokio::time::sleep(RETRY).await;
         }
     }

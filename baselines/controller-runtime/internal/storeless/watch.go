@@ -71,7 +71,7 @@ func (o *Operator) watchOnce(ctx context.Context, kind int, at version) (version
 	}
 	defer body.Close()
 	o.opened(kind)
-	lines := bufio.NewReaderSize(body, readBytes)
+	lines := newLines(body)
 	for {
 		line, err := readLine(lines)
 		if errors.Is(err, io.EOF) {
@@ -94,6 +94,8 @@ func (o *Operator) watchOnce(ctx context.Context, kind int, at version) (version
 		}
 	}
 }
+
+func newLines(stream io.Reader) *bufio.Reader { return bufio.NewReaderSize(stream, readBytes) }
 
 // readLine is one line, bounded. Most fit the buffer and are not copied.
 func readLine(lines *bufio.Reader) ([]byte, error) {

@@ -1,0 +1,126 @@
+//! A join under way: when it begins, what it finds, how it ends.
+//!
+//! Guarantees: a watch is opened where the first page of its kind was read, before the join reads on;
+//! the join waits for room in the queue, the watches do not. Leaves to others: when one is due
+//! (`resync`), what it finds (`join`).
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use futures::StreamExt;
+use futures::stream::{BoxStream, unfold};
+
+use super::{Controller, TIDY_MS};
+use crate::cache::Cache;
+use crate::join::{Extent, Found, Join};
+use crate::operator::Operator;
+
+/// What the join under way finds next.
+pub(super) async fn next_found(join: &mut Option<Running>) -> Option<Found> {
+    match join {
+        Some(running) => running.found.next().await,
+        None => None,
+    }
+}
+
+/// A join under way.
+pub(super) struct Running {
+    found: BoxStream<'static, Found>,
+    extent: Extent,
+    /// First pages that are still to come: watches wait for them.
+    opening: usize,
+    /// The revisions of those that came, by kind.
+    revisions: Vec<u64>,
+}
+
+impl<O: Operator, C: Cache> Controller<O, C> {
+    pub(super) fn join_may_go_on(&self) -> bool {
+        self.join
+            .as_ref()
+            .is_some_and(|running| running.opening > 0 || self.queue.has_room())
+    }
+
+    pub(super) fn begin_join(&mut self) {
+        let (extent, at_ms) = self.resync.next();
+        let now_ms = self.now_ms();
+        let replaces = self.join.as_ref().is_none_or(|running| {
+            // A watch without a place does not wait for a join of owners to end.
+            running.extent == Extent::Owners && extent == Extent::All
+        });
+        if at_ms > now_ms || !replaces || (extent == Extent::Owners && !self.queue.has_room()) {
+            return;
+        }
+        self.resync.began(extent);
+        self.cache.join_began();
+        let join = Join::new(
+            Arc::clone(&self.operator),
+            self.api.clone(),
+            Arc::clone(&self.scope),
+            extent,
+            self.cache.keeps(),
+        );
+        let found = unfold(join, |mut join| async { Some((join.next().await, join)) }).boxed();
+        let opening = match extent {
+            Extent::Owners => 1,
+            Extent::All => self.scope.len(),
+        };
+        self.join = Some(Running {
+            found,
+            extent,
+            opening,
+            revisions: Vec::new(),
+        });
+    }
+
+    pub(super) fn found(&mut self, found: Found) {
+        let now_ms = self.now_ms();
+        match found {
+            Found::Opened {
+                kind,
+                resource_version,
+            } => {
+                if let Some(running) = &mut self.join {
+                    running.opening -= 1;
+                    running.revisions.push(resource_version);
+                }
+                if self.sources[kind].is_none() {
+                    self.sources[kind] = Some(self.watch(kind, resource_version));
+                }
+            }
+            Found::Work {
+                key,
+                mut work,
+                reasons,
+            } => {
+                let revisions = self.join.as_ref().map(|running| &*running.revisions);
+                if self.cache.seen(&mut work, revisions) {
+                    let offer = self.queue.offer_owner(&key, *work, reasons);
+                    self.heed(offer, Extent::Owners);
+                }
+            }
+            Found::Done => {
+                let Some(Running { extent, .. }) = self.join.take() else {
+                    return;
+                };
+                self.cache.join_ended(true);
+                self.api.metrics().joins_done.fetch_add(1, Relaxed);
+                self.resync.ended(extent, now_ms);
+                self.tidy_ms.get_or_insert(now_ms + TIDY_MS);
+                if extent == Extent::All {
+                    self.joined_once = true;
+                    self.check_ready();
+                }
+            }
+            Found::Failed(error) => {
+                let Some(Running { extent, .. }) = self.join.take() else {
+                    return;
+                };
+                self.cache.join_ended(false);
+                self.resync.failed(extent, now_ms);
+                if !self.joined_once {
+                    self.close(0, &error);
+                }
+            }
+        }
+    }
+}
