@@ -50,6 +50,10 @@ pub fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
         | evidence::Error::NothingToResume(_) => anyhow::Error::new(Usage(error.to_string())),
         other => other.into(),
     })?;
+    if matches!(source, Source::Existing(_)) {
+        // Pods of thousands of objects are more than a cluster that is not ours may have room for.
+        scenario = scenario.without_pods();
+    }
     runtime.block_on(measure(args, plan, workspace, scenario, source, folder))
 }
 
@@ -190,7 +194,7 @@ async fn source(args: &BenchArgs, scenario: &mut Scenario) -> anyhow::Result<Sou
     let file = cluster.kubeconfig.as_deref();
     let lender = Lender::of(&target, file, &scenario.resource)?;
     scenario.resource = lender.resource.clone();
-    Ok(Source::Existing(lender))
+    Ok(Source::Existing(Box::new(lender)))
 }
 
 /// Where the evidence goes, and whether some is there already.

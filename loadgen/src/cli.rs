@@ -45,7 +45,12 @@ pub enum Command {
     /// Says what works on this machine, and what to do about the rest.
     Doctor(DoctorArgs),
     /// Rebuilds summary.json, report.md and the table of a folder from its raw data.
-    Report { dir: PathBuf },
+    Report {
+        dir: PathBuf,
+        /// Puts the short table into this Markdown file, between its two marks.
+        #[arg(long, value_name = "FILE")]
+        readme: Option<PathBuf>,
+    },
     /// Checks that a folder's summary.json keeps to the schema.
     Validate { dir: PathBuf },
     /// Judges a folder's summary.json by a file of limits.
@@ -171,7 +176,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Clean(args) => load::clean::run(args),
         Command::ControlPlane(command) => control_plane::run(command),
         Command::Doctor(args) => doctor::run(args),
-        Command::Report { dir } => report::rebuild(&dir),
+        Command::Report { dir, readme } => report::rebuild(&dir, readme.as_deref()),
         Command::Validate { dir } => report::validate(&dir),
         Command::Check(args) => check::run(args),
         Command::Subjects => list_subjects(),

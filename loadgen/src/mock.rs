@@ -29,6 +29,9 @@ pub struct MockArgs {
     admin: SocketAddr,
     #[arg(long, value_enum, default_value = "works")]
     behaviour: Behaviour,
+    /// The one that is watched [default: the scenario's].
+    #[arg(long)]
+    namespace: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -94,9 +97,11 @@ async fn reconcile(args: MockArgs) -> anyhow::Result<ExitCode> {
         .await
         .with_context(|| format!("cannot listen on {}", args.admin))?;
     let admin = tokio::spawn(answer(listener, reconciled.clone()));
+    let mut resource = scenario::edgeapp()?.resource;
+    resource.namespace = args.namespace.unwrap_or(resource.namespace);
     let mock = Mock {
         cluster: Cluster::connect(&PathBuf::from(kubeconfig)).await?,
-        resource: scenario::edgeapp()?.resource,
+        resource,
         behaviour: args.behaviour,
         reconciled,
     };

@@ -58,7 +58,7 @@ pub enum Source {
         datastore: Datastore,
         binaries: Binaries,
     },
-    Existing(Lender),
+    Existing(Box<Lender>),
 }
 
 impl Source {

@@ -96,16 +96,16 @@ fn bad_input_is_one_line_that_says_what_where_and_what_to_do() {
             &["'0'", "1..=100"],
         ),
         case(
-            "control plane to come",
-            &["bench", "--control-plane", "kube"],
+            "resume without a folder",
+            &["bench", "--resume"],
             2,
-            &["not yet", "embedded"],
+            &["--out"],
         ),
         case(
             "unknown control plane",
             &["bench", "--control-plane", "minikube"],
             2,
-            &["\"minikube\"", "embedded"],
+            &["'minikube'", "embedded"],
         ),
         case(
             "subject file absent",

@@ -9,6 +9,7 @@ mod compare;
 mod markdown;
 mod noise;
 mod notes;
+mod readme;
 mod run;
 pub mod schema;
 mod summary;
@@ -31,8 +32,13 @@ use crate::record::{Record, Run};
 const SUMMARY: &str = "summary.json";
 
 /// `loadgen report DIR`.
-pub fn rebuild(dir: &Path) -> anyhow::Result<ExitCode> {
-    publish(&Evidence::open(dir))?;
+pub fn rebuild(dir: &Path, readme: Option<&Path>) -> anyhow::Result<ExitCode> {
+    let evidence = Evidence::open(dir);
+    publish(&evidence)?;
+    if let Some(readme) = readme {
+        let summary = summary::summarise(&read(&evidence)?);
+        readme::update(readme, &summary, &evidence)?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

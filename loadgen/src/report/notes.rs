@@ -155,6 +155,9 @@ fn of_real(summary: &Summary) -> Vec<String> {
         return Vec::new();
     }
     let mut notes = Vec::new();
+    if summary.environment.control_plane == "existing" {
+        notes.push("measured on a cluster that was there already: objects ask for 0 replicas, so that no pods are made; subjects work under the user's own account and see all of the cluster; requests, the API server's CPU and the datastore cannot be read there".into());
+    }
     let any = |kind: Kind| {
         let mut runs = summary.subjects.iter().flat_map(|s| &s.runs);
         runs.any(|run| run.cell == kind.name())

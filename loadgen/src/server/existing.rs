@@ -208,7 +208,9 @@ async fn clean(cluster: &Cluster, resource: &Resource) -> Result<(), Error> {
             let patch = br#"{"metadata":{"finalizers":null}}"#.to_vec();
             match cluster.merge(resource, &item.metadata.name, patch).await {
                 Err(error) if error.code() == Some(404) => {}
-                patched => drop(patched?),
+                patched => {
+                    patched?;
+                }
             }
         }
         match get().await {

@@ -5,6 +5,7 @@
 //! control-plane build`).
 
 mod bed;
+mod existing;
 mod interrupted;
 mod real;
 mod whole;
@@ -29,6 +30,9 @@ const EMBEDDED: &[Scenario] = scenarios![
     whole::a_subject_that_fails_the_conformance_scenario_is_not_measured,
     whole::a_full_disk_is_one_line_and_leaves_nothing_that_looks_whole,
     whole::a_subject_beside_itself_gives_the_noise_floor,
+    existing::a_namespace_is_borrowed_and_given_back,
+    existing::a_cluster_that_is_not_on_this_machine_needs_a_yes,
+    existing::its_options_go_with_no_other_control_plane,
 ];
 
 /// They look for processes in `/proc`.

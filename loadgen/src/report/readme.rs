@@ -1,0 +1,169 @@
+//! The table of a README, generated from a folder of results.
+//!
+//! Guarantees: only what stands between the two marks is replaced; a file without them is left
+//! alone, with one line that says what to add. Leaves to others: the figures (`view`).
+
+use std::path::Path;
+
+use super::summary::Summary;
+use super::table::{Table, figure, grouped};
+use super::view::{burst_sizes, figures, header, sizes_of};
+use crate::cli::Usage;
+use crate::evidence::Evidence;
+use crate::experiment::order::Kind;
+
+const BEGIN: &str = "<!-- loadgen report: begin -->";
+const END: &str = "<!-- loadgen report: end -->";
+const MB: f64 = 1e6;
+
+/// Rows: label, cell, path of the figure, divisor.
+const ROWS: [(&str, Kind, &str, f64); 10] = [
+    (
+        "RSS at start, MB",
+        Kind::Burst,
+        "memory.empty.rss_bytes",
+        MB,
+    ),
+    (
+        "RSS settled, MB",
+        Kind::Burst,
+        "memory.settled.rss_bytes",
+        MB,
+    ),
+    (
+        "RSS peak in the burst, MB",
+        Kind::Burst,
+        "memory.burst.peak_bytes",
+        MB,
+    ),
+    (
+        "RSS restarted, MB",
+        Kind::Burst,
+        "memory.restart.rss_bytes",
+        MB,
+    ),
+    ("CPU to converge, s", Kind::Burst, "cpu.converge_s", 1.0),
+    (
+        "burst: time to drain, s",
+        Kind::Burst,
+        "convergence.drain_s",
+        1.0,
+    ),
+    (
+        "steady rate: observed P99, ms",
+        Kind::Steady,
+        "convergence.observed.p99_ms",
+        1.0,
+    ),
+    ("API server CPU, s", Kind::Burst, "api_server_cpu_s", 1.0),
+    (
+        "writes per object",
+        Kind::Audit,
+        "requests.writes_per_object",
+        1.0,
+    ),
+    (
+        "longest collector pause, ms (bucket)",
+        Kind::Burst,
+        "gc_pause.max_ms",
+        1.0,
+    ),
+];
+
+/// Puts the table of these results into a Markdown file.
+///
+/// # Errors
+/// `Usage` when the file has no marks; else what reading and writing say.
+pub fn update(file: &Path, summary: &Summary, evidence: &Evidence) -> anyhow::Result<()> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Usage(format!("--readme {}: {error}", file.display())))?;
+    let updated = between_marks(&text, &block(summary, evidence.root())).ok_or_else(|| {
+        Usage(format!(
+            "--readme {}: no lines {BEGIN:?} and {END:?}; add them where the table goes",
+            file.display()
+        ))
+    })?;
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    Evidence::open(folder).write(&name, updated.as_bytes())?;
+    Ok(())
+}
+
+fn block(summary: &Summary, results: &Path) -> String {
+    let environment = &summary.environment;
+    let largest = burst_sizes(summary).last().copied().unwrap_or(0);
+    let version = environment.kubernetes_version.as_deref();
+    let cores = environment.cores.map_or("?".into(), |n| n.to_string());
+    let mut rows = vec![binaries(summary)];
+    for (label, kind, path, divisor) in ROWS {
+        let objects = match kind {
+            Kind::Burst => Some(largest),
+            kind => sizes_of(summary, kind).last().copied(),
+        };
+        let row = objects.and_then(|n| figures(summary, kind.name(), n, &(label, path, divisor)));
+        rows.extend(row);
+    }
+    rows.push(per_object(summary));
+    let table = Table {
+        title: format!("{} objects", grouped(largest)),
+        header: header(summary, true),
+        rows,
+    };
+    format!(
+        "{}\nMedians of {}; {} control plane, Kubernetes {}, {cores} cores ({}); MB are 1,000,000 bytes. The whole report with its conditions and raw data: [{}]({}).\n",
+        table.markdown(),
+        environment.started_at.get(..10).unwrap_or_default(),
+        environment.control_plane,
+        version.unwrap_or("of unknown version"),
+        environment.host_label,
+        results.display(),
+        results.join("report.md").display(),
+    )
+}
+
+fn binaries(summary: &Summary) -> Vec<String> {
+    let sizes = summary.subjects.iter().map(|s| s.binary_bytes);
+    let cells = sizes.map(|bytes| figure(bytes.map(|bytes| bytes as f64 / MB)));
+    std::iter::once("binary, MB".to_owned())
+        .chain(cells)
+        .collect()
+}
+
+fn per_object(summary: &Summary) -> Vec<String> {
+    let lines = summary.subjects.iter().map(|s| s.bytes_per_object.as_ref());
+    let cells = lines.map(|line| figure(line.map(|line| line.slope)));
+    std::iter::once("anonymous bytes per object".to_owned())
+        .chain(cells)
+        .collect()
+}
+
+/// The text with something else between the marks.
+fn between_marks(text: &str, block: &str) -> Option<String> {
+    let (before, rest) = text.split_once(BEGIN)?;
+    let (_, after) = rest.split_once(END)?;
+    Some(format!("{before}{BEGIN}\n{block}{END}{after}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_between_the_marks_changes() {
+        let text = format!("# Tare\n{BEGIN}\nold\n{END}\nmore\n");
+        let updated = between_marks(&text, "new\n").expect("marked");
+        assert_eq!(updated, format!("# Tare\n{BEGIN}\nnew\n{END}\nmore\n"));
+        assert_eq!(between_marks(&updated, "new\n"), Some(updated.clone()));
+    }
+
+    #[test]
+    fn a_file_without_both_marks_is_left_alone() {
+        for text in [
+            "# Tare\n".to_owned(),
+            format!("{BEGIN}\n"),
+            format!("{END}\n{BEGIN}\n"),
+        ] {
+            assert_eq!(between_marks(&text, "new"), None, "{text}");
+        }
+    }
+}
