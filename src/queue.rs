@@ -46,6 +46,8 @@ struct Entry {
     news: Vec<ChildNews>,
     /// The owner vanished while a worker had it.
     gone: bool,
+    /// A child may have changed unseen while a worker had it.
+    doubted: bool,
 }
 
 /// The entries and their order.
@@ -234,6 +236,7 @@ impl Queue {
         let pending = entry.pending.take();
         let news = std::mem::take(&mut entry.news);
         let gone = std::mem::take(&mut entry.gone);
+        let doubted = std::mem::take(&mut entry.doubted);
         let mut reasons = Reasons::default();
         self.queued_bytes -= pending.as_ref().map_or(0, |p| p.spec_bytes());
 
@@ -267,6 +270,9 @@ impl Queue {
         }
         for one in &news {
             reasons = reasons.with(work.hear(one));
+        }
+        if doubted {
+            reasons = reasons.with(Reasons::CHECK).with(Reasons::READ);
         }
         let Some(entry) = self.entries.get_mut(key) else {
             return;

@@ -25,6 +25,7 @@ in_every_mode! {
     a_410_as_http_status_again_and_again_is_joined_ever_more_rarely,
     a_crd_removed_while_running_is_waited_for,
     a_server_restored_from_an_old_backup_is_joined_anew,
+    a_child_that_becomes_ready_before_its_watch_opens_is_not_missed,
     sixteen_requests_that_hang_do_not_stop_the_others,
     a_connection_lost_after_the_write_was_done_is_not_written_twice,
     failures_back_off_are_told_on_the_object_and_heal,
@@ -225,6 +226,32 @@ async fn a_server_restored_from_an_old_backup_is_joined_anew(mode: Mode) {
     assert!(after.server.revision() < before.server.revision());
     after.create("web", web()).await;
     after.until_phase("web", "Running").await;
+    running.stop().await;
+}
+
+async fn a_child_that_becomes_ready_before_its_watch_opens_is_not_missed(mode: Mode) {
+    let world = World::new(mode);
+    world.server.faults().on_request(|facts| {
+        match (facts.verb, facts.resource, facts.nth) {
+            // The owners are watched already; the Deployments are listed, and so watched, late.
+            ("list", "deployments", 0) => RequestFault::Delay(Duration::from_secs(10)),
+            _ => RequestFault::Pass,
+        }
+    });
+    let started = tokio::time::Instant::now();
+    let running = world.operate();
+    pass(1).await;
+    for n in 0..20 {
+        world.create(&format!("web-{n}"), web()).await;
+    }
+    for n in 0..20 {
+        world.until_phase(&format!("web-{n}"), "Running").await;
+    }
+    assert!(
+        started.elapsed() < Duration::from_secs(30),
+        "left to the next join: {:?}",
+        started.elapsed()
+    );
     running.stop().await;
 }
 

@@ -79,12 +79,17 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                 kind,
                 resource_version,
             } => {
+                let mut owners_version = resource_version;
                 if let Some(running) = &mut self.join {
                     running.opening -= 1;
                     running.revisions.push(resource_version);
+                    owners_version = running.revisions[0];
                 }
                 if self.sources[kind].is_none() {
                     self.sources[kind] = Some(self.watch(kind, resource_version));
+                    if kind > 0 {
+                        self.queue.listed_anew(owners_version);
+                    }
                 }
             }
             Found::Work {

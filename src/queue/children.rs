@@ -4,6 +4,8 @@
 //! an owner at rest merge for a while; a key that backs off is not hurried by what changes nothing.
 //! Leaves to others: what a change asks for of an owner at rest (`cache`).
 
+use std::sync::Arc;
+
 use super::room::pool;
 use super::{ChildNews, Offer, Queue, Reasons, State, Uid, Work};
 
@@ -34,6 +36,27 @@ impl Queue {
         };
         self.spare_specs(key);
         offer
+    }
+
+    /// A kind of child was listed, and its watch begins at that list: what changed before it comes as
+    /// no event. A join compares the owners as they were at `owners_version`; those that were
+    /// written or seen since then, and those at work, have their children read.
+    pub fn listed_anew(&mut self, owners_version: u64) {
+        let doubt = Reasons::CHECK.with(Reasons::READ);
+        let mut doubted = Vec::new();
+        for (key, entry) in &mut self.entries {
+            if entry.state == State::InFlight {
+                entry.doubted = true;
+            } else if entry.work.own_version.max(entry.work.resource_version) > owners_version {
+                entry.work.reasons = entry.work.reasons.with(doubt);
+                if matches!(entry.state, State::Held { .. }) {
+                    doubted.push(Arc::clone(key));
+                }
+            }
+        }
+        for key in doubted {
+            self.enqueue(&key);
+        }
     }
 
     /// A child of the owner `key`, which has an entry, changed.

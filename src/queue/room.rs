@@ -35,6 +35,7 @@ impl Queue {
             pending: None,
             news: Vec::new(),
             gone: false,
+            doubted: false,
         };
         self.entries.insert(key, Box::new(entry));
         Offer::Accepted

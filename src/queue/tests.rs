@@ -420,3 +420,34 @@ proptest! {
         prop_assert_eq!(queue.spec_bytes(), 0);
     }
 }
+
+#[test]
+fn a_kind_listed_anew_casts_doubt_on_what_changed_since_the_owners_were_listed() {
+    let mut queue = queue(Limits::default());
+    for (key, version) in [("ns/before", 5), ("ns/since", 9), ("ns/at-work", 3)] {
+        queue.offer_owner(key, sight(1, version), Reasons::default());
+    }
+    let mut taken: Vec<_> = std::iter::from_fn(|| queue.take()).collect();
+    let (at_work, busy) = taken.pop().expect("the third");
+    for (key, work) in taken {
+        let written = Verdict::Written {
+            ready: false,
+            within: None,
+        };
+        queue.finish(&key, observed(work, false), written, 0);
+    }
+    queue.listed_anew(5);
+    let (key, work) = queue.take().expect("one is in doubt");
+    assert_eq!(&*key, "ns/since");
+    assert!(work.reasons.has(Reasons::CHECK) && work.reasons.has(Reasons::READ));
+    assert!(queue.take().is_none(), "the join compares the other one");
+
+    let written = Verdict::Written {
+        ready: true,
+        within: None,
+    };
+    queue.finish(&at_work, observed(busy, true), written, 0);
+    let (key, work) = queue.take().expect("looked at again");
+    assert_eq!(&*key, "ns/at-work");
+    assert!(work.reasons.has(Reasons::READ));
+}
