@@ -17,6 +17,11 @@ deny:
 test:
     cargo test --workspace
 
+# The Go baselines: format, vet, tests. No cluster needed.
+test-go:
+    test -z "$(gofmt -l baselines/controller-runtime)"
+    cd baselines/controller-runtime && go vet ./... && go test ./...
+
 # Weighs tare/none and kube-rs/stock against the embedded API server; `just bench --help` for more.
 bench *ARGS:
     cargo run --release -p loadgen -- bench {{ARGS}}

@@ -16,9 +16,9 @@ use crate::apply::{JSON, now_s, whole};
 use crate::metrics::Verb;
 use crate::object::{Uid, hash32};
 use crate::operator::Failure;
-use crate::owner::rfc3339;
 use crate::request::{Api, METADATA, OBJECT_BYTES};
 use crate::scope::Scope;
+use crate::timestamp::rfc3339;
 
 /// Events that may be written at once: the burst of client-go's event broadcaster
 /// (`tools/record`, 25 for each source and object; here for all).

@@ -75,3 +75,4 @@ pub mod run;
 pub mod scope;
 pub mod source;
 pub mod telemetry;
+mod timestamp;

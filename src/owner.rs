@@ -8,6 +8,7 @@ use std::panic::AssertUnwindSafe;
 use crate::object::{ChildState, Lean, hash32, hash64};
 use crate::operator::{Children, Condition, Operator, Owner, OwnerStatus, Plan, Spec, Status};
 use crate::queue::{Finalizers, StatusMemory, Transition, Work};
+use crate::timestamp::{rfc3339, seconds};
 
 /// The finalizer with which the garbage collector is told to let the children be.
 const ORPHAN: &str = "orphan";
@@ -128,18 +129,6 @@ pub(crate) fn stamp(
         transition.since_s = kept.map_or(now_s, |t| t.since_s);
         condition.last_transition_time = Some(rfc3339(transition.since_s));
     }
-}
-
-/// Seconds since 1970 of a timestamp as the API server writes it.
-fn seconds(text: &str) -> Option<u32> {
-    let timestamp: k8s_openapi::jiff::Timestamp = text.parse().ok()?;
-    u32::try_from(timestamp.as_second()).ok()
-}
-
-/// `2026-11-21T05:07:12Z`.
-pub(crate) fn rfc3339(since_s: u32) -> String {
-    k8s_openapi::jiff::Timestamp::from_second(i64::from(since_s))
-        .map_or_else(|_| String::new(), |timestamp| timestamp.to_string())
 }
 
 #[cfg(test)]

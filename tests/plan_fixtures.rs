@@ -139,7 +139,8 @@ fn fixtures_on_disk_are_what_edgeapps_become() {
     }
     let files = std::fs::read_dir(&folder).unwrap();
     let mut found: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
-    (found.sort(), expected.sort());
+    found.sort();
+    expected.sort();
     assert_eq!(found, expected, "a file without its case");
 }
 

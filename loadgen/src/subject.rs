@@ -5,6 +5,7 @@
 //! unknown key or placeholder is refused with file and line. Leaves to others: building
 //! (`subjects_build`) and starting (`experiment::run`).
 
+mod build;
 mod launch;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+pub use build::{Build, GoBuild};
 pub use launch::Places;
 use launch::expand;
 
@@ -86,49 +88,6 @@ pub enum Language {
     Go,
     #[default]
     Other,
-}
-
-/// How the program is made; without it, it is there already.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Build {
-    /// Packages of this workspace: built together with those of other subjects.
-    #[serde(default)]
-    pub cargo_packages: Vec<String>,
-    #[serde(default)]
-    pub cargo_profile: Option<String>,
-    /// A Go program of this workspace.
-    #[serde(default)]
-    pub go: Option<GoBuild>,
-    /// Any other command, run in `base`.
-    #[serde(default)]
-    pub command: Vec<String>,
-}
-
-/// A Go program, built without cgo to `{bin}/<last part of module>-<last part of package>`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct GoBuild {
-    /// Folder of the module, from the root of this workspace.
-    pub module: PathBuf,
-    /// The main package, as `./cmd/operator`.
-    pub package: String,
-    /// Flags of `go build`.
-    #[serde(default)]
-    pub flags: Vec<String>,
-}
-
-impl GoBuild {
-    /// The file name of the program.
-    pub fn program(&self) -> String {
-        let last = |path: &Path| {
-            path.file_name()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned()
-        };
-        format!("{}-{}", last(&self.module), last(Path::new(&self.package)))
-    }
 }
 
 /// How the program is started. Placeholders: see [`Places`].
@@ -270,14 +229,7 @@ impl Subject {
             }
         }
         if let Some(build) = &self.build {
-            let given = [
-                !build.cargo_packages.is_empty(),
-                build.go.is_some(),
-                !build.command.is_empty(),
-            ];
-            if given.into_iter().filter(|given| *given).count() != 1 {
-                return Err("[build]: give one of cargo_packages, go and command".into());
-            }
+            build.check()?;
         }
         if self.ready.http.is_some() && self.ready.log_line.is_some() {
             return Err("[ready]: give either http or log_line".into());
@@ -384,6 +336,26 @@ pub mod tests {
                 "controller-runtime/storeless"
             ]
         );
+    }
+
+    #[test]
+    fn the_settings_of_the_go_collector_differ_in_nothing_else() {
+        let front = Path::new(env!("CARGO_MANIFEST_DIR")).join("subjects/go-front");
+        let mut built_in = built_in().expect("valid").into_iter();
+        let tuned = built_in.find(|subject| subject.id() == "controller-runtime/tuned");
+        let tuned = tuned.expect("it is built in");
+        let mut settings = std::collections::BTreeSet::new();
+        for file in std::fs::read_dir(&front).expect("a folder") {
+            let mut one = Subject::from_file(&file.expect("a file").path()).expect("valid");
+            let known = one.run.env.get("KUBECONFIG").cloned();
+            settings.insert((one.run.env.remove("GOGC"), one.run.env.remove("GOMEMLIMIT")));
+            assert_eq!(known.as_deref(), Some("{kubeconfig}"), "{}", one.id());
+            assert_eq!(one.run.env.len(), 1, "{}", one.id());
+            assert_eq!(one.build, tuned.build, "{}", one.id());
+            assert_eq!(one.run.command, tuned.run.command, "{}", one.id());
+            assert_eq!(one.run.args, tuned.run.args, "{}", one.id());
+        }
+        assert_eq!(settings.len(), 6, "{settings:?}");
     }
 
     #[test]

@@ -114,6 +114,12 @@ fn bad_input_is_one_line_that_says_what_where_and_what_to_do() {
             &["/nowhere/subject.toml", "No such file"],
         ),
         case(
+            "CRD absent",
+            &["control-plane", "up", "--crd", "/nowhere.yaml"],
+            2,
+            &["--crd /nowhere.yaml", "no such file"],
+        ),
+        case(
             "report of nothing",
             &["report", "/nowhere"],
             1,

@@ -176,18 +176,21 @@ pub async fn a_history_that_was_compacted_is_joined_anew(world: World) {
     world.create("web", web()).await;
     world.create("deleted", web()).await;
     world.until_all_running(2).await;
-    let joins = operator.figure("tare_joins_done_total").await;
     // What it has seen last lies far behind when the server is back.
     operator.pause();
     for replicas in 2..12 {
         world.change("web", json!({ "replicas": replicas })).await;
     }
     world.delete("services", "web").await;
+    world.delete("edgeapps", "deleted").await;
     world.site.compact().await;
     operator.resume();
     operator
-        .until_figure("tare_joins_done_total", |now| now > joins)
+        .until_figure("tare_watch_restarts_total{reason=\"Expired\"}", |times| {
+            times >= 1.0
+        })
         .await;
+    world.until_gone("edgeapps", "deleted").await;
     let running = world.until_running("web").await;
     assert_eq!(running["status"]["readyReplicas"], 11);
     world

@@ -20,7 +20,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::{Arguments, Failed, Trial};
 use site::Site;
 use testbed::control_plane::{Binaries, Datastore};
 use testbed::stand::Stand;
@@ -144,10 +144,11 @@ fn on<'a>(
         let stand = Arc::clone(&stand);
         Trial::test(format!("{prefix}::{}", scenario.name), move || {
             let run = async |site: &Arc<Site>| (scenario.run)(World::new(site).await).await;
-            Ok(match scenario.is("alone") {
-                true => stand.alone(run)?,
-                false => stand.beside_others(run)?,
-            })
+            let done = match scenario.is("alone") {
+                true => stand.alone(run),
+                false => stand.beside_others(run),
+            };
+            done.map_err(Failed::from)
         })
     });
     Ok(trials.collect())

@@ -21,8 +21,8 @@ use baseline_kube_rs::edgeapp::EdgeApp;
 use baseline_kube_rs::metrics::Metrics;
 use baseline_kube_rs::status;
 use baseline_kube_rs::writes::{
-    Condition, Error, FINALIZER, Standing, apply_child, apply_service, cleanup, degraded_reason,
-    delete_child, is_carried_out, retry, write_status,
+    Error, FINALIZER, Standing, apply_child, apply_service, cleanup, degraded_reason, delete_child,
+    is_carried_out, retry, write_status,
 };
 
 /// What a reconcile needs besides the object.
@@ -56,18 +56,19 @@ async fn apply(app: &EdgeApp, client: &Client) -> Result<Action, Error> {
     let now = Time(Timestamp::now());
     match apply_children(app, client).await {
         Ok(deployment) => {
-            // Always overwrites the status with what was seen. On condition of the version that was
-            // read, 1,367 of 5,867 writes in a burst of 1,500 met a conflict and were made again.
-            let seen = status::observed(app, (&deployment).into(), &now);
-            write_status(app, client, seen, Condition::Always).await?;
+            write_status(
+                app,
+                client,
+                status::observed(app, (&deployment).into(), &now),
+            )
+            .await?;
             // If no events were received, check back every 5 minutes.
             Ok(Action::requeue(Duration::from_secs(5 * 60)))
         }
         Err(error) => {
             if let Some(reason) = degraded_reason(&error) {
                 let message = error.to_string();
-                let seen = status::degraded(app, reason, &message, &now);
-                write_status(app, client, seen, Condition::Always).await?;
+                write_status(app, client, status::degraded(app, reason, &message, &now)).await?;
             }
             Err(error)
         }

@@ -60,13 +60,7 @@ impl From<DatastoreName> for Datastore {
 }
 
 pub(super) async fn run(args: UpArgs) -> anyhow::Result<ExitCode> {
-    if let Some(path) = args.kubeconfig.as_ref().filter(|path| path.exists()) {
-        let path = path.display();
-        return Err(Usage(format!(
-            "--kubeconfig {path}: there is a file already, and it is not overwritten; name a new one"
-        ))
-        .into());
-    }
+    refuse(&args)?;
     let stop = Stop::on_signals().context("cannot listen for Ctrl-C")?;
     let binaries = Binaries::find()?;
     let parent = std::env::temp_dir();
@@ -90,6 +84,23 @@ pub(super) async fn run(args: UpArgs) -> anyhow::Result<ExitCode> {
             Err(error)
         }
     }
+}
+
+/// What would only fail after the start.
+fn refuse(args: &UpArgs) -> Result<(), Usage> {
+    if let Some(path) = args.kubeconfig.as_ref().filter(|path| path.exists()) {
+        let path = path.display();
+        return Err(Usage(format!(
+            "--kubeconfig {path}: there is a file already, and it is not overwritten; name a new one"
+        )));
+    }
+    if let Some(path) = args.crd.iter().find(|path| !path.is_file()) {
+        let path = path.display();
+        return Err(Usage(format!(
+            "--crd {path}: no such file; name a CRD's YAML"
+        )));
+    }
+    Ok(())
 }
 
 /// Returns when a component ends, which is a failure. Dropped, it takes everything down.

@@ -14,6 +14,8 @@ use crate::server::Choice;
 const OPEN_FILES: u64 = 1024;
 /// What figures of other machines were taken with.
 const PAGE_BYTES: u64 = 4096;
+const MEMORY: &str = "memory";
+const CONTROL_PLANE: &str = "control plane";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Check {
@@ -68,6 +70,17 @@ pub(super) fn all(facts: &Facts, objects: usize) -> Vec<Check> {
     checks
 }
 
+/// Whether a bench against a real control plane can run, too.
+pub(super) fn real_too(checks: &[Check]) -> bool {
+    let fine = |check: &Check| match check.name {
+        MEMORY => check.state == State::Ok,
+        // Without kine or kubectl there is still etcd.
+        CONTROL_PLANE => check.state != State::Missing,
+        _ => true,
+    };
+    checks.iter().all(fine)
+}
+
 fn check(name: &'static str, state: State, says: impl Into<String>) -> Check {
     Check {
         name,
@@ -100,7 +113,7 @@ fn memory_for(facts: &Facts, objects: usize) -> Check {
         mb(real)
     );
     let Some(available) = facts.available_bytes else {
-        return check("memory", State::Warning, format!("unknown; {needs}"));
+        return check(MEMORY, State::Warning, format!("unknown; {needs}"));
     };
     let says = format!("{} MB available; {needs}", mb(available));
     if available < embedded {
@@ -118,7 +131,7 @@ fn memory_for(facts: &Facts, objects: usize) -> Check {
     } else {
         State::Ok
     };
-    check("memory", state, says)
+    check(MEMORY, state, says)
 }
 
 fn mb(bytes: u64) -> u64 {
@@ -242,7 +255,7 @@ fn cargo(facts: &Facts) -> Check {
 }
 
 fn control_plane(facts: &Facts) -> Check {
-    let name = "control plane";
+    let name = CONTROL_PLANE;
     match &facts.control_plane {
         Ok(binaries) => found(name, binaries),
         // Both say what to do in a line of their own; the embedded server needs none of it.

@@ -28,15 +28,23 @@ pub fn run(args: DoctorArgs) -> anyhow::Result<ExitCode> {
         .filter(|check| check.needed && check.state == State::Missing)
         .map(|check| check.name)
         .collect();
-    println!("\n{}", verdict(&cannot, args.objects));
+    println!(
+        "\n{}",
+        verdict(&cannot, checks::real_too(&checks), args.objects)
+    );
     Ok(ExitCode::from(u8::from(!cannot.is_empty())))
 }
 
-fn verdict(cannot: &[&str], objects: usize) -> String {
-    if cannot.is_empty() {
-        return format!("a bench of {objects} objects can run here");
+fn verdict(cannot: &[&str], real_too: bool, objects: usize) -> String {
+    if !cannot.is_empty() {
+        return format!("a bench cannot run here: see {} above", cannot.join(", "));
     }
-    format!("a bench cannot run here: see {} above", cannot.join(", "))
+    let servers = if real_too {
+        "the embedded API server and a real control plane"
+    } else {
+        "the embedded API server only; for a real one see control plane and memory above"
+    };
+    format!("a bench of {objects} objects can run here, against {servers}")
 }
 
 fn table(checks: &[Check]) -> String {
@@ -61,6 +69,14 @@ fn table(checks: &[Check]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_verdict_says_which_servers_there_are() {
+        assert!(verdict(&[], true, 5).ends_with("a real control plane"));
+        assert!(verdict(&[], false, 5).contains("embedded API server only"));
+        let cannot = verdict(&["memory"], true, 5);
+        assert_eq!(cannot, "a bench cannot run here: see memory above");
+    }
 
     #[test]
     fn columns_are_aligned() {

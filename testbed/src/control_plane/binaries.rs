@@ -28,10 +28,13 @@ impl Binaries {
     /// `NoBinaries` says which are missing, where they were looked for and how to get them.
     pub fn find() -> Result<Binaries, Error> {
         let assets = std::env::var_os("KUBEBUILDER_ASSETS").filter(|dir| !dir.is_empty());
-        let cache = cache();
         let mut folders: Vec<PathBuf> = assets.map(PathBuf::from).into_iter().collect();
-        // Without a home there may still be assets.
-        folders.extend(cache.ok());
+        match cache() {
+            Ok(cache) => folders.push(cache),
+            // Without a home there may still be assets.
+            Err(error) if folders.is_empty() => return Err(error),
+            Err(_) => {}
+        }
         Binaries::find_in(&folders)
     }
 

@@ -1,4 +1,5 @@
-//! Why there is no control plane, or why one could not be used. Guarantees: one line each.
+//! Why there is no control plane, or why one could not be used. Guarantees: one line each (a failed
+//! build adds the compiler's last lines) with its cause in it, and not once more as its `source`.
 
 use std::io;
 use std::path::PathBuf;
@@ -24,8 +25,8 @@ pub enum Error {
         "go is not installed and no control plane was built; install Go {version} or newer (https://go.dev/dl), or set KUBEBUILDER_ASSETS"
     )]
     NoGo { version: String },
-    #[error("{}: {source}", path.display())]
-    File { path: PathBuf, source: io::Error },
+    #[error("{}: {cause}", path.display())]
+    File { path: PathBuf, cause: io::Error },
     #[error(
         "{} is open to other users, and credentials go into it; run chmod 700 {}",
         dir.display(),
@@ -36,8 +37,8 @@ pub enum Error {
     LongPath { path: PathBuf, limit: usize },
     #[error("user {name:?}: {why}")]
     User { name: String, why: &'static str },
-    #[error("cannot listen on 127.0.0.1:{port}: {source}; choose another port")]
-    Port { port: u16, source: io::Error },
+    #[error("cannot listen on 127.0.0.1:{port}: {cause}; choose another port")]
+    Port { port: u16, cause: io::Error },
     #[error(transparent)]
     Process(#[from] process::Error),
     #[error(transparent)]
@@ -81,6 +82,6 @@ pub enum Error {
 impl Error {
     pub(super) fn file(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Error {
         let path = path.into();
-        move |source| Error::File { path, source }
+        move |cause| Error::File { path, cause }
     }
 }

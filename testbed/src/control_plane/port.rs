@@ -32,7 +32,7 @@ impl HeldPort {
                 _socket: socket,
             })
         };
-        held().map_err(|source| Error::Port { port, source })
+        held().map_err(|cause| Error::Port { port, cause })
     }
 
     pub(super) fn number(&self) -> u16 {

@@ -58,7 +58,7 @@ pub(super) fn size_bytes(dir: &Path) -> Result<u64, Error> {
             Ok(entry) => sum += entry.len(),
             // etcd and SQLite remove files while they run.
             Err(gone) if gone.kind() == std::io::ErrorKind::NotFound => {}
-            Err(source) => return Err(Error::File { path, source }),
+            Err(cause) => return Err(Error::File { path, cause }),
         }
     }
     Ok(sum)

@@ -23,8 +23,8 @@ use baseline_kube_rs::edgeapp::{EdgeApp, EdgeAppStatus};
 use baseline_kube_rs::metrics::Metrics;
 use baseline_kube_rs::status::{self, Progress};
 use baseline_kube_rs::writes::{
-    Condition, Error, FINALIZER, Standing, apply_child, apply_service, cleanup, degraded_reason,
-    delete_child, retry, write_status,
+    Error, FINALIZER, Standing, apply_child, apply_service, cleanup, degraded_reason, delete_child,
+    retry, write_status,
 };
 
 use crate::child::{Planned, SeenChild};
@@ -141,7 +141,7 @@ async fn keep_status(
     if app.status.as_ref() == Some(&status) {
         return Ok(Action::await_change());
     }
-    match write_status(app, &context.client, status, Condition::Unchanged).await? {
+    match write_status(app, &context.client, status).await? {
         Some(written) => {
             context.unseen.wrote(&written);
             Ok(Action::await_change())
