@@ -162,6 +162,10 @@ fn of_real(summary: &Summary) -> Vec<String> {
         let mut runs = summary.subjects.iter().flat_map(|s| &s.runs);
         runs.any(|run| run.cell == kind.name())
     };
+    notes.push(
+        "the datastore's size is that of its files, which etcd allocates ahead in pieces of 64 MB"
+            .into(),
+    );
     if any(Kind::Audit) {
         notes.push("requests and write spans come from runs of their own (cell `audit`) with the audit log on, which slows subjects that send many; a patch counts as an apply when it asks for force; a write span goes from the arrival of the first to the answer to the last write under an object's name, the one that makes it Ready included".into());
     }
@@ -171,7 +175,7 @@ fn of_real(summary: &Summary) -> Vec<String> {
     if any(Kind::Twin) {
         notes.push("runs of cell `twin` are a subject measured a second time beside itself; the noise floor of a metric is the 95 % interval of that ratio, and a difference within it, or whose own interval holds 1, is called none".into());
     }
-    notes.push("collector pauses are stop-the-world times for garbage collection from the runtime's own histogram: upper bounds of buckets, and their sum is a lower bound".into());
+    notes.push("collector pauses are stop-the-world times for garbage collection from the runtime's own histogram: upper bounds of buckets, which Go's metrics library keeps about a factor of 11 apart (0.9, 10.5, 117 ms), so the true pause may be far shorter; their sum is a lower bound".into());
     notes
 }
 
