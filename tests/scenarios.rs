@@ -4,13 +4,15 @@
 
 mod support;
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 use support::{World, assert_same, config, pass, web};
 use tare::cache::Mode;
 use tare::controller::Config;
 use tare::edgeapp::EdgeApps;
-use testbed::embedded::{Options, Readiness};
+use testbed::embedded::{Options, Readiness, RequestFault};
 
 in_every_mode! {
     a_new_owner_costs_five_writes,
@@ -29,6 +31,7 @@ in_every_mode! {
     a_newer_spec_that_arrives_in_flight_wins,
     two_replicas_at_once_do_no_harm,
     a_field_that_somebody_keeps_setting_back_is_not_fought_over,
+    a_mend_that_met_a_newer_child_is_not_counted_as_a_fight,
     only_the_selected_owners_in_the_chosen_namespace_are_worked_on,
 }
 
@@ -589,6 +592,40 @@ async fn a_field_that_somebody_keeps_setting_back_is_not_fought_over(mode: Mode)
     assert_eq!(world.condition("web", "Degraded")["reason"], "Fought");
     let patches = world.requests("patch", "deployments");
     assert_eq!(patches, 3, "set back three times, then left alone");
+    running.stop().await;
+}
+
+async fn a_mend_that_met_a_newer_child_is_not_counted_as_a_fight(mode: Mode) {
+    let world = World::new(mode);
+    let running = world.operate();
+    world.create("web", web()).await;
+    world.until_phase("web", "Running").await;
+    // Every other attempt finds that somebody else, say a status, was faster.
+    let second = AtomicBool::new(false);
+    world.server.faults().on_request(move |facts| {
+        let mend = (facts.user, facts.verb, facts.resource) == ("tare", "patch", "deployments");
+        match mend && !second.fetch_xor(true, Relaxed) {
+            true => RequestFault::Status {
+                code: 409,
+                reason: "Conflict".to_owned(),
+                message: "the object has been modified".to_owned(),
+                retry_after_s: None,
+            },
+            false => RequestFault::Pass,
+        }
+    });
+    let deployments: Api<k8s_openapi::api::apps::v1::Deployment> = world.api();
+    let foe = Patch::Merge(json!({"spec": {"replicas": 5}}));
+    for _ in 0..3 {
+        deployments
+            .patch("web", &PatchParams::default(), &foe)
+            .await
+            .unwrap();
+        pass(3).await;
+        let deployment = world.get("deployments", "web");
+        assert_eq!(deployment["spec"]["replicas"], 1, "set back");
+    }
+    assert_eq!(world.condition("web", "Degraded")["status"], "False");
     running.stop().await;
 }
 

@@ -189,16 +189,20 @@ impl<O: Operator> Applier<O> {
             self.see(work, child, &actual, Some(body));
             return Ok(());
         };
-        if !work.reasons.has(Reasons::SPEC) {
-            if work.mends >= MENDS {
-                self.see(work, child, &actual, None);
-                return Err(failure::fought(child.kind.kind, &child.name, &path));
-            }
-            work.mends += 1;
+        let mending = !work.reasons.has(Reasons::SPEC);
+        if mending && work.mends >= MENDS {
+            self.see(work, child, &actual, None);
+            return Err(failure::fought(child.kind.kind, &child.name, &path));
         }
         let (uid, resource_version) = (actual.uid, actual.resource_version);
-        self.patch(owner, work, child, body, uid, resource_version)
-            .await
+        let patched = self
+            .patch(owner, work, child, body, uid, resource_version)
+            .await;
+        // A status that was written in between makes a 409: nothing was set back, and nobody fights.
+        if mending && !matches!(patched, Err(Stop::Again)) {
+            work.mends += 1;
+        }
+        patched
     }
 
     /// Sets a child that is ours to its plan, if it is still the one that is known.

@@ -131,6 +131,8 @@ pub async fn a_crd_removed_while_running_is_waited_for(world: World) {
     let mut operator = world.operate().await;
     world.create("web", web()).await;
     world.until_running("web").await;
+    // What a failed scenario has left would wait for an operator that is gone.
+    world.release_everywhere().await;
     let crd = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/edgeapps.tare.dev";
     let options = json!({ "apiVersion": "v1", "kind": "DeleteOptions" });
     world

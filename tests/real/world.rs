@@ -209,6 +209,24 @@ impl World {
         users.iter().flat_map(of).filter(Asked::is_write).count()
     }
 
+    /// Takes the finalizers off the EdgeApps of all other namespaces.
+    pub async fn release_everywhere(&self) {
+        let all = "/apis/tare.dev/v1alpha1/edgeapps";
+        let list = self.ask(Method::GET, all, JSON, &Value::Null).await;
+        let list = list.expect("list all EdgeApps");
+        let release = json!({ "metadata": { "finalizers": null } });
+        for object in list["items"].as_array().into_iter().flatten() {
+            let namespace = text(object, "/metadata/namespace");
+            let name = text(object, "/metadata/name");
+            if namespace != self.namespace {
+                let path =
+                    format!("/apis/tare.dev/v1alpha1/namespaces/{namespace}/edgeapps/{name}");
+                let released = self.ask(Method::PATCH, &path, MERGE, &release).await;
+                released.unwrap_or_else(|error| panic!("release {path}: {error}"));
+            }
+        }
+    }
+
     /// Takes the EdgeApps away, with no operator at work any more. The namespace stays: it goes
     /// with the control plane, and its own end would be some sixty lists.
     pub async fn end(self) {
