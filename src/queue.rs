@@ -106,7 +106,8 @@ impl Queue {
     }
     /// Whether a join may add more: half of the bounds is free, so that the watches keep theirs.
     pub fn has_room(&self) -> bool {
-        self.queued_bytes < self.limits.spec_bytes / 2 && self.ready.len() < self.limits.entries / 2
+        self.queued_bytes < self.limits.spec_bytes / 2
+            && self.ready.len() < self.limits.queued().div_ceil(2)
     }
 
     /// A watch has shown everything of `kind` (0: owners, then the kinds) up to `resource_version`.

@@ -44,6 +44,14 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    /// New owners that wait for a worker at most: a quarter of the entries; the rest is for those that
+    /// wait for their children.
+    pub(super) fn queued(&self) -> usize {
+        (self.entries / 4).max(1)
+    }
+}
+
 /// Exponential back-off with "equal jitter": between half of the step and the whole of it.
 pub(super) fn backoff_ms(
     limits: &Limits,

@@ -17,6 +17,11 @@ impl Queue {
         {
             return Offer::Owed;
         }
+        // Owners without a spec weigh nothing; too many of them would push out those that wait for
+        // their children.
+        if state == State::Queued && self.ready.len() >= self.limits.queued() {
+            return Offer::Owed;
+        }
         if self.entries.len() >= self.limits.entries && !self.evict() {
             return Offer::Owed;
         }

@@ -271,9 +271,9 @@ fn failing_owners_make_room_for_others() {
 }
 
 #[test]
-fn beyond_the_bounds_a_join_is_owed() {
+fn beyond_a_quarter_of_the_entries_new_owners_are_owed_to_a_join() {
     let mut queue = queue(Limits {
-        entries: 2,
+        entries: 8,
         ..Limits::default()
     });
     assert_eq!(
