@@ -17,6 +17,7 @@ use crate::doctor::DoctorArgs;
 use crate::record::Settle;
 use crate::run::{self as load, RunArgs, clean::CleanArgs};
 use crate::server::Choice;
+use crate::subject::Measured;
 use crate::target::TargetArgs;
 use crate::{bench, conformance, control_plane, doctor, embedded, mock, report, subject};
 
@@ -191,11 +192,12 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
 
 fn list_subjects() -> anyhow::Result<ExitCode> {
     for subject in subject::built_in()? {
-        let named = match subject.by_default {
-            true => "by default",
-            false => "by name",
+        let named = match subject.measured {
+            Measured::Always => "always",
+            Measured::OnRealServers => "on real servers",
+            Measured::ByName => "by name",
         };
-        println!("{:<20} {named:<11} {}", subject.id(), subject.run.command);
+        println!("{:<28}  {named:<15}  {}", subject.id(), subject.run.command);
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -48,6 +48,11 @@ impl Choice {
             Choice::Existing => "existing",
         }
     }
+
+    /// A real kube-apiserver that is started for this alone.
+    pub fn is_ours_and_real(self) -> bool {
+        matches!(self, Choice::Kube | Choice::Kine)
+    }
 }
 
 /// Where servers come from, for a whole experiment.

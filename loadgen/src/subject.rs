@@ -49,15 +49,35 @@ const BUILT_IN: &[(&str, &str)] = &[
     ),
 ];
 
+/// Which benches measure a subject without being told to by `--subjects`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measured {
+    #[default]
+    Always,
+    /// The whole comparison is made on real control planes; a quick look has no time for it.
+    OnRealServers,
+    ByName,
+}
+
+impl Measured {
+    fn by_default(self, on_real_servers: bool) -> bool {
+        match self {
+            Measured::Always => true,
+            Measured::OnRealServers => on_real_servers,
+            Measured::ByName => false,
+        }
+    }
+}
+
 /// An operator under test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Subject {
     pub name: String,
     pub variant: String,
-    /// Whether a bench without `--subjects` measures it.
-    #[serde(default = "yes")]
-    pub by_default: bool,
+    #[serde(default)]
+    pub measured: Measured,
     #[serde(default)]
     pub language: Language,
     /// Target triple; that of loadgen unless said.
@@ -143,10 +163,6 @@ impl Default for Convergence {
             ready_condition: "Ready".into(),
         }
     }
-}
-
-fn yes() -> bool {
-    true
 }
 
 fn metrics_path() -> String {
@@ -272,7 +288,11 @@ pub fn built_in() -> Result<Vec<Subject>, Error> {
 ///
 /// # Errors
 /// `Unknown` names the known ones.
-pub fn select(names: Option<&[String]>, files: &[PathBuf]) -> Result<Vec<Subject>, Error> {
+pub fn select(
+    names: Option<&[String]>,
+    files: &[PathBuf],
+    on_real_servers: bool,
+) -> Result<Vec<Subject>, Error> {
     let mut known = built_in()?;
     for file in files {
         let subject = Subject::from_file(file)?;
@@ -282,7 +302,7 @@ pub fn select(names: Option<&[String]>, files: &[PathBuf]) -> Result<Vec<Subject
         known.push(subject);
     }
     let Some(names) = names else {
-        known.retain(|subject| subject.by_default);
+        known.retain(|subject| subject.measured.by_default(on_real_servers));
         return Ok(known);
     };
     let list = || known.iter().map(Subject::id).collect::<Vec<_>>().join(", ");
@@ -360,12 +380,23 @@ pub mod tests {
 
     #[test]
     fn a_bench_that_names_no_subject_takes_those_that_are_so_by_default() {
-        let ids = |names: Option<&[String]>| -> Vec<String> {
-            let chosen = select(names, &[]).expect("known");
+        let ids = |names: Option<&[String]>, on_real_servers| -> Vec<String> {
+            let chosen = select(names, &[], on_real_servers).expect("known");
             chosen.iter().map(Subject::id).collect()
         };
-        assert_eq!(ids(None), ["tare/none", "kube-rs/stock"]);
-        assert_eq!(ids(Some(&["tare/pruned".into()])), ["tare/pruned"]);
+        assert_eq!(ids(None, false), ["tare/none", "kube-rs/stock"]);
+        assert_eq!(
+            ids(None, true),
+            [
+                "tare/none",
+                "kube-rs/stock",
+                "kube-rs/tuned",
+                "controller-runtime/vanilla",
+                "controller-runtime/tuned",
+                "controller-runtime/storeless"
+            ]
+        );
+        assert_eq!(ids(Some(&["tare/pruned".into()]), false), ["tare/pruned"]);
     }
 
     #[test]
@@ -428,7 +459,7 @@ pub mod tests {
 
     #[test]
     fn an_unknown_name_lists_the_known_ones() {
-        let error = select(Some(&["tare/nome".into()]), &[])
+        let error = select(Some(&["tare/nome".into()]), &[], false)
             .expect_err("unknown")
             .to_string();
         assert!(
@@ -436,11 +467,14 @@ pub mod tests {
             "{error}"
         );
         assert_eq!(
-            select(Some(&["kube-rs/stock".into()]), &[])
+            select(Some(&["kube-rs/stock".into()]), &[], false)
                 .expect("known")
                 .len(),
             1
         );
-        assert!(matches!(select(Some(&[]), &[]), Err(Error::Nothing(_))));
+        assert!(matches!(
+            select(Some(&[]), &[], false),
+            Err(Error::Nothing(_))
+        ));
     }
 }

@@ -16,13 +16,13 @@ pub fn plan(args: &BenchArgs) -> Result<Plan, Usage> {
         .subjects
         .as_ref()
         .map(|list| list.split(',').map(str::to_owned).collect());
+    let real = args.control_plane.is_ours_and_real();
     let subjects =
-        subject::select(names.as_deref(), &args.subject).map_err(|e| Usage(e.to_string()))?;
+        subject::select(names.as_deref(), &args.subject, real).map_err(|e| Usage(e.to_string()))?;
     let sizes = sizes(&args.objects)?;
     let largest = sizes.iter().copied().max().unwrap_or(0);
     enough_memory(largest, args.control_plane, available_bytes())?;
     let (repeats, repeats_largest) = repeats(args);
-    let real = matches!(args.control_plane, Choice::Kube | Choice::Kine);
     Ok(Plan {
         subjects,
         sizes,

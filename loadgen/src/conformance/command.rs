@@ -55,7 +55,12 @@ pub fn run(args: ConformArgs) -> anyhow::Result<ExitCode> {
     };
     let names = args.subjects.as_ref();
     let names: Option<Vec<String>> = names.map(|list| list.split(',').map(str::to_owned).collect());
-    let subjects = subject::select(names.as_deref(), &args.subject).map_err(|e| usage(&e))?;
+    let subjects = subject::select(
+        names.as_deref(),
+        &args.subject,
+        args.control_plane.is_ours_and_real(),
+    )
+    .map_err(|e| usage(&e))?;
     let workspace = Workspace::find().map_err(|e| usage(&e))?;
     let evidence = match &args.out {
         Some(out) => Evidence::create(out).map_err(|e| usage(&e))?,
