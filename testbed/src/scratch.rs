@@ -59,8 +59,9 @@ fn sweep(base: &Path, name: &str) -> io::Result<()> {
 
 /// The process whose folder of that name it is.
 fn owner(folder: &str, name: &str) -> Option<Pid> {
-    let pid = folder.strip_prefix(name)?.strip_prefix('-')?;
-    Pid::from_raw(pid.parse().ok()?)
+    let pid: i32 = folder.strip_prefix(name)?.strip_prefix('-')?.parse().ok()?;
+    // Zero and less name groups of processes.
+    if pid > 0 { Pid::from_raw(pid) } else { None }
 }
 
 #[cfg(test)]
