@@ -15,7 +15,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
 
 use super::error::{ClientError, PemError};
-use super::verifier::{Renewed, Unchecked};
+use super::verifier::Verifier;
 
 /// Which certificates of the server are accepted.
 #[derive(Debug, Clone)]
@@ -88,7 +88,7 @@ pub(super) fn client_config(
     let builder = match trust {
         Trust::Roots(roots) => builder.with_root_certificates(Arc::clone(roots)),
         Trust::File { path, roots } => {
-            let verifier = Renewed::new(path.clone(), Arc::clone(roots), provider)
+            let verifier = Verifier::renewed(path.clone(), Arc::clone(roots), provider)
                 .map_err(ClientError::Tls)?;
             builder
                 .dangerous()
@@ -96,7 +96,7 @@ pub(super) fn client_config(
         }
         Trust::Anything => builder
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Unchecked::new(&provider))),
+            .with_custom_certificate_verifier(Arc::new(Verifier::unchecked(&provider))),
     };
     let mut config = match identity {
         Some(identity) => builder

@@ -19,9 +19,24 @@ use super::{file, tls};
 /// As client-go has it for tokens; the kubelet writes both into the same volume.
 const REREAD_S: u64 = 60;
 
-/// Checks against the roots in a file, which is read again when they are older than [`REREAD_S`].
+/// The checks of a server: its certificate as told, its signatures always.
 #[derive(Debug)]
-pub(super) struct Renewed {
+pub(super) struct Verifier {
+    certificates: Certificates,
+    /// What signatures are checked with; it does not depend on the roots.
+    algorithms: WebPkiSupportedAlgorithms,
+}
+
+#[derive(Debug)]
+enum Certificates {
+    /// Against the roots in a file, which is read again when they are older than [`REREAD_S`].
+    Renewed(Renewed),
+    /// Every certificate whose key the server has is accepted.
+    Unchecked,
+}
+
+#[derive(Debug)]
+struct Renewed {
     path: PathBuf,
     provider: Arc<CryptoProvider>,
     current: Mutex<Current>,
@@ -33,9 +48,9 @@ struct Current {
     read: UnixTime,
 }
 
-impl Renewed {
-    /// With the roots that were in the file just now.
-    pub fn new(
+impl Verifier {
+    /// Against a file, with the roots that were in it just now.
+    pub fn renewed(
         path: PathBuf,
         roots: Arc<RootCertStore>,
         provider: Arc<CryptoProvider>,
@@ -43,26 +58,38 @@ impl Renewed {
         let verifier = verifier(roots, &provider)?;
         let read = UnixTime::now();
         Ok(Self {
-            path,
-            provider,
-            current: Mutex::new(Current { verifier, read }),
+            algorithms: provider.signature_verification_algorithms,
+            certificates: Certificates::Renewed(Renewed {
+                path,
+                provider,
+                current: Mutex::new(Current { verifier, read }),
+            }),
         })
     }
 
-    /// What signatures are checked with does not depend on the roots.
-    fn verifier(&self) -> Arc<WebPkiServerVerifier> {
-        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(&current.verifier)
+    /// With any certificate, and the signatures that `provider` knows.
+    pub fn unchecked(provider: &CryptoProvider) -> Self {
+        Self {
+            certificates: Certificates::Unchecked,
+            algorithms: provider.signature_verification_algorithms,
+        }
     }
+}
 
-    fn renew(&self, now: UnixTime) {
+impl Renewed {
+    /// What certificates are checked with at `now`.
+    fn at(&self, now: UnixTime) -> Arc<WebPkiServerVerifier> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let age_s = now.as_secs().checked_sub(current.read.as_secs());
         // A clock that was set back says nothing about the age.
-        if age_s.is_some_and(|age_s| age_s < REREAD_S) {
-            return;
+        if age_s.is_none_or(|age_s| age_s >= REREAD_S) {
+            current.read = now;
+            self.reread(&mut current);
         }
-        current.read = now;
+        Arc::clone(&current.verifier)
+    }
+
+    fn reread(&self, current: &mut Current) {
         let text = file::read(&self.path).map_err(|error| error.to_string());
         let fresh = text
             .and_then(|text| tls::roots(&text).map_err(|error| error.to_string()))
@@ -85,7 +112,7 @@ fn verifier(
         .map_err(|error| Error::General(error.to_string()))
 }
 
-impl ServerCertVerifier for Renewed {
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -94,66 +121,16 @@ impl ServerCertVerifier for Renewed {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        self.renew(now);
-        self.verifier().verify_server_cert(
-            end_entity,
-            intermediates,
-            server_name,
-            ocsp_response,
-            now,
-        )
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.verifier()
-            .verify_tls12_signature(message, certificate, signed)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.verifier()
-            .verify_tls13_signature(message, certificate, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.verifier().supported_verify_schemes()
-    }
-}
-
-/// Accepts every certificate whose key the server has.
-#[derive(Debug)]
-pub(super) struct Unchecked {
-    algorithms: WebPkiSupportedAlgorithms,
-}
-
-impl Unchecked {
-    /// With the signatures that `provider` knows.
-    pub fn new(provider: &CryptoProvider) -> Self {
-        Self {
-            algorithms: provider.signature_verification_algorithms,
+        match &self.certificates {
+            Certificates::Unchecked => Ok(ServerCertVerified::assertion()),
+            Certificates::Renewed(renewed) => renewed.at(now).verify_server_cert(
+                end_entity,
+                intermediates,
+                server_name,
+                ocsp_response,
+                now,
+            ),
         }
-    }
-}
-
-impl ServerCertVerifier for Unchecked {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
     }
 
     fn verify_tls12_signature(
@@ -206,7 +183,7 @@ mod tests {
         let old = authority(&file).expect("a CA");
         let roots = tls::roots(&std::fs::read(&file).expect("a file")).expect("roots");
         let provider = Arc::new(ring::default_provider());
-        let verifier = Renewed::new(file.clone(), roots, provider).expect("a verifier");
+        let verifier = Verifier::renewed(file.clone(), roots, provider).expect("a verifier");
         let start = UnixTime::now().as_secs();
         let name = ServerName::try_from("api").expect("a name");
         let accepts = |certificate: &CertificateDer<'_>, after_s| {
