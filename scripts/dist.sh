@@ -115,9 +115,12 @@ build() {
         flags+=" -C link-arg=-Wl,-z,max-page-size=65536"
         words+=(JEMALLOC_SYS_WITH_LG_PAGE=16)
     fi
+    # Words for the linker go to one program; without them all programs of the package are made.
+    local call=(build --bins)
+    [[ ${#last[@]} -eq 0 ]] || call=(rustc --bin "$package")
     say "$package for $target, standard library from $from"
     env "${words[@]}" PATH="$path" RUSTFLAGS="$flags" CARGO_TARGET_DIR="$target_dir" \
-        cargo-zigbuild rustc --locked --profile dist --target "$target" -p "$package" --bin "$package" \
+        cargo-zigbuild "${call[@]}" --locked --profile dist --target "$target" -p "$package" \
         "${own[@]}" "${last[@]}" >&2
     local folder="$target_dir/$target/dist"
     if [[ -n "$out" ]]; then

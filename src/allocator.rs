@@ -1,20 +1,35 @@
 //! The allocator of the binary, and what it is asked to give back after a burst.
 //!
-//! Guarantees: one of them, chosen by cargo feature: `alloc-mimalloc`, `alloc-jemalloc`, or without
-//! either the C library's. Leaves to measurement which one that should be.
+//! Guarantees: one of them: jemalloc where the C library is musl, whose own keeps what a burst has
+//! freed, and elsewhere the C library's; cargo features (`alloc-c-library`, `alloc-mimalloc`,
+//! `alloc-jemalloc`) choose another. Leaves to measurement which one that should be.
 
-#[cfg(all(feature = "alloc-mimalloc", feature = "alloc-jemalloc"))]
+#[cfg(any(
+    all(feature = "alloc-mimalloc", feature = "alloc-jemalloc"),
+    all(feature = "alloc-c-library", feature = "alloc-jemalloc"),
+    all(feature = "alloc-c-library", feature = "alloc-mimalloc"),
+))]
 compile_error!(
-    "features alloc-mimalloc and alloc-jemalloc: a binary has one allocator; choose one, or neither for the C library's"
+    "features alloc-c-library, alloc-mimalloc and alloc-jemalloc: a binary has one allocator; choose one, or none for the default"
 );
 
 #[cfg_attr(feature = "alloc-mimalloc", path = "allocator/mimalloc.rs")]
 #[cfg_attr(
-    all(feature = "alloc-jemalloc", not(feature = "alloc-mimalloc")),
+    all(
+        not(feature = "alloc-mimalloc"),
+        any(
+            feature = "alloc-jemalloc",
+            all(target_env = "musl", not(feature = "alloc-c-library"))
+        )
+    ),
     path = "allocator/jemalloc.rs"
 )]
 #[cfg_attr(
-    not(any(feature = "alloc-mimalloc", feature = "alloc-jemalloc")),
+    not(any(
+        feature = "alloc-mimalloc",
+        feature = "alloc-jemalloc",
+        all(target_env = "musl", not(feature = "alloc-c-library"))
+    )),
     path = "allocator/c_library.rs"
 )]
 mod chosen;

@@ -19,6 +19,7 @@ use anyhow::Context;
 use crate::cli::{BenchArgs, Usage};
 use crate::evidence::{EXPERIMENT, Evidence};
 use crate::experiment::mode::Mode;
+use crate::experiment::order::Kind;
 use crate::experiment::plan::Plan;
 use crate::experiment::{self, Ending, Runs, Setting, estimate, now_rfc3339};
 use crate::progress::Progress;
@@ -90,6 +91,9 @@ async fn measure(
         private: private.path().to_owned(),
         evidence: evidence.clone(),
         progress: progress.clone(),
+        bursts_only: args.bursts_only,
+        lanes: plan::lanes(&args, plan::available_bytes())?,
+        machine: Arc::new(tokio::sync::Semaphore::new(1)),
     };
     let mut described = describe::describe(&args, &plan, &setting)?;
     let (mut experiment, kept) = if folder.resumed {
@@ -152,17 +156,30 @@ fn announce(plan: &Plan, setting: &Setting, control_plane: Choice, kept: &Runs) 
     let mode = Mode::of(setting.settle);
     let cells = plan.cells(setting.seed);
     let left = cells.iter().filter(|cell| !kept.contains_key(cell));
-    let seconds = |cell| estimate::of_cell(cell, setting.largest, &mode, control_plane);
+    let mut course = estimate::Course::default();
+    for cell in left {
+        course.add(
+            estimate::of_cell(cell, setting.largest, &mode, control_plane),
+            1,
+        );
+    }
     let (steady, checks) = plan.to_follow();
-    let following = estimate::of_following(steady, checks, setting.largest, &mode, control_plane);
-    let time = Duration::from_secs_f64(left.map(seconds).sum::<f64>() + following);
+    for (kind, runs) in [(Kind::Steady, steady), (Kind::Check, checks)] {
+        let one = estimate::of_following(kind, setting.largest, &mode, control_plane);
+        course.add(one, runs);
+    }
+    let time = course.time(setting.lanes);
     let all = cells.len() + steady + checks;
     let kept = match kept.len() {
         0 => String::new(),
         kept => format!(", of which {kept} are there already"),
     };
     setting.progress.say(&format!(
-        "{all} runs{kept}, about {}",
+        "{all} runs{kept}, {}about {}",
+        match setting.lanes {
+            1 => String::new(),
+            lanes => format!("{lanes} under way at once, "),
+        },
         estimate::words(time)
     ));
 }

@@ -97,12 +97,21 @@ pub struct BenchArgs {
     /// control plane is embedded].
     #[arg(long, value_enum)]
     pub settle: Option<Settle>,
+    /// How many runs may be under way at once: one works, the others are being left alone, which is
+    /// most of the time. Each has a control plane of its own [default: 4, as far as memory allows; 1
+    /// with --settle quick, and on an existing cluster].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=16))]
+    pub lanes: Option<u8>,
     /// From a Deployment's creation until it is ready [default: the scenario's].
     #[arg(long, value_name = "MS")]
     pub ready_delay_ms: Option<u64>,
     /// Give up on objects that have not converged after this long [default: 60 s + 20 ms each].
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub deadline_s: Option<u64>,
+    /// Measure bursts and restarts alone: no steady rate, no churn, no deletion, and on a real control
+    /// plane no counted requests and no check against default flags.
+    #[arg(long)]
+    pub bursts_only: bool,
     /// Build Tare and its Rust rivals static for this target, such as x86_64-unknown-linux-musl
     /// [default: this machine's own].
     #[arg(long, value_name = "TRIPLE")]

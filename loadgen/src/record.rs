@@ -35,9 +35,16 @@ pub struct Experiment {
     pub subjects: Vec<SubjectRecord>,
     /// Every run that should be there; the steady ones are known only when the bursts are done.
     pub planned: Vec<Cell>,
+    /// How many runs were under way at once, of which one worked.
+    #[serde(default = "one")]
+    pub lanes: usize,
     /// When the bench went on after an interruption.
     #[serde(default)]
     pub resumed_at: Vec<String>,
+}
+
+fn one() -> usize {
+    1
 }
 
 /// How long a subject is left alone before it is weighed.
@@ -46,7 +53,7 @@ pub struct Experiment {
 pub enum Settle {
     /// 10 s without events.
     Quick,
-    /// 30 s without events.
+    /// As full, but churn and deletion in the first repeat only.
     Standard,
     /// 150 s without events and less than 1 % change in 30 s.
     Full,
@@ -112,9 +119,6 @@ pub struct PhaseMemory {
     pub empty: Option<Memory>,
     pub burst: Option<Peaked>,
     pub settled: Option<Memory>,
-    /// After a longer quiet than `settled`, where the settle mode has one.
-    #[serde(default)]
-    pub settled_long: Option<Memory>,
     pub churn: Option<Peaked>,
     pub deleted: Option<Memory>,
     pub restart: Option<Peaked>,

@@ -35,7 +35,7 @@ pub fn init() {
 }
 
 /// glibc keeps what a burst has freed below the top of its heap until it is asked (`malloc_trim(3)`);
-/// musl gives back by itself, so there is nothing to do.
+/// musl has no such call: what a burst has scattered stays.
 pub fn tidy() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     #[allow(unsafe_code)]

@@ -5,6 +5,10 @@
 //! writes. Links nothing of Tare but its histogram. Leaves the installation of the CRD to whoever
 //! starts it (`deploy/base/crd.yaml`).
 
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 pub mod admin;
 pub mod children;
 pub mod edgeapp;

@@ -43,6 +43,7 @@ pub fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Res
         ready_delay_ms: setting.ready_delay_ms,
         subjects: subjects.collect::<anyhow::Result<_>>()?,
         planned: plan.cells(setting.seed),
+        lanes: setting.lanes,
         resumed_at: vec![],
     })
 }

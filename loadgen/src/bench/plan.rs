@@ -22,14 +22,16 @@ pub fn plan(args: &BenchArgs) -> Result<Plan, Usage> {
     let sizes = sizes(&args.objects)?;
     let largest = sizes.iter().copied().max().unwrap_or(0);
     enough_memory(largest, args.control_plane, available_bytes())?;
+    lanes(args, available_bytes())?;
     let (repeats, repeats_largest) = repeats(args);
     Ok(Plan {
         subjects,
         sizes,
         repeats,
         repeats_largest,
-        audits: real,
-        checks: real,
+        steady: !args.bursts_only,
+        audits: real && !args.bursts_only,
+        checks: real && !args.bursts_only,
     })
 }
 
@@ -50,6 +52,38 @@ pub fn settle(args: &BenchArgs) -> Settle {
         Choice::Embedded => Settle::Quick,
         Choice::Kube | Choice::Kine | Choice::Existing => Settle::Standard,
     })
+}
+
+/// Runs under way at once where nobody chose: at 150 s of quiet in a run of 4 to 5 minutes, enough
+/// that one of them always works.
+const LANES: usize = 4;
+
+/// How many runs may be under way at once.
+///
+/// # Errors
+/// More were asked for than there is memory or a cluster for.
+pub fn lanes(args: &BenchArgs, available: Option<u64>) -> Result<usize, Usage> {
+    let asked = args.lanes.map(usize::from);
+    if args.control_plane == Choice::Existing {
+        return match asked {
+            None | Some(1) => Ok(1),
+            Some(n) => Err(Usage(format!(
+                "--lanes {n}: a cluster that is there already has room for one run at a time; leave it out"
+            ))),
+        };
+    }
+    let largest = sizes(&args.objects)?.into_iter().max().unwrap_or(0);
+    let needed = needed_bytes(largest, args.control_plane).max(1);
+    let fit = available.map_or(LANES, |available| (available / needed).max(1) as usize);
+    match asked {
+        Some(n) if n > 1 && n > fit && available.is_some() => Err(Usage(format!(
+            "--lanes {n}: {n} runs of {largest} objects need about {} MB of memory and there is room for {fit}; choose fewer",
+            n as u64 * needed / 1_000_000
+        ))),
+        Some(n) => Ok(n),
+        None if settle(args) == Settle::Quick => Ok(1),
+        None => Ok(fit.min(LANES)),
+    }
 }
 
 fn sizes(list: &str) -> Result<Vec<usize>, Usage> {

@@ -44,6 +44,7 @@ fn differences(begun: &Experiment, now: &Experiment) -> Vec<String> {
         format!("{:?}", begun.settle).to_lowercase(),
         format!("{:?}", now.settle).to_lowercase(),
     );
+    compare("--lanes", begun.lanes.to_string(), now.lanes.to_string());
     compare(
         "--ready-delay-ms",
         begun.ready_delay_ms.to_string(),
@@ -169,6 +170,7 @@ mod tests {
             ready_delay_ms: 0,
             subjects: subjects.collect(),
             planned: vec![cell(Kind::Burst)],
+            lanes: 1,
             resumed_at: vec![],
         }
     }

@@ -16,7 +16,7 @@ struct Pace {
     delete_s: f64,
 }
 
-/// Means over fast and slow subjects on two cores: 5,000 objects in 20 to 60 s.
+/// Means over fast and slow subjects on two cores: 5,000 objects in 40 to 80 s.
 fn pace(control_plane: Choice) -> Pace {
     match control_plane {
         Choice::Embedded => Pace {
@@ -25,61 +25,93 @@ fn pace(control_plane: Choice) -> Pace {
             delete_s: 0.003,
         },
         Choice::Kube | Choice::Kine | Choice::Existing => Pace {
-            start_s: 6.0,
-            create_s: 0.008,
+            start_s: 8.0,
+            create_s: 0.012,
             delete_s: 0.012,
         },
     }
 }
 
-/// Of one cell.
-pub fn of_cell(cell: &Cell, largest: usize, mode: &Mode, control_plane: Choice) -> f64 {
-    let pace = pace(control_plane);
-    let objects = cell.objects as f64;
-    let start_s = pace.start_s + mode.empty_s as f64;
-    let converge_s = objects * pace.create_s;
-    let settled_s = mode.settled_s as f64;
-    let at_largest = cell.objects == largest && cell.objects > 0;
-    let restart_s = mode.restart_s as f64 + 2.0 + objects * 0.001;
-    match cell.kind {
-        Kind::Burst if at_largest => {
-            let first = cell.repeat == 1;
-            let idle_s = mode.idle_s.max(mode.long_s.filter(|_| first).unwrap_or(0));
-            let churn = mode.churn.includes(cell.objects, cell.repeat);
-            let deletion = mode.deletion.includes(cell.objects, cell.repeat);
-            let counted = |holds: bool, s: f64| if holds { s } else { 0.0 };
-            start_s
-                + converge_s
-                + settled_s.max(idle_s as f64)
-                + counted(churn, converge_s)
-                + restart_s
-                + counted(deletion, objects * pace.delete_s + mode.deleted_s as f64)
-        }
-        Kind::Twin => start_s + converge_s + settled_s + restart_s,
-        Kind::Audit => start_s + converge_s + settled_s.max(62.0),
-        Kind::Burst | Kind::Check => start_s + converge_s + settled_s,
-        Kind::Steady => start_s + mode.offer_s as f64 + 3.0,
+/// What one run takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cost {
+    /// Seconds in which it needs the machine for itself.
+    pub work_s: f64,
+    /// Seconds in which its subject is only left alone.
+    pub quiet_s: f64,
+}
+
+/// Runs that follow one another, several under way at once.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Course {
+    work_s: f64,
+    quiet_s: f64,
+}
+
+impl Course {
+    pub fn add(&mut self, cost: Cost, runs: usize) {
+        self.work_s += cost.work_s * runs as f64;
+        self.quiet_s += cost.quiet_s * runs as f64;
+    }
+
+    /// Only one run works at a time, and each lane has one run at a time.
+    pub fn time(&self, lanes: usize) -> Duration {
+        let in_lanes_s = (self.work_s + self.quiet_s) / lanes.max(1) as f64;
+        Duration::from_secs_f64(self.work_s.max(in_lanes_s))
     }
 }
 
-/// Of cells that are not known yet.
-pub fn of_following(
-    steady: usize,
-    checks: usize,
-    largest: usize,
-    mode: &Mode,
-    control_plane: Choice,
-) -> f64 {
-    let one = |kind| {
-        let cell = Cell {
-            subject: String::new(),
-            objects: largest,
-            repeat: 1,
-            kind,
-        };
-        of_cell(&cell, largest, mode, control_plane)
+/// Of one cell.
+pub fn of_cell(cell: &Cell, largest: usize, mode: &Mode, control_plane: Choice) -> Cost {
+    let pace = pace(control_plane);
+    let objects = cell.objects as f64;
+    let (start_s, converge_s) = (pace.start_s, objects * pace.create_s);
+    let (empty_s, settled_s) = (mode.empty_s as f64, mode.settled_s as f64);
+    let restart_s = 2.0 + objects * 0.001;
+    let mut cost = Cost {
+        work_s: start_s + converge_s,
+        quiet_s: empty_s + settled_s,
     };
-    steady as f64 * one(Kind::Steady) + checks as f64 * one(Kind::Check)
+    let mut also = |work_s: f64, quiet_s: u64| {
+        cost.work_s += work_s;
+        cost.quiet_s += quiet_s as f64;
+    };
+    let at_largest = cell.objects == largest && cell.objects > 0;
+    match cell.kind {
+        Kind::Burst if at_largest => {
+            also(restart_s, mode.restart_s);
+            if mode.idle.includes(cell.objects, cell.repeat) {
+                also(0.0, mode.idle_s.saturating_sub(mode.settled_s));
+            }
+            if mode.churn.includes(cell.objects, cell.repeat) {
+                also(converge_s, 0);
+            }
+            if mode.deletion.includes(cell.objects, cell.repeat) {
+                also(objects * pace.delete_s, mode.deleted_s);
+            }
+        }
+        Kind::Twin => also(restart_s, mode.restart_s),
+        Kind::Audit => also(0.0, 62_u64.saturating_sub(mode.settled_s)),
+        Kind::Burst | Kind::Check => {}
+        Kind::Steady => {
+            cost = Cost {
+                work_s: start_s + mode.offer_s as f64 + 3.0,
+                quiet_s: empty_s,
+            };
+        }
+    }
+    cost
+}
+
+/// Of a cell that is not known yet.
+pub fn of_following(kind: Kind, largest: usize, mode: &Mode, control_plane: Choice) -> Cost {
+    let cell = Cell {
+        subject: String::new(),
+        objects: largest,
+        repeat: 1,
+        kind,
+    };
+    of_cell(&cell, largest, mode, control_plane)
 }
 
 /// `6 min`, `1 h 50 min`: to the minute below ten, to five minutes above.
@@ -123,11 +155,26 @@ mod tests {
             kind,
         };
         let mode = Mode::of(Settle::Standard);
-        let s = |cell: Cell| of_cell(&cell, 5_000, &mode, Choice::Kube);
-        assert!(s(cell(Kind::Burst, 0, 1)) >= 35.0);
-        assert!(s(cell(Kind::Burst, 5_000, 1)) > s(cell(Kind::Burst, 5_000, 2)) + 60.0);
-        assert!(s(cell(Kind::Burst, 5_000, 2)) > s(cell(Kind::Twin, 5_000, 2)));
-        assert!(s(cell(Kind::Audit, 2_000, 1)) >= 62.0);
-        assert!(s(cell(Kind::Steady, 1_000, 1)) >= 30.0);
+        let cost = |cell: Cell| of_cell(&cell, 5_000, &mode, Choice::Kube);
+        let quiet = |cell: Cell| cost(cell).quiet_s;
+        assert!(quiet(cell(Kind::Burst, 0, 1)) >= 150.0);
+        assert!(quiet(cell(Kind::Burst, 5_000, 2)) >= 210.0);
+        assert!(quiet(cell(Kind::Burst, 5_000, 1)) > quiet(cell(Kind::Twin, 5_000, 1)));
+        assert!(quiet(cell(Kind::Audit, 2_000, 1)) >= 62.0);
+        assert!(cost(cell(Kind::Steady, 1_000, 1)).work_s >= 30.0);
+        assert!(cost(cell(Kind::Burst, 5_000, 1)).work_s > cost(cell(Kind::Burst, 0, 1)).work_s);
+    }
+
+    #[test]
+    fn quiet_times_overlap_and_work_does_not() {
+        let mut course = Course::default();
+        let cost = Cost {
+            work_s: 100.0,
+            quiet_s: 200.0,
+        };
+        course.add(cost, 10);
+        for (lanes, want) in [(1, 3_000), (2, 1_500), (3, 1_000), (8, 1_000)] {
+            assert_eq!(course.time(lanes).as_secs(), want, "{lanes} lanes");
+        }
     }
 }

@@ -114,6 +114,7 @@ mod tests {
             sizes: vec![0, 100],
             repeats: 1,
             repeats_largest: 1,
+            steady: true,
             audits: true,
             checks: true,
         }

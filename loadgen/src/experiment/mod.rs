@@ -1,9 +1,10 @@
-//! An experiment: scenario x subjects x sizes x repeats, one run after the other.
+//! An experiment: scenario x subjects x sizes x repeats.
 //!
-//! Guarantees: each run is written as it ends, with its samples; a failed run is kept and the
-//! next one starts; a run that is there already is not measured again; a request to stop ends the
-//! run at hand and keeps those before it. Leaves to others: a single run (`run`), and what the runs
-//! mean (`report`).
+//! Guarantees: only one run works at a time; while its subject is left alone the next may work, so
+//! that waiting costs no time. Each run is written as it ends, with its samples; a failed run is kept
+//! and the next one starts; a run that is there already is not measured again; a request to stop ends
+//! the runs at hand and keeps those before them. Leaves to others: a single run (`run`), and what the
+//! runs mean (`report`).
 
 pub mod convergence;
 pub mod estimate;
@@ -21,8 +22,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::StreamExt;
 use order::{Cell, Kind};
 use plan::Plan;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::evidence::{self, Evidence};
 use crate::patience::Patience;
@@ -50,6 +53,12 @@ pub struct Setting {
     pub private: PathBuf,
     pub evidence: Evidence,
     pub progress: Arc<Progress>,
+    /// Whether churn and deletion are left out.
+    pub bursts_only: bool,
+    /// How many runs may be under way at once.
+    pub lanes: usize,
+    /// Has one permit: for the run that works.
+    pub machine: Arc<Semaphore>,
 }
 
 impl Setting {
@@ -57,6 +66,12 @@ impl Setting {
         self.deadline
             .unwrap_or(Duration::from_secs(30))
             .min(Duration::from_secs(30))
+    }
+
+    /// The machine, for as long as this is held; runs get it in the order they asked.
+    async fn turn(&self) -> Option<OwnedSemaphorePermit> {
+        // Nobody closes it.
+        Arc::clone(&self.machine).acquire_owned().await.ok()
     }
 
     fn patience(&self, objects: usize, pace: Pace) -> Patience {
@@ -104,12 +119,12 @@ pub async fn run(
         done: 0,
         of: plan.cells(setting.seed).len() + steady + checks,
     };
-    for cell in plan.cells(setting.seed) {
-        if course.one(&cell, Pace::Burst).await? == Ending::Stopped {
-            return Ok(Ending::Stopped);
-        }
+    let planned = plan.cells(setting.seed);
+    let bursts: Vec<_> = planned.into_iter().map(|c| (c, Pace::Burst)).collect();
+    if course.all(&bursts).await? == Ending::Stopped {
+        return Ok(Ending::Stopped);
     }
-    let offer = follow::steady_offer(&course.runs, setting);
+    let offer = follow::steady_offer(&course.runs, setting).filter(|_| plan.steady);
     let mut following = Vec::new();
     if let Some((objects, per_s)) = offer {
         setting.progress.say(&format!(
@@ -128,12 +143,7 @@ pub async fn run(
     experiment.planned.extend(new);
     setting.evidence.write_json("experiment.json", experiment)?;
     course.of = course.done + following.len();
-    for (cell, pace) in &following {
-        if course.one(cell, *pace).await? == Ending::Stopped {
-            return Ok(Ending::Stopped);
-        }
-    }
-    Ok(Ending::Complete)
+    course.all(&following).await
 }
 
 /// An experiment under way.
@@ -147,31 +157,46 @@ struct Course<'a> {
 }
 
 impl Course<'_> {
-    /// One run, measured and written, unless it is there.
-    async fn one(&mut self, cell: &Cell, pace: Pace) -> Result<Ending, evidence::Error> {
-        let progress = &self.setting.progress;
-        progress.runs(self.done, self.of);
-        self.done += 1;
-        if self.runs.contains_key(cell) {
-            return Ok(Ending::Complete);
+    /// Every run that is not there yet, measured and written.
+    async fn all(&mut self, cells: &[(Cell, Pace)]) -> Result<Ending, evidence::Error> {
+        let (setting, plan, stop) = (self.setting, self.plan, self.stop);
+        let known = |cell: &Cell| plan.subject(&cell.subject);
+        let missing: Vec<_> = cells
+            .iter()
+            .filter(|(cell, _)| !self.runs.contains_key(cell))
+            .filter_map(|(cell, pace)| Some((known(cell)?, cell, *pace)))
+            .collect();
+        self.done += cells.len() - missing.len();
+        setting.progress.runs(self.done, self.of);
+        let runs = missing.into_iter().map(|(subject, cell, pace)| async move {
+            let logs = format!("logs/{}", cell.file_stem());
+            setting.evidence.remove_logs(&logs)?;
+            Ok(run::run(setting, subject, cell, pace).await)
+        });
+        let mut ended = futures::stream::iter(runs).buffer_unordered(setting.lanes);
+        loop {
+            // Dropping the runs under way ends their subjects and servers.
+            let outcome = tokio::select! {
+                biased;
+                () = stop.requested() => return Ok(Ending::Stopped),
+                outcome = ended.next() => outcome,
+            };
+            match outcome {
+                Some(outcome) => self.keep(outcome?)?,
+                None => return Ok(Ending::Complete),
+            }
         }
-        let Some(subject) = self.plan.subject(&cell.subject) else {
-            return Ok(Ending::Complete);
-        };
-        let logs = format!("logs/{}", cell.file_stem());
-        self.setting.evidence.remove_logs(&logs)?;
-        // Dropping the run ends its subject and its server.
-        let outcome = tokio::select! {
-            biased;
-            () = self.stop.requested() => return Ok(Ending::Stopped),
-            outcome = run::run(self.setting, subject, cell, pace) => outcome,
-        };
+    }
+
+    fn keep(&mut self, outcome: run::Outcome) -> Result<(), evidence::Error> {
         self.write(&outcome)?;
+        self.done += 1;
+        let progress = &self.setting.progress;
         progress.runs(self.done, self.of);
         let counted = format!("[{}/{}]", self.done, self.of);
         progress.say(&format!("{counted} {}", sentence(&outcome.run)));
-        self.runs.insert(cell.clone(), outcome.run);
-        Ok(Ending::Complete)
+        self.runs.insert(outcome.run.cell.clone(), outcome.run);
+        Ok(())
     }
 
     /// The run comes last: with it the cell is done, and everything else of it is there.

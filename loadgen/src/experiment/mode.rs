@@ -15,10 +15,9 @@ pub struct Mode {
     pub settled_s: u64,
     /// Anonymous bytes must also change by less than 1 % over this long.
     pub steady_s: Option<u64>,
-    /// How long idling is watched at the largest size; elsewhere it lasts as long as settling.
+    /// How long idling is watched in the bursts of `idle`; elsewhere it lasts as long as settling.
     pub idle_s: u64,
-    /// The first repeat at the largest size is weighed once more after this long.
-    pub long_s: Option<u64>,
+    pub idle: Extent,
     pub restart_s: u64,
     pub deleted_s: u64,
     /// How long objects are offered at a steady rate.
@@ -57,7 +56,7 @@ impl Mode {
                 settled_s: 10,
                 steady_s: None,
                 idle_s: 0,
-                long_s: None,
+                idle: Extent::Nowhere,
                 restart_s: 4,
                 deleted_s: 2,
                 offer_s: 4,
@@ -66,27 +65,21 @@ impl Mode {
                 deletion: Extent::UpTo(1_000),
                 steady_settles: false,
             },
-            // Go's runtime forces a collection only every two minutes: 30 s may be too early for
-            // it to give memory back, which is why one repeat is weighed again after 150 s.
+            // Go's runtime forces a collection only every two minutes: sooner would be too early for
+            // it to have given memory back.
             Settle::Standard => Self {
-                empty_s: 5,
-                settled_s: 30,
-                steady_s: None,
-                idle_s: 60,
-                long_s: Some(150),
-                restart_s: 20,
-                deleted_s: 10,
                 offer_s: 30,
                 churn: Extent::FirstRepeat,
                 deletion: Extent::FirstRepeat,
                 steady_settles: false,
+                ..Self::of(Settle::Full)
             },
             Settle::Full => Self {
                 empty_s: 10,
                 settled_s: 150,
                 steady_s: Some(30),
                 idle_s: 60,
-                long_s: None,
+                idle: Extent::Everywhere,
                 restart_s: 60,
                 deleted_s: 30,
                 offer_s: 60,
@@ -104,7 +97,7 @@ impl Mode {
                 "quick mode: a subject is weighed after 10 s without events (empty 1 s, restarted 4 s, all deleted 2 s), not after 150 s; caches and allocators may still give memory back later",
             ),
             Settle::Standard => Some(
-                "standard mode: a subject is weighed after 30 s without events (empty 5 s, restarted 20 s, all deleted 10 s), not after 150 s; Go forces a collection only every two minutes, so the first repeat at the largest size is weighed again after 150 s, in a row of its own; churn and deletion are measured in that repeat only",
+                "standard mode: churn and deletion are measured in the first repeat at the largest size only; at a steady rate memory is not weighed",
             ),
             Settle::Full => None,
         }

@@ -74,10 +74,11 @@ fn extents(stage: &Stage<'_>, mode: &Mode) -> Extents {
     let (objects, repeat) = (stage.cell.objects, stage.cell.repeat);
     let largest = objects > 0 && objects == stage.setting.largest;
     let burst = largest && stage.kind() == Kind::Burst;
+    let alone = stage.setting.bursts_only;
     Extents {
-        churned: burst && mode.churn.includes(objects, repeat),
+        churned: burst && !alone && mode.churn.includes(objects, repeat),
         restarted: burst || (largest && stage.kind() == Kind::Twin),
-        deletes: burst && mode.deletion.includes(objects, repeat),
+        deletes: burst && !alone && mode.deletion.includes(objects, repeat),
     }
 }
 
@@ -166,6 +167,7 @@ async fn offer(
     done: impl Fn(&crate::timeline::Timeline) -> bool,
 ) -> Result<bool, Reason> {
     let objects = stage.cell.objects;
+    stage.work().await;
     let patience = stage.setting.patience(objects, pace);
     let deadline = Instant::now() + patience.deadline;
     let offer = Offer {
@@ -222,28 +224,17 @@ async fn settled(stage: &mut Stage<'_>, before: &Snapshot, mode: &Mode) -> Resul
     let Some(begin) = begin else {
         return Ok(());
     };
-    let largest = stage.cell.objects == stage.setting.largest;
+    let (objects, repeat) = (stage.cell.objects, stage.cell.repeat);
+    let largest = objects == stage.setting.largest;
     let window = match stage.kind() {
-        Kind::Burst if largest => Duration::from_secs(mode.idle_s),
+        Kind::Burst if largest && mode.idle.includes(objects, repeat) => {
+            Duration::from_secs(mode.idle_s)
+        }
         Kind::Audit => COUNTED_IDLE,
         _ => Duration::ZERO,
     };
     linger(stage, "idling", &begin, window).await?;
     stage.run.idle = Snapshot::take(stage).await.idle_since(&begin);
-    if let Some(long_s) = mode.long_s
-        && stage.kind() == Kind::Burst
-        && largest
-        && stage.cell.repeat == 1
-    {
-        linger(
-            stage,
-            "settling for longer",
-            &begin,
-            Duration::from_secs(long_s),
-        )
-        .await?;
-        stage.run.memory.settled_long = weigh(stage);
-    }
     Ok(())
 }
 
@@ -281,6 +272,7 @@ async fn churn(stage: &mut Stage<'_>) -> Result<(), Reason> {
 
 /// Ended with SIGTERM and started again with every object there.
 async fn restart(stage: &mut Stage<'_>, quiet_s: u64, steady_s: Option<u64>) -> Result<(), Reason> {
+    stage.work().await;
     stage.setting.say_step(stage.cell, "restarting");
     stage.restart().await?;
     let patience = stage.setting.patience(stage.cell.objects, Pace::Burst);

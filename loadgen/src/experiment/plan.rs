@@ -16,6 +16,8 @@ pub struct Plan {
     pub repeats: u32,
     /// At the largest size.
     pub repeats_largest: u32,
+    /// Whether objects are also offered at a rate that every subject can keep up with.
+    pub steady: bool,
     /// Whether requests are counted in runs of their own.
     pub audits: bool,
     /// Whether the control plane has default flags to check against.
@@ -82,7 +84,11 @@ impl Plan {
         } else {
             0
         };
-        (self.subjects.len() * self.repeats as usize, checks)
+        let steady = match self.steady {
+            true => self.subjects.len() * self.repeats as usize,
+            false => 0,
+        };
+        (steady, checks)
     }
 }
 
@@ -97,6 +103,7 @@ mod tests {
             sizes: sizes.to_vec(),
             repeats: 3,
             repeats_largest,
+            steady: true,
             audits,
             checks: audits,
         }
@@ -117,6 +124,19 @@ mod tests {
         assert_eq!(count(&plan, Kind::Twin, 5000), 5);
         assert_eq!(count(&plan, Kind::Audit, 2000), 2);
         assert_eq!(plan.to_follow(), (6, 2));
+        let bursts = Plan {
+            steady: false,
+            audits: false,
+            checks: false,
+            ..plan
+        };
+        assert_eq!(bursts.to_follow(), (0, 0));
+        assert!(
+            bursts
+                .cells(1)
+                .iter()
+                .all(|c| matches!(c.kind, Kind::Burst | Kind::Twin))
+        );
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Leaving a subject alone until it has settled, and the counters around that time.
 //!
 //! Guarantees: bounded by the rule; what is counted before the quiet belongs to the work, what is
-//! counted in it to idling. Leaves to others: the rule (`settle`).
+//! counted in it to idling; while a subject is quiet another run may work. Leaves to others: the
+//! rule (`settle`).
 
 use std::time::{Duration, Instant};
 
@@ -59,7 +60,10 @@ pub async fn settle(
         let verdict = watchman.look(look(stage, started));
         match watchman.quiet_for() {
             quiet if quiet < AFTERMATH => begin = None,
-            _ if begin.is_none() => begin = Some(Snapshot::take(stage).await),
+            _ if begin.is_none() => {
+                begin = Some(Snapshot::take(stage).await);
+                stage.rest();
+            }
             _ => {}
         }
         match verdict {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use testbed::process::{Process, Spec};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::AbortHandle;
 
 use super::order::{Cell, Kind};
@@ -51,6 +52,8 @@ pub struct Stage<'a> {
     pub run: Run,
     places: Places,
     log: PathBuf,
+    /// Held while anything works: only one run does at a time.
+    turn: Option<OwnedSemaphorePermit>,
     _observer: AbortOnDrop,
 }
 
@@ -64,9 +67,10 @@ impl Drop for AbortOnDrop {
 
 /// Measures one cell.
 pub async fn run(setting: &Setting, subject: &Subject, cell: &Cell, pace: Pace) -> Outcome {
+    let turn = setting.turn().await;
     let started = Instant::now();
     let mut samples = None;
-    let mut run = match Stage::set(setting, subject, cell, pace).await {
+    let mut run = match Stage::set(setting, subject, cell, pace, turn).await {
         Err(reason) => {
             let mut run = empty_run(cell);
             run.failure = Some(Failure {
@@ -125,6 +129,7 @@ impl<'a> Stage<'a> {
         subject: &'a Subject,
         cell: &'a Cell,
         pace: Pace,
+        turn: Option<OwnedSemaphorePermit>,
     ) -> Result<Stage<'a>, Reason> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
         let stem = cell.file_stem();
@@ -199,6 +204,7 @@ impl<'a> Stage<'a> {
             run,
             places,
             log,
+            turn,
             _observer: observer,
         })
     }
@@ -233,6 +239,19 @@ impl<'a> Stage<'a> {
         // Data and credentials of this run; what cannot be removed goes with the folder above.
         let _ = std::fs::remove_dir_all(&places.dir);
         run
+    }
+
+    /// Waits until no other run works, and keeps it so until [`Stage::rest`].
+    pub async fn work(&mut self) {
+        if self.turn.is_none() {
+            self.setting.say_step(self.cell, "waiting for its turn");
+            self.turn = self.setting.turn().await;
+        }
+    }
+
+    /// From now on the subject is only left alone: another run may work.
+    pub fn rest(&mut self) {
+        self.turn = None;
     }
 
     /// What the figures of this cell mean differs by kind.

@@ -129,6 +129,12 @@ pub fn notes(summary: &Summary, record: &Record) -> Vec<String> {
     notes.extend(missing(record));
     notes.extend(failures(record));
     notes.extend(Mode::says(record.experiment.settle).map(str::to_owned));
+    if record.experiment.lanes > 1 {
+        notes.push(format!(
+            "up to {} runs were under way at once, each with a control plane of its own: one worked, the subjects of the others were being left alone",
+            record.experiment.lanes
+        ));
+    }
     notes.extend(record.experiment.resumed_at.iter().map(|at| {
         format!("the bench was interrupted and resumed at {at}; finished runs were kept")
     }));
@@ -138,7 +144,7 @@ pub fn notes(summary: &Summary, record: &Record) -> Vec<String> {
     }
     if let Some(window) = idle_window(record) {
         notes.push(format!(
-            "idle figures come from a window of {window:.0} s after settling, scaled to their unit"
+            "idle figures come from a window of at least {window:.0} s after settling, scaled to their unit"
         ));
     }
     notes.push("latencies count from the intended send time, which in a burst is its start for every object; those from the actual send are in runs/".into());

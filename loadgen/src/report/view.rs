@@ -85,7 +85,7 @@ pub fn tables(summary: &Summary, record: &Record) -> Vec<Table> {
     let sizes = burst_sizes(summary);
     let mut tables = Vec::new();
     if let Some(&largest) = sizes.last() {
-        tables.push(memory(summary, record, largest));
+        tables.push(memory(summary, largest));
         tables.push(work(summary, record, largest));
     }
     if sizes.len() > 1 {
@@ -112,12 +112,11 @@ pub fn sizes_of(summary: &Summary, kind: Kind) -> Vec<usize> {
     sizes
 }
 
-fn memory(summary: &Summary, record: &Record, largest: usize) -> Table {
+fn memory(summary: &Summary, largest: usize) -> Table {
     let mut rows: Vec<Vec<String>> = MEMORY
         .iter()
         .filter_map(|row| figures(summary, "burst", largest, row))
         .collect();
-    rows.extend(settled_long(summary, record));
     let slopes = summary
         .subjects
         .iter()
@@ -146,22 +145,6 @@ fn memory(summary: &Summary, record: &Record, largest: usize) -> Table {
         header: header(summary, true),
         rows,
     }
-}
-
-/// Settled memory after the long quiet of the first repeat.
-fn settled_long(summary: &Summary, record: &Record) -> Option<Vec<String>> {
-    let long = |subject: &Subject| {
-        let id = subject.id();
-        let own = record.runs.values().filter(|run| run.cell.subject == id);
-        own.filter_map(|run| run.memory.settled_long).next()
-    };
-    let values: Vec<Option<f64>> = summary
-        .subjects
-        .iter()
-        .map(|subject| Some(long(subject)?.rss_bytes as f64 / MB))
-        .collect();
-    let known = values.iter().any(Option::is_some);
-    known.then(|| row("RSS after 150 s without events (first repeat), MB", values))
 }
 
 fn work(summary: &Summary, record: &Record, largest: usize) -> Table {
