@@ -18,7 +18,6 @@ use anyhow::Context;
 
 use crate::cli::{BenchArgs, Usage};
 use crate::evidence::{EXPERIMENT, Evidence};
-use crate::experiment::mode::Mode;
 use crate::experiment::order::Kind;
 use crate::experiment::plan::Plan;
 use crate::experiment::{self, Ending, Runs, Setting, estimate, now_rfc3339};
@@ -153,7 +152,7 @@ fn go_on(
 
 /// How many runs there are and how long they may take.
 fn announce(plan: &Plan, setting: &Setting, control_plane: Choice, kept: &Runs) {
-    let mode = Mode::of(setting.settle);
+    let mode = setting.mode();
     let cells = plan.cells(setting.seed);
     let left = cells.iter().filter(|cell| !kept.contains_key(cell));
     let mut course = estimate::Course::default();

@@ -23,6 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
+use mode::Mode;
 use order::{Cell, Kind};
 use plan::Plan;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -72,6 +73,14 @@ impl Setting {
     async fn turn(&self) -> Option<OwnedSemaphorePermit> {
         // Nobody closes it.
         Arc::clone(&self.machine).acquire_owned().await.ok()
+    }
+
+    /// How long subjects are left alone, and which phases there are.
+    pub fn mode(&self) -> Mode {
+        match self.bursts_only {
+            true => Mode::of(self.settle).bursts_only(),
+            false => Mode::of(self.settle),
+        }
     }
 
     fn patience(&self, objects: usize, pace: Pace) -> Patience {

@@ -90,6 +90,15 @@ impl Mode {
         }
     }
 
+    /// The same without churn and deletion.
+    pub const fn bursts_only(self) -> Self {
+        Self {
+            churn: Extent::Nowhere,
+            deletion: Extent::Nowhere,
+            ..self
+        }
+    }
+
     /// What a reader must know about a mode that waits for less than the full time.
     pub const fn says(settle: Settle) -> Option<&'static str> {
         match settle {

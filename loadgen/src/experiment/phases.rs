@@ -25,7 +25,7 @@ const COUNTED_IDLE: Duration = Duration::from_secs(60);
 
 /// Goes through all phases of the cell.
 pub async fn all(stage: &mut Stage<'_>) -> Result<(), Reason> {
-    let mode = Mode::of(stage.setting.settle);
+    let mode = stage.setting.mode();
     canary(stage).await?;
     settle(stage, "empty", quiet(mode.empty_s, None)).await?;
     stage.run.memory.empty = weigh(stage);
@@ -74,11 +74,10 @@ fn extents(stage: &Stage<'_>, mode: &Mode) -> Extents {
     let (objects, repeat) = (stage.cell.objects, stage.cell.repeat);
     let largest = objects > 0 && objects == stage.setting.largest;
     let burst = largest && stage.kind() == Kind::Burst;
-    let alone = stage.setting.bursts_only;
     Extents {
-        churned: burst && !alone && mode.churn.includes(objects, repeat),
+        churned: burst && mode.churn.includes(objects, repeat),
         restarted: burst || (largest && stage.kind() == Kind::Twin),
-        deletes: burst && !alone && mode.deletion.includes(objects, repeat),
+        deletes: burst && mode.deletion.includes(objects, repeat),
     }
 }
 

@@ -37,10 +37,12 @@ impl Plan {
         };
         let sizes: Vec<(usize, u32)> = self.sizes.iter().map(repeats).collect();
         let twin = self.twin();
-        let mut cells = order::bursts(&self.ids(), &sizes, twin.as_deref(), seed);
-        if let Some(objects) = self.audited().filter(|_| self.audits) {
-            cells.extend(interleaved(&self.ids(), &[(objects, 1)], Kind::Audit, seed));
-        }
+        // Requests first: an interrupted experiment then lacks repeats, not a whole kind of figures.
+        let mut cells = match self.audited().filter(|_| self.audits) {
+            Some(objects) => interleaved(&self.ids(), &[(objects, 1)], Kind::Audit, seed),
+            None => Vec::new(),
+        };
+        cells.extend(order::bursts(&self.ids(), &sizes, twin.as_deref(), seed));
         cells
     }
 
