@@ -86,11 +86,17 @@ fn weigh_binary(
             .clone()
             .or_else(|| target.filter(|_| of_workspace).map(str::to_owned))
             .unwrap_or_else(own_target),
-        binary: program.display().to_string(),
+        binary: shown(&program, &setting.workspace),
         binary_bytes: binary.as_ref().map(|bytes| bytes.len() as u64),
         binary_sha256: binary.as_deref().map(sha256),
         subject: subject.clone(),
     })
+}
+
+/// As seen from the checkout: where that is says nothing to a reader of the results.
+fn shown(program: &Path, workspace: &Path) -> String {
+    let inside = program.strip_prefix(workspace).unwrap_or(program);
+    inside.display().to_string()
 }
 
 fn sha256(bytes: &[u8]) -> String {
