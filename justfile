@@ -38,6 +38,10 @@ dist TARGET="x86_64-unknown-linux-musl" PACKAGE="tare" *ARGS:
 bloat TARGET="x86_64-unknown-linux-musl" PACKAGE="tare":
     scripts/bloat.sh {{TARGET}} {{PACKAGE}}
 
+# Who holds tare's heap when it is largest, in a burst of OBJECTS and after a restart.
+heap OBJECTS="5000":
+    scripts/heap.sh {{OBJECTS}}
+
 # What continuous integration runs.
 ci:
     bash .ci/run

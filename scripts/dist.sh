@@ -86,9 +86,19 @@ debian_std() {
     touch "$debian/.complete"
 }
 
+# Where the sources are is no business of a binary's: without it two checkouts make the same bytes.
+unnamed=""
+for folder in "$checkout" "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*; do
+    if [[ "$folder" == *" "* ]]; then
+        say "the binary will hold the path of $folder: it has a space in it"
+    else
+        unnamed+=" --remap-path-prefix=$folder=."
+    fi
+done
+
 # The words of the cargo call for a target; `env` carries what differs.
 build() {
-    local target="$1" from="$std" words=() own=("${options[@]}") flags="-C relocation-model=static"
+    local target="$1" from="$std" words=() own=("${options[@]}") flags="-C relocation-model=static$unnamed"
     if [[ "$from" != debian ]]; then
         if rustup_std "$target"; then
             from=rustup

@@ -8,15 +8,24 @@
     all(feature = "alloc-mimalloc", feature = "alloc-jemalloc"),
     all(feature = "alloc-c-library", feature = "alloc-jemalloc"),
     all(feature = "alloc-c-library", feature = "alloc-mimalloc"),
+    all(
+        feature = "alloc-dhat",
+        any(
+            feature = "alloc-c-library",
+            feature = "alloc-jemalloc",
+            feature = "alloc-mimalloc"
+        )
+    ),
 ))]
 compile_error!(
-    "features alloc-c-library, alloc-mimalloc and alloc-jemalloc: a binary has one allocator; choose one, or none for the default"
+    "features alloc-c-library, alloc-dhat, alloc-mimalloc and alloc-jemalloc: a binary has one allocator; choose one, or none for the default"
 );
 
+#[cfg_attr(feature = "alloc-dhat", path = "allocator/dhat.rs")]
 #[cfg_attr(feature = "alloc-mimalloc", path = "allocator/mimalloc.rs")]
 #[cfg_attr(
     all(
-        not(feature = "alloc-mimalloc"),
+        not(any(feature = "alloc-dhat", feature = "alloc-mimalloc")),
         any(
             feature = "alloc-jemalloc",
             all(target_env = "musl", not(feature = "alloc-c-library"))
@@ -26,6 +35,7 @@ compile_error!(
 )]
 #[cfg_attr(
     not(any(
+        feature = "alloc-dhat",
         feature = "alloc-mimalloc",
         feature = "alloc-jemalloc",
         all(target_env = "musl", not(feature = "alloc-c-library"))
@@ -49,6 +59,11 @@ pub struct Figure {
 pub fn init() {
     no_huge_pages();
     chosen::init();
+}
+
+/// The end of the program: a profile is written.
+pub fn end() {
+    chosen::end();
 }
 
 /// A huge page is 2 MB, or half a gigabyte where pages are of 64 KB: one of them is more than the whole

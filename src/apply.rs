@@ -135,15 +135,17 @@ impl<O: Operator> Applier<O> {
             plan = self.plan(&owner, &owner::children::<O>(work))?;
         } else if wanted || !shown.is_empty() {
             let fresh = never_seen && !work.reasons.has(Reasons::CHECK);
-            for child in &plan.children {
-                let sight = shown::sight_of::<O>(shown, child);
+            // Each goes as soon as it is written: a burst holds as many plans as there are workers.
+            for child in std::mem::take(&mut plan.children) {
+                let sight = shown::sight_of::<O>(shown, &child);
                 self.ensure(&owner, work, child, fresh, sight).await?;
             }
             work.slots_complete = true;
             plan = self.plan(&owner, &owner::children::<O>(work))?;
         }
-        let ready = plan.status.ready();
-        self.write_status(key, work, plan.status).await?;
+        let Plan { status, .. } = { plan };
+        let ready = status.ready();
+        self.write_status(key, work, status).await?;
         Ok(Verdict::Written { ready, within })
     }
 

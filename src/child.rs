@@ -113,8 +113,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Wire<'a> {
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// A child's body with the labels that make it ours.
-pub(crate) fn with_labels<O: Operator>(body: &Value, owner_name: &str) -> Value {
-    let mut body = body.clone();
+pub(crate) fn with_labels<O: Operator>(mut body: Value, owner_name: &str) -> Value {
     if let Value::Object(map) = &mut body {
         let metadata = map
             .entry("metadata")

@@ -8,6 +8,7 @@
 //! Leaves to others: when to run (`controller`), doing the work (`apply`).
 
 mod pages;
+pub(crate) mod thin;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -336,7 +337,7 @@ impl<O: Operator> Join<O> {
             (None, Some(actual)) => actual.owner == Some(uid),
             (Some(_), None) => true,
             (Some(body), Some(actual)) => {
-                let body = with_labels::<O>(body, owner_name);
+                let body = with_labels::<O>(body.clone(), owner_name);
                 let differs =
                     actual.owner != Some(uid) || drift::differs(&body, &actual.value).is_some();
                 let slot = work.slot(kind_index(O::KINDS, &child.kind), actual.name_hash);

@@ -7,6 +7,12 @@ use tare::run;
 
 fn main() -> ExitCode {
     tare::allocator::init();
+    let code = work();
+    tare::allocator::end();
+    code
+}
+
+fn work() -> ExitCode {
     let command = match cli::parse(std::env::args_os().skip(1)) {
         Ok(command) => command,
         Err(error) => {

@@ -14,6 +14,7 @@ use kube::client::Body;
 use serde::Deserialize;
 
 use crate::client;
+use crate::join::thin::Thin;
 use crate::metrics::{Metrics, Verb};
 
 /// Answers with the metadata only: for writes whose spec we know already.
@@ -104,6 +105,24 @@ impl Api {
     /// # Errors
     /// Every status of 400 and above is an error, and so is an answer of more than `limit` bytes.
     pub async fn call(&self, verb: Verb, ask: Ask<'_>, limit: usize) -> Result<Vec<u8>, ApiError> {
+        self.exchange(verb, ask, limit, Vec::new()).await
+    }
+
+    /// The same for a list, of which `managedFields` are left out while it comes in.
+    ///
+    /// # Errors
+    /// As for [`Api::call`]; the bound is on what comes in.
+    pub(crate) async fn list(&self, ask: Ask<'_>, limit: usize) -> Result<Vec<u8>, ApiError> {
+        self.exchange(Verb::List, ask, limit, Thin::default()).await
+    }
+
+    async fn exchange<S: Sink>(
+        &self,
+        verb: Verb,
+        ask: Ask<'_>,
+        limit: usize,
+        sink: S,
+    ) -> Result<Vec<u8>, ApiError> {
         self.metrics.request(verb);
         let exchange = async {
             let response = self
@@ -113,11 +132,11 @@ impl Api {
                 .map_err(unreachable)?;
             let status = response.status();
             let retry_after = retry_after(&response);
-            let body = read(response.into_body(), limit).await?;
             if status.is_client_error() || status.is_server_error() {
+                let body = read(response.into_body(), limit, Vec::new()).await?;
                 return Err(status_error(status, &body, retry_after));
             }
-            Ok(body)
+            read(response.into_body(), limit, sink).await
         };
         match tokio::time::timeout(self.deadline, exchange).await {
             Ok(result) => result,
@@ -141,7 +160,7 @@ impl Api {
                 return Ok(response.into_body());
             }
             let (status, retry_after) = (response.status(), retry_after(&response));
-            let body = read(response.into_body(), OBJECT_BYTES).await?;
+            let body = read(response.into_body(), OBJECT_BYTES, Vec::new()).await?;
             Err(status_error(status, &body, retry_after))
         };
         match tokio::time::timeout(self.deadline, exchange).await {
@@ -197,19 +216,44 @@ impl<'a> Ask<'a> {
     }
 }
 
+/// Where a body goes as it comes in.
+trait Sink {
+    fn push(&mut self, bytes: &[u8]);
+    fn finish(self) -> Vec<u8>;
+}
+
+impl Sink for Vec<u8> {
+    fn push(&mut self, bytes: &[u8]) {
+        self.extend_from_slice(bytes);
+    }
+    fn finish(self) -> Vec<u8> {
+        self
+    }
+}
+
+impl Sink for Thin {
+    fn push(&mut self, bytes: &[u8]) {
+        Thin::push(self, bytes);
+    }
+    fn finish(self) -> Vec<u8> {
+        Thin::finish(self)
+    }
+}
+
 /// Reads a body of at most `limit` bytes.
-async fn read(mut body: Body, limit: usize) -> Result<Vec<u8>, ApiError> {
-    let mut bytes = Vec::new();
+async fn read<S: Sink>(mut body: Body, limit: usize, mut sink: S) -> Result<Vec<u8>, ApiError> {
+    let mut received = 0;
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(unreachable)?;
         if let Some(data) = frame.data_ref() {
-            if bytes.len() + data.len() > limit {
+            received += data.len();
+            if received > limit {
                 return Err(ApiError::TooLarge(limit));
             }
-            bytes.extend_from_slice(data);
+            sink.push(data);
         }
     }
-    Ok(bytes)
+    Ok(sink.finish())
 }
 
 fn unreachable(error: kube::Error) -> ApiError {

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 
+use crate::child;
 use crate::cli::{BenchArgs, Usage};
 use crate::evidence::{EXPERIMENT, Evidence};
 use crate::experiment::order::Kind;
@@ -80,6 +81,7 @@ async fn measure(
     let setting = Setting {
         ready_delay_ms: scenario.ready_delay_ms,
         source,
+        refused: Some(Arc::new(scenario::refused(&scenario)?)),
         scenario: Arc::new(scenario),
         seed: args.seed,
         settle: plan::settle(&args),
@@ -91,6 +93,8 @@ async fn measure(
         evidence: evidence.clone(),
         progress: progress.clone(),
         bursts_only: args.bursts_only,
+        child: Some(Arc::new(child::of_edgeapp()?)),
+        churn_events: args.churn_events,
         lanes: plan::lanes(&args, plan::available_bytes())?,
         machine: Arc::new(tokio::sync::Semaphore::new(1)),
     };

@@ -112,6 +112,17 @@ pub struct BenchArgs {
     /// plane no counted requests and no check against default flags.
     #[arg(long)]
     pub bursts_only: bool,
+    /// Also offer, once at the largest size, objects whose children the server refuses and objects
+    /// whose children never become ready.
+    #[arg(long)]
+    pub unhealthy: bool,
+    /// Also update 500 objects (or as many as there are at the largest size) every 500 ms for a minute.
+    #[arg(long)]
+    pub storm: bool,
+    /// In the first run at the largest size, go on changing all objects (updates, children that fail and
+    /// recover, deletions and re-creations) until so many watch events have passed, and weigh again.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub churn_events: Option<u64>,
     /// Build Tare and its Rust rivals static for this target, such as x86_64-unknown-linux-musl
     /// [default: this machine's own].
     #[arg(long, value_name = "TRIPLE")]

@@ -189,13 +189,16 @@ impl Cluster {
         patch: Vec<u8>,
     ) -> Result<Ack, Error> {
         let path = format!("{}/{name}", resource.path());
-        self.ask(
-            Method::PATCH,
-            &path,
-            Some("application/merge-patch+json"),
-            patch,
-        )
-        .await
+        self.merge_at(&path, patch).await
+    }
+
+    /// The same for whatever is at a path.
+    ///
+    /// # Errors
+    /// As for [`Cluster::create`].
+    pub async fn merge_at(&self, path: &str, patch: Vec<u8>) -> Result<Ack, Error> {
+        let content_type = Some("application/merge-patch+json");
+        self.ask(Method::PATCH, path, content_type, patch).await
     }
 
     /// In the background, as `kubectl delete --wait=false` does.

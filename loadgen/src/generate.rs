@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::child::Child;
 use crate::cluster::{Cluster, Error};
 use crate::journal::Journal;
 use crate::scenario::Scenario;
@@ -26,6 +27,8 @@ pub enum Act {
     Create,
     /// The wave's number makes its content differ from the last one's.
     Update(u64),
+    /// What a node would say: the child is ready, or it is not.
+    Child(bool),
     Delete,
 }
 
@@ -37,6 +40,8 @@ pub struct Offer {
     pub seed: u64,
     pub journal: Arc<Journal>,
     pub act: Act,
+    /// For [`Act::Child`].
+    pub child: Option<Arc<Child>>,
     pub pace: Pace,
     pub objects: usize,
 }
@@ -87,7 +92,7 @@ impl Offer {
         let body = match self.act {
             Act::Create => self.scenario.object(&name, index, self.seed),
             Act::Update(wave) => self.scenario.update(&name, index, self.seed, wave),
-            Act::Delete => Vec::new(),
+            Act::Child(_) | Act::Delete => Vec::new(),
         };
         let sent = Instant::now();
         {
@@ -127,6 +132,14 @@ impl Offer {
                 .await?
                 .metadata
                 .generation),
+            // The object's own generation stays; 0 stands for whichever it is.
+            Act::Child(ready) => {
+                let Some(child) = &self.child else {
+                    return Ok(0);
+                };
+                let (path, status) = child.status(&resource.namespace, name, ready);
+                self.cluster.merge_at(&path, status).await.map(|_| 0)
+            }
             Act::Delete => self.cluster.delete(resource, name).await.map(|()| 0),
         }
     }

@@ -3,6 +3,7 @@
 
 mod bench;
 mod check;
+mod child;
 mod cli;
 mod cluster;
 mod conformance;

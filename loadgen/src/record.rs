@@ -92,6 +92,12 @@ pub struct Run {
     pub restart_s: Option<f64>,
     pub idle: Option<Idle>,
     pub convergence: Option<Convergence>,
+    #[serde(default)]
+    pub age: Option<Age>,
+    #[serde(default)]
+    pub trouble: Option<Trouble>,
+    #[serde(default)]
+    pub storm: Option<Storm>,
     pub reconcile: Option<Reconcile>,
     /// The subject's requests from the first object until it was quiet.
     pub requests: Option<Ledger>,
@@ -120,8 +126,47 @@ pub struct PhaseMemory {
     pub burst: Option<Peaked>,
     pub settled: Option<Memory>,
     pub churn: Option<Peaked>,
+    /// Settled after ageing.
+    #[serde(default)]
+    pub aged: Option<Peaked>,
     pub deleted: Option<Memory>,
     pub restart: Option<Peaked>,
+}
+
+/// What a subject did about objects that cannot become healthy.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Trouble {
+    /// How long they were left so, once all were created.
+    pub held_s: f64,
+    /// Reads and writes of the subject in that time, by windows of 5 s.
+    pub most_requests_per_s: f64,
+    pub last_requests_per_s: f64,
+    /// How many became Ready all the same.
+    pub ready: u64,
+}
+
+/// How a subject followed objects that changed all the time.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Storm {
+    pub rounds: u64,
+    pub updates: u64,
+    pub seconds: f64,
+    /// Generations behind at the end of a round, of the object that was furthest: median and maximum
+    /// over the rounds.
+    pub typically_behind: u64,
+    pub most_behind: u64,
+    /// From the last update until every object was observed; `None` when they never were.
+    pub caught_up_ms: Option<f64>,
+}
+
+/// What passed before a subject was weighed as aged.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Age {
+    /// Watch events of the objects.
+    pub events: u64,
+    /// How often all objects were changed, flipped or made again.
+    pub turns: u64,
+    pub seconds: f64,
 }
 
 /// Memory at the end of a phase, and the highest RSS within it.

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::seed::Chance;
 
 const EDGEAPP: &str = include_str!("../scenarios/edgeapp.toml");
+const EDGEAPP_REFUSED: &str = include_str!("../scenarios/edgeapp-refused.toml");
 
 /// What is created.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -117,6 +118,32 @@ pub fn edgeapp() -> Result<Scenario, Error> {
         file: "edgeapp.toml",
         source,
     })
+}
+
+/// The same objects, with children that the API server refuses.
+///
+/// # Errors
+/// If the build was given a broken file.
+pub fn refused(healthy: &Scenario) -> Result<Scenario, Error> {
+    let patch: Value = toml::from_str(EDGEAPP_REFUSED).map_err(|source| Error {
+        file: "edgeapp-refused.toml",
+        source,
+    })?;
+    let mut refused = healthy.clone();
+    merge(&mut refused.object, &patch);
+    Ok(refused)
+}
+
+/// As a JSON merge patch that removes nothing.
+fn merge(target: &mut Value, patch: &Value) {
+    match (target, patch) {
+        (Value::Object(target), Value::Object(patch)) => {
+            for (key, value) in patch {
+                merge(target.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (target, patch) => *target = patch.clone(),
+    }
 }
 
 impl Scenario {
@@ -300,5 +327,19 @@ mod tests {
                 prop_assert_eq!(scenario.resource.object_index(&name), Some(index));
             }
         }
+    }
+
+    #[test]
+    fn a_refused_object_asks_for_more_than_its_limit_and_is_else_the_same() {
+        let healthy = edgeapp().expect("valid");
+        let refused = refused(&healthy).expect("valid");
+        let object = |scenario: &Scenario| -> Value {
+            serde_json::from_slice(&scenario.object("a", 1, 1)).expect("JSON")
+        };
+        let (mut was, is) = (object(&healthy), object(&refused));
+        let memory = "/spec/resources/requests/memory";
+        assert_eq!(is.pointer(memory), Some(&"1Gi".into()));
+        *was.pointer_mut(memory).expect("there") = "1Gi".into();
+        assert_eq!(was["spec"], is["spec"]);
     }
 }

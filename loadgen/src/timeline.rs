@@ -24,6 +24,8 @@ pub struct Object {
     pub failed: Option<Failed>,
     /// The generation to converge to: 1 until the acknowledgement says otherwise.
     generation: i64,
+    /// The newest generation that was seen to be observed, in whatever wave.
+    newest_observed: i64,
     /// Distinct things seen, in order of time; bounded, see [`Object::see`].
     steps: Vec<(u64, Seen)>,
 }
@@ -43,6 +45,7 @@ const MOST_STEPS: usize = 16;
 
 impl Object {
     pub fn see(&mut self, now_ns: u64, seen: Seen) {
+        self.newest_observed = self.newest_observed.max(seen.observed_generation);
         if self.steps.last().is_some_and(|(_, last)| *last == seen) {
             return;
         }
@@ -55,6 +58,19 @@ impl Object {
     pub fn acknowledge(&mut self, now_ns: u64, generation: i64) {
         self.acked_ns = Some(now_ns);
         self.generation = generation;
+    }
+
+    /// Generations that were acknowledged and not yet observed.
+    pub fn behind(&self) -> u64 {
+        (self.generation - self.newest_observed)
+            .max(0)
+            .unsigned_abs()
+    }
+
+    /// Whether it was told that its child is not ready, and now says so.
+    pub fn is_unready(&self) -> bool {
+        let latest = self.steps.last();
+        self.acked_ns.is_some() && latest.is_some_and(|(_, seen)| !seen.ready)
     }
 
     /// T2.
@@ -121,6 +137,19 @@ impl Timeline {
             object.generation = object.generation.max(1) + 1;
             object.steps.clear();
         }
+    }
+
+    /// Starts anew with the same objects: what is seen from here on counts, of whatever generation.
+    pub fn begin_flip(&mut self) {
+        self.begin_wave();
+        for object in &mut self.objects {
+            object.generation = 0;
+        }
+    }
+
+    /// Starts anew with no objects.
+    pub fn begin_again(&mut self) {
+        self.objects.fill(Object::default());
     }
 
     pub fn progress(&self) -> Progress {

@@ -19,7 +19,7 @@ fn text(bytes: &[u8]) -> String {
 
 /// A folder with the results of the smallest bench there is.
 fn measured() -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("loadgen-check-{}", std::process::id()));
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("loadgen-check");
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).expect("temporary folder");
     let crd = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/base/crd.yaml");

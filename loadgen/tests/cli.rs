@@ -1,6 +1,6 @@
 //! The command line as a user meets it: bad input is one clear line and the right exit code.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 fn loadgen(args: &[&str]) -> Output {
@@ -13,9 +13,9 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A folder of this test's own.
+/// A folder of this test's own; the next run of the test empties it.
 fn folder(name: &str) -> PathBuf {
-    let path = std::env::temp_dir().join(format!("loadgen-cli-{}-{name}", std::process::id()));
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("loadgen-cli-{name}"));
     let _ = std::fs::remove_dir_all(&path);
     std::fs::create_dir_all(&path).expect("temporary folder");
     path

@@ -6,9 +6,9 @@ use std::process::{Command, Output};
 
 const LOADGEN: &str = env!("CARGO_BIN_EXE_loadgen");
 
-/// A folder of this test's own.
+/// A folder of this test's own; the next run of the test empties it.
 fn folder(name: &str) -> PathBuf {
-    let path = std::env::temp_dir().join(format!("loadgen-conform-{}-{name}", std::process::id()));
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("loadgen-conform-{name}"));
     let _ = std::fs::remove_dir_all(&path);
     std::fs::create_dir_all(&path).expect("temporary folder");
     path
@@ -107,4 +107,42 @@ fn the_operators_of_this_workspace_pass() {
     assert_eq!(output.status.code(), Some(0), "{said}");
     let passed = said.matches("pass ").count();
     assert_eq!(passed, 11 * subjects.split(',').count(), "{said}");
+}
+
+#[test]
+#[ignore = "needs operators beside loadgen: cargo build -p tare; .ci/run has them"]
+fn an_operator_is_weighed_again_when_it_has_aged_and_with_unhealthy_objects() {
+    let beside = Path::new(LOADGEN).parent().expect("a folder");
+    let out = folder("aged").join("out");
+    let mut command = Command::new(LOADGEN);
+    command
+        .args(["bench", "--no-build", "--skip-conformance", "--bursts-only"])
+        .args(["--subjects", "tare/none", "--objects", "20"])
+        // A turn of each kind: two updates, a flip, an update, a flip, all anew.
+        .args(["--churn-events", "600", "--unhealthy", "--out"])
+        .arg(&out)
+        .env("TARE_SUBJECT_DIR", beside);
+    let output = command.output().expect("loadgen starts");
+    let said = text(&output.stdout) + &text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("RSS settled after "), "{said}");
+    let run = std::fs::read(out.join("runs/tare-none-burst-20-r1.json")).expect("a run");
+    let run: serde_json::Value = serde_json::from_slice(&run).expect("JSON");
+    assert!(run["age"]["events"].as_u64() >= Some(600), "{}", run["age"]);
+    assert!(run["age"]["turns"].as_u64() >= Some(6), "{}", run["age"]);
+    assert!(run["memory"]["aged"]["memory"]["rss_bytes"].is_u64());
+    for (kind, which) in [
+        ("refused", "whose children the server refuses"),
+        ("unready", "whose children never become ready"),
+    ] {
+        assert!(said.contains(which), "{which} not in {said}");
+        let file = out.join(format!("runs/tare-none-{kind}-20-r1.json"));
+        let run = std::fs::read(file).expect("a run");
+        let run: serde_json::Value = serde_json::from_slice(&run).expect("JSON");
+        assert_eq!(run["failure"], serde_json::Value::Null);
+        assert_eq!(run["trouble"]["ready"], 0, "{run}");
+        // Each is tried, and not over and over: 20 objects at 8 times in half a minute at most.
+        let last = run["trouble"]["last_requests_per_s"].as_f64();
+        assert!(last.is_some_and(|per_s| per_s < 20.0), "{run}");
+    }
 }

@@ -55,14 +55,16 @@ impl<O: Operator> Applier<O> {
         &self,
         owner: &Owner<O>,
         work: &mut Work,
-        child: &Child,
+        mut child: Child,
         fresh: bool,
         sight: Option<&Sight>,
     ) -> Result<(), Stop> {
         let kept = self.keeps_proofs && sight.is_none() && !work.reasons.has(Reasons::READ);
+        let planned = child.body.take();
+        let child = &child;
         let known = slot_of::<O>(work, child).is_some();
         let missing = !known && (fresh || (kept && work.slots_complete));
-        let Some(body) = &child.body else {
+        let Some(body) = planned else {
             if missing {
                 return Ok(());
             }
@@ -129,6 +131,8 @@ impl<O: Operator> Applier<O> {
         let path =
             Scope::child_path(&child.kind, &owner.meta.namespace, "") + "?fieldManager=" + O::NAME;
         let mut ask = whole(Method::POST, &path, Some((JSON, &object)));
+        // It is in the request's body now: nothing waits for the answer with two copies of it.
+        drop(object);
         if !child.kind.workload {
             // A workload's answer carries its counters; of others the metadata are enough.
             ask.accept = METADATA;
@@ -222,6 +226,7 @@ impl<O: Operator> Applier<O> {
             + "?fieldManager="
             + O::NAME;
         let ask = whole(Method::PATCH, &path, Some((MERGE_PATCH, &patch)));
+        drop(patch);
         let answer = match self.api.call(Verb::Patch, ask, OBJECT_BYTES).await {
             Ok(answer) => answer,
             Err(error) if matches!(error.code(), Some(404 | 409)) => return Err(Stop::Again),

@@ -25,7 +25,8 @@ impl<O: Operator> Applier<O> {
         for child in children {
             if let Some(sight) = sight_of::<O>(shown, child) {
                 workload_shown |= child.kind.workload;
-                self.ensure(owner, work, child, false, Some(sight)).await?;
+                self.ensure(owner, work, child.clone(), false, Some(sight))
+                    .await?;
             }
         }
         if !workload_shown {
@@ -35,7 +36,7 @@ impl<O: Operator> Applier<O> {
             let unknown = child.body.is_some() && slot_of::<O>(work, child).is_none();
             match kind_index(O::KINDS, &child.kind) {
                 Some(_) if unknown && child.kind.workload => {
-                    self.ensure(owner, work, child, false, None).await?;
+                    self.ensure(owner, work, child.clone(), false, None).await?;
                 }
                 // To a plan it only exists, and a ready owner has it.
                 Some(kind) if unknown => work.see(Slot {

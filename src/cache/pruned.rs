@@ -260,7 +260,7 @@ impl Kept {
             let body = child
                 .body
                 .as_ref()
-                .map(|body| with_labels::<O>(body, &planned.meta.name));
+                .map(|body| with_labels::<O>(body.clone(), &planned.meta.name));
             match (body, actual) {
                 (Some(body), Some(actual)) if drift::differs(&body, &actual.value).is_none() => {
                     self.work.slots[place].proof =

@@ -43,7 +43,7 @@ fn planned() -> (Value, crate::edgeapp::EdgeAppStatus) {
     children.record::<EdgeApps>(&DEPLOYMENT, "web", ready());
     let plan = EdgeApps.plan(&owner, &children).expect("infallible");
     let body = plan.children[0].body.as_ref().expect("a Deployment");
-    (with_labels::<EdgeApps>(body, "web"), plan.status)
+    (with_labels::<EdgeApps>(body.clone(), "web"), plan.status)
 }
 
 /// The owner `shop/web` with its Deployment, as a join hands it over.

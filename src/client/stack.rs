@@ -29,8 +29,9 @@ use super::{ClientError, Config, Security, cause};
 const CONNECT: Duration = Duration::from_secs(30);
 /// Idle connections cost about 37 KB each over TLS and a file descriptor.
 const IDLE: Duration = Duration::from_secs(5);
-/// hyper's read buffer grows up to this, bytes; a watch line may be longer than it.
-const READ_BUFFER_BYTES: usize = 16 << 10;
+/// hyper's read buffer, bytes: what a head must fit into; a watch line may be longer than it. Left to
+/// grow it doubles to 16 KB in every connection of a burst.
+const READ_BUFFER_BYTES: usize = 8 << 10;
 /// A peer that is gone without a word is noticed after about a minute.
 const KEEPALIVE: Duration = Duration::from_secs(20);
 
@@ -47,7 +48,7 @@ pub fn build(config: &Config) -> Result<Client, ClientError> {
     let mut pool = hyper_util::client::legacy::Client::builder(TokioExecutor::new());
     pool.pool_timer(TokioTimer::new())
         .pool_idle_timeout(IDLE)
-        .http1_max_buf_size(READ_BUFFER_BYTES);
+        .http1_read_buf_exact_size(READ_BUFFER_BYTES);
 
     let mut token = config.token.clone();
     let service = ServiceBuilder::new()

@@ -80,7 +80,7 @@ fn world(n: usize, name: &str, fault: Fault) -> (Value, Option<Value>) {
         .expect("infallible");
     owner["status"] = serde_json::to_value(&plan.status).expect("a status");
 
-    let mut child = with_labels::<EdgeApps>(plan.children[0].body.as_ref().expect("a body"), name);
+    let mut child = with_labels::<EdgeApps>(plan.children[0].body.clone().expect("a body"), name);
     child = drift::without_nulls(&child);
     child["metadata"]["name"] = name.into();
     child["metadata"]["namespace"] = "n".into();

@@ -23,12 +23,19 @@ pub fn plan(args: &BenchArgs) -> Result<Plan, Usage> {
     let largest = sizes.iter().copied().max().unwrap_or(0);
     enough_memory(largest, args.control_plane, available_bytes())?;
     lanes(args, available_bytes())?;
+    if args.churn_events.is_some() && args.control_plane != Choice::Embedded {
+        return Err(Usage(
+            "--churn-events: only the embedded control plane lets somebody else say what a child is like; leave out --control-plane".into(),
+        ));
+    }
     let (repeats, repeats_largest) = repeats(args);
     Ok(Plan {
         subjects,
         sizes,
         repeats,
         repeats_largest,
+        unhealthy: args.unhealthy,
+        storm: args.storm,
         steady: !args.bursts_only,
         audits: real && !args.bursts_only,
         checks: real && !args.bursts_only,
@@ -166,6 +173,65 @@ mod tests {
             let error = sizes(list).expect_err(list).to_string();
             assert!(error.contains(want), "{list}: {error}");
         }
+    }
+
+    fn args(words: &str) -> BenchArgs {
+        let all = ["loadgen", "bench"].into_iter().chain(words.split(' '));
+        match crate::cli::parse(all.filter(|word| !word.is_empty()).map(Into::into)) {
+            Ok(crate::cli::Command::Bench(args)) => args,
+            _ => panic!("{words:?} is not a bench"),
+        }
+    }
+
+    #[test]
+    fn as_many_lanes_as_were_asked_for_or_as_there_is_room_for() {
+        // A control plane of 5,000 objects needs 1.65 GB.
+        let gb = |gb: u64| Some(gb * 1_000_000_000);
+        for (words, available, want) in [
+            ("", gb(20), 1),
+            ("--settle full", gb(20), 4),
+            ("--control-plane kube", gb(20), 4),
+            ("--control-plane kube", gb(4), 2),
+            ("--control-plane kube", gb(1), 1),
+            ("--control-plane kube", None, 4),
+            ("--control-plane kube --settle quick", gb(20), 1),
+            ("--control-plane kube --lanes 6", gb(20), 6),
+            ("--control-plane kube --lanes 6", None, 6),
+            ("--control-plane existing", gb(20), 1),
+        ] {
+            let got = lanes(&args(words), available).expect(words);
+            assert_eq!(got, want, "{words} with {available:?}");
+        }
+        for (words, want) in [
+            (
+                "--control-plane kube --lanes 3",
+                "--lanes 3: 3 runs of 5000 objects need about 4950 MB of memory and there is room for 2",
+            ),
+            (
+                "--control-plane existing --lanes 2",
+                "--lanes 2: a cluster that is there already has room for one run at a time",
+            ),
+        ] {
+            let error = lanes(&args(words), gb(4)).expect_err(words).to_string();
+            assert!(error.contains(want), "{error}");
+        }
+    }
+
+    #[test]
+    fn bursts_only_leaves_out_all_that_follows_from_them() {
+        let plan = plan(&args("--control-plane kube --objects 10 --bursts-only")).expect("valid");
+        assert_eq!(plan.to_follow(), (0, 0));
+        assert!(!plan.audits);
+    }
+
+    #[test]
+    fn children_are_flipped_on_the_embedded_server_only() {
+        let words = "--control-plane kube --objects 10 --churn-events 100";
+        let error = plan(&args(words)).expect_err(words).to_string();
+        assert!(
+            error.contains("--churn-events: only the embedded"),
+            "{error}"
+        );
     }
 
     #[test]

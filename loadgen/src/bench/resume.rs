@@ -17,6 +17,8 @@ pub fn go_on(begun: Experiment, now: &Experiment) -> Result<Experiment, String> 
     }
     let mut experiment = begun;
     experiment.resumed_at.push(now.started_at.clone());
+    // Only one run works at a time, however many there are: the report says how many at most.
+    experiment.lanes = experiment.lanes.max(now.lanes);
     Ok(experiment)
 }
 
@@ -44,7 +46,6 @@ fn differences(begun: &Experiment, now: &Experiment) -> Vec<String> {
         format!("{:?}", begun.settle).to_lowercase(),
         format!("{:?}", now.settle).to_lowercase(),
     );
-    compare("--lanes", begun.lanes.to_string(), now.lanes.to_string());
     compare(
         "--ready-delay-ms",
         begun.ready_delay_ms.to_string(),

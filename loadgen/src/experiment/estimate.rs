@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::mode::Mode;
 use super::order::{Cell, Kind};
+use super::storm;
 use crate::server::Choice;
 
 /// What a control plane adds, in seconds.
@@ -93,6 +94,15 @@ pub fn of_cell(cell: &Cell, largest: usize, mode: &Mode, control_plane: Choice) 
         Kind::Twin => also(restart_s, mode.restart_s),
         Kind::Audit => also(0.0, 62_u64.saturating_sub(mode.settled_s)),
         Kind::Burst | Kind::Check => {}
+        Kind::Storm => {
+            cost.work_s += mode.storm_rounds as f64 * storm::EVERY.as_secs_f64();
+            cost.quiet_s = empty_s;
+        }
+        Kind::Refused | Kind::Unready => {
+            // Retries are work: nobody else may disturb them.
+            cost.work_s += mode.unhealthy_s as f64;
+            cost.quiet_s = empty_s;
+        }
         Kind::Steady => {
             cost = Cost {
                 work_s: start_s + mode.offer_s as f64 + 3.0,

@@ -114,6 +114,8 @@ mod tests {
             sizes: vec![0, 100],
             repeats: 1,
             repeats_largest: 1,
+            unhealthy: false,
+            storm: false,
             steady: true,
             audits: true,
             checks: true,

@@ -6,9 +6,11 @@
 //! the runs at hand and keeps those before them. Leaves to others: a single run (`run`), and what the
 //! runs mean (`report`).
 
+mod age;
 pub mod convergence;
 pub mod estimate;
 mod follow;
+mod last_words;
 pub mod mode;
 pub mod order;
 mod phases;
@@ -16,6 +18,8 @@ pub mod plan;
 mod quiet;
 pub mod run;
 mod settle;
+mod storm;
+mod unhealthy;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -28,6 +32,7 @@ use order::{Cell, Kind};
 use plan::Plan;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::child::Child;
 use crate::evidence::{self, Evidence};
 use crate::patience::Patience;
 use crate::progress::Progress;
@@ -41,6 +46,8 @@ use crate::stop::Stop;
 pub struct Setting {
     pub source: Source,
     pub scenario: Arc<Scenario>,
+    /// The same with children that the server refuses.
+    pub refused: Option<Arc<Scenario>>,
     pub seed: u64,
     pub settle: Settle,
     pub ready_delay_ms: u64,
@@ -56,6 +63,10 @@ pub struct Setting {
     pub progress: Arc<Progress>,
     /// Whether churn and deletion are left out.
     pub bursts_only: bool,
+    /// What ageing flips.
+    pub child: Option<Arc<Child>>,
+    /// Watch events to age the subject with, in the first burst at the largest size.
+    pub churn_events: Option<u64>,
     /// How many runs may be under way at once.
     pub lanes: usize,
     /// Has one permit: for the run that works.

@@ -32,6 +32,12 @@ pub enum Kind {
     Audit,
     /// A burst against an API server with its own default flags.
     Check,
+    /// Objects whose children the server refuses.
+    Refused,
+    /// Objects whose children never become ready.
+    Unready,
+    /// Objects that change faster than a subject may follow.
+    Storm,
 }
 
 impl Kind {
@@ -42,12 +48,20 @@ impl Kind {
             Kind::Twin => "twin",
             Kind::Audit => "audit",
             Kind::Check => "check",
+            Kind::Refused => "refused",
+            Kind::Unready => "unready",
+            Kind::Storm => "storm",
         }
     }
 
     /// Whether cells of this kind are known before anything is measured.
     pub fn is_planned_first(self) -> bool {
-        matches!(self, Kind::Burst | Kind::Twin | Kind::Audit)
+        !matches!(self, Kind::Steady | Kind::Check)
+    }
+
+    /// Objects of such a cell are never Ready.
+    pub fn is_unhealthy(self) -> bool {
+        matches!(self, Kind::Refused | Kind::Unready)
     }
 }
 

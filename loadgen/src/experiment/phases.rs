@@ -1,4 +1,5 @@
-//! The phases of a run: canary, empty, burst or steady, settled, churn, restart, deleted.
+//! The phases of a run: canary, empty, burst or steady, settled, churn, ageing, restart,
+//! deleted.
 //!
 //! Guarantees: each phase is weighed at its end; what fails leaves the figures of the phases
 //! before it. Leaves to others: what a figure means next to another (`report`).
@@ -7,11 +8,13 @@ use std::time::{Duration, Instant};
 
 use testbed::weigh::{self, Memory};
 
+use super::age;
 use super::convergence::convergence;
 use super::mode::{Mode, quiet};
 use super::order::Kind;
 use super::quiet::{Snapshot, linger, settle};
 use super::run::{Reason, Stage};
+use super::{storm, unhealthy};
 use crate::generate::{Act, Offer};
 use crate::measure::{admin, gc_pause, metrics_text};
 use crate::record::{Datastore, Peaked, Reconcile};
@@ -29,6 +32,12 @@ pub async fn all(stage: &mut Stage<'_>) -> Result<(), Reason> {
     canary(stage).await?;
     settle(stage, "empty", quiet(mode.empty_s, None)).await?;
     stage.run.memory.empty = weigh(stage);
+    if stage.kind().is_unhealthy() {
+        return unhealthy::all(stage, Duration::from_secs(mode.unhealthy_s)).await;
+    }
+    if stage.kind() == Kind::Storm {
+        return storm::all(stage, mode.storm_rounds).await;
+    }
 
     let before = Snapshot::take(stage).await;
     let page_before = metrics(stage).await;
@@ -48,11 +57,15 @@ pub async fn all(stage: &mut Stage<'_>) -> Result<(), Reason> {
 
     let Extents {
         churned,
+        aged,
         restarted,
         deletes,
     } = extents(stage, &mode);
     if churned {
         churn(stage).await?;
+    }
+    if let Some(events) = aged {
+        grow_old(stage, events, &mode).await?;
     }
     if restarted {
         restart(stage, mode.restart_s, mode.steady_s).await?;
@@ -66,6 +79,7 @@ pub async fn all(stage: &mut Stage<'_>) -> Result<(), Reason> {
 /// Which of the later phases a cell has: only bursts at the largest size have any.
 struct Extents {
     churned: bool,
+    aged: Option<u64>,
     restarted: bool,
     deletes: bool,
 }
@@ -76,6 +90,7 @@ fn extents(stage: &Stage<'_>, mode: &Mode) -> Extents {
     let burst = largest && stage.kind() == Kind::Burst;
     Extents {
         churned: burst && mode.churn.includes(objects, repeat),
+        aged: stage.setting.churn_events.filter(|_| burst && repeat == 1),
         restarted: burst || (largest && stage.kind() == Kind::Twin),
         deletes: burst && mode.deletion.includes(objects, repeat),
     }
@@ -158,7 +173,7 @@ async fn offer_and_wait(stage: &mut Stage<'_>) -> Result<(), Reason> {
 
 /// Sends an offer and waits for what should come of it; false at the deadline. It also gives up
 /// when nothing at all moves any more.
-async fn offer(
+pub(super) async fn offer(
     stage: &mut Stage<'_>,
     act: Act,
     pace: Pace,
@@ -171,10 +186,11 @@ async fn offer(
     let deadline = Instant::now() + patience.deadline;
     let offer = Offer {
         cluster: stage.cluster.clone(),
-        scenario: stage.setting.scenario.clone(),
+        scenario: stage.scenario(),
         seed: stage.setting.seed,
         journal: stage.journal.clone(),
         act,
+        child: stage.setting.child.clone(),
         pace,
         objects,
     };
@@ -269,6 +285,15 @@ async fn churn(stage: &mut Stage<'_>) -> Result<(), Reason> {
     Ok(())
 }
 
+/// Many more changes; what it weighs once it has settled again.
+async fn grow_old(stage: &mut Stage<'_>, events: u64, mode: &Mode) -> Result<(), Reason> {
+    reset_peak(stage);
+    stage.run.age = Some(age::age(stage, events).await?);
+    settle(stage, "settling", quiet(mode.settled_s, mode.steady_s)).await?;
+    stage.run.memory.aged = weigh_peak(stage);
+    Ok(())
+}
+
 /// Ended with SIGTERM and started again with every object there.
 async fn restart(stage: &mut Stage<'_>, quiet_s: u64, steady_s: Option<u64>) -> Result<(), Reason> {
     stage.work().await;
@@ -308,14 +333,14 @@ fn weigh(stage: &Stage<'_>) -> Option<Memory> {
     weigh::memory(stage.process.pid()).ok()
 }
 
-fn weigh_peak(stage: &Stage<'_>) -> Option<Peaked> {
+pub(super) fn weigh_peak(stage: &Stage<'_>) -> Option<Peaked> {
     Some(Peaked {
         memory: weigh(stage)?,
         peak_bytes: weigh::peak_bytes(stage.process.pid()).ok(),
     })
 }
 
-fn reset_peak(stage: &mut Stage<'_>) {
+pub(super) fn reset_peak(stage: &mut Stage<'_>) {
     if let Err(error) = weigh::reset_peak(stage.process.pid()) {
         stage.run.remarks.push(format!(
             "peaks count from the start of the process: {error}"

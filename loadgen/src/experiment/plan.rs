@@ -4,6 +4,7 @@
 //! rate or subject follows from what was measured before (steady, check).
 
 use super::order::{self, Cell, Kind, interleaved};
+use super::storm;
 use crate::subject::Subject;
 
 /// Requests are counted with at most this many objects: what one costs does not depend on it.
@@ -16,6 +17,10 @@ pub struct Plan {
     pub repeats: u32,
     /// At the largest size.
     pub repeats_largest: u32,
+    /// Whether objects that cannot become healthy are offered too, once at the largest size.
+    pub unhealthy: bool,
+    /// Whether some objects are also updated again and again.
+    pub storm: bool,
     /// Whether objects are also offered at a rate that every subject can keep up with.
     pub steady: bool,
     /// Whether requests are counted in runs of their own.
@@ -43,6 +48,15 @@ impl Plan {
             None => Vec::new(),
         };
         cells.extend(order::bursts(&self.ids(), &sizes, twin.as_deref(), seed));
+        if self.unhealthy && self.largest() > 0 {
+            for kind in [Kind::Refused, Kind::Unready] {
+                cells.extend(interleaved(&self.ids(), &[(self.largest(), 1)], kind, seed));
+            }
+        }
+        if self.storm && self.largest() > 0 {
+            let objects = self.largest().min(storm::OBJECTS);
+            cells.extend(interleaved(&self.ids(), &[(objects, 1)], Kind::Storm, seed));
+        }
         cells
     }
 
@@ -105,6 +119,8 @@ mod tests {
             sizes: sizes.to_vec(),
             repeats: 3,
             repeats_largest,
+            unhealthy: false,
+            storm: false,
             steady: true,
             audits,
             checks: audits,
@@ -147,6 +163,18 @@ mod tests {
         assert_eq!(count(&plan, Kind::Twin, 500), 0);
         assert_eq!(count(&plan, Kind::Audit, 500), 0);
         assert_eq!(plan.to_follow(), (6, 0));
+    }
+
+    #[test]
+    fn unhealthy_objects_come_once_at_the_largest_size() {
+        let plan = Plan {
+            unhealthy: true,
+            ..plan(&[0, 500, 5000], 3, false)
+        };
+        for kind in [Kind::Refused, Kind::Unready] {
+            assert_eq!(count(&plan, kind, 5000), 2);
+            assert_eq!(count(&plan, kind, 500), 0);
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use testbed::process::{Process, Spec};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::AbortHandle;
 
+use super::last_words::last_words;
 use super::order::{Cell, Kind};
 use super::{Setting, phases};
 use crate::cluster::Cluster;
@@ -20,7 +21,7 @@ use crate::journal::Journal;
 use crate::measure::admin;
 use crate::observe::Observer;
 use crate::record::{Failure, PhaseMemory, Run};
-use crate::scenario::CANARY;
+use crate::scenario::{CANARY, Scenario};
 use crate::schedule::Pace;
 use crate::server::{HARNESS, Order, SUBJECT, Server};
 use crate::subject::{Places, Subject};
@@ -28,6 +29,9 @@ use crate::timeline::Timeline;
 
 /// How often waiting looks again; times come from events, not from these looks.
 const LOOK: Duration = Duration::from_millis(20);
+
+/// A readiness that nobody lives to see: 49 days.
+const NEVER_MS: u64 = u32::MAX as u64;
 
 /// A run's outcome: the record, and one line per object.
 pub struct Outcome {
@@ -112,6 +116,9 @@ pub fn empty_run(cell: &Cell) -> Run {
         restart_s: None,
         idle: None,
         convergence: None,
+        age: None,
+        trouble: None,
+        storm: None,
         reconcile: None,
         requests: None,
         write_spans: None,
@@ -139,9 +146,12 @@ impl<'a> Stage<'a> {
             source: &setting.source,
             dir: &dir,
             crd: &subject.crd(&setting.workspace),
-            ready_delay_ms: setting.ready_delay_ms,
+            ready_delay_ms: match cell.kind {
+                Kind::Unready => NEVER_MS,
+                _ => setting.ready_delay_ms,
+            },
             logs: setting.evidence.path(&format!("logs/{stem}")),
-            audit: cell.kind == Kind::Audit,
+            audit: cell.kind == Kind::Audit || cell.kind == Kind::Storm || cell.kind.is_unhealthy(),
             default_flags: cell.kind == Kind::Check,
         };
         let server = Server::start(order).await.map_err(|e| text(&e))?;
@@ -254,6 +264,15 @@ impl<'a> Stage<'a> {
         self.turn = None;
     }
 
+    /// What is created in this cell.
+    pub fn scenario(&self) -> Arc<Scenario> {
+        let scenario = &self.setting.scenario;
+        match (self.kind(), &self.setting.refused) {
+            (Kind::Refused, Some(refused)) => refused.clone(),
+            _ => scenario.clone(),
+        }
+    }
+
     /// What the figures of this cell mean differs by kind.
     pub fn kind(&self) -> Kind {
         self.cell.kind
@@ -306,35 +325,6 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// Log lines as a report can hold them: without colours, cut where they go on for ever.
-fn last_words(lines: &[String]) -> Vec<String> {
-    const MOST_CHARACTERS: usize = 300;
-    let shortened = |line: &String| {
-        let plain = without_colours(line);
-        let short: String = plain.chars().take(MOST_CHARACTERS).collect();
-        if short.len() < plain.len() {
-            short + "…"
-        } else {
-            short
-        }
-    };
-    lines.iter().map(shortened).collect()
-}
-
-/// Drops terminal sequences: from ESC to the letter that ends one, and other control characters.
-fn without_colours(line: &str) -> String {
-    let mut characters = line.chars();
-    let mut plain = String::with_capacity(line.len());
-    while let Some(character) = characters.next() {
-        match character {
-            '\u{1b}' => drop(characters.find(char::is_ascii_alphabetic)),
-            c if c.is_control() => plain.push(' '),
-            c => plain.push(c),
-        }
-    }
-    plain
-}
-
 /// Why the subject cannot be given work yet; `None` once it can.
 pub async fn readiness(subject: &Subject, process: &Process, admin: SocketAddr) -> Option<String> {
     match (&subject.ready.http, &subject.ready.log_line) {
@@ -369,17 +359,4 @@ pub async fn spawn(subject: &Subject, places: &Places, log: &Path) -> Result<Pro
         log: log.to_owned(),
     };
     Process::spawn(spec).await.map_err(|e| e.to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn last_words_are_plain_and_short() {
-        let coloured = "\u{1b}[2m2026\u{1b}[0m \u{1b}[33m WARN\u{1b}[0m disk\tfull".to_owned();
-        let words = last_words(&[coloured, "x".repeat(1_000)]);
-        assert_eq!(words[0], "2026  WARN disk full");
-        assert_eq!(words[1].chars().count(), 301);
-    }
 }

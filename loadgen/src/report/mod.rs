@@ -14,6 +14,7 @@ mod run;
 pub mod schema;
 mod summary;
 pub mod table;
+mod unhealthy;
 mod verdict;
 mod view;
 

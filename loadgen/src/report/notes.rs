@@ -131,7 +131,7 @@ pub fn notes(summary: &Summary, record: &Record) -> Vec<String> {
     notes.extend(Mode::says(record.experiment.settle).map(str::to_owned));
     if record.experiment.lanes > 1 {
         notes.push(format!(
-            "up to {} runs were under way at once, each with a control plane of its own: one worked, the subjects of the others were being left alone",
+            "up to {} runs were under way at once, each with a control plane of its own: one worked, the subjects of the others were being left alone; PSS divides pages of a program's file among runs of the same program and is therefore lower than alone",
             record.experiment.lanes
         ));
     }

@@ -109,8 +109,16 @@ fn block(summary: &Summary, results: &Path) -> String {
         header: header(summary, true),
         rows,
     };
+    let missing = summary
+        .notes
+        .iter()
+        .any(|note| note.starts_with("not run: "));
+    let so_far = match missing {
+        true => " The bench was interrupted: the report names the runs that are not there yet.",
+        false => "",
+    };
     format!(
-        "{}\nMedians of {}; {} control plane, Kubernetes {}, {cores} cores ({}); MB are 1,000,000 bytes. The whole report with its conditions and raw data: [{}]({}).\n",
+        "{}\nMedians of {}; {} control plane, Kubernetes {}, {cores} cores ({}); MB are 1,000,000 bytes. The whole report with its conditions and raw data: [{}]({}).{so_far}\n",
         table.markdown(),
         environment.started_at.get(..10).unwrap_or_default(),
         environment.control_plane,

@@ -30,7 +30,9 @@ const COUNT: Shape = Nullable(&Count);
 const NUMBER: Shape = Nullable(&Number);
 const TEXT: Shape = Nullable(&Text);
 
-const CELLS: &[&str] = &["burst", "steady", "twin", "audit", "check"];
+const CELLS: &[&str] = &[
+    "burst", "steady", "twin", "audit", "check", "refused", "unready", "storm",
+];
 
 const MEMORY: Shape = Nullable(&Fields(&[
     ("rss_bytes", Count),

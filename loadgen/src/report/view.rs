@@ -6,11 +6,12 @@
 
 use super::summary::{Run, Subject, Summary};
 use super::table::{Table, figure, grouped};
-use super::{apart, claims, compare};
+use super::{apart, claims, compare, unhealthy};
 use crate::experiment::order::Kind;
 use crate::latency::{Latencies, Quantiles};
-use crate::record::{self, Record};
+use crate::record::{self, Peaked, Record};
 use crate::statistics::median;
+use testbed::weigh::Memory;
 
 const MB: f64 = 1e6;
 /// Every run of the cell failed or is in doubt; the lines below the tables say why.
@@ -85,12 +86,13 @@ pub fn tables(summary: &Summary, record: &Record) -> Vec<Table> {
     let sizes = burst_sizes(summary);
     let mut tables = Vec::new();
     if let Some(&largest) = sizes.last() {
-        tables.push(memory(summary, largest));
+        tables.push(memory(summary, record, largest));
         tables.push(work(summary, record, largest));
     }
     if sizes.len() > 1 {
         tables.push(by_size(summary, &sizes));
     }
+    tables.extend(unhealthy::tables(summary, record));
     tables.extend(apart::tables(summary));
     tables.extend(claims::table(summary));
     tables
@@ -112,11 +114,12 @@ pub fn sizes_of(summary: &Summary, kind: Kind) -> Vec<usize> {
     sizes
 }
 
-fn memory(summary: &Summary, largest: usize) -> Table {
+fn memory(summary: &Summary, record: &Record, largest: usize) -> Table {
     let mut rows: Vec<Vec<String>> = MEMORY
         .iter()
         .filter_map(|row| figures(summary, "burst", largest, row))
         .collect();
+    rows.extend(aged(summary, record));
     let slopes = summary
         .subjects
         .iter()
@@ -145,6 +148,38 @@ fn memory(summary: &Summary, largest: usize) -> Table {
         header: header(summary, true),
         rows,
     }
+}
+
+/// Settled memory of the first run before and after many more events.
+fn aged(summary: &Summary, record: &Record) -> Vec<Vec<String>> {
+    let aged = |subject: &Subject| {
+        let id = subject.id();
+        let mut own = record.runs.values().filter(|run| run.cell.subject == id);
+        own.find_map(|run| {
+            let (before, after) = (run.memory.settled?, run.memory.aged?);
+            Some((before, after, run.age?))
+        })
+    };
+    let aged: Vec<_> = summary.subjects.iter().map(aged).collect();
+    let Some(events) = aged.iter().flatten().map(|(_, _, age)| age.events).min() else {
+        return Vec::new();
+    };
+    let of = |figure: fn(&Memory, &Peaked) -> Option<f64>| {
+        let known = aged.iter().map(|known| {
+            let (before, after, _) = known.as_ref()?;
+            figure(before, after).map(|bytes| bytes / MB)
+        });
+        known.collect::<Vec<Option<f64>>>()
+    };
+    let before = of(|before, _| Some(before.rss_bytes as f64));
+    let after = of(|_, after| Some(after.memory.rss_bytes as f64));
+    let peak = of(|_, after| Some(after.peak_bytes? as f64));
+    let events = grouped(events as usize);
+    vec![
+        row("RSS settled, the run that aged, MB", before),
+        row(&format!("RSS settled after {events} events, MB"), after),
+        row("RSS peak within them, MB", peak),
+    ]
 }
 
 fn work(summary: &Summary, record: &Record, largest: usize) -> Table {

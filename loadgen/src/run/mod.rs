@@ -272,6 +272,7 @@ impl Load {
                 seed: self.args.seed,
                 journal: journal.clone(),
                 act: Act::Create,
+                child: None,
                 pace,
                 objects,
             },

@@ -1,6 +1,6 @@
 //! A folder for a bench, mock subjects to put into it, and what the tests do with a bench.
 //!
-//! Guarantees: a folder per test. Leaves to others: what is expected.
+//! Guarantees: a folder per test, which its next run empties. Leaves to others: what is expected.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -15,8 +15,7 @@ pub struct Bed(PathBuf);
 
 impl Bed {
     pub fn new(name: &str) -> Self {
-        let path =
-            std::env::temp_dir().join(format!("loadgen-bench-{}-{name}", std::process::id()));
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("loadgen-bench-{name}"));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).expect("temporary folder");
         Self(path)

@@ -30,6 +30,7 @@ const EMBEDDED: &[Scenario] = scenarios![
     whole::a_subject_that_fails_the_conformance_scenario_is_not_measured,
     whole::a_full_disk_is_one_line_and_leaves_nothing_that_looks_whole,
     whole::a_subject_beside_itself_gives_the_noise_floor,
+    whole::several_runs_may_be_under_way_at_once,
     existing::a_namespace_is_borrowed_and_given_back,
     existing::a_cluster_that_is_not_on_this_machine_needs_a_yes,
     existing::its_options_go_with_no_other_control_plane,

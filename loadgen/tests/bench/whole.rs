@@ -191,3 +191,26 @@ pub fn a_subject_beside_itself_gives_the_noise_floor() {
     assert!(settled["beyond_noise"].is_boolean(), "{settled}");
     assert_eq!(dir_command("validate", &bed).status.code(), Some(0));
 }
+
+pub fn several_runs_may_be_under_way_at_once() {
+    let bed = Bed::new("lanes");
+    let mut args = bed.bench(&["works", "twin"], "0,5");
+    args.extend(["--lanes", "3", "--bursts-only"].map(str::to_owned));
+    let output = loadgen(&args);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.starts_with("4 runs, 3 under way at once, "), "{said}");
+    let summary = bed.summary();
+    for subject in summary["subjects"].as_array().expect("subjects") {
+        let runs = subject["runs"].as_array().expect("runs");
+        let cells: Vec<&str> = runs.iter().filter_map(|run| run["cell"].as_str()).collect();
+        assert_eq!(cells, ["burst", "burst"], "no steady rate was asked for");
+        assert!(runs.iter().all(|run| run["valid"] == true), "{runs:?}");
+    }
+    let notes = summary["notes"].to_string();
+    assert!(
+        notes.contains("up to 3 runs were under way at once"),
+        "{notes}"
+    );
+    assert_eq!(dir_command("validate", &bed).status.code(), Some(0));
+}

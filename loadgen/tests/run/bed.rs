@@ -166,9 +166,9 @@ fn collection(namespace: &str) -> String {
     format!("/apis/tare.dev/v1alpha1/namespaces/{namespace}/edgeapps")
 }
 
-/// A folder of this test's own.
+/// A folder of this test's own; the next run of the test empties it.
 fn folder(name: &str) -> PathBuf {
-    let path = std::env::temp_dir().join(format!("loadgen-run-{}-{name}", std::process::id()));
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("loadgen-run-{name}"));
     let _ = std::fs::remove_dir_all(&path);
     std::fs::create_dir_all(&path).expect("temporary folder");
     path

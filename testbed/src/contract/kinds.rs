@@ -14,6 +14,7 @@ theme! { "kinds":
     a_deployments_selector_is_immutable,
     a_deployments_selector_must_match_its_template,
     a_deployment_without_containers_is_refused,
+    a_deployment_that_asks_for_more_than_its_limit_is_refused,
     a_deployments_annotations_raise_its_generation,
     a_service_is_filled_with_defaults,
     a_cluster_ip_is_immutable,
@@ -165,6 +166,20 @@ async fn a_deployment_without_containers_is_refused(context: Context) -> Check {
 }
 
 /// Unlike other kinds: its annotations are copied to ReplicaSets.
+async fn a_deployment_that_asks_for_more_than_its_limit_is_refused(context: Context) -> Check {
+    let mut sent = deployment("web");
+    sent["spec"]["template"]["spec"]["containers"][0]["resources"] =
+        json!({ "requests": { "memory": "1Gi" }, "limits": { "memory": "128Mi" } });
+    let created = context.deployments().create(sent).await;
+    let status = created.refused(422, "Invalid", "creating")?;
+    blames(
+        &status,
+        "spec.template.spec.containers[0].resources.requests",
+    )?;
+    let want = "must be less than or equal to memory limit of 128Mi";
+    mentions("the message", &status.message, want)
+}
+
 async fn a_deployments_annotations_raise_its_generation(context: Context) -> Check {
     let deployments = context.deployments();
     deployments

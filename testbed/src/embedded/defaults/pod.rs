@@ -130,6 +130,7 @@ fn shape_container(container: &mut Value, at: &str, errors: &mut Vec<FieldError>
     }
     if let Some(Value::Object(resources)) = map.get_mut("resources") {
         shape_resources(resources, at, errors);
+        check_limits(resources, at, errors);
     }
 }
 
@@ -155,6 +156,34 @@ fn shape_resources(
                     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
                 )),
             }
+        }
+    }
+}
+
+/// Nothing is asked for beyond its limit (`ValidateResourceRequirements`).
+fn check_limits(
+    resources: &serde_json::Map<String, Value>,
+    at: &str,
+    errors: &mut Vec<FieldError>,
+) {
+    let part = |part: &str| resources.get(part).and_then(Value::as_object);
+    let (Some(requests), Some(limits)) = (part("requests"), part("limits")) else {
+        return;
+    };
+    let nano = |value: &Value| quantity::nano(value.as_str()?);
+    for (name, request) in requests {
+        let Some(limit) = limits.get(name) else {
+            continue;
+        };
+        if let (Some(asked), Some(most)) = (nano(request), nano(limit))
+            && asked > most
+        {
+            let limit = limit.as_str().unwrap_or_default();
+            errors.push(FieldError::invalid(
+                format!("{at}.resources.requests"),
+                request,
+                &format!("must be less than or equal to {name} limit of {limit}"),
+            ));
         }
     }
 }

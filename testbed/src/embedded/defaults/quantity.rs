@@ -24,8 +24,39 @@ const BINARY: [(&str, u32); 6] = [
     ("Ei", 60),
 ];
 
+/// How much it is, in the form it was written in.
+enum Amount {
+    Bytes(u128),
+    /// Billionths.
+    Nano(u128),
+}
+
 /// `None` if the text is no quantity.
 pub(crate) fn canonical(text: &str) -> Option<String> {
+    let (negative, amount) = parse(text)?;
+    let body = match amount {
+        Amount::Bytes(bytes) => binary(bytes),
+        Amount::Nano(nano) => decimal(nano),
+    };
+    Some(if negative && body != "0" {
+        format!("-{body}")
+    } else {
+        body
+    })
+}
+
+/// Billionths, to compare quantities by; `None` if the text is none or too large.
+pub(crate) fn nano(text: &str) -> Option<i128> {
+    let (negative, amount) = parse(text)?;
+    let nano = match amount {
+        Amount::Bytes(bytes) => bytes.checked_mul(1_000_000_000)?,
+        Amount::Nano(nano) => nano,
+    };
+    let nano = i128::try_from(nano).ok()?;
+    Some(if negative { -nano } else { nano })
+}
+
+fn parse(text: &str) -> Option<(bool, Amount)> {
     let split = text
         .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+')))
         .unwrap_or(text.len());
@@ -38,30 +69,24 @@ pub(crate) fn canonical(text: &str) -> Option<String> {
     }
     let digits: u128 = format!("{whole}{fraction}").parse().ok()?;
     let fraction_digits = u32::try_from(fraction.len()).ok()?;
-    let body = if let Some((_, bits)) = BINARY.iter().find(|(s, _)| *s == suffix) {
+    if let Some((_, bits)) = BINARY.iter().find(|(s, _)| *s == suffix) {
         let scale = 10_u128.checked_pow(fraction_digits)?;
         let scaled = digits.checked_mul(1_u128 << bits)?;
         // Fractions of a byte round up.
-        binary(scaled.div_ceil(scale))
-    } else {
-        let exponent = match DECIMAL.iter().find(|(s, _)| *s == suffix) {
-            Some((_, exponent)) => *exponent,
-            None => suffix.strip_prefix(['e', 'E'])?.parse().ok()?,
-        };
-        let shift = exponent - i32::try_from(fraction_digits).ok()? + 9;
-        let power = 10_u128.checked_pow(shift.unsigned_abs())?;
-        let nano = if shift >= 0 {
-            digits.checked_mul(power)?
-        } else {
-            digits.div_ceil(power)
-        };
-        decimal(nano)
+        return Some((negative, Amount::Bytes(scaled.div_ceil(scale))));
+    }
+    let exponent = match DECIMAL.iter().find(|(s, _)| *s == suffix) {
+        Some((_, exponent)) => *exponent,
+        None => suffix.strip_prefix(['e', 'E'])?.parse().ok()?,
     };
-    Some(if negative && body != "0" {
-        format!("-{body}")
+    let shift = exponent - i32::try_from(fraction_digits).ok()? + 9;
+    let power = 10_u128.checked_pow(shift.unsigned_abs())?;
+    let nano = if shift >= 0 {
+        digits.checked_mul(power)?
     } else {
-        body
-    })
+        digits.div_ceil(power)
+    };
+    Some((negative, Amount::Nano(nano)))
 }
 
 fn binary(bytes: u128) -> String {
@@ -92,7 +117,7 @@ fn decimal(nano: u128) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::canonical;
+    use super::{canonical, nano};
 
     #[test]
     fn quantities_by_table() {
@@ -116,5 +141,19 @@ mod tests {
         ] {
             assert_eq!(canonical(given).as_deref(), want, "{given}");
         }
+    }
+
+    #[test]
+    fn quantities_compare_across_forms() {
+        for (less, more) in [
+            ("64Mi", "128Mi"),
+            ("1G", "1Gi"),
+            ("500m", "0.6"),
+            ("-1", "0"),
+        ] {
+            assert!(nano(less) < nano(more), "{less} < {more}");
+        }
+        assert_eq!(nano("1024Ki"), nano("1Mi"));
+        assert_eq!(nano("lots"), None);
     }
 }

@@ -1,0 +1,114 @@
+//! A storm of updates: every object changes twice a second for a minute, faster than a subject may
+//! follow; what counts is how far it falls behind and what it spends on it.
+//!
+//! Guarantees: updates keep to their timetable whatever the subject does; how far each object is
+//! behind is looked at once a round. Leaves to others: comparing.
+
+use std::time::{Duration, Instant};
+
+use super::phases::{offer, reset_peak, weigh_peak};
+use super::quiet::Snapshot;
+use super::run::{Reason, Stage};
+use crate::generate::{Act, Offer};
+use crate::record::Storm;
+use crate::schedule::Pace;
+
+/// Every object changes once in this long.
+pub const EVERY: Duration = Duration::from_millis(500);
+/// Objects in a storm at most.
+pub const OBJECTS: usize = 500;
+
+/// Creates the objects, then updates all of them `rounds` times.
+pub async fn all(stage: &mut Stage<'_>, rounds: u64) -> Result<(), Reason> {
+    let objects = stage.cell.objects;
+    let created = offer(stage, Act::Create, Pace::Burst, "converged", move |t| {
+        t.progress().ready == objects as u64
+    });
+    if !created.await? {
+        return Err("not every object converged before the storm".into());
+    }
+    reset_peak(stage);
+    let before = Snapshot::take(stage).await;
+    let started = Instant::now();
+    let mut behind = Vec::new();
+    for round in 1..=rounds {
+        let what = format!("storm, round {round} of {rounds}");
+        stage.setting.say_step(stage.cell, &what);
+        stage.check_alive()?;
+        stage.journal.timeline().begin_wave();
+        update_all(stage, round).await;
+        behind.push(furthest_behind(stage));
+    }
+    let (ended, seconds) = (Instant::now(), started.elapsed().as_secs_f64());
+    let patience = stage.setting.patience(objects, Pace::Burst);
+    let caught_up = stage.wait_until(ended + patience.deadline, move |t| {
+        t.progress().observed == objects as u64
+    });
+    let caught_up_ms = match caught_up.await? {
+        true => Some(ended.elapsed().as_secs_f64() * 1e3),
+        false => None,
+    };
+    let after = Snapshot::take(stage).await;
+    stage.run.memory.burst = weigh_peak(stage);
+    stage.run.converge_cpu_s = after.cpu_s_since(&before);
+    stage.run.requests = after.requests_since(&before);
+    stage.run.storm = Some(Storm {
+        rounds,
+        updates: rounds * objects as u64,
+        seconds,
+        typically_behind: middle(&mut behind),
+        most_behind: behind.last().copied().unwrap_or(0),
+        caught_up_ms,
+    });
+    match caught_up_ms {
+        Some(_) => Ok(()),
+        None => Err("the subject did not catch up after the storm".into()),
+    }
+}
+
+async fn update_all(stage: &Stage<'_>, round: u64) {
+    let objects = stage.cell.objects;
+    let update = Offer {
+        cluster: stage.cluster.clone(),
+        scenario: stage.scenario(),
+        seed: stage.setting.seed,
+        journal: stage.journal.clone(),
+        act: Act::Update(round),
+        child: None,
+        pace: Pace::Steady {
+            per_s: objects as f64 / EVERY.as_secs_f64(),
+        },
+        objects,
+    };
+    update.send().await;
+}
+
+/// Generations that the object which is furthest behind was not yet observed at.
+fn furthest_behind(stage: &Stage<'_>) -> u64 {
+    let timeline = stage.journal.timeline();
+    let behind = timeline.objects.iter().map(|object| object.behind());
+    behind.max().unwrap_or(0)
+}
+
+/// Sorts; the lower of two in the middle.
+fn middle(of: &mut [u64]) -> u64 {
+    of.sort_unstable();
+    of.get(of.len().saturating_sub(1) / 2).copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_of_a_few() {
+        for (mut of, want) in [
+            (vec![], 0),
+            (vec![7], 7),
+            (vec![9, 1], 1),
+            (vec![5, 1, 3], 3),
+        ] {
+            assert_eq!(middle(&mut of), want, "{of:?}");
+        }
+    }
+}
