@@ -8,9 +8,13 @@ import json
 import re
 import sys
 
+# Frames of dhat, of the allocator's interface and of the standard library, whose paths dhat-rs cuts to
+# their last parts.
 NOT_OWNERS = re.compile(
-    r"^(alloc::|core::|std::|<alloc::|<core::|<std::|__rust|__rg|dhat::|<dhat::|hashbrown::|<hashbrown::"
-    r"|bytes::|<bytes::|<T as |serde_json::|<serde_json::|<&mut serde_json)"
+    r"dhat|\((?:alloc|core|std)/src|hashbrown|\[root\]|/rustc/|library/"
+    r"|\(src/(?:raw_vec|vec|boxed|string|sync|slice|iter|option|result|collections|ops|alloc|convert|clone"
+    r"|borrow|str|hash|macros|future|panic|thread|rt|ptr|mem|num|array|fmt)(?:/[a-z_/]*)?(?:\.rs)?:"
+    r"|\(collections/"
 )
 
 
@@ -21,7 +25,7 @@ def function(frame):
 
 def owner(frames):
     for frame in frames:
-        if not NOT_OWNERS.match(frame):
+        if not NOT_OWNERS.search(frame):
             return frame
     return frames[0] if frames else "(unknown)"
 

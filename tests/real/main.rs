@@ -1,5 +1,6 @@
-//! The operator's scenarios on a real control plane: `tare` as a process, kube-apiserver on etcd
-//! (`kube::SCENARIO`), and the main ones on kine too (`kine::SCENARIO`).
+//! The operator's scenarios on a real control plane: `tare` as a process, kube-apiserver on etcd in
+//! every cache mode (`kube::SCENARIO`, `kube::metadata::SCENARIO`, `kube::pruned::SCENARIO`), and the
+//! main ones on kine too (`kine::SCENARIO`).
 //!
 //! Ignored where the binaries are not there, with a line that says how to get them. One control
 //! plane for each datastore, started by the first scenario that needs it; each scenario has a
@@ -33,7 +34,8 @@ const THREADS: usize = 8;
 #[derive(Clone, Copy)]
 struct Scenario {
     name: &'static str,
-    /// `kine`: it runs there too; `alone`: it disturbs all others; `kubectl`: it needs that.
+    /// `kine`: it runs there too; `alone`: it disturbs all others; `kubectl`: it needs that;
+    /// `storeless`: what it counts is that of cache mode `none`.
     marks: &'static [&'static str],
     run: fn(World) -> BoxFuture<'static, ()>,
 }
@@ -56,7 +58,7 @@ macro_rules! scenarios {
 
 /// Those that take longest first, those that are alone last.
 const SCENARIOS: &[Scenario] = scenarios![
-    many::three_hundred_at_once_cost_five_writes_each_and_no_read [kine],
+    many::three_hundred_at_once_cost_five_writes_each_and_no_read [kine, storeless],
     many::two_operators_by_accident_do_no_harm,
     disturbance::killed_again_and_again_in_a_burst [kine],
     disturbance::terminated_in_a_burst_it_ends_in_time,
@@ -95,9 +97,26 @@ fn main() -> ExitCode {
     }
 }
 
-fn ignored(prefix: &str, scenario: &Scenario) -> Trial {
-    let run = || Err("it is ignored".into());
-    Trial::test(format!("{prefix}::{}", scenario.name), run).with_ignored_flag(true)
+/// The cache modes; the first is the default.
+const MODES: [&str; 3] = ["none", "metadata", "pruned"];
+
+/// The modes that a scenario runs in: all of them on etcd.
+fn modes(datastore: Datastore, scenario: &Scenario) -> &'static [&'static str] {
+    match datastore {
+        Datastore::Etcd if !scenario.is("storeless") => &MODES,
+        _ => &MODES[..1],
+    }
+}
+
+fn name(prefix: &str, mode: &str, scenario: &Scenario) -> String {
+    match mode == MODES[0] {
+        true => format!("{prefix}::{}", scenario.name),
+        false => format!("{prefix}::{mode}::{}", scenario.name),
+    }
+}
+
+fn ignored(name: String) -> Trial {
+    Trial::test(name, || Err("it is ignored".into())).with_ignored_flag(true)
 }
 
 fn trials() -> std::io::Result<Vec<Trial>> {
@@ -106,6 +125,10 @@ fn trials() -> std::io::Result<Vec<Trial>> {
         let scenarios = SCENARIOS
             .iter()
             .filter(|one| datastore == Datastore::Etcd || one.is("kine"));
+        let scenarios = scenarios.flat_map(|one| {
+            let modes = modes(datastore, one).iter();
+            modes.map(move |mode| (*mode, one))
+        });
         let binaries = Binaries::find().map_err(|error| error.to_string());
         let binaries = binaries.and_then(|found| match (datastore, &found.kine) {
             (Datastore::Kine, None) => Err("no kine; run `loadgen control-plane build`".to_owned()),
@@ -115,7 +138,7 @@ fn trials() -> std::io::Result<Vec<Trial>> {
             Ok(binaries) => trials.extend(on(datastore, prefix, binaries, scenarios)?),
             Err(reason) => {
                 eprintln!("ignored, {prefix}::: {reason}");
-                trials.extend(scenarios.map(|one| ignored(prefix, one)));
+                trials.extend(scenarios.map(|(mode, one)| ignored(name(prefix, mode, one))));
             }
         }
     }
@@ -126,7 +149,7 @@ fn on<'a>(
     datastore: Datastore,
     prefix: &str,
     binaries: Binaries,
-    scenarios: impl Iterator<Item = &'a Scenario>,
+    scenarios: impl Iterator<Item = (&'static str, &'a Scenario)>,
 ) -> std::io::Result<Vec<Trial>> {
     let has_kubectl = binaries.kubectl.is_some();
     if !has_kubectl {
@@ -137,13 +160,14 @@ fn on<'a>(
         async move { Site::start(&binaries, datastore).await.map(Arc::new) }
     })?;
     let stand = Arc::new(stand);
-    let trials = scenarios.map(|&scenario| {
+    let trials = scenarios.map(|(mode, &scenario)| {
+        let name = name(prefix, mode, &scenario);
         if scenario.is("kubectl") && !has_kubectl {
-            return ignored(prefix, &scenario);
+            return ignored(name);
         }
         let stand = Arc::clone(&stand);
-        Trial::test(format!("{prefix}::{}", scenario.name), move || {
-            let run = async |site: &Arc<Site>| (scenario.run)(World::new(site).await).await;
+        Trial::test(name, move || {
+            let run = async |site: &Arc<Site>| (scenario.run)(World::new(site, mode).await).await;
             let done = match scenario.is("alone") {
                 true => stand.alone(run),
                 false => stand.beside_others(run),

@@ -44,8 +44,10 @@ impl World {
             .site
             .logs
             .join(format!("{}-{user}.log", self.namespace));
-        let args = ["run", "--namespace", &self.namespace, "--admin"];
-        let mut args: Vec<String> = args.map(str::to_owned).to_vec();
+        let cache = ["run", "--cache", self.mode];
+        let args = ["--namespace", &self.namespace, "--admin"];
+        let args = cache.into_iter().chain(args);
+        let mut args: Vec<String> = args.map(str::to_owned).collect();
         args.push(admin.to_string());
         let process = Process::spawn(Spec {
             name: format!("tare in {}", self.namespace),

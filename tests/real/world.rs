@@ -25,11 +25,13 @@ pub const JSON: &str = "application/json";
 pub struct World {
     pub namespace: String,
     pub site: Arc<Site>,
+    /// Cache mode of the operators here.
+    pub mode: &'static str,
 }
 
 impl World {
     /// In a new namespace.
-    pub async fn new(site: &Arc<Site>) -> World {
+    pub async fn new(site: &Arc<Site>, mode: &'static str) -> World {
         let namespace = json!({
             "apiVersion": "v1", "kind": "Namespace", "metadata": { "generateName": "real-" },
         });
@@ -45,6 +47,7 @@ impl World {
         World {
             namespace: text(&made, "/metadata/name"),
             site: Arc::clone(site),
+            mode,
         }
     }
 
