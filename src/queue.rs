@@ -62,6 +62,8 @@ pub struct Queue {
     queued_bytes: usize,
     held_bytes: usize,
     in_flight: usize,
+    /// Work was forgotten to make room.
+    lost: bool,
     /// Newest resourceVersion that each watch has shown: the owner's first, then the kinds'.
     shown: Vec<u64>,
     random: u64,
@@ -79,6 +81,7 @@ impl Queue {
             queued_bytes: 0,
             held_bytes: 0,
             in_flight: 0,
+            lost: false,
             shown: vec![0; kinds + 1],
             random: seed | 1,
         }
@@ -104,9 +107,11 @@ impl Queue {
     pub fn spec_bytes(&self) -> usize {
         self.queued_bytes + self.held_bytes
     }
-    /// Whether a join may add more: half of the bounds is free, so that the watches keep theirs.
+    /// Whether a join may add more: half of the bounds is free, so that the watches keep theirs, and
+    /// an entry is free or one that waits can make room.
     pub fn has_room(&self) -> bool {
-        self.queued_bytes < self.limits.spec_bytes / 2
+        (self.entries.len() < self.limits.entries || !self.timers.is_empty())
+            && self.queued_bytes < self.limits.spec_bytes / 2
             && self.ready.len() < self.limits.queued().div_ceil(2)
     }
 

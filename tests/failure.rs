@@ -32,8 +32,6 @@ in_every_mode! {
     many_failing_objects_stay_within_the_bounds_and_do_not_delay_a_healthy_one,
     a_server_that_asks_to_wait_is_obeyed,
     a_missing_permission_is_named_on_the_object,
-    owners_that_never_become_ready_are_let_go_after_their_deadline,
-    events_that_find_no_room_are_found_by_a_join,
     a_panic_in_a_plan_is_that_objects_failure_and_nobody_elses,
     a_server_that_goes_away_is_waited_for,
 }
@@ -447,64 +445,6 @@ async fn a_missing_permission_is_named_on_the_object(mode: Mode) {
         message.contains("may not create Service \"web\""),
         "{message}"
     );
-    running.stop().await;
-}
-
-async fn owners_that_never_become_ready_are_let_go_after_their_deadline(mode: Mode) {
-    let world = World::with(
-        mode,
-        Options {
-            ready: Readiness::Never,
-            ..Options::default()
-        },
-    );
-    let running = world.operate();
-    running.until_ready().await;
-    for n in 0..40 {
-        world.create(&format!("web-{n}"), web()).await;
-    }
-    pass(60).await;
-    assert_eq!(
-        running.metrics.entries.load(Relaxed),
-        40,
-        "they are waited for"
-    );
-    let writes = world.writes();
-    pass(700).await;
-    assert_eq!(
-        running.metrics.entries.load(Relaxed),
-        0,
-        "their progress deadline has passed"
-    );
-    assert_eq!(world.writes(), writes);
-    running.stop().await;
-}
-
-async fn events_that_find_no_room_are_found_by_a_join(mode: Mode) {
-    let world = World::new(mode);
-    let limits = Limits {
-        entries: 8,
-        spec_bytes: 1_024,
-        ..Limits::default()
-    };
-    let running = world.operate_with(
-        EdgeApps,
-        world.server.client("tare"),
-        Config { limits, ..config() },
-    );
-    running.until_ready().await;
-    let names: Vec<String> = (0..200).map(|n| format!("web-{n}")).collect();
-    futures::future::join_all(names.iter().map(|name| world.create(name, web()))).await;
-    world
-        .until("all are Running", |w| {
-            (0..200).all(|n| w.phase(&format!("web-{n}")) == "Running")
-        })
-        .await;
-    assert!(
-        running.metrics.dropped_events.load(Relaxed) > 0,
-        "the bound was reached"
-    );
-    assert!(running.metrics.joins_owed.load(Relaxed) > 0);
     running.stop().await;
 }
 

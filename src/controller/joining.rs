@@ -14,6 +14,7 @@ use super::{Controller, TIDY_MS};
 use crate::cache::Cache;
 use crate::join::{Extent, Found, Join};
 use crate::operator::Operator;
+use crate::queue::Offer;
 
 /// What the join under way finds next.
 pub(super) async fn next_found(join: &mut Option<Running>) -> Option<Found> {
@@ -41,6 +42,9 @@ impl<O: Operator, C: Cache> Controller<O, C> {
     }
 
     pub(super) fn begin_join(&mut self) {
+        if self.queue.take_lost() {
+            self.heed(Offer::Owed, Extent::All);
+        }
         let (extent, at_ms) = self.resync.next();
         let now_ms = self.now_ms();
         let replaces = self.join.as_ref().is_none_or(|running| {
@@ -98,9 +102,11 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                 reasons,
             } => {
                 let revisions = self.join.as_ref().map(|running| &*running.revisions);
+                // What this join found by the children, one of owners alone would not find again.
+                let extent = self.join.as_ref().map_or(Extent::All, |join| join.extent);
                 if self.cache.seen(&mut work, revisions) {
                     let offer = self.queue.offer_owner(&key, *work, reasons);
-                    self.heed(offer, Extent::Owners);
+                    self.heed(offer, extent);
                 }
             }
             Found::Done => {

@@ -46,13 +46,21 @@ impl Queue {
         Offer::Accepted
     }
 
-    /// Makes room by forgetting the entry that waits longest; the periodic join finds it again.
+    /// Makes room by forgetting the entry that waits longest. One that waits for its children is seen
+    /// again when they change; what any other waits for would be lost.
     fn evict(&mut self) -> bool {
         let Some((_, key)) = self.timers.last().cloned() else {
             return false;
         };
+        let entry = self.entries.get(&key);
+        self.lost |= entry.is_some_and(|entry| !matches!(entry.state, State::Held { .. }));
         self.remove(&key);
         true
+    }
+
+    /// Whether work was forgotten since this was last asked: a join of everything has to find it.
+    pub fn take_lost(&mut self) -> bool {
+        std::mem::take(&mut self.lost)
     }
 
     /// A waiting owner keeps its spec only while the bound for those allows it.

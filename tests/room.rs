@@ -1,0 +1,123 @@
+//! When there is more than the queue has room for: what is forgotten is found again.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::api::{Patch, PatchParams};
+use serde_json::json;
+use support::{World, config, pass, web};
+use tare::cache::Mode;
+use tare::controller::Config;
+use tare::edgeapp::EdgeApps;
+use tare::queue::Limits;
+use testbed::embedded::{Options, Readiness};
+
+in_every_mode! {
+    owners_that_never_become_ready_are_let_go_after_their_deadline,
+    events_that_find_no_room_are_found_by_a_join,
+    more_children_fail_at_once_than_there_is_room_for_and_every_owner_says_so,
+}
+
+async fn owners_that_never_become_ready_are_let_go_after_their_deadline(mode: Mode) {
+    let world = World::with(
+        mode,
+        Options {
+            ready: Readiness::Never,
+            ..Options::default()
+        },
+    );
+    let running = world.operate();
+    running.until_ready().await;
+    for n in 0..40 {
+        world.create(&format!("web-{n}"), web()).await;
+    }
+    pass(60).await;
+    assert_eq!(
+        running.metrics.entries.load(Relaxed),
+        40,
+        "they are waited for"
+    );
+    let writes = world.writes();
+    pass(700).await;
+    assert_eq!(
+        running.metrics.entries.load(Relaxed),
+        0,
+        "their progress deadline has passed"
+    );
+    assert_eq!(world.writes(), writes);
+    running.stop().await;
+}
+
+async fn events_that_find_no_room_are_found_by_a_join(mode: Mode) {
+    let world = World::new(mode);
+    let limits = Limits {
+        entries: 8,
+        spec_bytes: 1_024,
+        ..Limits::default()
+    };
+    let running = world.operate_with(
+        EdgeApps,
+        world.server.client("tare"),
+        Config { limits, ..config() },
+    );
+    running.until_ready().await;
+    let names: Vec<String> = (0..200).map(|n| format!("web-{n}")).collect();
+    futures::future::join_all(names.iter().map(|name| world.create(name, web()))).await;
+    world
+        .until("all are Running", |w| {
+            (0..200).all(|n| w.phase(&format!("web-{n}")) == "Running")
+        })
+        .await;
+    assert!(
+        running.metrics.dropped_events.load(Relaxed) > 0,
+        "the bound was reached"
+    );
+    assert!(running.metrics.joins_owed.load(Relaxed) > 0);
+    running.stop().await;
+}
+
+async fn more_children_fail_at_once_than_there_is_room_for_and_every_owner_says_so(mode: Mode) {
+    const OWNERS: u32 = 80;
+    let world = World::new(mode);
+    let limits = Limits {
+        entries: 8,
+        ..Limits::default()
+    };
+    let running = world.operate_with(
+        EdgeApps,
+        world.server.client("tare"),
+        Config { limits, ..config() },
+    );
+    running.until_ready().await;
+    let names: Vec<String> = (0..OWNERS).map(|n| format!("web-{n}")).collect();
+    futures::future::join_all(names.iter().map(|name| world.create(name, web()))).await;
+    let all = |world: &World, phase: &str| names.iter().all(|name| world.phase(name) == phase);
+    world.until("all are Running", |w| all(w, "Running")).await;
+
+    // A node goes, and comes back: all at once, while none of them waits for anything.
+    let started = tokio::time::Instant::now();
+    for (ready, phase) in [(0, "Progressing"), (2, "Running")] {
+        pass(30).await;
+        let status = json!({"status": {
+            "readyReplicas": ready, "availableReplicas": ready, "unavailableReplicas": 2 - ready,
+        }});
+        let (deployments, how) = (world.api::<Deployment>(), PatchParams::default());
+        let patch = Patch::Merge(&status);
+        let told = names
+            .iter()
+            .map(|name| deployments.patch_status(name, &how, &patch));
+        for answer in futures::future::join_all(told).await {
+            answer.expect("a node may say so");
+        }
+        world
+            .until(&format!("all are {phase}"), |w| all(w, phase))
+            .await;
+    }
+    let took = started.elapsed();
+    assert!(took.as_secs() < 400, "left to the periodic join: {took:?}");
+    running.stop().await;
+}
