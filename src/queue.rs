@@ -115,6 +115,15 @@ impl Queue {
             && self.ready.len() < self.limits.queued().div_ceil(2)
     }
 
+    /// Whether most entries are of owners that fail, in a table that is full.
+    pub fn is_crowded(&self) -> bool {
+        let failing = self
+            .entries
+            .values()
+            .filter(|entry| entry.work.attempts > 0);
+        self.entries.len() >= self.limits.entries && failing.count() > self.limits.entries / 2
+    }
+
     /// A watch has shown everything of `kind` (0: owners, then the kinds) up to `resource_version`.
     pub fn shown(&mut self, kind: usize, resource_version: u64) {
         if let Some(shown) = self.shown.get_mut(kind) {

@@ -115,7 +115,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                 };
                 self.cache.join_ended(true);
                 self.api.metrics().joins_done.fetch_add(1, Relaxed);
-                self.resync.ended(extent, now_ms);
+                self.resync.ended(extent, self.queue.is_crowded(), now_ms);
                 self.tidy_ms.get_or_insert(now_ms + TIDY_MS);
                 if extent == Extent::All {
                     self.joined_once = true;

@@ -9,6 +9,8 @@ use crate::join::Extent;
 
 /// Between the end of a join of owners and the next one that is owed, ms.
 const OWNERS_GAP_MS: u64 = 200;
+/// The same while most entries fail, ms: it doubles from one to the other.
+const CROWDED_GAP_MS: (u64, u64) = (1_000, 60_000);
 /// The first and the longest delay of a full join that is owed or failed again, ms.
 const AGAIN_MS: (u64, u64) = (500, 60_000);
 /// A full join that is owed this long after the last one is the first of a new series, ms.
@@ -22,6 +24,8 @@ pub struct Resync {
     owed: Option<(Extent, u64)>,
     /// Full joins owed or failed in a row.
     again: u32,
+    /// Joins in a row that ended while most entries were failing.
+    crowded: u32,
     last_end_ms: u64,
     random: u64,
 }
@@ -37,6 +41,7 @@ impl Resync {
             periodic_ms: u64::MAX,
             owed: Some((Extent::All, 0)),
             again: 0,
+            crowded: 0,
             last_end_ms: 0,
             random: seed | 1,
         }
@@ -61,7 +66,7 @@ impl Resync {
             return false;
         }
         let at_ms = match extent {
-            Extent::Owners => (self.last_end_ms + OWNERS_GAP_MS).max(now_ms),
+            Extent::Owners => (self.last_end_ms + self.gap_ms()).max(now_ms),
             Extent::All => {
                 if now_ms.saturating_sub(self.last_end_ms) > CALM_MS {
                     self.again = 0;
@@ -85,9 +90,11 @@ impl Resync {
         }
     }
 
-    /// A join is through.
-    pub fn ended(&mut self, extent: Extent, now_ms: u64) {
+    /// A join is through. `crowded`: most entries are of owners that fail, so that what it found is
+    /// probably tried again before its time.
+    pub fn ended(&mut self, extent: Extent, crowded: bool, now_ms: u64) {
         self.last_end_ms = now_ms;
+        self.crowded = if crowded { self.crowded + 1 } else { 0 };
         if extent == Extent::All {
             self.schedule(now_ms);
         }
@@ -116,6 +123,14 @@ impl Resync {
                 self.schedule(now_ms);
             }
         }
+    }
+
+    fn gap_ms(&mut self) -> u64 {
+        if self.crowded == 0 {
+            return OWNERS_GAP_MS;
+        }
+        let step = (CROWDED_GAP_MS.0 << (self.crowded - 1).min(10)).min(CROWDED_GAP_MS.1);
+        step / 2 + self.random(step / 2)
     }
 
     fn schedule(&mut self, now_ms: u64) {
@@ -149,7 +164,7 @@ mod tests {
         let mut resync = Resync::new(Duration::from_secs(600), 1);
         assert_eq!(resync.next(), (Extent::All, 0));
         resync.began(Extent::All);
-        resync.ended(Extent::All, 1_000);
+        resync.ended(Extent::All, false, 1_000);
         let (extent, at_ms) = resync.next();
         assert_eq!(extent, Extent::All);
         assert!((541_000..=661_000).contains(&at_ms), "{at_ms}");
@@ -161,7 +176,7 @@ mod tests {
         let (mut now_ms, mut gaps) = (0, Vec::new());
         for _ in 0..12 {
             resync.began(Extent::All);
-            resync.ended(Extent::All, now_ms);
+            resync.ended(Extent::All, false, now_ms);
             assert!(resync.owe(Extent::All, now_ms));
             let (_, at_ms) = resync.next();
             gaps.push(at_ms - now_ms);
@@ -175,7 +190,7 @@ mod tests {
     fn what_is_owed_is_owed_once_and_the_whole_covers_the_part() {
         let mut resync = Resync::new(Duration::from_secs(600), 1);
         resync.began(Extent::All);
-        resync.ended(Extent::All, 0);
+        resync.ended(Extent::All, false, 0);
         assert!(resync.owe(Extent::Owners, 10));
         assert!(!resync.owe(Extent::Owners, 11));
         assert!(resync.owe(Extent::All, 12));
@@ -189,10 +204,31 @@ mod tests {
     }
 
     #[test]
+    fn while_most_entries_fail_owners_are_joined_ever_more_rarely() {
+        let mut resync = Resync::new(Duration::from_secs(600), 1);
+        resync.began(Extent::All);
+        resync.ended(Extent::All, false, 0);
+        let mut now_ms = 0;
+        let mut gaps = Vec::new();
+        for crowded in std::iter::repeat_n(true, 10).chain([false]) {
+            assert!(resync.owe(Extent::Owners, now_ms));
+            let (extent, at_ms) = resync.next();
+            gaps.push(at_ms - now_ms);
+            now_ms = at_ms;
+            resync.began(extent);
+            resync.ended(extent, crowded, now_ms);
+        }
+        assert_eq!(gaps[0], OWNERS_GAP_MS);
+        assert!(gaps[10] >= CROWDED_GAP_MS.1 / 2, "{gaps:?}");
+        assert!(resync.owe(Extent::Owners, now_ms));
+        assert_eq!(resync.next().1 - now_ms, OWNERS_GAP_MS, "the crowd is gone");
+    }
+
+    #[test]
     fn the_shortest_wish_sets_the_period() {
         let mut resync = Resync::new(Duration::from_secs(600), 1);
         resync.began(Extent::All);
-        resync.ended(Extent::All, 0);
+        resync.ended(Extent::All, false, 0);
         resync.within(Duration::from_secs(300), 0);
         resync.within(Duration::from_secs(900), 0);
         assert!(resync.next().1 <= 330_000);
@@ -203,19 +239,32 @@ mod tests {
     #[derive(Debug, Clone)]
     enum Step {
         Owe(Extent),
-        Run { ends_after_ms: u64, fails: bool },
-        Within { seconds: u64 },
-        Pass { ms: u64 },
+        Run {
+            ends_after_ms: u64,
+            fails: bool,
+            crowded: bool,
+        },
+        Within {
+            seconds: u64,
+        },
+        Pass {
+            ms: u64,
+        },
     }
 
     fn step() -> impl Strategy<Value = Step> {
         let extent = prop_oneof![Just(Extent::Owners), Just(Extent::All)];
         prop_oneof![
             extent.prop_map(Step::Owe),
-            (0..5_000u64, any::<bool>()).prop_map(|(ends_after_ms, fails)| Step::Run {
-                ends_after_ms,
-                fails
-            }),
+            (0..5_000u64, any::<bool>(), any::<bool>()).prop_map(
+                |(ends_after_ms, fails, crowded)| {
+                    Step::Run {
+                        ends_after_ms,
+                        fails,
+                        crowded,
+                    }
+                }
+            ),
             (1..2_000u64).prop_map(|seconds| Step::Within { seconds }),
             (0..200_000u64).prop_map(|ms| Step::Pass { ms }),
         ]
@@ -234,7 +283,7 @@ mod tests {
                         resync.owe(extent, now_ms);
                         if owed != Some(Extent::All) { owed = Some(extent); }
                     }
-                    Step::Run { ends_after_ms, fails } => {
+                    Step::Run { ends_after_ms, fails, crowded } => {
                         let (extent, at_ms) = resync.next();
                         now_ms = now_ms.max(at_ms);
                         resync.began(extent);
@@ -244,7 +293,7 @@ mod tests {
                             resync.failed(extent, now_ms);
                             owed = Some(if owed == Some(Extent::All) { Extent::All } else { extent });
                         } else {
-                            resync.ended(extent, now_ms);
+                            resync.ended(extent, crowded, now_ms);
                         }
                     }
                     Step::Within { seconds } => resync.within(Duration::from_secs(seconds), now_ms),

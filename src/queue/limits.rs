@@ -24,15 +24,16 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 3,584 entries: 7/8 of 4,096 buckets, so that the table never doubles beyond that, and about
-    /// 1 MB when all wait. 256 KiB of specs that wait for a worker: 16 workers with 10 each of 1.5 KB
+    /// 896 entries: 7/8 of 1,024 buckets, so that the table never doubles beyond that. With 5,000
+    /// objects that never become ready they and their specs are 1.2 MB above what healthy ones leave
+    /// (3,584 entries: 2.6), and a burst costs no more reads. 256 KiB of specs that wait for a worker: 16 workers with 10 each of 1.5 KB
     /// behind them. 512 KiB of specs that wait for their children: at 500 owners a second these cover
     /// half a second of becoming ready; an owner that waits without its spec costs one read.
     /// 600 s is the default `progressDeadlineSeconds` of a Deployment. Back-off as client-go's
     /// default limiter, which starts lower (5 ms) and ends at 1000 s; at the edge the server is slow.
     fn default() -> Self {
         Self {
-            entries: 3_584,
+            entries: 896,
             spec_bytes: 256 << 10,
             held_spec_bytes: 512 << 10,
             backoff_base_ms: 500,

@@ -47,13 +47,16 @@ impl Queue {
     }
 
     /// Makes room by forgetting the entry that waits longest. One that waits for its children is seen
-    /// again when they change; what any other waits for would be lost.
+    /// again when they change, one that failed by the periodic join: sooner would be a storm. What any
+    /// other waits for would be lost.
     fn evict(&mut self) -> bool {
         let Some((_, key)) = self.timers.last().cloned() else {
             return false;
         };
         let entry = self.entries.get(&key);
-        self.lost |= entry.is_some_and(|entry| !matches!(entry.state, State::Held { .. }));
+        self.lost |= entry.is_some_and(|entry| {
+            matches!(entry.state, State::Delayed { .. }) && entry.work.attempts == 0
+        });
         self.remove(&key);
         true
     }
