@@ -18,13 +18,15 @@ own="tare-check-$$"
 made=no failed=0 warned=0
 image='' replicas=0 port=''
 
+# A trap finds the redirections of the command that was interrupted.
+exec 3>&1 4>&2
 undecided() { echo "error: $1" >&2; exit 2; }
-say() { printf '%-6s %-11s %s\n' "$1" "$2" "$3"; }
+say() { printf '%-6s %-11s %s\n' "$1" "$2" "$3" >&3; }
 ok() { say ok "$1" "$2"; }
 warn() { say warn "$1" "$2"; warned=$((warned + 1)); }
 bad() { say FAIL "$1" "$2"; failed=$((failed + 1)); }
 # An answer of the server in one line of bearable length.
-line() { tr '\n' ' ' | cut -c 1-300; }
+line() { tr '\n' ' ' | sed 's/ *$//' | cut -c 1-300; }
 
 while [ $# -gt 0 ]; do
     case "$1" in
@@ -59,6 +61,8 @@ field() { ask -n "$namespace" get "$1" "$2" -o "jsonpath=$3" 2>&1; }
 clean() {
     [ "$made" = yes ] || return 0
     made=no
+    # A second Ctrl-C does not stop it.
+    trap '' INT TERM HUP
     ask -n "$own" delete edgeapp check --ignore-not-found --wait=false >/dev/null 2>&1
     if ! wait_for -n "$own" --for=delete edgeapp/check --timeout=12s >/dev/null 2>&1; then
         if ask -n "$own" get edgeapp check >/dev/null 2>&1; then
@@ -69,11 +73,11 @@ clean() {
     ask delete namespace "$own" --ignore-not-found --wait=false >/dev/null 2>&1
 }
 trap 'clean' EXIT
-trap 'echo "interrupted: removing namespace $own" >&2; exit 2' INT TERM HUP
+trap 'echo "interrupted: removing namespace $own" >&4; exit 2' INT TERM HUP
 
 # shellcheck disable=SC2086
 server="$(ask get --raw /version 2>&1 | sed -n 's/.*"gitVersion": *"\([^"]*\)".*/\1/p')"
-[ -n "$server" ] || undecided "the cluster does not answer: $(ask get --raw /version 2>&1 | line)(on k3s: export KUBECONFIG=/etc/rancher/k3s/k3s.yaml)"
+[ -n "$server" ] || undecided "the cluster does not answer: $(ask get --raw /version 2>&1 | line) (on k3s: export KUBECONFIG=/etc/rancher/k3s/k3s.yaml)"
 ok cluster "$server"
 
 phase="$(ask get namespace "$namespace" -o 'jsonpath={.status.phase}' 2>&1)"
@@ -96,10 +100,11 @@ else
     bad deployment "tare: $(echo "$said" | line)"
 fi
 
-# Restarts, and how the last one ended. The separator is not whitespace, so that empty fields stay.
-found="$(ask -n "$namespace" get pods -l "$pods" -o 'jsonpath={range .items[*]}{.metadata.name}|{.status.containerStatuses[0].restartCount}|{.status.containerStatuses[0].lastState.terminated.reason}|{.status.containerStatuses[0].lastState.terminated.finishedAt}|{.status.containerStatuses[0].state.waiting.reason}|{.spec.containers[0].resources.limits.memory}{"\n"}{end}' 2>&1)"
 pod=''
-if [ -z "$found" ]; then
+# Restarts, and how the last one ended. The separator is not whitespace, so that empty fields stay.
+if ! found="$(ask -n "$namespace" get pods -l "$pods" -o 'jsonpath={range .items[*]}{.metadata.name}|{.status.containerStatuses[0].restartCount}|{.status.containerStatuses[0].lastState.terminated.reason}|{.status.containerStatuses[0].lastState.terminated.finishedAt}|{.status.containerStatuses[0].state.waiting.reason}|{.spec.containers[0].resources.limits.memory}{"\n"}{end}' 2>&1)"; then
+    bad pod "$(echo "$found" | line)"
+elif [ -z "$found" ]; then
     bad pod "there is none: kubectl -n $namespace describe replicaset"
 else
     while IFS='|' read -r name restarts reason at waiting limit; do
@@ -151,7 +156,7 @@ elif wait_for -n "$own" --for=condition=Ready edgeapp/check --timeout=20s >/dev/
     ok edgeapp "created and Ready, $replicas replicas"
 else
     said="$(ask -n "$own" get edgeapp check -o 'jsonpath={.status.phase}: {.status.conditions[?(@.type=="Ready")].message}' 2>&1 | line)"
-    [ "$said" != ': ' ] || said='no status: the operator has not seen it'
+    [ "$said" != ':' ] || said='no status: the operator has not seen it'
     bad edgeapp "not Ready after 20 s: $said"
 fi
 
