@@ -5,6 +5,7 @@
 # the cache of `loadgen control-plane build`, then PATH. That deploy/install.yaml is fresh is checked
 # without kubectl by tests/deploy.rs.
 set -euo pipefail
+shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/shipped.sh
 source scripts/shipped.sh

@@ -6,6 +6,7 @@
 # PUSH_OPTIONS are words for `skopeo copy`, such as --dest-tls-verify=false.
 # Guarantees: what is pushed has the digests that `just release` printed.
 set -euo pipefail
+shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/shipped.sh
 source scripts/shipped.sh

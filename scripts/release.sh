@@ -10,6 +10,7 @@
 # revision give the same files. A platform that cannot be built is named, the others are packed, and
 # the exit code is 1. Leaves to others: building (dist.sh), images (image.sh), publishing (push.sh).
 set -euo pipefail
+shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/shipped.sh
 source scripts/shipped.sh
@@ -25,7 +26,15 @@ need buildah skopeo jq zstd
 
 new="$(mktemp -d "$PWD/.dist.XXXXXX")"
 binaries="$(mktemp -d)"
-trap 'rm -rf "$new" "$binaries"' EXIT
+# cargo-cyclonedx writes a file of this name beside every Cargo.toml of the workspace.
+sbom=sbom-of-release
+clean() {
+    rm -rf "$new" "$binaries"
+    git ls-files '*Cargo.toml' | while read -r manifest; do
+        rm -f "$(dirname "$manifest")/$sbom.json"
+    done
+}
+trap clean EXIT
 
 built=() missing=()
 for platform in "${wanted[@]}"; do
@@ -77,18 +86,14 @@ if ! cargo cyclonedx --version >/dev/null 2>&1; then
     CARGO_TARGET_DIR="$tools/target" cargo install --quiet --locked --root "$tools" --version '^0.5.9' cargo-cyclonedx
     rm -rf "$tools/target"
 fi
-# It writes a file beside every Cargo.toml of the workspace.
-cargo cyclonedx --quiet --format json --target all --override-filename sbom-of-release
+cargo cyclonedx --quiet --format json --spec-version 1.5 --target all --override-filename "$sbom"
 for package in "${packages[@]}"; do
     folder=.
     [[ "$package" == tare ]] || folder="$package"
     # What differs between two runs or tells of this machine goes: serial number, time, paths.
     jq --arg here "$PWD" 'del(.serialNumber, .metadata.timestamp)
         | walk(if type == "string" then split("file://" + $here) | join("file://.") else . end)' \
-        "$folder/sbom-of-release.json" >"$new/$package-$version.cdx.json"
-done
-git ls-files '*Cargo.toml' | while read -r manifest; do
-    rm -f "$(dirname "$manifest")/sbom-of-release.json"
+        "$folder/$sbom.json" >"$new/$package-$version.cdx.json"
 done
 
 (cd "$new" && find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort | xargs -d '\n' sha256sum >SHA256SUMS)
