@@ -27,7 +27,7 @@ need buildah skopeo jq zstd
 new="$(mktemp -d "$PWD/.dist.XXXXXX")"
 binaries="$(mktemp -d)"
 # cargo-cyclonedx writes a file of this name beside every Cargo.toml of the workspace.
-sbom=sbom-of-release
+sbom="sbom-of-release"
 clean() {
     rm -rf "$new" "$binaries"
     git ls-files '*Cargo.toml' | while read -r manifest; do
@@ -71,9 +71,10 @@ for platform in "${built[@]}"; do
     [[ "$platform" != */* ]] || variant=(--override-variant "${platform#*/}")
     plain="$binaries/airgap.tar"
     rm -f "$plain"
-    # The layers are not compressed in it, so that zstd sees the binary itself.
+    # The layers are not compressed in it, so that zstd sees the binary itself. From the gzip layout:
+    # skopeo finds no Docker name for a layer of zstd.
     skopeo --policy "$binaries/policy.json" --override-os linux --override-arch "${platform%%/*}" "${variant[@]}" copy --quiet \
-        "oci:target/image/tare:$version" "docker-archive:$plain:localhost/tare:$version"
+        "oci:target/image/tare-gzip:$version" "docker-archive:$plain:localhost/tare:$version"
     zstd --quiet -19 --no-progress "$plain" -o "$new/tare-$version-airgap-$(label_of "$platform").tar.zst"
 done
 

@@ -1,6 +1,7 @@
 # What is shipped: version, platforms and their names. To be sourced by bash, from the repository's root.
 #
 # Guarantees: one place for each; nothing is done. Leaves to others: building and packing.
+# shellcheck shell=bash disable=SC2034
 
 # The version of all packages, and so the tag of every image.
 version="$(sed -n '/^\[workspace\.package\]/,/^$/s/^version = "\(.*\)"/\1/p' Cargo.toml)"
