@@ -73,9 +73,36 @@ fn install_yaml_is_the_base() -> Outcome {
         "{stale}"
     );
     for (name, object) in &base {
-        assert_eq!(&installed[name], object, "{name}: {stale}");
+        if let Some(path) = difference("", &installed[name], object) {
+            panic!("{name} differs at {path}: {stale}");
+        }
     }
     Ok(())
+}
+
+/// The path of the first value that differs; 64 and 64.0 do not.
+fn difference(path: &str, a: &Value, b: &Value) -> Option<String> {
+    let here = || Some(path.to_owned());
+    match (a, b) {
+        (Value::Object(a), Value::Object(b)) => {
+            if !a.keys().eq(b.keys()) {
+                return here();
+            }
+            a.iter()
+                .find_map(|(key, a)| difference(&format!("{path}/{key}"), a, &b[key]))
+        }
+        (Value::Array(a), Value::Array(b)) => {
+            if a.len() != b.len() {
+                return here();
+            }
+            (0..)
+                .zip(a.iter().zip(b))
+                .find_map(|(at, (a, b))| difference(&format!("{path}/{at}"), a, b))
+        }
+        (Value::Number(a), Value::Number(b)) if a.as_f64() == b.as_f64() => None,
+        _ if a == b => None,
+        _ => here(),
+    }
 }
 
 #[test]
@@ -133,7 +160,11 @@ fn image_and_pod_are_started_alike() -> Outcome {
         "\nUSER {}:{}\n",
         context["runAsUser"], context["runAsGroup"]
     );
-    assert_eq!(dockerfile.matches(&user).count(), 2, "both images: {user:?}");
+    assert_eq!(
+        dockerfile.matches(&user).count(),
+        2,
+        "both images: {user:?}"
+    );
     Ok(())
 }
 

@@ -44,7 +44,9 @@ const CASES: &[Case] = &[
         name: "the pod was killed for memory",
         flaw: "oom",
         code: 1,
-        says: &["FAIL   pod         tare-1 was killed for memory at 2026-11-21T10:00:00Z (limit 16Mi"],
+        says: &[
+            "FAIL   pod         tare-1 was killed for memory at 2026-11-21T10:00:00Z (limit 16Mi",
+        ],
     },
     Case {
         name: "the pod has restarted for another reason",
@@ -62,7 +64,9 @@ const CASES: &[Case] = &[
         name: "the operator is not ready",
         flaw: "not-ready",
         code: 1,
-        says: &["FAIL   readyz      Error from server (ServiceUnavailable): may not list or watch services"],
+        says: &[
+            "FAIL   readyz      Error from server (ServiceUnavailable): may not list or watch services",
+        ],
     },
     Case {
         name: "the server refuses the EdgeApp",
@@ -107,7 +111,12 @@ fn it_concludes_what_is_so_and_leaves_nothing() -> Result<(), Box<dyn Error>> {
             .output()?;
         let said = String::from_utf8(output.stdout)? + &String::from_utf8(output.stderr)?;
         let calls = std::fs::read_to_string(fake.join("calls"))?;
-        assert_eq!(output.status.code(), Some(case.code), "{}: {said}", case.name);
+        assert_eq!(
+            output.status.code(),
+            Some(case.code),
+            "{}: {said}",
+            case.name
+        );
         for line in case.says {
             assert!(said.contains(line), "{}: no {line:?} in: {said}", case.name);
         }
@@ -139,7 +148,10 @@ fn a_wrong_option_is_one_line() -> Result<(), Box<dyn Error>> {
             &["--pods"][..],
             "error: unknown option --pods; there are --image IMAGE and --port\n",
         ),
-        (&["--image"][..], "error: --image needs the name of an image\n"),
+        (
+            &["--image"][..],
+            "error: --image needs the name of an image\n",
+        ),
     ] {
         let output = Command::new(&script).args(arguments).output()?;
         assert_eq!(output.status.code(), Some(2));
