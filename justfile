@@ -42,6 +42,26 @@ bloat TARGET="x86_64-unknown-linux-musl" PACKAGE="tare":
 heap OBJECTS="5000":
     scripts/heap.sh {{OBJECTS}}
 
+# The operator's image as an OCI layout in target/image, with its sizes: `just image`, `just image amd64`.
+image *ARGS:
+    scripts/image.sh {{ARGS}}
+
+# Two builds of the image on two paths have one digest, and it is small enough: minutes.
+image-check:
+    scripts/image-check.sh
+
+# Writes deploy/install.yaml anew from deploy/base.
+install-yaml:
+    scripts/install-yaml.sh
+
+# Fills dist/ with everything that is shipped, for the named platforms or all three.
+release *PLATFORMS:
+    scripts/release.sh {{PLATFORMS}}
+
+# Publishes the images of dist/ and writes dist/install-registry.yaml with their names there.
+push REGISTRY:
+    scripts/push.sh {{REGISTRY}}
+
 # What continuous integration runs.
 ci:
     bash .ci/run

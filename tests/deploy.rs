@@ -1,0 +1,206 @@
+//! What `deploy/` says agrees with itself and with the program; no kubectl and no cluster.
+//!
+//! Guarantees: `deploy/install.yaml` is `deploy/base` as it is now; every image of ours is named by this
+//! version; every metric that the documents and alerts name exists.
+//! Leaves to others: the CRD (`crd.rs`), whether a server takes it (`tests/real`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
+use std::path::Path;
+
+use serde_json::Value;
+use tare::metrics::Metrics;
+
+type Outcome = Result<(), Box<dyn Error>>;
+
+fn read(file: &str) -> Result<String, Box<dyn Error>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+    std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()).into())
+}
+
+fn documents(file: &str) -> Result<Vec<Value>, Box<dyn Error>> {
+    serde_saphyr::from_multiple(&read(file)?).map_err(|error| format!("{file}: {error}").into())
+}
+
+/// `Deployment tare-system/tare`.
+fn name(object: &Value) -> String {
+    let text = |pointer: &str| {
+        object
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .unwrap_or("-")
+            .to_owned()
+    };
+    format!(
+        "{} {}/{}",
+        text("/kind"),
+        text("/metadata/namespace"),
+        text("/metadata/name")
+    )
+}
+
+/// What `kubectl kustomize deploy/base` makes of its resources: each with the labels of the kustomization.
+fn rendered_base() -> Result<BTreeMap<String, Value>, Box<dyn Error>> {
+    let kustomization = &documents("deploy/base/kustomization.yaml")?[0];
+    let pairs = kustomization
+        .pointer("/labels/0/pairs")
+        .and_then(Value::as_object)
+        .ok_or("the kustomization has no labels")?;
+    let mut objects = BTreeMap::new();
+    for file in kustomization["resources"].as_array().into_iter().flatten() {
+        let file = file.as_str().ok_or("a resource is not a file's name")?;
+        for mut object in documents(&format!("deploy/base/{file}"))? {
+            for (label, value) in pairs {
+                object["metadata"]["labels"][label] = value.clone();
+            }
+            objects.insert(name(&object), object);
+        }
+    }
+    Ok(objects)
+}
+
+#[test]
+fn install_yaml_is_the_base() -> Outcome {
+    let installed: BTreeMap<String, Value> = documents("deploy/install.yaml")?
+        .into_iter()
+        .map(|object| (name(&object), object))
+        .collect();
+    let base = rendered_base()?;
+    let stale = "deploy/install.yaml is stale: run `just install-yaml` and commit it";
+    assert_eq!(
+        installed.keys().collect::<Vec<_>>(),
+        base.keys().collect::<Vec<_>>(),
+        "{stale}"
+    );
+    for (name, object) in &base {
+        if let Some(path) = difference("", &installed[name], object) {
+            panic!("{name} differs at {path}: {stale}");
+        }
+    }
+    Ok(())
+}
+
+/// The path of the first value that differs; 64 and 64.0 do not.
+fn difference(path: &str, a: &Value, b: &Value) -> Option<String> {
+    let here = || Some(path.to_owned());
+    match (a, b) {
+        (Value::Object(a), Value::Object(b)) => {
+            if !a.keys().eq(b.keys()) {
+                return here();
+            }
+            a.iter()
+                .find_map(|(key, a)| difference(&format!("{path}/{key}"), a, &b[key]))
+        }
+        (Value::Array(a), Value::Array(b)) => {
+            if a.len() != b.len() {
+                return here();
+            }
+            (0..)
+                .zip(a.iter().zip(b))
+                .find_map(|(at, (a, b))| difference(&format!("{path}/{at}"), a, b))
+        }
+        (Value::Number(a), Value::Number(b)) if a.as_f64() == b.as_f64() => None,
+        _ if a == b => None,
+        _ => here(),
+    }
+}
+
+#[test]
+fn images_are_tagged_with_this_version_and_never_latest() -> Outcome {
+    let version = env!("CARGO_PKG_VERSION");
+    for file in [
+        "deploy/base/deployment.yaml",
+        "deploy/install.yaml",
+        "deploy/loadgen/job.yaml",
+    ] {
+        let text = read(file)?;
+        let ours: Vec<&str> = text
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("image: localhost/"))
+            .collect();
+        assert!(!ours.is_empty(), "{file} names no image of ours");
+        for image in ours {
+            assert!(
+                image.ends_with(&format!(":{version}")),
+                "{file}: {image} is not of version {version}"
+            );
+        }
+        assert!(!text.contains(":latest"), "{file} names a tag `latest`");
+    }
+    for folder in ["base", "loadgen"] {
+        let file = format!("deploy/{folder}/kustomization.yaml");
+        for image in documents(&file)?[0]["images"]
+            .as_array()
+            .into_iter()
+            .flatten()
+        {
+            assert_eq!(image["newTag"], version, "{file}: {}", image["name"]);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn image_and_pod_are_started_alike() -> Outcome {
+    let dockerfile = read("Dockerfile.scratch")?;
+    let base = rendered_base()?;
+    let pod = base["Deployment tare-system/tare"]
+        .pointer("/spec/template/spec")
+        .ok_or("the Deployment has no pod")?;
+    let arguments: Vec<String> = pod["containers"][0]["args"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(Value::to_string)
+        .collect();
+    let command = format!("\nCMD [{}]\n", arguments.join(", "));
+    assert!(dockerfile.contains(&command), "no line {command:?}");
+    let context = &pod["securityContext"];
+    let user = format!(
+        "\nUSER {}:{}\n",
+        context["runAsUser"], context["runAsGroup"]
+    );
+    assert_eq!(
+        dockerfile.matches(&user).count(),
+        2,
+        "both images: {user:?}"
+    );
+    Ok(())
+}
+
+#[test]
+fn metrics_that_are_named_exist() -> Outcome {
+    let metrics = Metrics::default();
+    let rendered = metrics.render();
+    let known: BTreeSet<&str> = rendered
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next())
+        .collect();
+    for file in [
+        "deploy/README.md",
+        "deploy/check.sh",
+        "deploy/components/alerts/rules.yaml",
+        "deploy/components/dashboard/tare.json",
+    ] {
+        let text = read(file)?;
+        let words = text
+            .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+            // Figures of the process come from /proc.
+            .filter(|word| {
+                word.starts_with("tare_")
+                    || cfg!(target_os = "linux") && word.starts_with("process_")
+            });
+        for word in words {
+            let family = ["_bucket", "_sum", "_count"]
+                .into_iter()
+                .find_map(|end| word.strip_suffix(end))
+                .unwrap_or(word);
+            // The allocator's family has no values before there is traffic, or none at all.
+            assert!(
+                known.contains(family) || family == "tare_allocator_bytes",
+                "{file} names {word}, which /metrics does not have"
+            );
+        }
+    }
+    Ok(())
+}
