@@ -98,7 +98,7 @@ pub struct BenchArgs {
     #[arg(long, value_enum)]
     pub settle: Option<Settle>,
     /// How many runs may be under way at once: one works, the others are being left alone, which is
-    /// most of the time. Each has a control plane of its own [default: 4, as far as memory allows; 1
+    /// most of the time. Each has a control plane of its own [default: 8, as far as memory allows; 1
     /// with --settle quick, and on an existing cluster].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=16))]
     pub lanes: Option<u8>,
