@@ -12,12 +12,10 @@ use kube::Client;
 use serde_json::json;
 use support::{World, assert_same, config, pass, web};
 use tare::cache::Mode;
-use tare::controller::Config;
 use tare::edgeapp::{CRD_YAML, EdgeApps};
 use tare::metrics::Verb;
 use tare::operator::{Children, Failure, Kind, Operator, Owner, Plan};
-use tare::queue::Limits;
-use testbed::embedded::{Options, Readiness, RequestFault, WatchFault};
+use testbed::embedded::{RequestFault, WatchFault};
 
 in_every_mode! {
     a_fifth_of_all_watch_events_lost_and_a_restart_end_exactly_like_a_calm_run,
