@@ -143,6 +143,7 @@ impl<O: Operator> Applier<O> {
             work.slots_complete = true;
             plan = self.plan(&owner, &owner::children::<O>(work))?;
         }
+        // The bodies of its children go before the answer is waited for.
         let Plan { status, .. } = { plan };
         let ready = status.ready();
         self.write_status(key, work, status).await?;

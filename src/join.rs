@@ -8,7 +8,7 @@
 //! Leaves to others: when to run (`controller`), doing the work (`apply`).
 
 mod pages;
-pub(crate) mod thin;
+mod thin;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;

@@ -14,7 +14,6 @@ use kube::client::Body;
 use serde::Deserialize;
 
 use crate::client;
-use crate::join::thin::Thin;
 use crate::metrics::{Metrics, Verb};
 
 /// Answers with the metadata only: for writes whose spec we know already.
@@ -105,18 +104,14 @@ impl Api {
     /// # Errors
     /// Every status of 400 and above is an error, and so is an answer of more than `limit` bytes.
     pub async fn call(&self, verb: Verb, ask: Ask<'_>, limit: usize) -> Result<Vec<u8>, ApiError> {
-        self.exchange(verb, ask, limit, Vec::new()).await
+        self.call_into(verb, ask, limit, Vec::new()).await
     }
 
-    /// The same for a list, of which `managedFields` are left out while it comes in.
+    /// The same, with an answer that goes through `sink` as it comes in; what an error says does not.
     ///
     /// # Errors
     /// As for [`Api::call`]; the bound is on what comes in.
-    pub(crate) async fn list(&self, ask: Ask<'_>, limit: usize) -> Result<Vec<u8>, ApiError> {
-        self.exchange(Verb::List, ask, limit, Thin::default()).await
-    }
-
-    async fn exchange<S: Sink>(
+    pub(crate) async fn call_into<S: Sink>(
         &self,
         verb: Verb,
         ask: Ask<'_>,
@@ -217,7 +212,7 @@ impl<'a> Ask<'a> {
 }
 
 /// Where a body goes as it comes in.
-trait Sink {
+pub(crate) trait Sink {
     fn push(&mut self, bytes: &[u8]);
     fn finish(self) -> Vec<u8>;
 }
@@ -228,15 +223,6 @@ impl Sink for Vec<u8> {
     }
     fn finish(self) -> Vec<u8> {
         self
-    }
-}
-
-impl Sink for Thin {
-    fn push(&mut self, bytes: &[u8]) {
-        Thin::push(self, bytes);
-    }
-    fn finish(self) -> Vec<u8> {
-        Thin::finish(self)
     }
 }
 

@@ -9,12 +9,11 @@ use std::sync::atomic::Ordering::Relaxed;
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
-use support::{World, config, pass, web};
+use support::{Running, World, config, pass, web};
 use tare::cache::Mode;
 use tare::controller::Config;
 use tare::edgeapp::EdgeApps;
 use tare::queue::Limits;
-use testbed::embedded::{Options, Readiness};
 
 in_every_mode! {
     owners_that_never_become_ready_are_let_go_after_their_deadline,
@@ -22,14 +21,29 @@ in_every_mode! {
     more_children_fail_at_once_than_there_is_room_for_and_every_owner_says_so,
 }
 
+/// An operator with other bounds, ready.
+async fn operate(world: &World, limits: Limits) -> Running {
+    let config = Config { limits, ..config() };
+    let running = world.operate_with(EdgeApps, world.server.client("tare"), config);
+    running.until_ready().await;
+    running
+}
+
+/// Creates so many at once and waits until all are Running; their names.
+async fn all_running(world: &World, count: u32) -> Vec<String> {
+    let names: Vec<String> = (0..count).map(|n| format!("web-{n}")).collect();
+    futures::future::join_all(names.iter().map(|name| world.create(name, web()))).await;
+    until_all(world, &names, "Running").await;
+    names
+}
+
+async fn until_all(world: &World, names: &[String], phase: &str) {
+    let all = |world: &World| names.iter().all(|name| world.phase(name) == phase);
+    world.until(&format!("all are {phase}"), all).await;
+}
+
 async fn owners_that_never_become_ready_are_let_go_after_their_deadline(mode: Mode) {
-    let world = World::with(
-        mode,
-        Options {
-            ready: Readiness::Never,
-            ..Options::default()
-        },
-    );
+    let world = World::never_ready(mode);
     let running = world.operate();
     running.until_ready().await;
     for n in 0..40 {
@@ -59,19 +73,8 @@ async fn events_that_find_no_room_are_found_by_a_join(mode: Mode) {
         spec_bytes: 1_024,
         ..Limits::default()
     };
-    let running = world.operate_with(
-        EdgeApps,
-        world.server.client("tare"),
-        Config { limits, ..config() },
-    );
-    running.until_ready().await;
-    let names: Vec<String> = (0..200).map(|n| format!("web-{n}")).collect();
-    futures::future::join_all(names.iter().map(|name| world.create(name, web()))).await;
-    world
-        .until("all are Running", |w| {
-            (0..200).all(|n| w.phase(&format!("web-{n}")) == "Running")
-        })
-        .await;
+    let running = operate(&world, limits).await;
+    all_running(&world, 200).await;
     assert!(
         running.metrics.dropped_events.load(Relaxed) > 0,
         "the bound was reached"
@@ -87,16 +90,8 @@ async fn more_children_fail_at_once_than_there_is_room_for_and_every_owner_says_
         entries: 8,
         ..Limits::default()
     };
-    let running = world.operate_with(
-        EdgeApps,
-        world.server.client("tare"),
-        Config { limits, ..config() },
-    );
-    running.until_ready().await;
-    let names: Vec<String> = (0..OWNERS).map(|n| format!("web-{n}")).collect();
-    futures::future::join_all(names.iter().map(|name| world.create(name, web()))).await;
-    let all = |world: &World, phase: &str| names.iter().all(|name| world.phase(name) == phase);
-    world.until("all are Running", |w| all(w, "Running")).await;
+    let running = operate(&world, limits).await;
+    let names = all_running(&world, OWNERS).await;
 
     // A node goes, and comes back: all at once, while none of them waits for anything.
     let started = tokio::time::Instant::now();
@@ -113,9 +108,7 @@ async fn more_children_fail_at_once_than_there_is_room_for_and_every_owner_says_
         for answer in futures::future::join_all(told).await {
             answer.expect("a node may say so");
         }
-        world
-            .until(&format!("all are {phase}"), |w| all(w, phase))
-            .await;
+        until_all(&world, &names, phase).await;
     }
     let took = started.elapsed();
     assert!(took.as_secs() < 400, "left to the periodic join: {took:?}");

@@ -12,7 +12,7 @@ use support::{World, assert_same, config, pass, web};
 use tare::cache::Mode;
 use tare::controller::Config;
 use tare::edgeapp::EdgeApps;
-use testbed::embedded::{Options, Readiness, RequestFault};
+use testbed::embedded::RequestFault;
 
 in_every_mode! {
     a_new_owner_costs_five_writes,
@@ -68,13 +68,7 @@ async fn a_new_owner_costs_five_writes(mode: Mode) {
 }
 
 async fn observed_comes_before_ready_and_generation_only_after_the_children(mode: Mode) {
-    let world = World::with(
-        mode,
-        Options {
-            ready: Readiness::Never,
-            ..Options::default()
-        },
-    );
+    let world = World::never_ready(mode);
     let running = world.operate();
     world.create("web", web()).await;
     world

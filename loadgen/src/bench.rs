@@ -81,7 +81,7 @@ async fn measure(
     let setting = Setting {
         ready_delay_ms: scenario.ready_delay_ms,
         source,
-        refused: Some(Arc::new(scenario::refused(&scenario)?)),
+        refused: Arc::new(scenario::refused(&scenario)?),
         scenario: Arc::new(scenario),
         seed: args.seed,
         settle: plan::settle(&args),
@@ -93,9 +93,9 @@ async fn measure(
         evidence: evidence.clone(),
         progress: progress.clone(),
         bursts_only: args.bursts_only,
-        child: Some(Arc::new(child::of_edgeapp()?)),
+        child: Arc::new(child::of_edgeapp()?),
         churn_events: args.churn_events,
-        lanes: plan::lanes(&args, plan::available_bytes())?,
+        lanes: plan.lanes,
         machine: Arc::new(tokio::sync::Semaphore::new(1)),
     };
     let mut described = describe::describe(&args, &plan, &setting)?;

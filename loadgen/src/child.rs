@@ -6,6 +6,8 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::scenario;
+
 const EDGEAPP: &str = include_str!("../scenarios/edgeapp-child.toml");
 
 /// The child whose readiness decides about the object's.
@@ -19,17 +21,12 @@ pub struct Child {
     unready: Value,
 }
 
-/// A file that cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[error("scenario edgeapp-child.toml: {0}")]
-pub struct Error(#[from] toml::de::Error);
-
 /// That of the default scenario.
 ///
 /// # Errors
 /// If the build was given a broken file.
-pub fn of_edgeapp() -> Result<Child, Error> {
-    Ok(toml::from_str(EDGEAPP)?)
+pub fn of_edgeapp() -> Result<Child, scenario::Error> {
+    scenario::read("edgeapp-child.toml", EDGEAPP)
 }
 
 impl Child {

@@ -3,6 +3,7 @@
 //! Guarantees: the same seed and index give the same bytes; an object is exactly `object_bytes`
 //! long where its template leaves room. Leaves to others: the rate, and the sending.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -114,10 +115,15 @@ pub const RUN_LABEL: &str = "loadgen.tare.dev/run";
 /// # Errors
 /// If the build was given a broken file.
 pub fn edgeapp() -> Result<Scenario, Error> {
-    toml::from_str(EDGEAPP).map_err(|source| Error {
-        file: "edgeapp.toml",
-        source,
-    })
+    read("edgeapp.toml", EDGEAPP)
+}
+
+/// A file of `scenarios/`, as the build was given it.
+///
+/// # Errors
+/// It is broken.
+pub fn read<T: DeserializeOwned>(file: &'static str, text: &str) -> Result<T, Error> {
+    toml::from_str(text).map_err(|source| Error { file, source })
 }
 
 /// The same objects, with children that the API server refuses.
@@ -125,25 +131,10 @@ pub fn edgeapp() -> Result<Scenario, Error> {
 /// # Errors
 /// If the build was given a broken file.
 pub fn refused(healthy: &Scenario) -> Result<Scenario, Error> {
-    let patch: Value = toml::from_str(EDGEAPP_REFUSED).map_err(|source| Error {
-        file: "edgeapp-refused.toml",
-        source,
-    })?;
+    let patch: Value = read("edgeapp-refused.toml", EDGEAPP_REFUSED)?;
     let mut refused = healthy.clone();
-    merge(&mut refused.object, &patch);
+    json_patch::merge(&mut refused.object, &patch);
     Ok(refused)
-}
-
-/// As a JSON merge patch that removes nothing.
-fn merge(target: &mut Value, patch: &Value) {
-    match (target, patch) {
-        (Value::Object(target), Value::Object(patch)) => {
-            for (key, value) in patch {
-                merge(target.entry(key).or_insert(Value::Null), value);
-            }
-        }
-        (target, patch) => *target = patch.clone(),
-    }
 }
 
 impl Scenario {

@@ -164,6 +164,11 @@ impl Timeline {
         }
     }
 
+    /// Whether every object has come this far.
+    pub fn all(&self, reached: fn(&Progress) -> u64) -> bool {
+        reached(&self.progress()) == self.objects.len() as u64
+    }
+
     pub fn fail(&mut self, index: usize, failed: Failed, words: String) {
         self.objects[index].failed = Some(failed);
         let is_known = |words: &str| self.failures.iter().any(|(said, _)| said == words);

@@ -125,12 +125,12 @@ impl Resync {
         }
     }
 
+    /// Between joins of owners.
     fn gap_ms(&mut self) -> u64 {
-        if self.crowded == 0 {
-            return OWNERS_GAP_MS;
+        match self.crowded {
+            0 => OWNERS_GAP_MS,
+            times => self.grown_ms(CROWDED_GAP_MS, times),
         }
-        let step = (CROWDED_GAP_MS.0 << (self.crowded - 1).min(10)).min(CROWDED_GAP_MS.1);
-        step / 2 + self.random(step / 2)
     }
 
     fn schedule(&mut self, now_ms: u64) {
@@ -138,12 +138,18 @@ impl Resync {
         self.periodic_ms = now_ms.saturating_add(self.period_ms - tenth + self.random(2 * tenth));
     }
 
-    /// 0, then growing: half of it is jitter, so that replicas do not list in step.
+    /// Until a full join that is owed or failed again.
     fn delay_ms(&mut self) -> u64 {
-        if self.again == 0 {
-            return 0;
+        match self.again {
+            0 => 0,
+            times => self.grown_ms(AGAIN_MS, times),
         }
-        let step = (AGAIN_MS.0 << (self.again - 1).min(10)).min(AGAIN_MS.1);
+    }
+
+    /// The first of two at the first time, then doubling up to the second: half of it is jitter, so that
+    /// replicas do not list in step.
+    fn grown_ms(&mut self, (first, longest): (u64, u64), times: u32) -> u64 {
+        let step = (first << (times - 1).min(10)).min(longest);
         step / 2 + self.random(step / 2)
     }
 

@@ -1,7 +1,8 @@
 //! The objects of one collection, page by page, in the order in which the server keeps them.
 //!
 //! Guarantees: one page is held at a time and it is bounded in bytes: one that is too large is asked
-//! for again, smaller; `managedFields` are never held; an expired token goes on with the one that the error brings.
+//! for again, smaller; `managedFields` are never held; an expired token goes on with the one that the
+//! error brings.
 //! Leaves to others: what the objects mean (`join`).
 
 use std::ops::Range;
@@ -10,6 +11,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tracing::debug;
 
+use super::thin::Thin;
+use crate::metrics::Verb;
 use crate::object::Lean;
 use crate::request::{Api, ApiError, Ask, OBJECT_BYTES};
 use crate::scope::Scope;
@@ -116,7 +119,10 @@ impl Pages {
             } else {
                 PAGE_BYTES
             };
-            match api.list(Ask::get(&path), bound).await {
+            match api
+                .call_into(Verb::List, Ask::get(&path), bound, Thin::default())
+                .await
+            {
                 Ok(body) => break body,
                 Err(ApiError::TooLarge(_)) if self.limit > 1 => {
                     self.limit = (self.limit / 4).max(1);

@@ -1,10 +1,12 @@
 //! A list on its way in, without the part that nobody reads: `managedFields`, half of its bytes.
 //!
-//! Guarantees: pure; of JSON that is well formed the result is the same but for the member
-//! `metadata.managedFields` of each item, wherever the bytes are cut; of anything else it is not well
-//! formed either. Leaves to others: decoding (`pages`), and bounds on what comes in.
+//! Guarantees: pure; of JSON that is well formed the result is the same but for white space and the
+//! member `metadata.managedFields` of each item, wherever the bytes are cut. Leaves to others: decoding
+//! (`pages`), bounds on what comes in, and to the server that it is well formed.
 
 use memchr::memchr2;
+
+use crate::request::Sink;
 
 /// Bytes come in by pieces and stay, unless they belong to `managedFields`.
 #[derive(Debug, Default)]
@@ -41,8 +43,8 @@ const ITEMS: (usize, &[u8]) = (1, b"items");
 const METADATA: (usize, &[u8]) = (3, b"metadata");
 const LEFT_OUT: (usize, &[u8]) = (4, b"managedFields");
 
-impl Thin {
-    pub(crate) fn push(&mut self, mut bytes: &[u8]) {
+impl Sink for Thin {
+    fn push(&mut self, mut bytes: &[u8]) {
         while let Some((&byte, rest)) = bytes.split_first() {
             match self.text {
                 Text::Outside => {
@@ -75,12 +77,13 @@ impl Thin {
         }
     }
 
-    /// What was kept.
-    pub(crate) fn finish(mut self) -> Vec<u8> {
+    fn finish(mut self) -> Vec<u8> {
         self.kept.shrink_to_fit();
         self.kept
     }
+}
 
+impl Thin {
     fn outside(&mut self, byte: u8) {
         match byte {
             b'"' => {
@@ -95,10 +98,7 @@ impl Thin {
             b'{' | b'[' => {
                 self.keep(&[byte]);
                 self.depth += 1;
-                self.set_object(byte == b'{');
-                if self.depth < 64 {
-                    self.on_path &= !(1 << self.depth);
-                }
+                self.opened(byte == b'{');
                 self.key_next = byte == b'{';
                 return;
             }
@@ -160,9 +160,11 @@ impl Thin {
         self.depth < 64 && self.objects & (1 << self.depth) != 0
     }
 
-    fn set_object(&mut self, object: bool) {
+    /// Something of which nothing is known yet begins at this depth.
+    fn opened(&mut self, object: bool) {
         if self.depth < 64 {
             let bit = 1 << self.depth;
+            self.on_path &= !bit;
             self.objects = if object {
                 self.objects | bit
             } else {

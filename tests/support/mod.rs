@@ -17,7 +17,7 @@ use tare::controller::{self, Config};
 use tare::edgeapp::{CRD_YAML, EdgeApp, EdgeApps};
 use tare::metrics::Metrics;
 use tare::operator::Operator;
-use testbed::embedded::{Options, Server};
+use testbed::embedded::{Options, Readiness, Server};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -60,6 +60,15 @@ impl World {
             client,
             mode,
         }
+    }
+
+    /// One in which no child ever becomes ready.
+    pub fn never_ready(mode: Mode) -> Self {
+        let options = Options {
+            ready: Readiness::Never,
+            ..Options::default()
+        };
+        Self::with(mode, options)
     }
 
     pub fn edgeapps(&self) -> Api<EdgeApp> {

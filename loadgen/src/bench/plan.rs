@@ -22,7 +22,7 @@ pub fn plan(args: &BenchArgs) -> Result<Plan, Usage> {
     let sizes = sizes(&args.objects)?;
     let largest = sizes.iter().copied().max().unwrap_or(0);
     enough_memory(largest, args.control_plane, available_bytes())?;
-    lanes(args, available_bytes())?;
+    let lanes = lanes(args, largest, available_bytes())?;
     if args.churn_events.is_some() && args.control_plane != Choice::Embedded {
         return Err(Usage(
             "--churn-events: only the embedded control plane lets somebody else say what a child is like; leave out --control-plane".into(),
@@ -36,6 +36,7 @@ pub fn plan(args: &BenchArgs) -> Result<Plan, Usage> {
         repeats_largest,
         unhealthy: args.unhealthy,
         storm: args.storm,
+        lanes,
         steady: !args.bursts_only,
         audits: real && !args.bursts_only,
         checks: real && !args.bursts_only,
@@ -69,7 +70,7 @@ const LANES: usize = 8;
 ///
 /// # Errors
 /// More were asked for than there is memory or a cluster for.
-pub fn lanes(args: &BenchArgs, available: Option<u64>) -> Result<usize, Usage> {
+fn lanes(args: &BenchArgs, largest: usize, available: Option<u64>) -> Result<usize, Usage> {
     let asked = args.lanes.map(usize::from);
     if args.control_plane == Choice::Existing {
         return match asked {
@@ -79,7 +80,6 @@ pub fn lanes(args: &BenchArgs, available: Option<u64>) -> Result<usize, Usage> {
             ))),
         };
     }
-    let largest = sizes(&args.objects)?.into_iter().max().unwrap_or(0);
     let needed = needed_bytes(largest, args.control_plane).max(1);
     let fit = available.map_or(LANES, |available| (available / needed).max(1) as usize);
     match asked {
@@ -199,7 +199,7 @@ mod tests {
             ("--control-plane kube --lanes 6", None, 6),
             ("--control-plane existing", gb(20), 1),
         ] {
-            let got = lanes(&args(words), available).expect(words);
+            let got = lanes(&args(words), 5_000, available).expect(words);
             assert_eq!(got, want, "{words} with {available:?}");
         }
         for (words, want) in [
@@ -212,7 +212,9 @@ mod tests {
                 "--lanes 2: a cluster that is there already has room for one run at a time",
             ),
         ] {
-            let error = lanes(&args(words), gb(4)).expect_err(words).to_string();
+            let error = lanes(&args(words), 5_000, gb(4))
+                .expect_err(words)
+                .to_string();
             assert!(error.contains(want), "{error}");
         }
     }

@@ -60,10 +60,7 @@ pub async fn age(stage: &mut Stage<'_>, events: u64) -> Result<Age, Reason> {
 }
 
 async fn all_ready(stage: &mut Stage<'_>, act: Act, what: &str) -> Result<(), Reason> {
-    let objects = stage.cell.objects as u64;
-    let done = offer(stage, act, Pace::Burst, what, move |t| {
-        t.progress().ready == objects
-    });
+    let done = offer(stage, act, Pace::Burst, what, |t| t.all(|p| p.ready));
     ended(done.await?, what, "ready")
 }
 
@@ -78,10 +75,7 @@ async fn flip(stage: &mut Stage<'_>, what: &str) -> Result<(), Reason> {
 }
 
 async fn recreate(stage: &mut Stage<'_>, what: &str) -> Result<(), Reason> {
-    let objects = stage.cell.objects as u64;
-    let done = offer(stage, Act::Delete, Pace::Burst, what, move |t| {
-        t.progress().gone == objects
-    });
+    let done = offer(stage, Act::Delete, Pace::Burst, what, |t| t.all(|p| p.gone));
     ended(done.await?, what, "gone")?;
     stage.journal.timeline().begin_again();
     all_ready(stage, Act::Create, what).await

@@ -95,7 +95,7 @@ pub fn of_cell(cell: &Cell, largest: usize, mode: &Mode, control_plane: Choice) 
         Kind::Audit => also(0.0, 62_u64.saturating_sub(mode.settled_s)),
         Kind::Burst | Kind::Check => {}
         Kind::Storm => {
-            cost.work_s += mode.storm_rounds as f64 * storm::EVERY.as_secs_f64();
+            cost.work_s += storm::ROUNDS as f64 * storm::EVERY.as_secs_f64();
             cost.quiet_s = empty_s;
         }
         Kind::Refused | Kind::Unready => {

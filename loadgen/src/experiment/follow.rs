@@ -116,6 +116,7 @@ mod tests {
             repeats_largest: 1,
             unhealthy: false,
             storm: false,
+            lanes: 1,
             steady: true,
             audits: true,
             checks: true,

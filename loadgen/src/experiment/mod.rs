@@ -47,7 +47,7 @@ pub struct Setting {
     pub source: Source,
     pub scenario: Arc<Scenario>,
     /// The same with children that the server refuses.
-    pub refused: Option<Arc<Scenario>>,
+    pub refused: Arc<Scenario>,
     pub seed: u64,
     pub settle: Settle,
     pub ready_delay_ms: u64,
@@ -64,7 +64,7 @@ pub struct Setting {
     /// Whether churn and deletion are left out.
     pub bursts_only: bool,
     /// What ageing flips.
-    pub child: Option<Arc<Child>>,
+    pub child: Arc<Child>,
     /// Watch events to age the subject with, in the first burst at the largest size.
     pub churn_events: Option<u64>,
     /// How many runs may be under way at once.

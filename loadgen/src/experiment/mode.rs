@@ -24,8 +24,6 @@ pub struct Mode {
     pub offer_s: u64,
     /// How long objects that cannot become healthy are watched.
     pub unhealthy_s: u64,
-    /// How often every object changes in a storm, twice a second.
-    pub storm_rounds: u64,
     pub churn: Extent,
     pub deletion: Extent,
     pub steady_settles: bool,
@@ -65,7 +63,6 @@ impl Mode {
                 deleted_s: 2,
                 offer_s: 4,
                 unhealthy_s: 30,
-                storm_rounds: 120,
                 churn: Extent::Nowhere,
                 // With 5,000 it takes 10 to 25 s per subject on 2 cores, of the 3 minutes in all.
                 deletion: Extent::UpTo(1_000),
@@ -90,7 +87,6 @@ impl Mode {
                 deleted_s: 30,
                 offer_s: 60,
                 unhealthy_s: 120,
-                storm_rounds: 120,
                 churn: Extent::Everywhere,
                 deletion: Extent::Everywhere,
                 steady_settles: true,

@@ -15,7 +15,7 @@ use super::order::Kind;
 use super::quiet::{Snapshot, linger, settle};
 use super::run::{Reason, Stage};
 use super::{storm, unhealthy};
-use crate::generate::{Act, Offer};
+use crate::generate::Act;
 use crate::measure::{admin, gc_pause, metrics_text};
 use crate::record::{Datastore, Peaked, Reconcile};
 use crate::schedule::Pace;
@@ -36,7 +36,7 @@ pub async fn all(stage: &mut Stage<'_>) -> Result<(), Reason> {
         return unhealthy::all(stage, Duration::from_secs(mode.unhealthy_s)).await;
     }
     if stage.kind() == Kind::Storm {
-        return storm::all(stage, mode.storm_rounds).await;
+        return storm::all(stage).await;
     }
 
     let before = Snapshot::take(stage).await;
@@ -121,8 +121,8 @@ async fn offer_and_wait(stage: &mut Stage<'_>) -> Result<(), Reason> {
     let own_before = weigh::cpu_seconds(std::process::id()).ok();
     let started = Instant::now();
     reset_peak(stage);
-    let converged = offer(stage, Act::Create, stage.pace, "converged", move |t| {
-        t.progress().ready == objects as u64
+    let converged = offer(stage, Act::Create, stage.pace, "converged", |t| {
+        t.all(|p| p.ready)
     });
     let converged = converged.await?;
     if stage.kind() != Kind::Steady {
@@ -184,18 +184,8 @@ pub(super) async fn offer(
     stage.work().await;
     let patience = stage.setting.patience(objects, pace);
     let deadline = Instant::now() + patience.deadline;
-    let offer = Offer {
-        cluster: stage.cluster.clone(),
-        scenario: stage.scenario(),
-        seed: stage.setting.seed,
-        journal: stage.journal.clone(),
-        act,
-        child: stage.setting.child.clone(),
-        pace,
-        objects,
-    };
     let mut sending = tokio::task::JoinSet::new();
-    sending.spawn(offer.send());
+    sending.spawn(stage.offer(act, pace).send());
     let (mut last, mut moved_at) = (Default::default(), Instant::now());
     loop {
         let next_look = Instant::now() + Duration::from_millis(100);
@@ -272,11 +262,10 @@ fn book(stage: &mut Stage<'_>, before: &Snapshot, end: &Snapshot) {
 
 /// Every object changes once.
 async fn churn(stage: &mut Stage<'_>) -> Result<(), Reason> {
-    let objects = stage.cell.objects as u64;
     stage.journal.timeline().begin_wave();
     reset_peak(stage);
-    let done = offer(stage, Act::Update(1), Pace::Burst, "churned", move |t| {
-        t.progress().ready == objects
+    let done = offer(stage, Act::Update(1), Pace::Burst, "churned", |t| {
+        t.all(|p| p.ready)
     });
     if !done.await? {
         return Err("churn: not every object converged again".into());
@@ -316,9 +305,8 @@ async fn restart(stage: &mut Stage<'_>, quiet_s: u64, steady_s: Option<u64>) -> 
 
 /// Every object is deleted, finalizers and all.
 async fn deleted(stage: &mut Stage<'_>, quiet_s: u64) -> Result<(), Reason> {
-    let objects = stage.cell.objects as u64;
-    let done = offer(stage, Act::Delete, Pace::Burst, "deleted", move |t| {
-        t.progress().gone == objects
+    let done = offer(stage, Act::Delete, Pace::Burst, "deleted", |t| {
+        t.all(|p| p.gone)
     });
     if !done.await? {
         return Err("not every object was gone after its deletion".into());

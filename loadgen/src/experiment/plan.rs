@@ -23,6 +23,8 @@ pub struct Plan {
     pub storm: bool,
     /// Whether objects are also offered at a rate that every subject can keep up with.
     pub steady: bool,
+    /// How many runs may be under way at once.
+    pub lanes: usize,
     /// Whether requests are counted in runs of their own.
     pub audits: bool,
     /// Whether the control plane has default flags to check against.
@@ -121,6 +123,7 @@ mod tests {
             repeats_largest,
             unhealthy: false,
             storm: false,
+            lanes: 1,
             steady: true,
             audits,
             checks: audits,

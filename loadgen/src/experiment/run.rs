@@ -17,6 +17,7 @@ use super::last_words::last_words;
 use super::order::{Cell, Kind};
 use super::{Setting, phases};
 use crate::cluster::Cluster;
+use crate::generate::{Act, Offer};
 use crate::journal::Journal;
 use crate::measure::admin;
 use crate::observe::Observer;
@@ -265,11 +266,24 @@ impl<'a> Stage<'a> {
     }
 
     /// What is created in this cell.
-    pub fn scenario(&self) -> Arc<Scenario> {
-        let scenario = &self.setting.scenario;
-        match (self.kind(), &self.setting.refused) {
-            (Kind::Refused, Some(refused)) => refused.clone(),
-            _ => scenario.clone(),
+    fn scenario(&self) -> Arc<Scenario> {
+        Arc::clone(match self.kind() {
+            Kind::Refused => &self.setting.refused,
+            _ => &self.setting.scenario,
+        })
+    }
+
+    /// Something done to every object of this cell.
+    pub fn offer(&self, act: Act, pace: Pace) -> Offer {
+        Offer {
+            cluster: self.cluster.clone(),
+            scenario: self.scenario(),
+            child: Some(self.setting.child.clone()),
+            seed: self.setting.seed,
+            journal: self.journal.clone(),
+            act,
+            pace,
+            objects: self.cell.objects,
         }
     }
 

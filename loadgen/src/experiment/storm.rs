@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::phases::{offer, reset_peak, weigh_peak};
 use super::quiet::Snapshot;
 use super::run::{Reason, Stage};
-use crate::generate::{Act, Offer};
+use crate::generate::Act;
 use crate::record::Storm;
 use crate::schedule::Pace;
 
@@ -17,12 +17,14 @@ use crate::schedule::Pace;
 pub const EVERY: Duration = Duration::from_millis(500);
 /// Objects in a storm at most.
 pub const OBJECTS: usize = 500;
+/// How often every object changes: for a minute.
+pub const ROUNDS: u64 = 120;
 
-/// Creates the objects, then updates all of them `rounds` times.
-pub async fn all(stage: &mut Stage<'_>, rounds: u64) -> Result<(), Reason> {
+/// Creates the objects, then updates all of them [`ROUNDS`] times.
+pub async fn all(stage: &mut Stage<'_>) -> Result<(), Reason> {
     let objects = stage.cell.objects;
-    let created = offer(stage, Act::Create, Pace::Burst, "converged", move |t| {
-        t.progress().ready == objects as u64
+    let created = offer(stage, Act::Create, Pace::Burst, "converged", |t| {
+        t.all(|p| p.ready)
     });
     if !created.await? {
         return Err("not every object converged before the storm".into());
@@ -31,8 +33,8 @@ pub async fn all(stage: &mut Stage<'_>, rounds: u64) -> Result<(), Reason> {
     let before = Snapshot::take(stage).await;
     let started = Instant::now();
     let mut behind = Vec::new();
-    for round in 1..=rounds {
-        let what = format!("storm, round {round} of {rounds}");
+    for round in 1..=ROUNDS {
+        let what = format!("storm, round {round} of {ROUNDS}");
         stage.setting.say_step(stage.cell, &what);
         stage.check_alive()?;
         stage.journal.timeline().begin_wave();
@@ -41,9 +43,8 @@ pub async fn all(stage: &mut Stage<'_>, rounds: u64) -> Result<(), Reason> {
     }
     let (ended, seconds) = (Instant::now(), started.elapsed().as_secs_f64());
     let patience = stage.setting.patience(objects, Pace::Burst);
-    let caught_up = stage.wait_until(ended + patience.deadline, move |t| {
-        t.progress().observed == objects as u64
-    });
+    let deadline = ended + patience.deadline;
+    let caught_up = stage.wait_until(deadline, |t| t.all(|p| p.observed));
     let caught_up_ms = match caught_up.await? {
         true => Some(ended.elapsed().as_secs_f64() * 1e3),
         false => None,
@@ -53,8 +54,8 @@ pub async fn all(stage: &mut Stage<'_>, rounds: u64) -> Result<(), Reason> {
     stage.run.converge_cpu_s = after.cpu_s_since(&before);
     stage.run.requests = after.requests_since(&before);
     stage.run.storm = Some(Storm {
-        rounds,
-        updates: rounds * objects as u64,
+        rounds: ROUNDS,
+        updates: ROUNDS * objects as u64,
         seconds,
         typically_behind: middle(&mut behind),
         most_behind: behind.last().copied().unwrap_or(0),
@@ -67,20 +68,10 @@ pub async fn all(stage: &mut Stage<'_>, rounds: u64) -> Result<(), Reason> {
 }
 
 async fn update_all(stage: &Stage<'_>, round: u64) {
-    let objects = stage.cell.objects;
-    let update = Offer {
-        cluster: stage.cluster.clone(),
-        scenario: stage.scenario(),
-        seed: stage.setting.seed,
-        journal: stage.journal.clone(),
-        act: Act::Update(round),
-        child: None,
-        pace: Pace::Steady {
-            per_s: objects as f64 / EVERY.as_secs_f64(),
-        },
-        objects,
+    let pace = Pace::Steady {
+        per_s: stage.cell.objects as f64 / EVERY.as_secs_f64(),
     };
-    update.send().await;
+    stage.offer(Act::Update(round), pace).send().await;
 }
 
 /// Generations that the object which is furthest behind was not yet observed at.

@@ -20,11 +20,10 @@ const WINDOW: Duration = Duration::from_secs(5);
 
 /// Offers them, and watches what the subject does about them for `held`.
 pub async fn all(stage: &mut Stage<'_>, held: Duration) -> Result<(), Reason> {
-    let objects = stage.cell.objects as u64;
     let before = Snapshot::take(stage).await;
     reset_peak(stage);
-    let offered = offer(stage, Act::Create, Pace::Burst, "offered", move |t| {
-        t.progress().acked == objects
+    let offered = offer(stage, Act::Create, Pace::Burst, "offered", |t| {
+        t.all(|p| p.acked)
     });
     if !offered.await? {
         return Err("not every object was created".into());
