@@ -105,8 +105,6 @@ pub struct Order<'a> {
     /// Where logs go, without their suffix.
     pub logs: PathBuf,
     pub audit: bool,
-    /// How many objects it will hold at most.
-    pub objects: usize,
     /// Whether the servers keep their own default flags; only a real control plane has them.
     pub default_flags: bool,
 }

@@ -117,7 +117,7 @@ fn sizes(list: &str) -> Result<Vec<usize>, Usage> {
 pub fn needed_bytes(objects: usize, control_plane: Choice) -> u64 {
     let (base, per_object) = match control_plane {
         Choice::Embedded => (300_000_000, 52_000),
-        Choice::Kube | Choice::Kine => (1_100_000_000, 150_000),
+        Choice::Kube | Choice::Kine => (900_000_000, 150_000),
         Choice::Existing => (100_000_000, 32_000),
     };
     base + objects as u64 * per_object
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn as_many_lanes_as_were_asked_for_or_as_there_is_room_for() {
-        // A control plane of 5,000 objects needs 1.85 GB.
+        // A control plane of 5,000 objects needs 1.65 GB.
         let gb = |gb: u64| Some(gb * 1_000_000_000);
         for (words, available, want) in [
             ("", gb(20), 1),
@@ -205,7 +205,7 @@ mod tests {
         for (words, want) in [
             (
                 "--control-plane kube --lanes 3",
-                "--lanes 3: 3 runs of 5000 objects need about 5550 MB of memory and there is room for 2",
+                "--lanes 3: 3 runs of 5000 objects need about 4950 MB of memory and there is room for 2",
             ),
             (
                 "--control-plane existing --lanes 2",

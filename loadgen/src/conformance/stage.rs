@@ -57,7 +57,6 @@ impl<'a> Stage<'a> {
             ready_delay_ms: gate.ready_delay_ms,
             logs: gate.log(subject),
             audit: false,
-            objects: 0,
             default_flags: false,
         };
         let server = Server::start(order).await.map_err(|e| server_failed(&e))?;

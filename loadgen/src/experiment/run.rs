@@ -153,7 +153,6 @@ impl<'a> Stage<'a> {
             },
             logs: setting.evidence.path(&format!("logs/{stem}")),
             audit: cell.kind == Kind::Audit || cell.kind == Kind::Storm || cell.kind.is_unhealthy(),
-            objects: cell.objects,
             default_flags: cell.kind == Kind::Check,
         };
         let server = Server::start(order).await.map_err(|e| text(&e))?;

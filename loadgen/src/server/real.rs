@@ -26,18 +26,12 @@ pub struct Real {
 pub fn flags(datastore: Datastore) -> &'static str {
     match datastore {
         Datastore::Etcd => {
-            "etcd without fsync; kube-apiserver without priority and fairness, without limits on requests in flight and with GOGC=400 within a bound (a burst of 3,000 objects drained in 41 s, 53 with Go's default); no nodes: an agent reports Deployments ready; audit log only in the runs that count requests"
+            "etcd without fsync; kube-apiserver without priority and fairness and without limits on requests in flight; no nodes: an agent reports Deployments ready; audit log only in the runs that count requests"
         }
         Datastore::Kine => {
-            "kine on SQLite as k3s sets it up; kube-apiserver without priority and fairness, without limits on requests in flight and with GOGC=400 within a bound (a burst of 3,000 objects drained in 41 s, 53 with Go's default); no nodes: an agent reports Deployments ready; audit log only in the runs that count requests"
+            "kine on SQLite as k3s sets it up; kube-apiserver without priority and fairness and without limits on requests in flight; no nodes: an agent reports Deployments ready; audit log only in the runs that count requests"
         }
     }
-}
-
-/// What kube-apiserver's heap may grow to: at least twice of what is live (with Go's default it held
-/// 2 GB at 20,000 objects), and within `bench::plan::needed_bytes`.
-fn heap_bytes(objects: usize) -> u64 {
-    700_000_000 + objects as u64 * 110_000
 }
 
 impl Real {
@@ -48,10 +42,6 @@ impl Real {
         datastore: Datastore,
         binaries: &Binaries,
     ) -> Result<Self, Error> {
-        let flags = match order.default_flags {
-            true => Flags::Default,
-            false => Flags::Quiet,
-        };
         let options = Options {
             datastore,
             dir: order.dir.join("control-plane"),
@@ -59,8 +49,11 @@ impl Real {
             users: vec![User::admin(HARNESS), User::admin(SUBJECT)],
             audit: order.audit,
             readiness: Some(Duration::from_millis(order.ready_delay_ms)),
-            flags,
-            api_server_heap_bytes: (flags == Flags::Quiet).then(|| heap_bytes(order.objects)),
+            flags: if order.default_flags {
+                Flags::Default
+            } else {
+                Flags::Quiet
+            },
             crds: vec![order.crd.to_owned()],
             ..Options::default()
         };

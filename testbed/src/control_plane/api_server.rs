@@ -48,18 +48,10 @@ pub(super) fn spec(
         name: "kube-apiserver".to_owned(),
         program: binaries.kube_apiserver.clone(),
         args,
-        env: options.api_server_heap_bytes.map_or_else(Vec::new, heap),
+        env: Vec::new(),
         clear_env: true,
         log,
     })
-}
-
-/// Go's settings for fewer collections within a bound.
-fn heap(bytes: u64) -> Vec<(String, String)> {
-    vec![
-        ("GOGC".to_owned(), "400".to_owned()),
-        ("GOMEMLIMIT".to_owned(), bytes.to_string()),
-    ]
 }
 
 fn arguments(dir: &Path, access: &Access, port: u16) -> Vec<String> {

@@ -76,10 +76,6 @@ pub struct Options {
     /// CRDs (YAML) that are there before the controllers start, so that garbage collection knows
     /// their kinds at once; of one installed later it learns within 30 s.
     pub crds: Vec<PathBuf>,
-    /// kube-apiserver's heap may grow to five times what is live (Go's default is twice) while that
-    /// is below this, which saves it a fifth of its CPU; `None` leaves Go's default. Below what is
-    /// live it would collect without end.
-    pub api_server_heap_bytes: Option<u64>,
     /// Appended to kube-apiserver's arguments, where a later one wins.
     pub extra_api_server_args: Vec<String>,
     /// A data folder of an ended control plane with the same datastore, copied before the start.
@@ -104,7 +100,6 @@ impl Default for Options {
             flags: Flags::default(),
             service_account_admission: false,
             crds: Vec::new(),
-            api_server_heap_bytes: None,
             extra_api_server_args: Vec::new(),
             data_from: None,
             port: None,
