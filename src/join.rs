@@ -1,28 +1,30 @@
 //! A streaming merge-join of owners and children: what restart, resync and lost events rest on.
 //!
-//! Guarantees: it writes nothing, it finds; one page of each kind is held at a time; an owner whose
+//! Guarantees: it writes nothing, it finds; a page of each kind is held at a time; an owner whose
 //! children differ from its plan, or that has work by itself, is found exactly once.
-//! Assumes that lists come in byte order of `namespace/name` (kube-apiserver on etcd and kine do),
-//! and checks that always. Where it does not hold, or children are not named like their owner,
-//! every owner is handed on to be checked by reads, which costs a read per owner and child.
+//! Where lists come in byte order of `namespace/name` (kube-apiserver on etcd and kine) and children
+//! are named like their owner, one pass over all pages is enough. Both are checked always; where one
+//! does not hold, owners are taken in batches and their children listed by label (`batch`).
 //! Leaves to others: when to run (`controller`), doing the work (`apply`).
 
+mod batch;
+mod examine;
 mod pages;
 mod thin;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use tracing::{info, warn};
 
 use crate::cache::Keeps;
-use crate::child::{Actual, proof, with_labels};
-use crate::drift;
-use crate::operator::{Child, Operator, Owner, kind_index};
+use crate::operator::Operator;
 use crate::owner;
-use crate::queue::{Reasons, Slot, Work};
+use crate::queue::{Reasons, Work};
 use crate::request::{Api, ApiError};
 use crate::scope::Scope;
+use batch::Family;
 use pages::Pages;
 
 /// How much a join looks at.
@@ -75,6 +77,10 @@ pub struct Join<O: Operator> {
     step: Step,
     last_keys: Vec<String>,
     ordered: bool,
+    /// Of owners that were taken in a batch.
+    found: VecDeque<Found>,
+    /// How many make one.
+    batch: usize,
     extent: Extent,
     keeps: Keeps,
 }
@@ -103,6 +109,8 @@ impl<O: Operator> Join<O> {
             step: Step::Opening(0),
             last_keys: vec![String::new(); kinds],
             ordered: true,
+            found: VecDeque::new(),
+            batch: batch::OWNERS,
             extent,
             keeps,
         }
@@ -146,8 +154,16 @@ impl<O: Operator> Join<O> {
                     }
                     self.step = Step::Merging;
                 }
+                Step::Merging if self.extent == Extent::All && !self.ordered => {
+                    if let Some(found) = self.found.pop_front() {
+                        return Ok(found);
+                    }
+                    if !self.examine_batch().await? {
+                        self.step = Step::Over;
+                    }
+                }
                 Step::Merging => {
-                    let Some((key, found)) = self.owner() else {
+                    let Some((key, mut work)) = self.owner() else {
                         if self.pages[0].current().is_none() {
                             self.step = Step::Over;
                             return Ok(Found::Done);
@@ -155,39 +171,80 @@ impl<O: Operator> Join<O> {
                         self.pages[0].advance(&self.api, &self.scope).await?;
                         continue;
                     };
-                    let (mut work, mut reasons) = (found, Reasons::default());
-                    let own = work.own_reasons(O::FINALIZER.is_some());
-                    if self.extent == Extent::All && self.ordered {
+                    let mut reasons = Reasons::default();
+                    if self.extent == Extent::All {
                         self.catch_up(&key).await?;
-                    }
-                    if self.extent == Extent::All && own.is_empty() && !work.deleting {
-                        reasons = if self.ordered {
-                            self.examine(&key, &mut work)
-                        } else {
-                            Reasons::CHECK.with(Reasons::READ)
-                        };
-                    }
-                    let found = !own.with(reasons).is_empty();
-                    // The first write of these carries the resourceVersion on the page.
-                    let adopts = O::FINALIZER.is_some() && work.finalizers.ours.is_none();
-                    let stands = adopts || own.has(Reasons::DELETE) || self.keeps == Keeps::Specs;
-                    if found && !stands {
-                        // A page may be old: the worker reads the owner first.
-                        reasons = reasons.with(Reasons::REFRESH);
-                        work.spec = None;
+                        if self.ordered {
+                            let mine = self.at_hand(&key);
+                            reasons = self.examine(&key, &mut work, &mine);
+                        }
+                        if !self.ordered {
+                            // The owner at hand is the first of a batch.
+                            continue;
+                        }
                     }
                     self.pages[0].advance(&self.api, &self.scope).await?;
-                    if found || self.keeps != Keeps::Nothing {
-                        return Ok(Found::Work {
-                            key,
-                            work: Box::new(work),
-                            reasons,
-                        });
+                    if let Some(found) = self.hand_on(key, work, reasons) {
+                        return Ok(found);
                     }
                 }
                 Step::Over => return Ok(Found::Done),
             }
         }
+    }
+
+    /// Examines the next owners together with their children; false when there is none left.
+    async fn examine_batch(&mut self) -> Result<bool, ApiError> {
+        let mut owners = Vec::with_capacity(self.batch);
+        while owners.len() < self.batch && self.pages[0].current().is_some() {
+            owners.extend(self.owner());
+            self.pages[0].advance(&self.api, &self.scope).await?;
+        }
+        let any = !owners.is_empty();
+        while !owners.is_empty() {
+            let part = self.batch.min(owners.len());
+            let family = match Family::list::<O>(&self.api, &self.scope, &owners[..part]).await {
+                Ok(family) => Some(family),
+                Err(ApiError::TooLarge(_)) if part > 1 => {
+                    self.batch = (part / 4).max(1);
+                    continue;
+                }
+                Err(ApiError::TooLarge(_)) => None,
+                Err(error) => return Err(error),
+            };
+            for (key, mut work) in owners.drain(..part) {
+                let reasons = match &family {
+                    Some(family) => self.examine(&key, &mut work, &family.of::<O>(&key)),
+                    // More than a page for one owner: each child is read by itself.
+                    None => Reasons::CHECK.with(Reasons::READ),
+                };
+                let found = self.hand_on(key, work, reasons);
+                self.found.extend(found);
+            }
+        }
+        Ok(any)
+    }
+
+    /// What becomes of an owner that was looked at.
+    fn hand_on(&self, key: String, mut work: Work, mut reasons: Reasons) -> Option<Found> {
+        let own = match self.extent {
+            Extent::All => owner::reasons_beside_children::<O>(&work),
+            Extent::Owners => work.own_reasons(O::FINALIZER.is_some()),
+        };
+        let found = !own.with(reasons).is_empty();
+        // The first write of these carries the resourceVersion on the page.
+        let adopts = O::FINALIZER.is_some() && work.finalizers.ours.is_none();
+        let stands = adopts || own.has(Reasons::DELETE) || self.keeps == Keeps::Specs;
+        if found && !stands {
+            // A page may be old: the worker reads the owner first.
+            reasons = reasons.with(Reasons::REFRESH);
+            work.spec = None;
+        }
+        (found || self.keeps != Keeps::Nothing).then(|| Found::Work {
+            key,
+            work: Box::new(work),
+            reasons,
+        })
     }
 
     /// The owner at hand; one that cannot be decoded is skipped and said so.
@@ -232,8 +289,10 @@ impl<O: Operator> Join<O> {
         if std::mem::take(&mut self.ordered) {
             info!(
                 because,
-                "join without order: every owner and child is read by itself"
+                "join without order: children are listed by their owner's label"
             );
+            // Nothing more is read of these.
+            self.pages.truncate(1);
         }
     }
 
@@ -269,91 +328,13 @@ impl<O: Operator> Join<O> {
                 }
                 // A child without its owner is the garbage collector's business.
                 self.check_order(kind, &child);
+                if !self.ordered {
+                    return Ok(());
+                }
                 self.pages[kind].advance(&self.api, &self.scope).await?;
             }
         }
         Ok(())
-    }
-
-    /// What the owner's plan says about its children at hand.
-    fn examine(&mut self, key: &str, work: &mut Work) -> Reasons {
-        let mut found: Vec<Option<Actual>> = Vec::with_capacity(self.pages.len() - 1);
-        for kind in 1..self.pages.len() {
-            let workload = O::KINDS[kind - 1].workload;
-            let actual = self.pages[kind]
-                .current()
-                .and_then(|raw| Actual::read(raw, workload, key));
-            if let (Some(actual), Ok(kind)) = (&actual, u8::try_from(kind - 1)) {
-                work.see(Slot {
-                    kind,
-                    name_hash: actual.name_hash,
-                    resource_version: actual.resource_version,
-                    state: actual.state,
-                    proof: None,
-                });
-            }
-            found.push(actual);
-        }
-        work.slots_complete = true;
-        let Some((owner, plan)) = owner::plan(&*self.operator, key, work) else {
-            return Reasons::CHECK;
-        };
-        let mut differs = false;
-        for child in &plan.children {
-            differs |= self.child_differs(child, &owner, work, &found);
-        }
-        if differs {
-            return Reasons::CHECK;
-        }
-        let mut status = plan.status;
-        if owner::remember::<O>(&mut status).digest == work.status.digest {
-            Reasons::default()
-        } else {
-            // The worker reads what the status follows from.
-            Reasons::CHECK
-        }
-    }
-
-    fn child_differs(
-        &mut self,
-        child: &Child,
-        owner: &Owner<O>,
-        work: &mut Work,
-        found: &[Option<Actual>],
-    ) -> bool {
-        let (owner_name, uid) = (&*owner.meta.name, owner.meta.uid);
-        if child.name != owner_name {
-            work.slots_complete = false;
-            self.unordered(&format!(
-                "{} {:?} is not named like its owner",
-                child.kind.kind, child.name
-            ));
-            return true;
-        }
-        let actual = kind_index(O::KINDS, &child.kind)
-            .and_then(|kind| found.get(usize::from(kind))?.as_ref());
-        let differs = match (&child.body, actual) {
-            (None, None) => false,
-            (None, Some(actual)) => actual.owner == Some(uid),
-            (Some(_), None) => true,
-            (Some(body), Some(actual)) => {
-                let body = with_labels::<O>(body.clone(), owner_name);
-                let differs =
-                    actual.owner != Some(uid) || drift::differs(&body, &actual.value).is_some();
-                let slot = work.slot(kind_index(O::KINDS, &child.kind), actual.name_hash);
-                if let Some(slot) = slot
-                    && !differs
-                    && self.keeps == Keeps::Specs
-                {
-                    slot.proof = Some(proof(actual.uid, &body, child.immutable));
-                }
-                differs
-            }
-        };
-        if differs {
-            self.api.metrics().drift.fetch_add(1, Relaxed);
-        }
-        differs
     }
 }
 

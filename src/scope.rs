@@ -4,7 +4,7 @@
 
 use kube::core::Resource;
 
-use crate::operator::{Kind, MANAGED_BY_LABEL, Operator};
+use crate::operator::{Kind, MANAGED_BY_LABEL, OWNER_LABEL, Operator};
 use crate::request::{METADATA, WHOLE, encode};
 
 /// The collections of one operator: the owners (0) and its kinds of children (from 1).
@@ -131,6 +131,31 @@ impl Scope {
         path
     }
 
+    /// All children of `kind` that name one of `owners` (each `namespace/name`): in their namespace
+    /// where it is the same one, else in all of the scope.
+    pub fn children_path<'a>(
+        &self,
+        kind: usize,
+        owners: impl Iterator<Item = &'a str> + Clone,
+    ) -> String {
+        let split = |key: &'a str| key.split_once('/').unwrap_or(("", key));
+        let mut namespaces = owners.clone().map(|key| split(key).0);
+        let first = namespaces.next().filter(|first| !first.is_empty());
+        let shared = first.filter(|first| namespaces.all(|other| other == *first));
+        let names: Vec<&str> = owners.map(|key| split(key).1).collect();
+        let collection = match (shared, self.collections.get(kind)) {
+            (Some(namespace), Some(Collection { root, plural, .. })) => {
+                format!("{root}/namespaces/{}/{plural}", encode(namespace))
+            }
+            _ => self.collection_path(kind),
+        };
+        let term = encode(&format!(",{OWNER_LABEL} in ({})", names.join(",")));
+        format!(
+            "{collection}?{}{term}",
+            self.selector(kind).trim_start_matches('&')
+        )
+    }
+
     /// A watch from `resource_version` on that the server ends after `timeout_s`.
     pub fn watch_path(&self, kind: usize, resource_version: u64, timeout_s: u64) -> String {
         format!(
@@ -190,6 +215,17 @@ mod tests {
         assert_eq!(
             all.list_path(1, 5, Some("x=")),
             "/api/v1/services?limit=5&labelSelector=app.kubernetes.io%2Fmanaged-by%3Dtare&continue=x%3D"
+        );
+        let children = |owners: &[&str]| all.children_path(1, owners.iter().copied());
+        let terms =
+            "labelSelector=app.kubernetes.io%2Fmanaged-by%3Dtare%2Ctare.dev%2Fowner%20in%20%28";
+        assert_eq!(
+            children(&["a/x", "a/y"]),
+            format!("/api/v1/namespaces/a/services?{terms}x%2Cy%29")
+        );
+        assert_eq!(
+            children(&["a/x", "b/y"]),
+            format!("/api/v1/services?{terms}x%2Cy%29")
         );
         let one = Scope::of::<EdgeApps>(Some("shop".to_owned()), None);
         assert_eq!(

@@ -20,7 +20,7 @@ use crate::scope::Scope;
 /// Objects asked for at once. About 3 KB each on the wire.
 const PAGE_OBJECTS: u32 = 100;
 /// The largest page that is read, bytes; a single object may be larger.
-const PAGE_BYTES: usize = 1 << 20;
+pub(super) const PAGE_BYTES: usize = 1 << 20;
 
 #[derive(Deserialize)]
 struct Body<'a> {
@@ -31,11 +31,27 @@ struct Body<'a> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ListMeta {
+pub(super) struct ListMeta {
     #[serde(default)]
     resource_version: String,
     #[serde(default, rename = "continue")]
     resume: Option<Box<str>>,
+}
+
+/// Where the objects of a list are in its body.
+///
+/// # Errors
+/// It is no list.
+pub(super) fn split(body: &[u8]) -> Result<(ListMeta, Vec<Range<usize>>), ApiError> {
+    let base = body.as_ptr() as usize;
+    let page: Body<'_> =
+        serde_json::from_slice(body).map_err(|error| ApiError::undecodable(&error))?;
+    let items = page.items.unwrap_or_default();
+    let ranges = items.iter().map(|raw| {
+        let start = raw.get().as_ptr() as usize - base;
+        start..start + raw.get().len()
+    });
+    Ok((page.metadata, ranges.collect()))
 }
 
 /// The pages of one collection.
@@ -140,22 +156,11 @@ impl Pages {
                 Err(error) => return Err(error),
             }
         };
-        let page: Body<'_> =
-            serde_json::from_slice(&body).map_err(|error| ApiError::undecodable(&error))?;
-        let base = body.as_ptr() as usize;
-        let items: Vec<Range<usize>> = page
-            .items
-            .unwrap_or_default()
-            .iter()
-            .map(|raw| {
-                let start = raw.get().as_ptr() as usize - base;
-                start..start + raw.get().len()
-            })
-            .collect();
+        let (metadata, items) = split(&body)?;
         let ListMeta {
             resource_version,
             resume,
-        } = page.metadata;
+        } = metadata;
         self.resume = resume.filter(|token| !token.is_empty());
         self.items = items.into_iter();
         self.body = body;
