@@ -9,6 +9,7 @@ use super::{Context, theme};
 
 theme! { "apply refusals":
     a_stale_resource_version_conflicts_on_apply,
+    a_resource_version_that_nothing_has_creates_only,
     applying_needs_a_manager,
     applying_managed_fields_is_a_bad_request,
     applying_is_validated,
@@ -30,6 +31,19 @@ async fn a_stale_resource_version_conflicts_on_apply(context: Context) -> Check 
     let again = widgets.apply("one", "us", at(3)).await;
     again
         .refused(409, "Conflict", "the second time")
+        .map(|_| ())
+}
+
+async fn a_resource_version_that_nothing_has_creates_only(context: Context) -> Check {
+    let widgets = context.widgets();
+    let mut wanted = widget("one");
+    wanted["metadata"]["resourceVersion"] = "1".into();
+    let created = widgets.apply("one", "us", wanted.clone()).await;
+    created.succeeds("applying what is not there")?;
+    wanted["spec"]["size"] = 3.into();
+    let again = widgets.apply("one", "us", wanted).await;
+    again
+        .refused(409, "Conflict", "applying what is there")
         .map(|_| ())
 }
 

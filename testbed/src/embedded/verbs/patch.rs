@@ -137,7 +137,11 @@ fn create_by_apply(call: &Call<'_>, config: &Value, manager: &str) -> Result<Ans
         ));
     }
     let writer = Writer::apply(call, manager);
-    let (object, managers) =
+    let (mut object, managers) =
         apply::apply(&call.served.kind, None, config, &writer, call.query.force)?;
+    // A revision that is asked for counts against what exists only.
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("resourceVersion");
+    }
     super::create::create(call, object, |object, _| managers.store(object))
 }
