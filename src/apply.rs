@@ -40,6 +40,8 @@ const ATTEMPTS_AT_ONCE: usize = 4;
 pub(crate) const MERGE_PATCH: &str = "application/merge-patch+json";
 pub(crate) const JSON_PATCH: &str = "application/json-patch+json";
 pub(crate) const JSON: &str = "application/json";
+/// JSON is YAML: the server takes both under this name.
+pub(crate) const APPLY_PATCH: &str = "application/apply-patch+yaml";
 
 /// Does the work on owners; shared by all workers.
 pub struct Applier<O> {
@@ -109,10 +111,12 @@ impl<O: Operator> Applier<O> {
         if work.deleting {
             return self.teardown(key, &owner, work).await;
         }
-        let never_seen = work.status.digest == 0;
-        if let Some(finalizer) = O::FINALIZER
-            && work.finalizers.ours.is_none()
-        {
+        let adopts = O::FINALIZER.is_some() && work.finalizers.ours.is_none();
+        let never_seen = match Status::<O>::WRITTEN {
+            true => work.status.digest == 0,
+            false => adopts,
+        };
+        if let Some(finalizer) = O::FINALIZER.filter(|_| adopts) {
             self.add_finalizer(key, work, finalizer).await?;
         }
         let mut plan = self.plan(&owner, &owner::children::<O>(work))?;
@@ -147,6 +151,10 @@ impl<O: Operator> Applier<O> {
         let Plan { status, .. } = { plan };
         let ready = status.ready();
         self.write_status(key, work, status).await?;
+        if !Status::<O>::OBSERVES {
+            // Not on the object, but known as long as the entry lives (or a cache keeps it).
+            work.status.observed_generation = Some(work.generation);
+        }
         Ok(Verdict::Written { ready, within })
     }
 
@@ -187,7 +195,7 @@ impl<O: Operator> Applier<O> {
             work.own_version = 0;
         }
         work.refresh(seen);
-        let own = work.own_reasons(O::FINALIZER.is_some());
+        let own = owner::reasons_beside_children::<O>(work);
         if own.is_empty() && work.deleting {
             return Err(Stop::Gone);
         }
@@ -213,6 +221,9 @@ impl<O: Operator> Applier<O> {
         work: &mut Work,
         mut status: Status<O>,
     ) -> Result<(), Stop> {
+        if !Status::<O>::WRITTEN {
+            return Ok(());
+        }
         let mut memory = owner::remember::<O>(&mut status);
         if memory.digest == work.status.digest {
             return Ok(());
@@ -296,7 +307,11 @@ impl<O: Operator> Applier<O> {
         } else {
             debug!(%kind, object = key, reason = failure.reason, "{}", failure.message);
         }
-        match failure.retry {
+        let retry = match failure.retry {
+            Retry::Backoff => O::RETRY,
+            named => named,
+        };
+        match retry {
             Retry::Backoff => Verdict::Failed { base_ms: None },
             Retry::From(delay) => Verdict::Failed {
                 base_ms: Some(millis(delay)),

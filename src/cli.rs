@@ -1,4 +1,4 @@
-//! The command line of `tare`.
+//! The command line of an operator's program.
 //!
 //! Guarantees: pure; an error is one line that names the option and the way out.
 
@@ -11,14 +11,14 @@ use tracing::level_filters::LevelFilter;
 
 use crate::cache::Mode;
 
-/// What `tare help` prints.
-pub const HELP: &str = "\
-tare: a lean Kubernetes operator for EdgeApps
+/// What `help` prints.
+const HELP: &str = "\
+{name}: {about}
 
-Usage: tare <command> [options]
+Usage: {name} <command> [options]
 
 Commands:
-  run       reconcile EdgeApps until SIGTERM
+  run       reconcile until SIGTERM
   crd       print the CRD as YAML
   install   apply the CRD and wait until it is Established
   version   print version, target and allocator
@@ -30,8 +30,8 @@ Options of run:
                        metadata: which there are; for large specs that change rarely
                        pruned: their specs; no reads, for children that change often
   --namespace NS       only this namespace                               [all]
-  --selector LABELS    only EdgeApps with these labels, as in kubectl -l [all]
-  --concurrency N      EdgeApps worked on at once, 1 to 256              [16]
+  --selector LABELS    only objects with these labels, as in kubectl -l  [all]
+  --concurrency N      objects worked on at once, 1 to 256               [16]
   --resync SECONDS     period of the full join, 10 to 86400              [600]
   --timeout SECONDS    deadline of one reconcile, 1 to 600               [30]
   --install-crd        apply the CRD first
@@ -45,18 +45,48 @@ The kubeconfig is taken from $KUBECONFIG, then ~/.kube/config; inside a pod with
 one, the service account is used.
 ";
 
+/// What `help` prints for the program `name`.
+pub fn help(name: &str, about: &str) -> String {
+    HELP.replace("{name}", name).replace("{about}", about)
+}
+
+/// Takes `option` and its value, given as `--option VALUE` or `--option=VALUE`, out of `arguments`:
+/// for a program with an option of its own, before the others are read.
+///
+/// # Errors
+/// The option has no value, or one that is no text.
+pub fn take(arguments: &mut Vec<OsString>, option: &str) -> Result<Option<String>, UsageError> {
+    let with_value = format!("{option}=");
+    let Some(place) = arguments.iter().position(|argument| {
+        let text = argument.to_string_lossy();
+        text == option || text.starts_with(&with_value)
+    }) else {
+        return Ok(None);
+    };
+    let found = arguments.remove(place).into_string();
+    let value = match found.as_deref().map(|text| text.strip_prefix(&with_value)) {
+        Ok(Some(value)) => Ok(value.to_owned()),
+        Ok(None) if place < arguments.len() => arguments.remove(place).into_string(),
+        Ok(None) => return Err(UsageError(format!("{option} needs a value"))),
+        Err(_) => Err(OsString::new()),
+    };
+    value
+        .map(Some)
+        .map_err(|_| UsageError(format!("the value of {option} is no text")))
+}
+
 /// Something to do.
 #[derive(Debug, PartialEq)]
 pub enum Command {
-    /// `tare run`.
+    /// `run`.
     Run(Run),
-    /// `tare crd`.
+    /// `crd`.
     Crd,
-    /// `tare install`.
+    /// `install`.
     Install(Cluster),
-    /// `tare version`.
+    /// `version`.
     Version,
-    /// `tare help`.
+    /// `help`.
     Help,
 }
 
@@ -69,7 +99,7 @@ pub struct Cluster {
     pub log: LevelFilter,
 }
 
-/// The options of `tare run`.
+/// The options of `run`.
 #[derive(Debug, PartialEq)]
 pub struct Run {
     /// How to reach the cluster.
@@ -94,7 +124,7 @@ pub struct Run {
 
 /// A command line that cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}; `tare help` lists commands and options")]
+#[error("{0}")]
 pub struct UsageError(String);
 
 impl From<lexopt::Error> for UsageError {
@@ -228,6 +258,34 @@ mod tests {
     }
 
     #[test]
+    fn an_option_of_a_programs_own_is_taken_out() {
+        let cases = [
+            (
+                "run --image a:1 --log warn",
+                Ok(Some("a:1")),
+                "run --log warn",
+            ),
+            ("--image=a:1 run", Ok(Some("a:1")), "run"),
+            ("run --images a", Ok(None), "run --images a"),
+            ("run --image", Err("--image needs a value"), "run"),
+        ];
+        for (line, want, left) in cases {
+            let mut arguments: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let taken = take(&mut arguments, "--image").map_err(|error| error.to_string());
+            assert_eq!(
+                taken.as_ref().map(Option::as_deref).map_err(String::as_str),
+                want,
+                "{line}"
+            );
+            assert_eq!(
+                arguments.join(OsString::from(" ").as_os_str()),
+                left,
+                "{line}"
+            );
+        }
+    }
+
+    #[test]
     fn bad_command_lines_say_what_and_what_instead() {
         let cases = [
             ("", "a command is missing"),
@@ -250,10 +308,7 @@ mod tests {
         ];
         for (line, want) in cases {
             let error = parse_line(line).expect_err(line);
-            assert!(
-                error.contains(want) && error.contains("tare help"),
-                "{line}: {error}"
-            );
+            assert!(error.contains(want), "{line}: {error}");
         }
     }
 }

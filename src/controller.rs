@@ -27,7 +27,7 @@ use crate::cache::{Cache, Heard, Keeps};
 use crate::events::Events;
 use crate::join::Extent;
 use crate::metrics::Metrics;
-use crate::operator::Operator;
+use crate::operator::{Operator, OwnerStatus, Status};
 use crate::queue::{Offer, Queue, Verdict, Work};
 use crate::request::{Api, ApiError};
 use crate::scope::Scope;
@@ -235,7 +235,12 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             What::Owner { key, mut work } => {
                 if self.cache.seen(&mut work, None) {
                     let offer = self.queue.offer_owner(&key, *work, Default::default());
-                    self.heed(offer, Extent::Owners);
+                    // Where a status does not tell what was observed, only children do.
+                    let extent = match Status::<O>::OBSERVES {
+                        true => Extent::Owners,
+                        false => Extent::All,
+                    };
+                    self.heed(offer, extent);
                 }
             }
             What::OwnerGone { key, uid } => {
@@ -324,8 +329,9 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         let because = match error.code() {
             Some(404) if kind == 0 => {
                 format!(
-                    "the {} CRD is not installed: run `tare install` (trying again)",
-                    self.scope.owner_kind
+                    "the {} CRD is not installed: run `{} install` (trying again)",
+                    self.scope.owner_kind,
+                    O::NAME
                 )
             }
             Some(401 | 403) => format!("may not list or watch {plural}: {error} (trying again)"),

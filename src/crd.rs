@@ -11,12 +11,24 @@ use serde::Deserialize;
 use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
-use crate::edgeapp::{CRD_REVISION, CRD_YAML};
+use crate::apply::APPLY_PATCH;
 use crate::metrics::Verb;
 use crate::request::{Api, ApiError, Ask, METADATA, OBJECT_BYTES, WHOLE};
 
-const PATH: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/edgeapps.tare.dev";
-const APPLY: &str = "application/apply-patch+yaml";
+const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/";
+
+/// The CRD that a program carries.
+#[derive(Debug, Clone)]
+pub struct Crd {
+    /// `edgeapps.tare.dev`.
+    pub name: String,
+    /// Field manager of its fields, and the program that installs it.
+    pub manager: &'static str,
+    /// As YAML or JSON.
+    pub definition: &'static str,
+    /// What its annotation says, where it has one.
+    pub revision: Option<i64>,
+}
 
 /// Why the CRD is not installed.
 #[derive(Debug, thiserror::Error)]
@@ -30,7 +42,7 @@ pub enum InstallError {
 }
 
 #[derive(Deserialize)]
-struct Crd {
+struct Found {
     #[serde(default)]
     metadata: Meta,
     #[serde(default)]
@@ -69,9 +81,9 @@ struct Condition {
 ///
 /// # Errors
 /// The server refuses it, cannot be reached, or does not establish it within `patience`.
-pub async fn install(api: &Api, patience: Duration) -> Result<(), InstallError> {
-    let path = format!("{PATH}?fieldManager=tare&force=true");
-    let body = Some((APPLY, CRD_YAML.as_bytes().to_vec()));
+pub async fn install(api: &Api, crd: &Crd, patience: Duration) -> Result<(), InstallError> {
+    let path = format!("{CRDS}{}?fieldManager={}&force=true", crd.name, crd.manager);
+    let body = Some((APPLY_PATCH, crd.definition.as_bytes().to_vec()));
     let ask = Ask {
         method: Method::PATCH,
         path: &path,
@@ -81,7 +93,7 @@ pub async fn install(api: &Api, patience: Duration) -> Result<(), InstallError> 
     api.call(Verb::Patch, ask, OBJECT_BYTES).await?;
     let until = Instant::now() + patience;
     loop {
-        let conditions = read(api, WHOLE)
+        let conditions = read(api, crd, WHOLE)
             .await?
             .status
             .conditions
@@ -108,14 +120,17 @@ pub async fn install(api: &Api, patience: Duration) -> Result<(), InstallError> 
 
 /// Compares the CRD in the cluster with the binary's: at the start, then every hour, a figure and one
 /// line whenever it has changed. Never ends.
-pub async fn compare(api: &Api) {
+pub async fn compare(api: &Api, crd: &Crd) {
+    let Some(ours) = crd.revision else {
+        return std::future::pending().await;
+    };
     let mut known = None;
     loop {
         let mut again = Duration::from_secs(60);
-        match read(api, METADATA).await {
+        match read(api, crd, METADATA).await {
             // Before the annotation there was none.
-            Ok(crd) => {
-                let revision = crd
+            Ok(found) => {
+                let revision = found
                     .metadata
                     .annotations
                     .and_then(|annotations| annotations.revision)
@@ -123,7 +138,7 @@ pub async fn compare(api: &Api) {
                     .unwrap_or(0);
                 again = Duration::from_secs(3_600);
                 if known.replace(revision) != Some(revision) {
-                    tell(api, revision);
+                    tell(api, crd.manager, revision, ours);
                 }
             }
             // Without the right to read CRDs it stays unknown; a missing CRD is told by the watch.
@@ -133,31 +148,32 @@ pub async fn compare(api: &Api) {
     }
 }
 
-fn tell(api: &Api, revision: i64) {
+fn tell(api: &Api, program: &str, revision: i64, ours: i64) {
     api.metrics().crd_revision.store(revision, Relaxed);
-    match revision.cmp(&CRD_REVISION) {
+    match revision.cmp(&ours) {
         std::cmp::Ordering::Equal => {}
         std::cmp::Ordering::Less => {
             warn!(
                 cluster = revision,
-                binary = CRD_REVISION,
-                "the CRD is older than this binary: run `tare install`"
+                binary = ours,
+                "the CRD is older than this binary: run `{program} install`"
             );
         }
         std::cmp::Ordering::Greater => {
             info!(
                 cluster = revision,
-                binary = CRD_REVISION,
+                binary = ours,
                 "the CRD is newer than this binary: fields it added are ignored"
             );
         }
     }
 }
 
-async fn read(api: &Api, accept: &'static str) -> Result<Crd, ApiError> {
+async fn read(api: &Api, crd: &Crd, accept: &'static str) -> Result<Found, ApiError> {
+    let path = format!("{CRDS}{}", crd.name);
     let ask = Ask {
         accept,
-        ..Ask::get(PATH)
+        ..Ask::get(&path)
     };
     let body = api.call(Verb::Get, ask, OBJECT_BYTES).await?;
     serde_json::from_slice(&body).map_err(|error| ApiError::undecodable(&error))
@@ -170,7 +186,7 @@ mod tests {
     #[test]
     fn a_crd_without_conditions_yet_is_not_an_error() -> Result<(), serde_json::Error> {
         let json = r#"{"metadata":{"name":"edgeapps.tare.dev"},"status":{"conditions":null,"storedVersions":null}}"#;
-        let crd: Crd = serde_json::from_str(json)?;
+        let crd: Found = serde_json::from_str(json)?;
         assert!(crd.status.conditions.is_none() && crd.metadata.annotations.is_none());
         Ok(())
     }

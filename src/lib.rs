@@ -27,6 +27,7 @@
 //! struct Notes;
 //! impl Operator for Notes {
 //!     type Resource = Note;
+//!     type Status = NoteStatus;
 //!     type Error = Infallible;
 //!     const NAME: &'static str = "notes";
 //!     const FINALIZER: Option<&'static str> = None;
@@ -47,7 +48,8 @@
 //! # Ok(()) }
 //! ```
 //!
-//! The rooms: [`operator`] is what an author writes, [`edgeapp`] the operator that is shipped,
+//! A program around it, with a command line, a CRD and an admin port, is [`program`]; `examples/` has four
+//! that use it. The rooms: [`operator`] is what an author writes, [`edgeapp`] the operator that is shipped,
 //! [`controller`] the loop around [`source`] (what changed), [`queue`] (what is due), `apply` (what is
 //! written) and [`join`] (what was missed).
 
@@ -69,6 +71,8 @@ pub mod metrics;
 pub mod object;
 pub mod operator;
 mod owner;
+pub mod prelude;
+pub mod program;
 pub mod queue;
 pub mod request;
 pub mod run;

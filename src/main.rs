@@ -1,37 +1,17 @@
-//! The `tare` command: arguments, telemetry, signals, and off it goes.
+//! The `tare` command: the operator for EdgeApps as a program.
 
 use std::process::ExitCode;
 
-use tare::cli::{self, Command};
-use tare::run;
+use tare::edgeapp::{CRD_REVISION, CRD_YAML, EdgeApps};
+use tare::program::Program;
+
+const TARE: Program = Program {
+    about: "a lean Kubernetes operator for EdgeApps",
+    version: env!("CARGO_PKG_VERSION"),
+    crd: CRD_YAML,
+    crd_revision: Some(CRD_REVISION),
+};
 
 fn main() -> ExitCode {
-    tare::allocator::init();
-    let code = work();
-    tare::allocator::end();
-    code
-}
-
-fn work() -> ExitCode {
-    let command = match cli::parse(std::env::args_os().skip(1)) {
-        Ok(command) => command,
-        Err(error) => {
-            eprintln!("error: {error}");
-            return ExitCode::from(2);
-        }
-    };
-    let done = match command {
-        Command::Help => run::print(cli::HELP),
-        Command::Version => run::print(&run::version()),
-        Command::Crd => run::print(tare::edgeapp::CRD_YAML),
-        Command::Install(cluster) => run::block_on(run::install(cluster)),
-        Command::Run(options) => run::block_on(run::run(options)),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    TARE.main(EdgeApps, std::env::args_os().skip(1))
 }

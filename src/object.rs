@@ -140,6 +140,8 @@ pub struct ChildState {
     pub updated_replicas: i32,
     /// Pods that are ready.
     pub ready_replicas: i32,
+    /// Pods that have been ready for as long as is asked for.
+    pub available_replicas: i32,
     /// Whether its controller gave up waiting (`Progressing` is `False`).
     pub stalled: bool,
 }
@@ -155,6 +157,8 @@ struct WorkloadStatus<'a> {
     updated_replicas: i32,
     #[serde(default)]
     ready_replicas: i32,
+    #[serde(default)]
+    available_replicas: i32,
     #[serde(borrow, default)]
     conditions: Vec<WorkloadCondition<'a>>,
 }
@@ -168,6 +172,14 @@ struct WorkloadCondition<'a> {
 }
 
 impl ChildState {
+    /// Whether its newest spec was seen by its controller and `wanted` pods of it are ready.
+    pub fn is_ready(&self, wanted: i32) -> bool {
+        self.generation > 0
+            && self.observed_generation >= self.generation
+            && self.updated_replicas >= wanted
+            && self.ready_replicas >= wanted
+    }
+
     /// Reads the counters of `object`; a status of another shape leaves them at zero.
     pub(crate) fn of(object: &Lean<'_>, workload: bool) -> Self {
         Self::read(object.metadata.generation, object.status, workload)
@@ -185,6 +197,7 @@ impl ChildState {
             replicas: status.replicas,
             updated_replicas: status.updated_replicas,
             ready_replicas: status.ready_replicas,
+            available_replicas: status.available_replicas,
             stalled: status
                 .conditions
                 .iter()

@@ -6,10 +6,10 @@
 use std::future::{Future, ready};
 use std::time::Duration;
 
-use kube::core::object::{HasSpec, HasStatus};
+use kube::core::object::HasSpec;
 use kube::core::{NamespaceResourceScope, Resource};
 use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Deserializer, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -23,14 +23,15 @@ pub const MANAGED_BY_LABEL: &str = "app.kubernetes.io/managed-by";
 /// The spec of an operator's resource.
 pub type Spec<O> = <<O as Operator>::Resource as HasSpec>::Spec;
 /// The status of an operator's resource.
-pub type Status<O> = <<O as Operator>::Resource as HasStatus>::Status;
+pub type Status<O> = <O as Operator>::Status;
 
 /// An operator for one namespaced resource whose children live in the owner's namespace.
 pub trait Operator: Send + Sync + 'static {
     /// The custom resource, from `#[derive(CustomResource)]`.
     type Resource: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-        + HasSpec<Spec: DeserializeOwned + Send + Sync>
-        + HasStatus<Status: OwnerStatus>;
+        + HasSpec<Spec: DeserializeOwned + Send + Sync>;
+    /// Its status: the type named in `#[kube(status = ..)]`, or [`NoStatus`].
+    type Status: OwnerStatus;
     /// Why a plan cannot be made.
     type Error: PlanError;
 
@@ -41,6 +42,10 @@ pub trait Operator: Send + Sync + 'static {
     const FINALIZER: Option<&'static str>;
     /// Every kind of child this operator may ever own, in the order in which they are taken down.
     const KINDS: &'static [Kind];
+    /// How children are written.
+    const WRITES: Writes = Writes::Patch;
+    /// When an owner is tried again after the API server refused something or could not be reached.
+    const RETRY: Retry = Retry::Backoff;
 
     /// What should exist for `owner`, and the status that follows from what does exist.
     ///
@@ -79,15 +84,57 @@ pub struct Owner<O: Operator + ?Sized> {
     pub spec: Spec<O>,
 }
 
+/// How children are written. Both touch nothing that is not the owner's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Writes {
+    /// Created by POST, changed by merge patch: the least work for the API server.
+    Patch,
+    /// Server-side apply from the first write on: `managedFields` tell which fields are ours.
+    Apply,
+}
+
 /// What the runtime must know about a status. Implement it on the status type of the resource.
 pub trait OwnerStatus: Serialize + DeserializeOwned + Send + Sync {
+    /// Whether a status says which generation it speaks of. Where it does not, nothing on an owner
+    /// tells that it was brought about: each event of it costs a comparison with its children, and
+    /// every join compares all.
+    const OBSERVES: bool = true;
+    /// Whether there is one to write.
+    const WRITTEN: bool = true;
+
     /// The generation that this status speaks of.
-    fn observed_generation(&self) -> Option<i64>;
+    fn observed_generation(&self) -> Option<i64> {
+        None
+    }
     /// Whether nothing more is awaited.
     fn ready(&self) -> bool;
     /// The conditions, whose transition times the runtime fills in.
     fn conditions(&mut self) -> &mut [Condition] {
         &mut []
+    }
+}
+
+/// For resources without a status.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NoStatus;
+
+impl OwnerStatus for NoStatus {
+    const OBSERVES: bool = false;
+    const WRITTEN: bool = false;
+    fn ready(&self) -> bool {
+        true
+    }
+}
+
+impl Serialize for NoStatus {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_unit()
+    }
+}
+
+impl<'de> Deserialize<'de> for NoStatus {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        IgnoredAny::deserialize(deserializer).map(|_| Self)
     }
 }
 

@@ -7,7 +7,7 @@ use std::panic::AssertUnwindSafe;
 
 use crate::object::{ChildState, Lean, hash32, hash64};
 use crate::operator::{Children, Condition, Operator, Owner, OwnerStatus, Plan, Spec, Status};
-use crate::queue::{Finalizers, StatusMemory, Transition, Work};
+use crate::queue::{Finalizers, Reasons, StatusMemory, Transition, Work};
 use crate::timestamp::{rfc3339, seconds};
 
 /// The finalizer with which the garbage collector is told to let the children be.
@@ -21,9 +21,9 @@ pub(crate) fn see<O: Operator>(object: &Lean<'_>) -> Result<Work, serde_json::Er
     let meta = &object.metadata;
     let count = u8::try_from(meta.finalizers.len()).unwrap_or(u8::MAX);
     let ours = O::FINALIZER.and_then(|ours| meta.finalizers.iter().position(|f| f == ours));
-    let status = match object.status {
-        Some(raw) if raw.get() != "null" => remember::<O>(&mut serde_json::from_str(raw.get())?),
-        _ => StatusMemory::default(),
+    let status = match object.status.map_or("null", |raw| raw.get()) {
+        "null" if Status::<O>::WRITTEN => StatusMemory::default(),
+        json => remember::<O>(&mut serde_json::from_str(json)?),
     };
     Ok(Work {
         uid: meta.uid,
@@ -89,6 +89,16 @@ pub(crate) fn plan<O: Operator>(
     Some((owner, plan))
 }
 
+/// What an owner asks for where its children are compared as well: not what only they can tell.
+pub(crate) fn reasons_beside_children<O: Operator>(work: &Work) -> Reasons {
+    let own = work.own_reasons(O::FINALIZER.is_some());
+    let adopted = O::FINALIZER.is_none() || work.finalizers.ours.is_some();
+    match Status::<O>::OBSERVES || !adopted {
+        true => own,
+        false => own.without(Reasons::SPEC),
+    }
+}
+
 /// Takes the transition times out of `status` and remembers them beside a digest of the rest.
 pub(crate) fn remember<O: Operator>(status: &mut Status<O>) -> StatusMemory {
     let transitions = status
@@ -104,10 +114,14 @@ pub(crate) fn remember<O: Operator>(status: &mut Status<O>) -> StatusMemory {
                 .unwrap_or(0),
         })
         .collect();
+    let json = match Status::<O>::WRITTEN {
+        true => serde_json::to_vec(status).ok(),
+        false => None,
+    };
     StatusMemory {
         // Serialising our own types into memory cannot fail; if it did, the digest would differ
         // and the status be written.
-        digest: serde_json::to_vec(status).map_or(0, |json| hash64(&json)),
+        digest: json.map_or(0, |json| hash64(&json)),
         observed_generation: status.observed_generation(),
         ready: status.ready(),
         transitions,

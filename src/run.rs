@@ -15,14 +15,16 @@ use tracing::{info, warn};
 use crate::cli::{Cluster, Run};
 use crate::client::{self, ClientError};
 use crate::controller::{self, Config};
-use crate::edgeapp::EdgeApps;
+use crate::crd::{self, Crd};
 use crate::metrics::Metrics;
+use crate::operator::Operator;
+use crate::program::Program;
 use crate::request::Api;
-use crate::{admin, crd, telemetry};
+use crate::{admin, telemetry};
 
 /// How long the CRD is given to be Established.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a request of `tare install` may take.
+/// How long a request of `install` may take.
 const REQUEST: Duration = Duration::from_secs(10);
 
 /// Why a command ended early.
@@ -75,10 +77,11 @@ pub fn print(text: &str) -> Result<(), RunError> {
 }
 
 /// Version, target and allocator in one line.
-pub fn version() -> String {
+pub fn version(name: &str, program: &Program) -> String {
+    let revision = program.crd_revision;
     format!(
-        "tare {} ({}-{}, allocator {}, CRD revision {})\n",
-        env!("CARGO_PKG_VERSION"),
+        "{name} {} ({}-{}, allocator {}{})\n",
+        program.version,
         std::env::consts::ARCH,
         if cfg!(target_env = "musl") {
             "musl"
@@ -86,28 +89,28 @@ pub fn version() -> String {
             "gnu"
         },
         crate::allocator::NAME,
-        crate::edgeapp::CRD_REVISION
+        revision.map_or_else(String::new, |revision| format!(", CRD revision {revision}")),
     )
 }
 
-/// `tare install`.
+/// `install`.
 ///
 /// # Errors
 /// No configuration, or the CRD cannot be installed.
-pub async fn install(cluster: Cluster) -> Result<(), RunError> {
+pub async fn install(cluster: Cluster, crd: &Crd) -> Result<(), RunError> {
     telemetry::init(cluster.log);
     let (api, server) = connect(cluster.context, Arc::default(), REQUEST).await?;
-    crd::install(&api, PATIENCE)
+    crd::install(&api, crd, PATIENCE)
         .await
         .map_err(|cause| RunError::Install { server, cause })?;
-    print("edgeapps.tare.dev is Established\n")
+    print(&format!("{} is Established\n", crd.name))
 }
 
-/// `tare run`: until SIGTERM or SIGINT.
+/// `run`: until SIGTERM or SIGINT.
 ///
 /// # Errors
 /// What cannot be waited out: the configuration, the admin port.
-pub async fn run(options: Run) -> Result<(), RunError> {
+pub async fn run<O: Operator>(options: Run, operator: Arc<O>, crd: &Crd) -> Result<(), RunError> {
     telemetry::init(options.cluster.log);
     let listener = TcpListener::bind(options.admin)
         .await
@@ -151,11 +154,10 @@ pub async fn run(options: Run) -> Result<(), RunError> {
     let operate = async {
         if options.install_crd {
             tokio::select! {
-                () = install_at_start(&api) => {}
+                () = install_at_start(&api, crd) => {}
                 () = ended(stopped.clone()) => return,
             }
         }
-        let operator = Arc::new(EdgeApps);
         let run = controller::run(
             Arc::clone(&operator),
             options.cache.cache(&operator),
@@ -166,7 +168,7 @@ pub async fn run(options: Run) -> Result<(), RunError> {
         );
         tokio::select! {
             () = run => {}
-            () = crd::compare(&api) => {}
+            () = crd::compare(&api, crd) => {}
         }
     };
     let served = admin::serve(listener, Arc::clone(&metrics), std::future::pending());
@@ -180,9 +182,9 @@ pub async fn run(options: Run) -> Result<(), RunError> {
 }
 
 /// Tries until it works: at the start of a node the API server may be the last to be there.
-async fn install_at_start(api: &Api) {
+async fn install_at_start(api: &Api, crd: &Crd) {
     let mut delay = Duration::from_secs(1);
-    while let Err(error) = crd::install(api, PATIENCE).await {
+    while let Err(error) = crd::install(api, crd, PATIENCE).await {
         api.metrics().set_not_ready(&error.to_string());
         warn!(again_in_s = delay.as_secs(), "{error}");
         tokio::time::sleep(delay).await;

@@ -450,6 +450,7 @@ async fn a_missing_permission_is_named_on_the_object(mode: Mode) {
 struct Panicky;
 
 impl Operator for Panicky {
+    type Status = tare::edgeapp::EdgeAppStatus;
     type Resource = tare::edgeapp::EdgeApp;
     type Error = std::convert::Infallible;
     const NAME: &'static str = EdgeApps::NAME;

@@ -40,6 +40,7 @@ fn ready(replicas: i32) -> ChildState {
         replicas,
         updated_replicas: replicas,
         ready_replicas: replicas,
+        available_replicas: replicas,
         stalled: false,
     }
 }

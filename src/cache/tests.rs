@@ -25,6 +25,7 @@ fn ready() -> ChildState {
         replicas: 1,
         updated_replicas: 1,
         ready_replicas: 1,
+        available_replicas: 1,
         stalled: false,
     }
 }

@@ -23,6 +23,7 @@ pub struct EdgeApps;
 
 impl Operator for EdgeApps {
     type Resource = EdgeApp;
+    type Status = EdgeAppStatus;
     type Error = Infallible;
 
     const NAME: &'static str = "tare";
@@ -269,6 +270,7 @@ mod tests {
             replicas: ready,
             updated_replicas: ready,
             ready_replicas: ready,
+            available_replicas: ready,
             stalled: false,
         }
     }

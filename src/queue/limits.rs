@@ -53,7 +53,8 @@ impl Limits {
     }
 }
 
-/// Exponential back-off with "equal jitter": between half of the step and the whole of it.
+/// Exponential back-off with jitter: between half of the step and the whole of it, or, where the
+/// failure or the server named a delay, which is not to be undercut, between that and half more.
 pub(super) fn backoff_ms(
     limits: &Limits,
     attempts: u8,
@@ -67,5 +68,31 @@ pub(super) fn backoff_ms(
     *random ^= *random << 13;
     *random ^= *random >> 7;
     *random ^= *random << 17;
-    step / 2 + *random % (step / 2 + 1)
+    let least = match base_ms {
+        Some(_) => step,
+        None => step / 2,
+    };
+    least + *random % (step / 2 + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delay_that_was_named_is_not_undercut_and_grows() {
+        let (limits, mut random) = (Limits::default(), 7);
+        for (attempts, step_ms) in [(1, 10_000), (2, 20_000), (3, 40_000), (20, 300_000)] {
+            for _ in 0..100 {
+                let ms = backoff_ms(&limits, attempts, Some(10_000), &mut random);
+                assert!(
+                    (step_ms..=step_ms * 3 / 2).contains(&ms),
+                    "{attempts}: {ms} ms"
+                );
+            }
+        }
+        // The server may ask for more than the longest delay of our own.
+        let ms = backoff_ms(&limits, 1, Some(600_000), &mut random);
+        assert!(ms >= 600_000, "{ms} ms");
+    }
 }

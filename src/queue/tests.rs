@@ -46,6 +46,7 @@ fn child(resource_version: u64, ready: i32) -> ChildNews {
         deleted: false,
         state: ChildState {
             ready_replicas: ready,
+            available_replicas: ready,
             ..ChildState::default()
         },
         differs: false,
