@@ -91,12 +91,12 @@ impl Observer {
         let mut present = HashSet::new();
         let mut token = String::new();
         loop {
-            let (path, selector) = (self.resource.path(), self.resource.selector());
-            let path = format!("{path}?{selector}limit=500{token}");
+            let path = format!("{}limit=500{token}", self.collection());
             let page: LeanList = self.cluster.ask(Method::GET, &path, None, vec![]).await?;
             for object in page.items {
                 self.note(&object);
-                present.extend(self.resource.object_index(&object.metadata.name));
+                let name = self.name(&object);
+                present.extend(name.and_then(|name| self.resource.object_index(name)));
             }
             match page.metadata.token.filter(|token| !token.is_empty()) {
                 Some(next) => token = format!("&continue={next}"),
@@ -111,9 +111,8 @@ impl Observer {
 
     async fn watch(&self, mut version: String) -> Result<Ended, Error> {
         let path = format!(
-            "{}?{}watch=true&allowWatchBookmarks=true&timeoutSeconds=290&resourceVersion={version}",
-            self.resource.path(),
-            self.resource.selector()
+            "{}watch=true&allowWatchBookmarks=true&timeoutSeconds=290&resourceVersion={version}",
+            self.collection()
         );
         let failed = |source: kube::Error| Error::Request {
             method: Method::GET,
@@ -149,6 +148,23 @@ impl Observer {
         Ok(Ended::At(version))
     }
 
+    /// What is listed and watched, up to its last parameters.
+    fn collection(&self) -> String {
+        match &self.convergence.child {
+            // In a namespace of ours all of them are.
+            Some(child) => child.path(&self.resource.namespace) + "?",
+            None => format!("{}?{}", self.resource.path(), self.resource.selector()),
+        }
+    }
+
+    /// The name of the object that `seen`, it or its child, tells about.
+    fn name<'a>(&self, seen: &'a Lean) -> Option<&'a str> {
+        match &self.convergence.child {
+            Some(child) => seen.metadata.name.strip_suffix(child.suffix.as_str()),
+            None => Some(&seen.metadata.name),
+        }
+    }
+
     fn note_interrupted(&self, error: &Error) {
         let mut timeline = self.journal.timeline();
         timeline.watch_restarts += 1;
@@ -160,9 +176,12 @@ impl Observer {
         let now_ns = self.journal.now_ns();
         let mut timeline = self.journal.timeline();
         timeline.events += 1;
-        if object.metadata.name == CANARY {
+        let Some(name) = self.name(object) else {
+            return;
+        };
+        if name == CANARY {
             timeline.canary.see(now_ns, seen);
-        } else if let Some(index) = self.resource.object_index(&object.metadata.name)
+        } else if let Some(index) = self.resource.object_index(name)
             && let Some(object) = timeline.objects.get_mut(index)
         {
             object.see(now_ns, seen);
@@ -173,7 +192,8 @@ impl Observer {
         let now_ns = self.journal.now_ns();
         let mut timeline = self.journal.timeline();
         timeline.events += 1;
-        if let Some(index) = self.resource.object_index(&object.metadata.name)
+        let name = self.name(object);
+        if let Some(index) = name.and_then(|name| self.resource.object_index(name))
             && let Some(object) = timeline.objects.get_mut(index)
         {
             object.gone_ns.get_or_insert(now_ns);

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::scenario::Scenario;
 pub use build::{Build, GoBuild};
 pub use launch::Places;
 use launch::expand;
@@ -96,6 +97,9 @@ pub struct Subject {
     pub metrics: Option<Metrics>,
     #[serde(default)]
     pub convergence: Convergence,
+    /// What is created for it where its resource is not EdgeApp, as in `scenarios/edgeapp.toml`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objects: Option<Scenario>,
     /// Where relative paths start: the folder of the file, or the workspace for a built-in one.
     #[serde(skip)]
     pub base: Option<PathBuf>,
@@ -153,6 +157,39 @@ pub struct Convergence {
     pub observed_generation: String,
     pub conditions: String,
     pub ready_condition: String,
+    /// A child that is watched in place of an object whose own status does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub child: Option<ChildWatch>,
+}
+
+/// A kind of child, one of which tells about each object.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChildWatch {
+    /// `apps/v1`, or `v1` for the core group.
+    pub api_version: String,
+    /// `deployments`.
+    pub plural: String,
+    /// What follows the object's name in the child's.
+    #[serde(default)]
+    pub suffix: String,
+}
+
+impl ChildWatch {
+    /// Path of the collection.
+    pub fn path(&self, namespace: &str) -> String {
+        let Self {
+            api_version,
+            plural,
+            ..
+        } = self;
+        let root = if api_version.contains('/') {
+            "apis"
+        } else {
+            "api"
+        };
+        format!("/{root}/{api_version}/namespaces/{namespace}/{plural}")
+    }
 }
 
 impl Default for Convergence {
@@ -161,6 +198,7 @@ impl Default for Convergence {
             observed_generation: "/status/observedGeneration".into(),
             conditions: "/status/conditions".into(),
             ready_condition: "Ready".into(),
+            child: None,
         }
     }
 }

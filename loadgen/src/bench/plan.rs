@@ -7,7 +7,7 @@ use crate::cli::{BenchArgs, Usage};
 use crate::experiment::plan::Plan;
 use crate::record::Settle;
 use crate::server::Choice;
-use crate::subject;
+use crate::subject::{self, Subject};
 
 const MOST_OBJECTS: usize = 1_000_000;
 
@@ -28,6 +28,7 @@ pub fn plan(args: &BenchArgs) -> Result<Plan, Usage> {
             "--churn-events: only the embedded control plane lets somebody else say what a child is like; leave out --control-plane".into(),
         ));
     }
+    only_edgeapps(args, &subjects)?;
     let (repeats, repeats_largest) = repeats(args);
     Ok(Plan {
         subjects,
@@ -41,6 +42,31 @@ pub fn plan(args: &BenchArgs) -> Result<Plan, Usage> {
         audits: real && !args.bursts_only,
         checks: real && !args.bursts_only,
     })
+}
+
+/// Some of what can be asked for is known of EdgeApps alone.
+///
+/// # Errors
+/// It was asked for, and a subject has objects of its own.
+fn only_edgeapps(args: &BenchArgs, subjects: &[Subject]) -> Result<(), Usage> {
+    let asked = [
+        (args.unhealthy, "--unhealthy"),
+        (args.storm, "--storm"),
+        (args.churn_events.is_some(), "--churn-events"),
+        (
+            args.control_plane == Choice::Existing,
+            "--control-plane existing",
+        ),
+    ];
+    let asked = asked.iter().find(|(asked, _)| *asked);
+    let own = subjects.iter().find(|subject| subject.objects.is_some());
+    match (asked, own) {
+        (Some((_, option)), Some(subject)) => Err(Usage(format!(
+            "{option} is for EdgeApps, and {} has objects of its own; leave one of them out",
+            subject.id()
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// A quick look at the embedded server measures once; a real control plane is worth the time that

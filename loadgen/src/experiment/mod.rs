@@ -41,6 +41,7 @@ use crate::scenario::Scenario;
 use crate::schedule::Pace;
 use crate::server::Source;
 use crate::stop::Stop;
+use crate::subject::Subject;
 
 /// What is the same for all runs of an experiment.
 pub struct Setting {
@@ -74,6 +75,14 @@ pub struct Setting {
 }
 
 impl Setting {
+    /// What is created for a subject.
+    fn scenario_of(&self, subject: &Subject) -> Arc<Scenario> {
+        match &subject.objects {
+            Some(own) => Arc::new(own.clone()),
+            None => Arc::clone(&self.scenario),
+        }
+    }
+
     fn start_deadline(&self) -> Duration {
         self.deadline
             .unwrap_or(Duration::from_secs(30))

@@ -161,12 +161,13 @@ impl<'a> Stage<'a> {
             .map_err(|e| text(&e))?;
         let mut run = empty_run(cell);
         run.kubernetes_version = Some(cluster.version().await.map_err(|e| text(&e))?);
-        let resource = &setting.scenario.resource;
+        let scenario = setting.scenario_of(subject);
+        let resource = &scenario.resource;
         cluster
             .ensure_namespace(&resource.namespace)
             .await
             .map_err(|e| text(&e))?;
-        let canary = setting.scenario.object(CANARY, 0, setting.seed);
+        let canary = scenario.object(CANARY, 0, setting.seed);
         let canary = cluster
             .create(resource, canary)
             .await
@@ -186,9 +187,9 @@ impl<'a> Stage<'a> {
         };
         let observer = AbortOnDrop(tokio::spawn(observer.run()).abort_handle());
         let watching = Instant::now() + Duration::from_secs(10);
-        while journal.timeline().events == 0 {
+        while !journal.timeline().listed {
             if Instant::now() > watching {
-                return Err("the harness's own watch did not show the canary within 10 s".into());
+                return Err("the harness's own list was not answered within 10 s".into());
             }
             tokio::time::sleep(LOOK).await;
         }
@@ -267,10 +268,10 @@ impl<'a> Stage<'a> {
 
     /// What is created in this cell.
     fn scenario(&self) -> Arc<Scenario> {
-        Arc::clone(match self.kind() {
-            Kind::Refused => &self.setting.refused,
-            _ => &self.setting.scenario,
-        })
+        match self.kind() {
+            Kind::Refused => Arc::clone(&self.setting.refused),
+            _ => self.setting.scenario_of(self.subject),
+        }
     }
 
     /// Something done to every object of this cell.

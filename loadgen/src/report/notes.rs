@@ -129,6 +129,7 @@ pub fn notes(summary: &Summary, record: &Record) -> Vec<String> {
     notes.extend(missing(record));
     notes.extend(failures(record));
     notes.extend(Mode::says(record.experiment.settle).map(str::to_owned));
+    notes.extend(own_objects(record));
     if record.experiment.lanes > 1 {
         notes.push(format!(
             "up to {} runs were under way at once, each with a control plane of its own: one worked, the subjects of the others were being left alone; PSS divides pages of a program's file among runs of the same program and is therefore lower than alone",
@@ -153,6 +154,27 @@ pub fn notes(summary: &Summary, record: &Record) -> Vec<String> {
     notes.extend(remarks(record));
     notes.extend(nulls(summary));
     notes
+}
+
+/// Subjects that were not given EdgeApps.
+fn own_objects(record: &Record) -> Vec<String> {
+    let subjects = record.experiment.subjects.iter().map(|r| &r.subject);
+    let own = subjects.filter_map(|subject| Some((subject, subject.objects.as_ref()?)));
+    own.map(|(subject, objects)| {
+        let converged = match &subject.convergence.child {
+            Some(child) => format!("they count as converged by their {}", child.plural),
+            None => "they count as converged by their status".to_owned(),
+        };
+        format!(
+            "{} was given {} of {}/{} of about {} bytes, not EdgeApps, and no conformance check; {converged}",
+            subject.id(),
+            objects.resource.plural,
+            objects.resource.group,
+            objects.resource.version,
+            objects.object_bytes
+        )
+    })
+    .collect()
 }
 
 /// What differs on a control plane that is not embedded.
