@@ -26,7 +26,14 @@ test-go:
 bench *ARGS:
     cargo run --release -p loadgen -- bench {{ARGS}}
 
-# Writes deploy/base/crd.yaml anew from src/edgeapp.rs.
+# Weighs the four operators of examples/ with 5,000 objects each, on the embedded API server.
+bench-examples *ARGS:
+    cargo run --release -p loadgen -- bench --bursts-only --objects 0,5000 \
+        --subject examples/webapp/subject.toml --subject examples/myservice/subject.toml \
+        --subject examples/inference_service/subject.toml --subject examples/echo/subject.toml \
+        --subjects webapp/example,myservice/example,inference-service/example,echo/example {{ARGS}}
+
+# Writes every crd.yaml anew from the Rust types.
 manifests:
     TARE_WRITE_MANIFESTS=1 cargo test -q -p tare --test crd
 

@@ -10,6 +10,7 @@
 mod audit;
 mod children;
 mod disturbance;
+mod examples;
 mod kubectl;
 mod lifecycle;
 mod many;
@@ -80,6 +81,11 @@ const SCENARIOS: &[Scenario] = scenarios![
     lifecycle::orphaned_children_stay,
     lifecycle::deleted_and_created_again_under_the_same_name,
     lifecycle::bad_input_is_refused_with_what_is_wrong,
+    examples::webapp_applies_heals_and_goes [kine],
+    examples::webapp_leaves_a_foreign_deployment_alone,
+    examples::myservice_makes_both_follows_and_heals_after_a_restart [kine],
+    examples::inference_service_is_refused_or_ready [kine],
+    examples::echo_survives_a_kill_at_either_end [kine],
     disturbance::an_api_server_that_restarts_is_met_again [kine, alone],
     disturbance::a_history_that_was_compacted_is_joined_anew [kine, alone],
     disturbance::a_crd_removed_while_running_is_waited_for [kine, alone],

@@ -15,6 +15,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
+use crate::site;
 use crate::world::World;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -37,6 +38,18 @@ impl World {
     }
 
     pub async fn operate_as(&self, user: &str) -> Operator {
+        self.start(env!("CARGO_BIN_EXE_tare").into(), user, &[])
+            .await
+    }
+
+    /// Starts an operator of `examples/` for this namespace and waits until it is ready.
+    pub async fn operate_example(&self, example: &str, args: &[&str]) -> Operator {
+        let operator = self.start(site::example(example), "tare", args).await;
+        operator.until_ready().await;
+        operator
+    }
+
+    async fn start(&self, program: PathBuf, user: &str, own: &[&str]) -> Operator {
         let admin = std::net::TcpListener::bind("127.0.0.1:0")
             .and_then(|free| free.local_addr())
             .expect("a free port");
@@ -49,9 +62,10 @@ impl World {
         let args = cache.into_iter().chain(args);
         let mut args: Vec<String> = args.map(str::to_owned).collect();
         args.push(admin.to_string());
+        args.extend(own.iter().map(|&arg| arg.to_owned()));
         let process = Process::spawn(Spec {
             name: format!("tare in {}", self.namespace),
-            program: env!("CARGO_BIN_EXE_tare").into(),
+            program,
             args,
             env: self.site.environment(user).await,
             clear_env: true,

@@ -30,6 +30,17 @@ pub struct Site {
     dir: Scratch,
 }
 
+/// A program of `examples/`, as cargo builds it together with the tests of the package.
+pub fn example(name: &str) -> PathBuf {
+    let tare = Path::new(env!("CARGO_BIN_EXE_tare"));
+    let program = tare.with_file_name("examples").join(name);
+    assert!(
+        program.exists(),
+        "{name} is not built: run `cargo build --workspace --examples`"
+    );
+    program
+}
+
 impl Site {
     pub async fn start(binaries: &Binaries, datastore: Datastore) -> Result<Site, String> {
         let base = Path::new(env!("CARGO_TARGET_TMPDIR"));
@@ -97,6 +108,16 @@ impl Site {
     pub async fn compact(&self) {
         let compacted = self.plane.lock().await.compact().await;
         compacted.expect("compact the datastore");
+    }
+
+    /// Runs a command of an example to its end.
+    pub async fn run_example(&self, name: &str, args: &[&str]) -> std::process::Output {
+        let output = std::process::Command::new(example(name))
+            .args(args)
+            .env_clear()
+            .envs(self.environment(PERSON).await)
+            .output();
+        output.unwrap_or_else(|error| panic!("start {name}: {error}"))
     }
 
     /// Installs the CRD as a user does.

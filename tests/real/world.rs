@@ -55,6 +55,8 @@ impl World {
         let group = match resource {
             "edgeapps" => "/apis/tare.dev/v1alpha1",
             "deployments" => "/apis/apps/v1",
+            "webapps" | "myservices" | "echoes" => "/apis/example.com/v1",
+            "inferenceservices" => "/apis/ai.example.com/v1",
             "roles" | "rolebindings" => "/apis/rbac.authorization.k8s.io/v1",
             _ => "/api/v1",
         };
