@@ -71,6 +71,16 @@ pub struct SubjectRecord {
     pub binary_sha256: Option<String>,
 }
 
+/// A subject as an image from scratch, in `images.json`.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Image {
+    /// Its layer as a tar archive.
+    pub unpacked_bytes: u64,
+    /// What a node transfers, by compressor.
+    pub gzip_bytes: u64,
+    pub zstd_bytes: u64,
+}
+
 /// `runs/<cell>.json`, written as the run ends.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Run {
@@ -239,6 +249,8 @@ pub struct Datastore {
 #[derive(Debug, Clone)]
 pub struct Record {
     pub experiment: Experiment,
+    /// By subject, where `scripts/image-sizes.sh` made them.
+    pub images: BTreeMap<String, Image>,
     pub runs: BTreeMap<Cell, Run>,
     pub conformance: Vec<Conformance>,
 }

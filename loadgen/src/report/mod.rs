@@ -121,6 +121,9 @@ fn setting(summary: &summary::Summary) -> String {
     )
 }
 
+/// What `scripts/image-sizes.sh` leaves in a folder.
+const IMAGES: &str = "images.json";
+
 /// The raw data of a folder.
 pub fn read(evidence: &Evidence) -> Result<Record, evidence::Error> {
     let experiment = evidence.read_json("experiment.json")?;
@@ -129,8 +132,13 @@ pub fn read(evidence: &Evidence) -> Result<Record, evidence::Error> {
         let run: Run = evidence.read_json(&name)?;
         runs.insert(run.cell.clone(), run);
     }
+    let images = match evidence.path(IMAGES).is_file() {
+        true => evidence.read_json(IMAGES)?,
+        false => BTreeMap::new(),
+    };
     Ok(Record {
         experiment,
+        images,
         runs,
         conformance: conformance::read(evidence)?,
     })

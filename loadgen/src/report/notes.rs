@@ -39,8 +39,11 @@ const REASONS: [(&str, &str); 30] = [
         "bytes_per_object",
         "a slope needs settled memory at two sizes",
     ),
-    ("image_bytes_compressed", "this bench builds no image"),
-    ("image_bytes_unpacked", "this bench builds no image"),
+    (
+        "image_bytes_compressed",
+        "no image was made of it: scripts/image-sizes.sh FOLDER weighs those of static programs",
+    ),
+    ("image_bytes_unpacked", "as image_bytes_compressed"),
     (
         "cgroup_peak_bytes",
         "subjects run without a cgroup of their own",
@@ -130,6 +133,9 @@ pub fn notes(summary: &Summary, record: &Record) -> Vec<String> {
     notes.extend(failures(record));
     notes.extend(Mode::says(record.experiment.settle).map(str::to_owned));
     notes.extend(own_objects(record));
+    if !record.images.is_empty() {
+        notes.push("images are from scratch, of the program alone, packed with zstd -19 (gzip -9 in images.json)".into());
+    }
     if record.experiment.lanes > 1 {
         notes.push(format!(
             "up to {} runs were under way at once, each with a control plane of its own: one worked, the subjects of the others were being left alone; PSS divides pages of a program's file among runs of the same program and is therefore lower than alone",

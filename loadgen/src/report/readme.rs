@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::summary::Summary;
+use super::summary::{Subject, Summary};
 use super::table::{Table, figure, grouped};
 use super::view::{burst_sizes, figures, header, sizes_of};
 use crate::cli::Usage;
@@ -94,7 +94,8 @@ fn block(summary: &Summary, results: &Path) -> String {
     let largest = burst_sizes(summary).last().copied().unwrap_or(0);
     let version = environment.kubernetes_version.as_deref();
     let cores = environment.cores.map_or("?".into(), |n| n.to_string());
-    let mut rows = vec![binaries(summary)];
+    let mut rows = vec![megabytes("binary, MB", summary, |s| s.binary_bytes)];
+    rows.extend(packed_images(summary));
     for (label, kind, path, divisor) in ROWS {
         let objects = match kind {
             Kind::Burst => Some(largest),
@@ -129,12 +130,26 @@ fn block(summary: &Summary, results: &Path) -> String {
     )
 }
 
-fn binaries(summary: &Summary) -> Vec<String> {
-    let sizes = summary.subjects.iter().map(|s| s.binary_bytes);
-    let cells = sizes.map(|bytes| figure(bytes.map(|bytes| bytes as f64 / MB)));
-    std::iter::once("binary, MB".to_owned())
-        .chain(cells)
-        .collect()
+fn megabytes(
+    label: &str,
+    summary: &Summary,
+    bytes: impl Fn(&Subject) -> Option<u64>,
+) -> Vec<String> {
+    let cells = summary.subjects.iter().map(bytes);
+    let cells = cells.map(|bytes| figure(bytes.map(|bytes| bytes as f64 / MB)));
+    std::iter::once(label.to_owned()).chain(cells).collect()
+}
+
+/// Where images were weighed.
+fn packed_images(summary: &Summary) -> Option<Vec<String>> {
+    let known = summary
+        .subjects
+        .iter()
+        .any(|s| s.image_bytes_compressed.is_some());
+    known.then(|| {
+        let label = "image from scratch, packed, MB";
+        megabytes(label, summary, |s| s.image_bytes_compressed)
+    })
 }
 
 fn per_object(summary: &Summary) -> Vec<String> {

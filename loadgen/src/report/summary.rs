@@ -138,6 +138,7 @@ pub fn summarise(record: &Record) -> Summary {
 fn summarise_subject(subject: &record::SubjectRecord, record: &Record) -> Subject {
     let id = subject.subject.id();
     let own = record.runs.iter().filter(|(cell, _)| cell.subject == id);
+    let image = record.images.get(&id);
     let runs: Vec<Run> = own.map(|(_, run)| summarise_run(run)).collect();
     Subject {
         name: subject.subject.name.clone(),
@@ -147,8 +148,8 @@ fn summarise_subject(subject: &record::SubjectRecord, record: &Record) -> Subjec
         profile: subject.subject.profile.clone(),
         allocator: subject.subject.allocator.clone(),
         binary_bytes: subject.binary_bytes,
-        image_bytes_compressed: None,
-        image_bytes_unpacked: None,
+        image_bytes_compressed: image.map(|image| image.zstd_bytes),
+        image_bytes_unpacked: image.map(|image| image.unpacked_bytes),
         bytes_per_object: bytes_per_object(&runs),
         runs,
     }

@@ -137,12 +137,23 @@ fn memory(summary: &Summary, record: &Record, largest: usize) -> Table {
             .chain(slopes)
             .collect(),
     );
-    let binaries = summary
+    let megabytes = |bytes: fn(&Subject) -> Option<u64>| {
+        let bytes = summary.subjects.iter().map(bytes);
+        bytes
+            .map(|bytes| bytes.map(|bytes| bytes as f64 / MB))
+            .collect()
+    };
+    rows.push(row("binary, MB", megabytes(|s| s.binary_bytes)));
+    if summary
         .subjects
         .iter()
-        .map(|s| s.binary_bytes.map(|bytes| bytes as f64 / MB))
-        .collect();
-    rows.push(row("binary, MB", binaries));
+        .any(|s| s.image_bytes_compressed.is_some())
+    {
+        let packed = megabytes(|s| s.image_bytes_compressed);
+        rows.push(row("image from scratch, packed, MB", packed));
+        let unpacked = megabytes(|s| s.image_bytes_unpacked);
+        rows.push(row("image from scratch, unpacked, MB", unpacked));
+    }
     Table {
         title: format!("Memory at {} objects", grouped(largest)),
         header: header(summary, true),
