@@ -21,9 +21,10 @@ use crate::drift;
 use crate::operator::{Child, Operator, Owner, kind_index};
 use crate::owner;
 use crate::queue::{Reasons, Slot, Work};
-use crate::request::{Api, ApiError};
+use crate::request::Api;
 use crate::scope::Scope;
 use pages::Pages;
+pub use pages::Unread;
 
 /// How much a join looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +57,7 @@ pub enum Found {
     /// It is through.
     Done,
     /// A page could not be read.
-    Failed(ApiError),
+    Failed(Unread),
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -122,14 +123,14 @@ impl<O: Operator> Join<O> {
     pub async fn next(&mut self) -> Found {
         match self.advance().await {
             Ok(found) => found,
-            Err(error) => {
+            Err(unread) => {
                 self.step = Step::Over;
-                Found::Failed(error)
+                Found::Failed(unread)
             }
         }
     }
 
-    async fn advance(&mut self) -> Result<Found, ApiError> {
+    async fn advance(&mut self) -> Result<Found, Unread> {
         loop {
             match self.step {
                 Step::Opening(kind) if kind < self.pages.len() => {
@@ -238,7 +239,7 @@ impl<O: Operator> Join<O> {
     }
 
     /// Moves the children's pages up to the owner `key`.
-    async fn catch_up(&mut self, key: &str) -> Result<(), ApiError> {
+    async fn catch_up(&mut self, key: &str) -> Result<(), Unread> {
         for kind in 1..self.pages.len() {
             loop {
                 let (child, named_like_owner) = match self.pages[kind].lean() {

@@ -71,6 +71,7 @@ pub mod operator;
 mod owner;
 pub mod queue;
 pub mod request;
+mod right;
 pub mod run;
 pub mod scope;
 pub mod source;

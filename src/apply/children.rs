@@ -40,6 +40,7 @@ use crate::object::{Lean, Uid, hash32};
 use crate::operator::{Child, Kind, Operator, Owner, kind_index};
 use crate::queue::{Reasons, Sight, Slot, Work};
 use crate::request::{ApiError, Ask, METADATA, OBJECT_BYTES};
+use crate::right::{self, Right};
 use crate::scope::Scope;
 
 /// How long something that is being deleted is given before it is looked at again.
@@ -154,13 +155,22 @@ impl<O: Operator> Applier<O> {
             }
             // The namespace is gone, and with it, soon, the owner.
             Err(error) if error.code() == Some(404) => Err(Stop::Wait(TERMINATING)),
-            Err(error) => Err(failure::asked(
-                error,
-                "create",
-                child.kind.kind,
-                &child.name,
-            )),
+            Err(error) => Err(self.not_created(error, &child.kind, &child.name)),
         }
+    }
+
+    fn not_created(&self, error: ApiError, kind: &Kind, name: &str) -> Stop {
+        let ApiError::Status { message, .. } = &error else {
+            return failure::asked(error, "create", kind.kind, name);
+        };
+        if !right::is_of_owner_references(message) {
+            return failure::asked(error, "create", kind.kind, name);
+        }
+        let finalizers = format!("{}/finalizers", self.scope.plural(0));
+        let right = Right::new("update", &finalizers, &self.scope.owner_api_version);
+        let stop = failure::owner_denied(&right, kind.kind, name);
+        self.api.tell_denied(right);
+        stop
     }
 
     /// Brings an existing child to its plan, if it is ours.

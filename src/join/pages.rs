@@ -38,6 +38,15 @@ struct ListMeta {
     resume: Option<Box<str>>,
 }
 
+/// A page that could not be read.
+#[derive(Debug)]
+pub struct Unread {
+    /// Of which collection.
+    pub kind: usize,
+    /// Why not.
+    pub error: ApiError,
+}
+
 /// The pages of one collection.
 pub struct Pages {
     kind: usize,
@@ -67,13 +76,15 @@ impl Pages {
     ///
     /// # Errors
     /// The page could not be read; the collection then starts over.
-    pub async fn open(&mut self, api: &Api, scope: &Scope) -> Result<u64, ApiError> {
+    pub async fn open(&mut self, api: &Api, scope: &Scope) -> Result<u64, Unread> {
+        let kind = self.kind;
         let version = self.fetch(api, scope).await?;
         self.started = true;
         self.current = self.items.next();
-        version
-            .parse()
-            .map_err(|_| ApiError::Undecodable("the list has no resourceVersion in decimal".into()))
+        version.parse().map_err(|_| Unread {
+            kind,
+            error: ApiError::Undecodable("the list has no resourceVersion in decimal".into()),
+        })
     }
 
     /// The object at hand, as raw JSON; `None` when the current page is used up.
@@ -90,7 +101,7 @@ impl Pages {
     ///
     /// # Errors
     /// The next page could not be read; calling again tries again.
-    pub async fn advance(&mut self, api: &Api, scope: &Scope) -> Result<(), ApiError> {
+    pub async fn advance(&mut self, api: &Api, scope: &Scope) -> Result<(), Unread> {
         self.current = self.items.next();
         self.fill(api, scope).await
     }
@@ -99,7 +110,7 @@ impl Pages {
     ///
     /// # Errors
     /// The next page could not be read; calling again tries again.
-    pub async fn fill(&mut self, api: &Api, scope: &Scope) -> Result<(), ApiError> {
+    pub async fn fill(&mut self, api: &Api, scope: &Scope) -> Result<(), Unread> {
         while self.started && self.current.is_none() && self.resume.is_some() {
             self.fetch(api, scope).await?;
             self.current = self.items.next();
@@ -110,7 +121,13 @@ impl Pages {
         Ok(())
     }
 
-    async fn fetch(&mut self, api: &Api, scope: &Scope) -> Result<String, ApiError> {
+    async fn fetch(&mut self, api: &Api, scope: &Scope) -> Result<String, Unread> {
+        let kind = self.kind;
+        let page = self.page(api, scope).await;
+        page.map_err(|error| Unread { kind, error })
+    }
+
+    async fn page(&mut self, api: &Api, scope: &Scope) -> Result<String, ApiError> {
         self.body = Vec::new();
         let body = loop {
             let path = scope.list_path(self.kind, self.limit, self.resume.as_deref());

@@ -147,7 +147,7 @@ async fn found(collections: Collections, page: usize, extent: Extent) -> Vec<Str
             Found::Opened { .. } => {}
             Found::Work { key, .. } => keys.push(key),
             Found::Done => return keys,
-            Found::Failed(error) => panic!("{error}"),
+            Found::Failed(unread) => panic!("{unread:?}"),
         }
     }
 }
