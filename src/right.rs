@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use tracing::warn;
 
 /// After this a right that is still denied is told again.
-pub const TELL_AGAIN: Duration = Duration::from_secs(600);
+pub const TELL_AGAIN: Duration = Duration::from_secs(3_600);
 /// Rights that are remembered as told: an operator asks for some thirty; a server that makes up more
 /// of them has them told each time.
 const REMEMBERED: usize = 64;
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_right_that_is_missing_is_told_once_in_ten_minutes() {
+    async fn a_right_that_is_missing_is_told_once_an_hour() {
         let denied = Denied::default();
         let right = |resource| Right::new("list", resource, "v1");
         assert!(denied.tell(right("services")));

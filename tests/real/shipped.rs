@@ -8,7 +8,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::account::{NAMESPACE, SHIPPED, documents};
-use crate::audit::{self, Asked};
+use crate::audit;
 use crate::kubectl::Person;
 use crate::world::{JSON, World, container, text};
 
@@ -185,6 +185,7 @@ fn newer() -> String {
 /// What would differ if a child had been made anew or only written to: uid and generation of each
 /// object, and what our account has written so far.
 async fn footprint(world: &World) -> (Vec<String>, usize) {
+    world.until_quiet(&[SHIPPED]).await;
     let mut objects = Vec::new();
     for resource in ["edgeapps", "deployments", "replicasets", "services"] {
         for object in world.all(resource).await {
@@ -193,12 +194,9 @@ async fn footprint(world: &World) -> (Vec<String>, usize) {
             objects.push(format!("{resource} {name} {uid} {generation}"));
         }
     }
-    world.until_quiet(&[SHIPPED]).await;
     let asked = world.asked(SHIPPED);
-    (
-        objects,
-        asked.iter().filter(|one| Asked::is_write(one)).count(),
-    )
+    let writes = asked.iter().filter(|one| one.is_write()).count();
+    (objects, writes)
 }
 
 pub async fn the_crd_deleted_while_the_operator_is_down_goes_once_it_is_started(world: World) {
