@@ -78,14 +78,9 @@ pub async fn make_with(client: &Client, account: &str, rules: &[Value]) {
 /// Gives an account of [`make_with`] these rules instead.
 pub async fn change(client: &Client, account: &str, rules: &[Value]) {
     let path = format!("{ROLES}/{account}");
-    let patched = send(
-        client,
-        Method::PATCH,
-        &path,
-        MERGE,
-        &json!({ "rules": rules }),
-    );
-    patched.await.expect("change a role");
+    let patch = json!({ "rules": rules });
+    let patched = send(client, Method::PATCH, &path, MERGE, &patch).await;
+    patched.expect("change a role");
 }
 
 /// A token of an account (TokenRequest).

@@ -119,43 +119,61 @@ pub fn cases(scenarios: &[Scenario]) -> Vec<Case> {
 
 /// The table has every right of the shipped role and no other, and the README has the table.
 pub fn the_table_is_that_of_the_role_and_of_the_readme() -> Result<(), Failed> {
-    let mut granted = Vec::new();
-    for rule in account::shipped_rules() {
-        for (group, resource, verb) in triples(&rule) {
-            granted.push((group, resource, verb));
-        }
-    }
+    let rules = account::shipped_rules();
+    let granted: Vec<Granted> = rules.iter().flat_map(granted).collect();
+    let is_of =
+        |one: &Granted, row: &Row| (one.group, one.resource, one.verb) == (row.0, row.1, row.2);
     let readme = include_str!("../../deploy/README.md");
-    for (group, resource, verb) in &granted {
-        let row = TABLE
-            .iter()
-            .find(|row| (row.0, row.1, row.2) == (group, resource, verb));
-        let Some((.., scenario, _)) = row else {
-            let right = format!("{verb} {resource} ({group})");
+    for one in &granted {
+        let Some((.., scenario, _)) = TABLE.iter().find(|row| is_of(one, row)) else {
             return Err(format!(
-                "no scenario needs the right to {right}: take it out of deploy/base/rbac.yaml, or \
-                 name the scenario in tests/real/rights.rs"
+                "no scenario needs the right to {} {} ({}): take it out of deploy/base/rbac.yaml, or \
+                 name the scenario in tests/real/rights.rs",
+                one.verb, one.resource, one.group
             )
             .into());
         };
-        let line = format!("| `{resource}` | `{verb}` |");
-        let has_it = |one: &str| one.starts_with(&line) && one.contains(scenario);
+        let line = format!("| `{}` | `{}` |", one.resource, one.verb);
+        let has_it = |text: &str| text.starts_with(&line) && text.contains(scenario);
         if !readme.lines().any(has_it) {
             return Err(format!("deploy/README.md has no line {line} … {scenario}").into());
         }
     }
-    let beyond = TABLE.iter().find(|(group, resource, verb, ..)| {
-        let is_it = |one: &(String, String, String)| {
-            (one.0.as_str(), one.1.as_str(), one.2.as_str()) == (*group, *resource, *verb)
-        };
-        !granted.iter().any(is_it)
-    });
+    let beyond = TABLE
+        .iter()
+        .find(|row| !granted.iter().any(|one| is_of(one, row)));
     match beyond {
         Some((_, resource, verb, ..)) => {
             Err(format!("the shipped role does not grant {verb} {resource}").into())
         }
         None => Ok(()),
     }
+}
+
+/// A right that a rule grants.
+struct Granted<'a> {
+    group: &'a str,
+    resource: &'a str,
+    verb: &'a str,
+}
+
+/// Each combination of a rule's groups, resources and verbs.
+fn granted(rule: &Value) -> Vec<Granted<'_>> {
+    let texts = |field: &str| {
+        let values = rule[field].as_array().into_iter().flatten();
+        values.filter_map(Value::as_str)
+    };
+    let mut all = Vec::new();
+    for group in texts("apiGroups") {
+        for resource in texts("resources") {
+            all.extend(texts("verbs").map(|verb| Granted {
+                group,
+                resource,
+                verb,
+            }));
+        }
+    }
+    all
 }
 
 impl Case {
@@ -247,23 +265,4 @@ impl Case {
             "{answer}"
         );
     }
-}
-
-/// Each combination of a rule's groups, resources and verbs.
-fn triples(rule: &Value) -> Vec<(String, String, String)> {
-    let texts = |field: &str| -> Vec<String> {
-        let values = rule[field].as_array().into_iter().flatten();
-        values
-            .filter_map(|value| value.as_str().map(str::to_owned))
-            .collect()
-    };
-    let mut all = Vec::new();
-    for group in texts("apiGroups") {
-        for resource in texts("resources") {
-            for verb in texts("verbs") {
-                all.push((group.clone(), resource.clone(), verb));
-            }
-        }
-    }
-    all
 }
