@@ -10,6 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::api::{Patch, PatchParams};
 use support::{Running, World, config, pass, web};
 use tare::cache::Mode;
 use tare::controller::Config;
@@ -135,6 +137,31 @@ async fn what_admission_refuses_is_no_missing_right() {
     let message = degraded["message"].as_str().unwrap_or_default();
     assert!(message.contains("exceeded quota: few"), "{message}");
     refusal.lift();
+    world.until_phase("web", "Running").await;
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_correction_that_is_refused_again_and_again_is_no_fight() {
+    let world = World::new(Mode::None);
+    let refusal = Refusal::of_right(&world, "patch", "deployments");
+    let running = world.operate();
+    world.create("web", web()).await;
+    world.until_phase("web", "Running").await;
+    let edit = Patch::Merge(serde_json::json!({ "spec": { "replicas": 9 } }));
+    let deployments: kube::Api<Deployment> = world.api();
+    let edited = deployments
+        .patch("web", &PatchParams::default(), &edit)
+        .await;
+    edited.expect("edit the Deployment");
+    pass(120).await;
+    assert_eq!(world.condition("web", "Degraded")["reason"], "Forbidden");
+    refusal.lift();
+    world
+        .until("the edit is undone", |world| {
+            world.get("deployments", "web")["spec"]["replicas"] == 1
+        })
+        .await;
     world.until_phase("web", "Running").await;
     running.stop().await;
 }

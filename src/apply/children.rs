@@ -212,8 +212,9 @@ impl<O: Operator> Applier<O> {
         let patched = self
             .patch(owner, work, child, body, uid, resource_version)
             .await;
-        // A status that was written in between makes a 409: nothing was set back, and nobody fights.
-        if mending && !matches!(patched, Err(Stop::Again)) {
+        // Of a 409, since a status was written in between, or a refusal: nothing was set back, and
+        // nobody fights.
+        if mending && patched.is_ok() {
             work.mends += 1;
         }
         patched
