@@ -16,12 +16,9 @@ const INSTALL: &str = include_str!("../../deploy/install.yaml");
 const LOADGEN: &str = include_str!("../../deploy/loadgen/job.yaml");
 const README: &str = include_str!("../../deploy/README.md");
 const CRD: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/edgeapps.tare.dev";
-/// Everything of the installation, and everything of EdgeApps.
-const OURS: [&str; 2] = [
-    "get namespaces,crd,clusterroles,clusterrolebindings,serviceaccounts,deployments,services,\
-     networkpolicies -A -l app.kubernetes.io/part-of=tare -o name",
-    "get deployments,services -A -l app.kubernetes.io/managed-by=tare -o name",
-];
+/// Everything of the installation.
+const OURS: &str = "get namespaces,crd,clusterroles,clusterrolebindings,serviceaccounts,deployments,\
+                    services,networkpolicies -A -l app.kubernetes.io/part-of=tare -o name";
 
 pub async fn install_yaml_is_applied_as_it_is_and_its_pod_is_admitted(world: World) {
     let person = clean(&world).await;
@@ -238,13 +235,13 @@ pub async fn the_crd_deleted_while_there_is_no_operator_goes_by_hand(world: Worl
 
     let section = "### The CRD was deleted while the operator was down";
     person.runs(&shell_block(section));
-    person
-        .types("wait crd edgeapps.tare.dev --for=delete --timeout=60s")
-        .says_nothing_but("edgeapps.tare.dev");
-    // By their owner references: whoever deleted the owners remembers them.
+    let crd = world.ask(Method::GET, CRD, JSON, &Value::Null).await;
+    assert!(
+        matches!(&crd, Err(kube::Error::Api(status)) if status.code == 404),
+        "{crd:?}"
+    );
     for resource in ["deployments", "services"] {
-        let none = |list: &Value| list["items"] == json!([]);
-        world.until("all are collected", resource, "", none).await;
+        assert_eq!(world.all(resource).await, Vec::<Value>::new(), "{resource}");
     }
 }
 
@@ -269,8 +266,9 @@ pub async fn removal_in_the_documented_order_leaves_nothing(world: World) {
             operator.terminate().await;
         }
     }
-    for line in OURS {
-        assert_eq!(person.types(line).said, "", "{line}");
+    assert_eq!(person.types(OURS).said, "");
+    for resource in ["deployments", "replicasets", "services"] {
+        assert_eq!(world.all(resource).await, Vec::<Value>::new(), "{resource}");
     }
 }
 

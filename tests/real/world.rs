@@ -262,8 +262,18 @@ impl World {
     /// Takes the finalizers off the EdgeApps of all other namespaces.
     pub async fn release_everywhere(&self) {
         let all = "/apis/tare.dev/v1alpha1/edgeapps";
-        let list = self.ask(Method::GET, all, JSON, &Value::Null).await;
-        let list = list.expect("list all EdgeApps");
+        let deadline = Instant::now() + PATIENCE;
+        let list = loop {
+            match self.ask(Method::GET, all, JSON, &Value::Null).await {
+                // A kind that is new is served a moment later.
+                Err(kube::Error::Api(status))
+                    if status.code == 429 && Instant::now() < deadline =>
+                {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+                list => break list.expect("list all EdgeApps"),
+            }
+        };
         let release = json!({ "metadata": { "finalizers": null } });
         for object in list["items"].as_array().into_iter().flatten() {
             let namespace = text(object, "/metadata/namespace");
