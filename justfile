@@ -61,6 +61,10 @@ image-check:
 install-yaml:
     scripts/install-yaml.sh
 
+# What checkov finds in deploy/ and nobody has explained.
+checkov:
+    scripts/checkov.sh
+
 # Fills dist/ with everything that is shipped, for the named platforms or all three.
 release *PLATFORMS:
     scripts/release.sh {{PLATFORMS}}

@@ -131,6 +131,8 @@ struct Controller<O: Operator, C> {
     turn: usize,
     /// Why each watch is not open, where it is not.
     closed: Vec<Option<String>>,
+    /// Which kind the last join could not list and why, where it is to be told.
+    unread: Option<(usize, String)>,
     join: Option<Running>,
     joined_once: bool,
     started: Instant,
@@ -157,6 +159,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             sources: (0..scope.len()).map(|_| None).collect(),
             turn: 0,
             closed: vec![None; scope.len()],
+            unread: None,
             join: None,
             joined_once: false,
             started: Instant::now(),
@@ -315,32 +318,53 @@ impl<O: Operator, C: Cache> Controller<O, C> {
     }
 
     fn check_ready(&self) {
-        if self.joined_once
-            && self.closed.iter().all(Option::is_none)
-            && self.api.metrics().set_ready()
-        {
+        let hindered = self.closed.iter().flatten();
+        let hindered = hindered.chain(self.unread.as_ref().map(|(_, because)| because));
+        if let Some(because) = hindered.last() {
+            self.api.metrics().set_not_ready(because);
+        } else if self.joined_once && self.api.metrics().set_ready() {
             info!(after_ms = self.now_ms(), "ready");
         }
     }
 
-    /// Says once why a kind cannot be read, and what to do about it.
+    /// A watch cannot be opened.
     fn close(&mut self, kind: usize, error: &ApiError) {
-        let plural = self.scope.plural(kind);
-        let because = match error.code() {
-            Some(404) if kind == 0 => {
-                format!(
-                    "the {} CRD is not installed: run `{} install` (trying again)",
-                    self.scope.owner_kind,
-                    O::NAME
-                )
-            }
-            Some(401 | 403) => format!("may not list or watch {plural}: {error} (trying again)"),
-            _ => format!("cannot read {plural}: {error} (trying again)"),
-        };
-        self.api.metrics().set_not_ready(&because);
+        let because = self.because("watch", kind, error);
         if self.closed[kind].as_ref() != Some(&because) {
             warn!("{because}");
             self.closed[kind] = Some(because);
+        }
+        self.check_ready();
+    }
+
+    /// A join cannot read on.
+    fn leave_unread(&mut self, kind: usize, error: &ApiError) {
+        let unread = Some((kind, self.because("list", kind, error)));
+        if self.unread != unread {
+            self.unread = unread;
+            if let Some((_, because)) = &self.unread {
+                warn!("{because}");
+            }
+        }
+        self.check_ready();
+    }
+
+    /// Why a kind cannot be read, and what to do about it.
+    fn because(&self, verb: &str, kind: usize, error: &ApiError) -> String {
+        let plural = self.scope.plural(kind);
+        match (error.code(), error.denied()) {
+            (Some(404), _) if kind == 0 => format!(
+                "the {} CRD is not installed: run `{} install` (trying again)",
+                self.scope.owner_kind,
+                O::NAME
+            ),
+            (_, Some(right)) => {
+                format!(
+                    "may not {right}: grant that to this operator's role (trying again): {error}"
+                )
+            }
+            (Some(401 | 403), None) => format!("may not {verb} {plural}: {error} (trying again)"),
+            _ => format!("cannot read {plural}: {error} (trying again)"),
         }
     }
 

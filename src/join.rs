@@ -22,10 +22,11 @@ use crate::cache::Keeps;
 use crate::operator::Operator;
 use crate::owner;
 use crate::queue::{Reasons, Work};
-use crate::request::{Api, ApiError};
+use crate::request::Api;
 use crate::scope::Scope;
 use batch::Family;
 use pages::Pages;
+pub use pages::Unread;
 
 /// How much a join looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +59,7 @@ pub enum Found {
     /// It is through.
     Done,
     /// A page could not be read.
-    Failed(ApiError),
+    Failed(Unread),
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -130,14 +131,14 @@ impl<O: Operator> Join<O> {
     pub async fn next(&mut self) -> Found {
         match self.advance().await {
             Ok(found) => found,
-            Err(error) => {
+            Err(unread) => {
                 self.step = Step::Over;
-                Found::Failed(error)
+                Found::Failed(unread)
             }
         }
     }
 
-    async fn advance(&mut self) -> Result<Found, ApiError> {
+    async fn advance(&mut self) -> Result<Found, Unread> {
         loop {
             match self.step {
                 Step::Opening(kind) if kind < self.pages.len() => {
@@ -194,7 +195,7 @@ impl<O: Operator> Join<O> {
     }
 
     /// Examines the next owners together with their children; false when there is none left.
-    async fn examine_batch(&mut self) -> Result<bool, ApiError> {
+    async fn examine_batch(&mut self) -> Result<bool, Unread> {
         let mut owners = Vec::with_capacity(self.batch);
         while owners.len() < self.batch && self.pages[0].current().is_some() {
             owners.extend(self.owner());
@@ -205,12 +206,12 @@ impl<O: Operator> Join<O> {
             let part = self.batch.min(owners.len());
             let family = match Family::list::<O>(&self.api, &self.scope, &owners[..part]).await {
                 Ok(family) => Some(family),
-                Err(ApiError::TooLarge(_)) if part > 1 => {
+                Err(unread) if unread.is_too_large() && part > 1 => {
                     self.batch = (part / 4).max(1);
                     continue;
                 }
-                Err(ApiError::TooLarge(_)) => None,
-                Err(error) => return Err(error),
+                Err(unread) if unread.is_too_large() => None,
+                Err(unread) => return Err(unread),
             };
             for (key, mut work) in owners.drain(..part) {
                 let reasons = match &family {
@@ -297,7 +298,7 @@ impl<O: Operator> Join<O> {
     }
 
     /// Moves the children's pages up to the owner `key`.
-    async fn catch_up(&mut self, key: &str) -> Result<(), ApiError> {
+    async fn catch_up(&mut self, key: &str) -> Result<(), Unread> {
         for kind in 1..self.pages.len() {
             loop {
                 let (child, named_like_owner) = match self.pages[kind].lean() {

@@ -75,6 +75,7 @@ pub mod prelude;
 pub mod program;
 pub mod queue;
 pub mod request;
+mod right;
 pub mod run;
 pub mod scope;
 pub mod source;

@@ -1,7 +1,8 @@
 //! One request to the API server: bounded in time and in bytes, counted by verb.
 //!
 //! Guarantees: every request but a watch has a deadline that covers the whole answer; an answer
-//! larger than its bound is given up, not buffered; an error says what was asked of which object.
+//! larger than its bound is given up, not buffered; an error says what was asked of which object; a
+//! right that is missing is told in the log once (of lists and watches by the `controller`).
 //! Leaves to others: what to ask (`apply`, `join`, `source`), when to ask again (`queue`).
 
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use serde::Deserialize;
 
 use crate::client;
 use crate::metrics::{Metrics, Verb};
+use crate::right::{Denied, Right};
 
 /// Answers with the metadata only: for writes whose spec we know already.
 pub const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
@@ -71,6 +73,16 @@ impl ApiError {
         matches!(self, Self::Status { reason, .. } if &**reason == wanted)
     }
 
+    /// The right that is missing, where that is why the server refuses.
+    pub(crate) fn denied(&self) -> Option<Right> {
+        match self {
+            Self::Status {
+                code: 403, message, ..
+            } => Right::denied_in(message),
+            _ => None,
+        }
+    }
+
     pub(crate) fn undecodable(error: &serde_json::Error) -> Self {
         Self::Undecodable(error.to_string().into())
     }
@@ -81,6 +93,7 @@ impl ApiError {
 pub struct Api {
     client: Client,
     metrics: Arc<Metrics>,
+    denied: Arc<Denied>,
     deadline: Duration,
 }
 
@@ -90,6 +103,7 @@ impl Api {
         Self {
             client,
             metrics,
+            denied: Arc::default(),
             deadline,
         }
     }
@@ -97,6 +111,11 @@ impl Api {
     /// The figures that requests are counted in.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
+    }
+
+    /// Tells of a right that is missing, once.
+    pub(crate) fn tell_denied(&self, right: Right) {
+        self.denied.tell(right);
     }
 
     /// Sends one request and reads its whole answer.
@@ -133,10 +152,17 @@ impl Api {
             }
             read(response.into_body(), limit, sink).await
         };
-        match tokio::time::timeout(self.deadline, exchange).await {
+        let result = match tokio::time::timeout(self.deadline, exchange).await {
             Ok(result) => result,
             Err(_) => Err(ApiError::Timeout(self.deadline)),
+        };
+        if let Err(error) = &result
+            && verb != Verb::List
+            && let Some(right) = error.denied()
+        {
+            self.tell_denied(right);
         }
+        result
     }
 
     /// Opens a stream that the caller reads; only its opening has a deadline.
@@ -329,16 +355,7 @@ pub(crate) fn encode(value: &str) -> String {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
                 encoded.push(char::from(byte))
             }
-            _ => {
-                encoded.push('%');
-                for digit in [byte >> 4, byte & 15] {
-                    encoded.push(
-                        char::from_digit(u32::from(digit), 16)
-                            .unwrap_or('0')
-                            .to_ascii_uppercase(),
-                    );
-                }
-            }
+            _ => encoded.push_str(&format!("%{byte:02X}")),
         }
     }
     encoded

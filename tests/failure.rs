@@ -422,8 +422,10 @@ async fn a_missing_permission_is_named_on_the_object(mode: Mode) {
             ("tare", "create", "services") => RequestFault::Status {
                 code: 403,
                 reason: "Forbidden".to_owned(),
-                message: "services is forbidden: User \"tare\" cannot create resource \"services\""
-                    .to_owned(),
+                message:
+                    "services is forbidden: User \"tare\" cannot create resource \"services\" \
+                          in API group \"\" in the namespace \"default\""
+                        .to_owned(),
                 retry_after_s: None,
             },
             _ => RequestFault::Pass,

@@ -40,6 +40,7 @@ use crate::object::{Lean, Uid, hash32};
 use crate::operator::{Child, Kind, Operator, Owner, Writes, kind_index};
 use crate::queue::{Reasons, Sight, Slot, Work};
 use crate::request::{ApiError, Ask, METADATA, OBJECT_BYTES};
+use crate::right::{self, Right};
 use crate::scope::Scope;
 
 /// How long something that is being deleted is given before it is looked at again.
@@ -159,12 +160,7 @@ impl<O: Operator> Applier<O> {
             }
             // The namespace is gone, and with it, soon, the owner.
             Err(error) if error.code() == Some(404) => Err(Stop::Wait(TERMINATING)),
-            Err(error) => Err(failure::asked(
-                error,
-                "create",
-                child.kind.kind,
-                &child.name,
-            )),
+            Err(error) => Err(self.not_created(error, &child.kind, &child.name)),
         }
     }
 
@@ -189,6 +185,20 @@ impl<O: Operator> Applier<O> {
     fn write_path(&self, owner: &Owner<O>, child: &Child, name: &str) -> String {
         let namespace = &owner.meta.namespace;
         Scope::child_path(&child.kind, namespace, name) + "?fieldManager=" + O::NAME
+    }
+
+    fn not_created(&self, error: ApiError, kind: &Kind, name: &str) -> Stop {
+        let ApiError::Status { message, .. } = &error else {
+            return failure::asked(error, "create", kind.kind, name);
+        };
+        if !right::is_of_owner_references(message) {
+            return failure::asked(error, "create", kind.kind, name);
+        }
+        let finalizers = format!("{}/finalizers", self.scope.plural(0));
+        let right = Right::new("update", &finalizers, &self.scope.owner_api_version);
+        let stop = failure::owner_denied(&right, kind.kind, name);
+        self.api.tell_denied(right);
+        stop
     }
 
     /// Brings an existing child to its plan, if it is ours.
@@ -230,8 +240,9 @@ impl<O: Operator> Applier<O> {
         let patched = self
             .patch(owner, work, child, body, uid, resource_version)
             .await;
-        // A status that was written in between makes a 409: nothing was set back, and nobody fights.
-        if mending && !matches!(patched, Err(Stop::Again)) {
+        // Of a 409, since a status was written in between, or a refusal: nothing was set back, and
+        // nobody fights.
+        if mending && patched.is_ok() {
             work.mends += 1;
         }
         patched

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::operator::{Failure, PlanError, Retry};
 use crate::request::ApiError;
+use crate::right::{self, Right};
 
 /// How the work on an owner ended early.
 #[derive(Debug)]
@@ -102,6 +103,15 @@ pub(super) fn fought(kind: &str, name: &str, path: &str) -> Stop {
     failed("Fought", message, Retry::AwaitChange)
 }
 
+/// A child that may not be made because of a right on its owner.
+pub(super) fn owner_denied(right: &Right, kind: &str, name: &str) -> Stop {
+    let message = format!(
+        "may not create {kind} {name:?}: its owner reference with blockOwnerDeletion asks for the \
+         right to {right}"
+    );
+    failed("Forbidden", message, Retry::Backoff)
+}
+
 /// What a request that failed means for the owner it was made for.
 pub(super) fn asked(error: ApiError, verb: &str, kind: &str, name: &str) -> Stop {
     match error {
@@ -111,13 +121,19 @@ pub(super) fn asked(error: ApiError, verb: &str, kind: &str, name: &str) -> Stop
         } => Stop::Wait(Duration::from_secs(5)),
         ApiError::Status {
             code: 403, message, ..
-        } => failed(
-            "Forbidden",
-            format!("may not {verb} {kind} {name:?}: {message}"),
+        } if right::is_of_unknown_owner_kind(&message) => elsewhere(
+            "ServerError",
+            format!("{verb} {kind} {name:?}: {message}"),
             Retry::Backoff,
         ),
+        _ if error.denied().is_some() => failed(
+            "Forbidden",
+            format!("may not {verb} {kind} {name:?}: {error}"),
+            Retry::Backoff,
+        ),
+        // 403: admission refuses, a quota or a policy.
         ApiError::Status {
-            code: 400 | 405 | 413 | 415 | 422,
+            code: 400 | 403 | 405 | 413 | 415 | 422,
             message,
             ..
         } => failed(

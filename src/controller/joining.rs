@@ -12,7 +12,7 @@ use futures::stream::{BoxStream, unfold};
 
 use super::{Controller, TIDY_MS};
 use crate::cache::Cache;
-use crate::join::{Extent, Found, Join};
+use crate::join::{Extent, Found, Join, Unread};
 use crate::operator::Operator;
 use crate::queue::Offer;
 
@@ -117,19 +117,21 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                 self.api.metrics().joins_done.fetch_add(1, Relaxed);
                 self.resync.ended(extent, self.queue.is_crowded(), now_ms);
                 self.tidy_ms.get_or_insert(now_ms + TIDY_MS);
-                if extent == Extent::All {
-                    self.joined_once = true;
-                    self.check_ready();
-                }
+                self.joined_once |= extent == Extent::All;
+                // One of owners says nothing of the children's lists.
+                let is_read = |unread: &(usize, String)| extent == Extent::All || unread.0 == 0;
+                self.unread = self.unread.take().filter(|unread| !is_read(unread));
+                self.check_ready();
             }
-            Found::Failed(error) => {
+            Found::Failed(Unread { kind, error }) => {
                 let Some(Running { extent, .. }) = self.join.take() else {
                     return;
                 };
                 self.cache.join_ended(false);
                 self.resync.failed(extent, now_ms);
-                if !self.joined_once {
-                    self.close(0, &error);
+                // Later ones tell of a right that was taken away: what was missed would never be found.
+                if !self.joined_once || error.denied().is_some() {
+                    self.leave_unread(kind, &error);
                 }
             }
         }

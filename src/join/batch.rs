@@ -8,14 +8,14 @@
 
 use std::ops::Range;
 
-use super::pages::{self, PAGE_BYTES};
+use super::pages::{self, PAGE_BYTES, Unread};
 use super::thin::Thin;
 use crate::child::Actual;
 use crate::metrics::Verb;
 use crate::object::Lean;
 use crate::operator::Operator;
 use crate::queue::Work;
-use crate::request::{Api, ApiError, Ask, OBJECT_BYTES};
+use crate::request::{Api, Ask, OBJECT_BYTES};
 use crate::scope::Scope;
 
 /// Owners examined at once: their names fit into a URL, their children into a page.
@@ -41,7 +41,7 @@ impl Family {
         api: &Api,
         scope: &Scope,
         owners: &[(String, Work)],
-    ) -> Result<Self, ApiError> {
+    ) -> Result<Self, Unread> {
         let mut kinds = Vec::with_capacity(O::KINDS.len());
         for kind in 1..=O::KINDS.len() {
             let path = scope.children_path(kind, owners.iter().map(|(key, _)| key.as_str()));
@@ -49,10 +49,12 @@ impl Family {
                 1 => OBJECT_BYTES,
                 _ => PAGE_BYTES,
             };
+            let unread = |error| Unread { kind, error };
             let body = api
                 .call_into(Verb::List, Ask::get(&path), bound, Thin::default())
-                .await?;
-            let (_, ranges) = pages::split(&body)?;
+                .await
+                .map_err(unread)?;
+            let (_, ranges) = pages::split(&body).map_err(unread)?;
             let mut items = Vec::with_capacity(ranges.len());
             for range in ranges {
                 let text = std::str::from_utf8(&body[range.clone()]);

@@ -54,6 +54,22 @@ pub(super) fn split(body: &[u8]) -> Result<(ListMeta, Vec<Range<usize>>), ApiErr
     Ok((page.metadata, ranges.collect()))
 }
 
+/// A page that could not be read.
+#[derive(Debug)]
+pub struct Unread {
+    /// Of which collection.
+    pub kind: usize,
+    /// Why not.
+    pub error: ApiError,
+}
+
+impl Unread {
+    /// Whether less should be asked for at once.
+    pub fn is_too_large(&self) -> bool {
+        matches!(self.error, ApiError::TooLarge(_))
+    }
+}
+
 /// The pages of one collection.
 pub struct Pages {
     kind: usize,
@@ -83,13 +99,15 @@ impl Pages {
     ///
     /// # Errors
     /// The page could not be read; the collection then starts over.
-    pub async fn open(&mut self, api: &Api, scope: &Scope) -> Result<u64, ApiError> {
+    pub async fn open(&mut self, api: &Api, scope: &Scope) -> Result<u64, Unread> {
+        let kind = self.kind;
         let version = self.fetch(api, scope).await?;
         self.started = true;
         self.current = self.items.next();
-        version
-            .parse()
-            .map_err(|_| ApiError::Undecodable("the list has no resourceVersion in decimal".into()))
+        version.parse().map_err(|_| Unread {
+            kind,
+            error: ApiError::Undecodable("the list has no resourceVersion in decimal".into()),
+        })
     }
 
     /// The object at hand, as raw JSON; `None` when the current page is used up.
@@ -106,7 +124,7 @@ impl Pages {
     ///
     /// # Errors
     /// The next page could not be read; calling again tries again.
-    pub async fn advance(&mut self, api: &Api, scope: &Scope) -> Result<(), ApiError> {
+    pub async fn advance(&mut self, api: &Api, scope: &Scope) -> Result<(), Unread> {
         self.current = self.items.next();
         self.fill(api, scope).await
     }
@@ -115,7 +133,7 @@ impl Pages {
     ///
     /// # Errors
     /// The next page could not be read; calling again tries again.
-    pub async fn fill(&mut self, api: &Api, scope: &Scope) -> Result<(), ApiError> {
+    pub async fn fill(&mut self, api: &Api, scope: &Scope) -> Result<(), Unread> {
         while self.started && self.current.is_none() && self.resume.is_some() {
             self.fetch(api, scope).await?;
             self.current = self.items.next();
@@ -126,7 +144,13 @@ impl Pages {
         Ok(())
     }
 
-    async fn fetch(&mut self, api: &Api, scope: &Scope) -> Result<String, ApiError> {
+    async fn fetch(&mut self, api: &Api, scope: &Scope) -> Result<String, Unread> {
+        let kind = self.kind;
+        let page = self.page(api, scope).await;
+        page.map_err(|error| Unread { kind, error })
+    }
+
+    async fn page(&mut self, api: &Api, scope: &Scope) -> Result<String, ApiError> {
         self.body = Vec::new();
         let body = loop {
             let path = scope.list_path(self.kind, self.limit, self.resume.as_deref());

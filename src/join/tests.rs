@@ -183,7 +183,7 @@ async fn found_by<O: Operator>(
             Found::Opened { .. } => {}
             Found::Work { key, .. } => keys.push(key),
             Found::Done => return (keys, api.metrics().requests(Verb::List)),
-            Found::Failed(error) => panic!("{error}"),
+            Found::Failed(unread) => panic!("{unread:?}"),
         }
     }
 }

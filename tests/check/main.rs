@@ -65,7 +65,7 @@ const CASES: &[Case] = &[
         flaw: "not-ready",
         code: 1,
         says: &[
-            "FAIL   readyz      Error from server (ServiceUnavailable): may not list or watch services",
+            "FAIL   readyz      Error from server (ServiceUnavailable): may not watch services in the core API group",
         ],
     },
     Case {

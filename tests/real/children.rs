@@ -215,7 +215,7 @@ pub async fn what_the_server_refuses_is_told_once_and_heals(world: World) {
 }
 
 /// Somebody else's Deployment.
-fn foreign(name: &str, owners: Value) -> Value {
+pub fn foreign(name: &str, owners: Value) -> Value {
     let labels = json!({ "app": name });
     let spec = json!({ "containers": [{ "name": "c", "image": "foreign:1" }] });
     json!({

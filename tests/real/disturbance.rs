@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use http::Method;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::world::{World, container, web};
+use crate::world::{JSON, World, container, web};
 
 pub async fn what_was_missed_while_it_was_down_is_found_at_the_start(world: World) {
     let operator = world.operate().await;
@@ -124,6 +125,56 @@ pub async fn a_terminating_namespace_is_left_to_end(world: World) {
     }
     operator.assert_alive();
     operator.terminate().await;
+}
+
+/// A child cannot come back there: the server refuses with 403, as it does where a right is missing.
+pub async fn a_terminating_namespace_is_no_missing_right(world: World) {
+    let mut operator = world.operate().await;
+    world.create("web", web()).await;
+    let before = world.until_running("web").await;
+    // Without this finalizer the namespace controller takes nothing away, and the EdgeApp stays.
+    let path = format!("/api/v1/namespaces/{}", world.namespace);
+    let namespace = world.ask(Method::GET, &path, JSON, &Value::Null).await;
+    let mut namespace = namespace.expect("get the namespace");
+    namespace["spec"]["finalizers"] = json!([]);
+    let finalize = format!("{path}/finalize");
+    let finalized = world.ask(Method::PUT, &finalize, JSON, &namespace).await;
+    finalized.expect("take the finalizer away");
+    let options = json!({ "apiVersion": "v1", "kind": "DeleteOptions" });
+    let deleted = world.ask(Method::DELETE, &path, JSON, &options).await;
+    deleted.expect("delete the namespace");
+
+    world.delete("deployments", "web").await;
+    let refused = || {
+        let asked = world.asked("tare").into_iter();
+        asked
+            .filter(|one| one.verb == "create" && one.code == 403)
+            .count()
+    };
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while refused() < 2 {
+        assert!(Instant::now() < deadline, "{:?}", world.asked("tare"));
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let after = world.get("edgeapps", "web").await;
+    assert_eq!(
+        after["status"]["conditions"],
+        before["status"]["conditions"]
+    );
+    let metrics = operator.metrics().await;
+    assert!(
+        !metrics.contains("tare_reconcile_errors_total{"),
+        "{metrics}"
+    );
+    let log = std::fs::read_to_string(world.log()).expect("the log");
+    assert!(!log.contains("may not"), "{log}");
+    operator.until_ready().await;
+    operator.assert_alive();
+    operator.terminate().await;
+    world.clone().end().await;
+    // The second time, with nothing to wait for, it is gone at once.
+    let deleted = world.ask(Method::DELETE, &path, JSON, &options).await;
+    deleted.expect("delete the namespace for good");
 }
 
 /// Alone: it takes the EdgeApps of every namespace away.

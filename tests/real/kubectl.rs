@@ -84,48 +84,74 @@ pub async fn in_the_hands_of_kubectl(world: World) {
 }
 
 /// Somebody at a terminal, in a folder of their own.
-struct Person {
+pub struct Person {
     kubectl: PathBuf,
     dir: PathBuf,
     environment: Vec<(String, String)>,
-    namespace: String,
+    /// Given with every command, if there is one.
+    namespace: Option<String>,
 }
 
 /// What a command has printed.
-struct Answer {
+pub struct Answer {
     line: String,
-    said: String,
+    pub said: String,
 }
 
 impl Person {
     async fn at(world: &World) -> Person {
         Person {
-            kubectl: world.site.kubectl.clone().expect("kubectl"),
-            dir: world.site.folder(&world.namespace),
-            environment: world.site.environment(PERSON).await,
-            namespace: world.namespace.clone(),
+            namespace: Some(world.namespace.clone()),
+            ..Person::administrator(world).await
         }
     }
 
-    fn writes(&self, file: &str, text: &str) {
+    /// Who names the namespaces in the commands.
+    pub async fn administrator(world: &World) -> Person {
+        Person {
+            kubectl: world.site.kubectl.clone().expect("kubectl"),
+            dir: world.site.folder(&world.namespace),
+            environment: world.site.environment(PERSON).await,
+            namespace: None,
+        }
+    }
+
+    pub fn writes(&self, file: &str, text: &str) {
         std::fs::write(self.dir.join(file), text).expect("write a file");
     }
 
     /// Types a command that succeeds.
-    fn types(&self, line: &str) -> Answer {
-        let output = Command::new(&self.kubectl)
-            .args(["--namespace", &self.namespace])
-            .args(line.split(' '))
+    pub fn types(&self, line: &str) -> Answer {
+        let mut command = Command::new(&self.kubectl);
+        if let Some(namespace) = &self.namespace {
+            command.args(["--namespace", namespace]);
+        }
+        command.args(line.split_whitespace());
+        self.does(command, &format!("kubectl {line}"))
+    }
+
+    /// Runs lines of shell that succeed.
+    pub fn runs(&self, lines: &str) -> Answer {
+        let mut command = Command::new("sh");
+        command.args(["-e", "-c", lines]);
+        self.does(command, lines)
+    }
+
+    fn does(&self, mut command: Command, line: &str) -> Answer {
+        // kubectl calls diff, and a shell calls kubectl.
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let ours = self.kubectl.parent().map(PathBuf::from);
+        let path = std::env::join_paths(ours.into_iter().chain(std::env::split_paths(&path)));
+        let output = command
             .current_dir(&self.dir)
             .env_clear()
             .envs(self.environment.iter().cloned())
-            // `kubectl diff` calls diff.
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("PATH", path.expect("folders without colons"))
             .output()
-            .expect("start kubectl");
+            .unwrap_or_else(|error| panic!("{line}: {error}"));
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let said = text(&output.stdout) + &text(&output.stderr);
-        assert!(output.status.success(), "kubectl {line}: {said}");
+        assert!(output.status.success(), "{line}: {said}");
         Answer {
             line: line.to_owned(),
             said,
@@ -155,12 +181,18 @@ impl Person {
 }
 
 impl Answer {
-    fn says(&self, wanted: &str) {
+    pub fn says(&self, wanted: &str) {
         assert!(self.said.contains(wanted), "{}: {}", self.line, self.said);
     }
 
     fn says_nothing(&self) {
         assert_eq!(self.said, "", "{}", self.line);
+    }
+
+    /// Every line of it speaks of `what`.
+    pub fn says_nothing_but(&self, what: &str) {
+        let all = self.said.lines().all(|line| line.contains(what));
+        assert!(all, "{}: {}", self.line, self.said);
     }
 
     /// A line of it has these words in this order; `*` stands for any one word.

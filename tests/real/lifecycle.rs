@@ -237,3 +237,13 @@ pub async fn bad_input_is_refused_with_what_is_wrong(world: World) {
     }
     world.end().await;
 }
+
+pub async fn the_revision_of_the_crd_is_known(world: World) {
+    let operator = world.operate().await;
+    let known = |revision: f64| revision == tare::edgeapp::CRD_REVISION as f64;
+    operator
+        .until_figure("tare_crd_revision{where=\"cluster\"}", known)
+        .await;
+    operator.terminate().await;
+    world.end().await;
+}

@@ -2,11 +2,18 @@
 //! every cache mode (`kube::SCENARIO`, `kube::metadata::SCENARIO`, `kube::pruned::SCENARIO`), and the
 //! main ones on kine too (`kine::SCENARIO`).
 //!
+//! Operators run under the shipped service account with exactly the roles of `deploy/install.yaml`;
+//! `kube::without_VERB_RESOURCE::SCENARIO` shows for each right of them that it is needed (`rights`).
+//! `shipped::` is `deploy/` in the hands of a cluster's administrator, on a control plane of its own
+//! with the real controllers of Pods (`shipped`).
+//!
 //! Ignored where the binaries are not there, with a line that says how to get them. One control
-//! plane for each datastore, started by the first scenario that needs it; each scenario has a
+//! plane for each of the three, started by the first scenario that needs it; each scenario has a
 //! namespace and an operator of its own. `cargo test -p tare --test real -- kine::killed` runs
 //! those with that in the name; logs are kept in `target/tmp/logs`.
 
+mod account;
+mod alerts;
 mod audit;
 mod children;
 mod disturbance;
@@ -15,6 +22,8 @@ mod kubectl;
 mod lifecycle;
 mod many;
 mod operator;
+mod rights;
+mod shipped;
 mod site;
 mod world;
 
@@ -23,7 +32,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use libtest_mimic::{Arguments, Failed, Trial};
-use site::Site;
+use site::{Setting, Site};
 use testbed::control_plane::{Binaries, Datastore};
 use testbed::stand::Stand;
 use world::World;
@@ -65,6 +74,7 @@ const SCENARIOS: &[Scenario] = scenarios![
     disturbance::terminated_in_a_burst_it_ends_in_time,
     disturbance::what_was_missed_while_it_was_down_is_found_at_the_start [kine],
     disturbance::a_terminating_namespace_is_left_to_end [kine],
+    disturbance::a_terminating_namespace_is_no_missing_right,
     kubectl::in_the_hands_of_kubectl [kine, kubectl],
     children::what_the_server_refuses_is_told_once_and_heals,
     children::a_field_somebody_keeps_setting_is_not_fought_over,
@@ -86,9 +96,21 @@ const SCENARIOS: &[Scenario] = scenarios![
     examples::myservice_makes_both_follows_and_heals_after_a_restart [kine],
     examples::inference_service_is_refused_or_ready [kine],
     examples::echo_survives_a_kill_at_either_end [kine],
+    lifecycle::the_revision_of_the_crd_is_known,
+    alerts::alerts_and_dashboard_speak_of_what_is_there,
     disturbance::an_api_server_that_restarts_is_met_again [kine, alone],
     disturbance::a_history_that_was_compacted_is_joined_anew [kine, alone],
     disturbance::a_crd_removed_while_running_is_waited_for [kine, alone],
+];
+
+/// Each begins by taking away what there is of ours, so all of them are alone.
+const SHIPPED: &[Scenario] = scenarios![
+    shipped::install_yaml_is_applied_as_it_is_and_its_pod_is_admitted [alone, kubectl],
+    shipped::a_pod_without_one_of_its_settings_is_refused [alone, kubectl],
+    shipped::a_newer_install_over_an_older_one_restarts_no_child [alone, kubectl],
+    shipped::the_crd_deleted_while_the_operator_is_down_goes_once_it_is_started [alone, kubectl],
+    shipped::the_crd_deleted_while_there_is_no_operator_goes_by_hand [alone, kubectl],
+    shipped::removal_in_the_documented_order_leaves_nothing [alone, kubectl],
 ];
 
 fn main() -> ExitCode {
@@ -106,18 +128,134 @@ fn main() -> ExitCode {
 /// The cache modes; the first is the default.
 const MODES: [&str; 3] = ["none", "metadata", "pruned"];
 
-/// The modes that a scenario runs in: all of them on etcd.
-fn modes(datastore: Datastore, scenario: &Scenario) -> &'static [&'static str] {
-    match datastore {
-        Datastore::Etcd if !scenario.is("storeless") => &MODES,
-        _ => &MODES[..1],
+/// A control plane, and what is run on it.
+struct Place {
+    prefix: &'static str,
+    datastore: Datastore,
+    setting: Setting,
+    scenarios: &'static [Scenario],
+}
+
+const PLACES: [Place; 3] = [
+    Place {
+        prefix: "kube",
+        datastore: Datastore::Etcd,
+        setting: Setting::Installed,
+        scenarios: SCENARIOS,
+    },
+    Place {
+        prefix: "kine",
+        datastore: Datastore::Kine,
+        setting: Setting::Installed,
+        scenarios: SCENARIOS,
+    },
+    Place {
+        prefix: "shipped",
+        datastore: Datastore::Etcd,
+        setting: Setting::Bare,
+        scenarios: SHIPPED,
+    },
+];
+
+impl Place {
+    /// Everything that is run here, with its name after the prefix.
+    fn runs(&self) -> Vec<(String, Run)> {
+        let mut runs = Vec::new();
+        if self.prefix == "kube" {
+            let cases = rights::cases(SCENARIOS).into_iter();
+            runs.extend(cases.map(|case| (case.name(), Run::Without(case))));
+        }
+        let everything = self.datastore == Datastore::Etcd;
+        let scenarios = self.scenarios.iter();
+        for &scenario in scenarios.filter(|one| everything || one.is("kine")) {
+            for &mode in self.modes(&scenario) {
+                let name = match mode == MODES[0] {
+                    true => scenario.name.to_owned(),
+                    false => format!("{mode}::{}", scenario.name),
+                };
+                runs.push((name, Run::Scenario(scenario, mode)));
+            }
+        }
+        runs
+    }
+
+    /// The modes that a scenario runs in: all of them on etcd.
+    fn modes(&self, scenario: &Scenario) -> &'static [&'static str] {
+        match (self.datastore, self.setting) {
+            (Datastore::Etcd, Setting::Installed) if !scenario.is("storeless") => &MODES,
+            _ => &MODES[..1],
+        }
+    }
+
+    fn trials(&self) -> std::io::Result<Vec<Trial>> {
+        let prefix = self.prefix;
+        let binaries = Binaries::find().map_err(|error| error.to_string());
+        let binaries = binaries.and_then(|found| match (self.datastore, &found.kine) {
+            (Datastore::Kine, None) => Err("no kine; run `loadgen control-plane build`".to_owned()),
+            _ => Ok(found),
+        });
+        let binaries = match binaries {
+            Ok(binaries) => binaries,
+            Err(reason) => {
+                eprintln!("ignored, {prefix}::: {reason}");
+                let names = self.runs().into_iter().map(|(name, _)| name);
+                return Ok(names
+                    .map(|name| ignored(format!("{prefix}::{name}")))
+                    .collect());
+            }
+        };
+        let has_kubectl = binaries.kubectl.is_some();
+        let (datastore, setting) = (self.datastore, self.setting);
+        let stand = Arc::new(Stand::new(move || {
+            let binaries = binaries.clone();
+            async move {
+                Site::start(&binaries, datastore, setting)
+                    .await
+                    .map(Arc::new)
+            }
+        })?);
+        let trials = self.runs().into_iter().map(|(name, run)| {
+            let name = format!("{prefix}::{name}");
+            if run.needs("kubectl") && !has_kubectl {
+                eprintln!("ignored, {name}: no kubectl; run `loadgen control-plane build`");
+                return ignored(name);
+            }
+            let stand = Arc::clone(&stand);
+            Trial::test(name, move || {
+                let on = async |site: &Arc<Site>| run.on(site).await;
+                let done = match run.needs("alone") {
+                    true => stand.alone(on),
+                    false => stand.beside_others(on),
+                };
+                done.map_err(Failed::from)
+            })
+        });
+        Ok(trials.collect())
     }
 }
 
-fn name(prefix: &str, mode: &str, scenario: &Scenario) -> String {
-    match mode == MODES[0] {
-        true => format!("{prefix}::{}", scenario.name),
-        false => format!("{prefix}::{mode}::{}", scenario.name),
+/// What one test runs.
+#[derive(Clone, Copy)]
+enum Run {
+    /// A scenario in a cache mode, with the shipped role.
+    Scenario(Scenario, &'static str),
+    /// One with a right less.
+    Without(rights::Case),
+}
+
+impl Run {
+    fn needs(&self, mark: &str) -> bool {
+        match self {
+            Run::Scenario(scenario, _) => scenario.is(mark),
+            Run::Without(_) => false,
+        }
+    }
+
+    async fn on(self, site: &Arc<Site>) {
+        match self {
+            Run::Scenario(scenario, mode) => (scenario.run)(World::new(site, mode).await).await,
+            Run::Without(case) => case.run(site).await,
+        }
     }
 }
 
@@ -126,60 +264,12 @@ fn ignored(name: String) -> Trial {
 }
 
 fn trials() -> std::io::Result<Vec<Trial>> {
-    let mut trials = Vec::new();
-    for (prefix, datastore) in [("kube", Datastore::Etcd), ("kine", Datastore::Kine)] {
-        let scenarios = SCENARIOS
-            .iter()
-            .filter(|one| datastore == Datastore::Etcd || one.is("kine"));
-        let scenarios = scenarios.flat_map(|one| {
-            let modes = modes(datastore, one).iter();
-            modes.map(move |mode| (*mode, one))
-        });
-        let binaries = Binaries::find().map_err(|error| error.to_string());
-        let binaries = binaries.and_then(|found| match (datastore, &found.kine) {
-            (Datastore::Kine, None) => Err("no kine; run `loadgen control-plane build`".to_owned()),
-            _ => Ok(found),
-        });
-        match binaries {
-            Ok(binaries) => trials.extend(on(datastore, prefix, binaries, scenarios)?),
-            Err(reason) => {
-                eprintln!("ignored, {prefix}::: {reason}");
-                trials.extend(scenarios.map(|(mode, one)| ignored(name(prefix, mode, one))));
-            }
-        }
+    let mut trials = vec![Trial::test(
+        "rights::the_table_is_that_of_the_role_and_of_the_readme",
+        rights::the_table_is_that_of_the_role_and_of_the_readme,
+    )];
+    for place in &PLACES {
+        trials.extend(place.trials()?);
     }
     Ok(trials)
-}
-
-fn on<'a>(
-    datastore: Datastore,
-    prefix: &str,
-    binaries: Binaries,
-    scenarios: impl Iterator<Item = (&'static str, &'a Scenario)>,
-) -> std::io::Result<Vec<Trial>> {
-    let has_kubectl = binaries.kubectl.is_some();
-    if !has_kubectl {
-        eprintln!("ignored, {prefix}::*kubectl: no kubectl; run `loadgen control-plane build`");
-    }
-    let stand = Stand::new(move || {
-        let binaries = binaries.clone();
-        async move { Site::start(&binaries, datastore).await.map(Arc::new) }
-    })?;
-    let stand = Arc::new(stand);
-    let trials = scenarios.map(|(mode, &scenario)| {
-        let name = name(prefix, mode, &scenario);
-        if scenario.is("kubectl") && !has_kubectl {
-            return ignored(name);
-        }
-        let stand = Arc::clone(&stand);
-        Trial::test(name, move || {
-            let run = async |site: &Arc<Site>| (scenario.run)(World::new(site, mode).await).await;
-            let done = match scenario.is("alone") {
-                true => stand.alone(run),
-                false => stand.beside_others(run),
-            };
-            done.map_err(Failed::from)
-        })
-    });
-    Ok(trials.collect())
 }

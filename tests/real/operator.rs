@@ -32,11 +32,12 @@ pub struct Operator {
 impl World {
     /// Starts an operator for this namespace and waits until it is ready.
     pub async fn operate(&self) -> Operator {
-        let operator = self.operate_as("tare").await;
+        let operator = self.operate_as(self.account()).await;
         operator.until_ready().await;
         operator
     }
 
+    /// The same under an account of its own, or a user's; it may never be ready.
     pub async fn operate_as(&self, user: &str) -> Operator {
         self.start(env!("CARGO_BIN_EXE_tare").into(), user, &[])
             .await
@@ -44,7 +45,7 @@ impl World {
 
     /// Starts an operator of `examples/` for this namespace and waits until it is ready.
     pub async fn operate_example(&self, example: &str, args: &[&str]) -> Operator {
-        let operator = self.start(site::example(example), "tare", args).await;
+        let operator = self.start(site::example(example), site::PERSON, args).await;
         operator.until_ready().await;
         operator
     }
@@ -53,10 +54,8 @@ impl World {
         let admin = std::net::TcpListener::bind("127.0.0.1:0")
             .and_then(|free| free.local_addr())
             .expect("a free port");
-        let log = self
-            .site
-            .logs
-            .join(format!("{}-{user}.log", self.namespace));
+        self.started_at(admin);
+        let log = self.log_of(user);
         let cache = ["run", "--cache", self.mode];
         let args = ["--namespace", &self.namespace, "--admin"];
         let args = cache.into_iter().chain(args);
@@ -91,7 +90,7 @@ impl Operator {
     pub async fn until_answer(&self, path: &str, what: &str, holds: impl Fn(&str) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let answer = self.answer(path).await.unwrap_or_default();
+            let answer = ask(self.admin, path).await.unwrap_or_default();
             if holds(&answer) {
                 return;
             }
@@ -104,18 +103,13 @@ impl Operator {
         }
     }
 
-    async fn answer(&self, path: &str) -> std::io::Result<String> {
-        let mut stream = TcpStream::connect(self.admin).await?;
-        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-        stream.write_all(request.as_bytes()).await?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await?;
-        Ok(answer)
+    pub async fn metrics(&self) -> String {
+        ask(self.admin, "/metrics").await.expect("/metrics")
     }
 
     /// A figure of `/metrics`.
     pub async fn figure(&self, name: &str) -> f64 {
-        let metrics = self.answer("/metrics").await.expect("/metrics");
+        let metrics = self.metrics().await;
         figure(&metrics, name).unwrap_or_else(|| panic!("{name} is not in {metrics}"))
     }
 
@@ -157,6 +151,16 @@ impl Operator {
     pub fn kill(self) {
         drop(self.process);
     }
+}
+
+/// What the admin port of an operator answers.
+pub async fn ask(admin: SocketAddr, path: &str) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect(admin).await?;
+    let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await?;
+    Ok(answer)
 }
 
 fn figure(metrics: &str, name: &str) -> Option<f64> {

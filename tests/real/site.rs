@@ -1,22 +1,46 @@
-//! The control plane that all scenarios of one datastore share, with the CRD installed.
+//! The control plane that scenarios share: with the CRD and the shipped roles, or with nothing yet.
 //!
-//! Guarantees: everything that was started ends with it; its folder goes with it, its logs stay.
-//! Leaves to others: namespaces, operators (`world`, `operator`).
+//! Guarantees: everything that was started ends with it; its folder goes with it, its logs stay;
+//! whoever makes a child needs the right to its owner's finalizers
+//! (OwnerReferencesPermissionEnforcement).
+//! Leaves to others: namespaces, operators (`world`, `operator`), service accounts (`account`).
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kube::Client;
 use testbed::control_plane::{Binaries, ControlPlane, Datastore, Options, User};
+use testbed::embedded::kubeconfig;
 use testbed::scratch::Scratch;
 use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep};
+
+use crate::account;
 
 /// Who creates EdgeApps.
 pub const PERSON: &str = "person";
 
+/// A second operator, under an account of its own with the same role.
+const TWIN: &str = "twin";
+
 /// From a change of a Deployment until it is ready: long enough that an EdgeApp is observed before,
 /// also where 300 are created at once on a busy machine.
 const READY_AFTER: Duration = Duration::from_secs(2);
+
+/// The admission plugin learns of a new kind within 30 s.
+const KNOWN_WITHIN: Duration = Duration::from_secs(60);
+
+/// Operators of `examples/`.
+const EXAMPLES: [&str; 4] = ["webapp", "myservice", "inference_service", "echo"];
+
+/// What is there when the first scenario comes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Setting {
+    /// The CRD, the shipped account and its role; an agent makes Deployments ready.
+    Installed,
+    /// Nothing of ours; the real controllers make Pods, which wait for a node.
+    Bare,
+}
 
 /// A control plane and the person at it.
 pub struct Site {
@@ -42,49 +66,118 @@ pub fn example(name: &str) -> PathBuf {
 }
 
 impl Site {
-    pub async fn start(binaries: &Binaries, datastore: Datastore) -> Result<Site, String> {
+    pub async fn start(
+        binaries: &Binaries,
+        datastore: Datastore,
+        setting: Setting,
+    ) -> Result<Site, String> {
         let base = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        let name = format!("real-{}", datastore.name());
+        let name = match setting {
+            Setting::Installed => format!("real-{}", datastore.name()),
+            Setting::Bare => format!("shipped-{}", datastore.name()),
+        };
         let dir = Scratch::create(base, &name).map_err(|error| error.to_string())?;
         let logs = base.join("logs").join(&name);
         // Those of an earlier run are of no use any more.
         let _ = std::fs::remove_dir_all(&logs);
-        let crd = dir.path().join("crd.yaml");
-        std::fs::write(&crd, tare::edgeapp::CRD_YAML).map_err(|error| error.to_string())?;
-        let options = Options {
+        let mut options = Options {
             datastore,
             dir: dir.path().to_owned(),
             logs: logs.join("plane"),
             users: vec![
                 User::admin(PERSON),
-                User::admin("tare"),
-                User::admin("twin"),
                 User {
                     name: "limited".to_owned(),
                     groups: Vec::new(),
                 },
             ],
             audit: true,
-            readiness: Some(READY_AFTER),
-            crds: vec![crd],
+            extra_api_server_args: vec![
+                "--enable-admission-plugins=OwnerReferencesPermissionEnforcement".to_owned(),
+            ],
             ..Options::default()
         };
+        match setting {
+            Setting::Installed => {
+                let crd = dir.path().join("crd.yaml");
+                std::fs::write(&crd, tare::edgeapp::CRD_YAML).map_err(|error| error.to_string())?;
+                options.crds = vec![crd];
+                // Those of the examples too: the admission plugin learns of later ones in 30 s.
+                let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+                let crds = EXAMPLES.map(|name| examples.join(name).join("crd.yaml"));
+                options.crds.extend(crds);
+                options.readiness = Some(READY_AFTER);
+            }
+            Setting::Bare => {
+                options.pods = true;
+                options.service_account_admission = true;
+            }
+        }
         let plane = ControlPlane::start(binaries, options).await;
         let plane = plane.map_err(|error| error.to_string())?;
         let client = plane.client(PERSON).await;
-        Ok(Site {
+        let site = Site {
             client: client.map_err(|error| error.to_string())?,
             logs,
             kubectl: binaries.kubectl.clone(),
             audit_log: plane.audit_log().ok_or("there is no audit log")?,
             plane: Mutex::new(plane),
             dir,
-        })
+        };
+        if setting == Setting::Installed {
+            account::install(&site.client).await;
+            account::bind_another(&site.client, TWIN).await;
+            for account in [account::SHIPPED, TWIN] {
+                site.log_in(account).await;
+                site.until_known(account).await?;
+            }
+        }
+        Ok(site)
+    }
+
+    /// Has the server give out a token for a service account; operators under it are started with that.
+    pub async fn log_in(&self, account: &str) {
+        let token = account::token(&self.client, account).await;
+        let plane = self.plane.lock().await;
+        let text = kubeconfig(&plane.url(), plane.ca_pem(), account, &token);
+        std::fs::write(self.account_file(account), text).expect("write a kubeconfig");
+    }
+
+    /// Waits until operators under this account may work.
+    pub async fn until_known(&self, account: &str) -> Result<(), String> {
+        let file = self.account_file(account);
+        let client = testbed::control_plane::client(&file).await;
+        let client = client.map_err(|error| error.to_string())?;
+        let deadline = Instant::now() + KNOWN_WITHIN;
+        while let Err(error) = account::is_known(&client).await {
+            if Instant::now() > deadline {
+                return Err(format!("{account} may still not make a child: {error}"));
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+        Ok(())
+    }
+
+    fn account_file(&self, account: &str) -> PathBuf {
+        self.dir
+            .path()
+            .join(format!("account-{account}.kubeconfig"))
+    }
+
+    /// What the server calls a user or a service account that has logged in.
+    pub fn username(&self, user: &str) -> String {
+        match self.account_file(user).exists() {
+            true => account::username(user),
+            false => user.to_owned(),
+        }
     }
 
     /// All that a command needs to know of this machine.
     pub async fn environment(&self, user: &str) -> Vec<(String, String)> {
-        let kubeconfig = self.plane.lock().await.kubeconfig(user);
+        let mut kubeconfig = self.account_file(user);
+        if !kubeconfig.exists() {
+            kubeconfig = self.plane.lock().await.kubeconfig(user);
+        }
         [
             ("KUBECONFIG", kubeconfig.as_path()),
             ("HOME", self.dir.path()),

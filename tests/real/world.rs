@@ -4,7 +4,9 @@
 //! and says what was waited for, and what was there instead.
 //! Leaves to others: the operator's process (`operator`), who asked what (`audit`).
 
-use std::sync::Arc;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use http::{Method, Request};
@@ -12,6 +14,7 @@ use kube::Client;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::account;
 use crate::audit::{self, Asked};
 use crate::site::Site;
 
@@ -22,11 +25,16 @@ pub const MERGE: &str = "application/merge-patch+json";
 pub const JSON: &str = "application/json";
 
 /// Where a scenario takes place.
+#[derive(Clone)]
 pub struct World {
     pub namespace: String,
     pub site: Arc<Site>,
     /// Cache mode of the operators here.
     pub mode: &'static str,
+    /// The service account of the operators here.
+    account: String,
+    /// Where the operator that was started first answers.
+    admin: Arc<OnceLock<SocketAddr>>,
 }
 
 impl World {
@@ -48,13 +56,45 @@ impl World {
             namespace: text(&made, "/metadata/name"),
             site: Arc::clone(site),
             mode,
+            account: account::SHIPPED.to_owned(),
+            admin: Arc::default(),
         }
+    }
+
+    /// The same with operators under another account.
+    pub fn under(mut self, account: &str) -> World {
+        account.clone_into(&mut self.account);
+        self
+    }
+
+    /// The account that operators here have unless another one is asked for.
+    pub fn account(&self) -> &str {
+        &self.account
+    }
+
+    /// The log of the operators under that account.
+    pub fn log(&self) -> PathBuf {
+        self.log_of(&self.account)
+    }
+
+    pub fn log_of(&self, user: &str) -> PathBuf {
+        let file = format!("{}-{user}.log", self.namespace);
+        self.site.logs.join(file)
+    }
+
+    /// Where the operator that was started first answers, if there was one.
+    pub fn admin(&self) -> Option<SocketAddr> {
+        self.admin.get().copied()
+    }
+
+    pub fn started_at(&self, admin: SocketAddr) {
+        self.admin.get_or_init(|| admin);
     }
 
     pub fn path(&self, resource: &str, name: &str) -> String {
         let group = match resource {
             "edgeapps" => "/apis/tare.dev/v1alpha1",
-            "deployments" => "/apis/apps/v1",
+            "deployments" | "replicasets" => "/apis/apps/v1",
             "webapps" | "myservices" | "echoes" => "/apis/example.com/v1",
             "inferenceservices" => "/apis/ai.example.com/v1",
             "roles" | "rolebindings" => "/apis/rbac.authorization.k8s.io/v1",
@@ -120,13 +160,14 @@ impl World {
 
     /// An object, or `null` where there is none.
     pub async fn get(&self, resource: &str, name: &str) -> Value {
-        match self
-            .ask(Method::GET, &self.path(resource, name), JSON, &Value::Null)
-            .await
-        {
+        self.get_at(&self.path(resource, name)).await
+    }
+
+    async fn get_at(&self, path: &str) -> Value {
+        match self.ask(Method::GET, path, JSON, &Value::Null).await {
             Ok(object) => object,
             Err(kube::Error::Api(status)) if status.code == 404 => Value::Null,
-            Err(error) => panic!("get {resource} {name}: {error}"),
+            Err(error) => panic!("get {path}: {error}"),
         }
     }
 
@@ -144,15 +185,20 @@ impl World {
         name: &str,
         holds: impl Fn(&Value) -> bool,
     ) -> Value {
+        self.until_at(what, &self.path(resource, name), holds).await
+    }
+
+    /// The same anywhere in the cluster.
+    pub async fn until_at(&self, what: &str, path: &str, holds: impl Fn(&Value) -> bool) -> Value {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let object = self.get(resource, name).await;
+            let object = self.get_at(path).await;
             if holds(&object) {
                 return object;
             }
             assert!(
                 Instant::now() < deadline,
-                "never came true: {what}; {resource} {name} is {object}"
+                "never came true: {what}; {path} is {object}"
             );
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
@@ -190,7 +236,8 @@ impl World {
 
     /// What a user has asked for in this namespace so far, from the audit log.
     pub fn asked(&self, user: &str) -> Vec<Asked> {
-        audit::requests(&self.site.audit_log, user, &self.namespace)
+        let user = self.site.username(user);
+        audit::requests(&self.site.audit_log, &user, &self.namespace)
     }
 
     /// Waits until no user of these has written anything for three seconds.
@@ -210,15 +257,25 @@ impl World {
     }
 
     fn writes(&self, users: &[&str]) -> usize {
-        let of = |user: &&str| audit::requests(&self.site.audit_log, user, &self.namespace);
+        let of = |user: &&str| self.asked(user);
         users.iter().flat_map(of).filter(Asked::is_write).count()
     }
 
     /// Takes the finalizers off the EdgeApps of all other namespaces.
     pub async fn release_everywhere(&self) {
         let all = "/apis/tare.dev/v1alpha1/edgeapps";
-        let list = self.ask(Method::GET, all, JSON, &Value::Null).await;
-        let list = list.expect("list all EdgeApps");
+        let deadline = Instant::now() + PATIENCE;
+        let list = loop {
+            match self.ask(Method::GET, all, JSON, &Value::Null).await {
+                // A kind that is new is served a moment later.
+                Err(kube::Error::Api(status))
+                    if status.code == 429 && Instant::now() < deadline =>
+                {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+                list => break list.expect("list all EdgeApps"),
+            }
+        };
         let release = json!({ "metadata": { "finalizers": null } });
         for object in list["items"].as_array().into_iter().flatten() {
             let namespace = text(object, "/metadata/namespace");

@@ -29,4 +29,4 @@ mod started;
 pub use binaries::Binaries;
 pub use error::Error;
 pub use options::{Datastore, Flags, Options, User};
-pub use plane::{ControlPlane, CpuSeconds};
+pub use plane::{ControlPlane, CpuSeconds, client};

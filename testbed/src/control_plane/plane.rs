@@ -255,7 +255,11 @@ fn log(options: &Options, component: &str) -> PathBuf {
     PathBuf::from(path)
 }
 
-async fn client(kubeconfig: &Path) -> Result<kube::Client, Error> {
+/// A client with the credentials of a kubeconfig that repeats nothing by itself.
+///
+/// # Errors
+/// `Client` for a file that cannot be read or used.
+pub async fn client(kubeconfig: &Path) -> Result<kube::Client, Error> {
     let failed = |cause: String| Error::Client {
         kubeconfig: kubeconfig.to_owned(),
         cause,
