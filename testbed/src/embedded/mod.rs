@@ -9,7 +9,8 @@
 //! ConfigMaps, Pods, Namespaces, Events, Leases. Create, get, list (paged at one revision), watch
 //! (bookmarks, 410, initial events), update, merge, JSON and strategic merge patch, server-side
 //! apply, status and scale, delete with finalizers, preconditions and propagation, dry run,
-//! garbage collection, managedFields, a readiness model for Deployments.
+//! garbage collection, managedFields, a readiness model for Deployments, logs of Pods whose lines a
+//! test gives ([`Server::log_line`]).
 //!
 //! # Guarantees
 //! One revision counter; a watch from a revision misses nothing after it; memory is the encoded
@@ -37,6 +38,7 @@ mod http;
 mod kind;
 mod ledger;
 mod list;
+mod logs;
 mod metadata;
 mod names;
 mod object;
@@ -66,6 +68,8 @@ pub use tls::{Tls, kubeconfig};
 pub enum Error {
     #[error("the CustomResourceDefinition cannot be installed: {0}")]
     Definition(String),
+    #[error("the line cannot be logged: {0}")]
+    Log(String),
     #[error("the serving certificate cannot be made: {0}")]
     Certificate(#[from] rcgen::Error),
     #[error("the TLS configuration is refused: {0}")]
