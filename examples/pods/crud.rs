@@ -7,7 +7,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::jiff::Timestamp;
 use kube::api::{DeleteParams, ListParams, PostParams};
@@ -26,8 +26,12 @@ const ATTEMPTS: usize = 5;
 /// The Pods of a YAML file.
 pub fn read(file: &Path) -> anyhow::Result<Vec<Pod>> {
     let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
-    let pods = serde_saphyr::from_multiple(&text);
-    pods.with_context(|| format!("{}: not Pods in YAML", file.display()))
+    serde_saphyr::from_multiple(&text).map_err(|error| {
+        // The lines after the first show the place once more.
+        let error = error.to_string();
+        let what = error.lines().next().unwrap_or_default();
+        anyhow!("{}: not Pods in YAML: {what}", file.display())
+    })
 }
 
 pub async fn create(pods: &Api<Pod>, wanted: &[Pod], screen: &Screen) -> anyhow::Result<()> {

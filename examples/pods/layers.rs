@@ -89,8 +89,10 @@ pub async fn controller(pods: Api<Pod>, screen: &Screen, errors: &Screen) -> any
         .run(reconcile, on_error, Arc::new(screen.clone()));
     let mut work = std::pin::pin!(work);
     while let Some(done) = work.next().await {
-        if let Err(error) = done {
-            errors.line(format_args!("again soon: {error}"))?;
+        match done {
+            // It went while it waited for its turn.
+            Ok(_) | Err(controller::Error::ObjectNotFound(_)) => {}
+            Err(error) => errors.line(format_args!("again soon: {error}"))?,
         }
     }
     Ok(())

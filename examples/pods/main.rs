@@ -19,12 +19,13 @@ pub mod table;
 pub mod tree;
 pub mod yaml;
 
+use std::error::Error;
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::anyhow;
 use cli::{Command, Place, Usage};
 use k8s_openapi::api::core::v1::Pod;
-use kube::{Api, Client};
+use kube::{Api, Client, Config};
 use screen::Screen;
 
 #[tokio::main(flavor = "current_thread")]
@@ -62,9 +63,17 @@ async fn start(usage: Usage, screen: Screen, errors: Screen) -> anyhow::Result<u
         return Ok(0);
     }
     // $KUBECONFIG, then ~/.kube/config, then the service account of a pod.
-    let client = Client::try_default().await;
-    let client = client.context("no cluster can be reached: set KUBECONFIG")?;
-    run(usage, client, &screen, &errors).await
+    let config = Config::infer().await.map_err(|error| {
+        let of_kubeconfig = error.source().map(ToString::to_string);
+        anyhow!("{}; set KUBECONFIG", of_kubeconfig.unwrap_or_default())
+    })?;
+    let server = config.cluster_url.to_string();
+    let client = Client::try_from(config)?;
+    let done = run(usage, client, &screen, &errors).await;
+    done.map_err(|error| match error.downcast_ref() {
+        Some(kube::Error::Service(_)) => error.context(server),
+        _ => error,
+    })
 }
 
 /// Runs a command; gives the exit code. `main` without a terminal and a kubeconfig: tests call it.
@@ -101,12 +110,18 @@ pub async fn run(
     Ok(0)
 }
 
-/// One line; what the server says is a sentence already.
+/// One line; what the server says is a sentence already, and a cause is told once.
 pub fn explain(error: &anyhow::Error) -> String {
-    match error.downcast_ref::<kube::Error>() {
-        Some(kube::Error::Api(status)) => status.message.clone(),
-        _ => format!("{error:#}"),
+    if let Some(kube::Error::Api(status)) = error.downcast_ref() {
+        return status.message.clone();
     }
+    let mut line = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !line.contains(&cause) {
+            line = format!("{line}: {cause}");
+        }
+    }
+    line
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

@@ -186,5 +186,8 @@ async fn a_file_that_is_none_is_named() {
     let error = desk
         .fails(&format!("create {}/Cargo.toml", env!("CARGO_MANIFEST_DIR")))
         .await;
-    assert!(error.contains("Cargo.toml: not Pods in YAML"), "{error}");
+    assert!(
+        error.contains("Cargo.toml: not Pods in YAML") && !error.contains('\n'),
+        "{error}"
+    );
 }

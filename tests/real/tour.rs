@@ -61,9 +61,9 @@ pub async fn the_tour_of_the_client(world: World) {
     assert_eq!(world.get("pods", "hello").await, Value::Null);
     let error = desk.fails(&format!("get hello {there}")).await;
     assert_eq!(error, "pods \"hello\" not found");
-    let gone = format!("DELETE {namespace}/hello Pending\n");
+    let gone = format!("DELETE {namespace}/hello Terminating\n");
     watcher.until(&gone, |out| out.ends_with(&gone)).await;
-    let gone = format!("DELETED {namespace}/hello Pending\n");
+    let gone = format!("DELETED {namespace}/hello Terminating\n");
     client.until(&gone, |out| out.ends_with(&gone)).await;
     let left = "1 Pods: 0 Running, 1 Pending\n";
     reflector.until(left, |out| out.ends_with(left)).await;
@@ -84,7 +84,7 @@ async fn owners_of_every_kind(world: &World, desk: &Desk, there: &str) {
     assert_eq!(applied, "note.example.com/hello created\n");
     let shown = kubectl(world, "get notes").await;
     assert!(
-        shown.starts_with("NAME    TEXT                  AGE\nhello   the tour ends here"),
+        shown.starts_with("NAME    TEXT                 AGE\nhello   the tour ends here"),
         "{shown}"
     );
     let path = format!("/apis/example.com/v1/namespaces/{namespace}/notes/hello");
