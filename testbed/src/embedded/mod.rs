@@ -18,7 +18,8 @@
 //!
 //! # Limits
 //! What it does not implement answers 501 and names it. Beyond that: no authorization, no admission
-//! but its own, no protobuf, no OpenAPI, no ReplicaSet or Pod behind a Deployment. A definition is
+//! but its own, no protobuf, no OpenAPI, no ReplicaSet or Pod behind a Deployment. A Pod that is
+//! deleted goes at once, without a grace period and without being seen to end. A definition is
 //! Established in the write that creates it, and when it goes its objects go at once, finalizers or
 //! not, and its watches end without DELETED events. `fieldValidation=Strict` looks at custom
 //! resources only. CEL has no cost budget and no ratcheting, and the functions for URLs and IP
