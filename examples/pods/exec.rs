@@ -34,8 +34,8 @@ pub async fn run(
     let (stdout, stderr) = (process.stdout(), process.stderr());
     let end = process.take_status().context("no status was asked for")?;
     tokio::try_join!(pour(stdout, screen), pour(stderr, errors))?;
-    let status = end.await.context("the connection was lost")?;
     process.join().await?;
+    let status = end.await.context("the connection was lost")?;
     if status.status.as_deref() == Some("Success") {
         return Ok(0);
     }

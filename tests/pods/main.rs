@@ -9,6 +9,7 @@ mod pods;
 
 mod age;
 mod desk;
+mod exec;
 mod init_containers;
 mod layers;
 mod logs;
