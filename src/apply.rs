@@ -320,20 +320,22 @@ impl<O: Operator> Applier<O> {
         }
     }
 
-    /// Whether the failure is news to the status.
+    /// Whether the failure is news: to the status, or where none tells of failures, since the last
+    /// success.
     async fn write_failure(
         &self,
         key: &str,
         work: &mut Work,
         failure: &Failure,
     ) -> Result<bool, Stop> {
+        let first = work.attempts == 0;
         let Ok(owner) = owner::rebuild::<O>(key, work) else {
-            return Ok(false);
+            return Ok(first);
         };
         let children = owner::children::<O>(work);
         let status = AssertUnwindSafe(|| self.operator.failed(&owner, &children, failure));
         let Ok(Some(status)) = std::panic::catch_unwind(status) else {
-            return Ok(false);
+            return Ok(first);
         };
         let before = work.status.digest;
         let written =

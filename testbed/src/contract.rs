@@ -16,6 +16,7 @@ mod fixture;
 mod gc;
 mod kinds;
 mod list;
+mod logs;
 mod pages;
 mod patch;
 mod rest;
@@ -144,6 +145,7 @@ pub fn cases() -> Vec<Case> {
         watch::CASES,
         watch_start::CASES,
         kinds::CASES,
+        logs::CASES,
     ]
     .concat()
 }

@@ -228,11 +228,19 @@ async fn a_failure_is_tried_again_after_ten_seconds_and_ever_more_rarely(mode: M
     let running = operate(&world);
     running.until_ready().await;
     create(&world, "hello").await;
+    // Its status has no words for it, so an Event tells, once.
+    let told = || {
+        let events = world.server.objects("events");
+        let of = |event: &Value| event["reason"] == "Forbidden" && event["count"] == 1;
+        events.iter().filter(|event| of(event)).count()
+    };
+    world.until("it is told", |_| told() == 1).await;
     // Delays of 10, 20, 40 s, each up to half more.
-    for (seconds, least, most) in [(9, 1, 1), (7, 2, 2), (13, 2, 2), (18, 3, 3), (60, 4, 4)] {
+    for (seconds, least, most) in [(8, 1, 1), (7, 2, 2), (13, 2, 2), (18, 3, 3), (60, 4, 4)] {
         pass(seconds).await;
         let seen = tries.load(Relaxed);
         assert!((least..=most).contains(&seen), "{seen} tries");
     }
+    assert_eq!(told(), 1);
     running.stop().await;
 }

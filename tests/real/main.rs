@@ -25,7 +25,16 @@ mod operator;
 mod rights;
 mod shipped;
 mod site;
+mod tour;
 mod world;
+
+// The example, and somebody who types its commands.
+#[path = "../pods/desk.rs"]
+#[allow(dead_code)] // used in whole by `tests/pods`
+mod desk;
+#[path = "../../examples/pods/main.rs"]
+#[allow(dead_code)] // what `main` does with a terminal and a kubeconfig
+mod pods;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -45,7 +54,7 @@ const THREADS: usize = 8;
 struct Scenario {
     name: &'static str,
     /// `kine`: it runs there too; `alone`: it disturbs all others; `kubectl`: it needs that;
-    /// `storeless`: what it counts is that of cache mode `none`.
+    /// `storeless`: what it counts is that of cache mode `none`, or there is no operator in it.
     marks: &'static [&'static str],
     run: fn(World) -> BoxFuture<'static, ()>,
 }
@@ -76,6 +85,8 @@ const SCENARIOS: &[Scenario] = scenarios![
     disturbance::a_terminating_namespace_is_left_to_end [kine],
     disturbance::a_terminating_namespace_is_no_missing_right,
     kubectl::in_the_hands_of_kubectl [kine, kubectl],
+    tour::the_tour_of_the_client [kine, storeless, kubectl],
+    tour::pods_are_shown_as_kubectl_shows_them [kine, storeless, kubectl],
     children::what_the_server_refuses_is_told_once_and_heals,
     children::a_field_somebody_keeps_setting_is_not_fought_over,
     children::an_edited_child_is_set_back_and_what_others_add_stays [kine],

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::kind::Kind;
+use super::kind::{Kind, Rules};
 use super::server::Inner;
 use super::status::ApiError;
 
@@ -105,6 +105,15 @@ fn resource_json(kind: &Kind) -> Vec<Value> {
             "namespaced": kind.namespaced,
             "kind": kind.kind,
             "verbs": ["get", "patch", "update"],
+        }));
+    }
+    if matches!(kind.rules, Rules::Pod) {
+        all.push(json!({
+            "name": format!("{}/log", kind.plural),
+            "singularName": "",
+            "namespaced": true,
+            "kind": kind.kind,
+            "verbs": ["get"],
         }));
     }
     if kind.scale.is_some() {

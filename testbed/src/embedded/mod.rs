@@ -9,7 +9,8 @@
 //! ConfigMaps, Pods, Namespaces, Events, Leases. Create, get, list (paged at one revision), watch
 //! (bookmarks, 410, initial events), update, merge, JSON and strategic merge patch, server-side
 //! apply, status and scale, delete with finalizers, preconditions and propagation, dry run,
-//! garbage collection, managedFields, a readiness model for Deployments.
+//! garbage collection, managedFields, a readiness model for Deployments, logs of Pods whose lines a
+//! test gives ([`Server::log_line`]).
 //!
 //! # Guarantees
 //! One revision counter; a watch from a revision misses nothing after it; memory is the encoded
@@ -17,7 +18,8 @@
 //!
 //! # Limits
 //! What it does not implement answers 501 and names it. Beyond that: no authorization, no admission
-//! but its own, no protobuf, no OpenAPI, no ReplicaSet or Pod behind a Deployment. A definition is
+//! but its own, no protobuf, no OpenAPI, no ReplicaSet or Pod behind a Deployment. A Pod that is
+//! deleted goes at once, without a grace period and without being seen to end. A definition is
 //! Established in the write that creates it, and when it goes its objects go at once, finalizers or
 //! not, and its watches end without DELETED events. `fieldValidation=Strict` looks at custom
 //! resources only. CEL has no cost budget and no ratcheting, and the functions for URLs and IP
@@ -37,6 +39,7 @@ mod http;
 mod kind;
 mod ledger;
 mod list;
+mod logs;
 mod metadata;
 mod names;
 mod object;
@@ -66,6 +69,8 @@ pub use tls::{Tls, kubeconfig};
 pub enum Error {
     #[error("the CustomResourceDefinition cannot be installed: {0}")]
     Definition(String),
+    #[error("the line cannot be logged: {0}")]
+    Log(String),
     #[error("the serving certificate cannot be made: {0}")]
     Certificate(#[from] rcgen::Error),
     #[error("the TLS configuration is refused: {0}")]

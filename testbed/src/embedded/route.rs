@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use http::{HeaderMap, Method, Uri, header};
 
+use super::logs::Asked;
 use super::status::ApiError;
 
 /// What a path names.
@@ -125,6 +126,8 @@ pub(crate) struct Query {
     pub(crate) field_validation: Option<String>,
     pub(crate) force: bool,
     pub(crate) propagation_policy: Option<String>,
+    /// Of `pods/log`.
+    pub(crate) log: Asked,
 }
 
 impl Query {
@@ -163,7 +166,7 @@ impl Query {
                 "propagationPolicy" if !value.is_empty() => {
                     query.propagation_policy = Some(value.into_owned());
                 }
-                _ => {}
+                other => query.log.read(other, &value),
             }
         }
         Ok(query)

@@ -15,6 +15,7 @@ use super::faults::Faults;
 use super::gc::Garbage;
 use super::kind::{Kind, built_in, event_view};
 use super::ledger::{Book, Ledger};
+use super::logs::Logs;
 use super::readiness::Agenda;
 use super::record::Record;
 use super::store::{Store, TableId};
@@ -92,6 +93,7 @@ pub(crate) struct Inner {
     pub(crate) faults: Faults,
     pub(crate) garbage: Garbage,
     pub(crate) agenda: Agenda,
+    pub(crate) logs: Logs,
     /// Raised to end every open watch.
     pub(crate) cut: watch::Sender<u64>,
     /// Wakes the controllers.
@@ -121,6 +123,7 @@ impl Server {
             faults: Faults::default(),
             garbage: Garbage::default(),
             agenda: Agenda::default(),
+            logs: Logs::default(),
             cut: watch::Sender::new(0),
             work: Arc::new(Notify::new()),
             kinds: RwLock::default(),

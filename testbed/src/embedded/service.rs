@@ -35,6 +35,8 @@ pub(crate) enum Answer {
     Whole(u16, Bytes),
     Refused(ApiError),
     Stream(futures::stream::BoxStream<'static, Bytes>),
+    /// Plain text, not JSON.
+    Text(futures::stream::BoxStream<'static, Bytes>),
 }
 
 impl Answer {
@@ -279,6 +281,10 @@ pub(crate) fn respond(answer: Answer, line: Option<&Arc<Line>>) -> Response<Body
         Answer::Refused(error) => (Answer::json(error.code, &error.body()), error.retry_after_s),
         other => (other, None),
     };
+    let content_type = match answer {
+        Answer::Text(_) => "text/plain",
+        _ => "application/json",
+    };
     let (code, body) = match answer {
         // Turned into a whole answer above.
         Answer::Refused(error) => (error.code, Full::new(Bytes::new()).boxed_unsync()),
@@ -288,7 +294,7 @@ pub(crate) fn respond(answer: Answer, line: Option<&Arc<Line>>) -> Response<Body
             }
             (code, Full::new(bytes).boxed_unsync())
         }
-        Answer::Stream(stream) => {
+        Answer::Stream(stream) | Answer::Text(stream) => {
             let line = line.cloned();
             let frames = stream.map(move |bytes| {
                 if let Some(line) = &line {
@@ -309,7 +315,7 @@ pub(crate) fn respond(answer: Answer, line: Option<&Arc<Line>>) -> Response<Body
         http::StatusCode::from_u16(code).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
     response.headers_mut().insert(
         header::CONTENT_TYPE,
-        header::HeaderValue::from_static("application/json"),
+        header::HeaderValue::from_static(content_type),
     );
     if let Some(seconds) = retry_after_s {
         response

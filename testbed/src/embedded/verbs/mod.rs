@@ -20,6 +20,7 @@ pub(crate) use update::write_as;
 
 use super::kind::Rules;
 use super::list::{full, metadata_only};
+use super::logs;
 use super::object::{generation, is_deleting, meta, meta_mut, meta_str, owner_references};
 use super::record::{Draft, Record};
 use super::route::{Query, Shape};
@@ -53,6 +54,7 @@ pub(crate) fn run(
         ("get" | "update" | "patch", Some("scale")) if call.served.kind.scale.is_some() => {
             scale::run(verb, call, headers, body)
         }
+        ("get", Some("log")) if matches!(call.served.kind.rules, Rules::Pod) => logs::run(call),
         (_, Some("status"))
             if call.served.kind.has_status && verb != "create" && verb != "delete" =>
         {

@@ -1,0 +1,135 @@
+//! Create, read, update, delete: `Api<Pod>`, one request each.
+//!
+//! Guarantees: an update that meets somebody else's reads again and never overwrites it; what is
+//! deleted is gone when `delete` returns.
+
+use std::path::Path;
+use std::str::FromStr;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail};
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::jiff::Timestamp;
+use kube::api::{DeleteParams, ListParams, PostParams};
+use kube::runtime::wait::delete::delete_and_finalize;
+use kube::{Api, ResourceExt};
+
+use super::screen::Screen;
+use super::table;
+use super::yaml::ToYaml;
+
+/// A Pod has 30 s to end, unless its spec says otherwise.
+const PATIENCE: Duration = Duration::from_secs(90);
+/// Updates that met somebody else's, before it is given up.
+const ATTEMPTS: usize = 5;
+
+/// The Pods of a YAML file.
+pub fn read(file: &Path) -> anyhow::Result<Vec<Pod>> {
+    let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
+    serde_saphyr::from_multiple(&text).map_err(|error| {
+        // The lines after the first show the place once more.
+        let error = error.to_string();
+        let what = error.lines().next().unwrap_or_default();
+        anyhow!("{}: not Pods in YAML: {what}", file.display())
+    })
+}
+
+pub async fn create(pods: &Api<Pod>, wanted: &[Pod], screen: &Screen) -> anyhow::Result<()> {
+    for pod in wanted {
+        let created = pods.create(&PostParams::default(), pod).await?;
+        screen.line(format_args!("pod/{} created", created.name_any()))?;
+    }
+    Ok(())
+}
+
+/// What `get` prints: one Pod or all, as a table or as YAML.
+#[derive(Debug, PartialEq)]
+pub struct What {
+    pub name: Option<String>,
+    pub yaml: bool,
+}
+
+pub async fn get(
+    pods: &Api<Pod>,
+    what: &What,
+    with_namespace: bool,
+    screen: &Screen,
+    errors: &Screen,
+) -> anyhow::Result<()> {
+    let found = match &what.name {
+        Some(name) => vec![pods.get(name).await?],
+        None => pods.list(&ListParams::default()).await?.items,
+    };
+    if what.yaml {
+        let documents: Result<Vec<_>, _> = found.iter().map(ToYaml::to_yaml).collect();
+        screen.text(&documents?.join("---\n"))?;
+    } else if found.is_empty() {
+        errors.line("No resources found")?;
+    } else {
+        screen.text(&table::wide(&found, with_namespace, Timestamp::now()))?;
+    }
+    Ok(())
+}
+
+/// What becomes of one label.
+#[derive(Debug, PartialEq)]
+pub struct Change {
+    key: String,
+    /// `None`: it goes.
+    value: Option<String>,
+}
+
+impl FromStr for Change {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Change, String> {
+        let (key, value) = match (text.split_once('='), text.strip_suffix('-')) {
+            (Some((key, value)), _) => (key, Some(value.to_owned())),
+            (None, Some(key)) => (key, None),
+            (None, None) => return Err(format!("{text:?} is not KEY=VALUE or KEY-")),
+        };
+        let key = key.to_owned();
+        Ok(Change { key, value })
+    }
+}
+
+/// Reads, changes and replaces. The `resourceVersion` that was read goes along: if somebody has written
+/// in between, the server answers 409, and it is read again.
+pub async fn label(
+    pods: &Api<Pod>,
+    name: &str,
+    change: &Change,
+    screen: &Screen,
+) -> anyhow::Result<()> {
+    for _ in 0..ATTEMPTS {
+        let mut pod = pods.get(name).await?;
+        match &change.value {
+            Some(value) => pod.labels_mut().insert(change.key.clone(), value.clone()),
+            None => pod.labels_mut().remove(&change.key),
+        };
+        match pods.replace(name, &PostParams::default(), &pod).await {
+            Err(kube::Error::Api(status)) if status.is_conflict() => {}
+            replaced => {
+                replaced?;
+                screen.line(format_args!("pod/{name} labeled"))?;
+                return Ok(());
+            }
+        }
+    }
+    bail!("Pod {name:?}: changed by others {ATTEMPTS} times in a row; try again")
+}
+
+pub async fn delete(pods: Api<Pod>, name: &str, screen: &Screen) -> anyhow::Result<()> {
+    let options = DeleteParams::default();
+    let gone = delete_and_finalize(pods, name, &options);
+    match tokio::time::timeout(PATIENCE, gone).await {
+        Ok(Ok(())) => screen.line(format_args!("pod \"{name}\" deleted"))?,
+        Ok(Err(kube::runtime::wait::delete::Error::Delete(refused))) => return Err(refused.into()),
+        Ok(Err(other)) => return Err(other.into()),
+        Err(_) => bail!(
+            "Pod {name:?} is still there after {} s: look at its finalizers and its node",
+            PATIENCE.as_secs()
+        ),
+    }
+    Ok(())
+}

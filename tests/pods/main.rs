@@ -1,0 +1,22 @@
+//! The example `pods`: its pure parts by tables, its commands against the embedded server, on paused
+//! time. On a real kube-apiserver: `tests/real/tour.rs`; on a real node: [`node`].
+
+#![allow(clippy::unwrap_used)]
+
+#[path = "../../examples/pods/main.rs"]
+#[allow(dead_code)] // what `main` does with a terminal and a kubeconfig
+mod pods;
+
+mod age;
+mod desk;
+mod exec;
+mod init_containers;
+mod layers;
+mod logs;
+mod node;
+mod objects;
+mod pod_ext;
+mod states;
+mod table;
+mod tree;
+mod usage;

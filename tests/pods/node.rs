@@ -1,0 +1,104 @@
+//! What only a real node can show: a log that a container writes, and commands in it.
+//!
+//! `PODS_KUBECONFIG=FILE cargo test --test pods -- --ignored` runs it on that cluster, in its namespace
+//! `default`, with the image `PODS_IMAGE` (busybox:1.37; any with `sh` will do).
+
+use std::path::Path;
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{DeleteParams, PostParams};
+use kube::config::{Config, KubeConfigOptions, Kubeconfig};
+use kube::runtime::wait::{await_condition, conditions};
+use kube::{Api, Client};
+use serde_json::json;
+
+use crate::desk::{Desk, Said};
+
+const NAME: &str = "pods-tour";
+
+#[tokio::test]
+#[ignore = "it needs a node: PODS_KUBECONFIG=FILE cargo test --test pods -- --ignored"]
+async fn a_real_container_is_followed_and_entered() {
+    let kubeconfig = std::env::var("PODS_KUBECONFIG");
+    let kubeconfig = kubeconfig.expect("PODS_KUBECONFIG names no kubeconfig");
+    let image = std::env::var("PODS_IMAGE");
+    let image = image.unwrap_or_else(|_| "busybox:1.37".to_owned());
+    follow_and_enter(Path::new(&kubeconfig), &image).await;
+}
+
+/// Starts a Pod of this image on that cluster, follows its log, runs commands in it, and ends it.
+pub async fn follow_and_enter(kubeconfig: &Path, image: &str) {
+    let file = Kubeconfig::read_from(kubeconfig).unwrap();
+    let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await;
+    let client = Client::try_from(config.unwrap()).unwrap();
+    let desk = Desk { client };
+    let pods: Api<Pod> = Api::namespaced(desk.client.clone(), "default");
+    let count =
+        "trap exit TERM; i=0; while true; do i=$((i+1)); echo line $i; sleep 1 & wait; done";
+    let pod = json!({
+        "metadata": { "name": NAME },
+        "spec": {
+            "terminationGracePeriodSeconds": 5,
+            "containers": [{
+                "name": "counter", "image": image, "imagePullPolicy": "IfNotPresent",
+                "command": ["sh", "-c", count],
+            }],
+        },
+    });
+    let pod = serde_json::from_value(pod).unwrap();
+    pods.create(&PostParams::default(), &pod).await.unwrap();
+    // Away with it, also when something below is not as wanted.
+    let seen = tokio::spawn(look(desk)).await;
+    let _ = pods.delete(NAME, &DeleteParams::default()).await;
+    seen.unwrap();
+}
+
+async fn look(desk: Desk) {
+    let pods: Api<Pod> = Api::namespaced(desk.client.clone(), "default");
+    let runs = await_condition(pods, NAME, conditions::is_pod_running());
+    let runs = tokio::time::timeout(std::time::Duration::from_secs(90), runs).await;
+    runs.expect("it never runs").unwrap();
+    let row = desk.types(&format!("get {NAME} -n default")).await;
+    assert!(row.contains("1/1     Running   0 "), "{row}");
+    let following = desk.starts(&format!("logs {NAME} -n default -f"));
+    let more = |out: &str| out.starts_with("line 1\nline 2\nline 3\n");
+    following
+        .until("three lines, one after the other", more)
+        .await;
+    let first = desk
+        .types(&format!("logs {NAME} -n default --tail 1"))
+        .await;
+    assert!(
+        first.starts_with("line ") && first.lines().count() == 1,
+        "{first}"
+    );
+
+    let said = desk
+        .tries(&format!("exec {NAME} -n default -- sh -c echo${{IFS}}hi"))
+        .await;
+    let hi = Said {
+        out: "hi\n".to_owned(),
+        errors: String::new(),
+        end: Ok(0),
+    };
+    assert_eq!(said, hi);
+    let said = desk
+        .tries(&format!("exec {NAME} -n default -- ls /nowhere"))
+        .await;
+    assert!(
+        said.errors.contains("/nowhere") && said.out.is_empty(),
+        "{said:?}"
+    );
+    assert!(matches!(said.end, Ok(1..)), "{said:?}");
+    let error = desk
+        .fails(&format!("exec {NAME} -n default -- no-such-command"))
+        .await;
+    assert!(error.contains("no-such-command"), "{error}");
+    let deleted = desk.types(&format!("delete {NAME} -n default")).await;
+    assert_eq!(deleted, format!("pod \"{NAME}\" deleted\n"));
+    assert_eq!(
+        following.end().await,
+        Ok(0),
+        "a log ends with its container"
+    );
+}
