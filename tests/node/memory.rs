@@ -19,9 +19,13 @@ pub async fn an_out_of_memory_kill_is_seen_and_survived(site: &Site) {
     // Not `apply`, which writes the whole object into an annotation of at most 256 KB.
     site.give("create", "large.yaml", &apps.join("---\n"));
     let killed = site.until("the operator is killed for memory", || {
-        let status = &site.operators().first()?["status"]["containerStatuses"][0];
-        let ended = &status["lastState"]["terminated"];
-        (ended["reason"] == "OOMKilled").then(|| ended.clone())
+        let pods = site.operators();
+        let ended = pods.iter().map(|pod| {
+            let status = &pod["status"]["containerStatuses"][0];
+            &status["lastState"]["terminated"]
+        });
+        let mut killed = ended.filter(|ended| ended["reason"] == "OOMKilled");
+        killed.next().cloned()
     });
     assert_eq!(killed["exitCode"], 137, "{killed}");
     let verdict = site
