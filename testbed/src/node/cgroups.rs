@@ -49,8 +49,9 @@ impl Cgroups {
             name: format!("/{name}"),
             own: Vec::new(),
         };
+        let swept_by = Instant::now() + EMPTY_WITHIN;
         for (root, version) in hierarchies {
-            sweep(&root);
+            sweep(&root, swept_by);
             let path = root.join(&name);
             std::fs::create_dir(&path).map_err(Error::cgroup(&path))?;
             cgroups.own.push(Own { path, version });
@@ -96,15 +97,8 @@ impl Cgroups {
 
     fn remove_all(&self) -> Result<(), Error> {
         let deadline = Instant::now() + EMPTY_WITHIN;
-        for own in &self.own {
-            while let Err(cause) = remove_tree(&own.path) {
-                if Instant::now() > deadline {
-                    return Err(Error::cgroup(&own.path)(cause));
-                }
-                std::thread::sleep(ASK_EVERY);
-            }
-        }
-        Ok(())
+        let remove = |own: &Own| remove(&own.path, deadline);
+        self.own.iter().try_for_each(remove)
     }
 }
 
@@ -159,13 +153,13 @@ fn controllers(root: &Path, own: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Removes what killed processes have left.
-fn sweep(root: &Path) {
+/// Removes what killed processes have left, once what is dying in it is gone.
+fn sweep(root: &Path, deadline: Instant) {
     for entry in std::fs::read_dir(root).into_iter().flatten().flatten() {
         let of = entry.file_name().to_str().and_then(owner);
         if of.is_some_and(|pid| test_kill_process(pid) == Err(rustix::io::Errno::SRCH)) {
-            // Not empty yet: the next one tries again.
-            let _ = remove_tree(&entry.path());
+            // Somebody may have moved a shell into it: then it stays.
+            let _ = remove(&entry.path(), deadline);
         }
     }
 }
@@ -177,6 +171,17 @@ fn owner(name: &str) -> Option<Pid> {
     let pid: i32 = pid.parse().ok()?;
     // Zero and less name groups of processes.
     if pid > 0 { Pid::from_raw(pid) } else { None }
+}
+
+/// Removes a cgroup as soon as it is empty.
+fn remove(path: &Path, deadline: Instant) -> Result<(), Error> {
+    while let Err(cause) = remove_tree(path) {
+        if Instant::now() > deadline {
+            return Err(Error::cgroup(path)(cause));
+        }
+        std::thread::sleep(ASK_EVERY);
+    }
+    Ok(())
 }
 
 /// Removes a cgroup after those below it; what is gone already is no error.
