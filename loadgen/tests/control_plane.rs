@@ -11,12 +11,24 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use rustix::process::{Pid, Signal, kill_process};
-use testbed::control_plane::Binaries;
+use testbed::control_plane::{Binaries, NodeBinaries};
 
 const LOADGEN: &str = env!("CARGO_BIN_EXE_loadgen");
 const DEADLINE: Duration = Duration::from_secs(120);
 
 type Test = fn(&Binaries) -> Result<(), Failed>;
+
+/// These need root and a container runtime, too.
+const NODE_TESTS: &[(&str, Test)] = &[
+    (
+        "a_node_runs_pods_until_ctrl_c_and_nothing_is_left",
+        node_until_ctrl_c,
+    ),
+    (
+        "sigkill_ends_a_node_with_its_pods_and_the_next_start_removes_the_rest",
+        node_killed,
+    ),
+];
 
 const TESTS: &[(&str, Test)] = &[
     (
@@ -41,12 +53,81 @@ fn main() -> ExitCode {
     if let Err(reason) = &binaries {
         eprintln!("all tests of loadgen control-plane up are ignored: {reason}");
     }
-    let trial = |&(name, test): &(&'static str, Test)| {
-        let found = binaries.as_ref().ok().cloned();
-        let run = move || test(&found.ok_or("the programs are not there")?);
-        Trial::test(name, run).with_ignored_flag(binaries.is_err())
+    let no_node = node_missing();
+    if let Err(reason) = &no_node {
+        eprintln!("tests of loadgen control-plane up --node are ignored: {reason}");
+    }
+    let trial = |ignored: bool| {
+        let binaries = binaries.as_ref().ok().cloned();
+        move |&(name, test): &(&'static str, Test)| {
+            let found = binaries.clone();
+            let run = move || test(&found.ok_or("the programs are not there")?);
+            Trial::test(name, run).with_ignored_flag(ignored)
+        }
     };
-    libtest_mimic::run(&arguments, TESTS.iter().map(trial).collect()).exit_code()
+    let plain = TESTS.iter().map(trial(binaries.is_err()));
+    let on_node = NODE_TESTS
+        .iter()
+        .map(trial(binaries.is_err() || no_node.is_err()));
+    libtest_mimic::run(&arguments, plain.chain(on_node).collect()).exit_code()
+}
+
+/// Why there can be no node here.
+fn node_missing() -> Result<(), String> {
+    testbed::node::check().map_err(|error| error.to_string())?;
+    NodeBinaries::find()
+        .map(drop)
+        .map_err(|error| error.to_string())
+}
+
+fn node_until_ctrl_c(binaries: &Binaries) -> Result<(), Failed> {
+    let bed = Bed::new("node");
+    let kubeconfig = bed.0.join("kubeconfig");
+    let mut up = bed.up(&["--node", "--kubeconfig", &kubeconfig.display().to_string()])?;
+    let pods = up.run_pods(binaries, &kubeconfig)?;
+    up.signal(Signal::INT)?;
+    assert_eq!(up.ended()?.code(), Some(0));
+    assert!(pods.iter().all(|pid| !runs(*pid)), "{pods:?}");
+    assert_eq!(bed.entries(), ["said", "told"]);
+    assert_eq!(cgroups(up.process.id()), Vec::<PathBuf>::new());
+    Ok(())
+}
+
+fn node_killed(binaries: &Binaries) -> Result<(), Failed> {
+    let bed = Bed::new("node-killed");
+    let kubeconfig = bed.0.join("kubeconfig");
+    let mut killed = bed.up(&["--node", "--kubeconfig", &kubeconfig.display().to_string()])?;
+    let pods = killed.run_pods(binaries, &kubeconfig)?;
+    let children = killed.children()?;
+    killed.signal(Signal::KILL)?;
+    assert_eq!(killed.ended()?.signal(), Some(9));
+    until("the node and its pods are gone", || {
+        let mut all = pods.iter().chain(&children);
+        Ok(all.all(|pid| !runs(*pid)).then_some(()))
+    })?;
+    let mut next = bed.up(&["--node"])?;
+    assert_eq!(cgroups(killed.process.id()), Vec::<PathBuf>::new());
+    next.signal(Signal::TERM)?;
+    assert_eq!(next.ended()?.code(), Some(0));
+    assert_eq!(bed.entries(), ["said", "told"]);
+    Ok(())
+}
+
+/// The cgroups of a node that this process has started.
+fn cgroups(pid: u32) -> Vec<PathBuf> {
+    let name = format!("tare-node-{pid}-");
+    let entries = |path: &Path| {
+        let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect::<Vec<_>>()
+    };
+    let root = Path::new("/sys/fs/cgroup");
+    let hierarchies = entries(root).into_iter().chain([root.to_owned()]);
+    let is_it = |path: &PathBuf| {
+        path.file_name()
+            .is_some_and(|it| it.to_string_lossy().starts_with(&name))
+    };
+    let all = hierarchies.flat_map(|path| entries(&path));
+    all.filter(is_it).collect()
 }
 
 fn kubectl_until_ctrl_c(binaries: &Binaries) -> Result<(), Failed> {
@@ -195,6 +276,29 @@ impl Up {
         until("up ends", || Ok(self.process.try_wait()?))
     }
 
+    /// Has the node run two pods; returns their processes.
+    fn run_pods(&self, binaries: &Binaries, kubeconfig: &Path) -> Result<Vec<i32>, Failed> {
+        let kubectl = binaries.kubectl.as_ref().ok_or("no kubectl")?;
+        let create = "create deployment web --image=localhost/pause:1 --replicas=2";
+        let wait = "wait deployment/web --for=condition=Available --timeout=120s";
+        for line in [create, wait] {
+            let words: Vec<&str> = line.split(' ').collect();
+            let asked = kubectl_asks(kubectl, kubeconfig, &words)?;
+            let answer = String::from_utf8_lossy(&asked.stderr).into_owned();
+            assert!(asked.status.success(), "{line}: {answer}");
+        }
+        let mut pods = Vec::new();
+        for path in cgroups(self.process.id()) {
+            collect(&path, &mut pods)?;
+        }
+        pods.retain(|pid| name(*pid) == "pause");
+        pods.sort_unstable();
+        pods.dedup();
+        // Each pod has one of its own and one that holds its namespaces.
+        assert_eq!(pods.len(), 4, "{pods:?}");
+        Ok(pods)
+    }
+
     fn children(&self) -> Result<Vec<i32>, Failed> {
         let mut pids = Vec::new();
         for task in std::fs::read_dir(format!("/proc/{}/task", self.process.id()))? {
@@ -212,6 +316,20 @@ impl Drop for Up {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+/// The processes in a cgroup and below.
+fn collect(path: &Path, pids: &mut Vec<i32>) -> Result<(), Failed> {
+    for line in std::fs::read_to_string(path.join("cgroup.procs"))?.lines() {
+        pids.push(line.parse()?);
+    }
+    for entry in std::fs::read_dir(path)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            collect(&path, pids)?;
+        }
+    }
+    Ok(())
 }
 
 fn name(pid: i32) -> String {

@@ -6,6 +6,7 @@
 pub mod contract;
 pub mod control_plane;
 pub mod embedded;
+pub mod node;
 pub mod process;
 mod readiness;
 pub mod scratch;

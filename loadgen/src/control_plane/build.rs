@@ -6,42 +6,70 @@
 use std::process::ExitCode;
 
 use anyhow::Context;
-use testbed::control_plane::Binaries;
-use testbed::control_plane::build::{Note, build};
+use clap::Args;
+use testbed::control_plane::build::{Note, build, build_node};
+use testbed::control_plane::{Binaries, Error, NodeBinaries};
 
 use super::hints;
 use crate::progress::Progress;
 use crate::stop::Stop;
 
-pub(super) async fn run() -> anyhow::Result<ExitCode> {
+#[derive(Args)]
+pub struct BuildArgs {
+    /// Builds kubelet and kube-scheduler, too, for `up --node`.
+    #[arg(long)]
+    node: bool,
+}
+
+pub(super) async fn run(args: BuildArgs) -> anyhow::Result<ExitCode> {
     let stop = Stop::on_signals().context("cannot listen for Ctrl-C")?;
-    let progress = Progress::new();
-    let tell = |note| match note {
-        Note::Line(line) => progress.say(&line),
-        Note::Now(step) => progress.step(&step),
-    };
     let built = tokio::select! {
         biased;
         () = stop.requested() => None,
-        built = build(tell) => Some(built),
+        built = all(args.node) => Some(built),
     };
-    progress.finish();
     let Some(built) = built else {
         eprintln!("stopped: what was built is kept, and the same command goes on");
         return Ok(ExitCode::from(130));
     };
-    print!("{}", summary(&built?));
-    println!("next: {} up", hints::program());
+    let (binaries, node) = built?;
+    print!("{}", summary(&binaries, node.as_ref()));
+    let option = if args.node { " --node" } else { "" };
+    println!("next: {} up{option}", hints::program());
     Ok(ExitCode::SUCCESS)
 }
 
+/// Builds what is missing, and shows what it does. Dropped, it stops.
+pub(super) async fn all(node: bool) -> Result<(Binaries, Option<NodeBinaries>), Error> {
+    let progress = Shown(Progress::new());
+    let tell = |note| match note {
+        Note::Line(line) => progress.0.say(&line),
+        Note::Now(step) => progress.0.step(&step),
+    };
+    let binaries = build(tell).await?;
+    let node = match node {
+        true => Some(build_node(tell).await?),
+        false => None,
+    };
+    Ok((binaries, node))
+}
+
+/// Taken off the screen however the build ends.
+struct Shown(Progress);
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        self.0.finish();
+    }
+}
+
 /// One line for each program.
-fn summary(binaries: &Binaries) -> String {
+fn summary(binaries: &Binaries, node: Option<&NodeBinaries>) -> String {
     let absent = |path: &Option<std::path::PathBuf>| match path {
         Some(path) => path.display().to_string(),
         None => "not there".to_owned(),
     };
-    let lines = [
+    let mut lines = vec![
         ("etcd", binaries.etcd.display().to_string()),
         ("kine", absent(&binaries.kine)),
         (
@@ -54,6 +82,12 @@ fn summary(binaries: &Binaries) -> String {
         ),
         ("kubectl", absent(&binaries.kubectl)),
     ];
+    if let Some(node) = node {
+        lines.extend([
+            ("kubelet", node.kubelet.display().to_string()),
+            ("kube-scheduler", node.kube_scheduler.display().to_string()),
+        ]);
+    }
     lines
         .iter()
         .map(|(name, path)| format!("{name:<24} {path}\n"))

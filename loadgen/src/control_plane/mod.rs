@@ -5,6 +5,7 @@
 mod build;
 mod folder;
 mod hints;
+mod started;
 mod up;
 
 use std::process::ExitCode;
@@ -16,7 +17,7 @@ pub use hints::on_path;
 #[derive(Subcommand)]
 pub enum ControlPlaneCommand {
     /// Builds etcd, kine, kube-apiserver, kube-controller-manager and kubectl into your cache folder.
-    Build,
+    Build(build::BuildArgs),
     /// Runs a control plane until Ctrl-C, then takes it down and removes its data.
     Up(up::UpArgs),
 }
@@ -27,7 +28,7 @@ pub fn run(command: ControlPlaneCommand) -> anyhow::Result<ExitCode> {
         .build()?;
     runtime.block_on(async {
         match command {
-            ControlPlaneCommand::Build => build::run().await,
+            ControlPlaneCommand::Build(args) => build::run(args).await,
             ControlPlaneCommand::Up(args) => up::run(args).await,
         }
     })

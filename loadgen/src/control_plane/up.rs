@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
-use testbed::control_plane::{Binaries, ControlPlane, Datastore, Options, User};
+use testbed::control_plane::{Binaries, Datastore, Options, User};
 
 use super::folder::{Elsewhere, Folder, clear_leftovers};
-use super::hints;
+use super::started::{self, Programs, Started};
+use super::{build, hints};
 use crate::cli::Usage;
 use crate::stop::Stop;
 use crate::subjects_build::Workspace;
@@ -36,6 +37,10 @@ pub struct UpArgs {
     /// Runs the real controllers of Deployments, whose Pods wait for a node.
     #[arg(long, conflicts_with = "ready_delay_ms")]
     pods: bool,
+    /// Runs a real node, too (kubelet, containerd, runc, scheduler): Pods run. Needs root and
+    /// Linux; what is not built yet is built first.
+    #[arg(long, conflicts_with_all = ["pods", "ready_delay_ms"])]
+    node: bool,
     /// From a Deployment's change until it is called ready, as there are no nodes.
     #[arg(long, value_name = "MS", default_value_t = 500)]
     ready_delay_ms: u64,
@@ -62,7 +67,11 @@ impl From<DatastoreName> for Datastore {
 pub(super) async fn run(args: UpArgs) -> anyhow::Result<ExitCode> {
     refuse(&args)?;
     let stop = Stop::on_signals().context("cannot listen for Ctrl-C")?;
-    let binaries = Binaries::find()?;
+    let programs = tokio::select! {
+        biased;
+        () = stop.requested() => return Ok(ExitCode::from(130)),
+        programs = programs(args.node) => programs?,
+    };
     let parent = std::env::temp_dir();
     for left in clear_leftovers(&parent) {
         eprintln!("removed {}, which an earlier one left", left.display());
@@ -71,7 +80,7 @@ pub(super) async fn run(args: UpArgs) -> anyhow::Result<ExitCode> {
     let served = tokio::select! {
         biased;
         () = stop.requested() => Ok(()),
-        served = serve(&args, &binaries, &folder) => served,
+        served = serve(&args, &programs, &folder) => served,
     };
     match served {
         Ok(()) => Ok(ExitCode::SUCCESS),
@@ -103,11 +112,21 @@ fn refuse(args: &UpArgs) -> Result<(), Usage> {
     Ok(())
 }
 
+/// What is to be started. Those of a node are built, after it is clear that one can run here.
+async fn programs(node: bool) -> anyhow::Result<Programs> {
+    if !node {
+        return Ok((Binaries::find()?, None));
+    }
+    testbed::node::check()?;
+    Ok(build::all(true).await?)
+}
+
 /// Returns when a component ends, which is a failure. Dropped, it takes everything down.
-async fn serve(args: &UpArgs, binaries: &Binaries, folder: &Folder) -> anyhow::Result<()> {
-    let started = Instant::now();
+async fn serve(args: &UpArgs, programs: &Programs, folder: &Folder) -> anyhow::Result<()> {
+    let begun = Instant::now();
     let crds = crds(&args.crd);
-    let mut plane = ControlPlane::start(binaries, options(args, folder, crds.clone())).await?;
+    let mut started = Started::start(programs, options(args, folder, crds.clone())).await?;
+    let plane = started.plane();
     let own = plane.kubeconfig(ADMIN);
     let elsewhere: Option<Elsewhere> = match &args.kubeconfig {
         Some(path) => {
@@ -123,15 +142,18 @@ async fn serve(args: &UpArgs, binaries: &Binaries, folder: &Folder) -> anyhow::R
         plane.version(),
         Datastore::from(args.datastore).name(),
         plane.url(),
-        started.elapsed().as_secs_f64()
+        begun.elapsed().as_secs_f64()
     );
-    println!("{}\n", readiness(args));
+    match &started {
+        Started::Node(node) => println!("{}\n", started::hints(node.enter())),
+        Started::ControlPlane(_) => println!("{}\n", readiness(args)),
+    }
     println!("  export KUBECONFIG={}", hints::quoted(kubeconfig));
-    println!("  {}", kubectl(binaries, &args.crd, &crds));
+    println!("  {}", kubectl(&programs.0, &args.crd, &crds));
     println!("\nCtrl-C ends it and removes its data.");
     loop {
         tokio::time::sleep(LOOK).await;
-        if let Some((component, status)) = plane.exited()? {
+        if let Some((component, status)) = started.exited()? {
             bail!("{component} ended ({status}); all of the control plane is taken down");
         }
     }

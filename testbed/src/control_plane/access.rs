@@ -29,8 +29,14 @@ pub(super) struct Access {
 }
 
 impl Access {
-    pub(super) fn create(dir: &Path, url: &str, users: &[User]) -> Result<Access, Error> {
-        let tls = Tls::generate().map_err(|cause| Error::Keys(cause.to_string()))?;
+    /// `names` are those of the server besides 127.0.0.1 and localhost.
+    pub(super) fn create(
+        dir: &Path,
+        url: &str,
+        names: &[String],
+        users: &[User],
+    ) -> Result<Access, Error> {
+        let tls = Tls::generate_for(names).map_err(|cause| Error::Keys(cause.to_string()))?;
         let access = Access {
             dir: dir.to_owned(),
             ca_pem: tls.ca_pem().to_owned(),
@@ -38,6 +44,11 @@ impl Access {
         private::file(&access.ca(), tls.ca_pem())?;
         private::file(&access.serving_certificate(), tls.certificate_pem())?;
         private::file(&access.serving_key(), tls.key_pem())?;
+        let (certificate, key) = tls
+            .client("kube-apiserver", "system:masters")
+            .map_err(|cause| Error::Keys(cause.to_string()))?;
+        private::file(&access.kubelet_client_certificate(), &certificate)?;
+        private::file(&access.kubelet_client_key(), &key)?;
         let accounts = KeyPair::generate().map_err(|cause| Error::Keys(cause.to_string()))?;
         private::file(&access.account_key(), &accounts.serialize_pem())?;
         private::file(&access.account_public_key(), &public_pem(&accounts))?;
@@ -67,6 +78,15 @@ impl Access {
 
     pub(super) fn serving_key(&self) -> PathBuf {
         self.dir.join("serving.key")
+    }
+
+    /// By which kubelets know kube-apiserver.
+    pub(super) fn kubelet_client_certificate(&self) -> PathBuf {
+        self.dir.join("kubelet-client.pem")
+    }
+
+    pub(super) fn kubelet_client_key(&self) -> PathBuf {
+        self.dir.join("kubelet-client.key")
     }
 
     pub(super) fn account_key(&self) -> PathBuf {
@@ -163,7 +183,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let dir = std::env::temp_dir().join(format!("tare-access-{}", std::process::id()));
         private::folder(&dir).unwrap();
-        let access = Access::create(&dir, "https://127.0.0.1:1", &[User::admin("a")]).unwrap();
+        let access = Access::create(&dir, "https://127.0.0.1:1", &[], &[User::admin("a")]).unwrap();
         let files: Vec<_> = std::fs::read_dir(&dir)
             .unwrap()
             .map(|f| f.unwrap())

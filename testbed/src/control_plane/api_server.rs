@@ -1,5 +1,6 @@
 //! How kube-apiserver is started. Leaves to others: its port, its keys, when it is ready.
 
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -26,7 +27,11 @@ pub(super) fn spec(
     port: u16,
     log: PathBuf,
 ) -> Result<Spec, Error> {
-    let mut args = arguments(&options.dir, access, port);
+    let mut args = arguments(&options.dir, access);
+    args.extend(place(options, port));
+    if options.nodes {
+        args.extend(kubelets(access));
+    }
     if !options.service_account_admission {
         args.push("--disable-admission-plugins=ServiceAccount".to_owned());
     }
@@ -44,9 +49,17 @@ pub(super) fn spec(
         ]);
     }
     args.extend(options.extra_api_server_args.iter().cloned());
+    let mut program = binaries.kube_apiserver.clone();
+    let enter = options.network.iter().flat_map(|network| &network.enter);
+    let mut words = enter.cloned();
+    if let Some(first) = words.next() {
+        let own = std::mem::replace(&mut program, PathBuf::from(first));
+        let own = words.chain([own.display().to_string()]);
+        args = own.chain(args).collect();
+    }
     Ok(Spec {
         name: "kube-apiserver".to_owned(),
-        program: binaries.kube_apiserver.clone(),
+        program,
         args,
         env: Vec::new(),
         clear_env: true,
@@ -54,23 +67,51 @@ pub(super) fn spec(
     })
 }
 
-fn arguments(dir: &Path, access: &Access, port: u16) -> Vec<String> {
-    let file = |flag: &str, path: PathBuf| format!("--{flag}={}", path.display());
+fn file(flag: &str, path: PathBuf) -> String {
+    format!("--{flag}={}", path.display())
+}
+
+/// Where it listens, and the addresses it gives to Services.
+fn place(options: &Options, port: u16) -> Vec<String> {
+    // A /24 would be too small for a Service per object.
+    let (address, port, services) = match &options.network {
+        Some(network) => (network.address, network.port, network.services.as_str()),
+        None => (Ipv4Addr::LOCALHOST, port, "10.0.0.0/16"),
+    };
+    let mut args = vec![
+        format!("--bind-address={address}"),
+        // Without it the server looks for a network interface, which a machine may lack.
+        format!("--advertise-address={address}"),
+        format!("--secure-port={port}"),
+        format!("--service-cluster-ip-range={services}"),
+    ];
+    if options.network.is_none() {
+        // The port stays bound on our side, see `port`.
+        args.push("--permit-port-sharing=true".to_owned());
+    }
+    args
+}
+
+/// How kubelets are asked for logs and figures.
+fn kubelets(access: &Access) -> [String; 3] {
+    [
+        "--kubelet-preferred-address-types=InternalIP".to_owned(),
+        file(
+            "kubelet-client-certificate",
+            access.kubelet_client_certificate(),
+        ),
+        file("kubelet-client-key", access.kubelet_client_key()),
+    ]
+}
+
+fn arguments(dir: &Path, access: &Access) -> Vec<String> {
     vec![
         format!("--etcd-servers=unix://{}", datastore::socket(dir).display()),
-        "--bind-address=127.0.0.1".to_owned(),
-        // Without it the server looks for a network interface, which a machine may lack.
-        "--advertise-address=127.0.0.1".to_owned(),
-        format!("--secure-port={port}"),
-        // The port stays bound on our side, see `port`.
-        "--permit-port-sharing=true".to_owned(),
         file("tls-cert-file", access.serving_certificate()),
         file("tls-private-key-file", access.serving_key()),
         file("token-auth-file", access.tokens()),
         "--authorization-mode=RBAC".to_owned(),
         "--allow-privileged=true".to_owned(),
-        // A /24 would be too small for a Service per object.
-        "--service-cluster-ip-range=10.0.0.0/16".to_owned(),
         // Nothing else is to write the `kubernetes` Service's endpoints.
         "--endpoint-reconciler-type=none".to_owned(),
         "--service-account-issuer=https://localhost".to_owned(),

@@ -1,4 +1,4 @@
-//! Where the programs of the control plane are.
+//! Where the programs of the control plane, and those of a node, are.
 //!
 //! Guarantees: each is looked for in `KUBEBUILDER_ASSETS` first, then in the per-user cache that
 //! [`super::build`] fills; what is missing is named together with where it was looked for.
@@ -6,9 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Error;
-
-pub(super) const GO_MOD: &str = include_str!("../../../controlplane/go.mod");
-pub(super) const GO_SUM: &str = include_str!("../../../controlplane/go.sum");
+use super::tools::{CONTROL_PLANE, Module, NODE};
 
 /// The programs, each by its full path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,31 +25,14 @@ impl Binaries {
     /// # Errors
     /// `NoBinaries` says which are missing, where they were looked for and how to get them.
     pub fn find() -> Result<Binaries, Error> {
-        let assets = std::env::var_os("KUBEBUILDER_ASSETS").filter(|dir| !dir.is_empty());
-        let mut folders: Vec<PathBuf> = assets.map(PathBuf::from).into_iter().collect();
-        match cache() {
-            Ok(cache) => folders.push(cache),
-            // Without a home there may still be assets.
-            Err(error) if folders.is_empty() => return Err(error),
-            Err(_) => {}
-        }
-        Binaries::find_in(&folders)
+        Binaries::find_in(&folders(&CONTROL_PLANE)?)
     }
 
     fn find_in(folders: &[PathBuf]) -> Result<Binaries, Error> {
-        let find = |name: &str| {
-            folders
-                .iter()
-                .map(|dir| dir.join(name))
-                .find(|it| is_program(it))
-        };
-        let searched: Vec<String> = folders
-            .iter()
-            .map(|dir| dir.display().to_string())
-            .collect();
+        let find = |name: &str| find(folders, name);
+        let searched = searched(folders);
         let needed = ["etcd", "kube-apiserver", "kube-controller-manager"];
-        let found = needed.map(find);
-        match found {
+        match needed.map(find) {
             [
                 Some(etcd),
                 Some(kube_apiserver),
@@ -64,13 +45,10 @@ impl Binaries {
                 kine: find("kine"),
                 searched,
             }),
-            _ => Err(Error::NoBinaries {
-                missing: needed
-                    .into_iter()
-                    .zip(found)
-                    .filter_map(|(name, path)| path.is_none().then_some(name))
-                    .collect(),
+            found => Err(Error::NoBinaries {
+                missing: absent(needed.into_iter().zip(&found)),
                 searched,
+                option: CONTROL_PLANE.option,
             }),
         }
     }
@@ -79,43 +57,70 @@ impl Binaries {
         self.kine.as_deref().ok_or_else(|| Error::NoBinaries {
             missing: vec!["kine"],
             searched: self.searched.clone(),
+            option: CONTROL_PLANE.option,
         })
     }
 }
 
-/// The folder of this module's binaries: `$XDG_CACHE_HOME/tare/control-plane/KEY`, where the key
-/// follows from the module, the flags and the platform.
-///
-/// # Errors
-/// `NoCache` when neither `XDG_CACHE_HOME` nor `HOME` says where.
-pub fn cache() -> Result<PathBuf, Error> {
-    let absolute = |name| {
-        let path = std::env::var_os(name).map(PathBuf::from);
-        path.filter(|path| path.is_absolute())
-    };
-    let home = || absolute("HOME").map(|home| home.join(".cache"));
-    let base = absolute("XDG_CACHE_HOME")
-        .or_else(home)
-        .ok_or(Error::NoCache)?;
-    Ok(base.join("tare/control-plane").join(key()))
+/// What a node needs besides a control plane, as far as it is built here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeBinaries {
+    pub kubelet: PathBuf,
+    pub kube_scheduler: PathBuf,
 }
 
-/// A name for what the build would make.
-fn key() -> String {
-    let platform = format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH);
-    let mut parts = vec![GO_MOD, GO_SUM, &platform];
-    let recipes = super::build::recipes();
-    parts.extend(recipes.iter().map(String::as_str));
-    format!("{:016x}", fnv1a(&parts))
+impl NodeBinaries {
+    /// # Errors
+    /// As for [`Binaries::find`].
+    pub fn find() -> Result<NodeBinaries, Error> {
+        NodeBinaries::find_in(&folders(&NODE)?)
+    }
+
+    fn find_in(folders: &[PathBuf]) -> Result<NodeBinaries, Error> {
+        let needed = ["kubelet", "kube-scheduler"];
+        match needed.map(|name| find(folders, name)) {
+            [Some(kubelet), Some(kube_scheduler)] => Ok(NodeBinaries {
+                kubelet,
+                kube_scheduler,
+            }),
+            found => Err(Error::NoBinaries {
+                missing: absent(needed.into_iter().zip(&found)),
+                searched: searched(folders),
+                option: NODE.option,
+            }),
+        }
+    }
 }
 
-/// FNV-1a, 64 bits (Fowler, Noll, Vo), with a zero after each part. It names folders of one user;
-/// nobody gains by a collision.
-fn fnv1a(parts: &[&str]) -> u64 {
-    let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
+/// Where a module's programs may be.
+fn folders(module: &Module) -> Result<Vec<PathBuf>, Error> {
+    let assets = std::env::var_os("KUBEBUILDER_ASSETS").filter(|dir| !dir.is_empty());
+    let mut folders: Vec<PathBuf> = assets.map(PathBuf::from).into_iter().collect();
+    match module.cache() {
+        Ok(cache) => folders.push(cache),
+        // Without a home there may still be assets.
+        Err(error) if folders.is_empty() => return Err(error),
+        Err(_) => {}
+    }
+    Ok(folders)
+}
+
+fn find(folders: &[PathBuf], name: &str) -> Option<PathBuf> {
+    let mut places = folders.iter().map(|dir| dir.join(name));
+    places.find(|place| is_program(place))
+}
+
+fn searched(folders: &[PathBuf]) -> Vec<String> {
+    let shown = |dir: &PathBuf| dir.display().to_string();
+    folders.iter().map(shown).collect()
+}
+
+fn absent<'a>(
+    found: impl Iterator<Item = (&'static str, &'a Option<PathBuf>)>,
+) -> Vec<&'static str> {
+    found
+        .filter_map(|(name, path)| path.is_none().then_some(name))
+        .collect()
 }
 
 pub(super) fn is_program(path: &Path) -> bool {
@@ -130,17 +135,6 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-
-    #[test]
-    fn fnv1a_is_the_published_function() {
-        // From draft-eastlake-fnv, "foobar"; ours appends a zero byte.
-        let foobar = 0x8594_4171_f739_67e8_u64;
-        assert_eq!(
-            fnv1a(&["foobar"]),
-            foobar.wrapping_mul(0x0000_0100_0000_01b3)
-        );
-        assert_ne!(fnv1a(&["ab", "c"]), fnv1a(&["a", "bc"]));
-    }
 
     #[test]
     fn programs_come_from_the_first_folder_that_has_them() {
@@ -171,6 +165,13 @@ mod tests {
         assert_eq!(binaries.kubectl, None);
         let error = binaries.kine().unwrap_err().to_string();
         assert!(error.starts_with("no kine in "), "{error}");
+        program(cache.join("kubelet"));
+        let error = NodeBinaries::find_in(&folders).unwrap_err().to_string();
+        assert!(
+            error.starts_with("no kube-scheduler in ")
+                && error.contains("`loadgen control-plane build --node`"),
+            "{error}"
+        );
         std::fs::remove_dir_all(&root).unwrap();
     }
 }

@@ -1,6 +1,6 @@
-//! Builds the control plane from its Go module into the per-user cache.
+//! Builds the control plane, and what a node needs, from their Go modules into the per-user cache.
 //!
-//! Guarantees: works without a checkout (the module's two files are part of this library); a program
+//! Guarantees: works without a checkout (the modules' files are part of this library); a program
 //! that is there is not built again, and one appears under its name only when it is whole, so a build
 //! that was stopped goes on where it was; of two builds one waits. A build ends with its process
 //! (compilers that `go` had just started finish what they are at).
@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::binaries::{GO_MOD, GO_SUM, cache, is_program};
-use super::{Binaries, Error};
+use super::binaries::is_program;
+use super::tools::{CONTROL_PLANE, Module, NODE, Tool};
+use super::{Binaries, Error, NodeBinaries};
 use crate::process::{Process, Spec};
 
 const TICK: Duration = Duration::from_millis(200);
@@ -27,98 +28,9 @@ pub enum Note {
     Now(String),
 }
 
-struct Tool {
-    name: &'static str,
-    package: &'static str,
-    /// Needs a C compiler.
-    cgo: bool,
-    /// Reads Kubernetes's version from linker flags; without them the API server calls itself v0.0.0
-    /// and refuses its own features.
-    versioned: bool,
-}
-
-const TOOLS: [Tool; 5] = [
-    Tool::new("etcd", "go.etcd.io/etcd/server/v3"),
-    Tool::new("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver").versioned(),
-    Tool::new(
-        "kube-controller-manager",
-        "k8s.io/kubernetes/cmd/kube-controller-manager",
-    )
-    .versioned(),
-    Tool::new("kubectl", "k8s.io/kubernetes/cmd/kubectl").versioned(),
-    // With its SQLite in Go, which needs no C compiler, kine never checkpoints while it runs.
-    Tool::new("kine", "github.com/k3s-io/kine").cgo(),
-];
-
-impl Tool {
-    const fn new(name: &'static str, package: &'static str) -> Tool {
-        Tool {
-            name,
-            package,
-            cgo: false,
-            versioned: false,
-        }
-    }
-
-    const fn cgo(self) -> Tool {
-        Tool { cgo: true, ..self }
-    }
-
-    const fn versioned(self) -> Tool {
-        Tool {
-            versioned: true,
-            ..self
-        }
-    }
-
-    fn ld_flags(&self) -> String {
-        let mut flags = "-s -w".to_owned();
-        if self.versioned {
-            let version = required_version("k8s.io/kubernetes");
-            let mut numbers = version.trim_start_matches('v').split('.');
-            let (major, minor) = (numbers.next(), numbers.next());
-            for (name, value) in [
-                ("gitVersion", version),
-                ("gitMajor", major.unwrap_or_default()),
-                ("gitMinor", minor.unwrap_or_default()),
-                ("gitTreeState", "clean"),
-            ] {
-                flags.push_str(&format!(" -X k8s.io/component-base/version.{name}={value}"));
-            }
-        }
-        flags
-    }
-
-    fn cgo_enabled(&self) -> &'static str {
-        if self.cgo { "1" } else { "0" }
-    }
-}
-
-/// How each tool is built, as far as it decides what comes out.
-pub(super) fn recipes() -> Vec<String> {
-    let recipe = |tool: &Tool| {
-        format!(
-            "{} {} {}",
-            tool.package,
-            tool.cgo_enabled(),
-            tool.ld_flags()
-        )
-    };
-    TOOLS.iter().map(recipe).collect()
-}
-
-/// The version of Go that the module asks for.
+/// The version of Go that the control plane's module asks for.
 pub fn go_version() -> &'static str {
-    let line = GO_MOD.lines().find_map(|line| line.strip_prefix("go "));
-    line.unwrap_or_default().trim()
-}
-
-/// The version of a module in go.mod, or nothing.
-fn required_version(module: &str) -> &'static str {
-    let mut words = GO_MOD.lines().map(str::split_whitespace);
-    words
-        .find_map(|mut line| (line.next() == Some(module)).then(|| line.next()).flatten())
-        .unwrap_or_default()
+    CONTROL_PLANE.go_version()
 }
 
 /// Builds what is not in the cache yet and returns where everything is.
@@ -126,40 +38,72 @@ fn required_version(module: &str) -> &'static str {
 /// # Errors
 /// `NoGo` says what to install; `Build` has the last lines of the compiler.
 pub async fn build(mut note: impl FnMut(Note)) -> Result<Binaries, Error> {
-    let folder = cache()?;
+    match fill(&CONTROL_PLANE, &mut note).await? {
+        Filled::Whole => Binaries::find(),
+        Filled::NoGo => without_go(&CONTROL_PLANE, Binaries::find(), &mut note),
+    }
+}
+
+/// The same for kubelet and kube-scheduler.
+///
+/// # Errors
+/// As for [`build`].
+pub async fn build_node(mut note: impl FnMut(Note)) -> Result<NodeBinaries, Error> {
+    match fill(&NODE, &mut note).await? {
+        Filled::Whole => NodeBinaries::find(),
+        Filled::NoGo => without_go(&NODE, NodeBinaries::find(), &mut note),
+    }
+}
+
+/// What has become of a module's folder.
+enum Filled {
+    /// Everything is there that this machine can build.
+    Whole,
+    /// Something is missing, and so is Go.
+    NoGo,
+}
+
+async fn fill(module: &Module, note: &mut impl FnMut(Note)) -> Result<Filled, Error> {
+    let folder = module.cache()?;
     std::fs::create_dir_all(&folder).map_err(Error::file(&folder))?;
-    let _lock = lock(&folder, &mut note).await?;
-    let missing: Vec<&Tool> = TOOLS
+    let _lock = lock(&folder, note).await?;
+    let missing: Vec<&Tool> = module
+        .tools
         .iter()
         .filter(|tool| !is_program(&folder.join(tool.name)))
-        .filter(|tool| !tool.cgo || compiler(&mut note))
+        .filter(|tool| !tool.cgo || compiler(note))
         .collect();
-    if !missing.is_empty() {
-        let module = folder.join("module");
-        std::fs::create_dir_all(&module).map_err(Error::file(&module))?;
-        for (name, text) in [("go.mod", GO_MOD), ("go.sum", GO_SUM)] {
-            let path = module.join(name);
-            std::fs::write(&path, text).map_err(Error::file(&path))?;
-        }
-        let Some(go) = go() else {
-            return without_go(&mut note);
-        };
-        note(Note::Line(format!(
-            "{go}; building into {}",
-            folder.display()
-        )));
-        for (number, tool) in missing.iter().enumerate() {
-            let title = format!("{} ({} of {})", tool.name, number + 1, missing.len());
-            build_tool(tool, &title, &folder, &mut note).await?;
-        }
+    if missing.is_empty() {
+        return Ok(Filled::Whole);
     }
-    Binaries::find()
+    let sources = folder.join("module");
+    std::fs::create_dir_all(&sources).map_err(Error::file(&sources))?;
+    for (name, text) in [("go.mod", module.go_mod), ("go.sum", module.go_sum)] {
+        let path = sources.join(name);
+        std::fs::write(&path, text).map_err(Error::file(&path))?;
+    }
+    let Some(go) = go() else {
+        return Ok(Filled::NoGo);
+    };
+    note(Note::Line(format!(
+        "{go}; building into {}",
+        folder.display()
+    )));
+    for (number, tool) in missing.iter().enumerate() {
+        let title = format!("{} ({} of {})", tool.name, number + 1, missing.len());
+        build_tool(module, tool, &title, &folder, note).await?;
+    }
+    Ok(Filled::Whole)
 }
 
 /// Nothing can be built: what is there has to do.
-fn without_go(note: &mut impl FnMut(Note)) -> Result<Binaries, Error> {
-    let found = Binaries::find().map_err(|_| Error::NoGo {
-        version: go_version().to_owned(),
+fn without_go<T>(
+    module: &Module,
+    found: Result<T, Error>,
+    note: &mut impl FnMut(Note),
+) -> Result<T, Error> {
+    let found = found.map_err(|_| Error::NoGo {
+        version: module.go_version().to_owned(),
     })?;
     note(Note::Line(
         "go is not installed, so nothing was built; the programs that are there are used"
@@ -230,6 +174,7 @@ fn compiler(note: &mut impl FnMut(Note)) -> bool {
 }
 
 async fn build_tool(
+    module: &Module,
     tool: &Tool,
     title: &str,
     folder: &Path,
@@ -239,7 +184,7 @@ async fn build_tool(
     let part = folder.join(format!("{}.part", tool.name));
     let started = Instant::now();
     note(Note::Line(format!("building {title}")));
-    let mut process = Process::spawn(spec(tool, folder, &part, &log)).await?;
+    let mut process = Process::spawn(spec(module, tool, folder, &part, &log)).await?;
     let status = loop {
         if let Some(status) = process.exited()? {
             break status;
@@ -267,13 +212,13 @@ async fn build_tool(
     Ok(())
 }
 
-fn spec(tool: &Tool, folder: &Path, part: &Path, log: &Path) -> Spec {
+fn spec(module: &Module, tool: &Tool, folder: &Path, part: &Path, log: &Path) -> Spec {
     let args = [
         "-C".to_owned(),
         folder.join("module").display().to_string(),
         "-v".to_owned(),
         "-trimpath".to_owned(),
-        format!("-ldflags={}", tool.ld_flags()),
+        format!("-ldflags={}", module.ld_flags(tool)),
         "-o".to_owned(),
         part.display().to_string(),
         tool.package.to_owned(),
@@ -295,40 +240,5 @@ fn spec(tool: &Tool, folder: &Path, part: &Path, log: &Path) -> Spec {
             .to_vec(),
         clear_env: false,
         log: log.to_owned(),
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn flags_follow_the_module() {
-        let version = required_version("k8s.io/kubernetes");
-        assert!(version.starts_with("v1."), "{version}");
-        let server = TOOLS
-            .iter()
-            .find(|tool| tool.name == "kube-apiserver")
-            .unwrap();
-        let flags = server.ld_flags();
-        assert!(
-            flags.contains(&format!("version.gitVersion={version} ")),
-            "{flags}"
-        );
-        assert!(flags.contains("version.gitMajor=1 "), "{flags}");
-        assert!(!go_version().is_empty());
-        assert_eq!(required_version("example.com/absent"), "");
-    }
-
-    #[test]
-    fn every_tool_is_one_of_the_modules() {
-        for tool in &TOOLS {
-            assert!(
-                GO_MOD.lines().any(|line| line.trim() == tool.package),
-                "{} is no tool of go.mod",
-                tool.package
-            );
-        }
     }
 }

@@ -23,14 +23,10 @@ const PODS: [&str; 5] = [
 ];
 
 pub(super) fn spec(options: &Options, binaries: &Binaries, access: &Access, log: PathBuf) -> Spec {
-    let mut controllers = ALWAYS.to_vec();
-    if options.pods {
-        controllers.extend(PODS);
-    }
     let file = |flag: &str, path: PathBuf| format!("--{flag}={}", path.display());
-    let args = vec![
+    let mut args = vec![
         file("kubeconfig", access.kubeconfig(CONTROLLERS)),
-        format!("--controllers={}", controllers.join(",")),
+        format!("--controllers={}", controllers(options).join(",")),
         file("root-ca-file", access.ca()),
         // The defaults (20 a second) are meant to spare a server that many share.
         "--kube-api-qps=5000".to_owned(),
@@ -40,6 +36,13 @@ pub(super) fn spec(options: &Options, binaries: &Binaries, access: &Access, log:
         // Serves nothing: no port to choose.
         "--secure-port=0".to_owned(),
     ];
+    if options.nodes {
+        args.extend([
+            file("service-account-private-key-file", access.account_key()),
+            // Its default is a folder of the machine's.
+            file("flex-volume-plugin-dir", options.dir.join("flex")),
+        ]);
+    }
     Spec {
         name: "kube-controller-manager".to_owned(),
         program: binaries.kube_controller_manager.clone(),
@@ -48,4 +51,15 @@ pub(super) fn spec(options: &Options, binaries: &Binaries, access: &Access, log:
         clear_env: true,
         log,
     }
+}
+
+fn controllers(options: &Options) -> Vec<&'static str> {
+    if options.nodes {
+        return vec!["*"];
+    }
+    let mut controllers = ALWAYS.to_vec();
+    if options.pods {
+        controllers.extend(PODS);
+    }
+    controllers
 }

@@ -11,13 +11,15 @@ use crate::{process, weigh};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(
-        "no {} in {}; run `loadgen control-plane build`, or set KUBEBUILDER_ASSETS to a folder that has it",
+        "no {} in {}; run `loadgen control-plane build{option}`, or set KUBEBUILDER_ASSETS to a folder that has it",
         missing.join(", "),
         searched.join(" or ")
     )]
     NoBinaries {
         missing: Vec<&'static str>,
         searched: Vec<String>,
+        /// What the build is to be told to make them.
+        option: &'static str,
     },
     #[error("no folder for the binaries: set HOME or XDG_CACHE_HOME")]
     NoCache,

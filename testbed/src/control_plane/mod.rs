@@ -7,7 +7,7 @@
 //! on a socket in a private folder: other users of the machine cannot reach it.
 //! Leaves to others: where the folders are and when they are removed; what is run against it.
 //!
-//! There are no nodes. A readiness agent ([`readiness`]) stands in for them, or, with
+//! There are no nodes, but for [`crate::node`]. A readiness agent ([`readiness`]) stands in for them, or, with
 //! [`Options::pods`], the real Deployment controllers make Pods that wait for a node.
 
 mod access;
@@ -22,11 +22,12 @@ mod error;
 mod options;
 mod plane;
 mod port;
-mod private;
+pub(crate) mod private;
 pub mod readiness;
-mod started;
+pub(crate) mod started;
+mod tools;
 
-pub use binaries::Binaries;
+pub use binaries::{Binaries, NodeBinaries};
 pub use error::Error;
-pub use options::{Datastore, Flags, Options, User};
+pub use options::{Datastore, Flags, Network, Options, User};
 pub use plane::{ControlPlane, CpuSeconds, client};

@@ -1,5 +1,6 @@
 //! What may be asked of a control plane. Leaves to others: doing it.
 
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -50,6 +51,22 @@ impl User {
     }
 }
 
+/// The network of a node, for a kube-apiserver that listens there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Network {
+    /// The command that runs a program there: the program and its arguments come after these words.
+    pub enter: Vec<String>,
+    /// Where kube-apiserver listens, which is also the first address of [`Network::services`].
+    pub address: Ipv4Addr,
+    pub port: u16,
+    /// The addresses of Services, such as `10.96.0.0/16`.
+    pub services: String,
+    /// By which other names it is reached there.
+    pub names: Vec<String>,
+    /// The port of 127.0.0.1 from which somebody else forwards to it.
+    pub forwarded_from: u16,
+}
+
 /// How a control plane is started.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -70,6 +87,11 @@ pub struct Options {
     /// The real controllers of Deployments, ReplicaSets, EndpointSlices and ServiceAccounts; the
     /// readiness agent, which would fight with them over status, is then off.
     pub pods: bool,
+    /// For nodes: all of kube-controller-manager's own controllers run (as with `pods`, no agent), and
+    /// kube-apiserver has a certificate for kubelets.
+    pub nodes: bool,
+    /// Where kube-apiserver listens unless on loopback; `port` is then not asked.
+    pub network: Option<Network>,
     pub flags: Flags,
     /// `ServiceAccount` admission: Pods get a token and are refused without their account.
     pub service_account_admission: bool,
@@ -97,6 +119,8 @@ impl Default for Options {
             audit: false,
             readiness: None,
             pods: false,
+            nodes: false,
+            network: None,
             flags: Flags::default(),
             service_account_admission: false,
             crds: Vec::new(),

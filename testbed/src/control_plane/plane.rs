@@ -14,7 +14,7 @@ use super::access::{Access, READINESS, TESTBED};
 use super::port::HeldPort;
 use super::readiness::{Agent, Counts};
 use super::started::Component;
-use super::{Binaries, Error, Options, api_server, controllers, crd, datastore, private};
+use super::{Binaries, Error, Network, Options, api_server, controllers, crd, datastore, private};
 use crate::weigh;
 
 /// After which a component that was asked to end is killed.
@@ -25,7 +25,9 @@ pub struct ControlPlane {
     pub(super) binaries: Binaries,
     pub(super) options: Options,
     pub(super) access: Access,
-    port: HeldPort,
+    port: u16,
+    /// Unless it is forwarded.
+    _held: Option<HeldPort>,
     client: kube::Client,
     version: String,
     agent: Option<Agent>,
@@ -63,13 +65,19 @@ impl ControlPlane {
         if let Some(from) = &options.data_from {
             private::copy(from, &datastore::data(&options.dir))?;
         }
-        let port = HeldPort::take(options.port)?;
-        let url = url(port.number());
-        let access = Access::create(&options.dir, &url, &options.users)?;
+        let (port, held) = match &options.network {
+            Some(network) => (network.forwarded_from, None),
+            None => {
+                let held = HeldPort::take(options.port)?;
+                (held.number(), Some(held))
+            }
+        };
+        let names = options.network.as_ref().map_or_else(Vec::new, names);
+        let access = Access::create(&options.dir, &url(port), &names, &options.users)?;
         let client = client(&access.kubeconfig(TESTBED)).await?;
         let datastore = start_datastore(&options, binaries, &[]).await?;
         let (api_server, version) =
-            start_api_server(&options, binaries, &access, port.number(), &client).await?;
+            start_api_server(&options, binaries, &access, port, &client).await?;
         for path in &options.crds {
             crd::install(&client, path).await?;
         }
@@ -77,7 +85,7 @@ impl ControlPlane {
         let spec = controllers::spec(&options, binaries, &access, log);
         let controllers = Component::spawn("kube-controller-manager", spec).await?;
         let agent = match options.readiness {
-            Some(delay) if !options.pods => {
+            Some(delay) if !options.pods && !options.nodes => {
                 let client = self::client(&access.kubeconfig(READINESS)).await?;
                 Some(Agent::start(client, delay))
             }
@@ -88,6 +96,7 @@ impl ControlPlane {
             options,
             access,
             port,
+            _held: held,
             client,
             version,
             agent,
@@ -111,7 +120,7 @@ impl ControlPlane {
     }
 
     pub fn url(&self) -> String {
-        url(self.port.number())
+        url(self.port)
     }
 
     pub fn ca_pem(&self) -> &str {
@@ -213,7 +222,7 @@ impl ControlPlane {
     }
 
     pub(super) async fn start_api_server(&mut self) -> Result<(), Error> {
-        let port = self.port.number();
+        let port = self.port;
         let (options, binaries) = (&self.options, &self.binaries);
         let started = start_api_server(options, binaries, &self.access, port, &self.client).await?;
         (self.api_server, self.version) = started;
@@ -242,6 +251,13 @@ impl ControlPlane {
         }
         Ok(())
     }
+}
+
+/// What the certificate is for besides loopback.
+fn names(network: &Network) -> Vec<String> {
+    let mut names = vec![network.address.to_string()];
+    names.extend_from_slice(&network.names);
+    names
 }
 
 fn url(port: u16) -> String {

@@ -8,7 +8,7 @@ use std::path::Path;
 use super::Error;
 
 /// Makes the folder, or checks that one that is there is closed to others.
-pub(super) fn folder(dir: &Path) -> Result<(), Error> {
+pub(crate) fn folder(dir: &Path) -> Result<(), Error> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
     made.map_err(Error::file(dir))?;
     let mode = std::fs::metadata(dir)
@@ -21,7 +21,7 @@ pub(super) fn folder(dir: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-pub(super) fn file(path: &Path, text: &str) -> Result<(), Error> {
+pub(crate) fn file(path: &Path, text: &str) -> Result<(), Error> {
     let opened = OpenOptions::new()
         .create(true)
         .truncate(true)

@@ -17,25 +17,25 @@ const LAST_LINES: usize = 3;
 
 /// One process of the control plane.
 #[derive(Debug)]
-pub(super) struct Component {
-    pub(super) name: &'static str,
-    pub(super) process: Process,
-    pub(super) log: PathBuf,
+pub(crate) struct Component {
+    pub(crate) name: &'static str,
+    pub(crate) process: Process,
+    pub(crate) log: PathBuf,
 }
 
 impl Component {
-    pub(super) async fn spawn(name: &'static str, spec: Spec) -> Result<Component, Error> {
+    pub(crate) async fn spawn(name: &'static str, spec: Spec) -> Result<Component, Error> {
         let log = spec.log.clone();
         let process = Process::spawn(spec).await?;
         Ok(Component { name, process, log })
     }
 
-    pub(super) fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.process.pid()
     }
 
     /// Asks until the answer is `Ok`; the last refusal is part of the error.
-    pub(super) async fn until<F, T>(
+    pub(crate) async fn until<F, T>(
         &mut self,
         within: Duration,
         mut ask: impl FnMut() -> F,

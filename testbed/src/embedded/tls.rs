@@ -10,6 +10,7 @@ use super::Error;
 
 /// What a server on loopback presents, and what its clients trust.
 pub struct Tls {
+    ca: CertifiedIssuer<'static, KeyPair>,
     ca_pem: String,
     certificate_pem: String,
     key_pem: String,
@@ -23,6 +24,14 @@ impl Tls {
     /// # Errors
     /// No keys can be made (no randomness).
     pub fn generate() -> Result<Tls, Error> {
+        Tls::generate_for(&[])
+    }
+
+    /// For these names and addresses, too.
+    ///
+    /// # Errors
+    /// A name is none, or no keys can be made.
+    pub(crate) fn generate_for(more: &[String]) -> Result<Tls, Error> {
         let mut ca = CertificateParams::new(Vec::new())?;
         ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         ca.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
@@ -30,9 +39,10 @@ impl Tls {
             .push(DnType::CommonName, "tare testbed CA");
         let ca = CertifiedIssuer::self_signed(ca, KeyPair::generate()?)?;
 
-        let names = ["127.0.0.1", "::1", "localhost"]
+        let mut names = ["127.0.0.1", "::1", "localhost"]
             .map(str::to_owned)
             .to_vec();
+        names.extend_from_slice(more);
         let mut server = CertificateParams::new(names)?;
         server
             .distinguished_name
@@ -43,6 +53,7 @@ impl Tls {
         let certificate = server.signed_by(&key, &ca)?;
         Ok(Tls {
             ca_pem: ca.pem(),
+            ca,
             certificate_pem: certificate.pem(),
             key_pem: key.serialize_pem(),
             certificate: certificate.der().clone(),
@@ -62,6 +73,20 @@ impl Tls {
 
     pub(crate) fn key_pem(&self) -> &str {
         &self.key_pem
+    }
+
+    /// A certificate by which a server that trusts this authority knows a client, and its key.
+    pub(crate) fn client(&self, name: &str, group: &str) -> Result<(String, String), Error> {
+        let mut client = CertificateParams::new(Vec::new())?;
+        client.distinguished_name.push(DnType::CommonName, name);
+        client
+            .distinguished_name
+            .push(DnType::OrganizationName, group);
+        client.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        client.use_authority_key_identifier_extension = true;
+        let key = KeyPair::generate()?;
+        let certificate = client.signed_by(&key, &self.ca)?;
+        Ok((certificate.pem(), key.serialize_pem()))
     }
 
     pub(crate) fn config(&self) -> Result<rustls::ServerConfig, Error> {
