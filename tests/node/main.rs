@@ -13,6 +13,7 @@ mod install;
 mod memory;
 mod removal;
 mod site;
+mod tour;
 mod work;
 
 use std::process::ExitCode;
@@ -41,6 +42,7 @@ const SCENARIOS: &[Scenario] = scenarios![
     memory::an_out_of_memory_kill_is_seen_and_survived,
     change::a_newer_install_and_back_restarts_no_child,
     check::the_verdict_is_that_it_works,
+    tour::a_log_is_followed_and_a_container_entered,
     removal::in_the_documented_order_nothing_is_left,
 ];
 

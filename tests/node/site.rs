@@ -146,6 +146,26 @@ impl Site {
         ]
     }
 
+    /// The same for a process that goes on.
+    pub fn environment_words(&self) -> Vec<(String, String)> {
+        let words = self.environment().into_iter();
+        words
+            .map(|(name, value)| (name.to_owned(), value.to_string_lossy().into_owned()))
+            .collect()
+    }
+
+    /// A file of a scenario's own.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Makes an image of a program in C and brings it to the node.
+    pub async fn bring(&self, image: &str, program: &str, source: &str) {
+        let archive = node::of_source(self.dir.path(), image, program, source).await;
+        let imported = self.node.import(&archive.expect("make an image")).await;
+        imported.expect("import an image");
+    }
+
     pub fn get(&self, line: &str) -> Value {
         let said = self.kubectl(&format!("{line} -o json"));
         serde_json::from_str(&said).unwrap_or_else(|error| panic!("kubectl {line}: {error}"))

@@ -118,11 +118,17 @@ impl Module {
         line.unwrap_or_default().trim()
     }
 
-    /// The version of a module in go.mod, or nothing.
+    /// The version of a module that go.mod requires, or nothing.
     fn required_version(&self, module: &str) -> &'static str {
-        let mut words = self.go_mod.lines().map(str::split_whitespace);
-        words
-            .find_map(|mut line| (line.next() == Some(module)).then(|| line.next()).flatten())
+        let requirement = |line: &'static str| {
+            let mut words = line.split_whitespace();
+            let (name, version) = (words.next()?, words.next()?);
+            // A replacement has an arrow there.
+            (name == module && version.starts_with('v')).then_some(version)
+        };
+        self.go_mod
+            .lines()
+            .find_map(requirement)
             .unwrap_or_default()
     }
 }

@@ -89,23 +89,15 @@ impl Cgroups {
         });
         Ok(pids)
     }
-
-    /// Takes them away as soon as nothing is in them.
-    pub(super) fn remove(self) -> Result<(), Error> {
-        self.remove_all()
-    }
-
-    fn remove_all(&self) -> Result<(), Error> {
-        let deadline = Instant::now() + EMPTY_WITHIN;
-        let remove = |own: &Own| remove(&own.path, deadline);
-        self.own.iter().try_for_each(remove)
-    }
 }
 
 impl Drop for Cgroups {
     fn drop(&mut self) {
-        // What is left behind is the next one's to remove.
-        let _ = self.remove_all();
+        let deadline = Instant::now() + EMPTY_WITHIN;
+        for own in &self.own {
+            // What is left behind is the next one's to remove.
+            let _ = remove(&own.path, deadline);
+        }
     }
 }
 

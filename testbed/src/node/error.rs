@@ -39,7 +39,7 @@ pub enum Error {
     #[error("{command}: {cause}")]
     Command { command: String, cause: String },
     #[error(transparent)]
-    ControlPlane(control_plane::Error),
+    ControlPlane(#[from] control_plane::Error),
     #[error(transparent)]
     Process(#[from] process::Error),
 }

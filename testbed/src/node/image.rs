@@ -1,7 +1,7 @@
-//! The pause image: one static program in an image from scratch.
+//! Images of one static program, from scratch. The pause image serves twice: containerd needs one for
+//! every pod, and EdgeApps can use it as their work.
 //!
-//! It serves twice: containerd needs one for every pod, and EdgeApps can use it as their work.
-//! Guarantees: made on this machine from `pause.c`, for this machine; it runs as a user that may do
+//! Guarantees: made on this machine from a file in C, for this machine; it runs as a user that may do
 //! nothing. Leaves to others: importing it.
 
 use std::path::{Path, PathBuf};
@@ -18,14 +18,28 @@ pub const PAUSE: &str = "localhost/pause:1";
 const SOURCE: &str = include_str!("pause.c");
 const BLOCK_BYTES: usize = 512;
 
-/// Writes the image as an archive, as `docker save` would; returns where.
+/// Writes the image as an archive; returns where.
 pub(super) async fn pause(dir: &Path) -> Result<PathBuf, Error> {
-    let (source, program) = (dir.join("pause.c"), dir.join("pause"));
-    std::fs::write(&source, SOURCE).map_err(Error::file(&source))?;
-    compile(&source, &program).await?;
-    let bytes = std::fs::read(&program).map_err(Error::file(&program))?;
-    let path = dir.join("pause.tar");
-    std::fs::write(&path, archive(PAUSE, "pause", &bytes)).map_err(Error::file(&path))?;
+    of_source(dir, PAUSE, "pause", SOURCE).await
+}
+
+/// Compiles a program in C and writes an image of nothing else, called `name`, as `docker save` would;
+/// returns where in `dir`.
+///
+/// # Errors
+/// There is no compiler, or it refuses the program, or a file cannot be written.
+pub async fn of_source(
+    dir: &Path,
+    name: &str,
+    program: &str,
+    source: &str,
+) -> Result<PathBuf, Error> {
+    let (file, binary) = (dir.join(format!("{program}.c")), dir.join(program));
+    std::fs::write(&file, source).map_err(Error::file(&file))?;
+    compile(&file, &binary).await?;
+    let bytes = std::fs::read(&binary).map_err(Error::file(&binary))?;
+    let path = dir.join(format!("{program}.tar"));
+    std::fs::write(&path, archive(name, program, &bytes)).map_err(Error::file(&path))?;
     Ok(path)
 }
 

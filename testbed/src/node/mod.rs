@@ -31,10 +31,10 @@ use self::components::{KUBELET, SCHEDULER};
 use self::forward::Forward;
 use self::namespaces::Namespaces;
 use crate::control_plane::started::Component;
-use crate::control_plane::{self, Binaries, ControlPlane, Datastore, NodeBinaries, User, private};
+use crate::control_plane::{Binaries, ControlPlane, Datastore, NodeBinaries, User, private};
 
 pub use error::Error;
-pub use image::PAUSE;
+pub use image::{PAUSE, of_source};
 pub use tools::check;
 
 /// What the node is called.
@@ -182,17 +182,6 @@ impl Node {
         }
         Ok(self.plane.exited()?)
     }
-
-    /// Ends all of it, pods included, and removes its cgroups. Files stay.
-    ///
-    /// # Errors
-    /// When the kernel refuses a signal, or a cgroup does not go.
-    pub async fn stop(self) -> Result<(), Error> {
-        drop((self.kubelet, self.scheduler, self.containerd));
-        self.plane.stop().await?;
-        self.namespaces.stop().await?;
-        self.cgroups.remove()
-    }
 }
 
 /// `logs/run-1` becomes `logs/run-1-kubelet.log`.
@@ -200,10 +189,4 @@ fn log(logs: &Path, component: &str) -> PathBuf {
     let mut path = logs.to_owned().into_os_string();
     path.push(format!("-{component}.log"));
     PathBuf::from(path)
-}
-
-impl From<control_plane::Error> for Error {
-    fn from(cause: control_plane::Error) -> Error {
-        Error::ControlPlane(cause)
-    }
 }

@@ -22,8 +22,6 @@ const HIDDEN: [&str; 4] = ["/run", "/var/log", "/var/lib/cni", "/var/lib/kubelet
 /// Goes into the cgroups whose files come before `--`, and becomes the command after it.
 const JOIN: &str =
     r#"while [ "$1" != -- ]; do echo 0 >"$1" || exit 1; shift; done; shift; exec "$@""#;
-/// From the kill of the first process until the others are gone, too.
-const END_WITHIN: Duration = Duration::from_secs(10);
 
 pub(super) struct Namespaces {
     /// `unshare`, whose child is the first process.
@@ -155,25 +153,13 @@ impl Namespaces {
         let import = ["ctr", "--namespace", "k8s.io", "images", "import", &archive];
         self.run(&import).await.map(drop)
     }
-
-    /// Returns when no process is left in them.
-    pub(super) async fn stop(mut self) -> Result<(), Error> {
-        self.kill();
-        // `unshare` ends after its child, and that after all others.
-        self.component.process.terminate(END_WITHIN).await?;
-        Ok(())
-    }
-
-    fn kill(&self) {
-        // Gone already is what is wanted.
-        let _ = kill_process(self.first, Signal::KILL);
-    }
 }
 
 impl Drop for Namespaces {
     fn drop(&mut self) {
         if matches!(self.component.process.exited(), Ok(None)) {
-            self.kill();
+            // With it all others are killed; `unshare` ends after them.
+            let _ = kill_process(self.first, Signal::KILL);
         }
     }
 }
@@ -204,7 +190,7 @@ fn script(cgroups: &Cgroups, first: Pid) -> String {
         .collect();
     format!(
         "#!/bin/sh\n\
-         # Runs a command in the node, with its mounts, processes and network: {{enter}} COMMAND...\n\
+         # Runs a command in the node, with its mounts, processes and network: enter COMMAND...\n\
          for procs in {}; do\n    echo 0 >\"$procs\" || exit 1\ndone\n\
          exec nsenter --target={} --mount --pid --net -- \"$@\"\n",
         procs.join(" "),
