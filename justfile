@@ -33,6 +33,10 @@ bench-examples *ARGS:
         --subject examples/inference_service/subject.toml --subject examples/echo/subject.toml \
         --subjects webapp/example,myservice/example,inference-service/example,echo/example {{ARGS}}
 
+# All criterion benches, about ten minutes; their figures and plots go to results/criterion.
+bench-all:
+    TARE_CRITERION_RESULTS=results/criterion cargo bench
+
 # Writes every crd.yaml anew from the Rust types.
 manifests:
     TARE_WRITE_MANIFESTS=1 cargo test -q -p tare --test crd

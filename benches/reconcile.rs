@@ -1,0 +1,166 @@
+//! The operator's own work in time, allocated bytes and requests, without a network: the pure plan,
+//! the decoding of an event, the queue, the join, whole reconciles against the in-process server.
+//!
+//! `cargo bench --bench reconcile`; a filter (`-- decode`) leaves the rest out.
+
+// A counting allocator is an allocator; the trait is unsafe by nature.
+#![allow(unsafe_code)]
+
+#[path = "../tests/support/mod.rs"]
+mod scenario;
+#[path = "reconcile/steps.rs"]
+mod steps;
+mod support;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use criterion::SamplingMode;
+use criterion::measurement::WallTime;
+use steps::{Cost, Desk};
+use support::effort::Effort;
+use support::exact::Exact;
+use support::figure::Unit;
+use support::published::Counterpart;
+use support::run::{self, Run};
+use tare::cache::Mode;
+
+/// Bytes that were asked for so far; what was given back is not taken off.
+static ALLOCATED_BYTES: AtomicU64 = AtomicU64::new(0);
+
+struct Counting;
+
+// SAFETY: every call goes to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATED_BYTES.fetch_add(layout.size() as u64, Relaxed);
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        unsafe { System.dealloc(pointer, layout) }
+    }
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_bytes: usize) -> *mut u8 {
+        let grown_bytes = new_bytes.saturating_sub(layout.size());
+        ALLOCATED_BYTES.fetch_add(grown_bytes as u64, Relaxed);
+        unsafe { System.realloc(pointer, layout, new_bytes) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// For one figure.
+const MEASURED: Duration = Duration::from_secs(2);
+
+fn main() -> ExitCode {
+    let about = "What the operator does for one object, without a network. `allocated` is what was asked of \
+        the allocator, given back or not; `queue` is 1,000 events, `join` 1,000 EdgeApps with a Deployment and \
+        a Service each. `reconcile` is the time within the reconcile function for a new or changed EdgeApp until \
+        it is Running, most of it the in-process server's own time in it; `requests` are its reads and writes.";
+    run::main("reconcile", about.to_owned(), measure_all)
+}
+
+fn measure_all(run: &mut Run) -> anyhow::Result<()> {
+    times(run)?;
+    allocations(run)?;
+    reconciles(run)
+}
+
+fn times(run: &mut Run) -> anyhow::Result<()> {
+    let effort = Effort::asked_for();
+    let mut criterion = run.criterion(WallTime);
+
+    let mut group = run.times(&mut criterion, "plan", MEASURED);
+    group.bench_function("edgeapp", steps::plan()?);
+    run.figure("plan/edgeapp", Unit::Nanoseconds, None)?;
+    group.finish();
+
+    let mut group = run.times(&mut criterion, "decode", MEASURED);
+    for mode in Mode::ALL {
+        group.bench_function(mode.to_string(), steps::decode(mode, WallTime)?);
+        run.figure(&format!("decode/{mode}"), Unit::Nanoseconds, None)?;
+    }
+    group.finish();
+
+    let mut group = run.times(&mut criterion, "queue", MEASURED);
+    group.bench_function("1000-events", steps::queue());
+    run.figure("queue/1000-events", Unit::Nanoseconds, None)?;
+    group.finish();
+
+    let mut group = run.times(&mut criterion, "join", MEASURED);
+    group.bench_function("1000-edgeapps", steps::join(effort.joined, WallTime));
+    run.figure("join/1000-edgeapps", Unit::Nanoseconds, None)?;
+    group.finish();
+    Ok(())
+}
+
+fn allocations(run: &mut Run) -> anyhow::Result<()> {
+    let effort = Effort::asked_for();
+    let allocated = || Exact::bytes_of(|| ALLOCATED_BYTES.load(Relaxed));
+    let mut criterion = run.criterion(allocated());
+    let mut group = run.counts(&mut criterion, "allocated", MEASURED / 2);
+    group.bench_function("plan", steps::plan()?);
+    run.figure("allocated/plan", Unit::Bytes, None)?;
+    for mode in Mode::ALL {
+        group.bench_function(format!("decode-{mode}"), steps::decode(mode, allocated())?);
+        run.figure(&format!("allocated/decode-{mode}"), Unit::Bytes, None)?;
+    }
+    group.bench_function(
+        "join-1000-edgeapps",
+        steps::join(effort.joined, allocated()),
+    );
+    run.figure("allocated/join-1000-edgeapps", Unit::Bytes, None)?;
+    group.finish();
+    Ok(())
+}
+
+/// What is done to an EdgeApp, and what Go's is called.
+type Deed = (&'static str, fn(&mut Desk) -> Cost);
+
+const DEEDS: [Deed; 2] = [("new", Desk::create), ("changed", Desk::change)];
+
+fn reconciles(run: &mut Run) -> anyhow::Result<()> {
+    let mut criterion = run.criterion(WallTime);
+    let mut group = run.times(&mut criterion, "reconcile", MEASURED);
+    group.sampling_mode(SamplingMode::Flat);
+    let go = Counterpart {
+        what: "median of one call in a burst of 5000, by buckets".to_owned(),
+        unit: Unit::Milliseconds,
+        metric: "reconcile.p50_ms",
+        run: Some(("burst", 5_000)),
+        claim: Some(("reconcile.p99_ms", None)),
+    };
+    for (name, deed) in DEEDS {
+        for mode in Mode::ALL {
+            let id = format!("{name}-{mode}");
+            group.bench_function(&id, steps::lived(mode, deed, |cost| cost.spent));
+            run.figure(&format!("reconcile/{id}"), Unit::Nanoseconds, Some(&go))?;
+        }
+    }
+    group.finish();
+
+    let mut criterion = run.criterion(Exact::requests());
+    let mut group = run.counts(&mut criterion, "requests", MEASURED / 2);
+    let go = Counterpart {
+        what: "writes for each new object".to_owned(),
+        unit: Unit::Requests,
+        metric: "requests.writes_per_object",
+        run: Some(("burst", 5_000)),
+        claim: None,
+    };
+    for (name, deed) in DEEDS {
+        for mode in Mode::ALL {
+            let id = format!("{name}-{mode}");
+            group.bench_function(&id, steps::lived(mode, deed, |cost| cost.requests));
+            run.figure(
+                &format!("requests/{id}"),
+                Unit::Requests,
+                Some(&go).filter(|_| name == "new"),
+            )?;
+        }
+    }
+    group.finish();
+    Ok(())
+}

@@ -1,0 +1,393 @@
+//! The parts of the operator's work, each as what criterion repeats.
+//!
+//! Guarantees: each ends in the state that it should, or the bench stops; what is needed beforehand
+//! (objects, pages, a server) is made outside of what is measured. Clocks stand still while anything
+//! can run, so nothing waits.
+//! Leaves to others: what is measured of it, and for how long.
+
+use std::hint::black_box;
+use std::ops::{AddAssign, Sub};
+use std::sync::Arc;
+use std::time::Duration;
+
+use criterion::measurement::Measurement;
+use criterion::{BatchSize, Bencher};
+use kube::Client;
+use kube::api::PostParams;
+use serde_json::{Value, json};
+use tare::cache::{Keeps, Mode};
+use tare::edgeapp::EdgeApps;
+use tare::join::{Extent, Found, Join};
+use tare::object::{ChildState, Meta, Uid};
+use tare::operator::{Children, DEPLOYMENT, Operator, Owner, SERVICE};
+use tare::queue::{Finalizers, Limits, Offer, Queue, Reasons, Verdict, Work};
+use tare::request::Api;
+use tare::scope::Scope;
+use tare::source::{Source, What};
+use tokio::runtime::{Builder, Runtime};
+
+use super::scenario::{Running, World, pass};
+use super::support::canned;
+use super::support::object::Template;
+
+/// For one request to a server that answers from memory.
+const DEADLINE: Duration = Duration::from_secs(10);
+/// Owners that pass through the queue: each is heard of twice.
+const QUEUED: usize = 500;
+
+/// The pure plan of a ready EdgeApp.
+///
+/// # Errors
+/// The scenario's object cannot be read.
+pub fn plan<M: Measurement>() -> anyhow::Result<impl FnMut(&mut Bencher<'_, M>)> {
+    let object = Template::read()?.object("web", 1);
+    let owner = Owner::<EdgeApps> {
+        meta: Meta {
+            name: "web".into(),
+            namespace: "default".into(),
+            generation: 1,
+            ..Meta::default()
+        },
+        spec: serde_json::from_value(object["spec"].clone())?,
+    };
+    let ready = ChildState {
+        generation: 1,
+        observed_generation: 1,
+        replicas: 1,
+        updated_replicas: 1,
+        ready_replicas: 1,
+        available_replicas: 1,
+        stalled: false,
+    };
+    let mut children = Children::default();
+    children.record::<EdgeApps>(&DEPLOYMENT, "web", ready);
+    children.record::<EdgeApps>(&SERVICE, "web", ChildState::default());
+    Ok(move |bencher: &mut Bencher<'_, M>| {
+        bencher.iter(|| EdgeApps.plan(black_box(&owner), black_box(&children)));
+    })
+}
+
+/// One event of an EdgeApp, from the bytes of the watch to what the cache keeps of it.
+///
+/// # Errors
+/// The scenario's object cannot be read, or there is no runtime.
+pub fn decode<M: Measurement>(
+    mode: Mode,
+    measurement: M,
+) -> anyhow::Result<impl FnMut(&mut Bencher<'_, M>)> {
+    let runtime = paused()?;
+    let template = Template::read()?;
+    let mut source = runtime.block_on(async {
+        let event = event(mode, &template).await;
+        let api = Api::new(canned::endless_watch(&event), Arc::default(), DEADLINE);
+        let scope = Scope::of::<EdgeApps>(None, None);
+        let scope = match mode {
+            Mode::Metadata => scope.watched_as_metadata::<EdgeApps>(),
+            Mode::None | Mode::Pruned => scope,
+        };
+        let mut source = Source::<EdgeApps>::new(api, Arc::new(scope), 0, 1);
+        assert!(matches!(source.next().await.what, What::Opened));
+        source
+    });
+    let mut cache = mode.cache(&Arc::new(EdgeApps));
+    Ok(move |bencher: &mut Bencher<'_, M>| {
+        bencher.iter_custom(|times| {
+            runtime.block_on(async {
+                let before = measurement.start();
+                for _ in 0..times {
+                    let seen = source.next().await;
+                    let What::Owner { mut work, .. } = seen.what else {
+                        panic!("not an owner: {seen:?}");
+                    };
+                    assert!(cache.seen(&mut work, None));
+                    black_box(work);
+                }
+                measurement.end(before)
+            })
+        });
+    })
+}
+
+/// What the watch of a mode shows of a converged EdgeApp.
+async fn event(mode: Mode, template: &Template) -> Value {
+    let world = World::new(mode);
+    let running = world.operate();
+    running.until_ready().await;
+    post(&world, template.object("web", 1)).await;
+    world.until_phase("web", "Running").await;
+    pass(5).await;
+    running.stop().await;
+    let object = world.get("edgeapps", "web");
+    let object = match mode {
+        Mode::Metadata => {
+            json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"]})
+        }
+        Mode::None | Mode::Pruned => object,
+    };
+    json!({"type": "MODIFIED", "object": object})
+}
+
+/// 1,000 events through the queue: 500 new owners and what our own writes to them show, with a worker
+/// that is done at once.
+pub fn queue<M: Measurement>() -> impl FnMut(&mut Bencher<'_, M>) {
+    let owners: Vec<(String, Work, Work)> = (0..QUEUED).map(sights).collect();
+    move |bencher: &mut Bencher<'_, M>| {
+        bencher.iter_batched(
+            || owners.clone(),
+            |owners| {
+                let mut queue = Queue::new(Limits::default(), EdgeApps::KINDS.len(), true, 7);
+                for (key, new, written) in owners {
+                    assert_eq!(
+                        queue.offer_owner(&key, new, Reasons::default()),
+                        Offer::Accepted
+                    );
+                    let Some((taken, mut work)) = queue.take() else {
+                        panic!("{key} was not queued");
+                    };
+                    work.own_version = written.resource_version;
+                    work.status = written.status.clone();
+                    let verdict = Verdict::Written {
+                        ready: true,
+                        within: None,
+                    };
+                    queue.finish(&taken, work, verdict, 0);
+                    queue.shown(0, written.resource_version);
+                    queue.offer_owner(&key, written, Reasons::default());
+                }
+                assert!(queue.is_empty(), "a converged owner needs no entry");
+                queue
+            },
+            BatchSize::LargeInput,
+        );
+    }
+}
+
+/// An owner as it is new, and as our write to its status shows it.
+fn sights(n: usize) -> (String, Work, Work) {
+    let new = Work {
+        uid: Uid::parse(&format!("00000000-0000-0000-0000-{n:012x}")).unwrap_or_default(),
+        generation: 1,
+        resource_version: 2 * n as u64 + 1,
+        finalizers: Finalizers {
+            ours: Some(0),
+            count: 1,
+            orphan: false,
+        },
+        spec: Some(r#"{"image":"registry.local/shop/web:1.4","replicas":1,"port":8080}"#.into()),
+        ..Work::default()
+    };
+    let mut written = new.clone();
+    written.resource_version += 1;
+    written.status.observed_generation = Some(1);
+    written.status.ready = true;
+    (format!("default/ea-{n}"), new, written)
+}
+
+/// A join over so many converged EdgeApps, from pages in memory.
+pub fn join<M: Measurement>(edgeapps: usize, measurement: M) -> impl FnMut(&mut Bencher<'_, M>) {
+    let mut pages: Option<(Runtime, Client)> = None;
+    move |bencher: &mut Bencher<'_, M>| {
+        let (runtime, client) = pages.get_or_insert_with(|| remembered(edgeapps));
+        bencher.iter_custom(|times| {
+            runtime.block_on(async {
+                let before = measurement.start();
+                for _ in 0..times {
+                    join_once(client.clone()).await;
+                }
+                measurement.end(before)
+            })
+        });
+    }
+}
+
+/// A server that has the pages of so many converged EdgeApps in memory.
+fn remembered(edgeapps: usize) -> (Runtime, Client) {
+    let runtime = paused().expect("a runtime");
+    let template = Template::read().expect("the scenario");
+    let client = runtime.block_on(async {
+        let world = World::new(Mode::None);
+        let running = world.operate();
+        running.until_ready().await;
+        let name = |n: usize| format!("ea-{n}");
+        for n in 0..edgeapps {
+            post(&world, template.object(&name(n), n)).await;
+        }
+        let all_run = |world: &World| (0..edgeapps).all(|n| world.phase(&name(n)) == "Running");
+        world.until("all are Running", all_run).await;
+        pass(5).await;
+        running.stop().await;
+        let client = canned::remembering(world.server.client("tare"));
+        join_once(client.clone()).await;
+        client
+    });
+    (runtime, client)
+}
+
+async fn join_once(client: Client) {
+    let api = Api::new(client, Arc::default(), DEADLINE);
+    let scope = Arc::new(Scope::of::<EdgeApps>(None, None));
+    let mut join = Join::new(Arc::new(EdgeApps), api, scope, Extent::All, Keeps::Nothing);
+    loop {
+        match join.next().await {
+            Found::Opened { .. } => {}
+            Found::Done => return,
+            work => panic!("the objects have not converged: {work:?}"),
+        }
+    }
+}
+
+/// What an owner's life has cost the operator.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Cost {
+    /// Within the reconcile function.
+    pub spent: Duration,
+    /// Reads and writes of objects; lists and watches are nobody's own.
+    pub requests: u64,
+}
+
+impl Sub for Cost {
+    type Output = Self;
+    fn sub(self, before: Self) -> Self {
+        Self {
+            spent: self.spent.saturating_sub(before.spent),
+            requests: self.requests - before.requests,
+        }
+    }
+}
+
+impl AddAssign for Cost {
+    fn add_assign(&mut self, more: Self) {
+        self.spent += more.spent;
+        self.requests += more.requests;
+    }
+}
+
+/// Something that is done to EdgeApps over and over, in one cache mode.
+pub fn lived<M: Measurement>(
+    mode: Mode,
+    deed: fn(&mut Desk) -> Cost,
+    of: fn(Cost) -> M::Value,
+) -> impl FnMut(&mut Bencher<'_, M>) {
+    let mut desk = None;
+    move |bencher: &mut Bencher<'_, M>| {
+        let desk = desk.get_or_insert_with(|| Desk::open(mode));
+        bencher.iter_custom(|times| {
+            let mut sum = Cost::default();
+            for _ in 0..times {
+                sum += deed(desk);
+            }
+            of(sum)
+        });
+    }
+}
+
+/// A person at a server with an operator.
+pub struct Desk {
+    running: Running,
+    world: World,
+    runtime: Runtime,
+    template: Template,
+    nth: usize,
+}
+
+impl Desk {
+    fn open(mode: Mode) -> Self {
+        let runtime = paused().expect("a runtime");
+        let template = Template::read().expect("the scenario");
+        let (world, running) = runtime.block_on(async {
+            let world = World::new(mode);
+            let running = world.operate();
+            running.until_ready().await;
+            post(&world, template.object("kept", 0)).await;
+            world.until_phase("kept", "Running").await;
+            pass(5).await;
+            (world, running)
+        });
+        Self {
+            running,
+            world,
+            runtime,
+            template,
+            nth: 0,
+        }
+    }
+
+    /// Creates an EdgeApp; it is Running, and then removed again at nobody's cost.
+    pub fn create(&mut self) -> Cost {
+        self.nth += 1;
+        let name = format!("ea-{}", self.nth);
+        let object = self.template.object(&name, self.nth);
+        let before = self.so_far();
+        self.runtime.block_on(async {
+            post(&self.world, object).await;
+            self.world.until_phase(&name, "Running").await;
+            pass(5).await;
+        });
+        let cost = self.so_far() - before;
+        self.runtime.block_on(async {
+            self.world.delete(&name).await;
+            self.world.until_gone("edgeapps", &name).await;
+            pass(5).await;
+        });
+        cost
+    }
+
+    /// Changes the image of an EdgeApp; it is Running again.
+    pub fn change(&mut self) -> Cost {
+        self.nth += 1;
+        let image = format!("web:{}", self.nth);
+        let before = self.so_far();
+        self.runtime.block_on(async {
+            self.world.change("kept", json!({"image": image})).await;
+            let generation = self.world.get("edgeapps", "kept")["metadata"]["generation"].clone();
+            let followed = |world: &World| {
+                let status = &world.get("edgeapps", "kept")["status"];
+                status["observedGeneration"] == generation && status["phase"] == "Running"
+            };
+            self.world.until("the change is Running", followed).await;
+            pass(5).await;
+        });
+        self.so_far() - before
+    }
+
+    fn so_far(&self) -> Cost {
+        let ledger = self.world.server.ledger();
+        let ours = ledger.entries.iter().filter(|entry| entry.user == "tare");
+        let own = ours.filter(|entry| !matches!(entry.verb.as_str(), "list" | "watch"));
+        Cost {
+            spent: self.spent(),
+            requests: own.map(|entry| entry.requests).sum(),
+        }
+    }
+
+    /// The sum of the operator's own histogram.
+    fn spent(&self) -> Duration {
+        let mut text = String::new();
+        self.running
+            .metrics
+            .reconcile
+            .render("reconcile", "", &mut text);
+        let sum = text
+            .lines()
+            .find_map(|line| line.strip_prefix("reconcile_sum "));
+        let seconds = sum.and_then(|sum| sum.parse().ok());
+        Duration::from_secs_f64(seconds.expect("a histogram has a sum"))
+    }
+}
+
+async fn post(world: &World, object: Value) {
+    let object = serde_json::from_value(object).expect("the scenario's object is an EdgeApp");
+    let created = world
+        .edgeapps()
+        .create(&PostParams::default(), &object)
+        .await;
+    created.expect("create EdgeApp");
+}
+
+/// Time stands still while anything can run and leaps while everything waits.
+fn paused() -> std::io::Result<Runtime> {
+    Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build()
+}

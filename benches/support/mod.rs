@@ -1,0 +1,14 @@
+//! What the benches share: how figures are measured, printed and held beside published ones.
+
+#![allow(dead_code)] // each bench uses a part of it
+
+pub mod canned;
+pub mod effort;
+pub mod exact;
+pub mod figure;
+pub mod image;
+pub mod object;
+pub mod operators;
+pub mod published;
+pub mod run;
+pub mod stage;

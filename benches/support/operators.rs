@@ -1,0 +1,176 @@
+//! Operators as processes: built, started, waited for until they rest, weighed.
+//!
+//! Guarantees: a process that ends by itself is an error with its last words; nothing outlives its
+//! handle. Leaves to others: the server they talk to (`stage`).
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use testbed::process::{Process, Spec};
+use testbed::weigh::{self, Memory};
+
+use super::run::target;
+use super::stage::Stage;
+
+/// The longest that operators may take to come to rest.
+const PATIENCE: Duration = Duration::from_secs(180);
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// An operator that can be started.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// As figures name it.
+    pub name: &'static str,
+    pub path: PathBuf,
+    pub args: Vec<&'static str>,
+}
+
+/// Cargo's profile that the operator is built with.
+pub fn profile() -> String {
+    let name = folder().and_then(Path::file_name).unwrap_or_default();
+    match name.to_string_lossy().as_ref() {
+        "debug" => "dev".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+/// Where cargo has put the operator: `target/<profile>` or `target/<triple>/<profile>`.
+fn folder() -> Option<&'static Path> {
+    Path::new(env!("CARGO_BIN_EXE_tare")).parent()
+}
+
+/// Operators at work on one stage.
+pub struct Operators {
+    name: &'static str,
+    processes: Vec<(String, Process)>,
+}
+
+impl Program {
+    /// The operator of this repository, as cargo has just built it.
+    pub fn tare(name: &'static str, mode: &'static str) -> Self {
+        Self {
+            name,
+            path: PathBuf::from(env!("CARGO_BIN_EXE_tare")),
+            args: vec!["run", "--cache", mode, "--admin", "127.0.0.1:0"],
+        }
+    }
+
+    /// Stock kube-rs, built now with the profile that the bench is built with.
+    ///
+    /// # Errors
+    /// It cannot be built.
+    pub fn kube_rs() -> anyhow::Result<Self> {
+        let folder = folder().context("the operator is in no folder")?;
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut build = Command::new(cargo);
+        build
+            .args([
+                "build",
+                "--quiet",
+                "--locked",
+                "-p",
+                "baseline-kube-rs",
+                "--bin",
+                "baseline-kube-rs",
+            ])
+            .args(["--profile", &profile()])
+            .arg("--target-dir")
+            .arg(target())
+            .current_dir(env!("CARGO_MANIFEST_DIR"));
+        // With a target of its own the folder has its name: target/<triple>/<profile>.
+        let above = folder
+            .parent()
+            .context("the operator is in no target folder")?;
+        if above.components().ne(target().components()) {
+            build
+                .arg("--target")
+                .arg(above.file_name().unwrap_or_default());
+        }
+        let built = build.status().context("cannot run cargo")?;
+        ensure!(built.success(), "cargo build -p baseline-kube-rs failed");
+        Ok(Self {
+            name: "kube-rs-stock",
+            path: folder.join("baseline-kube-rs"),
+            args: vec!["--admin", "127.0.0.1:0"],
+        })
+    }
+}
+
+impl Operators {
+    /// Starts `count` of them beside each other, each as a user of its own.
+    ///
+    /// # Errors
+    /// One cannot be started.
+    pub fn start(stage: &Stage, program: &Program, count: usize) -> anyhow::Result<Self> {
+        let mut processes = Vec::new();
+        for nth in 0..count {
+            let user = format!("{}-{nth}", program.name);
+            let kubeconfig = stage.kubeconfig(&user)?;
+            let spec = Spec {
+                name: user.clone(),
+                program: program.path.clone(),
+                args: program.args.iter().map(|&arg| arg.to_owned()).collect(),
+                env: vec![("KUBECONFIG".to_owned(), kubeconfig.display().to_string())],
+                clear_env: true,
+                log: stage.folder().join(format!("{user}.log")),
+            };
+            processes.push((user, stage.runtime.block_on(Process::spawn(spec))?));
+        }
+        Ok(Self {
+            name: program.name,
+            processes,
+        })
+    }
+
+    /// Waits until all of them watch and none has asked for anything for `rest`.
+    ///
+    /// # Errors
+    /// One ended, or they do not come to rest.
+    pub fn until_at_rest(&mut self, stage: &Stage, rest: Duration) -> anyhow::Result<()> {
+        let deadline = Instant::now() + PATIENCE;
+        let (mut asked, mut since) = (0, Instant::now());
+        loop {
+            for (user, process) in &mut self.processes {
+                if let Some(status) = process.exited()? {
+                    let last_words = process.last_log_lines(3).join(" ");
+                    bail!("{user} ended ({status}): {last_words}");
+                }
+            }
+            let heard = self.processes.iter().map(|(user, _)| stage.heard_of(user));
+            let (mut sum, mut all_watch) = (0, true);
+            for (requests, watches) in heard {
+                sum += requests;
+                all_watch &= watches;
+            }
+            if sum != asked {
+                (asked, since) = (sum, Instant::now());
+            } else if all_watch && since.elapsed() >= rest {
+                return Ok(());
+            }
+            if Instant::now() > deadline {
+                bail!(
+                    "{} did not come to rest within {} s",
+                    self.name,
+                    PATIENCE.as_secs()
+                );
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.processes.len()
+    }
+
+    /// Weighs the `nth`, counting round.
+    ///
+    /// # Errors
+    /// It is gone, or this system does not tell.
+    pub fn weigh(&self, nth: usize) -> anyhow::Result<Memory> {
+        let (user, process) = &self.processes[nth % self.processes.len()];
+        weigh::memory(process.pid()).with_context(|| format!("cannot weigh {user}"))
+    }
+}

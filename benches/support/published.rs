@@ -1,0 +1,222 @@
+//! What Go costs: as it was measured on a real control plane, and as others have published it.
+//!
+//! Guarantees: figures come from the newest `results/*/summary.json` of a real kube-apiserver that
+//! has Go operators, and from `results/claims.toml`, never from this file; only valid runs count;
+//! what is not there is called not measured. Claims are marked as such.
+//! Leaves to others: what of ours stands beside them.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::figure::Unit;
+
+/// What a figure of ours is held beside.
+#[derive(Debug, Clone)]
+pub struct Counterpart {
+    /// In the words of the report.
+    pub what: String,
+    /// Of the figure in the summary.
+    pub unit: Unit,
+    /// Path within a run of `summary.json`, or of the subject where `run` is `None`.
+    pub metric: &'static str,
+    /// Cell and number of objects.
+    pub run: Option<(&'static str, u64)>,
+    /// Metric and number of objects by which `claims.toml` names the same thing.
+    pub claim: Option<(&'static str, Option<u64>)>,
+}
+
+/// The figures of others.
+#[derive(Debug)]
+pub struct Published {
+    /// `None` when no such result is there.
+    newest: Option<Summary>,
+    claims: Vec<Claim>,
+}
+
+#[derive(Debug)]
+struct Summary {
+    folder: String,
+    json: Value,
+}
+
+#[derive(Debug, Deserialize)]
+struct Claims {
+    claim: Vec<Claim>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Claim {
+    claim: String,
+    source: String,
+    claimed: f64,
+    unit: String,
+    subject: String,
+    metric: String,
+    objects: Option<u64>,
+}
+
+impl Published {
+    /// Reads the folder `results`.
+    ///
+    /// # Errors
+    /// A file in it cannot be read or is not what it should be.
+    pub fn read(results: &Path) -> anyhow::Result<Self> {
+        let path = results.join("claims.toml");
+        let text = std::fs::read_to_string(&path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        let claims: Claims = toml::from_str(&text)
+            .with_context(|| format!("{} is no list of claims", path.display()))?;
+        let mut newest: Option<Summary> = None;
+        for folder in folders(results)? {
+            let path = folder.join("summary.json");
+            if !path.exists() {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path)
+                .with_context(|| format!("cannot read {}", path.display()))?;
+            let json: Value = serde_json::from_str(&text)
+                .with_context(|| format!("{} is not JSON", path.display()))?;
+            let name = folder.file_name().unwrap_or_default().to_string_lossy();
+            let summary = Summary {
+                folder: format!("results/{name}"),
+                json,
+            };
+            let newer = newest
+                .as_ref()
+                .is_none_or(|known| known.started_at() < summary.started_at());
+            if summary.is_real() && summary.go().next().is_some() && newer {
+                newest = Some(summary);
+            }
+        }
+        Ok(Self {
+            newest,
+            claims: claims.claim,
+        })
+    }
+
+    /// What is known of Go, a line for the measured and one for the claimed.
+    pub fn beside(&self, counterpart: &Counterpart) -> [String; 2] {
+        [self.measured(counterpart), self.claimed(counterpart)]
+    }
+
+    fn measured(&self, of: &Counterpart) -> String {
+        let Some(summary) = &self.newest else {
+            return format!(
+                "Go, {}: not measured: no results/*/summary.json is of a real kube-apiserver and Go operators",
+                of.what
+            );
+        };
+        let value = |subject: &Value| match of.run {
+            None => number(subject, of.metric),
+            Some((cell, objects)) => typical(subject, cell, objects, of.metric),
+        };
+        let figures: Vec<(String, Option<f64>)> = summary
+            .go()
+            .map(|subject| (name(subject), value(subject)))
+            .collect();
+        if figures.iter().all(|(_, value)| value.is_none()) {
+            return format!("Go, {}: not measured in {}", of.what, summary.folder);
+        }
+        let show = |(name, value): &(String, Option<f64>)| match value {
+            Some(value) => format!("{name} {}", of.unit.show(*value)),
+            None => format!("{name} not measured"),
+        };
+        let figures: Vec<String> = figures.iter().map(show).collect();
+        format!(
+            "Go, {}, measured on kube-apiserver {} ({}): {}",
+            of.what,
+            summary.kubernetes(),
+            summary.folder,
+            figures.join(", ")
+        )
+    }
+
+    fn claimed(&self, of: &Counterpart) -> String {
+        let claim = of.claim.and_then(|(metric, objects)| {
+            self.claims.iter().find(|claim| {
+                claim.subject.starts_with("controller-runtime/")
+                    && claim.metric == metric
+                    && claim.objects == objects
+            })
+        });
+        match claim {
+            Some(claim) => format!(
+                "Go, claimed, not measured: {} {} ({}; source: {})",
+                claim.claimed, claim.unit, claim.claim, claim.source
+            ),
+            None => format!("Go, {}: no published claim", of.what),
+        }
+    }
+}
+
+impl Summary {
+    fn is_real(&self) -> bool {
+        self.json["environment"]["control_plane"] == "kube"
+    }
+
+    /// RFC 3339 in UTC: compares as text.
+    fn started_at(&self) -> &str {
+        self.json["environment"]["started_at"]
+            .as_str()
+            .unwrap_or_default()
+    }
+
+    fn kubernetes(&self) -> &str {
+        self.json["environment"]["kubernetes_version"]
+            .as_str()
+            .unwrap_or("of an unknown version")
+    }
+
+    fn go(&self) -> impl Iterator<Item = &Value> {
+        let subjects = self.json["subjects"].as_array().into_iter().flatten();
+        subjects.filter(|subject| subject["language"] == "go")
+    }
+}
+
+/// `controller-runtime/tuned`.
+fn name(subject: &Value) -> String {
+    let part = |field: &str| subject[field].as_str().unwrap_or("?").to_owned();
+    format!("{}/{}", part("name"), part("variant"))
+}
+
+/// The median over the valid runs of a cell.
+fn typical(subject: &Value, cell: &str, objects: u64, metric: &str) -> Option<f64> {
+    let runs = subject["runs"].as_array().into_iter().flatten();
+    let mut values: Vec<f64> = runs
+        .filter(|run| run["valid"] == true && run["cell"] == cell && run["objects"] == objects)
+        .filter_map(|run| number(run, metric))
+        .collect();
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => None,
+        odd if odd % 2 == 1 => Some(values[middle]),
+        _ => Some((values[middle - 1] + values[middle]) / 2.0),
+    }
+}
+
+/// The number at a path such as `memory.settled.rss_bytes`.
+fn number(value: &Value, path: &str) -> Option<f64> {
+    value
+        .pointer(&format!("/{}", path.replace('.', "/")))?
+        .as_f64()
+}
+
+fn folders(results: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let entries =
+        std::fs::read_dir(results).with_context(|| format!("cannot read {}", results.display()))?;
+    let mut folders = Vec::new();
+    for entry in entries {
+        let path = entry
+            .with_context(|| format!("cannot read {}", results.display()))?
+            .path();
+        if path.is_dir() {
+            folders.push(path);
+        }
+    }
+    folders.sort();
+    Ok(folders)
+}
