@@ -58,7 +58,7 @@ fn main() -> ExitCode {
     let about = "What the operator does for one object, without a network. `allocated` is what was asked of \
         the allocator, given back or not; `queue` is 1,000 events, `join` 1,000 EdgeApps with a Deployment and \
         a Service each. `reconcile` is the time within the reconcile function for a new or changed EdgeApp until \
-        it is Running, most of it the in-process server's own time in it; `requests` are its reads and writes.";
+        it is Running, most of which is the in-process server's own; `requests` are its reads and writes.";
     run::main("reconcile", about.to_owned(), measure_all)
 }
 

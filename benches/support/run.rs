@@ -247,10 +247,13 @@ impl Run {
             let report = self.home.join(group).join("report");
             // Criterion draws lines where a group has sizes.
             let drawn = ["lines.svg", "violin.svg"].map(|name| report.join(name));
+            let copy = folder.join(format!("{group}.svg"));
             if let Some(plot) = drawn.iter().find(|plot| self.is_fresh(plot)) {
-                let copy = folder.join(format!("{group}.svg"));
                 std::fs::copy(plot, &copy).with_context(|| written(&copy))?;
                 plots.push(group.as_str());
+            } else if copy.exists() {
+                // An earlier run's, and this one has nothing to draw.
+                std::fs::remove_file(&copy).with_context(|| written(&copy))?;
             }
         }
         let page = folder.join(format!("{}.md", self.name));
