@@ -111,7 +111,7 @@ impl<O: Operator> Applier<O> {
         if work.deleting {
             return self.teardown(key, &owner, work).await;
         }
-        let adopts = O::FINALIZER.is_some() && work.finalizers.ours.is_none();
+        let adopts = work.adopts(O::FINALIZER.is_some());
         let never_seen = match Status::<O>::WRITTEN {
             true => work.status.digest == 0,
             false => adopts,

@@ -234,7 +234,7 @@ impl<O: Operator> Join<O> {
         };
         let found = !own.with(reasons).is_empty();
         // The first write of these carries the resourceVersion on the page.
-        let adopts = O::FINALIZER.is_some() && work.finalizers.ours.is_none();
+        let adopts = work.adopts(O::FINALIZER.is_some());
         let stands = adopts || own.has(Reasons::DELETE) || self.keeps == Keeps::Specs;
         if found && !stands {
             // A page may be old: the worker reads the owner first.

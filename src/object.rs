@@ -172,12 +172,14 @@ struct WorkloadCondition<'a> {
 }
 
 impl ChildState {
-    /// Whether its newest spec was seen by its controller and `wanted` pods of it are ready.
+    /// Whether its controller has seen its newest spec: before, it tells of an older one.
+    pub fn is_current(&self) -> bool {
+        self.generation > 0 && self.observed_generation >= self.generation
+    }
+
+    /// Whether it is current and `wanted` pods of its newest spec are ready.
     pub fn is_ready(&self, wanted: i32) -> bool {
-        self.generation > 0
-            && self.observed_generation >= self.generation
-            && self.updated_replicas >= wanted
-            && self.ready_replicas >= wanted
+        self.is_current() && self.updated_replicas >= wanted && self.ready_replicas >= wanted
     }
 
     /// Reads the counters of `object`; a status of another shape leaves them at zero.

@@ -92,8 +92,7 @@ pub(crate) fn plan<O: Operator>(
 /// What an owner asks for where its children are compared as well: not what only they can tell.
 pub(crate) fn reasons_beside_children<O: Operator>(work: &Work) -> Reasons {
     let own = work.own_reasons(O::FINALIZER.is_some());
-    let adopted = O::FINALIZER.is_none() || work.finalizers.ours.is_some();
-    match Status::<O>::OBSERVES || !adopted {
+    match Status::<O>::OBSERVES || work.adopts(O::FINALIZER.is_some()) {
         true => own,
         false => own.without(Reasons::SPEC),
     }

@@ -23,8 +23,8 @@
 //!
 //! Apply costs the server 45 % more CPU per created object and saves 13 % of the bytes (its
 //! managedFields leave out what the server filled in). On a node with little CPU the first counts
-//! for more, so it is POST where an author does not choose ([`Writes`]). The operator holds one body and one answer at a time either way; its
-//! memory was not measured apart.
+//! for more, so it is POST where an author does not choose ([`Writes`]). The operator holds one body
+//! and one answer at a time either way; its memory was not measured apart.
 
 use std::time::Duration;
 
@@ -188,10 +188,8 @@ impl<O: Operator> Applier<O> {
     }
 
     fn not_created(&self, error: ApiError, kind: &Kind, name: &str) -> Stop {
-        let ApiError::Status { message, .. } = &error else {
-            return failure::asked(error, "create", kind.kind, name);
-        };
-        if !right::is_of_owner_references(message) {
+        let of_owner = matches!(&error, ApiError::Status { message, .. } if right::is_of_owner_references(message));
+        if !of_owner {
             return failure::asked(error, "create", kind.kind, name);
         }
         let finalizers = format!("{}/finalizers", self.scope.plural(0));

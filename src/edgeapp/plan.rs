@@ -192,10 +192,8 @@ fn base_status(owner: &Owner<EdgeApps>) -> EdgeAppStatus {
 fn status(owner: &Owner<EdgeApps>, deployment: Option<&ChildState>) -> EdgeAppStatus {
     let (generation, wanted) = (owner.meta.generation, owner.spec.replicas);
     let seen = deployment.copied().unwrap_or_default();
-    // A Deployment tells of its own newest spec only once its controller has seen it.
-    let current = deployment.is_some() && seen.observed_generation >= seen.generation;
-    let ready = current && seen.updated_replicas >= wanted && seen.ready_replicas >= wanted;
-    let stalled = current && !ready && seen.stalled;
+    let ready = seen.is_ready(wanted);
+    let stalled = seen.is_current() && !ready && seen.stalled;
 
     let mut status = base_status(owner);
     status.replicas = seen.replicas;

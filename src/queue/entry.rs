@@ -197,6 +197,11 @@ impl Work {
         }
     }
 
+    /// Whether the first write is still to be made: that of the finalizer, where the operator has one.
+    pub fn adopts(&self, finalizer: bool) -> bool {
+        finalizer && self.finalizers.ours.is_none()
+    }
+
     /// What an owner asks for by itself, by its generation, finalizer and deletion.
     pub fn own_reasons(&self, finalizer: bool) -> Reasons {
         if self.deleting {
@@ -207,8 +212,7 @@ impl Work {
                 Reasons::default()
             };
         }
-        let missing = finalizer && self.finalizers.ours.is_none();
-        if missing || self.status.observed_generation != Some(self.generation) {
+        if self.adopts(finalizer) || self.status.observed_generation != Some(self.generation) {
             return Reasons::SPEC;
         }
         Reasons::default()
