@@ -1,10 +1,8 @@
-//! Create, read, update, delete: `Api<Pod>`, one request each.
+//! Create, read, delete: `Api<Pod>`, one request each. The update is [`super::label`].
 //!
-//! Guarantees: an update that meets somebody else's reads again and never overwrites it; what is
-//! deleted is gone when `delete` returns.
+//! Guarantees: what is deleted is gone when `delete` returns.
 
 use std::path::Path;
-use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
@@ -20,8 +18,6 @@ use super::yaml::ToYaml;
 
 /// A Pod has 30 s to end, unless its spec says otherwise.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// Updates that met somebody else's, before it is given up.
-const ATTEMPTS: usize = 5;
 
 /// The Pods of a YAML file.
 pub fn read(file: &Path) -> anyhow::Result<Vec<Pod>> {
@@ -69,54 +65,6 @@ pub async fn get(
         screen.text(&table::wide(&found, with_namespace, Timestamp::now()))?;
     }
     Ok(())
-}
-
-/// What becomes of one label.
-#[derive(Debug, PartialEq)]
-pub struct Change {
-    key: String,
-    /// `None`: it goes.
-    value: Option<String>,
-}
-
-impl FromStr for Change {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Change, String> {
-        let (key, value) = match (text.split_once('='), text.strip_suffix('-')) {
-            (Some((key, value)), _) => (key, Some(value.to_owned())),
-            (None, Some(key)) => (key, None),
-            (None, None) => return Err(format!("{text:?} is not KEY=VALUE or KEY-")),
-        };
-        let key = key.to_owned();
-        Ok(Change { key, value })
-    }
-}
-
-/// Reads, changes and replaces. The `resourceVersion` that was read goes along: if somebody has written
-/// in between, the server answers 409, and it is read again.
-pub async fn label(
-    pods: &Api<Pod>,
-    name: &str,
-    change: &Change,
-    screen: &Screen,
-) -> anyhow::Result<()> {
-    for _ in 0..ATTEMPTS {
-        let mut pod = pods.get(name).await?;
-        match &change.value {
-            Some(value) => pod.labels_mut().insert(change.key.clone(), value.clone()),
-            None => pod.labels_mut().remove(&change.key),
-        };
-        match pods.replace(name, &PostParams::default(), &pod).await {
-            Err(kube::Error::Api(status)) if status.is_conflict() => {}
-            replaced => {
-                replaced?;
-                screen.line(format_args!("pod/{name} labeled"))?;
-                return Ok(());
-            }
-        }
-    }
-    bail!("Pod {name:?}: changed by others {ATTEMPTS} times in a row; try again")
 }
 
 pub async fn delete(pods: Api<Pod>, name: &str, screen: &Screen) -> anyhow::Result<()> {

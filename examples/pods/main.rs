@@ -10,12 +10,15 @@ pub mod age;
 pub mod cli;
 pub mod crud;
 pub mod exec;
+pub mod failure;
 pub mod install;
+pub mod label;
 pub mod layers;
 pub mod logs;
 pub mod pod_ext;
 pub mod screen;
 pub mod table;
+pub mod tour;
 pub mod tree;
 pub mod yaml;
 
@@ -23,9 +26,8 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use anyhow::anyhow;
-use cli::{Command, Place, Usage};
-use k8s_openapi::api::core::v1::Pod;
-use kube::{Api, Client, Config};
+use cli::{Command, Usage};
+use kube::{Client, Config};
 use screen::Screen;
 
 #[tokio::main(flavor = "current_thread")]
@@ -49,9 +51,9 @@ async fn main() -> ExitCode {
     match done {
         Ok(code) => ExitCode::from(code),
         // `pods get | head -1`
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if failure::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {}", explain(&error));
+            eprintln!("error: {}", failure::explain(&error));
             ExitCode::FAILURE
         }
     }
@@ -69,62 +71,9 @@ async fn start(usage: Usage, screen: Screen, errors: Screen) -> anyhow::Result<u
     })?;
     let server = config.cluster_url.to_string();
     let client = Client::try_from(config)?;
-    let done = run(usage, client, &screen, &errors).await;
+    let done = tour::run(usage, client, &screen, &errors).await;
     done.map_err(|error| match error.downcast_ref() {
         Some(kube::Error::Service(_)) => error.context(server),
         _ => error,
     })
-}
-
-/// Runs a command; gives the exit code. `main` without a terminal and a kubeconfig: tests call it.
-pub async fn run(
-    usage: Usage,
-    client: Client,
-    screen: &Screen,
-    errors: &Screen,
-) -> anyhow::Result<u8> {
-    let Usage { command, place } = usage;
-    let pods: Api<Pod> = match &place {
-        Place::Everywhere => Api::all(client.clone()),
-        Place::Namespace(namespace) => Api::namespaced(client.clone(), namespace),
-        Place::Default => Api::default_namespaced(client.clone()),
-    };
-    match command {
-        Command::Help => screen.text(cli::HELP)?,
-        Command::Create { file } => crud::create(&pods, &crud::read(&file)?, screen).await?,
-        Command::Get(what) => {
-            let wide = place == Place::Everywhere;
-            crud::get(&pods, &what, wide, screen, errors).await?;
-        }
-        Command::Label { name, change } => crud::label(&pods, &name, &change, screen).await?,
-        Command::Delete { name } => crud::delete(pods, &name, screen).await?,
-        Command::Logs { name, options } => logs::show(&pods, &name, &options, screen).await?,
-        Command::Exec(asked) => return exec::run(&pods, &asked, screen, errors).await,
-        Command::Tree { name } => tree::show(client, &pods, &name, screen).await?,
-        Command::Client => layers::client(pods, screen).await?,
-        Command::Watcher => layers::watcher(pods, screen, errors).await?,
-        Command::Reflector => layers::reflector(pods, screen, errors).await?,
-        Command::Controller => layers::controller(pods, screen, errors).await?,
-        Command::Install => install::install::<install::Note>(client, screen).await?,
-    }
-    Ok(0)
-}
-
-/// One line; what the server says is a sentence already, and a cause is told once.
-pub fn explain(error: &anyhow::Error) -> String {
-    if let Some(kube::Error::Api(status)) = error.downcast_ref() {
-        return status.message.clone();
-    }
-    let mut line = error.to_string();
-    for cause in error.chain().skip(1).map(ToString::to_string) {
-        if !line.contains(&cause) {
-            line = format!("{line}: {cause}");
-        }
-    }
-    line
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    let cause = error.downcast_ref::<std::io::Error>();
-    cause.is_some_and(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe)
 }

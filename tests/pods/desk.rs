@@ -8,8 +8,10 @@ use kube::Client;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+use crate::pods::cli;
+use crate::pods::failure::explain;
 use crate::pods::screen::Screen;
-use crate::pods::{cli, explain, run};
+use crate::pods::tour;
 
 /// The longest that anything here may take, longer than the example's own patience.
 const PATIENCE: Duration = Duration::from_secs(100);
@@ -82,7 +84,7 @@ impl Desk {
         let client = self.client.clone();
         let task = tokio::spawn(async move {
             let [screen, errors] = screens;
-            let end = run(usage, client, &screen, &errors).await;
+            let end = tour::run(usage, client, &screen, &errors).await;
             end.map_err(|error| explain(&error))
         });
         let line = line.to_owned();
