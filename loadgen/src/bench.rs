@@ -4,7 +4,7 @@
 //! is reported, also after Ctrl-C, and an interrupted bench goes on with `--resume`. Leaves to
 //! others: building, running, reporting.
 
-mod describe;
+pub mod describe;
 pub mod plan;
 mod private;
 mod resume;
@@ -39,6 +39,7 @@ pub fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
         .and_then(|found| found.for_target(args.target.as_deref()))
         .map_err(|e| Usage(e.to_string()))?;
     let mut scenario = scenario::edgeapp()?;
+    scenario.object_bytes = args.object_bytes.unwrap_or(scenario.object_bytes);
     scenario.ready_delay_ms = args.ready_delay_ms.unwrap_or(scenario.ready_delay_ms);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

@@ -15,11 +15,12 @@ use crate::check::{self, CheckArgs};
 use crate::control_plane::ControlPlaneCommand;
 use crate::doctor::DoctorArgs;
 use crate::record::Settle;
+use crate::restarts::{self, RestartArgs};
 use crate::run::{self as load, RunArgs, clean::CleanArgs};
 use crate::server::Choice;
 use crate::subject::Measured;
 use crate::target::TargetArgs;
-use crate::{bench, conformance, control_plane, doctor, embedded, mock, report, subject};
+use crate::{bench, conformance, control_plane, doctor, embedded, mock, report, scenario, subject};
 
 /// Weighs Kubernetes operators: creates thousands of custom resources, measures what the
 /// operator costs, and publishes a report that can be checked.
@@ -48,10 +49,12 @@ pub enum Command {
     /// Rebuilds summary.json, report.md and the table of a folder from its raw data.
     Report {
         dir: PathBuf,
-        /// Puts the short table into this Markdown file, between its two marks.
+        /// Puts the short table, the sizing table or both into this Markdown file, between their marks.
         #[arg(long, value_name = "FILE")]
         readme: Option<PathBuf>,
     },
+    /// Starts subjects again and again on objects that are there already, and weighs what that takes.
+    Restarts(RestartArgs),
     /// Checks that a folder's summary.json keeps to the schema.
     Validate { dir: PathBuf },
     /// Judges a folder's summary.json by a file of limits.
@@ -102,6 +105,9 @@ pub struct BenchArgs {
     /// with --settle quick, and on an existing cluster].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=16))]
     pub lanes: Option<u8>,
+    /// Size of one object as it is sent, filled up with an annotation [default: the scenario's, 2048].
+    #[arg(long, value_name = "BYTES", value_parser = object_bytes)]
+    pub object_bytes: Option<usize>,
     /// From a Deployment's creation until it is ready [default: the scenario's].
     #[arg(long, value_name = "MS")]
     pub ready_delay_ms: Option<u64>,
@@ -198,6 +204,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::ControlPlane(command) => control_plane::run(command),
         Command::Doctor(args) => doctor::run(args),
         Command::Report { dir, readme } => report::rebuild(&dir, readme.as_deref()),
+        Command::Restarts(args) => restarts::run(args),
         Command::Validate { dir } => report::validate(&dir),
         Command::Check(args) => check::run(args),
         Command::Subjects => list_subjects(),
@@ -220,6 +227,15 @@ fn list_subjects() -> anyhow::Result<ExitCode> {
         println!("{:<28}  {named:<15}  {}", subject.id(), subject.run.command);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A size that an object of the scenario can have.
+fn object_bytes(text: &str) -> Result<usize, String> {
+    let (least, most) = scenario::sizes().map_err(|error| error.to_string())?;
+    match text.parse() {
+        Ok(bytes) if (least..=most).contains(&bytes) => Ok(bytes),
+        _ => Err(format!("an object has {least} to {most} bytes")),
+    }
 }
 
 /// Prints an error and says with which code to end.

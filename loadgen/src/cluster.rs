@@ -238,6 +238,28 @@ impl Cluster {
         self.ask(Method::GET, "/testbed/ledger", None, vec![]).await
     }
 
+    /// The server's own metrics page.
+    ///
+    /// # Errors
+    /// `Request` in the server's words, or `Silent`.
+    pub async fn metrics(&self) -> Result<String, Error> {
+        let (method, path) = (Method::GET, "/metrics");
+        let asked = self
+            .client
+            .request_text(request(method.clone(), path, None, vec![])?);
+        match tokio::time::timeout(ANSWER, asked).await {
+            Err(_) => Err(Error::Silent {
+                method,
+                path: path.into(),
+            }),
+            Ok(answer) => answer.map_err(|source| Error::Request {
+                method,
+                path: path.into(),
+                source: Box::new(source),
+            }),
+        }
+    }
+
     /// One request with a deadline, its answer decoded.
     ///
     /// # Errors

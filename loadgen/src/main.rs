@@ -22,6 +22,7 @@ mod patience;
 mod progress;
 mod record;
 mod report;
+mod restarts;
 mod run;
 mod scenario;
 mod schedule;

@@ -118,6 +118,26 @@ pub fn edgeapp() -> Result<Scenario, Error> {
     read("edgeapp.toml", EDGEAPP)
 }
 
+/// All annotations of an object together, bytes: `TotalAnnotationSizeLimitB` in apimachinery v0.36.4,
+/// `pkg/api/validation/objectmeta.go`. The words that fill an object up are an annotation.
+const ANNOTATION_BYTES: usize = 256 << 10;
+/// What the other annotations, names and numbers may need of them.
+const SPARE_BYTES: usize = 4 << 10;
+
+/// The least and the most `object_bytes` that the objects of the default scenario can have.
+///
+/// # Errors
+/// If the build was given a broken file.
+pub fn sizes() -> Result<(usize, usize), Error> {
+    let mut bare = edgeapp()?;
+    bare.object_bytes = 0;
+    // The longest name that is measured.
+    let index = 9_999_999;
+    let name = bare.resource.object_name(index);
+    let bare = bare.object(&name, index, 0).len();
+    Ok((bare, bare + ANNOTATION_BYTES - SPARE_BYTES))
+}
+
 /// A file of `scenarios/`, as the build was given it.
 ///
 /// # Errors
@@ -268,6 +288,23 @@ mod tests {
             assert_eq!(object["metadata"]["name"], name);
             assert_eq!(object["apiVersion"], "tare.dev/v1alpha1");
             assert!(!object.to_string().contains("{words}"));
+        }
+    }
+
+    #[test]
+    fn every_size_that_is_offered_is_met() {
+        let (least, most) = sizes().expect("valid");
+        assert!(least < 2_048 && 250_000 < most, "{least} to {most}");
+        for object_bytes in [least, 10_240, 51_200, most] {
+            let scenario = Scenario {
+                object_bytes,
+                ..edgeapp().expect("valid")
+            };
+            let object = scenario.object("ea-9999999", 9_999_999, 1);
+            assert_eq!(object.len(), object_bytes);
+            let object: Value = serde_json::from_slice(&object).expect("JSON");
+            let annotations = object["metadata"]["annotations"].to_string();
+            assert!(annotations.len() <= ANNOTATION_BYTES, "{object_bytes}");
         }
     }
 

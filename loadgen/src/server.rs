@@ -150,13 +150,18 @@ impl Server {
         }
     }
 
-    /// CPU time of the API server so far.
-    pub fn cpu_s(&self) -> Option<f64> {
+    /// The API server's process, where it is ours.
+    pub fn pid(&self) -> Option<u32> {
         match self {
-            Server::Embedded(server) => weigh::cpu_seconds(server.pid()).ok(),
-            Server::Real(server) => server.cpu_s(),
+            Server::Embedded(server) => Some(server.pid()),
+            Server::Real(server) => Some(server.pid()),
             Server::Existing(_) => None,
         }
+    }
+
+    /// CPU time of the API server so far.
+    pub fn cpu_s(&self) -> Option<f64> {
+        weigh::cpu_seconds(self.pid()?).ok()
     }
 
     /// Requests of all users so far.

@@ -17,10 +17,14 @@ use crate::record::{Experiment, SubjectRecord};
 use crate::subject::{self, Subject};
 
 pub fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Result<Experiment> {
-    let subjects = plan
-        .subjects
-        .iter()
-        .map(|subject| weigh_binary(subject, args.target.as_deref(), setting));
+    let subjects = plan.subjects.iter().map(|subject| {
+        program(
+            subject,
+            args.target.as_deref(),
+            &setting.workspace,
+            &setting.bin,
+        )
+    });
     // A datastore writes to the private folder, and only there its filesystem matters.
     let data = if plan.audits {
         &setting.private
@@ -49,17 +53,21 @@ pub fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Res
 }
 
 /// Reads the binary once, which also warms it, so that the first run is not slower than others.
-fn weigh_binary(
+///
+/// # Errors
+/// It or its CRD is not there.
+pub fn program(
     subject: &Subject,
     target: Option<&str>,
-    setting: &Setting,
+    workspace: &Path,
+    bin: &Path,
 ) -> anyhow::Result<SubjectRecord> {
     let nowhere = PathBuf::new();
     let launch = subject.launch(&subject::Places {
         admin: String::new(),
         kubeconfig: nowhere.clone(),
         dir: nowhere,
-        bin: setting.bin.clone(),
+        bin: bin.to_owned(),
     });
     let program = launch.program;
     // A bare name is found in PATH by the kernel's rules, and its size is then not known here.
@@ -75,7 +83,7 @@ fn weigh_binary(
             );
         }
     };
-    let crd = subject.crd(&setting.workspace);
+    let crd = subject.crd(workspace);
     std::fs::metadata(&crd)
         .with_context(|| format!("{}: cannot read its CRD {}", subject.id(), crd.display()))?;
     let build = subject.build.as_ref();
@@ -86,7 +94,7 @@ fn weigh_binary(
             .clone()
             .or_else(|| target.filter(|_| of_workspace).map(str::to_owned))
             .unwrap_or_else(own_target),
-        binary: shown(&program, &setting.workspace),
+        binary: shown(&program, workspace),
         binary_bytes: binary.as_ref().map(|bytes| bytes.len() as u64),
         binary_sha256: binary.as_deref().map(sha256),
         subject: subject.clone(),
@@ -121,7 +129,8 @@ fn own_target() -> String {
     format!("{}-{system}{library}", std::env::consts::ARCH)
 }
 
-fn revision(workspace: &Path) -> String {
+/// The checkout's commit, with `-dirty` where it was changed.
+pub fn revision(workspace: &Path) -> String {
     let git = |args: &[&str]| {
         let output = Command::new("git")
             .arg("-C")

@@ -21,7 +21,8 @@ pub fn plan(args: &BenchArgs) -> Result<Plan, Usage> {
         subject::select(names.as_deref(), &args.subject, real).map_err(|e| Usage(e.to_string()))?;
     let sizes = sizes(&args.objects)?;
     let largest = sizes.iter().copied().max().unwrap_or(0);
-    enough_memory(largest, args.control_plane, available_bytes())?;
+    let extra = extra_bytes(args.object_bytes);
+    enough_memory(largest, extra, args.control_plane, available_bytes())?;
     let lanes = lanes(args, largest, available_bytes())?;
     if args.churn_events.is_some() && args.control_plane != Choice::Embedded {
         return Err(Usage(
@@ -44,6 +45,17 @@ pub fn plan(args: &BenchArgs) -> Result<Plan, Usage> {
     })
 }
 
+/// Numbers of objects that this machine has the memory for.
+///
+/// # Errors
+/// No numbers, or too large ones.
+pub fn sizes_that_fit(list: &str, control_plane: Choice) -> Result<Vec<usize>, Usage> {
+    let sizes = sizes(list)?;
+    let largest = sizes.iter().copied().max().unwrap_or(0);
+    enough_memory(largest, 0, control_plane, available_bytes())?;
+    Ok(sizes)
+}
+
 /// Some of what can be asked for is known of EdgeApps alone.
 ///
 /// # Errors
@@ -53,6 +65,7 @@ fn only_edgeapps(args: &BenchArgs, subjects: &[Subject]) -> Result<(), Usage> {
         (args.unhealthy, "--unhealthy"),
         (args.storm, "--storm"),
         (args.churn_events.is_some(), "--churn-events"),
+        (args.object_bytes.is_some(), "--object-bytes"),
         (
             args.control_plane == Choice::Existing,
             "--control-plane existing",
@@ -106,7 +119,8 @@ fn lanes(args: &BenchArgs, largest: usize, available: Option<u64>) -> Result<usi
             ))),
         };
     }
-    let needed = needed_bytes(largest, args.control_plane).max(1);
+    let extra = extra_bytes(args.object_bytes);
+    let needed = needed_bytes(largest, extra, args.control_plane).max(1);
     let fit = available.map_or(LANES, |available| (available / needed).max(1) as usize);
     match asked {
         Some(n) if n > 1 && n > fit && available.is_some() => Err(Usage(format!(
@@ -139,22 +153,29 @@ fn sizes(list: &str) -> Result<Vec<usize>, Usage> {
 
 /// What the servers, a subject that keeps everything (30 KB per object) and the harness need at
 /// most, in bytes. The embedded server keeps 20 KB per object with its children; kube-apiserver
-/// and its datastore keep each of them several times over.
-pub fn needed_bytes(objects: usize, control_plane: Choice) -> u64 {
-    let (base, per_object) = match control_plane {
-        Choice::Embedded => (300_000_000, 52_000),
-        Choice::Kube | Choice::Kine => (900_000_000, 150_000),
-        Choice::Existing => (100_000_000, 32_000),
+/// and its datastore keep each of them several times over. `extra` bytes of a larger object are there
+/// once for each revision in the datastore, and again in the caches of the server and of the subject.
+pub fn needed_bytes(objects: usize, extra: usize, control_plane: Choice) -> u64 {
+    let (base, per_object, copies) = match control_plane {
+        Choice::Embedded => (300_000_000, 52_000, 8),
+        Choice::Kube | Choice::Kine => (900_000_000, 150_000, 20),
+        Choice::Existing => (100_000_000, 32_000, 4),
     };
-    base + objects as u64 * per_object
+    base + objects as u64 * (per_object + extra as u64 * copies)
+}
+
+/// Bytes by which objects are larger than those of about 2 KB that the figures above are of.
+fn extra_bytes(object_bytes: Option<usize>) -> usize {
+    object_bytes.map_or(0, |bytes| bytes.saturating_sub(2_048))
 }
 
 fn enough_memory(
     objects: usize,
+    extra: usize,
     control_plane: Choice,
     available: Option<u64>,
 ) -> Result<(), Usage> {
-    let needed = needed_bytes(objects, control_plane);
+    let needed = needed_bytes(objects, extra, control_plane);
     match available {
         Some(available) if available < needed => Err(Usage(format!(
             "--objects: {objects} need about {} MB of memory and {} MB are available; choose fewer",
@@ -264,7 +285,7 @@ mod tests {
 
     #[test]
     fn memory_needed_and_present_are_said() {
-        let enough = |objects, available| enough_memory(objects, Choice::Embedded, available);
+        let enough = |objects, available| enough_memory(objects, 0, Choice::Embedded, available);
         let error = enough(100_000, Some(2_000_000_000))
             .expect_err("too little")
             .to_string();
@@ -274,5 +295,10 @@ mod tests {
         );
         assert!(enough(100_000, Some(8_000_000_000)).is_ok());
         assert!(enough(5_000, None).is_ok());
+        let large = args("--control-plane kube --objects 2000 --object-bytes 51200");
+        let extra = extra_bytes(large.object_bytes);
+        let error = enough_memory(2_000, extra, Choice::Kube, Some(3_000_000_000));
+        let error = error.expect_err("large objects").to_string();
+        assert!(error.contains("2000 need about 3166 MB"), "{error}");
     }
 }

@@ -104,8 +104,8 @@ fn cores(facts: &Facts) -> Check {
 
 fn memory_for(facts: &Facts, objects: usize) -> Check {
     let (embedded, real) = (
-        needed_bytes(objects, Choice::Embedded),
-        needed_bytes(objects, Choice::Kube),
+        needed_bytes(objects, 0, Choice::Embedded),
+        needed_bytes(objects, 0, Choice::Kube),
     );
     let needs = format!(
         "{objects} objects need about {} MB embedded, {} MB with a real control plane",

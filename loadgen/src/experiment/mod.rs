@@ -10,14 +10,14 @@ mod age;
 pub mod convergence;
 pub mod estimate;
 mod follow;
-mod last_words;
+pub mod last_words;
 pub mod mode;
 pub mod order;
 mod phases;
 pub mod plan;
 mod quiet;
 pub mod run;
-mod settle;
+pub mod settle;
 mod storm;
 mod unhealthy;
 

@@ -62,7 +62,8 @@ pub struct Stage<'a> {
     _observer: AbortOnDrop,
 }
 
-struct AbortOnDrop(AbortHandle);
+/// A task that ends with this.
+pub struct AbortOnDrop(pub AbortHandle);
 
 impl Drop for AbortOnDrop {
     fn drop(&mut self) {

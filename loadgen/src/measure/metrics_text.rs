@@ -57,6 +57,20 @@ pub fn counter(page: &str, name: &str) -> Option<f64> {
     total(page, name).or_else(|| declared().then_some(0.0))
 }
 
+/// A counter over the label sets that have one of the values of each label; `None` where it is not
+/// on the page at all, 0 where nothing of it is wanted.
+pub fn counter_of(page: &str, name: &str, wanted: &[(&str, &[&str])]) -> Option<f64> {
+    counter(page, name)?;
+    let is_wanted = |sample: &Sample| {
+        wanted.iter().all(|(label, values)| {
+            let value = sample.label(label);
+            value.is_some_and(|value| values.contains(&value))
+        })
+    };
+    let own = samples(page).filter(|sample| sample.name == name && is_wanted(sample));
+    Some(own.map(|sample| sample.value).sum())
+}
+
 impl Buckets {
     pub fn count(&self) -> u64 {
         self.0.iter().map(|(_, count)| count).sum()
@@ -135,7 +149,7 @@ impl<'a> Sample<'a> {
     }
 
     fn label(&self, wanted: &str) -> Option<&'a str> {
-        // Good enough for `le`, whose values hold neither commas nor quotes.
+        // Good enough for bounds, verbs and kinds, whose values hold neither commas nor quotes.
         self.labels.split(',').find_map(|pair| {
             let (key, value) = pair.split_once('=')?;
             (key.trim() == wanted).then(|| value.trim().trim_matches('"'))
@@ -165,6 +179,19 @@ reconcile_seconds_sum 0.3
 errors_total{reason="timeout"} 3
 errors_total{reason="conflict"} 4
 "#;
+
+    #[test]
+    fn a_counter_is_added_up_over_the_labels_that_are_wanted() {
+        let page = "# TYPE reads counter\nreads{verb=\"LIST\",resource=\"pods\"} 3\n\
+                    reads{verb=\"GET\",resource=\"pods\"} 4\nreads{verb=\"LIST\",resource=\"nodes\"} 5\n";
+        let of = |verbs: &[&str], resources: &[&str]| {
+            counter_of(page, "reads", &[("verb", verbs), ("resource", resources)])
+        };
+        assert_eq!(of(&["LIST"], &["pods"]), Some(3.0));
+        assert_eq!(of(&["LIST", "GET"], &["pods", "nodes"]), Some(12.0));
+        assert_eq!(of(&["WATCH"], &["pods"]), Some(0.0));
+        assert_eq!(counter_of(page, "writes", &[]), None);
+    }
 
     #[test]
     fn label_sets_are_added_up() {

@@ -8,7 +8,8 @@ use super::table::Table;
 use super::{failures, verdict};
 use crate::record::Record;
 
-pub fn report(summary: &Summary, record: &Record, tables: &[Table]) -> String {
+/// `benches` is a section of its own, or empty.
+pub fn report(summary: &Summary, record: &Record, tables: &[Table], benches: &str) -> String {
     let environment = &summary.environment;
     let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".into());
     let memory = environment.memory_bytes.map_or("unknown".into(), |bytes| {
@@ -36,6 +37,7 @@ pub fn report(summary: &Summary, record: &Record, tables: &[Table]) -> String {
             failures.join("\n")
         ));
     }
+    text.push_str(benches);
     text.push_str("### Notes\n\n");
     summary
         .notes

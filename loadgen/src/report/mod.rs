@@ -4,6 +4,7 @@
 //! in the report. Leaves to others: measuring.
 
 mod apart;
+mod benches;
 mod claims;
 mod compare;
 mod markdown;
@@ -12,6 +13,7 @@ mod notes;
 mod readme;
 mod run;
 pub mod schema;
+mod sizing;
 mod summary;
 pub mod table;
 mod unhealthy;
@@ -63,10 +65,9 @@ pub fn publish(evidence: &Evidence) -> anyhow::Result<bool> {
     let summary = summary::summarise(&record);
     let tables = view::tables(&summary, &record);
     evidence.write_json(SUMMARY, &summary)?;
-    evidence.write(
-        "report.md",
-        markdown::report(&summary, &record, &tables).as_bytes(),
-    )?;
+    let benches = benches::section(&benches::pages(evidence.root()));
+    let page = markdown::report(&summary, &record, &tables, &benches);
+    evidence.write("report.md", page.as_bytes())?;
     println!();
     println!("{}\n", setting(&summary));
     for table in &tables {

@@ -1,10 +1,12 @@
-//! The table of a README, generated from a folder of results.
+//! The tables of a README, generated from a folder of results: the short report and the sizing table,
+//! each where its two marks are.
 //!
-//! Guarantees: only what stands between the two marks is replaced; a file without them is left
-//! alone, with one line that says what to add. Leaves to others: the figures (`view`).
+//! Guarantees: only what stands between the marks is replaced; a file without any is left alone, with
+//! one line that says what to add. Leaves to others: the figures (`view`, `sizing`).
 
 use std::path::Path;
 
+use super::sizing;
 use super::summary::{Subject, Summary};
 use super::table::{Table, figure, grouped};
 use super::view::{burst_sizes, figures, header, sizes_of};
@@ -12,8 +14,16 @@ use crate::cli::Usage;
 use crate::evidence::Evidence;
 use crate::experiment::order::Kind;
 
-const BEGIN: &str = "<!-- loadgen report: begin -->";
-const END: &str = "<!-- loadgen report: end -->";
+/// The short report goes between these.
+const REPORT: [&str; 2] = [
+    "<!-- loadgen report: begin -->",
+    "<!-- loadgen report: end -->",
+];
+/// The sizing table goes between these.
+const SIZING: [&str; 2] = [
+    "<!-- loadgen sizing: begin -->",
+    "<!-- loadgen sizing: end -->",
+];
 const MB: f64 = 1e6;
 
 /// Rows: label, cell, path of the figure, divisor.
@@ -77,9 +87,13 @@ const ROWS: [(&str, Kind, &str, f64); 10] = [
 pub fn update(file: &Path, summary: &Summary, evidence: &Evidence) -> anyhow::Result<()> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Usage(format!("--readme {}: {error}", file.display())))?;
-    let updated = between_marks(&text, &block(summary, evidence.root())).ok_or_else(|| {
+    let report = between(&REPORT, &text, || block(summary, evidence.root()));
+    let sized = report.as_deref().unwrap_or(&text);
+    let sizing = between(&SIZING, sized, || sizing_block(summary, evidence.root()));
+    let [begin, end] = REPORT;
+    let updated = sizing.or(report).ok_or_else(|| {
         Usage(format!(
-            "--readme {}: no lines {BEGIN:?} and {END:?}; add them where the table goes",
+            "--readme {}: no lines {begin:?} and {end:?} (or the same with \"sizing\"); add them where the table goes",
             file.display()
         ))
     })?;
@@ -130,6 +144,19 @@ fn block(summary: &Summary, results: &Path) -> String {
     )
 }
 
+fn sizing_block(summary: &Summary, results: &Path) -> String {
+    let environment = &summary.environment;
+    format!(
+        "{}\n{} Measured {} on a {} control plane ({}); MB are 1,000,000 bytes: {}.\n",
+        sizing::table(summary).markdown(),
+        sizing::rule(),
+        environment.started_at.get(..10).unwrap_or_default(),
+        environment.control_plane,
+        environment.host_label,
+        results.display(),
+    )
+}
+
 fn megabytes(
     label: &str,
     summary: &Summary,
@@ -160,33 +187,40 @@ fn per_object(summary: &Summary) -> Vec<String> {
         .collect()
 }
 
-/// The text with something else between the marks.
-fn between_marks(text: &str, block: &str) -> Option<String> {
-    let (before, rest) = text.split_once(BEGIN)?;
-    let (_, after) = rest.split_once(END)?;
-    Some(format!("{before}{BEGIN}\n{block}{END}{after}"))
+/// The text with a new block between two marks; `None` where they are not.
+fn between([begin, end]: &[&str; 2], text: &str, block: impl FnOnce() -> String) -> Option<String> {
+    let (before, rest) = text.split_once(begin)?;
+    let (_, after) = rest.split_once(end)?;
+    Some(format!("{before}{begin}\n{}{end}{after}", block()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const MARKS: [&str; 2] = ["<!-- begin -->", "<!-- end -->"];
+
+    fn updated(text: &str) -> Option<String> {
+        between(&MARKS, text, || "new\n".to_owned())
+    }
+
     #[test]
     fn only_what_is_between_the_marks_changes() {
-        let text = format!("# Tare\n{BEGIN}\nold\n{END}\nmore\n");
-        let updated = between_marks(&text, "new\n").expect("marked");
-        assert_eq!(updated, format!("# Tare\n{BEGIN}\nnew\n{END}\nmore\n"));
-        assert_eq!(between_marks(&updated, "new\n"), Some(updated.clone()));
+        let [begin, end] = MARKS;
+        let once = updated(&format!("# Tare\n{begin}\nold\n{end}\nmore\n")).expect("marked");
+        assert_eq!(once, format!("# Tare\n{begin}\nnew\n{end}\nmore\n"));
+        assert_eq!(updated(&once), Some(once.clone()));
     }
 
     #[test]
     fn a_file_without_both_marks_is_left_alone() {
+        let [begin, end] = MARKS;
         for text in [
             "# Tare\n".to_owned(),
-            format!("{BEGIN}\n"),
-            format!("{END}\n{BEGIN}\n"),
+            format!("{begin}\n"),
+            format!("{end}\n{begin}\n"),
         ] {
-            assert_eq!(between_marks(&text, "new"), None, "{text}");
+            assert_eq!(updated(&text), None, "{text}");
         }
     }
 }

@@ -8,7 +8,6 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use testbed::control_plane::{Binaries, ControlPlane, Datastore, Error, Flags, Options, User};
-use testbed::weigh;
 
 use super::{HARNESS, Order, SUBJECT};
 use crate::latency::Latencies;
@@ -68,8 +67,8 @@ impl Real {
         self.plane.kubeconfig(user)
     }
 
-    pub fn cpu_s(&self) -> Option<f64> {
-        weigh::cpu_seconds(self.plane.api_server_pid()).ok()
+    pub fn pid(&self) -> u32 {
+        self.plane.api_server_pid()
     }
 
     /// `None` without an audit log, or when it cannot be read.

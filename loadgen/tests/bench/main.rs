@@ -8,6 +8,7 @@ mod bed;
 mod existing;
 mod interrupted;
 mod real;
+mod restarts;
 mod whole;
 
 use std::process::ExitCode;
@@ -34,6 +35,9 @@ const EMBEDDED: &[Scenario] = scenarios![
     existing::a_namespace_is_borrowed_and_given_back,
     existing::a_cluster_that_is_not_on_this_machine_needs_a_yes,
     existing::its_options_go_with_no_other_control_plane,
+    restarts::objects_converge_once_and_every_subject_starts_on_them,
+    restarts::a_subject_that_dies_is_a_failed_start_with_its_last_words,
+    restarts::a_cluster_of_somebody_else_is_refused,
 ];
 
 /// They look for processes in `/proc`.
@@ -41,12 +45,14 @@ const PROCESSES: &[Scenario] = scenarios![
     interrupted::ctrl_c_keeps_what_was_measured_and_leaves_nothing_running,
     interrupted::a_killed_bench_takes_its_processes_with_it,
     interrupted::a_killed_bench_goes_on_where_it_was,
+    restarts::ctrl_c_ends_everything_that_was_started,
 ];
 
 const REAL: &[Scenario] = scenarios![
     interrupted::a_killed_bench_on_a_real_control_plane_goes_on_where_it_was,
     real::requests_are_counted_in_runs_of_their_own,
     real::the_same_on_kine,
+    restarts::a_real_api_server_tells_what_a_start_made_it_read,
 ];
 
 fn main() -> ExitCode {

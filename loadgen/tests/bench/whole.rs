@@ -61,7 +61,8 @@ pub fn a_tiny_bench_ends_with_a_report_that_can_be_rebuilt() {
     assert_eq!(text(&rebuilt.stdout), report, "and the same words");
 
     let readme = bed.out().with_file_name("README.md");
-    let marks = "<!-- loadgen report: begin -->\n<!-- loadgen report: end -->\n";
+    let marks = "<!-- loadgen report: begin -->\n<!-- loadgen report: end -->\n\
+                 <!-- loadgen sizing: begin -->\n<!-- loadgen sizing: end -->\n";
     std::fs::write(&readme, format!("# Mine\n{marks}")).expect("writable");
     let dir = bed.out().display().to_string();
     let args = ["report", &dir, "--readme", &readme.display().to_string()];
@@ -70,6 +71,8 @@ pub fn a_tiny_bench_ends_with_a_report_that_can_be_rebuilt() {
     let readme = std::fs::read_to_string(&readme).expect("there");
     assert!(readme.contains("| RSS settled, MB | "), "{readme}");
     assert!(readme.contains("/report.md)"), "{readme}");
+    assert!(readme.contains("| objects | at rest, MB | "), "{readme}");
+    assert!(readme.contains("Mi | "), "{readme}");
 
     let mut broken = summary;
     broken["subjects"][0]["runs"][0]

@@ -1,0 +1,294 @@
+//! `loadgen restarts`: what it costs to start an operator on objects that are there already.
+//!
+//! Guarantees: the objects converge once per size, under the first subject; then every subject starts
+//! on the same server again and again, in an order drawn from the seed, one at a time. What was
+//! measured is written after every start. Nothing it started outlives it. Leaves to others: bursts
+//! and everything that changes objects (`bench`).
+
+mod account;
+mod page;
+mod start;
+mod world;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use testbed::weigh::Machine;
+
+use crate::bench::{PrivateFolder, describe, plan};
+use crate::cli::Usage;
+use crate::evidence::{self, Evidence};
+use crate::experiment::now_rfc3339;
+use crate::progress::Progress;
+use crate::record::SubjectRecord;
+use crate::scenario::{self, Scenario};
+use crate::seed::Chance;
+use crate::server::{Choice, Source};
+use crate::stop::Stop;
+use crate::subject::{self, Subject};
+use crate::subjects_build::{self, Workspace};
+use start::Start;
+use world::World;
+
+/// The raw data.
+const RECORD: &str = "restarts.json";
+const PAGE: &str = "restarts.md";
+
+#[derive(Args, Clone, Debug)]
+pub struct RestartArgs {
+    /// Subjects to start, as name/variant, separated by commas. Under the first the objects converge, so
+    /// all of them have to want the same children.
+    #[arg(
+        long,
+        value_name = "A,B",
+        default_value = "tare/none,tare/metadata,tare/pruned"
+    )]
+    pub subjects: String,
+    /// An operator of your own, described by a subject.toml; may be repeated.
+    #[arg(long, value_name = "FILE")]
+    pub subject: Vec<PathBuf>,
+    /// Numbers of objects, separated by commas.
+    #[arg(long, value_name = "N,M", default_value = "5000")]
+    pub objects: String,
+    /// How often each is started.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub repeats: u32,
+    /// A subject is weighed after so long without events and without work.
+    #[arg(long, value_name = "S", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    pub quiet_s: u64,
+    /// Give up on objects that have not converged after this long [default: 60 s + 20 ms each].
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub deadline_s: Option<u64>,
+    /// Decides the order of the starts and the content of the objects.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Where the evidence goes; must be new or empty [default: results/restarts-<date>-<n>].
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Build Tare and its Rust rivals static for this target.
+    #[arg(long, value_name = "TRIPLE")]
+    pub target: Option<String>,
+    /// Measure the binaries that are there.
+    #[arg(long)]
+    pub no_build: bool,
+    /// What the subjects run against: a server of our own.
+    #[arg(long, value_enum, default_value = "embedded")]
+    pub control_plane: Choice,
+    /// How the report calls this machine.
+    #[arg(long, default_value = "local")]
+    pub host_label: String,
+}
+
+/// Everything that was measured, as it is written.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Record {
+    pub schema: u32,
+    pub started_at: String,
+    pub command_line: String,
+    pub host_label: String,
+    pub tare_revision: String,
+    pub control_plane: String,
+    pub control_plane_flags: String,
+    pub kubernetes_version: Option<String>,
+    pub machine: Machine,
+    pub scenario: Scenario,
+    pub seed: u64,
+    pub quiet_s: u64,
+    pub subjects: Vec<SubjectRecord>,
+    pub converged: Vec<Converged>,
+    pub starts: Vec<Start>,
+}
+
+/// The objects of one size.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Converged {
+    pub objects: usize,
+    /// Under whom.
+    pub subject: String,
+    pub drain_s: f64,
+    pub datastore_size_bytes: Option<u64>,
+}
+
+/// What is the same for all starts.
+struct Setting {
+    source: Source,
+    scenario: Arc<Scenario>,
+    seed: u64,
+    quiet: Duration,
+    deadline: Option<Duration>,
+    workspace: PathBuf,
+    bin: PathBuf,
+    private: PathBuf,
+    evidence: Evidence,
+    progress: Progress,
+}
+
+pub fn run(args: RestartArgs) -> anyhow::Result<ExitCode> {
+    let names: Vec<String> = args.subjects.split(',').map(str::to_owned).collect();
+    let subjects = subject::select(Some(&names), &args.subject, true)
+        .map_err(|error| Usage(error.to_string()))?;
+    let sizes = plan::sizes_that_fit(&args.objects, args.control_plane)?;
+    if let Some(own) = subjects.iter().find(|subject| subject.objects.is_some()) {
+        return Err(Usage(format!(
+            "{} has objects of its own, and here all subjects share theirs; measure it with bench",
+            own.id()
+        ))
+        .into());
+    }
+    let source = Source::own(args.control_plane)?.ok_or_else(|| {
+        Usage("--control-plane existing: objects are left on the server between starts, so it has to be one of our own; choose embedded, kube or kine".into())
+    })?;
+    let workspace = Workspace::find()
+        .and_then(|found| found.for_target(args.target.as_deref()))
+        .map_err(|error| Usage(error.to_string()))?;
+    let evidence = folder(args.out.as_deref())?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
+    runtime.block_on(measure(args, subjects, sizes, source, workspace, evidence))
+}
+
+fn folder(out: Option<&Path>) -> anyhow::Result<Evidence> {
+    let made = match out {
+        Some(out) => Evidence::create(out),
+        None => {
+            let today: String = now_rfc3339().chars().take(10).collect();
+            Evidence::create_next(Path::new("results"), &format!("restarts-{today}"))
+        }
+    };
+    made.map_err(|error| match error {
+        evidence::Error::NotEmpty(_) | evidence::Error::NotAFolder(_) => {
+            Usage(error.to_string()).into()
+        }
+        other => other.into(),
+    })
+}
+
+async fn measure(
+    args: RestartArgs,
+    subjects: Vec<Subject>,
+    sizes: Vec<usize>,
+    source: Source,
+    workspace: Workspace,
+    evidence: Evidence,
+) -> anyhow::Result<ExitCode> {
+    let stop = Stop::on_signals().context("cannot listen for Ctrl-C")?;
+    let progress = Progress::new();
+    let private = PrivateFolder::create()?;
+    let work = async {
+        if !args.no_build {
+            let log = evidence.path("logs/build.log");
+            subjects_build::build(&subjects, &workspace, &log, &progress).await?;
+        }
+        let setting = Setting {
+            source,
+            scenario: Arc::new(scenario::edgeapp()?),
+            seed: args.seed,
+            quiet: Duration::from_secs(args.quiet_s),
+            deadline: args.deadline_s.map(Duration::from_secs),
+            bin: workspace.bin(),
+            workspace: workspace.root.clone(),
+            private: private.path().to_owned(),
+            evidence: evidence.clone(),
+            progress,
+        };
+        let mut record = begin(&args, &subjects, &setting)?;
+        for objects in sizes {
+            of_size(&setting, &subjects, objects, args.repeats, &mut record).await?;
+        }
+        setting.progress.finish();
+        anyhow::Ok(record)
+    };
+    // Dropping the work ends its subjects and servers.
+    let record = tokio::select! {
+        biased;
+        () = stop.requested() => {
+            eprintln!("stopped: what was measured is in {}", evidence.path(RECORD).display());
+            return Ok(ExitCode::from(130));
+        }
+        record = work => record?,
+    };
+    println!();
+    for table in page::tables(&record) {
+        println!("{}", table.plain());
+    }
+    let failures = page::failures(&record);
+    failures.iter().for_each(|line| println!("{line}"));
+    println!(
+        "Evidence: {} ({RECORD}, {PAGE}, logs/)",
+        evidence.root().display()
+    );
+    Ok(match failures.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}
+
+/// What is known before anything was measured.
+fn begin(args: &RestartArgs, subjects: &[Subject], setting: &Setting) -> anyhow::Result<Record> {
+    let target = args.target.as_deref();
+    let subjects = subjects
+        .iter()
+        .map(|subject| describe::program(subject, target, &setting.workspace, &setting.bin));
+    Ok(Record {
+        schema: 1,
+        started_at: now_rfc3339(),
+        command_line: std::env::args().collect::<Vec<_>>().join(" "),
+        host_label: args.host_label.clone(),
+        tare_revision: describe::revision(&setting.workspace),
+        control_plane: args.control_plane.name().into(),
+        control_plane_flags: setting.source.flags(),
+        kubernetes_version: None,
+        machine: testbed::weigh::machine(),
+        scenario: setting.scenario.as_ref().clone(),
+        seed: setting.seed,
+        quiet_s: args.quiet_s,
+        subjects: subjects.collect::<anyhow::Result<_>>()?,
+        converged: Vec::new(),
+        starts: Vec::new(),
+    })
+}
+
+/// All starts on the objects of one size; written after each.
+async fn of_size(
+    setting: &Setting,
+    subjects: &[Subject],
+    objects: usize,
+    repeats: u32,
+    record: &mut Record,
+) -> anyhow::Result<()> {
+    let [first, ..] = subjects else {
+        return Ok(());
+    };
+    let mut world = World::converge(setting, first, objects)
+        .await
+        .map_err(|reason| anyhow::anyhow!("{objects} objects under {}: {reason}", first.id()))?;
+    record.kubernetes_version = Some(world.version.clone());
+    record.converged.push(Converged {
+        objects,
+        subject: first.id(),
+        drain_s: world.drain_s,
+        datastore_size_bytes: world.server.datastore_size_bytes(),
+    });
+    let mut chance = Chance::of(setting.seed, objects as u64);
+    for repeat in 1..=repeats {
+        let mut order: Vec<&Subject> = subjects.iter().collect();
+        chance.shuffle(&mut order);
+        for subject in order {
+            let start = start::measure(setting, &mut world, subject, repeat).await;
+            setting.progress.say(&page::sentence(&start));
+            record.starts.push(start);
+            setting.evidence.write_json(RECORD, &record)?;
+            let page = page::markdown(record);
+            setting.evidence.write(PAGE, page.as_bytes())?;
+        }
+    }
+    world.strike().await;
+    Ok(())
+}

@@ -1,0 +1,195 @@
+//! What was measured of starts, as tables and lines.
+//!
+//! Guarantees: pure; medians with the least and the most beside them; a failed start is named with its
+//! reason, one that wrote something too. Leaves to others: the figures.
+
+use super::start::Start;
+use super::{Converged, Record};
+use crate::report::Table;
+use crate::report::table::{figure, grouped};
+use crate::statistics::median;
+
+const MB: f64 = 1e6;
+
+/// Heading, and the figure of one start.
+type Column = (&'static str, fn(&Start) -> Option<f64>);
+
+const SUBJECT: [Column; 5] = [
+    ("RSS, MB", |s| Some(s.memory?.memory.rss_bytes as f64 / MB)),
+    ("anonymous, MB", |s| {
+        Some(s.memory?.memory.anon_bytes as f64 / MB)
+    }),
+    ("peak, MB", |s| Some(s.memory?.peak_bytes? as f64 / MB)),
+    ("ready after, s", |s| s.ready_s),
+    ("CPU, s", |s| s.cpu_s),
+];
+
+const SERVER: [Column; 7] = [
+    ("CPU, s", |s| s.server.as_ref()?.cpu_s),
+    ("RSS above before, MB", |s| {
+        let server = s.server.as_ref()?;
+        let above = server.rss_peak_bytes? as f64 - server.rss_before_bytes? as f64;
+        Some(above / MB)
+    }),
+    ("reads", |s| Some(s.server.as_ref()?.reads? as f64)),
+    ("writes", |s| Some(s.server.as_ref()?.writes? as f64)),
+    ("answers, MB", |s| {
+        Some(s.server.as_ref()?.response_bytes? as f64 / MB)
+    }),
+    ("datastore reads", |s| {
+        Some(s.server.as_ref()?.datastore_reads? as f64)
+    }),
+    ("objects fetched", |s| {
+        Some(s.server.as_ref()?.datastore_objects? as f64)
+    }),
+];
+
+/// Two tables for each size: the subject's own figures, and the API server's.
+pub fn tables(record: &Record) -> Vec<Table> {
+    let of_size = |converged: &Converged| {
+        let objects = grouped(converged.objects);
+        [
+            ("what a start weighs and takes", &SUBJECT[..]),
+            ("what a start costs the API server", &SERVER[..]),
+        ]
+        .map(|(what, columns)| Table {
+            title: format!("{objects} objects: {what}"),
+            header: header(columns),
+            rows: record
+                .subjects
+                .iter()
+                .map(|subject| row(record, converged.objects, &subject.subject.id(), columns))
+                .collect(),
+        })
+    };
+    record.converged.iter().flat_map(of_size).collect()
+}
+
+fn header(columns: &[Column]) -> Vec<String> {
+    let names = columns.iter().map(|(name, _)| (*name).to_owned());
+    std::iter::once(String::new()).chain(names).collect()
+}
+
+fn row(record: &Record, objects: usize, subject: &str, columns: &[Column]) -> Vec<String> {
+    let starts = || {
+        let own = record.starts.iter();
+        own.filter(|s| s.objects == objects && s.subject == subject && s.failure.is_none())
+    };
+    let cells = columns.iter().map(|(_, of)| {
+        let values: Vec<f64> = starts().filter_map(of).collect();
+        spread(&values)
+    });
+    std::iter::once(subject.to_owned()).chain(cells).collect()
+}
+
+/// The median; with the range where it shows.
+fn spread(values: &[f64]) -> String {
+    let typical = figure(median(values));
+    let least = values.iter().copied().reduce(f64::min);
+    let most = values.iter().copied().reduce(f64::max);
+    let (least, most) = (figure(least), figure(most));
+    if least == most {
+        typical
+    } else {
+        format!("{typical} ({least} to {most})")
+    }
+}
+
+/// One line for each start that failed, was still at work or changed something.
+pub fn failures(record: &Record) -> Vec<String> {
+    let lines = record.starts.iter().flat_map(|start| {
+        let name = format!("{} on {} objects, start {}", start.subject, start.objects, start.repeat);
+        let failed = start.failure.as_ref().map(|failure| {
+            let words = failure.last_log_lines.iter().map(|line| format!("\n    | {line}"));
+            format!("FAILED {name}: {}{}", failure.reason, words.collect::<String>())
+        });
+        let restless = (start.failure.is_none() && !start.was_quiet)
+            .then(|| format!("NOT VALID {name}: still at work, weighed as it was"));
+        let writes = start.server.as_ref().and_then(|server| server.writes);
+        let wrote = writes.filter(|writes| *writes > 0).map(|writes| {
+            format!("NOT VALID {name}: it wrote {writes} times, so these were not its objects as it wants them")
+        });
+        [failed, restless, wrote].into_iter().flatten()
+    });
+    lines.collect()
+}
+
+/// One start in one line.
+pub fn sentence(start: &Start) -> String {
+    let name = format!(
+        "{} on {} objects, start {}",
+        start.subject, start.objects, start.repeat
+    );
+    match (&start.failure, start.memory) {
+        (Some(failure), _) => format!("{name}: FAILED: {}", failure.reason),
+        (None, memory) => {
+            let rss = figure(memory.map(|m| m.memory.rss_bytes as f64 / MB));
+            let ready = figure(start.ready_s);
+            format!("{name}: {rss} MB RSS, ready after {ready} s")
+        }
+    }
+}
+
+/// The page for a repository.
+pub fn markdown(record: &Record) -> String {
+    let machine = &record.machine;
+    let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".into());
+    let mut text = format!(
+        "# Starts on objects that are there already, {}, {}\n\n",
+        record.host_label, record.started_at
+    );
+    for table in tables(record) {
+        text.push_str(&table.markdown());
+        text.push('\n');
+    }
+    let failures = failures(record);
+    if !failures.is_empty() {
+        text.push_str(&format!("```\n{}\n```\n\n", failures.join("\n")));
+    }
+    text.push_str("### Notes\n\n- Medians of ");
+    text.push_str(&format!(
+        "the starts, with the least and the most; weighed after {} s of quiet.\n",
+        record.quiet_s
+    ));
+    text.push_str(
+        "- Answers and reads are those of `get` and `list`, from the server's own metrics; watches are not among \
+         them. Datastore reads and fetched objects are those for EdgeApps, Deployments and Services.\n",
+    );
+    for one in &record.converged {
+        let data = one.datastore_size_bytes.map_or(String::new(), |bytes| {
+            format!("; the datastore then held {:.0} MB", bytes as f64 / MB)
+        });
+        text.push_str(&format!(
+            "- {} objects of {} bytes converged under {} in {:.0} s{data}.\n",
+            grouped(one.objects),
+            record.scenario.object_bytes,
+            one.subject,
+            one.drain_s,
+        ));
+    }
+    text.push_str(&format!(
+        "\n### Where this comes from\n\n- command: `{}`\n- revision: {}\n- control plane: {}, {}, {}\n- kernel: {}\n\
+         - CPU: {}, {} cores\n- MB are 1,000,000 bytes\n",
+        record.command_line,
+        record.tare_revision,
+        record.control_plane,
+        known(&record.kubernetes_version),
+        record.control_plane_flags,
+        known(&machine.kernel),
+        known(&machine.cpu_model),
+        machine.cores.map_or("?".into(), |cores| cores.to_string()),
+    ));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_shown_where_there_is_one() {
+        assert_eq!(spread(&[]), "–");
+        assert_eq!(spread(&[4.0, 4.001]), "4.00");
+        assert_eq!(spread(&[4.2, 4.0, 4.1]), "4.10 (4.00 to 4.20)");
+    }
+}
