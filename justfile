@@ -49,6 +49,10 @@ dist TARGET="x86_64-unknown-linux-musl" PACKAGE="tare" *ARGS:
 bloat TARGET="x86_64-unknown-linux-musl" PACKAGE="tare":
     scripts/bloat.sh {{TARGET}} {{PACKAGE}}
 
+# Which functions of tare run, for the linker (scripts/order/tare.txt): when its code has changed much.
+order OBJECTS="100":
+    scripts/order.sh {{OBJECTS}}
+
 # Who holds tare's heap when it is largest, in a burst of OBJECTS and after a restart.
 heap OBJECTS="5000":
     scripts/heap.sh {{OBJECTS}}

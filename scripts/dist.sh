@@ -4,7 +4,8 @@
 #   --out DIR             a copy in DIR/TARGET
 #   --symbols yes         not stripped, for scripts/bloat.sh
 #
-# The linker and C compiler is zig from PyPI, for every target. The standard library is rustup's;
+# Where scripts/order/PACKAGE.txt lists functions that run (scripts/order.sh), the linker puts them side by
+# side. The linker and C compiler is zig from PyPI, for every target. The standard library is rustup's;
 # where rustup cannot get the target, Debian's rustc-web compiles it from source. Nothing needs root:
 # what is missing goes into the user's cache folder. Prints path and size of every binary.
 set -euo pipefail
@@ -96,6 +97,15 @@ for folder in "$checkout" "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*; do
     fi
 done
 
+# A linker script that puts the functions of a list before all others: a part of one, which LLD
+# takes beside its own layout.
+order() {
+    # First what has no section for each function, and so no name to find it by: assembler, and musl.
+    awk 'BEGIN { print "SECTIONS {\n  .text.order : {\n    *(.text)" }
+        { printf "    *(.text.%s .text.%s.* .text.unlikely.%s)\n", $0, $0, $0 }
+        END { print "  }\n} INSERT BEFORE .text;" }' "$1"
+}
+
 # The words of the cargo call for a target; `env` carries what differs.
 build() {
     local target="$1" from="$std" words=() own=("${options[@]}") flags="-C relocation-model=static$unnamed"
@@ -126,12 +136,22 @@ build() {
         words+=(JEMALLOC_SYS_WITH_LG_PAGE=16)
     fi
     # Words for the linker go to one program; without them all programs of the package are made.
-    local call=(build --bins)
-    [[ ${#last[@]} -eq 0 ]] || call=(rustc --bin "$package")
+    local call=(build --bins) link=("${last[@]}")
+    if [[ -e "scripts/order/$package.txt" ]]; then
+        # A path that is the same in every checkout: what cargo is told has a part in the names of symbols.
+        local file="scripts/order/$package.ld" sum
+        order "scripts/order/$package.txt" >"$file.new"
+        mv "$file.new" "$file"
+        # Cargo does not see what is in the script: its sum tells when to link again.
+        sum="$(cksum <"$file")"
+        [[ ${#link[@]} -gt 0 ]] || link=(--)
+        link+=(-C "link-arg=-Wl,-T,$file" --cfg "order=\"${sum%% *}\"")
+    fi
+    [[ ${#link[@]} -eq 0 ]] || call=(rustc --bin "$package")
     say "$package for $target, standard library from $from"
     env "${words[@]}" PATH="$path" RUSTFLAGS="$flags" CARGO_TARGET_DIR="$target_dir" \
         cargo-zigbuild "${call[@]}" --locked --profile dist --target "$target" -p "$package" \
-        "${own[@]}" "${last[@]}" >&2
+        "${own[@]}" "${link[@]}" >&2
     local folder="$target_dir/$target/dist"
     if [[ -n "$out" ]]; then
         mkdir -p "$out/$target"

@@ -78,6 +78,7 @@ macro_rules! scenarios {
 /// Those that take longest first, those that are alone last.
 const SCENARIOS: &[Scenario] = scenarios![
     many::three_hundred_at_once_cost_five_writes_each_and_no_read [kine, storeless],
+    many::an_edgeapp_near_the_largest_size_works_as_those_beside_it [kine],
     many::two_operators_by_accident_do_no_harm,
     disturbance::killed_again_and_again_in_a_burst [kine],
     disturbance::terminated_in_a_burst_it_ends_in_time,

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::audit;
-use crate::world::{World, web};
+use crate::world::{World, container, web};
 
 const COUNT: usize = 300;
 
@@ -44,6 +44,53 @@ pub async fn three_hundred_at_once_cost_five_writes_each_and_no_read(world: Worl
     let after = world.asked("tare");
     let written = after.iter().filter(|one| one.is_write()).count();
     assert_eq!(written, writes, "the restart wrote nothing");
+    operator.terminate().await;
+    world.end().await;
+}
+
+/// The datastore takes 1.5 MiB in one request (etcd's `--max-request-bytes`); this object and its
+/// Deployment come to 1.4 MB each.
+pub async fn an_edgeapp_near_the_largest_size_works_as_those_beside_it(world: World) {
+    const VARIABLES: usize = 44;
+    let operator = world.operate().await;
+    let env: Vec<_> = (0..VARIABLES)
+        .map(|n| json!({ "name": format!("PART_{n}"), "value": "x".repeat(32_000) }))
+        .collect();
+    let mut large = web();
+    large["env"] = json!(env);
+    assert!(large.to_string().len() > 1_400_000);
+    let names: Vec<String> = (0..5).map(|n| format!("web-{n}")).collect();
+    world.create("large", large).await;
+    futures::future::join_all(names.iter().map(|name| world.create(name, web()))).await;
+    world.until_all_running(1 + names.len()).await;
+    let parts = |deployment: &serde_json::Value| {
+        let env = container(deployment)["env"].as_array();
+        env.map_or(0, Vec::len)
+    };
+    let deployment = world.get("deployments", "large").await;
+    assert_eq!(parts(&deployment), VARIABLES);
+
+    // A restart reads it on a page of its own and finds nothing to do; then it is followed and healed.
+    operator.kill();
+    let operator = world.operate().await;
+    operator.until_ready().await;
+    world.change("large", json!({ "image": "web:2" })).await;
+    let followed = world.until(
+        "its image is followed",
+        "deployments",
+        "large",
+        |deployment| container(deployment)["image"] == "web:2",
+    );
+    assert_eq!(parts(&followed.await), VARIABLES);
+    world.delete("deployments", "large").await;
+    world
+        .until("it comes back", "deployments", "large", |deployment| {
+            parts(deployment) == VARIABLES
+        })
+        .await;
+    world.until_all_running(1 + names.len()).await;
+    world.delete("edgeapps", "large").await;
+    world.until_gone("edgeapps", "large").await;
     operator.terminate().await;
     world.end().await;
 }
