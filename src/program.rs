@@ -75,9 +75,13 @@ impl Program {
             Command::Help => run::print(&cli::help(O::NAME, self.about)),
             Command::Version => run::print(&run::version(O::NAME, &self)),
             Command::Crd => run::print(self.crd),
-            Command::Install(cluster) => run::block_on(run::install(cluster, &self.crd::<O>())),
+            Command::Install(cluster) => {
+                let crd = self.crd::<O>();
+                run::block_on(|| run::install(cluster, &crd))
+            }
             Command::Run(options) => {
-                run::block_on(run::run(options, Arc::new(operator), &self.crd::<O>()))
+                let crd = self.crd::<O>();
+                run::block_on(|| run::run(options, Arc::new(operator), &crd))
             }
         };
         match done {

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::io::{ErrorKind, Write};
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -54,15 +55,27 @@ pub enum RunError {
     System(#[from] std::io::Error),
 }
 
-/// Runs a future on the one thread there is.
+/// Runs what `make` gives on the one thread there is.
 ///
 /// # Errors
 /// Those of the future, and a runtime that cannot be started.
-pub fn block_on(future: impl Future<Output = Result<(), RunError>>) -> Result<(), RunError> {
+#[inline(never)] // What one command needs of the stack is not there while another runs.
+pub fn block_on<F>(make: impl FnOnce() -> F) -> Result<(), RunError>
+where
+    F: Future<Output = Result<(), RunError>>,
+{
+    let future = boxed(make);
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?
         .block_on(future)
+}
+
+/// In a frame of its own: the place where a future was made, and each it was moved through, would
+/// else stay on the stack below everything that it calls.
+#[inline(never)]
+fn boxed<F: Future>(make: impl FnOnce() -> F) -> Pin<Box<F>> {
+    Box::pin(make())
 }
 
 /// Prints to standard output; a reader that goes away early is not an error.
