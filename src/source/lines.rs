@@ -79,9 +79,7 @@ impl<B: Body<Data = Bytes> + Unpin> Lines<B> {
     /// A complete line of what is buffered.
     fn cut(&mut self) -> Option<Line> {
         loop {
-            let found = self.buffer[self.scanned..]
-                .iter()
-                .position(|byte| *byte == b'\n');
+            let found = memchr::memchr(b'\n', &self.buffer[self.scanned..]);
             let Some(offset) = found else {
                 self.scanned = self.buffer.len();
                 if self.buffer.len() - self.start > LINE_BYTES {
