@@ -44,7 +44,8 @@ pub fn table(summary: &Summary) -> Table {
             .iter()
             .map(|other| format!("limit of {}", other.id())),
     );
-    let rows = burst_sizes(summary).into_iter().map(|objects| {
+    let sizes = burst_sizes(summary).into_iter().filter(|objects| *objects > 0);
+    let rows = sizes.map(|objects| {
         let mut row = vec![grouped(objects)];
         let own = first.and_then(|first| worst(first, objects));
         row.push(figure(own.map(|(rest, _)| rest / 1e6)));
