@@ -44,7 +44,9 @@ pub fn table(summary: &Summary) -> Table {
             .iter()
             .map(|other| format!("limit of {}", other.id())),
     );
-    let sizes = burst_sizes(summary).into_iter().filter(|objects| *objects > 0);
+    let sizes = burst_sizes(summary)
+        .into_iter()
+        .filter(|objects| *objects > 0);
     let rows = sizes.map(|objects| {
         let mut row = vec![grouped(objects)];
         let own = first.and_then(|first| worst(first, objects));
