@@ -44,10 +44,11 @@ END
         options+=(--subject "$out/$name-$mode.toml")
         names+=("valgrind/$mode")
     done
-    # Its exit code says that a time was late or not, which under valgrind means nothing; that there are
-    # profiles is seen below.
+    # Its exit code says that a time was late or not, which under valgrind means nothing.
     cargo run --quiet --release -p loadgen -- bench --no-build --skip-conformance --deadline-s 900 \
         --subjects "$(IFS=,; echo "${names[*]}")" --out "$out/$name" "${options[@]}" >&2 || true
+    compgen -G "$out/$name-*.[0-9]*" >/dev/null \
+        || { echo "error: no process has left a profile; the bench says above why" >&2; exit 1; }
 }
 profile start none --objects 0
 profile work "none metadata pruned" --objects "$objects" --storm

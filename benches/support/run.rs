@@ -139,14 +139,12 @@ impl Run {
         name: &str,
         measure: Duration,
     ) -> BenchmarkGroup<'a, M> {
-        let mut group = criterion.benchmark_group(name);
+        let mut group = self.group(criterion, name, measure);
         group
             .sampling_mode(SamplingMode::Flat)
             .sample_size(10)
             .warm_up_time(Duration::from_nanos(1))
-            .measurement_time(measure)
             .noise_threshold(0.001);
-        self.groups.push(name.to_owned());
         group
     }
 
@@ -157,12 +155,23 @@ impl Run {
         name: &str,
         measure: Duration,
     ) -> BenchmarkGroup<'a, M> {
-        let mut group = criterion.benchmark_group(name);
+        let mut group = self.group(criterion, name, measure);
         group
             .sample_size(20)
-            .warm_up_time(Duration::from_millis(500))
-            .measurement_time(measure);
+            .warm_up_time(Duration::from_millis(500));
+        group
+    }
+
+    /// A group whose plot goes to the page.
+    fn group<'a, M: Measurement>(
+        &mut self,
+        criterion: &'a mut Criterion<M>,
+        name: &str,
+        measure: Duration,
+    ) -> BenchmarkGroup<'a, M> {
         self.groups.push(name.to_owned());
+        let mut group = criterion.benchmark_group(name);
+        group.measurement_time(measure);
         group
     }
 

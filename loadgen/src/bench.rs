@@ -9,7 +9,6 @@ pub mod plan;
 mod private;
 mod resume;
 
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,11 +16,11 @@ use std::time::Duration;
 use anyhow::Context;
 
 use crate::child;
-use crate::cli::{BenchArgs, Usage};
+use crate::cli::{BenchArgs, Usage, no_folder};
 use crate::evidence::{EXPERIMENT, Evidence};
 use crate::experiment::order::Kind;
 use crate::experiment::plan::Plan;
-use crate::experiment::{self, Ending, Runs, Setting, estimate, now_rfc3339};
+use crate::experiment::{self, Ending, Runs, Setting, estimate};
 use crate::progress::Progress;
 use crate::record::{Experiment, Settle};
 use crate::scenario::{self, Scenario};
@@ -46,12 +45,7 @@ pub fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
         .enable_all()
         .build()?;
     let source = runtime.block_on(source(&args, &mut scenario))?;
-    let folder = folder(&args).map_err(|error| match error {
-        evidence::Error::NotEmpty(_)
-        | evidence::Error::NotAFolder(_)
-        | evidence::Error::NothingToResume(_) => anyhow::Error::new(Usage(error.to_string())),
-        other => other.into(),
-    })?;
+    let folder = folder(&args).map_err(no_folder)?;
     if matches!(source, Source::Existing(_)) {
         // Pods of thousands of objects are more than a cluster that is not ours may have room for.
         scenario = scenario.without_pods();
@@ -225,27 +219,20 @@ struct Folder {
 }
 
 fn folder(args: &BenchArgs) -> Result<Folder, evidence::Error> {
-    let new = |evidence| Folder {
-        evidence,
-        resumed: false,
-    };
-    match &args.out {
-        Some(out) if args.resume => {
-            let (evidence, anew) = Evidence::resume(out)?;
-            Ok(Folder {
-                evidence,
-                resumed: !anew,
-            })
-        }
-        Some(out) => Evidence::create(out).map(new),
-        None => {
-            let kind = match plan::settle(args) {
-                Settle::Quick => "quick",
-                Settle::Standard => "standard",
-                Settle::Full => "full",
-            };
-            let today = now_rfc3339().chars().take(10).collect::<String>();
-            Evidence::create_next(Path::new("results"), &format!("{kind}-{today}")).map(new)
-        }
+    if let (Some(out), true) = (&args.out, args.resume) {
+        let (evidence, anew) = Evidence::resume(out)?;
+        return Ok(Folder {
+            evidence,
+            resumed: !anew,
+        });
     }
+    let kind = match plan::settle(args) {
+        Settle::Quick => "quick",
+        Settle::Standard => "standard",
+        Settle::Full => "full",
+    };
+    Ok(Folder {
+        evidence: Evidence::create_new(args.out.as_deref(), kind)?,
+        resumed: false,
+    })
 }

@@ -14,6 +14,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::check::{self, CheckArgs};
 use crate::control_plane::ControlPlaneCommand;
 use crate::doctor::DoctorArgs;
+use crate::evidence;
 use crate::record::Settle;
 use crate::restarts::{self, RestartArgs};
 use crate::run::{self as load, RunArgs, clean::CleanArgs};
@@ -154,6 +155,14 @@ pub struct BenchArgs {
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Usage(pub String);
+
+/// What a folder of results that cannot be had is: another one is for the user to choose.
+pub fn no_folder(error: evidence::Error) -> anyhow::Error {
+    match error.is_of_usage() {
+        true => Usage(error.to_string()).into(),
+        false => error.into(),
+    }
+}
 
 /// # Errors
 /// The exit code, once help, version or a refusal is printed.

@@ -13,6 +13,8 @@ use flate2::{Compression, GzBuilder};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::experiment::now_rfc3339;
+
 /// What says which experiment a folder holds.
 pub const EXPERIMENT: &str = "experiment.json";
 
@@ -43,6 +45,16 @@ pub enum Error {
     NotAFolder(PathBuf),
     #[error("{} has no experiment.json to go on with; leave out --resume and choose a new folder", .0.display())]
     NothingToResume(PathBuf),
+}
+
+impl Error {
+    /// Whether another folder on the command line is the remedy, and not another machine.
+    pub fn is_of_usage(&self) -> bool {
+        matches!(
+            self,
+            Error::NotEmpty(_) | Error::NotAFolder(_) | Error::NothingToResume(_)
+        )
+    }
 }
 
 fn way_out(source: &io::Error) -> &'static str {
@@ -109,11 +121,25 @@ impl Evidence {
         Ok((Self::create(root)?, true))
     }
 
+    /// A new folder: `out`, or the next `results/<kind>-<date>-<n>`.
+    ///
+    /// # Errors
+    /// As for [`Evidence::create`].
+    pub fn create_new(out: Option<&Path>, kind: &str) -> Result<Self, Error> {
+        match out {
+            Some(out) => Self::create(out),
+            None => {
+                let today: String = now_rfc3339().chars().take(10).collect();
+                Self::create_next(Path::new("results"), &format!("{kind}-{today}"))
+            }
+        }
+    }
+
     /// The first of `<parent>/<stem>-1`, `-2`, … that does not exist yet.
     ///
     /// # Errors
     /// As for [`Evidence::create`].
-    pub fn create_next(parent: &Path, stem: &str) -> Result<Self, Error> {
+    fn create_next(parent: &Path, stem: &str) -> Result<Self, Error> {
         let free = (1..)
             .map(|n| parent.join(format!("{stem}-{n}")))
             .find(|path| !path.exists());

@@ -16,10 +16,9 @@ use crate::measure::metrics_text::Buckets;
 use crate::scenario::Scenario;
 use crate::subject::Subject;
 
-/// `experiment.json`, written before the first run.
+/// What is measured, where and with what: the head of everything that is written.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Experiment {
-    pub schema: u32,
+pub struct Origin {
     pub started_at: String,
     pub command_line: String,
     pub host_label: String,
@@ -27,12 +26,20 @@ pub struct Experiment {
     pub control_plane: String,
     pub control_plane_flags: String,
     pub machine: Machine,
-    pub filesystem: Option<String>,
     pub scenario: Scenario,
     pub seed: u64,
+    pub subjects: Vec<SubjectRecord>,
+}
+
+/// `experiment.json`, written before the first run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Experiment {
+    pub schema: u32,
+    #[serde(flatten)]
+    pub origin: Origin,
+    pub filesystem: Option<String>,
     pub settle: Settle,
     pub ready_delay_ms: u64,
-    pub subjects: Vec<SubjectRecord>,
     /// Every run that should be there; the steady ones are known only when the bursts are done.
     pub planned: Vec<Cell>,
     /// How many runs were under way at once, of which one worked.

@@ -10,7 +10,7 @@ mod page;
 mod start;
 mod world;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,14 +18,13 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::Args;
 use serde::{Deserialize, Serialize};
-use testbed::weigh::Machine;
 
-use crate::bench::{PrivateFolder, describe, plan};
-use crate::cli::Usage;
-use crate::evidence::{self, Evidence};
-use crate::experiment::now_rfc3339;
+use crate::bench::describe::{self, Measured};
+use crate::bench::{PrivateFolder, plan};
+use crate::cli::{Usage, no_folder};
+use crate::evidence::Evidence;
 use crate::progress::Progress;
-use crate::record::SubjectRecord;
+use crate::record::Origin;
 use crate::scenario::{self, Scenario};
 use crate::seed::Chance;
 use crate::server::{Choice, Source};
@@ -88,18 +87,10 @@ pub struct RestartArgs {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Record {
     pub schema: u32,
-    pub started_at: String,
-    pub command_line: String,
-    pub host_label: String,
-    pub tare_revision: String,
-    pub control_plane: String,
-    pub control_plane_flags: String,
+    #[serde(flatten)]
+    pub origin: Origin,
     pub kubernetes_version: Option<String>,
-    pub machine: Machine,
-    pub scenario: Scenario,
-    pub seed: u64,
     pub quiet_s: u64,
-    pub subjects: Vec<SubjectRecord>,
     pub converged: Vec<Converged>,
     pub starts: Vec<Start>,
 }
@@ -132,7 +123,7 @@ pub fn run(args: RestartArgs) -> anyhow::Result<ExitCode> {
     let names: Vec<String> = args.subjects.split(',').map(str::to_owned).collect();
     let subjects = subject::select(Some(&names), &args.subject, true)
         .map_err(|error| Usage(error.to_string()))?;
-    let sizes = plan::sizes_that_fit(&args.objects, args.control_plane)?;
+    let sizes = plan::sizes_that_fit(&args.objects, 0, args.control_plane)?;
     if let Some(own) = subjects.iter().find(|subject| subject.objects.is_some()) {
         return Err(Usage(format!(
             "{} has objects of its own, and here all subjects share theirs; measure it with bench",
@@ -146,28 +137,12 @@ pub fn run(args: RestartArgs) -> anyhow::Result<ExitCode> {
     let workspace = Workspace::find()
         .and_then(|found| found.for_target(args.target.as_deref()))
         .map_err(|error| Usage(error.to_string()))?;
-    let evidence = folder(args.out.as_deref())?;
+    let evidence = Evidence::create_new(args.out.as_deref(), "restarts").map_err(no_folder)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()?;
     runtime.block_on(measure(args, subjects, sizes, source, workspace, evidence))
-}
-
-fn folder(out: Option<&Path>) -> anyhow::Result<Evidence> {
-    let made = match out {
-        Some(out) => Evidence::create(out),
-        None => {
-            let today: String = now_rfc3339().chars().take(10).collect();
-            Evidence::create_next(Path::new("results"), &format!("restarts-{today}"))
-        }
-    };
-    made.map_err(|error| match error {
-        evidence::Error::NotEmpty(_) | evidence::Error::NotAFolder(_) => {
-            Usage(error.to_string()).into()
-        }
-        other => other.into(),
-    })
 }
 
 async fn measure(
@@ -209,7 +184,11 @@ async fn measure(
     let record = tokio::select! {
         biased;
         () = stop.requested() => {
-            eprintln!("stopped: what was measured is in {}", evidence.path(RECORD).display());
+            let record = evidence.path(RECORD);
+            match record.exists() {
+                true => eprintln!("stopped: what was measured is in {}", record.display()),
+                false => eprintln!("stopped: nothing was measured"),
+            }
             return Ok(ExitCode::from(130));
         }
         record = work => record?,
@@ -232,24 +211,21 @@ async fn measure(
 
 /// What is known before anything was measured.
 fn begin(args: &RestartArgs, subjects: &[Subject], setting: &Setting) -> anyhow::Result<Record> {
-    let target = args.target.as_deref();
-    let subjects = subjects
-        .iter()
-        .map(|subject| describe::program(subject, target, &setting.workspace, &setting.bin));
     Ok(Record {
         schema: 1,
-        started_at: now_rfc3339(),
-        command_line: std::env::args().collect::<Vec<_>>().join(" "),
-        host_label: args.host_label.clone(),
-        tare_revision: describe::revision(&setting.workspace),
-        control_plane: args.control_plane.name().into(),
-        control_plane_flags: setting.source.flags(),
+        origin: describe::origin(&Measured {
+            host_label: &args.host_label,
+            control_plane: args.control_plane,
+            target: args.target.as_deref(),
+            subjects,
+            source: &setting.source,
+            scenario: &setting.scenario,
+            seed: setting.seed,
+            workspace: &setting.workspace,
+            bin: &setting.bin,
+        })?,
         kubernetes_version: None,
-        machine: testbed::weigh::machine(),
-        scenario: setting.scenario.as_ref().clone(),
-        seed: setting.seed,
         quiet_s: args.quiet_s,
-        subjects: subjects.collect::<anyhow::Result<_>>()?,
         converged: Vec::new(),
         starts: Vec::new(),
     })

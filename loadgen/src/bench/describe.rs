@@ -15,18 +15,12 @@ use testbed::weigh;
 use crate::cli::BenchArgs;
 use crate::experiment::plan::Plan;
 use crate::experiment::{Setting, now_rfc3339};
-use crate::record::{Experiment, SubjectRecord};
+use crate::record::{Experiment, Origin, SubjectRecord};
+use crate::scenario::Scenario;
+use crate::server::{Choice, Source};
 use crate::subject::{self, Subject};
 
 pub fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Result<Experiment> {
-    let subjects = plan.subjects.iter().map(|subject| {
-        program(
-            subject,
-            args.target.as_deref(),
-            &setting.workspace,
-            &setting.bin,
-        )
-    });
     // A datastore writes to the private folder, and only there its filesystem matters.
     let data = if plan.audits {
         &setting.private
@@ -35,35 +29,66 @@ pub fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Res
     };
     Ok(Experiment {
         schema: 1,
-        started_at: now_rfc3339(),
-        command_line: std::env::args().collect::<Vec<_>>().join(" "),
-        host_label: args.host_label.clone(),
-        tare_revision: revision(&setting.workspace),
-        control_plane: args.control_plane.name().into(),
-        control_plane_flags: setting.source.flags(),
-        machine: weigh::machine(),
+        origin: origin(&Measured {
+            host_label: &args.host_label,
+            control_plane: args.control_plane,
+            target: args.target.as_deref(),
+            subjects: &plan.subjects,
+            source: &setting.source,
+            scenario: &setting.scenario,
+            seed: setting.seed,
+            workspace: &setting.workspace,
+            bin: &setting.bin,
+        })?,
         filesystem: weigh::filesystem(data),
-        scenario: setting.scenario.as_ref().clone(),
-        seed: setting.seed,
         settle: setting.settle,
         ready_delay_ms: setting.ready_delay_ms,
-        subjects: subjects.collect::<anyhow::Result<_>>()?,
         planned: plan.cells(setting.seed),
         lanes: setting.lanes,
         resumed_at: vec![],
     })
 }
 
-/// Reads the binary once, which also warms it, so that the first run is not slower than others.
-///
+/// What an [`Origin`] is made of.
+pub struct Measured<'a> {
+    pub host_label: &'a str,
+    pub control_plane: Choice,
+    pub target: Option<&'a str>,
+    pub subjects: &'a [Subject],
+    pub source: &'a Source,
+    pub scenario: &'a Scenario,
+    pub seed: u64,
+    pub workspace: &'a Path,
+    pub bin: &'a Path,
+}
+
 /// # Errors
-/// It or its CRD is not there.
-pub fn program(
-    subject: &Subject,
-    target: Option<&str>,
-    workspace: &Path,
-    bin: &Path,
-) -> anyhow::Result<SubjectRecord> {
+/// A program or its CRD is not there.
+pub fn origin(measured: &Measured<'_>) -> anyhow::Result<Origin> {
+    let subjects = measured.subjects.iter();
+    let subjects = subjects.map(|subject| program(subject, measured));
+    Ok(Origin {
+        started_at: now_rfc3339(),
+        command_line: std::env::args().collect::<Vec<_>>().join(" "),
+        host_label: measured.host_label.to_owned(),
+        tare_revision: revision(measured.workspace),
+        control_plane: measured.control_plane.name().into(),
+        control_plane_flags: measured.source.flags(),
+        machine: weigh::machine(),
+        scenario: measured.scenario.clone(),
+        seed: measured.seed,
+        subjects: subjects.collect::<anyhow::Result<_>>()?,
+    })
+}
+
+/// Reads the binary once, which also warms it, so that the first run is not slower than others.
+fn program(subject: &Subject, measured: &Measured<'_>) -> anyhow::Result<SubjectRecord> {
+    let &Measured {
+        target,
+        workspace,
+        bin,
+        ..
+    } = measured;
     let nowhere = PathBuf::new();
     let launch = subject.launch(&subject::Places {
         admin: String::new(),
@@ -145,7 +170,7 @@ fn own_target() -> String {
 }
 
 /// The checkout's commit, with `-dirty` where it was changed.
-pub fn revision(workspace: &Path) -> String {
+fn revision(workspace: &Path) -> String {
     let git = |args: &[&str]| {
         let output = Command::new("git")
             .arg("-C")

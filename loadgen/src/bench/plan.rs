@@ -19,10 +19,9 @@ pub fn plan(args: &BenchArgs) -> Result<Plan, Usage> {
     let real = args.control_plane.is_ours_and_real();
     let subjects =
         subject::select(names.as_deref(), &args.subject, real).map_err(|e| Usage(e.to_string()))?;
-    let sizes = sizes(&args.objects)?;
-    let largest = sizes.iter().copied().max().unwrap_or(0);
     let extra = extra_bytes(args.object_bytes);
-    enough_memory(largest, extra, args.control_plane, available_bytes())?;
+    let sizes = sizes_that_fit(&args.objects, extra, args.control_plane)?;
+    let largest = sizes.iter().copied().max().unwrap_or(0);
     let lanes = lanes(args, largest, available_bytes())?;
     if args.churn_events.is_some() && args.control_plane != Choice::Embedded {
         return Err(Usage(
@@ -45,14 +44,18 @@ pub fn plan(args: &BenchArgs) -> Result<Plan, Usage> {
     })
 }
 
-/// Numbers of objects that this machine has the memory for.
+/// Numbers of objects that this machine has the memory for; `extra` as in [`needed_bytes`].
 ///
 /// # Errors
 /// No numbers, or too large ones.
-pub fn sizes_that_fit(list: &str, control_plane: Choice) -> Result<Vec<usize>, Usage> {
+pub fn sizes_that_fit(
+    list: &str,
+    extra: usize,
+    control_plane: Choice,
+) -> Result<Vec<usize>, Usage> {
     let sizes = sizes(list)?;
     let largest = sizes.iter().copied().max().unwrap_or(0);
-    enough_memory(largest, 0, control_plane, available_bytes())?;
+    enough_memory(largest, extra, control_plane, available_bytes())?;
     Ok(sizes)
 }
 

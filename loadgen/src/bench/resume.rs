@@ -16,7 +16,7 @@ pub fn go_on(begun: Experiment, now: &Experiment) -> Result<Experiment, String> 
         return Err(differences.join("; "));
     }
     let mut experiment = begun;
-    experiment.resumed_at.push(now.started_at.clone());
+    experiment.resumed_at.push(now.origin.started_at.clone());
     // Only one run works at a time, however many there are: the report says how many at most.
     experiment.lanes = experiment.lanes.max(now.lanes);
     Ok(experiment)
@@ -32,15 +32,19 @@ fn differences(begun: &Experiment, now: &Experiment) -> Vec<String> {
     let quoted = |text: &str| format!("{text:?}");
     compare(
         "--control-plane",
-        begun.control_plane.clone(),
-        now.control_plane.clone(),
+        begun.origin.control_plane.clone(),
+        now.origin.control_plane.clone(),
     );
     compare(
         "the control plane's set-up",
-        quoted(&begun.control_plane_flags),
-        quoted(&now.control_plane_flags),
+        quoted(&begun.origin.control_plane_flags),
+        quoted(&now.origin.control_plane_flags),
     );
-    compare("--seed", begun.seed.to_string(), now.seed.to_string());
+    compare(
+        "--seed",
+        begun.origin.seed.to_string(),
+        now.origin.seed.to_string(),
+    );
     compare(
         "--settle",
         format!("{:?}", begun.settle).to_lowercase(),
@@ -51,18 +55,22 @@ fn differences(begun: &Experiment, now: &Experiment) -> Vec<String> {
         begun.ready_delay_ms.to_string(),
         now.ready_delay_ms.to_string(),
     );
-    compare("--subjects", ids(&begun.subjects), ids(&now.subjects));
+    compare(
+        "--subjects",
+        ids(&begun.origin.subjects),
+        ids(&now.origin.subjects),
+    );
     compare(
         "the kernel",
-        known(&begun.machine.kernel),
-        known(&now.machine.kernel),
+        known(&begun.origin.machine.kernel),
+        known(&now.origin.machine.kernel),
     );
     compare(
         "the CPU",
-        known(&begun.machine.cpu_model),
-        known(&now.machine.cpu_model),
+        known(&begun.origin.machine.cpu_model),
+        known(&now.origin.machine.cpu_model),
     );
-    if begun.scenario != now.scenario {
+    if begun.origin.scenario != now.origin.scenario {
         found.push("the scenario's objects are others".into());
     }
     // Cells that follow from others were not known when it began.
@@ -83,7 +91,7 @@ fn differences(begun: &Experiment, now: &Experiment) -> Vec<String> {
             "--objects, --repeats and --repeats-largest leave out {dropped}, which was planned"
         ));
     }
-    found.extend(binaries(&begun.subjects, &now.subjects));
+    found.extend(binaries(&begun.origin.subjects, &now.origin.subjects));
     found
 }
 
@@ -135,6 +143,7 @@ fn started_as(record: &SubjectRecord) -> impl PartialEq + use<> {
 mod tests {
     use super::*;
     use crate::experiment::order::{Cell, Kind};
+    use crate::record::Origin;
     use crate::record::Settle;
     use crate::subject::built_in;
 
@@ -157,19 +166,21 @@ mod tests {
             });
         Experiment {
             schema: 1,
-            started_at: "2026-11-21T08:00:00Z".into(),
-            command_line: String::new(),
-            host_label: "local".into(),
-            tare_revision: "unknown".into(),
-            control_plane: "embedded".into(),
-            control_plane_flags: String::new(),
-            machine: testbed::weigh::machine(),
+            origin: Origin {
+                started_at: "2026-11-21T08:00:00Z".into(),
+                command_line: String::new(),
+                host_label: "local".into(),
+                tare_revision: "unknown".into(),
+                control_plane: "embedded".into(),
+                control_plane_flags: String::new(),
+                machine: testbed::weigh::machine(),
+                scenario: crate::scenario::edgeapp().expect("valid"),
+                seed: 1,
+                subjects: subjects.collect(),
+            },
             filesystem: None,
-            scenario: crate::scenario::edgeapp().expect("valid"),
-            seed: 1,
             settle: Settle::Quick,
             ready_delay_ms: 0,
-            subjects: subjects.collect(),
             planned: vec![cell(Kind::Burst)],
             lanes: 1,
             resumed_at: vec![],
@@ -183,11 +194,11 @@ mod tests {
         steady.kind = Kind::Steady;
         begun.planned.push(steady);
         let mut now = experiment();
-        now.started_at = "2026-11-21T09:00:00Z".into();
-        now.subjects[0].binary = "/elsewhere/tare".into();
+        now.origin.started_at = "2026-11-21T09:00:00Z".into();
+        now.origin.subjects[0].binary = "/elsewhere/tare".into();
         let going_on = go_on(begun, &now).expect("the same");
         assert_eq!(going_on.resumed_at, ["2026-11-21T09:00:00Z"]);
-        assert_eq!(going_on.started_at, "2026-11-21T08:00:00Z");
+        assert_eq!(going_on.origin.started_at, "2026-11-21T08:00:00Z");
         assert_eq!(going_on.planned.len(), 2, "what followed is still planned");
     }
 
@@ -195,10 +206,10 @@ mod tests {
     fn what_differs_is_named() {
         type Change = fn(&mut Experiment);
         let table: [(Change, &str); 8] = [
-            (|e| e.seed = 2, "--seed was 1, is 2"),
+            (|e| e.origin.seed = 2, "--seed was 1, is 2"),
             (|e| e.settle = Settle::Full, "--settle was quick, is full"),
             (
-                |e| e.control_plane = "kube".into(),
+                |e| e.origin.control_plane = "kube".into(),
                 "--control-plane was embedded, is kube",
             ),
             (
@@ -208,16 +219,19 @@ mod tests {
             (|e| e.planned.clear(), "leave out tare/none burst 5"),
             (
                 |e| {
-                    e.subjects[0].binary_sha256 = Some("cd".into());
-                    e.subjects[0].binary_bytes = Some(6);
+                    e.origin.subjects[0].binary_sha256 = Some("cd".into());
+                    e.origin.subjects[0].binary_bytes = Some(6);
                 },
                 "the program of tare/none is another one (5 bytes then, 6 bytes now)",
             ),
             (
-                |e| e.subjects[0].subject.run.args.clear(),
+                |e| e.origin.subjects[0].subject.run.args.clear(),
                 "tare/none is started in another way",
             ),
-            (|e| e.scenario.object_bytes = 9, "the scenario's objects"),
+            (
+                |e| e.origin.scenario.object_bytes = 9,
+                "the scenario's objects",
+            ),
         ];
         for (change, want) in table {
             let mut now = experiment();

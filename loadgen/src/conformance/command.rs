@@ -3,7 +3,7 @@
 //! Guarantees: one table for all subjects; exit code 1 when one of them fails. Leaves to others:
 //! building the subjects, and the scenario.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -16,7 +16,6 @@ use super::{Gate, STEP_DEADLINE};
 use crate::bench::PrivateFolder;
 use crate::cli::Usage;
 use crate::evidence::Evidence;
-use crate::experiment::now_rfc3339;
 use crate::progress::Progress;
 use crate::report::Table;
 use crate::scenario;
@@ -62,13 +61,11 @@ pub fn run(args: ConformArgs) -> anyhow::Result<ExitCode> {
     )
     .map_err(|e| usage(&e))?;
     let workspace = Workspace::find().map_err(|e| usage(&e))?;
-    let evidence = match &args.out {
-        Some(out) => Evidence::create(out).map_err(|e| usage(&e))?,
-        None => {
-            let today = now_rfc3339().chars().take(10).collect::<String>();
-            Evidence::create_next(Path::new("results"), &format!("conform-{today}"))?
-        }
-    };
+    let evidence =
+        Evidence::create_new(args.out.as_deref(), "conform").map_err(|error| match args.out {
+            Some(_) => anyhow::Error::new(usage(&error)),
+            None => error.into(),
+        })?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()

@@ -107,7 +107,7 @@ pub fn retain(
         failed.all(|one| one.subject != id)
     };
     plan.subjects.retain(|subject| passed(&subject.id()));
-    let subjects = &mut experiment.subjects;
+    let subjects = &mut experiment.origin.subjects;
     subjects.retain(|known| passed(&known.subject.id()));
     experiment.planned = plan.cells(setting.seed);
 }

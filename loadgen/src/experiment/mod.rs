@@ -15,7 +15,7 @@ pub mod mode;
 pub mod order;
 mod phases;
 pub mod plan;
-mod quiet;
+pub mod quiet;
 pub mod run;
 pub mod settle;
 mod storm;

@@ -10,6 +10,7 @@ use testbed::weigh;
 
 use super::run::{Reason, Stage};
 use super::settle::{Look, Rule, Verdict, Watchman};
+use crate::journal::Journal;
 use crate::measure::ledger::Ledger;
 use crate::record::Idle;
 use crate::server::SUBJECT;
@@ -52,12 +53,13 @@ pub async fn settle(
 ) -> Result<Option<Snapshot>, Reason> {
     stage.setting.say_step(stage.cell, what);
     let started = Instant::now();
-    let mut watchman = Watchman::new(rule, look(stage, started));
+    let pid = stage.process.pid();
+    let mut watchman = Watchman::new(rule, look(pid, &stage.journal, started));
     let mut begin = None;
     loop {
         tokio::time::sleep(Duration::from_millis(500)).await;
         stage.check_alive()?;
-        let verdict = watchman.look(look(stage, started));
+        let verdict = watchman.look(look(pid, &stage.journal, started));
         match watchman.quiet_for() {
             quiet if quiet < AFTERMATH => begin = None,
             _ if begin.is_none() => {
@@ -80,11 +82,11 @@ pub async fn settle(
     }
 }
 
-fn look(stage: &Stage<'_>, started: Instant) -> Look {
-    let pid = stage.process.pid();
+/// One look at a process and at the events of the objects.
+pub fn look(pid: u32, journal: &Journal, started: Instant) -> Look {
     Look {
         at: started.elapsed(),
-        events: stage.journal.timeline().events,
+        events: journal.timeline().events,
         // Where CPU and memory cannot be read, events alone decide: a constant never changes.
         cpu_s: weigh::cpu_seconds(pid).unwrap_or_default(),
         anon_bytes: weigh::memory(pid).map_or(0, |memory| memory.anon_bytes),

@@ -146,7 +146,7 @@ pub fn notes(summary: &Summary, record: &Record) -> Vec<String> {
         format!("the bench was interrupted and resumed at {at}; finished runs were kept")
     }));
     notes.extend(of_real(summary));
-    if record.experiment.control_plane == "embedded" {
+    if record.experiment.origin.control_plane == "embedded" {
         notes.push("measured against the embedded API server, which answers faster than kube-apiserver; these figures never share a table with those of a real control plane".into());
     }
     if let Some(window) = idle_window(record) {
@@ -164,7 +164,7 @@ pub fn notes(summary: &Summary, record: &Record) -> Vec<String> {
 
 /// Subjects that were not given EdgeApps.
 fn own_objects(record: &Record) -> Vec<String> {
-    let subjects = record.experiment.subjects.iter().map(|r| &r.subject);
+    let subjects = record.experiment.origin.subjects.iter().map(|r| &r.subject);
     let own = subjects.filter_map(|subject| Some((subject, subject.objects.as_ref()?)));
     own.map(|(subject, objects)| {
         let converged = match &subject.convergence.child {

@@ -83,12 +83,13 @@ pub struct BytesPerObject {
 /// The summary of a folder's raw data.
 pub fn summarise(record: &Record) -> Summary {
     let experiment = &record.experiment;
-    let machine = &experiment.machine;
+    let origin = &experiment.origin;
+    let machine = &origin.machine;
     let version = record
         .runs
         .values()
         .find_map(|run| run.kubernetes_version.clone());
-    let subjects = experiment
+    let subjects = origin
         .subjects
         .iter()
         .map(|subject| summarise_subject(subject, record))
@@ -96,8 +97,8 @@ pub fn summarise(record: &Record) -> Summary {
     let mut summary = Summary {
         schema: 1,
         environment: Environment {
-            control_plane: experiment.control_plane.clone(),
-            control_plane_flags: experiment.control_plane_flags.clone(),
+            control_plane: origin.control_plane.clone(),
+            control_plane_flags: origin.control_plane_flags.clone(),
             kubernetes_version: version,
             kernel: machine.kernel.clone(),
             cpu_model: machine.cpu_model.clone(),
@@ -108,16 +109,16 @@ pub fn summarise(record: &Record) -> Summary {
             filesystem: experiment.filesystem.clone(),
             cgroup: machine.cgroup,
             swap: machine.swap,
-            tare_revision: experiment.tare_revision.clone(),
-            started_at: experiment.started_at.clone(),
-            command_line: experiment.command_line.clone(),
-            host_label: experiment.host_label.clone(),
+            tare_revision: origin.tare_revision.clone(),
+            started_at: origin.started_at.clone(),
+            command_line: origin.command_line.clone(),
+            host_label: origin.host_label.clone(),
         },
         scenario: Scenario {
-            name: experiment.scenario.name.clone(),
-            object_bytes: experiment.scenario.object_bytes,
-            service: experiment.scenario.service.clone(),
-            seed: experiment.seed,
+            name: origin.scenario.name.clone(),
+            object_bytes: origin.scenario.object_bytes,
+            service: origin.scenario.service.clone(),
+            seed: origin.seed,
             ready_delay_ms: experiment.ready_delay_ms,
             settle: experiment.settle,
         },

@@ -66,11 +66,7 @@ impl Account {
     }
 
     pub fn since(&self, before: &Account) -> Spent {
-        let spent = |of: fn(&Requests) -> u64| {
-            let (now, then) = (self.requests.as_ref()?, before.requests.as_ref()?);
-            Some(of(now).saturating_sub(of(then)))
-        };
-        let datastore = |of: fn(&Requests) -> Option<u64>| {
+        let spent = |of: fn(&Requests) -> Option<u64>| {
             let (now, then) = (self.requests.as_ref()?, before.requests.as_ref()?);
             Some(of(now)?.saturating_sub(of(then)?))
         };
@@ -78,11 +74,11 @@ impl Account {
             cpu_s: self.cpu_s.zip(before.cpu_s).map(|(now, then)| now - then),
             rss_before_bytes: before.rss_bytes,
             rss_peak_bytes: self.peak_bytes,
-            reads: spent(|r| r.reads),
-            writes: spent(|r| r.writes),
-            response_bytes: spent(|r| r.response_bytes),
-            datastore_reads: datastore(|r| r.datastore_reads),
-            datastore_objects: datastore(|r| r.datastore_objects),
+            reads: spent(|r| Some(r.reads)),
+            writes: spent(|r| Some(r.writes)),
+            response_bytes: spent(|r| Some(r.response_bytes)),
+            datastore_reads: spent(|r| r.datastore_reads),
+            datastore_objects: spent(|r| r.datastore_objects),
         }
     }
 }

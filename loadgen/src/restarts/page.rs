@@ -56,6 +56,7 @@ pub fn tables(record: &Record) -> Vec<Table> {
             title: format!("{objects} objects: {what}"),
             header: header(columns),
             rows: record
+                .origin
                 .subjects
                 .iter()
                 .map(|subject| row(record, converged.objects, &subject.subject.id(), columns))
@@ -98,7 +99,7 @@ fn spread(values: &[f64]) -> String {
 /// One line for each start that failed, was still at work or changed something.
 pub fn failures(record: &Record) -> Vec<String> {
     let lines = record.starts.iter().flat_map(|start| {
-        let name = format!("{} on {} objects, start {}", start.subject, start.objects, start.repeat);
+        let name = start.name();
         let failed = start.failure.as_ref().map(|failure| {
             let words = failure.last_log_lines.iter().map(|line| format!("\n    | {line}"));
             format!("FAILED {name}: {}{}", failure.reason, words.collect::<String>())
@@ -116,10 +117,7 @@ pub fn failures(record: &Record) -> Vec<String> {
 
 /// One start in one line.
 pub fn sentence(start: &Start) -> String {
-    let name = format!(
-        "{} on {} objects, start {}",
-        start.subject, start.objects, start.repeat
-    );
+    let name = start.name();
     match (&start.failure, start.memory) {
         (Some(failure), _) => format!("{name}: FAILED: {}", failure.reason),
         (None, memory) => {
@@ -132,11 +130,12 @@ pub fn sentence(start: &Start) -> String {
 
 /// The page for a repository.
 pub fn markdown(record: &Record) -> String {
-    let machine = &record.machine;
+    let origin = &record.origin;
+    let machine = &origin.machine;
     let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".into());
     let mut text = format!(
         "# Starts on objects that are there already, {}, {}\n\n",
-        record.host_label, record.started_at
+        origin.host_label, origin.started_at
     );
     for table in tables(record) {
         text.push_str(&table.markdown());
@@ -162,7 +161,7 @@ pub fn markdown(record: &Record) -> String {
         text.push_str(&format!(
             "- {} objects of {} bytes converged under {} in {:.0} s{data}.\n",
             grouped(one.objects),
-            record.scenario.object_bytes,
+            origin.scenario.object_bytes,
             one.subject,
             one.drain_s,
         ));
@@ -170,11 +169,11 @@ pub fn markdown(record: &Record) -> String {
     text.push_str(&format!(
         "\n### Where this comes from\n\n- command: `{}`\n- revision: {}\n- control plane: {}, {}, {}\n- kernel: {}\n\
          - CPU: {}, {} cores\n- MB are 1,000,000 bytes\n",
-        record.command_line,
-        record.tare_revision,
-        record.control_plane,
+        origin.command_line,
+        origin.tare_revision,
+        origin.control_plane,
         known(&record.kubernetes_version),
-        record.control_plane_flags,
+        origin.control_plane_flags,
         known(&machine.kernel),
         known(&machine.cpu_model),
         machine.cores.map_or("?".into(), |cores| cores.to_string()),

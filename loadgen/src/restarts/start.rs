@@ -15,8 +15,9 @@ use super::Setting;
 use super::account::{Account, Spent};
 use super::world::{Reason, World};
 use crate::experiment::last_words::last_words;
+use crate::experiment::quiet;
 use crate::experiment::run::{readiness, spawn};
-use crate::experiment::settle::{Look, Rule, Verdict, Watchman};
+use crate::experiment::settle::{Rule, Verdict, Watchman};
 use crate::measure::admin;
 use crate::record::{Failure, Peaked};
 use crate::server::SUBJECT;
@@ -44,6 +45,16 @@ pub struct Start {
     pub server: Option<Spent>,
 }
 
+impl Start {
+    /// Which one it is.
+    pub fn name(&self) -> String {
+        format!(
+            "{} on {} objects, start {}",
+            self.subject, self.objects, self.repeat
+        )
+    }
+}
+
 /// Starts it, weighs it and ends it.
 pub async fn measure(
     setting: &Setting,
@@ -63,11 +74,7 @@ pub async fn measure(
         events: 0,
         server: None,
     };
-    let what = format!(
-        "{} on {} objects, start {repeat}",
-        start.subject, start.objects
-    );
-    setting.progress.step(&what);
+    setting.progress.step(&start.name());
     let failed = |reason, lines: &[String]| Failure {
         reason,
         last_log_lines: last_words(lines),
@@ -169,26 +176,18 @@ impl Running {
             at_most: setting.quiet * 4 + Duration::from_secs(30),
         };
         let started = Instant::now();
-        let mut watchman = Watchman::new(rule, self.look(world, started));
+        let pid = self.process.pid();
+        let look = |world: &World| quiet::look(pid, &world.journal, started);
+        let mut watchman = Watchman::new(rule, look(world));
         loop {
             tokio::time::sleep(QUIET_LOOK).await;
             self.check_alive()?;
             world.check_alive()?;
-            match watchman.look(self.look(world, started)) {
+            match watchman.look(look(world)) {
                 Verdict::Restless => {}
                 Verdict::Settled => return Ok(true),
                 Verdict::GaveUp => return Ok(false),
             }
-        }
-    }
-
-    fn look(&self, world: &World, started: Instant) -> Look {
-        let pid = self.process.pid();
-        Look {
-            at: started.elapsed(),
-            events: world.journal.timeline().events,
-            cpu_s: weigh::cpu_seconds(pid).unwrap_or_default(),
-            anon_bytes: weigh::memory(pid).map_or(0, |memory| memory.anon_bytes),
         }
     }
 
