@@ -1,5 +1,4 @@
 //! Watches and lists of the embedded server: nothing missed, one revision per list, 410s.
-#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 use std::pin::pin;

@@ -1,5 +1,4 @@
 //! Garbage collection, namespaces and CustomResourceDefinitions on the embedded server.
-#![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
 
@@ -160,9 +159,7 @@ async fn a_terminating_namespace_takes_nothing_new_and_is_emptied() {
 #[tokio::test(start_paused = true)]
 async fn a_deleted_definition_takes_its_objects_and_its_path() {
     let server = Server::new(Options::default());
-    server
-        .install(include_str!("data/widget-crd.yaml"))
-        .unwrap();
+    server.install(crate::fixtures::WIDGETS).unwrap();
     let crds: Api<CustomResourceDefinition> = Api::all(server.client("alice"));
     let crd = crds.get("widgets.example.dev").await.unwrap();
     let conditions = crd.status.unwrap().conditions.unwrap();

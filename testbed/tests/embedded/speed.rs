@@ -1,6 +1,5 @@
 //! How fast the embedded server is and what it weighs. Printed, never asserted:
-//! `cargo test --release -p testbed --test embedded_speed -- --ignored --nocapture --test-threads 1`
-#![allow(clippy::unwrap_used)]
+//! `cargo test --release -p testbed --test embedded speed:: -- --ignored --nocapture --test-threads 1`
 
 use std::time::Instant;
 
@@ -103,9 +102,7 @@ fn rss_mb() -> Option<u64> {
 
 fn installed(options: Options) -> Server {
     let server = Server::new(options);
-    server
-        .install(include_str!("data/widget-crd.yaml"))
-        .unwrap();
+    server.install(crate::fixtures::WIDGETS).unwrap();
     server
 }
 

@@ -1,5 +1,4 @@
 //! The embedded server over HTTPS on loopback.
-#![allow(clippy::unwrap_used)]
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, ListParams, PostParams};

@@ -1,5 +1,4 @@
 //! Faults of the embedded server, and what it does to a watch that stalls by itself.
-#![allow(clippy::unwrap_used)]
 
 use std::pin::pin;
 use std::time::Duration;

@@ -1,5 +1,4 @@
 //! Server-side apply and managedFields on the embedded server.
-#![allow(clippy::unwrap_used)]
 
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::{Api, Patch, PatchParams, PostParams};
@@ -203,11 +202,11 @@ async fn managed_fields_are_what_a_real_server_records() {
     let real = |text: &str| serde_json::from_str::<Value>(text).unwrap();
     assert_eq!(
         of("kubectl-create")["fieldsV1"],
-        real(include_str!("data/kubectl-create-deployment.json"))
+        real(include_str!("../data/kubectl-create-deployment.json"))
     );
     assert_eq!(
         of("kube-controller-manager")["fieldsV1"],
-        real(include_str!("data/deployment-status.json"))
+        real(include_str!("../data/deployment-status.json"))
     );
     assert_eq!(of("kube-controller-manager")["subresource"], "status");
 }

@@ -1,0 +1,16 @@
+//! The embedded API server: its verbs, watches, rules and faults.
+//!
+//! Leaves to others: what it has to have in common with kube-apiserver (`contract.rs`).
+
+#![allow(clippy::unwrap_used)]
+
+mod apply;
+mod crud;
+mod faults;
+mod fixtures;
+mod kinds;
+mod logs;
+mod owners;
+mod speed;
+mod tls;
+mod watch;
