@@ -8,6 +8,7 @@
 mod config;
 mod joining;
 mod resync;
+mod tidying;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -35,6 +36,7 @@ use crate::source::{Seen, Source, What};
 pub use config::Config;
 use joining::{Running, next_found};
 use resync::Resync;
+use tidying::Tidying;
 
 type Worker<'a> = Pin<Box<dyn Future<Output = (Arc<str>, Work, Verdict)> + Send + 'a>>;
 
@@ -136,12 +138,8 @@ struct Controller<O: Operator, C> {
     join: Option<Running>,
     joined_once: bool,
     started: Instant,
-    /// When what the last work freed is given back to the kernel, ms.
-    tidy_ms: Option<u64>,
+    tidying: Tidying,
 }
-
-/// How long after the first work since the last time, ms: idle connections are closed by then.
-const TIDY_MS: u64 = 7_000;
 
 impl<O: Operator, C: Cache> Controller<O, C> {
     fn new(operator: Arc<O>, cache: C, api: Api, scope: Arc<Scope>, config: &Config) -> Self {
@@ -163,7 +161,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             join: None,
             joined_once: false,
             started: Instant::now(),
-            tidy_ms: None,
+            tidying: Tidying::default(),
             scope,
         }
     }
@@ -193,15 +191,14 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             due_ms = self.queue.next_due_ms().unwrap_or(u64::MAX);
         }
         // An hour stands for ever: an `Instant` cannot hold every number of milliseconds.
-        due_ms = due_ms.min(self.tidy_ms.unwrap_or(u64::MAX));
+        due_ms = due_ms.min(self.tidying.due_ms().unwrap_or(u64::MAX));
         self.started + Duration::from_millis(due_ms.min(now_ms + 3_600_000))
     }
 
     fn wake(&mut self) {
         let now_ms = self.now_ms();
         self.queue.wake(now_ms);
-        if self.tidy_ms.is_some_and(|at_ms| at_ms <= now_ms) {
-            self.tidy_ms = None;
+        if self.tidying.is_due(now_ms) {
             crate::allocator::tidy();
         }
     }
@@ -314,7 +311,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             self.cache.learn(&mut work);
         }
         self.queue.finish(key, work, verdict, now_ms);
-        self.tidy_ms.get_or_insert(now_ms + TIDY_MS);
+        self.tidying.worked(now_ms);
     }
 
     fn check_ready(&self) {

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use futures::StreamExt;
 use futures::stream::{BoxStream, unfold};
 
-use super::{Controller, TIDY_MS};
+use super::Controller;
 use crate::cache::Cache;
 use crate::join::{Extent, Found, Join, Unread};
 use crate::operator::Operator;
@@ -116,7 +116,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                 self.cache.join_ended(true);
                 self.api.metrics().joins_done.fetch_add(1, Relaxed);
                 self.resync.ended(extent, self.queue.is_crowded(), now_ms);
-                self.tidy_ms.get_or_insert(now_ms + TIDY_MS);
+                self.tidying.worked(now_ms);
                 self.joined_once |= extent == Extent::All;
                 // One of owners says nothing of the children's lists.
                 let is_read = |unread: &(usize, String)| extent == Extent::All || unread.0 == 0;
