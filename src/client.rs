@@ -40,6 +40,7 @@ pub(crate) use self::cause::cause;
 pub use self::credentials::Token;
 pub use self::error::{ClientError, Flaw, Known, PemError, Problem};
 pub use self::file::FileError;
+pub(crate) use self::stack::IDLE;
 pub use self::stack::build;
 pub use self::tls::{Identity, Trust};
 pub use self::yaml::YamlError;

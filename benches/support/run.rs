@@ -10,14 +10,14 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use criterion::measurement::Measurement;
 use criterion::{BenchmarkGroup, Criterion, PlottingBackend, SamplingMode};
 use serde::Deserialize;
-use testbed::weigh;
+use testbed::{checkout, weigh};
 
 use super::figure::Unit;
 use super::published::{Counterpart, Published};
@@ -316,40 +316,16 @@ impl Run {
 fn circumstances() -> String {
     let machine = weigh::machine();
     let told = |value: Option<String>| value.unwrap_or_else(|| "unknown".to_owned());
+    // Results are being written.
+    let revision = checkout::revision(Path::new(env!("CARGO_MANIFEST_DIR")), Some("results"));
     let today = k8s_openapi::jiff::Timestamp::now().strftime("%F");
     format!(
         "{today}, revision {}, {} cores of {}, Linux {}; the server is the embedded one.",
-        told(revision()),
+        told(revision),
         told(machine.cores.map(|cores| cores.to_string())),
         told(machine.cpu_model),
         told(machine.kernel),
     )
-}
-
-/// The checkout's commit, with `-dirty` where it was changed: but for results, which are being written.
-fn revision() -> Option<String> {
-    let git = |args: &[&str]| {
-        let output = Command::new("git")
-            .args(args)
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .output()
-            .ok()?;
-        let told = || String::from_utf8_lossy(&output.stdout).trim().to_owned();
-        output.status.success().then(told)
-    };
-    let commit = git(&["rev-parse", "--short", "HEAD"])?;
-    let changes = git(&[
-        "status",
-        "--porcelain",
-        "--untracked-files=no",
-        "--",
-        ".",
-        ":!results",
-    ])?;
-    Some(match changes.is_empty() {
-        true => commit,
-        false => format!("{commit}-dirty"),
-    })
 }
 
 fn percent(change: f64) -> String {

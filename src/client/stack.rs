@@ -29,7 +29,7 @@ use super::{ClientError, Config, Security, cause};
 const CONNECT: Duration = Duration::from_secs(30);
 /// Idle connections cost about 37 KB each over TLS and a file descriptor. The pool looks once in so long,
 /// so that they are closed within twice of it.
-const IDLE: Duration = Duration::from_secs(3);
+pub const IDLE: Duration = Duration::from_secs(3);
 /// hyper's read buffer, bytes: what a head must fit into; a watch line may be longer than it. Left to
 /// grow it doubles to 16 KB in every connection of a burst.
 const READ_BUFFER_BYTES: usize = 8 << 10;

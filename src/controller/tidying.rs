@@ -4,9 +4,11 @@
 //! Guarantees: pure, time comes in as milliseconds; after the last work there is one turn, at which
 //! connections that work no more are closed. Leaves to others: giving back (`allocator`).
 
-/// After the first work since the last turn, and after the last work of all, ms. A connection is
-/// closed within twice the time that one may be idle (`client::stack`).
-const AFTER_MS: u64 = 7_000;
+use crate::client::IDLE;
+
+/// After the first work since the last turn, and after the last work of all, ms: a connection is
+/// closed within twice the time that one may be idle.
+const AFTER_MS: u64 = 2 * IDLE.as_secs() * 1_000 + 1_000;
 
 /// The next turn, if there is one.
 #[derive(Debug, Default)]

@@ -3,6 +3,7 @@
 //! Guarantees: knows nothing of EdgeApp or of any operator; everything builds on Linux and macOS.
 //! Leaves to others: which operator is run, and what its figures mean, is `loadgen`'s.
 
+pub mod checkout;
 pub mod contract;
 pub mod control_plane;
 pub mod embedded;

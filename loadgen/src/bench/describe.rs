@@ -6,11 +6,10 @@
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::Context;
 use sha2::{Digest, Sha256};
-use testbed::weigh;
+use testbed::{checkout, weigh};
 
 use crate::cli::BenchArgs;
 use crate::experiment::plan::Plan;
@@ -71,7 +70,8 @@ pub fn origin(measured: &Measured<'_>) -> anyhow::Result<Origin> {
         started_at: now_rfc3339(),
         command_line: std::env::args().collect::<Vec<_>>().join(" "),
         host_label: measured.host_label.to_owned(),
-        tare_revision: revision(measured.workspace),
+        tare_revision: checkout::revision(measured.workspace, None)
+            .unwrap_or_else(|| "unknown".into()),
         control_plane: measured.control_plane.name().into(),
         control_plane_flags: measured.source.flags(),
         machine: weigh::machine(),
@@ -167,27 +167,4 @@ fn own_target() -> String {
         ""
     };
     format!("{}-{system}{library}", std::env::consts::ARCH)
-}
-
-/// The checkout's commit, with `-dirty` where it was changed.
-fn revision(workspace: &Path) -> String {
-    let git = |args: &[&str]| {
-        let output = Command::new("git")
-            .arg("-C")
-            .arg(workspace)
-            .args(args)
-            .output()
-            .ok()?;
-        output
-            .status
-            .success()
-            .then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    };
-    let Some(sha) = git(&["rev-parse", "HEAD"]) else {
-        return "unknown".into();
-    };
-    match git(&["status", "--porcelain"]) {
-        Some(changes) if changes.is_empty() => sha,
-        _ => format!("{sha}-dirty"),
-    }
 }

@@ -143,8 +143,7 @@ fn started_as(record: &SubjectRecord) -> impl PartialEq + use<> {
 mod tests {
     use super::*;
     use crate::experiment::order::{Cell, Kind};
-    use crate::record::Origin;
-    use crate::record::Settle;
+    use crate::record::{Origin, Settle};
     use crate::subject::built_in;
 
     fn experiment() -> Experiment {
