@@ -24,6 +24,10 @@ use crate::object::Uid;
 use limits::backoff_ms;
 use room::pool;
 
+/// From this failure in a row on an owner waits without its spec: it may wait for minutes, and reading
+/// it anew is one request beside those that fail.
+const SPARED_FROM: u8 = 2;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// Has work and waits for a worker.
@@ -304,6 +308,9 @@ impl Queue {
                 // What failed is still to be done; what it was must not be forgotten.
                 work.reasons = work.reasons.with(reasons);
                 work.attempts = work.attempts.saturating_add(1);
+                if work.attempts >= SPARED_FROM {
+                    work.spare();
+                }
                 let due_ms =
                     now_ms + backoff_ms(&self.limits, work.attempts, base_ms, &mut self.random);
                 self.held_bytes += work.spec_bytes();

@@ -32,7 +32,7 @@ use crate::stop::Stop;
 use crate::subject::{self, Subject};
 use crate::subjects_build::{self, Workspace};
 use start::Start;
-use world::World;
+use world::{Filled, World};
 
 /// The raw data.
 const RECORD: &str = "restarts.json";
@@ -101,7 +101,8 @@ pub struct Converged {
     pub objects: usize,
     /// Under whom.
     pub subject: String,
-    pub drain_s: f64,
+    #[serde(flatten)]
+    pub filled: Filled,
     pub datastore_size_bytes: Option<u64>,
 }
 
@@ -231,7 +232,7 @@ fn begin(args: &RestartArgs, subjects: &[Subject], setting: &Setting) -> anyhow:
     })
 }
 
-/// All starts on the objects of one size; written after each.
+/// All starts on the objects of one size; written once these are there, and after each start.
 async fn of_size(
     setting: &Setting,
     subjects: &[Subject],
@@ -246,12 +247,15 @@ async fn of_size(
         .await
         .map_err(|reason| anyhow::anyhow!("{objects} objects under {}: {reason}", first.id()))?;
     record.kubernetes_version = Some(world.version.clone());
-    record.converged.push(Converged {
+    let converged = Converged {
         objects,
         subject: first.id(),
-        drain_s: world.drain_s,
+        filled: world.filled.clone(),
         datastore_size_bytes: world.server.datastore_size_bytes(),
-    });
+    };
+    setting.progress.say(&page::came_to_be(&converged));
+    record.converged.push(converged);
+    keep(setting, record)?;
     let mut chance = Chance::of(setting.seed, objects as u64);
     for repeat in 1..=repeats {
         let mut order: Vec<&Subject> = subjects.iter().collect();
@@ -260,11 +264,16 @@ async fn of_size(
             let start = start::measure(setting, &mut world, subject, repeat).await;
             setting.progress.say(&page::sentence(&start));
             record.starts.push(start);
-            setting.evidence.write_json(RECORD, &record)?;
-            let page = page::markdown(record);
-            setting.evidence.write(PAGE, page.as_bytes())?;
+            keep(setting, record)?;
         }
     }
     world.strike().await;
     Ok(())
+}
+
+/// Writes what is known so far.
+fn keep(setting: &Setting, record: &Record) -> anyhow::Result<()> {
+    setting.evidence.write_json(RECORD, record)?;
+    let page = page::markdown(record);
+    Ok(setting.evidence.write(PAGE, page.as_bytes())?)
 }

@@ -4,6 +4,7 @@
 //! reason, one that wrote something too. Leaves to others: the figures.
 
 use super::start::Start;
+use super::world::Filled;
 use super::{Converged, Record};
 use crate::report::Table;
 use crate::report::table::{figure, grouped};
@@ -13,6 +14,19 @@ const MB: f64 = 1e6;
 
 /// Heading, and the figure of one start.
 type Column = (&'static str, fn(&Start) -> Option<f64>);
+
+/// The same of the burst that made the objects.
+const CONVERGED: [(&str, fn(&Filled) -> Option<f64>); 5] = [
+    ("RSS settled, MB", |f| {
+        Some(f.memory?.memory.rss_bytes as f64 / MB)
+    }),
+    ("anonymous settled, MB", |f| {
+        Some(f.memory?.memory.anon_bytes as f64 / MB)
+    }),
+    ("RSS peak, MB", |f| Some(f.memory?.peak_bytes? as f64 / MB)),
+    ("time to drain, s", |f| Some(f.drain_s)),
+    ("CPU, s", |f| f.cpu_s),
+];
 
 const SUBJECT: [Column; 5] = [
     ("RSS, MB", |s| Some(s.memory?.memory.rss_bytes as f64 / MB)),
@@ -44,8 +58,30 @@ const SERVER: [Column; 7] = [
     }),
 ];
 
-/// Two tables for each size: the subject's own figures, and the API server's.
+/// How the objects came to be, and two tables for each size: the subject's own figures, and the API
+/// server's.
 pub fn tables(record: &Record) -> Vec<Table> {
+    std::iter::once(converged(record))
+        .chain(starts(record))
+        .collect()
+}
+
+/// One row for each size.
+fn converged(record: &Record) -> Table {
+    let row = |converged: &Converged| {
+        let cells = CONVERGED.iter();
+        let cells = cells.map(|(_, of)| figure(of(&converged.filled)));
+        let name = format!("{} under {}", grouped(converged.objects), converged.subject);
+        std::iter::once(name).chain(cells).collect()
+    };
+    Table {
+        title: "Objects that were offered at once, and whoever looked after them".into(),
+        header: header(CONVERGED.iter().map(|(name, _)| *name)),
+        rows: record.converged.iter().map(row).collect(),
+    }
+}
+
+fn starts(record: &Record) -> Vec<Table> {
     let of_size = |converged: &Converged| {
         let objects = grouped(converged.objects);
         [
@@ -54,7 +90,7 @@ pub fn tables(record: &Record) -> Vec<Table> {
         ]
         .map(|(what, columns)| Table {
             title: format!("{objects} objects: {what}"),
-            header: header(columns),
+            header: header(columns.iter().map(|(name, _)| *name)),
             rows: record
                 .origin
                 .subjects
@@ -66,9 +102,10 @@ pub fn tables(record: &Record) -> Vec<Table> {
     record.converged.iter().flat_map(of_size).collect()
 }
 
-fn header(columns: &[Column]) -> Vec<String> {
-    let names = columns.iter().map(|(name, _)| (*name).to_owned());
-    std::iter::once(String::new()).chain(names).collect()
+fn header(names: impl Iterator<Item = &'static str>) -> Vec<String> {
+    std::iter::once(String::new())
+        .chain(names.map(str::to_owned))
+        .collect()
 }
 
 fn row(record: &Record, objects: usize, subject: &str, columns: &[Column]) -> Vec<String> {
@@ -128,6 +165,18 @@ pub fn sentence(start: &Start) -> String {
     }
 }
 
+/// The objects of one size in one line.
+pub fn came_to_be(converged: &Converged) -> String {
+    let filled = &converged.filled;
+    let rss = figure(filled.memory.map(|m| m.memory.rss_bytes as f64 / MB));
+    format!(
+        "{} objects converged under {} in {:.0} s, which then held {rss} MB RSS",
+        grouped(converged.objects),
+        converged.subject,
+        filled.drain_s,
+    )
+}
+
 /// The page for a repository.
 pub fn markdown(record: &Record) -> String {
     let origin = &record.origin;
@@ -154,17 +203,17 @@ pub fn markdown(record: &Record) -> String {
         "- Answers and reads are those of `get` and `list`, from the server's own metrics; watches are not among \
          them. Datastore reads and fetched objects are those for EdgeApps, Deployments and Services.\n",
     );
+    text.push_str(&format!(
+        "- Objects of {} bytes; a peak is that of a whole life, its start included.\n",
+        origin.scenario.object_bytes
+    ));
     for one in &record.converged {
-        let data = one.datastore_size_bytes.map_or(String::new(), |bytes| {
-            format!("; the datastore then held {:.0} MB", bytes as f64 / MB)
-        });
-        text.push_str(&format!(
-            "- {} objects of {} bytes converged under {} in {:.0} s{data}.\n",
-            grouped(one.objects),
-            origin.scenario.object_bytes,
-            one.subject,
-            one.drain_s,
-        ));
+        if let Some(bytes) = one.datastore_size_bytes {
+            let (objects, data) = (grouped(one.objects), bytes as f64 / MB);
+            text.push_str(&format!(
+                "- With {objects} objects the datastore held {data:.0} MB.\n"
+            ));
+        }
     }
     text.push_str(&format!(
         "\n### Where this comes from\n\n- command: `{}`\n- revision: {}\n- control plane: {}, {}, {}\n- kernel: {}\n\

@@ -96,12 +96,8 @@ pub async fn measure(
             return start;
         }
     }
-    let pid = running.process.pid();
-    start.memory = weigh::memory(pid).ok().map(|memory| Peaked {
-        memory,
-        peak_bytes: weigh::peak_bytes(pid).ok(),
-    });
-    start.cpu_s = weigh::cpu_seconds(pid).ok();
+    start.memory = running.weigh();
+    start.cpu_s = running.cpu_s();
     let after = Account::take(world, &setting.scenario.resource.plural).await;
     start.server = before
         .zip(after)
@@ -189,6 +185,20 @@ impl Running {
                 Verdict::GaveUp => return Ok(false),
             }
         }
+    }
+
+    /// `None` where the kernel does not say.
+    pub fn weigh(&self) -> Option<Peaked> {
+        let pid = self.process.pid();
+        weigh::memory(pid).ok().map(|memory| Peaked {
+            memory,
+            peak_bytes: weigh::peak_bytes(pid).ok(),
+        })
+    }
+
+    /// All that it has used.
+    pub fn cpu_s(&self) -> Option<f64> {
+        weigh::cpu_seconds(self.process.pid()).ok()
     }
 
     /// # Errors

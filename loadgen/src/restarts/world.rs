@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 
 use super::Setting;
@@ -17,6 +18,7 @@ use crate::generate::{Act, Offer};
 use crate::journal::Journal;
 use crate::observe::Observer;
 use crate::patience::Patience;
+use crate::record::Peaked;
 use crate::schedule::Pace;
 use crate::server::{HARNESS, Order, Server};
 use crate::subject::Subject;
@@ -32,11 +34,21 @@ pub struct World {
     pub journal: Arc<Journal>,
     pub objects: usize,
     pub version: String,
-    /// From the first object until all were ready.
-    pub drain_s: f64,
+    pub filled: Filled,
     /// Private to this world.
     pub dir: PathBuf,
     _observer: AbortOnDrop,
+}
+
+/// How the objects came to be what they are, and what that took the subject.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Filled {
+    /// From the first object until all were ready.
+    pub drain_s: f64,
+    /// Until it had settled, its start on an empty server included.
+    pub cpu_s: Option<f64>,
+    /// Settled, and the largest since its start.
+    pub memory: Option<Peaked>,
 }
 
 impl World {
@@ -85,7 +97,7 @@ impl World {
             journal,
             objects,
             version,
-            drain_s: 0.0,
+            filled: Filled::default(),
             dir,
             _observer: observer,
         };
@@ -136,8 +148,13 @@ impl World {
             }
             tokio::time::sleep(LOOK).await;
         }
-        self.drain_s = started.elapsed().as_secs_f64();
+        let drain_s = started.elapsed().as_secs_f64();
         running.settle(setting, self).await?;
+        self.filled = Filled {
+            drain_s,
+            cpu_s: running.cpu_s(),
+            memory: running.weigh(),
+        };
         running.end().await;
         Ok(())
     }

@@ -29,7 +29,14 @@ pub fn objects_converge_once_and_every_subject_starts_on_them() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let record = record(&bed);
     assert_eq!(record["converged"][0]["objects"], 20);
-    assert_eq!(record["converged"][0]["subject"], "mock/works");
+    let converged = &record["converged"][0];
+    assert_eq!(converged["subject"], "mock/works");
+    let settled = converged["memory"]["memory"]["rss_bytes"].as_u64();
+    assert!(settled > Some(500_000), "{converged}");
+    assert!(
+        converged["memory"]["peak_bytes"].as_u64() >= settled,
+        "{converged}"
+    );
     assert_eq!(starts(&record).len(), 2 * 2);
     for start in starts(&record) {
         let rss = start["memory"]["memory"]["rss_bytes"].as_u64();
@@ -64,6 +71,7 @@ pub fn objects_converge_once_and_every_subject_starts_on_them() {
         assert!(page.contains(want) && said.contains(want), "{want}: {said}");
     }
     assert!(page.contains("| mock/twin | "), "{page}");
+    assert!(page.contains("| 20 under mock/works | "), "{page}");
 }
 
 pub fn a_subject_that_dies_is_a_failed_start_with_its_last_words() {
