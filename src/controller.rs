@@ -1,7 +1,7 @@
 //! The loop: events become keys, keys become bounded work, work becomes writes and back-off.
 //!
 //! Guarantees: watches are always read, whatever else waits; at most `concurrency` owners are worked
-//! on at once; what found no room is found again by a join; on shutdown no new work is begun and
+//! on at once, and a quarter while one after the other is refused; what found no room is found again by a join; on shutdown no new work is begun and
 //! what is in flight gets five seconds. Everything runs in the one task that polls [`run`].
 //! Leaves to others: deciding (`queue`), finding (`join`, `source`), writing (`apply`).
 
@@ -9,6 +9,7 @@ mod config;
 mod joining;
 mod resync;
 mod tidying;
+mod width;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -37,8 +38,12 @@ pub use config::Config;
 use joining::{Running, next_found};
 use resync::Resync;
 use tidying::Tidying;
+use width::Width;
 
-type Worker<'a> = Pin<Box<dyn Future<Output = (Arc<str>, Work, Verdict)> + Send + 'a>>;
+type Worker<'a> = Pin<Box<dyn Future<Output = Worked> + Send + 'a>>;
+
+/// What a worker gives back, and when it had begun, ms.
+type Worked = (Arc<str>, Work, Verdict, u64);
 
 /// Runs `operator` until `shutdown` completes. Trouble with the server is waited out, never an end.
 pub async fn run<O: Operator>(
@@ -70,13 +75,13 @@ pub async fn run<O: Operator>(
 
     loop {
         controller.begin_join();
-        while workers.len() < config.concurrency
+        while workers.len() < controller.width.now()
             && let Some((key, work)) = controller.take()
         {
-            let applier = &applier;
+            let (applier, begun_ms) = (&applier, controller.now_ms());
             workers.push(Box::pin(async move {
                 let (work, verdict) = applier.reconcile(&key, work).await;
-                (key, work, verdict)
+                (key, work, verdict, begun_ms)
             }));
         }
         controller.gauge();
@@ -85,9 +90,7 @@ pub async fn run<O: Operator>(
         tokio::select! {
             () = &mut shutdown => break,
             seen = next_seen(&mut controller.sources, &mut controller.turn) => controller.see(seen),
-            Some((key, work, verdict)) = workers.next(), if !workers.is_empty() => {
-                controller.finish(&key, work, verdict);
-            }
+            Some(worked) = workers.next(), if !workers.is_empty() => controller.finish(worked),
             Some(found) = next_found(&mut controller.join), if join_may_go_on => controller.found(found),
             () = sleep_until(due) => controller.wake(),
         }
@@ -139,6 +142,7 @@ struct Controller<O: Operator, C> {
     joined_once: bool,
     started: Instant,
     tidying: Tidying,
+    width: Width,
 }
 
 impl<O: Operator, C: Cache> Controller<O, C> {
@@ -162,6 +166,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             joined_once: false,
             started: Instant::now(),
             tidying: Tidying::default(),
+            width: Width::of(config.concurrency),
             scope,
         }
     }
@@ -298,8 +303,9 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         }
     }
 
-    fn finish(&mut self, key: &Arc<str>, mut work: Work, verdict: Verdict) {
+    fn finish(&mut self, (key, mut work, verdict, begun_ms): Worked) {
         let now_ms = self.now_ms();
+        self.width.worked(verdict, now_ms.saturating_sub(begun_ms));
         if let Verdict::Written {
             within: Some(within),
             ..
@@ -310,7 +316,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         if verdict != Verdict::Gone {
             self.cache.learn(&mut work);
         }
-        self.queue.finish(key, work, verdict, now_ms);
+        self.queue.finish(&key, work, verdict, now_ms);
         self.tidying.worked(now_ms);
     }
 
