@@ -33,6 +33,8 @@ Options of run:
   --selector LABELS    only objects with these labels, as in kubectl -l  [all]
   --concurrency N      objects worked on at once, 1 to 256               [16]
   --resync SECONDS     period of the full join, 10 to 86400              [600]
+                       by default it is longer where a join reads more than 60,000
+                       objects, children included: 10 ms for each
   --timeout SECONDS    deadline of one reconcile, 1 to 600               [30]
   --install-crd        apply the CRD first
   --admin ADDR         serve /livez, /readyz, /metrics there             [127.0.0.1:8080]
@@ -112,8 +114,8 @@ pub struct Run {
     pub selector: Option<String>,
     /// Owners worked on at once.
     pub concurrency: usize,
-    /// Period of the full join.
-    pub resync: Duration,
+    /// Period of the full join, where one is asked for.
+    pub resync: Option<Duration>,
     /// Deadline of one reconcile.
     pub timeout: Duration,
     /// Whether the CRD is applied first.
@@ -155,7 +157,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, U
         namespace: None,
         selector: None,
         concurrency: 16,
-        resync: Duration::from_secs(600),
+        resync: None,
         timeout: Duration::from_secs(30),
         install_crd: false,
         admin: SocketAddr::from(([127, 0, 0, 1], 8080)),
@@ -184,7 +186,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, U
             }
             Long("resync") if running => {
                 let value = parser.value()?.string()?;
-                run.resync = Duration::from_secs(number("resync", &value, 10, 86_400)?);
+                run.resync = Some(Duration::from_secs(number("resync", &value, 10, 86_400)?));
             }
             Long("timeout") if running => {
                 let value = parser.value()?.string()?;

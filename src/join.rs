@@ -56,8 +56,12 @@ pub enum Found {
         /// Reasons beyond what shows on the owner itself.
         reasons: Reasons,
     },
-    /// It is through.
-    Done,
+    /// It is through, and has read so many objects: owners, and as many children of each kind, which is
+    /// about right and does not depend on how the children were listed.
+    Done {
+        /// Of all kinds.
+        objects: usize,
+    },
     /// A page could not be read.
     Failed(Unread),
 }
@@ -167,7 +171,7 @@ impl<O: Operator> Join<O> {
                     let Some((key, mut work)) = self.owner() else {
                         if self.pages[0].current().is_none() {
                             self.step = Step::Over;
-                            return Ok(Found::Done);
+                            return Ok(self.done());
                         }
                         self.pages[0].advance(&self.api, &self.scope).await?;
                         continue;
@@ -189,7 +193,7 @@ impl<O: Operator> Join<O> {
                         return Ok(found);
                     }
                 }
-                Step::Over => return Ok(Found::Done),
+                Step::Over => return Ok(self.done()),
             }
         }
     }
@@ -224,6 +228,16 @@ impl<O: Operator> Join<O> {
             }
         }
         Ok(any)
+    }
+
+    fn done(&self) -> Found {
+        let kinds = match self.extent {
+            Extent::Owners => 1,
+            Extent::All => self.scope.len(),
+        };
+        Found::Done {
+            objects: self.pages[0].read() * kinds,
+        }
     }
 
     /// What becomes of an owner that was looked at.

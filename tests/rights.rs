@@ -102,7 +102,7 @@ async fn a_right_to_list_that_is_taken_away_while_running_is_told() {
     let refusal = Refusal::of_right(&world, "list", "services");
     refusal.lift();
     let config = Config {
-        resync: Duration::from_secs(60),
+        resync: Some(Duration::from_secs(60)),
         ..config()
     };
     let running = world.operate_with(EdgeApps, world.server.client("tare"), config);

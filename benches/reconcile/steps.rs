@@ -230,7 +230,7 @@ async fn join_once(client: Client) {
     loop {
         match join.next().await {
             Found::Opened { .. } => {}
-            Found::Done => return,
+            Found::Done { .. } => return,
             work => panic!("the objects have not converged: {work:?}"),
         }
     }

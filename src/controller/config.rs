@@ -13,8 +13,9 @@ pub struct Config {
     pub selector: Option<String>,
     /// Owners worked on at once.
     pub concurrency: usize,
-    /// Period of the full join, jittered by a tenth.
-    pub resync: Duration,
+    /// Period of the full join, jittered by a tenth. `None`: 600 s, or 10 ms for each object that one reads,
+    /// whichever is longer.
+    pub resync: Option<Duration>,
     /// How long one reconcile may take.
     pub deadline: Duration,
     /// How long one request may take.
@@ -33,7 +34,7 @@ impl Default for Config {
             namespace: None,
             selector: None,
             concurrency: 16,
-            resync: Duration::from_secs(600),
+            resync: None,
             deadline: Duration::from_secs(30),
             request_deadline: Duration::from_secs(10),
             drain: Duration::from_secs(5),

@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use futures::StreamExt;
 use futures::stream::{BoxStream, unfold};
+use tracing::info;
 
 use super::Controller;
 use crate::cache::Cache;
@@ -109,12 +110,19 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                     self.heed(offer, extent);
                 }
             }
-            Found::Done => {
+            Found::Done { objects } => {
                 let Some(Running { extent, .. }) = self.join.take() else {
                     return;
                 };
                 self.cache.join_ended(true);
                 self.api.metrics().joins_done.fetch_add(1, Relaxed);
+                if let Some(period) = self.resync.read(extent, objects) {
+                    info!(
+                        objects,
+                        period_s = period.as_secs(),
+                        "the period of the full join follows from what one reads; --resync sets another"
+                    );
+                }
                 self.resync.ended(extent, self.queue.is_crowded(), now_ms);
                 self.tidying.worked(now_ms);
                 self.joined_once |= extent == Extent::All;

@@ -16,10 +16,18 @@ const AGAIN_MS: (u64, u64) = (500, 60_000);
 /// A full join that is owed this long after the last one is the first of a new series, ms.
 const CALM_MS: u64 = 120_000;
 
+/// The period of the full join where none is asked for, ms.
+const PERIOD_MS: u64 = 600_000;
+/// And at least so much for each object that one reads, ms: a kube-apiserver spends 0.2 ms of CPU on it
+/// (`loadgen restarts`), so that joins take no more than 2 % of one core, however many objects there are.
+const EACH_MS: u64 = 10;
+
 /// The schedule of joins.
 #[derive(Debug)]
 pub struct Resync {
     period_ms: u64,
+    /// Nobody asked for that period.
+    by_size: bool,
     periodic_ms: u64,
     owed: Option<(Extent, u64)>,
     /// Full joins owed or failed in a row.
@@ -31,13 +39,12 @@ pub struct Resync {
 }
 
 impl Resync {
-    /// A first full join at once, then one every `period`, give or take a tenth.
-    pub fn new(period: Duration, seed: u64) -> Self {
-        let period_ms = u64::try_from(period.as_millis())
-            .unwrap_or(u64::MAX)
-            .max(1_000);
+    /// A first full join at once, then one every `period`, give or take a tenth; without one, a period that
+    /// follows from what a join reads.
+    pub fn new(period: Option<Duration>, seed: u64) -> Self {
         Self {
-            period_ms,
+            period_ms: period.map_or(PERIOD_MS, in_ms),
+            by_size: period.is_none(),
             periodic_ms: u64::MAX,
             owed: Some((Extent::All, 0)),
             again: 0,
@@ -90,6 +97,18 @@ impl Resync {
         }
     }
 
+    /// A join has read all it had to, `objects` of them. The period where this changes it.
+    pub fn read(&mut self, extent: Extent, objects: usize) -> Option<Duration> {
+        if extent == Extent::Owners || !self.by_size {
+            return None;
+        }
+        let period_ms = PERIOD_MS.max(EACH_MS * objects as u64);
+        let before_ms = std::mem::replace(&mut self.period_ms, period_ms);
+        // A few more or fewer are no news.
+        let news = period_ms.abs_diff(before_ms) > before_ms / 2;
+        news.then(|| Duration::from_millis(period_ms))
+    }
+
     /// A join is through. `crowded`: most entries are of owners that fail, so that what it found is
     /// probably tried again before its time.
     pub fn ended(&mut self, extent: Extent, crowded: bool, now_ms: u64) {
@@ -114,11 +133,9 @@ impl Resync {
 
     /// An owner wants to be looked at after `after` at the latest: the shortest wish sets the period.
     pub fn within(&mut self, after: Duration, now_ms: u64) {
-        let after_ms = u64::try_from(after.as_millis())
-            .unwrap_or(u64::MAX)
-            .max(1_000);
+        let after_ms = in_ms(after);
         if after_ms < self.period_ms {
-            self.period_ms = after_ms;
+            (self.period_ms, self.by_size) = (after_ms, false);
             if self.periodic_ms != u64::MAX {
                 self.schedule(now_ms);
             }
@@ -161,13 +178,62 @@ impl Resync {
     }
 }
 
+/// At least a second.
+fn in_ms(period: Duration) -> u64 {
+    u64::try_from(period.as_millis())
+        .unwrap_or(u64::MAX)
+        .max(1_000)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Ten minutes, asked for.
+    const PERIOD: Option<Duration> = Some(Duration::from_secs(600));
+
+    #[test]
+    fn without_a_wish_the_period_follows_from_what_a_join_reads() {
+        let mut resync = Resync::new(None, 1);
+        let mut due_s = |objects| {
+            resync.began(Extent::All);
+            let news = resync.read(Extent::All, objects).map(|p| p.as_secs());
+            resync.ended(Extent::All, false, 0);
+            (news, resync.next().1 / 60_000)
+        };
+        let minutes = |period: u64| period * 9 / 10..=period * 11 / 10;
+        for (objects, news, period_min) in [
+            (0, None, 10),
+            (15_000, None, 10),
+            (60_000, None, 10),
+            (80_000, None, 13),
+            (300_000, Some(3_000), 50),
+            (310_000, None, 51),
+            (15_000, Some(600), 10),
+        ] {
+            let (told, due_min) = due_s(objects);
+            assert_eq!(told, news, "{objects}");
+            assert!(
+                minutes(period_min).contains(&due_min),
+                "{objects}: {due_min} min"
+            );
+        }
+    }
+
+    #[test]
+    fn a_period_that_was_asked_for_stands_whatever_a_join_reads() {
+        for mut resync in [Resync::new(PERIOD, 1), Resync::new(None, 1)] {
+            resync.within(Duration::from_secs(60), 0);
+            resync.began(Extent::All);
+            assert_eq!(resync.read(Extent::All, 300_000), None);
+            resync.ended(Extent::All, false, 0);
+            assert!(resync.next().1 <= 66_000);
+        }
+    }
+
     #[test]
     fn the_first_join_is_at_once_and_the_next_one_period_later() {
-        let mut resync = Resync::new(Duration::from_secs(600), 1);
+        let mut resync = Resync::new(PERIOD, 1);
         assert_eq!(resync.next(), (Extent::All, 0));
         resync.began(Extent::All);
         resync.ended(Extent::All, false, 1_000);
@@ -178,7 +244,7 @@ mod tests {
 
     #[test]
     fn full_joins_owed_again_and_again_run_ever_more_rarely() {
-        let mut resync = Resync::new(Duration::from_secs(600), 1);
+        let mut resync = Resync::new(PERIOD, 1);
         let (mut now_ms, mut gaps) = (0, Vec::new());
         for _ in 0..12 {
             resync.began(Extent::All);
@@ -194,7 +260,7 @@ mod tests {
 
     #[test]
     fn what_is_owed_is_owed_once_and_the_whole_covers_the_part() {
-        let mut resync = Resync::new(Duration::from_secs(600), 1);
+        let mut resync = Resync::new(PERIOD, 1);
         resync.began(Extent::All);
         resync.ended(Extent::All, false, 0);
         assert!(resync.owe(Extent::Owners, 10));
@@ -211,7 +277,7 @@ mod tests {
 
     #[test]
     fn while_most_entries_fail_owners_are_joined_ever_more_rarely() {
-        let mut resync = Resync::new(Duration::from_secs(600), 1);
+        let mut resync = Resync::new(PERIOD, 1);
         resync.began(Extent::All);
         resync.ended(Extent::All, false, 0);
         let mut now_ms = 0;
@@ -232,7 +298,7 @@ mod tests {
 
     #[test]
     fn the_shortest_wish_sets_the_period() {
-        let mut resync = Resync::new(Duration::from_secs(600), 1);
+        let mut resync = Resync::new(PERIOD, 1);
         resync.began(Extent::All);
         resync.ended(Extent::All, false, 0);
         resync.within(Duration::from_secs(300), 0);
@@ -281,8 +347,7 @@ mod tests {
         /// owed is not lost until a join of that extent has begun.
         #[test]
         fn what_is_owed_is_run(steps in proptest::collection::vec(step(), 0..60)) {
-            let period = Duration::from_secs(600);
-            let (mut resync, mut now_ms, mut owed) = (Resync::new(period, 3), 0u64, Some(Extent::All));
+            let (mut resync, mut now_ms, mut owed) = (Resync::new(PERIOD, 3), 0u64, Some(Extent::All));
             for step in steps {
                 match step {
                     Step::Owe(extent) => {

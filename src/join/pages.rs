@@ -79,6 +79,7 @@ pub struct Pages {
     items: std::vec::IntoIter<Range<usize>>,
     current: Option<Range<usize>>,
     started: bool,
+    read: usize,
 }
 
 impl Pages {
@@ -92,7 +93,13 @@ impl Pages {
             items: Vec::new().into_iter(),
             current: None,
             started: false,
+            read: 0,
         }
+    }
+
+    /// Objects on the pages so far.
+    pub fn read(&self) -> usize {
+        self.read
     }
 
     /// Reads the first page.
@@ -186,6 +193,7 @@ impl Pages {
             resume,
         } = metadata;
         self.resume = resume.filter(|token| !token.is_empty());
+        self.read += items.len();
         self.items = items.into_iter();
         self.body = body;
         Ok(resource_version)

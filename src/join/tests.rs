@@ -182,7 +182,7 @@ async fn found_by<O: Operator>(
         match join.next().await {
             Found::Opened { .. } => {}
             Found::Work { key, .. } => keys.push(key),
-            Found::Done => return (keys, api.metrics().requests(Verb::List)),
+            Found::Done { .. } => return (keys, api.metrics().requests(Verb::List)),
             Found::Failed(unread) => panic!("{unread:?}"),
         }
     }

@@ -16,7 +16,9 @@ const MB: f64 = 1e6;
 type Column = (&'static str, fn(&Start) -> Option<f64>);
 
 /// The same of the burst that made the objects.
-const CONVERGED: [(&str, fn(&Filled) -> Option<f64>); 5] = [
+type Made = (&'static str, fn(&Filled) -> Option<f64>);
+
+const CONVERGED: [Made; 5] = [
     ("RSS settled, MB", |f| {
         Some(f.memory?.memory.rss_bytes as f64 / MB)
     }),
