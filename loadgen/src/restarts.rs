@@ -179,10 +179,10 @@ async fn measure(
             of_size(&setting, &subjects, objects, args.repeats, &mut record).await?;
         }
         setting.progress.finish();
-        anyhow::Ok(record)
+        anyhow::Ok(())
     };
     // Dropping the work ends its subjects and servers.
-    let record = tokio::select! {
+    tokio::select! {
         biased;
         () = stop.requested() => {
             let record = evidence.path(RECORD);
@@ -192,8 +192,26 @@ async fn measure(
             }
             return Ok(ExitCode::from(130));
         }
-        record = work => record?,
-    };
+        done = work => done?,
+    }
+    Ok(match publish(&evidence)? {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}
+
+/// Whether a folder is one of this command.
+pub fn is_of(evidence: &Evidence) -> bool {
+    evidence.path(RECORD).exists()
+}
+
+/// Writes the page anew and prints its tables; false where a start failed or does not count.
+///
+/// # Errors
+/// The raw data cannot be read, or the page not written.
+pub fn publish(evidence: &Evidence) -> anyhow::Result<bool> {
+    let record: Record = evidence.read_json(RECORD)?;
+    evidence.write(PAGE, page::markdown(&record).as_bytes())?;
     println!();
     for table in page::tables(&record) {
         println!("{}", table.plain());
@@ -204,10 +222,7 @@ async fn measure(
         "Evidence: {} ({RECORD}, {PAGE}, logs/)",
         evidence.root().display()
     );
-    Ok(match failures.is_empty() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
-    })
+    Ok(failures.is_empty())
 }
 
 /// What is known before anything was measured.

@@ -28,15 +28,28 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 
+use crate::cli::Usage;
 use crate::conformance::{self, Verdict};
 use crate::evidence::{self, Evidence};
 use crate::record::{Record, Run};
+use crate::restarts;
 
 const SUMMARY: &str = "summary.json";
 
 /// `loadgen report DIR`.
 pub fn rebuild(dir: &Path, readme: Option<&Path>) -> anyhow::Result<ExitCode> {
     let evidence = Evidence::open(dir);
+    if restarts::is_of(&evidence) {
+        if readme.is_some() {
+            let what = format!(
+                "--readme: {} has starts alone, and a README shows a bench",
+                dir.display()
+            );
+            return Err(Usage(what).into());
+        }
+        restarts::publish(&evidence)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     publish(&evidence)?;
     if let Some(readme) = readme {
         let summary = summary::summarise(&read(&evidence)?);

@@ -167,6 +167,15 @@ pub fn sentence(start: &Start) -> String {
     }
 }
 
+/// Whether the server fetched objects for whatever reason.
+fn checked(start: &Start) -> bool {
+    let fetched = start
+        .server
+        .as_ref()
+        .and_then(|server| server.datastore_objects);
+    fetched.is_some_and(|objects| objects > 0)
+}
+
 /// The objects of one size in one line.
 pub fn came_to_be(converged: &Converged) -> String {
     let filled = &converged.filled;
@@ -205,6 +214,13 @@ pub fn markdown(record: &Record) -> String {
         "- Answers and reads are those of `get` and `list`, from the server's own metrics; watches are not among \
          them. Datastore reads and fetched objects are those for EdgeApps, Deployments and Services.\n",
     );
+    if record.starts.iter().any(checked) {
+        text.push_str(
+            "- Objects are fetched by kube-apiserver's own comparison of its watch cache with the datastore, which \
+             it makes for each kind every 5 to 7.5 minutes (`ConsistencyCheckPeriod`, apiserver v0.36.4); the \
+             starts that fell beside one cost it more CPU and memory than the others.\n",
+        );
+    }
     text.push_str(&format!(
         "- Objects of {} bytes; a peak is that of a whole life, its start included.\n",
         origin.scenario.object_bytes

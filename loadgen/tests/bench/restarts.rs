@@ -72,6 +72,19 @@ pub fn objects_converge_once_and_every_subject_starts_on_them() {
     }
     assert!(page.contains("| mock/twin | "), "{page}");
     assert!(page.contains("| 20 under mock/works | "), "{page}");
+    let report = |more: &[&str]| {
+        let mut args = vec!["report".to_owned(), bed.out().display().to_string()];
+        args.extend(more.iter().map(|arg| (*arg).to_owned()));
+        loadgen(&args)
+    };
+    std::fs::remove_file(bed.out().join("restarts.md")).expect("removed");
+    assert!(report(&[]).status.success());
+    let again = std::fs::read_to_string(bed.out().join("restarts.md")).expect("a page");
+    assert_eq!(again, page, "made anew from the raw data");
+    let refused = report(&["--readme", "README.md"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let said = text(&refused.stderr);
+    assert!(said.contains("has starts alone"), "{said}");
 }
 
 pub fn a_subject_that_dies_is_a_failed_start_with_its_last_words() {
