@@ -167,6 +167,25 @@ pub fn sentence(start: &Start) -> String {
     }
 }
 
+/// How often each was started, in words.
+fn times(record: &Record, objects: usize) -> String {
+    let starts = |id: &str| {
+        let own = record.starts.iter();
+        own.filter(|s| s.objects == objects && s.subject == id)
+            .count()
+    };
+    let subjects = record.origin.subjects.iter();
+    let counts = subjects.map(|subject| starts(&subject.subject.id()));
+    let (least, most) = counts.fold((usize::MAX, 0), |(least, most), n| {
+        (least.min(n), most.max(n))
+    });
+    match (least, most) {
+        (1, 1) => "once".into(),
+        (least, most) if least < most => format!("{least} to {most} times"),
+        (_, most) => format!("{most} times"),
+    }
+}
+
 /// Whether the server fetched objects for whatever reason.
 fn checked(start: &Start) -> bool {
     let fetched = start
@@ -216,9 +235,10 @@ pub fn markdown(record: &Record) -> String {
     );
     if record.starts.iter().any(checked) {
         text.push_str(
-            "- Objects are fetched by kube-apiserver's own comparison of its watch cache with the datastore, which \
-             it makes for each kind every 5 to 7.5 minutes (`ConsistencyCheckPeriod`, apiserver v0.36.4); the \
-             starts that fell beside one cost it more CPU and memory than the others.\n",
+            "- Where objects were fetched, they came from the datastore: as pages that the watch cache did not \
+             answer (then there are about as many datastore reads as reads), or for kube-apiserver's own comparison \
+             of its cache with the datastore, every 5 to 7.5 minutes for each kind (`ConsistencyCheckPeriod`, \
+             apiserver v0.36.4). Such starts cost it more CPU and memory than others.\n",
         );
     }
     text.push_str(&format!(
@@ -226,12 +246,13 @@ pub fn markdown(record: &Record) -> String {
         origin.scenario.object_bytes
     ));
     for one in &record.converged {
-        if let Some(bytes) = one.datastore_size_bytes {
-            let (objects, data) = (grouped(one.objects), bytes as f64 / MB);
-            text.push_str(&format!(
-                "- With {objects} objects the datastore held {data:.0} MB.\n"
-            ));
-        }
+        let data = one.datastore_size_bytes.map_or(String::new(), |bytes| {
+            format!("the datastore held {:.0} MB, and ", bytes as f64 / MB)
+        });
+        let (objects, times) = (grouped(one.objects), times(record, one.objects));
+        text.push_str(&format!(
+            "- With {objects} objects {data}each subject was started {times}.\n"
+        ));
     }
     text.push_str(&format!(
         "\n### Where this comes from\n\n- command: `{}`\n- revision: {}\n- control plane: {}, {}, {}\n- kernel: {}\n\
