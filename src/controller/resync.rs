@@ -18,8 +18,9 @@ const CALM_MS: u64 = 120_000;
 
 /// The period of the full join where none is asked for, ms.
 const PERIOD_MS: u64 = 600_000;
-/// And at least so much for each object that one reads, ms: a kube-apiserver spends 0.2 ms of CPU on it
-/// (`loadgen restarts`), so that joins take no more than 2 % of one core, however many objects there are.
+/// And at least so much for each object that one reads, ms: a kube-apiserver spends 0.2 to 0.5 ms of
+/// CPU on it (`loadgen restarts`, 5,000 and 100,000 EdgeApps), so that joins take 2 to 5 % of one core,
+/// however many objects there are.
 const EACH_MS: u64 = 10;
 
 /// The schedule of joins.
