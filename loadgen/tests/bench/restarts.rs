@@ -107,7 +107,9 @@ pub fn ctrl_c_ends_everything_that_was_started() {
     let bed = Bed::new("restarts-ctrl-c");
     let running = start(&restarts(&bed, &["works"], "--repeats 100"));
     let pid = running.id();
-    wait_for("a first start", || bed.out().join("restarts.json").exists());
+    wait_for("a first start", || {
+        bed.out().join("restarts.json").exists() && !starts(&record(&bed)).is_empty()
+    });
     signal(&running, "-INT");
     let output = running.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
