@@ -256,7 +256,7 @@ mod tests {
         for (words, want) in [
             (
                 "--control-plane kube --lanes 3",
-                "--lanes 3: 3 runs of 5000 objects need about 4950 MB of memory and there is room for 2",
+                "--lanes 3: 3 runs of 5000 objects need about 5550 MB of memory and there is room for 2",
             ),
             (
                 "--control-plane existing --lanes 2",
@@ -303,6 +303,6 @@ mod tests {
         let extra = extra_bytes(large.object_bytes);
         let error = enough_memory(2_000, extra, Choice::Kube, Some(3_000_000_000));
         let error = error.expect_err("large objects").to_string();
-        assert!(error.contains("2000 need about 3166 MB"), "{error}");
+        assert!(error.contains("2000 need about 3246 MB"), "{error}");
     }
 }
