@@ -292,15 +292,20 @@ impl<O: Operator, C: Cache> Controller<O, C> {
     fn heed(&mut self, offer: Offer, extent: Extent) {
         if offer == Offer::Owed {
             self.api.metrics().dropped_events.fetch_add(1, Relaxed);
-            self.owe(extent);
+            let news = self.resync.owe_events(extent, self.now_ms());
+            self.count_owed(news);
         }
     }
 
     fn owe(&mut self, extent: Extent) {
         let now_ms = self.now_ms();
-        if self.resync.owe(extent, now_ms) {
-            self.api.metrics().joins_owed.fetch_add(1, Relaxed);
-        }
+        let news = self.resync.owe(extent, now_ms);
+        self.count_owed(news);
+    }
+
+    fn count_owed(&self, news: bool) {
+        let joins_owed = &self.api.metrics().joins_owed;
+        joins_owed.fetch_add(u64::from(news), Relaxed);
     }
 
     fn finish(&mut self, (key, mut work, verdict, begun_ms): Worked) {

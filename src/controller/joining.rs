@@ -55,7 +55,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         if at_ms > now_ms || !replaces || (extent == Extent::Owners && !self.queue.has_room()) {
             return;
         }
-        self.resync.began(extent);
+        self.resync.began(extent, now_ms);
         self.cache.join_began();
         let join = Join::new(
             Arc::clone(&self.operator),

@@ -1,7 +1,8 @@
 //! When the next join runs: at the start, periodically, and when something is owed to one.
 //!
 //! Guarantees: pure, time comes in as milliseconds; joins that are owed again and again, or fail,
-//! run ever more rarely. Leaves to others: running them.
+//! run ever more rarely; one that is owed for events without room waits no longer than the last one
+//! took. Leaves to others: running them.
 
 use std::time::Duration;
 
@@ -35,7 +36,10 @@ pub struct Resync {
     again: u32,
     /// Joins in a row that ended while most entries were failing.
     crowded: u32,
+    began_ms: u64,
     last_end_ms: u64,
+    /// How long the last full join took, until all that it found was queued.
+    took_ms: u64,
     random: u64,
 }
 
@@ -50,7 +54,9 @@ impl Resync {
             owed: Some((Extent::All, 0)),
             again: 0,
             crowded: 0,
+            began_ms: 0,
             last_end_ms: 0,
+            took_ms: u64::MAX,
             random: seed | 1,
         }
     }
@@ -61,6 +67,16 @@ impl Resync {
             Some((extent, at_ms)) if at_ms <= self.periodic_ms => (extent, at_ms),
             _ => (Extent::All, self.periodic_ms),
         }
+    }
+
+    /// Events found no room. True when this is news. The join that finds them in bulk costs the server less
+    /// than the requests that follow from it, so half of the time may go to such joins, no more.
+    pub fn owe_events(&mut self, extent: Extent, now_ms: u64) -> bool {
+        let news = self.owe(extent, now_ms);
+        if news && let Some((Extent::All, at_ms)) = &mut self.owed {
+            *at_ms = (*at_ms).min(now_ms + self.took_ms.clamp(AGAIN_MS.0, AGAIN_MS.1));
+        }
+        news
     }
 
     /// Something was missed. True when this is news.
@@ -89,7 +105,8 @@ impl Resync {
     }
 
     /// A join begins: what was owed to it is settled, what comes from now on is owed again.
-    pub fn began(&mut self, extent: Extent) {
+    pub fn began(&mut self, extent: Extent, now_ms: u64) {
+        self.began_ms = now_ms;
         if extent == Extent::All || matches!(self.owed, Some((Extent::Owners, _))) {
             self.owed = None;
         }
@@ -116,6 +133,7 @@ impl Resync {
         self.last_end_ms = now_ms;
         self.crowded = if crowded { self.crowded + 1 } else { 0 };
         if extent == Extent::All {
+            self.took_ms = now_ms - self.began_ms;
             self.schedule(now_ms);
         }
     }
@@ -197,7 +215,7 @@ mod tests {
     fn without_a_wish_the_period_follows_from_what_a_join_reads() {
         let mut resync = Resync::new(None, 1);
         let mut due_s = |objects| {
-            resync.began(Extent::All);
+            resync.began(Extent::All, 0);
             let news = resync.read(Extent::All, objects).map(|p| p.as_secs());
             resync.ended(Extent::All, false, 0);
             (news, resync.next().1 / 60_000)
@@ -225,7 +243,7 @@ mod tests {
     fn a_period_that_was_asked_for_stands_whatever_a_join_reads() {
         for mut resync in [Resync::new(PERIOD, 1), Resync::new(None, 1)] {
             resync.within(Duration::from_secs(60), 0);
-            resync.began(Extent::All);
+            resync.began(Extent::All, 0);
             assert_eq!(resync.read(Extent::All, 300_000), None);
             resync.ended(Extent::All, false, 0);
             assert!(resync.next().1 <= 66_000);
@@ -236,7 +254,7 @@ mod tests {
     fn the_first_join_is_at_once_and_the_next_one_period_later() {
         let mut resync = Resync::new(PERIOD, 1);
         assert_eq!(resync.next(), (Extent::All, 0));
-        resync.began(Extent::All);
+        resync.began(Extent::All, 0);
         resync.ended(Extent::All, false, 1_000);
         let (extent, at_ms) = resync.next();
         assert_eq!(extent, Extent::All);
@@ -248,7 +266,7 @@ mod tests {
         let mut resync = Resync::new(PERIOD, 1);
         let (mut now_ms, mut gaps) = (0, Vec::new());
         for _ in 0..12 {
-            resync.began(Extent::All);
+            resync.began(Extent::All, now_ms);
             resync.ended(Extent::All, false, now_ms);
             assert!(resync.owe(Extent::All, now_ms));
             let (_, at_ms) = resync.next();
@@ -260,15 +278,39 @@ mod tests {
     }
 
     #[test]
+    fn a_join_owed_for_events_waits_no_longer_than_the_last_one_took() {
+        for (took_ms, least_ms, most_ms) in
+            [(100, 0, 500), (3_000, 500, 3_000), (200_000, 3_000, 60_000)]
+        {
+            let mut resync = Resync::new(PERIOD, 1);
+            let (mut now_ms, mut gaps) = (0, Vec::new());
+            for _ in 0..12 {
+                resync.began(Extent::All, now_ms);
+                now_ms += took_ms;
+                resync.ended(Extent::All, false, now_ms);
+                assert!(resync.owe_events(Extent::All, now_ms));
+                gaps.push(resync.next().1 - now_ms);
+                now_ms = resync.next().1;
+            }
+            let longest = gaps.iter().copied().max().unwrap_or(0);
+            assert_eq!(gaps[0], 0, "the first is at once");
+            assert!(
+                (least_ms..=most_ms).contains(&longest),
+                "{took_ms}: {gaps:?}"
+            );
+        }
+    }
+
+    #[test]
     fn what_is_owed_is_owed_once_and_the_whole_covers_the_part() {
         let mut resync = Resync::new(PERIOD, 1);
-        resync.began(Extent::All);
+        resync.began(Extent::All, 0);
         resync.ended(Extent::All, false, 0);
         assert!(resync.owe(Extent::Owners, 10));
         assert!(!resync.owe(Extent::Owners, 11));
         assert!(resync.owe(Extent::All, 12));
         assert!(!resync.owe(Extent::Owners, 13));
-        resync.began(Extent::Owners);
+        resync.began(Extent::Owners, 0);
         assert_eq!(
             resync.next().0,
             Extent::All,
@@ -279,7 +321,7 @@ mod tests {
     #[test]
     fn while_most_entries_fail_owners_are_joined_ever_more_rarely() {
         let mut resync = Resync::new(PERIOD, 1);
-        resync.began(Extent::All);
+        resync.began(Extent::All, 0);
         resync.ended(Extent::All, false, 0);
         let mut now_ms = 0;
         let mut gaps = Vec::new();
@@ -288,7 +330,7 @@ mod tests {
             let (extent, at_ms) = resync.next();
             gaps.push(at_ms - now_ms);
             now_ms = at_ms;
-            resync.began(extent);
+            resync.began(extent, now_ms);
             resync.ended(extent, crowded, now_ms);
         }
         assert_eq!(gaps[0], OWNERS_GAP_MS);
@@ -300,7 +342,7 @@ mod tests {
     #[test]
     fn the_shortest_wish_sets_the_period() {
         let mut resync = Resync::new(PERIOD, 1);
-        resync.began(Extent::All);
+        resync.began(Extent::All, 0);
         resync.ended(Extent::All, false, 0);
         resync.within(Duration::from_secs(300), 0);
         resync.within(Duration::from_secs(900), 0);
@@ -358,7 +400,7 @@ mod tests {
                     Step::Run { ends_after_ms, fails, crowded } => {
                         let (extent, at_ms) = resync.next();
                         now_ms = now_ms.max(at_ms);
-                        resync.began(extent);
+                        resync.began(extent, now_ms);
                         if extent == Extent::All || owed == Some(Extent::Owners) { owed = None; }
                         now_ms += ends_after_ms;
                         if fails {
