@@ -37,6 +37,16 @@ pub enum Extent {
     All,
 }
 
+impl Extent {
+    /// Collections that are listed, the owners' among them.
+    pub fn kinds(self, scope: &Scope) -> usize {
+        match self {
+            Extent::Owners => 1,
+            Extent::All => scope.len(),
+        }
+    }
+}
+
 /// What a join found.
 #[derive(Debug)]
 pub enum Found {
@@ -102,10 +112,7 @@ impl<O: Operator> Join<O> {
         extent: Extent,
         keeps: Keeps,
     ) -> Self {
-        let kinds = match extent {
-            Extent::Owners => 1,
-            Extent::All => scope.len(),
-        };
+        let kinds = extent.kinds(&scope);
         Self {
             operator,
             api,
@@ -231,12 +238,8 @@ impl<O: Operator> Join<O> {
     }
 
     fn done(&self) -> Found {
-        let kinds = match self.extent {
-            Extent::Owners => 1,
-            Extent::All => self.scope.len(),
-        };
         Found::Done {
-            objects: self.pages[0].read() * kinds,
+            objects: self.pages[0].read() * self.extent.kinds(&self.scope),
         }
     }
 

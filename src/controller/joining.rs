@@ -65,14 +65,10 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             self.cache.keeps(),
         );
         let found = unfold(join, |mut join| async { Some((join.next().await, join)) }).boxed();
-        let opening = match extent {
-            Extent::Owners => 1,
-            Extent::All => self.scope.len(),
-        };
         self.join = Some(Running {
             found,
             extent,
-            opening,
+            opening: extent.kinds(&self.scope),
             revisions: Vec::new(),
         });
     }

@@ -12,13 +12,10 @@ use crate::statistics::median;
 
 const MB: f64 = 1e6;
 
-/// Heading, and the figure of one start.
-type Column = (&'static str, fn(&Start) -> Option<f64>);
+/// Heading, and the figure of one start, or of the burst that made the objects.
+type Column<T> = (&'static str, fn(&T) -> Option<f64>);
 
-/// The same of the burst that made the objects.
-type Made = (&'static str, fn(&Filled) -> Option<f64>);
-
-const CONVERGED: [Made; 5] = [
+const CONVERGED: [Column<Filled>; 5] = [
     ("RSS settled, MB", |f| {
         Some(f.memory?.memory.rss_bytes as f64 / MB)
     }),
@@ -30,7 +27,7 @@ const CONVERGED: [Made; 5] = [
     ("CPU, s", |f| f.cpu_s),
 ];
 
-const SUBJECT: [Column; 5] = [
+const SUBJECT: [Column<Start>; 5] = [
     ("RSS, MB", |s| Some(s.memory?.memory.rss_bytes as f64 / MB)),
     ("anonymous, MB", |s| {
         Some(s.memory?.memory.anon_bytes as f64 / MB)
@@ -40,7 +37,7 @@ const SUBJECT: [Column; 5] = [
     ("CPU, s", |s| s.cpu_s),
 ];
 
-const SERVER: [Column; 7] = [
+const SERVER: [Column<Start>; 7] = [
     ("CPU, s", |s| s.server.as_ref()?.cpu_s),
     ("RSS above before, MB", |s| {
         let server = s.server.as_ref()?;
@@ -78,7 +75,7 @@ fn converged(record: &Record) -> Table {
     };
     Table {
         title: "Objects that were offered at once, and whoever looked after them".into(),
-        header: header(CONVERGED.iter().map(|(name, _)| *name)),
+        header: header(&CONVERGED),
         rows: record.converged.iter().map(row).collect(),
     }
 }
@@ -92,7 +89,7 @@ fn starts(record: &Record) -> Vec<Table> {
         ]
         .map(|(what, columns)| Table {
             title: format!("{objects} objects: {what}"),
-            header: header(columns.iter().map(|(name, _)| *name)),
+            header: header(columns),
             rows: record
                 .origin
                 .subjects
@@ -104,13 +101,12 @@ fn starts(record: &Record) -> Vec<Table> {
     record.converged.iter().flat_map(of_size).collect()
 }
 
-fn header(names: impl Iterator<Item = &'static str>) -> Vec<String> {
-    std::iter::once(String::new())
-        .chain(names.map(str::to_owned))
-        .collect()
+fn header<T>(columns: &[Column<T>]) -> Vec<String> {
+    let names = columns.iter().map(|(name, _)| (*name).to_owned());
+    std::iter::once(String::new()).chain(names).collect()
 }
 
-fn row(record: &Record, objects: usize, subject: &str, columns: &[Column]) -> Vec<String> {
+fn row(record: &Record, objects: usize, subject: &str, columns: &[Column<Start>]) -> Vec<String> {
     let starts = || {
         let own = record.starts.iter();
         own.filter(|s| s.objects == objects && s.subject == subject && s.failure.is_none())
@@ -187,12 +183,12 @@ fn times(record: &Record, objects: usize) -> String {
 }
 
 /// Whether the server fetched objects for whatever reason.
-fn checked(start: &Start) -> bool {
-    let fetched = start
+fn fetched(start: &Start) -> bool {
+    let objects = start
         .server
         .as_ref()
         .and_then(|server| server.datastore_objects);
-    fetched.is_some_and(|objects| objects > 0)
+    objects.is_some_and(|objects| objects > 0)
 }
 
 /// The objects of one size in one line.
@@ -233,7 +229,7 @@ pub fn markdown(record: &Record) -> String {
         "- Answers and reads are those of `get` and `list`, from the server's own metrics; watches are not among \
          them. Datastore reads and fetched objects are those for EdgeApps, Deployments and Services.\n",
     );
-    if record.starts.iter().any(checked) {
+    if record.starts.iter().any(fetched) {
         text.push_str(
             "- Where objects were fetched, they came from the datastore: as pages that the watch cache did not \
              answer (then there are about as many datastore reads as reads), or for kube-apiserver's own comparison \
