@@ -24,19 +24,17 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 896 entries: 7/8 of 1,024 buckets, so that the table never doubles beyond that. With 5,000
-    /// objects that never become ready they and their specs are 1.0 MB above what healthy ones leave
-    /// (3,584 entries: 2.6), and a burst costs no more reads. 256 KiB of specs that wait for a worker: 16
-    /// workers with 10 each of 1.5 KB behind them. 256 KiB of specs that wait for their children (512: 1.3 MB
-    /// in place of 1.0): an owner that waits without its spec costs one read, and a burst on a server that
-    /// answers at once has one in a hundred more of these.
+    /// Measured with 5,000 objects that never become ready, which fill every bound: 640 entries and 192 KiB of
+    /// specs that wait for their children are 0.8 MB above what healthy ones leave (896 and 256: 1.0; 3,584:
+    /// 2.6), and a burst costs no more reads. An owner that waits without its spec costs one read. 256 KiB of
+    /// specs that wait for a worker: 16 workers with 10 each of 1.5 KB behind them.
     /// 600 s is the default `progressDeadlineSeconds` of a Deployment. Back-off as client-go's
     /// default limiter, which starts lower (5 ms) and ends at 1000 s; at the edge the server is slow.
     fn default() -> Self {
         Self {
-            entries: 896,
+            entries: 640,
             spec_bytes: 256 << 10,
-            held_spec_bytes: 256 << 10,
+            held_spec_bytes: 192 << 10,
             backoff_base_ms: 500,
             backoff_max_ms: 300_000,
             merge_ms: 1_000,
@@ -47,10 +45,10 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// New owners that wait for a worker at most: a quarter of the entries; the rest is for those that
+    /// New owners that wait for a worker at most: a third of the entries; the rest is for those that
     /// wait for their children.
     pub(super) fn queued(&self) -> usize {
-        (self.entries / 4).max(1)
+        (self.entries / 3).max(1)
     }
 }
 

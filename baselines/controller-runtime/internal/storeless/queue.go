@@ -8,7 +8,7 @@ import (
 
 const (
 	// maxEntries are held at most, in whatever state: as many as tare's.
-	maxEntries = 896
+	maxEntries = 640
 	// maxQueuedSpecs wait for a worker at most with their spec: 16 workers with 16 each.
 	maxQueuedSpecs = 256
 	// maxHeldSpecs are kept for owners that wait for their children; one that waits without its spec
