@@ -64,8 +64,8 @@ impl<O: Operator> Applier<O> {
             Ok(verdict) => verdict,
             Err(Stop::Gone) => Verdict::Gone,
             Err(Stop::Again) => Verdict::Again,
-            Err(Stop::Wait(after)) => Verdict::Failed {
-                base_ms: Some(millis(after)),
+            Err(Stop::Wait(after)) => Verdict::Waits {
+                base_ms: millis(after),
             },
             Err(Stop::Failed { failure, degraded }) => {
                 self.report(key, &mut work, &failure, degraded).await

@@ -304,13 +304,14 @@ impl Queue {
             }
             Verdict::Stuck => work.reasons = reasons,
             Verdict::Again => work.reasons = work.reasons.with(reasons),
-            Verdict::Failed { base_ms } => {
+            Verdict::Failed { .. } | Verdict::Waits { .. } => {
                 // What failed is still to be done; what it was must not be forgotten.
                 work.reasons = work.reasons.with(reasons);
                 work.attempts = work.attempts.saturating_add(1);
                 if work.attempts >= SPARED_FROM {
                     work.spare();
                 }
+                let base_ms = verdict.base_ms();
                 let due_ms =
                     now_ms + backoff_ms(&self.limits, work.attempts, base_ms, &mut self.random);
                 self.held_bytes += work.spec_bytes();

@@ -44,7 +44,7 @@ impl Width {
                 self.refused_in_a_row.saturating_add(1)
             }
             // It says nothing about the next one.
-            Verdict::Gone | Verdict::Again => self.refused_in_a_row,
+            Verdict::Gone | Verdict::Again | Verdict::Waits { .. } => self.refused_in_a_row,
             Verdict::Written { .. } | Verdict::Failed { .. } | Verdict::Stuck => 0,
         };
     }
@@ -57,6 +57,8 @@ mod tests {
     const REFUSED: (Verdict, u64) = (Verdict::Failed { base_ms: None }, 5);
     const LATE: (Verdict, u64) = (Verdict::Failed { base_ms: None }, 10_000);
     const AGAIN: (Verdict, u64) = (Verdict::Again, 5);
+    /// As in a mass deletion: its children have to go first.
+    const WAITS: (Verdict, u64) = (Verdict::Waits { base_ms: 10_000 }, 5);
     const DONE: (Verdict, u64) = (
         Verdict::Written {
             ready: true,
@@ -75,6 +77,7 @@ mod tests {
             (vec![REFUSED; 16], 4),
             (vec![REFUSED; 5_000], 4),
             (vec![LATE; 5_000], 16),
+            (vec![WAITS; 5_000], 16),
             ([REFUSED, DONE].repeat(100), 16),
             (then(AGAIN), 4),
             (then(DONE), 16),

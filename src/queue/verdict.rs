@@ -34,4 +34,21 @@ pub enum Verdict {
     },
     /// Failed in a way that only a change can mend.
     Stuck,
+    /// Nothing failed: something has to go first, such as a child that is being deleted. To be looked at
+    /// again after so long, and ever later, unless an event comes sooner.
+    Waits {
+        /// First delay, ms.
+        base_ms: u64,
+    },
+}
+
+impl Verdict {
+    /// The first delay that it names, ms.
+    pub(super) fn base_ms(self) -> Option<u64> {
+        match self {
+            Verdict::Failed { base_ms } => base_ms,
+            Verdict::Waits { base_ms } => Some(base_ms),
+            _ => None,
+        }
+    }
 }
