@@ -35,9 +35,9 @@ nm --print-size --size-sort --radix=d --demangle "$binary" | awk '
     END {
         for (crate in by) printf "%10d %5.1f %%  %s\n", by[crate], 100 * by[crate] / total, crate
         printf "%10d 100.0 %%  all\n", total
-    }' | sort -rn | head -60
+    }' | sort -rn | sed -n '1,60p'
 
 echo
 echo "largest functions, bytes"
-nm --print-size --size-sort --reverse-sort --radix=d --demangle "$binary" | awk '$3 ~ /^[tTwWvV]$/' | head -50 |
+nm --print-size --size-sort --reverse-sort --radix=d --demangle "$binary" | awk '$3 ~ /^[tTwWvV]$/' | sed -n '1,50p' |
     sed -E 's/^[^ ]+ 0*([0-9]+) . (.{0,140}).*/\1 \2/' | awk '{ bytes = $1; $1 = ""; printf "%10d %s\n", bytes, $0 }'

@@ -14,7 +14,7 @@ use super::record::{Conformance, Outcome, Verdict};
 use super::step::Step;
 use super::{Gate, STEP_DEADLINE};
 use crate::bench::PrivateFolder;
-use crate::cli::Usage;
+use crate::cli::{Usage, no_folder};
 use crate::evidence::Evidence;
 use crate::progress::Progress;
 use crate::report::Table;
@@ -61,11 +61,7 @@ pub fn run(args: ConformArgs) -> anyhow::Result<ExitCode> {
     )
     .map_err(|e| usage(&e))?;
     let workspace = Workspace::find().map_err(|e| usage(&e))?;
-    let evidence =
-        Evidence::create_new(args.out.as_deref(), "conform").map_err(|error| match args.out {
-            Some(_) => anyhow::Error::new(usage(&error)),
-            None => error.into(),
-        })?;
+    let evidence = Evidence::create_new(args.out.as_deref(), "conform").map_err(no_folder)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
