@@ -9,13 +9,18 @@ scripts="$(cd "$(dirname "$0")" && pwd)"
 target="${1:-x86_64-unknown-linux-musl}"
 package="${2:-tare}"
 folder="$scripts/../target/static/symbols"
-"$scripts/dist.sh" --symbols yes --out "$folder" "$target" "$package"
+"$scripts/dist.sh" --symbols yes --out "$folder" "$target" "$package" >/dev/null
 binary="$folder/$target/$package"
 
+echo "$package for $target"
 echo
 echo "sections, bytes"
 # What has an address is loaded; strip takes the rest.
-size --format=sysv --radix=10 "$binary" | awk '$1 ~ /^\./ && $1 !~ /bss$/ && $3 > 0 { printf "%10d  %s\n", $2, $1 }'
+size --format=sysv --radix=10 "$binary" | awk '$1 ~ /^\./ && $1 !~ /bss$/ && $3 > 0 {
+        printf "%10d  %s\n", $2, $1
+        total += $2
+    }
+    END { printf "%10d  all, to which headers come\n", total }'
 
 echo
 echo "code by crate, bytes"

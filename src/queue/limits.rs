@@ -45,10 +45,10 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// New owners that wait for a worker at most: a third of the entries; the rest is for those that
+    /// New owners that wait for a worker at most: half of the entries; the rest is for those that
     /// wait for their children.
     pub(super) fn queued(&self) -> usize {
-        (self.entries / 3).max(1)
+        (self.entries / 2).max(1)
     }
 }
 
