@@ -272,23 +272,16 @@ fn failing_owners_make_room_for_others() {
 }
 
 #[test]
-fn beyond_a_quarter_of_the_entries_new_owners_are_owed_to_a_join() {
+fn beyond_half_of_the_entries_new_owners_are_owed_to_a_join() {
     let mut queue = queue(Limits {
         entries: 8,
         ..Limits::default()
     });
-    assert_eq!(
-        queue.offer_owner("a/1", sight(1, 1), Reasons::default()),
-        Offer::Accepted
-    );
-    assert_eq!(
-        queue.offer_owner("a/2", sight(1, 2), Reasons::default()),
-        Offer::Accepted
-    );
-    assert_eq!(
-        queue.offer_owner("a/3", sight(1, 3), Reasons::default()),
-        Offer::Owed
-    );
+    let mut offer = |n: u64| queue.offer_owner(&format!("a/{n}"), sight(1, n), Reasons::default());
+    for n in 1..=4 {
+        assert_eq!(offer(n), Offer::Accepted, "owner {n}");
+    }
+    assert_eq!(offer(5), Offer::Owed);
 }
 
 #[test]
