@@ -102,7 +102,10 @@ fn it_concludes_what_is_so_and_leaves_nothing() -> Result<(), Box<dyn Error>> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     for case in CASES {
         let fake = folder(case)?;
-        let output = Command::new(here.join("deploy/check.sh"))
+        // A shell keeps ignoring what was ignored when it began, as Ctrl-C is in the background of another.
+        let output = Command::new("env")
+            .arg("--default-signal=INT")
+            .arg(here.join("deploy/check.sh"))
             .env("KUBECTL", here.join("tests/check/kubectl"))
             .env("FAKE", &fake)
             .env("FLAW", case.flaw)
