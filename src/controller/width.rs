@@ -80,6 +80,7 @@ mod tests {
             (vec![WAITS; 5_000], 16),
             ([REFUSED, DONE].repeat(100), 16),
             (then(AGAIN), 4),
+            (then(WAITS), 4),
             (then(DONE), 16),
             (then(LATE), 16),
         ] {

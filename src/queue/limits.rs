@@ -25,8 +25,8 @@ pub struct Limits {
 
 impl Default for Limits {
     /// Measured with 5,000 objects that never become ready, which fill every bound: 640 entries and 192 KiB of
-    /// specs that wait for their children are 0.8 MB above what healthy ones leave (896 and 256: 1.0; 3,584:
-    /// 2.6), and a burst costs no more reads. An owner that waits without its spec costs one read. 256 KiB of
+    /// specs that wait for their children are 0.8 to 0.9 MB above what healthy ones leave (896 and 256: 1.0 to
+    /// 1.1; 3,584: 2.6), and a burst costs no more reads. An owner that waits without its spec costs one read. 256 KiB of
     /// specs that wait for a worker: 16 workers with 10 each of 1.5 KB behind them.
     /// 600 s is the default `progressDeadlineSeconds` of a Deployment. Back-off as client-go's
     /// default limiter, which starts lower (5 ms) and ends at 1000 s; at the edge the server is slow.

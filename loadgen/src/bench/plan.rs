@@ -156,9 +156,9 @@ fn sizes(list: &str) -> Result<Vec<usize>, Usage> {
 
 /// What the servers, a subject that keeps everything (30 KB per object) and the harness need at
 /// most, in bytes. The embedded server keeps 20 KB per object with its children. kube-apiserver holds the
-/// last 100,000 events or so of a kind, which is five for each of [`IN_HISTORY`] objects, beside the objects:
-/// measured during bursts it held 2.8 GB with 5,000, 7.3 from 19,000 to 24,000, and 14.8 with 100,000, where
-/// etcd held 2.0 more and the controllers 1.7. `extra` bytes of a larger object are there once for each
+/// last events of a kind beside the objects, those of [`IN_HISTORY`]: measured during bursts it held 2.8 GB
+/// with 5,000, 7.3 from 19,000 to 24,000 (on kine), and 14.8 with 100,000, where etcd held 2.0 more and the
+/// controllers 1.7. `extra` bytes of a larger object are there once for each
 /// revision in the datastore, and again in the caches of the server and of the subject.
 pub fn needed_bytes(objects: usize, extra: usize, control_plane: Choice) -> u64 {
     let (base, per_object, per_recent, copies) = match control_plane {
@@ -172,7 +172,7 @@ pub fn needed_bytes(objects: usize, extra: usize, control_plane: Choice) -> u64 
 
 /// Objects whose creation fills a watch cache: `defaultUpperBoundCapacity` in kube-apiserver's
 /// `storage/cacher/watch_cache.go` is 100 x 1,024 events, and an EdgeApp has five.
-const IN_HISTORY: usize = 20_480;
+const IN_HISTORY: usize = 100 * 1_024 / 5;
 
 /// Bytes by which objects are larger than those of about 2 KB that the figures above are of.
 fn extra_bytes(object_bytes: Option<usize>) -> usize {
