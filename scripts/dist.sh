@@ -126,8 +126,10 @@ build() {
         local libraries=("$debian"/usr/lib/*-linux-gnu*)
         path="$venv/bin:$debian/usr/bin:$PATH"
         words+=("LD_LIBRARY_PATH=${libraries[0]}" RUSTC_BOOTSTRAP=1)
-        # The library was not made for this linker, which has its own start files.
-        flags+=" -C link-self-contained=no"
+        # The library was not made for this linker, which has its own start files. Symbols as a stable
+        # compiler names them, which this one, told to be a nightly, would not do: the list of functions
+        # that run has those names.
+        flags+=" -C link-self-contained=no -Z unstable-options -C symbol-mangling-version=legacy"
         own+=("-Zbuild-std=std,panic_unwind")
     fi
     if [[ "$target" == aarch64-* ]]; then

@@ -1,13 +1,16 @@
 //! What is created: a template of the object, filled in per object from the seed.
 //!
 //! Guarantees: the same seed and index give the same bytes; an object is exactly `object_bytes`
-//! long where its template leaves room. Leaves to others: the rate, and the sending.
+//! long where its template leaves room. Leaves to others: what fills an object up (`fill`), the rate, and
+//! the sending.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::seed::Chance;
+mod fill;
+
+use fill::{Fill, enlarge, filled};
 
 const EDGEAPP: &str = include_str!("../scenarios/edgeapp.toml");
 const EDGEAPP_REFUSED: &str = include_str!("../scenarios/edgeapp-refused.toml");
@@ -118,11 +121,9 @@ pub fn edgeapp() -> Result<Scenario, Error> {
     read("edgeapp.toml", EDGEAPP)
 }
 
-/// All annotations of an object together, bytes: `TotalAnnotationSizeLimitB` in apimachinery v0.36.4,
-/// `pkg/api/validation/objectmeta.go`. The words that fill an object up are an annotation.
-const ANNOTATION_BYTES: usize = 256 << 10;
-/// What the other annotations, names and numbers may need of them.
-const SPARE_BYTES: usize = 4 << 10;
+/// The most `object_bytes`: etcd takes 1.5 MiB in one request (`--max-request-bytes`), and the managed
+/// fields, the status and what a child has beside the spec come on top of what is sent.
+const MOST_BYTES: usize = 1_400_000;
 
 /// The least and the most `object_bytes` that the objects of the default scenario can have.
 ///
@@ -135,7 +136,7 @@ pub fn sizes() -> Result<(usize, usize), Error> {
     let index = 9_999_999;
     let name = bare.resource.object_name(index);
     let bare = bare.object(&name, index, 0).len();
-    Ok((bare, bare + ANNOTATION_BYTES - SPARE_BYTES))
+    Ok((bare, MOST_BYTES))
 }
 
 /// A file of `scenarios/`, as the build was given it.
@@ -180,22 +181,17 @@ impl Scenario {
 
     /// The bytes to POST.
     pub fn object(&self, name: &str, index: usize, seed: u64) -> Vec<u8> {
-        let build = |words: &str| {
+        let resource = &self.resource;
+        let build = |words: &str, parts: &[String]| {
             let mut object = filled(&self.object, &Fill::of(name, index, seed, words));
-            object["apiVersion"] =
-                format!("{}/{}", self.resource.group, self.resource.version).into();
-            object["kind"] = self.resource.kind.as_str().into();
+            object["apiVersion"] = format!("{}/{}", resource.group, resource.version).into();
+            object["kind"] = resource.kind.as_str().into();
             object["metadata"]["name"] = name.into();
-            object["metadata"]["namespace"] = self.resource.namespace.as_str().into();
+            object["metadata"]["namespace"] = resource.namespace.as_str().into();
+            enlarge(&mut object, parts);
             object.to_string().into_bytes()
         };
-        let bare = build("");
-        let room = self.object_bytes.saturating_sub(bare.len());
-        if room == 0 {
-            bare
-        } else {
-            build(&words(&mut Chance::of(seed, index as u64), room))
-        }
+        fill::to(self.object_bytes, seed, index, build)
     }
 
     /// The bytes of the merge patch that gives object `index` its `wave`-th content.
@@ -203,73 +199,6 @@ impl Scenario {
         let fill = Fill::of(name, index, seed.wrapping_add(wave), "");
         filled(&self.update, &fill).to_string().into_bytes()
     }
-}
-
-struct Fill {
-    pairs: [(&'static str, String); 4],
-}
-
-impl Fill {
-    fn of(name: &str, index: usize, seed: u64, words: &str) -> Self {
-        let digest = Chance::of(seed, !(index as u64)).hex(64);
-        Self {
-            pairs: [
-                ("{name}", name.into()),
-                ("{index}", index.to_string()),
-                ("{digest}", digest),
-                ("{words}", words.into()),
-            ],
-        }
-    }
-}
-
-fn filled(template: &Value, fill: &Fill) -> Value {
-    match template {
-        Value::String(text) => {
-            let mut text = text.clone();
-            for (placeholder, value) in &fill.pairs {
-                if text.contains(placeholder) {
-                    text = text.replace(placeholder, value);
-                }
-            }
-            Value::String(text)
-        }
-        Value::Array(items) => items.iter().map(|item| filled(item, fill)).collect(),
-        Value::Object(fields) => fields
-            .iter()
-            .map(|(key, value)| (key.clone(), filled(value, fill)))
-            .collect(),
-        other => other.clone(),
-    }
-}
-
-/// Exactly `bytes` of text that looks like a list of changes; nothing in it needs escaping.
-fn words(chance: &mut Chance, bytes: usize) -> String {
-    const WORDS: [&str; 16] = [
-        "fix",
-        "rounding",
-        "of",
-        "receipts",
-        "with",
-        "loyalty",
-        "discount",
-        "update",
-        "terminal",
-        "driver",
-        "retry",
-        "offline",
-        "payments",
-        "after",
-        "reconnect",
-        "translate",
-    ];
-    let mut text = String::with_capacity(bytes + 16);
-    while text.len() < bytes {
-        text.push_str(WORDS[chance.below(WORDS.len())]);
-        text.push(' ');
-    }
-    text.truncate(bytes);
-    text
 }
 
 #[cfg(test)]
@@ -294,8 +223,8 @@ mod tests {
     #[test]
     fn every_size_that_is_offered_is_met() {
         let (least, most) = sizes().expect("valid");
-        assert!(least < 2_048 && 250_000 < most, "{least} to {most}");
-        for object_bytes in [least, 10_240, 51_200, most] {
+        assert!(least < 2_048 && 1_000_000 < most, "{least} to {most}");
+        for object_bytes in [least, 10_240, 51_200, 257_000, 300_000, most] {
             let scenario = Scenario {
                 object_bytes,
                 ..edgeapp().expect("valid")
@@ -304,7 +233,16 @@ mod tests {
             assert_eq!(object.len(), object_bytes);
             let object: Value = serde_json::from_slice(&object).expect("JSON");
             let annotations = object["metadata"]["annotations"].to_string();
-            assert!(annotations.len() <= ANNOTATION_BYTES, "{object_bytes}");
+            assert!(
+                annotations.len() <= fill::ANNOTATION_BYTES,
+                "{object_bytes}"
+            );
+            let env = object["spec"]["env"].as_array().expect("a list");
+            assert!(env.len() <= 256, "maxItems of the definition");
+            let longest = env
+                .iter()
+                .map(|one| one["value"].as_str().map_or(0, str::len));
+            assert!(longest.max() <= Some(32_768), "maxLength of the definition");
         }
     }
 
