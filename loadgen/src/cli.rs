@@ -112,7 +112,7 @@ pub struct BenchArgs {
     /// From a Deployment's creation until it is ready [default: the scenario's].
     #[arg(long, value_name = "MS")]
     pub ready_delay_ms: Option<u64>,
-    /// Give up on objects that have not converged after this long [default: 60 s + 20 ms each].
+    /// Give up on objects that have not converged after this long [default: 60 s + 200 ms each].
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub deadline_s: Option<u64>,
     /// Measure bursts and restarts alone: no steady rate, no churn, no deletion, and on a real control

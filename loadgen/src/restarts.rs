@@ -60,7 +60,7 @@ pub struct RestartArgs {
     /// A subject is weighed after so long without events and without work.
     #[arg(long, value_name = "S", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3_600))]
     pub quiet_s: u64,
-    /// Give up on objects that have not converged after this long [default: 60 s + 20 ms each].
+    /// Give up on objects that have not converged after this long [default: 60 s + 200 ms each].
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub deadline_s: Option<u64>,
     /// Decides the order of the starts and the content of the objects.

@@ -65,7 +65,7 @@ pub struct RunArgs {
     /// Decides the content of the objects.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Give up on objects that have not converged after this long [default: 60 s + 20 ms each].
+    /// Give up on objects that have not converged after this long [default: 60 s + 200 ms each].
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     deadline_s: Option<u64>,
 }
