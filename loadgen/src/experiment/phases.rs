@@ -32,6 +32,8 @@ pub async fn all(stage: &mut Stage<'_>) -> Result<(), Reason> {
     canary(stage).await?;
     settle(stage, "empty", quiet(mode.empty_s, None)).await?;
     stage.run.memory.empty = weigh(stage);
+    // Before anything is counted: while others work, time passes and even idle servers take CPU.
+    stage.work().await;
     if stage.kind().is_unhealthy() {
         return unhealthy::all(stage, Duration::from_secs(mode.unhealthy_s)).await;
     }
@@ -118,8 +120,6 @@ async fn canary(stage: &mut Stage<'_>) -> Result<(), Reason> {
 
 async fn offer_and_wait(stage: &mut Stage<'_>) -> Result<(), Reason> {
     let objects = stage.cell.objects;
-    // Before anything is counted: how long others worked is not this burst's time.
-    stage.work().await;
     let own_before = weigh::cpu_seconds(std::process::id()).ok();
     let started = Instant::now();
     reset_peak(stage);
@@ -278,6 +278,7 @@ async fn churn(stage: &mut Stage<'_>) -> Result<(), Reason> {
 
 /// Many more changes; what it weighs once it has settled again.
 async fn grow_old(stage: &mut Stage<'_>, events: u64, mode: &Mode) -> Result<(), Reason> {
+    stage.work().await;
     reset_peak(stage);
     stage.run.age = Some(age::age(stage, events).await?);
     settle(stage, "settling", quiet(mode.settled_s, mode.steady_s)).await?;

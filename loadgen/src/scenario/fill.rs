@@ -30,10 +30,12 @@ pub fn to(
         return bare;
     }
     let count = room.saturating_sub(in_annotation).div_ceil(PART_BYTES);
-    // Names and quotes of the variables take some of the room.
     let mut parts = vec![String::new(); count];
-    let named = build("", &parts).len() - bare.len();
-    let room = room.saturating_sub(named);
+    let room = match count {
+        0 => room,
+        // Names and quotes of the variables take some of it.
+        _ => object_bytes.saturating_sub(build("", &parts).len()),
+    };
     let mut left = words(&mut Chance::of(seed, index as u64), room);
     let mut rest = left.split_off(room.min(in_annotation));
     for part in &mut parts {
