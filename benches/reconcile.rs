@@ -25,7 +25,7 @@ use support::exact::Exact;
 use support::figure::Unit;
 use support::published::Counterpart;
 use support::run::{self, Run};
-use tare::cache::Mode;
+use tare_runtime::cache::Mode;
 
 /// Bytes that were asked for so far; what was given back is not taken off.
 static ALLOCATED_BYTES: AtomicU64 = AtomicU64::new(0);

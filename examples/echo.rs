@@ -4,7 +4,7 @@
 //! `KUBECONFIG=/etc/rancher/k3s/k3s.yaml cargo run --example echo -- run`, and in another terminal
 //! `kubectl apply -f examples/echo/sample.yaml && kubectl get echo`
 
-use tare::prelude::*;
+use tare_runtime::prelude::*;
 
 /// How much of it is to run.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug)]

@@ -4,7 +4,7 @@
 //! `cargo run --example myservice -- run --install-crd`, and in another terminal
 //! `kubectl apply -f examples/myservice/sample.yaml && kubectl get deployments,services`
 
-use tare::prelude::*;
+use tare_runtime::prelude::*;
 
 /// What is to run.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug)]

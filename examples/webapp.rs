@@ -4,7 +4,7 @@
 //! `cargo run --example webapp -- run --install-crd`, and in another terminal
 //! `kubectl apply -f examples/webapp/sample.yaml && kubectl get wa`
 
-use tare::prelude::*;
+use tare_runtime::prelude::*;
 
 /// What is to run.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug)]

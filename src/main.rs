@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use tare::edgeapp::{CRD_REVISION, CRD_YAML, EdgeApps};
-use tare::program::Program;
+use tare_runtime::app::program::Program;
 
 const TARE: Program = Program {
     about: "a lean Kubernetes operator for EdgeApps",

@@ -7,10 +7,10 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use tare::cache::{Cache, Mode};
 use tare::edgeapp::EdgeApps;
-use tare::object::{ChildState, Uid};
-use tare::queue::{Finalizers, Proof, Slot, StatusMemory, Transition, Work};
+use tare_runtime::cache::{Cache, Mode};
+use tare_runtime::model::object::{ChildState, Uid};
+use tare_runtime::queue::{Finalizers, Proof, Slot, StatusMemory, Transition, Work};
 
 struct Counting;
 

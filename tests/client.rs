@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use tare::client;
+use kubesim::{Options, Server, Tls, serve};
 use tare::edgeapp::CRD_YAML;
-use tare::metrics::{Metrics, Verb};
-use tare::request::{Api, Ask};
-use testbed::embedded::{Options, Server, Tls, serve};
+use tare_runtime::http::client;
+use tare_runtime::http::request::{Api, Ask};
+use tare_runtime::metrics::{Metrics, Verb};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 

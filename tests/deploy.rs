@@ -9,7 +9,7 @@ use std::error::Error;
 use std::path::Path;
 
 use serde_json::Value;
-use tare::metrics::Metrics;
+use tare_runtime::metrics::Metrics;
 
 type Outcome = Result<(), Box<dyn Error>>;
 

@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::Service;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use serde_json::json;
 use support::{Running, World, pass, web};
-use tare::cache::Mode;
+use tare_runtime::cache::Mode;
 
 in_every_mode! {
     work_on_an_owner_at_rest_reads_what_the_mode_does_not_keep,
@@ -221,7 +221,7 @@ async fn what_is_kept_is_what_there_is(mode: Mode) {
 }
 
 async fn owners_deleted_while_the_watches_were_blind_are_forgotten(mode: Mode) {
-    use testbed::embedded::WatchFault;
+    use kubesim::WatchFault;
     let world = World::new(mode);
     let running = world.operate();
     for n in 0..10 {

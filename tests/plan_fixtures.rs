@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tare::edgeapp::EdgeApps;
-use tare::object::{ChildState, Meta};
-use tare::operator::{
+use tare_runtime::api::{
     Children, DEPLOYMENT, Failure, Kind, Operator, Owner, Plan, Retry, SERVICE, Status,
 };
+use tare_runtime::model::object::{ChildState, Meta};
 
 /// One EdgeApp, what its Deployment tells, and what follows.
 struct Case {

@@ -12,11 +12,11 @@ use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::{Patch, PatchParams};
+use kubesim::RequestFault;
 use support::{Running, World, config, pass, web};
-use tare::cache::Mode;
-use tare::controller::Config;
 use tare::edgeapp::EdgeApps;
-use testbed::embedded::RequestFault;
+use tare_runtime::cache::Mode;
+use tare_runtime::controller::Config;
 
 /// A refusal that can be lifted.
 struct Refusal(Arc<AtomicBool>);

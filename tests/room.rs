@@ -10,10 +10,10 @@ use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use support::{Running, World, config, pass, web};
-use tare::cache::Mode;
-use tare::controller::Config;
 use tare::edgeapp::EdgeApps;
-use tare::queue::Limits;
+use tare_runtime::cache::Mode;
+use tare_runtime::controller::Config;
+use tare_runtime::queue::Limits;
 
 in_every_mode! {
     owners_that_never_become_ready_are_let_go_after_their_deadline,

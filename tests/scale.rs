@@ -6,12 +6,12 @@ mod support;
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use kubesim::RequestFault;
 use serde_json::json;
 use support::{World, config, pass, web};
-use tare::cache::Mode;
 use tare::edgeapp::EdgeApps;
-use tare::queue::Limits;
-use testbed::embedded::RequestFault;
+use tare_runtime::cache::Mode;
+use tare_runtime::queue::Limits;
 
 /// 50,000 owners whose children the server refuses: entries and specs stay within their bounds,
 /// every owner is tried, none is tried in a storm, and a healthy one is not delayed.

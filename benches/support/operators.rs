@@ -8,8 +8,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
-use testbed::process::{Process, Spec};
-use testbed::weigh::{self, Memory};
+use tare_procstat::process::{Process, Spec};
+use tare_procstat::weigh;
+use tare_procstat::weigh::Memory;
 
 use super::run::target;
 use super::stage::Stage;

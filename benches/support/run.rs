@@ -17,7 +17,7 @@ use anyhow::Context;
 use criterion::measurement::Measurement;
 use criterion::{BenchmarkGroup, Criterion, PlottingBackend, SamplingMode};
 use serde::Deserialize;
-use testbed::{checkout, weigh};
+use tare_procstat::{checkout, weigh};
 
 use super::figure::Unit;
 use super::published::{Counterpart, Published};

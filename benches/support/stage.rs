@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 use kube::api::{Api, PostParams};
+use kubesim::{Options, Server, Tls, kubeconfig, serve};
 use tare::edgeapp::{CRD_YAML, EdgeApp};
-use testbed::embedded::{Options, Server, Tls, kubeconfig, serve};
-use testbed::scratch::Scratch;
+use tare_procstat::scratch::Scratch;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 

@@ -1,6 +1,6 @@
 //! What an InferenceService becomes: a Deployment of model servers and the Service in front of them.
 
-use tare::prelude::*;
+use tare_runtime::prelude::*;
 
 use super::resource::{InferenceError, InferenceServiceSpec};
 

@@ -7,7 +7,7 @@ pub mod children;
 pub mod resource;
 
 use resource::{InferenceError, InferenceService, InferenceServiceStatus, Phase};
-use tare::prelude::*;
+use tare_runtime::prelude::*;
 
 pub struct InferenceServices {
     /// Of the model server.
@@ -73,7 +73,7 @@ const CRD: &str = include_str!("crd.yaml");
 fn main() -> ExitCode {
     let program = Program::new(ABOUT, env!("CARGO_PKG_VERSION"), CRD);
     let mut arguments: Vec<_> = std::env::args_os().skip(1).collect();
-    match tare::cli::take(&mut arguments, "--image") {
+    match tare_runtime::app::cli::take(&mut arguments, "--image") {
         Ok(Some(image)) => program.main(InferenceServices { image }, arguments),
         Ok(None) if arguments.first().is_none_or(|command| command != "run") => program.main(
             InferenceServices {

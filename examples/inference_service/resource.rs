@@ -1,6 +1,6 @@
 //! The InferenceService resource, and why one cannot be brought about.
 
-use tare::prelude::*;
+use tare_runtime::prelude::*;
 
 /// Which model to serve, and on what.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug)]

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
-use testbed::embedded::{Options, Server, Tls, kubeconfig, serve};
+use kubesim::{Options, Server, Tls, kubeconfig, serve};
 use tokio::net::TcpListener;
 
 use crate::server::embedded::{Announcement, kubeconfig_path};

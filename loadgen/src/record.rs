@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use testbed::weigh::{Machine, Memory};
+use tare_procstat::weigh::{Machine, Memory};
 
 use crate::conformance::Conformance;
 use crate::experiment::order::Cell;

@@ -11,8 +11,8 @@ pub mod real;
 
 use std::path::{Path, PathBuf};
 
-use testbed::control_plane::{Binaries, Datastore};
-use testbed::weigh;
+use controlplane::{Binaries, Datastore};
+use tare_procstat::weigh;
 
 use crate::cluster::Cluster;
 use crate::latency::Latencies;
@@ -71,7 +71,7 @@ impl Source {
     ///
     /// # Errors
     /// When a real control plane was not built.
-    pub fn own(choice: Choice) -> Result<Option<Source>, testbed::control_plane::Error> {
+    pub fn own(choice: Choice) -> Result<Option<Source>, controlplane::Error> {
         let datastore = match choice {
             Choice::Embedded => return Ok(Some(Source::Embedded)),
             Choice::Existing => return Ok(None),
@@ -123,7 +123,7 @@ pub enum Error {
     #[error(transparent)]
     Embedded(#[from] embedded::Error),
     #[error(transparent)]
-    Real(#[from] testbed::control_plane::Error),
+    Real(#[from] controlplane::Error),
     #[error(transparent)]
     Existing(#[from] existing::Error),
 }

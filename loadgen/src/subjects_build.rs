@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use testbed::process::{Process, Spec};
+use tare_procstat::process::{Process, Spec};
 
 use crate::progress::Progress;
 use crate::subject::{GoBuild, Subject};
@@ -39,7 +39,7 @@ pub enum Error {
     #[error("cannot run {command}: {source}")]
     Run {
         command: String,
-        source: testbed::process::Error,
+        source: tare_procstat::process::Error,
     },
     #[error("{command} failed ({status}); the whole output is in {}\n{tail}", log.display())]
     Failed {

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use controlplane::{Binaries, NodeBinaries};
 use libtest_mimic::{Arguments, Failed, Trial};
 use rustix::process::{Pid, Signal, kill_process};
-use testbed::control_plane::{Binaries, NodeBinaries};
 
 const LOADGEN: &str = env!("CARGO_BIN_EXE_loadgen");
 const DEADLINE: Duration = Duration::from_secs(120);
@@ -74,7 +74,7 @@ fn main() -> ExitCode {
 
 /// Why there can be no node here.
 fn node_missing() -> Result<(), String> {
-    testbed::node::check().map_err(|error| error.to_string())?;
+    controlplane::node::check().map_err(|error| error.to_string())?;
     NodeBinaries::find()
         .map(drop)
         .map_err(|error| error.to_string())

@@ -7,12 +7,12 @@ use std::convert::Infallible;
 
 use serde_json::{Map, Value, json};
 
-use super::{EdgeApp, EdgeAppSpec, EdgeAppStatus, Phase, Resources};
-use crate::object::ChildState;
-use crate::operator::{
+use crate::edgeapp::{EdgeApp, EdgeAppSpec, EdgeAppStatus, Phase, Resources};
+use tare_runtime::api::{
     Child, Children, Condition, DEPLOYMENT, Failure, Kind, OWNER_LABEL, Operator, Owner,
     OwnerStatus, Plan, Requeue, SERVICE,
 };
+use tare_runtime::model::object::ChildState;
 
 /// Set on headless Services.
 const HEADLESS_LABEL: &str = "tare.dev/headless";
@@ -133,7 +133,7 @@ fn resources(spec: &EdgeAppSpec) -> Value {
     let none = Resources::default();
     let asked = spec.resources.as_ref().unwrap_or(&none);
     let quantities =
-        |map: &std::collections::BTreeMap<String, super::Quantity>| -> Map<String, Value> {
+        |map: &std::collections::BTreeMap<String, crate::edgeapp::Quantity>| -> Map<String, Value> {
             map.iter()
                 .map(|(name, quantity)| (name.clone(), Value::from(quantity.0.as_str())))
                 .collect()
@@ -249,7 +249,7 @@ fn status(owner: &Owner<EdgeApps>, deployment: Option<&ChildState>) -> EdgeAppSt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::object::Meta;
+    use tare_runtime::model::object::Meta;
 
     /// A JSON pointer into `{"deployment", "service", "status"}` and what must be there.
     type Expected = (&'static str, fn() -> Value);

@@ -2,9 +2,9 @@
 
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use kubesim::RequestFault;
 use serde_json::json;
-use tare::cache::Mode;
-use testbed::embedded::RequestFault;
+use tare_runtime::cache::Mode;
 
 use crate::in_every_mode;
 use crate::support::{Running, World, config, pass};

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use kube::api::{Api, Patch, PatchParams, PostParams};
+use kubesim::Options;
 use serde_json::{Value, json};
-use tare::cache::Mode;
-use tare::operator::Failure;
-use tare::operator::Retry;
-use testbed::embedded::Options;
+use tare_runtime::api::Failure;
+use tare_runtime::api::Retry;
+use tare_runtime::cache::Mode;
 
 use crate::in_every_mode;
 use crate::support::{Running, World, config, pass};

@@ -4,7 +4,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Service;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::json;
-use tare::cache::Mode;
+use tare_runtime::cache::Mode;
 
 use crate::in_every_mode;
 use crate::support::{Running, World, config, pass};

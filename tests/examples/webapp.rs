@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use kubesim::{Options, RequestFault};
 use serde_json::{Value, json};
-use tare::cache::Mode;
-use testbed::embedded::{Options, RequestFault};
+use tare_runtime::cache::Mode;
 
 use crate::in_every_mode;
 use crate::support::{Running, World, config, pass};
@@ -189,8 +189,8 @@ async fn it_looks_for_drift_every_five_minutes(mode: Mode) {
         .server
         .faults()
         .on_watch(|facts| match facts.resource {
-            "deployments" => testbed::embedded::WatchFault::Drop,
-            _ => testbed::embedded::WatchFault::Pass,
+            "deployments" => kubesim::WatchFault::Drop,
+            _ => kubesim::WatchFault::Pass,
         });
     let running = operate(&world);
     create(&world, "hello").await;

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use testbed::node::PAUSE;
+use controlplane::node::PAUSE;
 
 use crate::site::Site;
 

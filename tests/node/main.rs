@@ -22,7 +22,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use libtest_mimic::{Arguments, Failed, Trial};
 use site::{Needs, Site};
-use testbed::stand::Stand;
+use tare_procstat::stand::Stand;
 
 type Scenario = (&'static str, for<'a> fn(&'a Site) -> BoxFuture<'a, ()>);
 

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use controlplane::node;
+use controlplane::node::Node;
+use controlplane::{Binaries, Datastore, NodeBinaries, User};
 use serde_json::Value;
-use testbed::control_plane::{Binaries, Datastore, NodeBinaries, User};
-use testbed::node::{self, Node};
-use testbed::scratch::Scratch;
+use tare_procstat::scratch::Scratch;
 
 use crate::image;
 

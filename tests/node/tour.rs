@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-use testbed::process::{Process, Spec};
+use tare_procstat::process::{Process, Spec};
 
 use crate::site::Site;
 

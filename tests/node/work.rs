@@ -1,8 +1,8 @@
 //! EdgeApps whose pods really run.
 
+use controlplane::node::{NAME, PAUSE};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use testbed::node::{NAME, PAUSE};
 
 use crate::site::{Site, text};
 

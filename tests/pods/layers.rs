@@ -3,8 +3,8 @@
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
+use kubesim::{Options, Server};
 use serde_json::json;
-use testbed::embedded::{Options, Server};
 
 use crate::desk::Desk;
 

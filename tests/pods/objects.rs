@@ -1,7 +1,7 @@
 //! Create, read, update, delete, YAML and a CRD, on the embedded server.
 
+use kubesim::{Options, RequestFault, Server};
 use serde_json::{Value, json};
-use testbed::embedded::{Options, RequestFault, Server};
 
 use crate::desk::Desk;
 
@@ -66,7 +66,7 @@ async fn an_update_that_meets_another_reads_again() {
     let (server, desk) = world();
     desk.types(&format!("create {MANIFEST}")).await;
     let conflict = |first: u64| {
-        move |asked: &testbed::embedded::RequestFacts<'_>| match (asked.verb, asked.nth) {
+        move |asked: &kubesim::RequestFacts<'_>| match (asked.verb, asked.nth) {
             ("update", nth) if nth < first => RequestFault::Status {
                 code: 409,
                 reason: "Conflict".to_owned(),

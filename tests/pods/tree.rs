@@ -7,8 +7,8 @@ use std::sync::Arc;
 use http::{Request, Response};
 use kube::Client;
 use kube::client::Body;
+use kubesim::{Options, Server};
 use serde_json::{Value, json};
-use testbed::embedded::{Options, Server};
 
 use crate::desk::Desk;
 

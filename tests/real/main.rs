@@ -39,11 +39,11 @@ mod pods;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use controlplane::{Binaries, Datastore};
 use futures::future::BoxFuture;
 use libtest_mimic::{Arguments, Failed, Trial};
 use site::{Setting, Site};
-use testbed::control_plane::{Binaries, Datastore};
-use testbed::stand::Stand;
+use tare_procstat::stand::Stand;
 use world::World;
 
 /// Scenarios mostly wait: for a server, for readiness.

@@ -8,10 +8,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use controlplane::{Binaries, ControlPlane, Datastore, Options, User};
 use kube::Client;
-use testbed::control_plane::{Binaries, ControlPlane, Datastore, Options, User};
-use testbed::embedded::kubeconfig;
-use testbed::scratch::Scratch;
+use kubesim::kubeconfig;
+use tare_procstat::scratch::Scratch;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
@@ -146,7 +146,7 @@ impl Site {
     /// Waits until operators under this account may work.
     pub async fn until_known(&self, account: &str) -> Result<(), String> {
         let file = self.account_file(account);
-        let client = testbed::control_plane::client(&file).await;
+        let client = controlplane::client(&file).await;
         let client = client.map_err(|error| error.to_string())?;
         let deadline = Instant::now() + KNOWN_WITHIN;
         while let Err(error) = account::is_known(&client).await {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use libtest_mimic::Failed;
 use serde_json::{Value, json};
-use testbed::process::{Process, Spec};
+use tare_procstat::process::{Process, Spec};
 
 use crate::Outcome;
 use crate::site::{Site, free_port};

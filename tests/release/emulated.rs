@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use testbed::process::{Process, Spec};
+use tare_procstat::process::{Process, Spec};
 
 use crate::Outcome;
 use crate::site::{Site, free_port};

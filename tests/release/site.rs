@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use controlplane::{Binaries, ControlPlane, Options, User};
 use futures::{StreamExt, TryStreamExt};
 use http::{Method, Request};
 use kube::Client;
 use libtest_mimic::Failed;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use testbed::control_plane::{Binaries, ControlPlane, Options, User};
-use testbed::scratch::Scratch;
+use tare_procstat::scratch::Scratch;
 use tokio::time::Instant;
 
 const PERSON: &str = "person";

@@ -2,7 +2,7 @@
 
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use serde_json::json;
-use tare::cache::Mode;
+use tare_runtime::cache::Mode;
 
 use crate::in_every_mode;
 use crate::support::{World, pass, web};

@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
+use kubesim::RequestFault;
 use serde_json::json;
-use tare::cache::Mode;
 use tare::edgeapp::EdgeApps;
-use tare::operator::{Children, Failure, Kind, Operator, Owner, Plan};
-use testbed::embedded::RequestFault;
+use tare_runtime::api::{Children, Failure, Kind, Operator, Owner, Plan};
+use tare_runtime::cache::Mode;
 
 use crate::in_every_mode;
 use crate::support::{Running, World, config, pass, web};

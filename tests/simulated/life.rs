@@ -2,9 +2,9 @@
 
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::json;
-use tare::cache::Mode;
-use tare::controller::Config;
 use tare::edgeapp::EdgeApps;
+use tare_runtime::cache::Mode;
+use tare_runtime::controller::Config;
 
 use crate::in_every_mode;
 use crate::support::{World, config, pass, web};
@@ -116,9 +116,9 @@ async fn a_newer_spec_that_arrives_in_flight_wins(mode: Mode) {
         .faults()
         .on_request(|facts| match (facts.verb, facts.resource) {
             ("create", "deployments") => {
-                testbed::embedded::RequestFault::Delay(std::time::Duration::from_secs(1))
+                kubesim::RequestFault::Delay(std::time::Duration::from_secs(1))
             }
-            _ => testbed::embedded::RequestFault::Pass,
+            _ => kubesim::RequestFault::Pass,
         });
     let running = world.operate();
     running.until_ready().await;

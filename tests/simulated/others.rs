@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use kubesim::RequestFault;
 use serde_json::json;
-use tare::cache::Mode;
-use tare::controller::Config;
 use tare::edgeapp::EdgeApps;
-use testbed::embedded::RequestFault;
+use tare_runtime::cache::Mode;
+use tare_runtime::controller::Config;
 
 use crate::in_every_mode;
 use crate::support::{World, assert_same, config, pass, web};

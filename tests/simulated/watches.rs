@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
 use kube::Client;
+use kubesim::{RequestFault, WatchFault};
 use serde_json::json;
-use tare::cache::Mode;
 use tare::edgeapp::{CRD_YAML, EdgeApps};
-use tare::metrics::Verb;
-use testbed::embedded::{RequestFault, WatchFault};
+use tare_runtime::cache::Mode;
+use tare_runtime::metrics::Verb;
 
 use crate::in_every_mode;
 use crate::support::{World, assert_same, config, pass, web};

@@ -11,13 +11,14 @@ use std::time::Duration;
 
 use kube::Client;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use kubesim::{Options, Readiness, Server};
 use serde_json::{Value, json};
-use tare::cache::Mode;
-use tare::controller::{self, Config};
 use tare::edgeapp::{CRD_YAML, EdgeApp, EdgeApps};
-use tare::metrics::Metrics;
-use tare::operator::Operator;
-use testbed::embedded::{Options, Readiness, Server};
+use tare_runtime::api::Operator;
+use tare_runtime::cache::Mode;
+use tare_runtime::controller;
+use tare_runtime::controller::Config;
+use tare_runtime::metrics::Metrics;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -42,7 +43,7 @@ macro_rules! in_every_mode {
     };
     (@ $mode:ident $($scenario:ident)*) => {
         $(#[tokio::test(start_paused = true)]
-        async fn $scenario() { super::$scenario(tare::cache::Mode::$mode).await; })*
+        async fn $scenario() { super::$scenario(tare_runtime::cache::Mode::$mode).await; })*
     };
 }
 

@@ -12,7 +12,7 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 pub mod admin;
 pub mod children;
 pub mod edgeapp;
-#[path = "../../../src/histogram.rs"]
+#[path = "../../../runtime/src/metrics/histogram.rs"]
 mod histogram;
 pub mod metrics;
 pub mod status;

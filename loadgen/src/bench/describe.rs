@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use sha2::{Digest, Sha256};
-use testbed::{checkout, weigh};
+use tare_procstat::{checkout, weigh};
 
 use crate::cli::BenchArgs;
 use crate::experiment::plan::Plan;

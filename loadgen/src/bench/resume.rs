@@ -172,7 +172,7 @@ mod tests {
                 tare_revision: "unknown".into(),
                 control_plane: "embedded".into(),
                 control_plane_flags: String::new(),
-                machine: testbed::weigh::machine(),
+                machine: tare_procstat::weigh::machine(),
                 scenario: crate::scenario::edgeapp().expect("valid"),
                 seed: 1,
                 subjects: subjects.collect(),

@@ -12,7 +12,7 @@ use futures::TryStreamExt;
 use http::Method;
 use kube::core::WatchEvent;
 use serde_json::Value;
-use testbed::process::Process;
+use tare_procstat::process::Process;
 
 use super::expect::{Check, Mismatch};
 use super::objects::{Kind, NAMESPACE};

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Args;
-use testbed::control_plane::build::{Note, build, build_node};
-use testbed::control_plane::{Binaries, Error, NodeBinaries};
+use controlplane::build::{Note, build, build_node};
+use controlplane::{Binaries, Error, NodeBinaries};
 
 use super::hints;
 use crate::progress::Progress;

@@ -5,8 +5,9 @@
 use std::path::Path;
 use std::process::ExitStatus;
 
-use testbed::control_plane::{Binaries, ControlPlane, NodeBinaries, Options};
-use testbed::node::{self, Node};
+use controlplane::node;
+use controlplane::node::Node;
+use controlplane::{Binaries, ControlPlane, NodeBinaries, Options};
 
 use super::hints::quoted;
 

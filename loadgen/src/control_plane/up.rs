@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
-use testbed::control_plane::{Binaries, Datastore, Options, User};
+use controlplane::{Binaries, Datastore, Options, User};
 
 use super::folder::{Elsewhere, Folder, clear_leftovers};
 use super::started::{self, Programs, Started};
@@ -117,7 +117,7 @@ async fn programs(node: bool) -> anyhow::Result<Programs> {
     if !node {
         return Ok((Binaries::find()?, None));
     }
-    testbed::node::check()?;
+    controlplane::node::check()?;
     Ok(build::all(true).await?)
 }
 

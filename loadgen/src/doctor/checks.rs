@@ -3,8 +3,8 @@
 #[cfg(test)]
 mod tests;
 
-use testbed::control_plane::Binaries;
-use testbed::weigh::Cgroup;
+use controlplane::Binaries;
+use tare_procstat::weigh::Cgroup;
 
 use super::facts::Facts;
 use crate::bench::plan::needed_bytes;
@@ -289,7 +289,7 @@ fn go(facts: &Facts) -> Check {
     match &facts.go {
         Some(version) => check("go", State::Ok, version.as_str()),
         None => {
-            let wanted = testbed::control_plane::build::go_version();
+            let wanted = controlplane::build::go_version();
             check(
                 "go",
                 State::Missing,

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use testbed::control_plane::{Binaries, Error, build};
-use testbed::weigh::{self, Machine};
+use controlplane::{Binaries, Error, build};
+use tare_procstat::weigh;
+use tare_procstat::weigh::Machine;
 
 use crate::bench::plan::available_bytes;
 use crate::control_plane::on_path;

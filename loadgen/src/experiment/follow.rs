@@ -97,7 +97,7 @@ mod tests {
     use super::*;
     use crate::experiment::run::empty_run;
     use crate::subject::built_in;
-    use testbed::weigh::Memory;
+    use tare_procstat::weigh::Memory;
 
     fn subject(name: &str, language: Language) -> Subject {
         let mut subject = built_in().expect("valid").remove(0);

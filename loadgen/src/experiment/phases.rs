@@ -6,7 +6,8 @@
 
 use std::time::{Duration, Instant};
 
-use testbed::weigh::{self, Memory};
+use tare_procstat::weigh;
+use tare_procstat::weigh::Memory;
 
 use super::age;
 use super::convergence::convergence;

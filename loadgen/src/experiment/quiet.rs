@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use testbed::weigh;
+use tare_procstat::weigh;
 
 use super::run::{Reason, Stage};
 use super::settle::{Look, Rule, Verdict, Watchman};

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use testbed::process::{Process, Spec};
+use tare_procstat::process::{Process, Spec};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::AbortHandle;
 

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use testbed::weigh;
+use tare_procstat::weigh;
 
 use super::phases::{offer, reset_peak, weigh_peak};
 use super::quiet::Snapshot;

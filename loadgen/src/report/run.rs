@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use testbed::weigh::Memory;
+use tare_procstat::weigh::Memory;
 
 use crate::latency::Quantiles;
 use crate::record::{self, Peaked};

@@ -11,7 +11,7 @@ use crate::experiment::order::Kind;
 use crate::latency::{Latencies, Quantiles};
 use crate::record::{self, Peaked, Record};
 use crate::statistics::median;
-use testbed::weigh::Memory;
+use tare_procstat::weigh::Memory;
 
 const MB: f64 = 1e6;
 /// Every run of the cell failed or is in doubt; the lines below the tables say why.

@@ -5,7 +5,7 @@
 //! else uses them. What a server does not say is `None`. Leaves to others: the words (`page`).
 
 use serde::{Deserialize, Serialize};
-use testbed::weigh;
+use tare_procstat::weigh;
 
 use super::world::World;
 use crate::measure::ledger::Ledger;

@@ -8,8 +8,8 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use testbed::process::Process;
-use testbed::weigh;
+use tare_procstat::process::Process;
+use tare_procstat::weigh;
 
 use super::Setting;
 use super::account::{Account, Spent};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use testbed::process::{Process, Spec};
+use tare_procstat::process::{Process, Spec};
 
 use super::{HARNESS, Order, SUBJECT};
 
@@ -37,7 +37,7 @@ pub enum Error {
     #[error("cannot find this program to start the embedded server: {0}")]
     Program(std::io::Error),
     #[error(transparent)]
-    Process(#[from] testbed::process::Error),
+    Process(#[from] tare_procstat::process::Error),
     #[error("the embedded server ended at once ({status}): {last_words}")]
     Ended {
         status: std::process::ExitStatus,

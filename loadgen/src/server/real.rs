@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use testbed::control_plane::{Binaries, ControlPlane, Datastore, Error, Flags, Options, User};
+use controlplane::{Binaries, ControlPlane, Datastore, Error, Flags, Options, User};
 
 use super::{HARNESS, Order, SUBJECT};
 use crate::latency::Latencies;

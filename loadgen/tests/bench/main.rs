@@ -13,8 +13,8 @@ mod whole;
 
 use std::process::ExitCode;
 
+use controlplane::Binaries;
 use libtest_mimic::{Arguments, Failed, Trial};
-use testbed::control_plane::Binaries;
 
 type Scenario = (&'static str, fn());
 

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use kubesim::{Options, Server, Tls, kubeconfig, serve};
 use serde_json::{Value, json};
-use testbed::embedded::{Options, Server, Tls, kubeconfig, serve};
-use testbed::process::{Process, Spec};
+use tare_procstat::process::{Process, Spec};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 

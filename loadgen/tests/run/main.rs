@@ -10,8 +10,8 @@ use std::process::{ExitCode, Output};
 use std::time::Instant;
 
 use bed::{Bed, code, loadgen, signal, stderr, stdout, tare, wait_for};
+use kubesim::RequestFault;
 use libtest_mimic::{Arguments, Failed, Trial};
-use testbed::embedded::RequestFault;
 
 type Scenario = fn();
 

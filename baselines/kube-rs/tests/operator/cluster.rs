@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
+use kubesim::{Options, Server, Tls, kubeconfig, serve};
 use serde_json::{Value, json};
-use testbed::embedded::{Options, Server, Tls, kubeconfig, serve};
-use testbed::process::{Process, Spec};
+use tare_procstat::process::{Process, Spec};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 

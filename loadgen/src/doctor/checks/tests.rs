@@ -1,6 +1,6 @@
 //! Every line of the table, for facts that are wrong in one way each.
 
-use testbed::weigh::Machine;
+use tare_procstat::weigh::Machine;
 
 use super::*;
 
@@ -24,7 +24,7 @@ fn facts() -> Facts {
         cargo: Some("cargo 1.90".into()),
         go: Some("go1.26".into()),
         c_compiler: Some("gcc".into()),
-        control_plane: Err(testbed::control_plane::Error::NoCache),
+        control_plane: Err(controlplane::Error::NoCache),
         tools: vec![("git", "no revision", Some("/usr/bin/git".into()))],
     }
 }

@@ -1,0 +1,86 @@
+//! How a node and its control plane find each other.
+//!
+//! Guarantees: inside of the node kube-apiserver has the address that pods are told; outside, a port
+//! of loopback. Leaves to others: the addresses themselves being there (`init.sh`).
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::{Path, PathBuf};
+
+use http::Request;
+use serde_json::Value;
+
+use crate::node::components::{KUBELET, SCHEDULER};
+use crate::node::namespaces::Namespaces;
+use crate::node::{Error, NAME, Options};
+use crate::{ControlPlane, Network, User, private};
+
+/// The node's own address.
+pub(crate) const NODE_IP: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
+/// The first address of [`SERVICES`], which is that of the Service `kubernetes`: the server listens
+/// there, so that what pods are told is true without kube-proxy.
+pub(crate) const SERVER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 96, 0, 1), 443);
+const SERVICES: &str = "10.96.0.0/16";
+
+/// The control plane's options for a node that is reached from a port of 127.0.0.1.
+pub(crate) fn options(
+    options: &Options,
+    namespaces: &Namespaces,
+    forwarded_from: u16,
+) -> Result<crate::Options, Error> {
+    let names = [NODE_IP.to_string(), "kubernetes.default.svc".to_owned()];
+    let mut users = options.users.clone();
+    users.extend([KUBELET, SCHEDULER].map(User::admin));
+    Ok(crate::Options {
+        datastore: options.datastore,
+        dir: options.dir.join("plane"),
+        logs: options.logs.clone(),
+        users,
+        nodes: true,
+        network: Some(Network {
+            enter: namespaces.enter_network()?,
+            address: *SERVER.ip(),
+            port: SERVER.port(),
+            services: SERVICES.to_owned(),
+            names: names.to_vec(),
+            forwarded_from,
+        }),
+        service_account_admission: true,
+        crds: options.crds.clone(),
+        start_within: options.start_within,
+        ..crate::Options::default()
+    })
+}
+
+/// Credentials that work inside.
+pub(crate) fn from_inside(plane: &ControlPlane, user: &str, dir: &Path) -> Result<PathBuf, Error> {
+    let outside = plane.kubeconfig(user);
+    let text = std::fs::read_to_string(&outside).map_err(Error::file(&outside))?;
+    let text = text.replace(&plane.url(), &format!("https://{SERVER}"));
+    let path = dir.join(format!("{user}-inside.kubeconfig"));
+    private::file(&path, &text)?;
+    Ok(path)
+}
+
+/// Whether pods can be put on the node; else what it still waits for.
+pub(crate) async fn takes_pods(client: &kube::Client) -> Result<(), String> {
+    let request = Request::get(format!("/api/v1/nodes/{NAME}")).body(Vec::new());
+    let request = request.map_err(|cause| cause.to_string())?;
+    let node: Value = client
+        .request(request)
+        .await
+        .map_err(|cause| cause.to_string())?;
+    let conditions = node["status"]["conditions"].as_array();
+    let ready = conditions
+        .into_iter()
+        .flatten()
+        .find(|condition| condition["type"] == "Ready");
+    match ready {
+        Some(ready) if ready["status"] != "True" => Err(format!("not Ready: {}", ready["message"])),
+        None => Err("not Ready: the kubelet has said nothing yet".to_owned()),
+        // Taken away by a controller a moment after the node is Ready.
+        Some(_) if !node["spec"]["taints"].is_null() => {
+            Err(format!("tainted: {}", node["spec"]["taints"]))
+        }
+        Some(_) => Ok(()),
+    }
+}

@@ -1,0 +1,237 @@
+//! The programs that are built from Go modules, and how.
+//!
+//! A node's are a module of their own, so that its requirements change nothing for those who need
+//! none: each module has a folder of its own in the cache, whose name follows from what is built.
+//! Guarantees: knows its two modules without a checkout; both ask for the same Kubernetes.
+//! Leaves to others: building, and finding what was built.
+
+use std::path::PathBuf;
+
+use crate::Error;
+
+/// A Go module, as its two files say, and what is built from it.
+#[derive(Debug)]
+pub(crate) struct Module {
+    pub(crate) go_mod: &'static str,
+    pub(crate) go_sum: &'static str,
+    pub(crate) tools: &'static [Tool],
+    /// What `loadgen control-plane build` is to be told, so that it is built.
+    pub(crate) option: &'static str,
+}
+
+#[derive(Debug)]
+pub(crate) struct Tool {
+    pub(crate) name: &'static str,
+    pub(crate) package: &'static str,
+    /// Needs a C compiler.
+    pub(crate) cgo: bool,
+    /// Reads Kubernetes's version from linker flags; without them the API server calls itself v0.0.0
+    /// and refuses its own features.
+    versioned: bool,
+}
+
+pub(crate) static CONTROL_PLANE: Module = Module {
+    go_mod: include_str!("../go.mod"),
+    go_sum: include_str!("../go.sum"),
+    tools: &[
+        Tool::new("etcd", "go.etcd.io/etcd/server/v3"),
+        Tool::new("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver").versioned(),
+        Tool::new(
+            "kube-controller-manager",
+            "k8s.io/kubernetes/cmd/kube-controller-manager",
+        )
+        .versioned(),
+        Tool::new("kubectl", "k8s.io/kubernetes/cmd/kubectl").versioned(),
+        // With its SQLite in Go, which needs no C compiler, kine never checkpoints while it runs.
+        Tool::new("kine", "github.com/k3s-io/kine").cgo(),
+    ],
+    option: "",
+};
+
+pub(crate) static NODE: Module = Module {
+    go_mod: include_str!("../node/go.mod"),
+    go_sum: include_str!("../node/go.sum"),
+    tools: &[
+        Tool::new("kubelet", "k8s.io/kubernetes/cmd/kubelet").versioned(),
+        Tool::new("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler").versioned(),
+    ],
+    option: " --node",
+};
+
+impl Module {
+    /// The folder of its programs: `$XDG_CACHE_HOME/tare/control-plane/KEY`, where the key follows
+    /// from the module, the flags and the platform.
+    ///
+    /// # Errors
+    /// `NoCache` when neither `XDG_CACHE_HOME` nor `HOME` says where.
+    pub(crate) fn cache(&self) -> Result<PathBuf, Error> {
+        let absolute = |name| {
+            let path = std::env::var_os(name).map(PathBuf::from);
+            path.filter(|path| path.is_absolute())
+        };
+        let home = || absolute("HOME").map(|home| home.join(".cache"));
+        let base = absolute("XDG_CACHE_HOME")
+            .or_else(home)
+            .ok_or(Error::NoCache)?;
+        Ok(base.join("tare/control-plane").join(self.key()))
+    }
+
+    /// A name for what the build would make.
+    fn key(&self) -> String {
+        let platform = format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH);
+        let mut parts = vec![self.go_mod, self.go_sum, &platform];
+        let recipes: Vec<String> = self.tools.iter().map(|tool| self.recipe(tool)).collect();
+        parts.extend(recipes.iter().map(String::as_str));
+        format!("{:016x}", fnv1a(&parts))
+    }
+
+    /// How a tool is built, as far as it decides what comes out.
+    fn recipe(&self, tool: &Tool) -> String {
+        let flags = self.ld_flags(tool);
+        format!("{} {} {flags}", tool.package, tool.cgo_enabled())
+    }
+
+    pub(crate) fn ld_flags(&self, tool: &Tool) -> String {
+        let mut flags = "-s -w".to_owned();
+        if tool.versioned {
+            let version = self.required_version("k8s.io/kubernetes");
+            let mut numbers = version.trim_start_matches('v').split('.');
+            let (major, minor) = (numbers.next(), numbers.next());
+            for (name, value) in [
+                ("gitVersion", version),
+                ("gitMajor", major.unwrap_or_default()),
+                ("gitMinor", minor.unwrap_or_default()),
+                ("gitTreeState", "clean"),
+            ] {
+                flags.push_str(&format!(" -X k8s.io/component-base/version.{name}={value}"));
+            }
+        }
+        flags
+    }
+
+    /// The version of Go that it asks for.
+    pub(crate) fn go_version(&self) -> &'static str {
+        let line = self
+            .go_mod
+            .lines()
+            .find_map(|line| line.strip_prefix("go "));
+        line.unwrap_or_default().trim()
+    }
+
+    /// The version of a module that go.mod requires, or nothing.
+    fn required_version(&self, module: &str) -> &'static str {
+        let requirement = |line: &'static str| {
+            let mut words = line.split_whitespace();
+            let (name, version) = (words.next()?, words.next()?);
+            // A replacement has an arrow there.
+            (name == module && version.starts_with('v')).then_some(version)
+        };
+        self.go_mod
+            .lines()
+            .find_map(requirement)
+            .unwrap_or_default()
+    }
+}
+
+impl Tool {
+    const fn new(name: &'static str, package: &'static str) -> Tool {
+        Tool {
+            name,
+            package,
+            cgo: false,
+            versioned: false,
+        }
+    }
+
+    const fn cgo(self) -> Tool {
+        Tool { cgo: true, ..self }
+    }
+
+    const fn versioned(self) -> Tool {
+        Tool {
+            versioned: true,
+            ..self
+        }
+    }
+
+    pub(crate) fn cgo_enabled(&self) -> &'static str {
+        if self.cgo { "1" } else { "0" }
+    }
+}
+
+/// FNV-1a, 64 bits (Fowler, Noll, Vo), with a zero after each part. It names folders of one user;
+/// nobody gains by a collision.
+fn fnv1a(parts: &[&str]) -> u64 {
+    let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fnv1a_is_the_published_function() {
+        // From draft-eastlake-fnv, "foobar"; ours appends a zero byte.
+        let foobar = 0x8594_4171_f739_67e8_u64;
+        assert_eq!(
+            fnv1a(&["foobar"]),
+            foobar.wrapping_mul(0x0000_0100_0000_01b3)
+        );
+        assert_ne!(fnv1a(&["ab", "c"]), fnv1a(&["a", "bc"]));
+    }
+
+    #[test]
+    fn flags_follow_the_module() {
+        let version = CONTROL_PLANE.required_version("k8s.io/kubernetes");
+        assert!(version.starts_with("v1."), "{version}");
+        let server = &CONTROL_PLANE.tools[1];
+        assert_eq!(server.name, "kube-apiserver");
+        let flags = CONTROL_PLANE.ld_flags(server);
+        assert!(
+            flags.contains(&format!("version.gitVersion={version} ")),
+            "{flags}"
+        );
+        assert!(flags.contains("version.gitMajor=1 "), "{flags}");
+        assert!(!CONTROL_PLANE.go_version().is_empty());
+        assert_eq!(CONTROL_PLANE.required_version("example.com/absent"), "");
+    }
+
+    #[test]
+    fn every_tool_is_one_of_its_modules() {
+        for module in [&CONTROL_PLANE, &NODE] {
+            for tool in module.tools {
+                assert!(
+                    module
+                        .go_mod
+                        .lines()
+                        .any(|line| line.trim() == tool.package),
+                    "{} is no tool of go.mod",
+                    tool.package
+                );
+            }
+        }
+    }
+
+    /// A kubelet must not be newer than its API server; and what both need is compiled once.
+    #[test]
+    fn a_nodes_requirements_are_those_of_the_control_plane() {
+        let words = |line: &'static str| {
+            let mut words = line.split_whitespace();
+            Some((words.next()?, words.next()?)).filter(|(_, version)| version.starts_with('v'))
+        };
+        let required = NODE.go_mod.lines().filter_map(words);
+        for (module, version) in required {
+            let other = CONTROL_PLANE.required_version(module);
+            assert!(
+                other.is_empty() || other == version,
+                "{module}: {version} for the node, {other} for the control plane; run in \
+                 controlplane/node: go get {module}@{other} && go mod tidy"
+            );
+        }
+        assert_eq!(NODE.go_version(), CONTROL_PLANE.go_version());
+        assert_ne!(NODE.key(), CONTROL_PLANE.key());
+    }
+}

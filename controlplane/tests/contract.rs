@@ -1,0 +1,277 @@
+//! The contract suite on three servers: every case is a test of each, `SERVER::CASE`.
+//!
+//! `kubesim::`: an embedded server of its own for each case. `kube::` and `kine::`: one real
+//! control plane for all cases, kube-apiserver on etcd and on kine, ignored where its binaries are
+//! not there. `cargo test -p testbed --test contract -- kine::a_stale` runs those with that in the
+//! name. With `CONTRACT_KUBECONFIG=FILE` the cases run as `cluster::` on that cluster, in
+//! namespaces of their own, and on no other server; `CONTRACT_COMPACT=COMMAND` makes it forget its
+//! history, and without it the cases that need that are ignored.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use controlplane::{Binaries, ControlPlane, Datastore, User};
+use kube::Client;
+use kube::config::{Config, KubeConfigOptions, Kubeconfig};
+use kubesim::Server;
+use kubesim::contract;
+use kubesim::contract::{Case, Compact, Options, Outcome};
+use libtest_mimic::{Arguments, Failed, Trial};
+use tare_procstat::scratch::Scratch;
+use tare_procstat::stand::Stand;
+use tokio::sync::Mutex;
+
+/// Cases that wait for a server leave the processor to others.
+const THREADS: usize = 16;
+const USER: &str = "contract";
+
+fn main() -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert(THREADS);
+    let trials = match std::env::var_os("CONTRACT_KUBECONFIG") {
+        Some(kubeconfig) => on_cluster(kubeconfig.into()),
+        None => on_our_servers(),
+    };
+    match trials {
+        Ok(trials) => libtest_mimic::run(&arguments, trials).exit_code(),
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn on_our_servers() -> std::io::Result<Vec<Trial>> {
+    let mut trials = Vec::new();
+    match Binaries::find() {
+        Ok(binaries) => {
+            trials.extend(real(Datastore::Etcd, &binaries)?);
+            trials.extend(real(Datastore::Kine, &binaries)?);
+        }
+        Err(reason) => {
+            eprintln!("ignored, kube:: and kine::: {reason}");
+            for server in ["kube", "kine"] {
+                trials.extend(contract::cases().iter().map(|case| ignored(server, case)));
+            }
+        }
+    }
+    trials.extend(contract::cases().into_iter().map(|case| {
+        let ignored = case.real_only.is_some();
+        let run = move || {
+            settle(on_embedded(async |server| {
+                run_embedded(&case, server).await
+            })?)
+        };
+        named("embedded", &case, run).with_ignored_flag(ignored)
+    }));
+    let report = || on_embedded(async |server| report(server).await)?;
+    trials.push(Trial::test("kubesim::the_whole_suite_is_reported", report).with_kind("runner"));
+    Ok(trials)
+}
+
+fn named(
+    server: &str,
+    case: &Case,
+    run: impl FnOnce() -> Result<(), Failed> + Send + 'static,
+) -> Trial {
+    Trial::test(format!("{server}::{}", case.name), run).with_kind(case.theme)
+}
+
+fn ignored(server: &str, case: &Case) -> Trial {
+    named(server, case, || Err("it is ignored".into())).with_ignored_flag(true)
+}
+
+fn settle(outcome: Outcome) -> Result<(), Failed> {
+    match outcome {
+        Outcome::Passed => Ok(()),
+        Outcome::Failed(failure) => Err(failure.to_string().into()),
+        Outcome::Skipped(reason) => Err(format!("not run: {reason}").into()),
+    }
+}
+
+/// A control plane of this binary, ended with it.
+struct Site {
+    // Ended before its folder is removed.
+    plane: Arc<Mutex<ControlPlane>>,
+    client: Client,
+    _dir: Scratch,
+}
+
+impl Site {
+    async fn start(binaries: &Binaries, datastore: Datastore) -> Result<Site, String> {
+        let base = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let name = format!("contract-{}", datastore.name());
+        let dir = Scratch::create(base, &name).map_err(|error| error.to_string())?;
+        // JSON is YAML too.
+        let crd = dir.path().join("crd.yaml");
+        std::fs::write(&crd, contract::crd().to_string()).map_err(|error| error.to_string())?;
+        let options = controlplane::Options {
+            datastore,
+            crds: vec![crd],
+            dir: dir.path().to_owned(),
+            logs: base.join("logs").join(name),
+            users: vec![User::admin(USER)],
+            ..controlplane::Options::default()
+        };
+        let plane = ControlPlane::start(binaries, options).await;
+        let plane = plane.map_err(|error| error.to_string())?;
+        let client = plane
+            .client(USER)
+            .await
+            .map_err(|error| error.to_string())?;
+        contract::install(&client)
+            .await
+            .map_err(|failure| failure.to_string())?;
+        Ok(Site {
+            plane: Arc::new(Mutex::new(plane)),
+            client,
+            _dir: dir,
+        })
+    }
+
+    fn options(&self) -> Options {
+        let plane = Arc::clone(&self.plane);
+        let compact: Compact = Arc::new(move || {
+            let plane = Arc::clone(&plane);
+            Box::pin(async move {
+                let compacted = plane.lock().await.compact().await;
+                compacted.map_err(|error| error.to_string())
+            })
+        });
+        Options {
+            real: true,
+            compact: Some(compact),
+            leave_namespaces: true,
+            ..Options::default()
+        }
+    }
+}
+
+/// The cases on one real control plane, which the first of them starts.
+fn real(datastore: Datastore, binaries: &Binaries) -> std::io::Result<Vec<Trial>> {
+    let server = match datastore {
+        Datastore::Etcd => "kube",
+        Datastore::Kine => "kine",
+    };
+    let mut cases = contract::cases();
+    if datastore == Datastore::Kine && binaries.kine.is_none() {
+        eprintln!("ignored, kine::: its binary is not there; run `loadgen control-plane build`");
+        return Ok(cases.iter().map(|case| ignored(server, case)).collect());
+    }
+    let binaries = binaries.clone();
+    let stand = Stand::new(move || {
+        let binaries = binaries.clone();
+        async move { Site::start(&binaries, datastore).await }
+    })?;
+    let stand = Arc::new(stand);
+    // The long ones first. Those that are alone last: they would wait for all that began before.
+    cases.sort_by_key(|case| (case.compacts, case.theme != "garbage collection"));
+    let trials = cases.into_iter().map(|case| {
+        let stand = Arc::clone(&stand);
+        named(server, &case, move || {
+            let test =
+                async |site: &Site| contract::run_case(&case, &site.client, &site.options()).await;
+            settle(match case.compacts {
+                true => stand.alone(test)?,
+                false => stand.beside_others(test)?,
+            })
+        })
+    });
+    Ok(trials.collect())
+}
+
+/// On paused time: in process, waiting takes none.
+fn on_embedded<T>(test: impl AsyncFnOnce(Server) -> T) -> std::io::Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build()?;
+    Ok(runtime.block_on(async { test(Server::new(kubesim::Options::default())).await }))
+}
+
+async fn run_embedded(case: &Case, server: Server) -> Outcome {
+    let client = server.client(USER);
+    if let Err(failure) = contract::install(&client).await {
+        return Outcome::Failed(failure);
+    }
+    let options = Options {
+        compact: Some(Arc::new(move || {
+            server.compact();
+            Box::pin(async { Ok(()) })
+        })),
+        ..Options::default()
+    };
+    contract::run_case(case, &client, &options).await
+}
+
+/// Without a way to compact, one server for all.
+async fn report(server: Server) -> Result<(), Failed> {
+    let report = contract::run(server.client(USER), Options::default()).await;
+    let compacting = contract::cases().iter().filter(|it| it.compacts).count();
+    for (case, outcome) in &report.results {
+        if let Outcome::Failed(failure) = outcome {
+            return Err(format!("{}: {failure}", case.name).into());
+        }
+    }
+    if report.skipped() != compacting || report.passed() + compacting != report.results.len() {
+        let (passed, skipped) = (report.passed(), report.skipped());
+        return Err(format!("{passed} passed, {skipped} skipped").into());
+    }
+    Ok(())
+}
+
+fn on_cluster(kubeconfig: PathBuf) -> std::io::Result<Vec<Trial>> {
+    let stand = Stand::new(move || {
+        let kubeconfig = kubeconfig.clone();
+        async move { connect(&kubeconfig).await }
+    })?;
+    let stand = Arc::new(stand);
+    let trials = contract::cases().into_iter().map(|case| {
+        let ignored = case.compacts && compact_command().is_none();
+        let stand = Arc::clone(&stand);
+        let run = move || {
+            let options = Options {
+                real: true,
+                compact: compact_command(),
+                ..Options::default()
+            };
+            let test = async |client: &Client| contract::run_case(&case, client, &options).await;
+            settle(match case.compacts {
+                true => stand.alone(test)?,
+                false => stand.beside_others(test)?,
+            })
+        };
+        named("cluster", &case, run).with_ignored_flag(ignored)
+    });
+    Ok(trials.collect())
+}
+
+async fn connect(kubeconfig: &Path) -> Result<Client, String> {
+    let file = Kubeconfig::read_from(kubeconfig).map_err(|error| error.to_string())?;
+    let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await;
+    let mut config = config.map_err(|error| error.to_string())?;
+    // A refusal is an answer here, and not to be asked for again.
+    config.default_retry = false;
+    let client = Client::try_from(config).map_err(|error| error.to_string())?;
+    contract::install(&client)
+        .await
+        .map_err(|failure| failure.to_string())?;
+    Ok(client)
+}
+
+/// Runs the command and waits for it.
+fn compact_command() -> Option<Compact> {
+    let command = std::env::var("CONTRACT_COMPACT").ok()?;
+    Some(Arc::new(move || {
+        let status = std::process::Command::new("sh")
+            .args(["-c", &command])
+            .status();
+        let done = match status {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(format!("{command}: {status}")),
+            Err(error) => Err(format!("{command}: {error}")),
+        };
+        Box::pin(async { done })
+    }))
+}

@@ -1,0 +1,223 @@
+//! The contract suite: the API behaviours that operators rely on, each a named case.
+//!
+//! Guarantees: a case needs nothing but a [`kube::Client`], so that the same cases run against any
+//! server; its expectations are those of kube-apiserver 1.36 and are not bent to a server that
+//! differs; it works in namespaces of its own and ends by a deadline.
+//! Leaves to others: the server, how its history is compacted, and what a failure is worth. The
+//! fixture is the suite's own resource, `widgets.contract.tare.dev`.
+
+mod apply;
+mod apply_refusals;
+mod create;
+mod delete;
+mod discovery;
+mod expect;
+mod fixture;
+mod gc;
+mod kinds;
+mod list;
+mod logs;
+mod pages;
+mod patch;
+mod rest;
+mod scale;
+mod status;
+mod update;
+mod watch;
+mod watch_start;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use kube::Client;
+
+pub use crate::contract::expect::Failure;
+pub use crate::contract::fixture::{crd, install};
+
+/// Makes a server forget its history: resourceVersions from before are too old afterwards.
+///
+/// kube-apiserver answers from its watch cache long after its datastore was compacted: compact the
+/// datastore (etcd: `POST /v3/kv/compaction`) and start kube-apiserver again.
+pub type Compact = Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
+
+/// One behaviour.
+#[derive(Clone, Copy)]
+pub struct Case {
+    /// What holds, as a sentence in snake case.
+    pub name: &'static str,
+    pub theme: &'static str,
+    /// Why only a real kube-apiserver can hold it; `None` for most.
+    pub real_only: Option<&'static str>,
+    /// It makes the server forget its history, which disturbs watches of cases beside it.
+    pub compacts: bool,
+    run: fn(Context) -> BoxFuture<'static, Result<(), Failure>>,
+}
+
+/// What a case works with.
+#[derive(Clone)]
+pub struct Context {
+    pub client: Client,
+    /// Fresh for each case, created by the runner.
+    pub namespace: String,
+    /// `None` where there is no way: cases that need it are skipped.
+    pub compact: Option<Compact>,
+}
+
+/// How cases are run.
+#[derive(Clone)]
+pub struct Options {
+    /// Runs the cases that only a real kube-apiserver can hold.
+    pub real: bool,
+    pub compact: Option<Compact>,
+    /// After which a case counts as failed. Garbage collection of a new kind of owner takes a real
+    /// server up to 30 s (the resync of its discovery).
+    pub deadline: Duration,
+    /// Leaves the cases' namespaces behind, for a server that is thrown away: hundreds of deletions
+    /// at once hold up the cases that wait for one. (On kine a consistent list may take a second,
+    /// and a namespace's end some sixty of them.)
+    pub leave_namespaces: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            real: false,
+            compact: None,
+            deadline: Duration::from_secs(90),
+            leave_namespaces: false,
+        }
+    }
+}
+
+/// How a case ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    Passed,
+    Failed(Failure),
+    /// Not run, and why.
+    Skipped(String),
+}
+
+/// All cases with how they ended, in the order they ran.
+#[derive(Clone)]
+pub struct Report {
+    pub results: Vec<(Case, Outcome)>,
+}
+
+impl Report {
+    pub fn passed(&self) -> usize {
+        self.count(|outcome| matches!(outcome, Outcome::Passed))
+    }
+
+    pub fn failed(&self) -> usize {
+        self.count(|outcome| matches!(outcome, Outcome::Failed(_)))
+    }
+
+    pub fn skipped(&self) -> usize {
+        self.count(|outcome| matches!(outcome, Outcome::Skipped(_)))
+    }
+
+    fn count(&self, is: impl Fn(&Outcome) -> bool) -> usize {
+        self.results
+            .iter()
+            .filter(|(_, outcome)| is(outcome))
+            .count()
+    }
+}
+
+/// Every case, by theme.
+pub fn cases() -> Vec<Case> {
+    [
+        discovery::CASES,
+        create::CASES,
+        update::CASES,
+        status::CASES,
+        patch::CASES,
+        scale::CASES,
+        apply::CASES,
+        apply_refusals::CASES,
+        delete::CASES,
+        gc::CASES,
+        list::CASES,
+        pages::CASES,
+        watch::CASES,
+        watch_start::CASES,
+        kinds::CASES,
+        logs::CASES,
+    ]
+    .concat()
+}
+
+/// Installs the fixture and runs every case, one after the other.
+pub async fn run(client: Client, options: Options) -> Report {
+    let installed = install(&client).await;
+    let mut results = Vec::new();
+    for case in cases() {
+        let outcome = match &installed {
+            Ok(()) => run_case(&case, &client, &options).await,
+            Err(failure) => Outcome::Failed(failure.clone()),
+        };
+        results.push((case, outcome));
+    }
+    Report { results }
+}
+
+/// Runs one case in a namespace of its own; the fixture has to be installed.
+pub async fn run_case(case: &Case, client: &Client, options: &Options) -> Outcome {
+    if let (Some(reason), false) = (case.real_only, options.real) {
+        return Outcome::Skipped(format!("needs a real kube-apiserver: {reason}"));
+    }
+    if case.compacts && options.compact.is_none() {
+        return Outcome::Skipped("this server's history cannot be compacted from here".to_owned());
+    }
+    let namespace = match fixture::create_namespace(client).await {
+        Ok(namespace) => namespace,
+        Err(failure) => return Outcome::Failed(failure),
+    };
+    let context = Context {
+        client: client.clone(),
+        namespace: namespace.clone(),
+        compact: options.compact.clone(),
+    };
+    let run = std::panic::AssertUnwindSafe((case.run)(context)).catch_unwind();
+    let outcome = match tokio::time::timeout(options.deadline, run).await {
+        Ok(Ok(Ok(()))) => Outcome::Passed,
+        Ok(Ok(Err(failure))) => Outcome::Failed(failure),
+        Ok(Err(_)) => Outcome::Failed(Failure::new("the case", "an end", "a panic")),
+        Err(_) => {
+            let expected = format!("an end within {:?}", options.deadline);
+            Outcome::Failed(Failure::new("the case", expected, "none"))
+        }
+    };
+    if !options.leave_namespaces {
+        // What is left in it is no part of the outcome: a failing case may leave finalizers behind.
+        let _ = fixture::delete_namespace(client, &namespace).await;
+    }
+    outcome
+}
+
+/// Declares the cases of a theme: functions of the file, with marks in brackets.
+macro_rules! theme {
+    ($theme:literal: $($name:ident $([$mark:ident $($reason:literal)?])?),+ $(,)?) => {
+        pub(crate) const CASES: &[$crate::contract::Case] = &[$(
+            theme!(@case $theme, $name $(, $mark $($reason)?)?)
+        ),+];
+    };
+    (@case $theme:literal, $name:ident) => { theme!(@new $theme, $name, None, false) };
+    (@case $theme:literal, $name:ident, compacts) => { theme!(@new $theme, $name, None, true) };
+    (@case $theme:literal, $name:ident, real_only $reason:literal) => {
+        theme!(@new $theme, $name, Some($reason), false)
+    };
+    (@new $theme:literal, $name:ident, $real_only:expr, $compacts:literal) => {
+        $crate::contract::Case {
+            name: stringify!($name),
+            theme: $theme,
+            real_only: $real_only,
+            compacts: $compacts,
+            run: |context| Box::pin($name(context)),
+        }
+    };
+}
+use theme;

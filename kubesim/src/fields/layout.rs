@@ -1,0 +1,142 @@
+//! How a list or map is merged at a place in an object: the part of the schema that ownership needs.
+//!
+//! Built-in kinds go by field name; the names are those with `listType`, `listMapKey` and
+//! `mapType` markers in `k8s.io/api` v0.36.4 for the kinds that are served here.
+
+use serde_json::{Map, Value};
+
+use crate::kind::{Kind, Rules};
+use crate::schema::Schema;
+
+/// A place in an object.
+#[derive(Clone, Copy)]
+pub(crate) enum Layout<'a> {
+    Root(&'a Kind),
+    Metadata,
+    /// In a built-in kind, under this field.
+    BuiltIn(&'a str),
+    Schema(&'a Schema),
+    /// Unknown fields: maps merge, lists are replaced.
+    Free,
+}
+
+/// How the items of a list are told apart.
+pub(crate) enum Items<'a> {
+    Atomic,
+    Set,
+    /// Key fields, each with the default that stands for a missing one.
+    Keyed(Vec<(&'a str, Option<Value>)>),
+}
+
+impl<'a> Layout<'a> {
+    pub(crate) fn field(self, name: &'a str) -> Layout<'a> {
+        match self {
+            Layout::Root(_) if name == "metadata" => Layout::Metadata,
+            Layout::Root(kind) => match &kind.rules {
+                Rules::Custom(schema) => Layout::Schema(schema).field(name),
+                _ => Layout::BuiltIn(name),
+            },
+            Layout::Metadata => Layout::BuiltIn(name),
+            Layout::BuiltIn(_) => Layout::BuiltIn(name),
+            Layout::Schema(schema) => schema.field(name).map_or(Layout::Free, Layout::Schema),
+            Layout::Free => Layout::Free,
+        }
+    }
+
+    pub(crate) fn item(self) -> Layout<'a> {
+        match self {
+            Layout::Schema(schema) => schema.item().map_or(Layout::Free, Layout::Schema),
+            other => other,
+        }
+    }
+
+    pub(crate) fn is_atomic_map(self) -> bool {
+        match self {
+            Layout::BuiltIn(name) => matches!(
+                name,
+                "selector"
+                    | "labelSelector"
+                    | "fieldRef"
+                    | "configMapKeyRef"
+                    | "secretKeyRef"
+                    | "resourceFieldRef"
+                    | "nodeSelector"
+                    | "matchLabels"
+                    | "involvedObject"
+            ),
+            Layout::Schema(schema) => schema.map_is_atomic,
+            _ => false,
+        }
+    }
+
+    /// A Go struct (or list) without omitempty, so always there: gaining what is in it does not
+    /// make one its owner.
+    pub(crate) fn is_struct(self) -> bool {
+        match self {
+            Layout::Root(_) | Layout::Metadata => true,
+            Layout::BuiltIn(name) => {
+                matches!(
+                    name,
+                    "metadata"
+                        | "spec"
+                        | "status"
+                        | "template"
+                        | "strategy"
+                        | "containers"
+                        | "loadBalancer"
+                        | "names"
+                )
+            }
+            _ => false,
+        }
+    }
+
+    pub(crate) fn items(self, sample: &Value) -> Items<'a> {
+        match self {
+            Layout::BuiltIn(name) => match name {
+                "finalizers" => Items::Set,
+                "ownerReferences" => Items::Keyed(vec![("uid", None)]),
+                "conditions" => Items::Keyed(vec![("type", None)]),
+                "containers"
+                | "initContainers"
+                | "ephemeralContainers"
+                | "env"
+                | "volumes"
+                | "imagePullSecrets" => Items::Keyed(vec![("name", None)]),
+                "volumeMounts" => Items::Keyed(vec![("mountPath", None)]),
+                "volumeDevices" => Items::Keyed(vec![("devicePath", None)]),
+                "hostAliases" => Items::Keyed(vec![("ip", None)]),
+                "topologySpreadConstraints" => {
+                    Items::Keyed(vec![("topologyKey", None), ("whenUnsatisfiable", None)])
+                }
+                "ports" => {
+                    let port = if sample.get("containerPort").is_some() {
+                        "containerPort"
+                    } else {
+                        "port"
+                    };
+                    Items::Keyed(vec![(port, None), ("protocol", Some(Value::from("TCP")))])
+                }
+                _ => Items::Atomic,
+            },
+            Layout::Schema(schema) => schema.items_kind(),
+            _ => Items::Atomic,
+        }
+    }
+}
+
+/// The path element of a list item, or `None` when its keys are missing.
+pub(crate) fn element(items: &Items<'_>, item: &Value) -> Option<String> {
+    match items {
+        Items::Atomic => None,
+        Items::Set => Some(format!("v:{item}")),
+        Items::Keyed(keys) => {
+            let mut map = Map::new();
+            for (key, default) in keys {
+                let value = item.get(*key).or(default.as_ref())?;
+                map.insert((*key).to_owned(), value.clone());
+            }
+            Some(format!("k:{}", Value::Object(map)))
+        }
+    }
+}

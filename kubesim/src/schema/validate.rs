@@ -1,0 +1,418 @@
+//! Validation with the real server's wording.
+//!
+//! Sources: kube-openapi `pkg/validation/validate` and apiextensions-apiserver v0.36.4,
+//! `pkg/apiserver/validation/validation.go` (which turns them into field errors).
+
+use serde_json::Value;
+
+use crate::schema::{ListType, Schema, Type, format};
+use crate::status::FieldError;
+
+/// All errors, in the order of the fields.
+pub(crate) fn validate(schema: &Schema, value: &Value, at: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    check(schema, value, at, &mut errors);
+    errors
+}
+
+fn check(schema: &Schema, value: &Value, at: &str, errors: &mut Vec<FieldError>) {
+    if value.is_null() && (schema.nullable || (schema.kind.is_none() && !schema.int_or_string)) {
+        return;
+    }
+    if schema.int_or_string && !(value.is_string() || value.is_i64() || value.is_u64()) {
+        errors.push(wrong_type(at, "integer,string", value));
+        return;
+    }
+    if let Some(kind) = schema.kind
+        && !is_a(kind, value)
+    {
+        errors.push(wrong_type(at, kind.text(), value));
+        return;
+    }
+    if !schema.allowed.is_empty() && !schema.allowed.contains(value) {
+        errors.push(FieldError::not_supported(at, value, &schema.allowed));
+    }
+    match value {
+        Value::String(text) => check_string(schema, text, value, at, errors),
+        Value::Number(number) => {
+            check_number(schema, number.as_f64().unwrap_or(0.0), value, at, errors)
+        }
+        Value::Array(list) => check_list(schema, list, value, at, errors),
+        Value::Object(map) => check_map(schema, map, value, at, errors),
+        _ => {}
+    }
+    check_combinations(schema, value, at, errors);
+}
+
+fn is_a(kind: Type, value: &Value) -> bool {
+    match kind {
+        Type::Object => value.is_object(),
+        Type::Array => value.is_array(),
+        Type::String => value.is_string(),
+        Type::Boolean => value.is_boolean(),
+        Type::Number => value.is_number(),
+        // 1.0 is an integer to the real server too.
+        Type::Integer => {
+            value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|n| n.fract() == 0.0)
+        }
+    }
+}
+
+fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(n) if n.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+fn wrong_type(at: &str, want: &str, value: &Value) -> FieldError {
+    // The value that is shown is the type's name: so it is in the real server.
+    let found = type_name(value);
+    FieldError::type_invalid(
+        at,
+        &Value::from(found),
+        &format!("{at} in body must be of type {want}: \"{found}\""),
+    )
+}
+
+fn check_string(
+    schema: &Schema,
+    text: &str,
+    value: &Value,
+    at: &str,
+    errors: &mut Vec<FieldError>,
+) {
+    let chars = text.chars().count() as u64;
+    if let Some(max) = schema.max_length.filter(|max| chars > *max) {
+        errors.push(FieldError::too_long(at, max));
+    }
+    if let Some(min) = schema.min_length.filter(|min| chars < *min) {
+        errors.push(FieldError::invalid(
+            at,
+            value,
+            &format!("{at} in body should be at least {min} chars long"),
+        ));
+    }
+    if let Some(pattern) = schema
+        .pattern
+        .as_ref()
+        .filter(|pattern| !pattern.is_match(text))
+    {
+        errors.push(FieldError::invalid(
+            at,
+            value,
+            &format!("{at} in body should match '{}'", pattern.as_str()),
+        ));
+    }
+    if let Some(name) = schema
+        .format
+        .as_deref()
+        .filter(|name| !format::holds(name, text))
+    {
+        errors.push(FieldError::invalid(
+            at,
+            value,
+            &format!("{at} in body must be of type {name}: {value}"),
+        ));
+    }
+}
+
+fn check_number(
+    schema: &Schema,
+    number: f64,
+    value: &Value,
+    at: &str,
+    errors: &mut Vec<FieldError>,
+) {
+    let mut refuse = |what: &str, bound: f64| {
+        let bound = go_float(bound);
+        errors.push(FieldError::invalid(
+            at,
+            value,
+            &format!("{at} in body should be {what} {bound}"),
+        ));
+    };
+    if let Some(max) = schema.maximum {
+        if schema.exclusive_maximum && number >= max {
+            refuse("less than", max);
+        } else if number > max {
+            refuse("less than or equal to", max);
+        }
+    }
+    if let Some(min) = schema.minimum {
+        if schema.exclusive_minimum && number <= min {
+            refuse("greater than", min);
+        } else if number < min {
+            refuse("greater than or equal to", min);
+        }
+    }
+    if let Some(factor) = schema
+        .multiple_of
+        .filter(|f| *f != 0.0 && (number / f).fract() != 0.0)
+    {
+        refuse("a multiple of", factor);
+    }
+    match schema.format.as_deref() {
+        Some("int32") if number < f64::from(i32::MIN) || number > f64::from(i32::MAX) => {
+            let detail = format!("{at} in body must be of type int32: {value}");
+            errors.push(FieldError::invalid(at, value, &detail));
+        }
+        _ => {}
+    }
+}
+
+/// As Go's `%v` prints a float64: with an exponent from a million on.
+fn go_float(number: f64) -> String {
+    if number.abs() < 1e6 {
+        return number.to_string();
+    }
+    let text = format!("{number:e}");
+    match text.split_once('e') {
+        Some((digits, exponent)) => format!("{digits}e+{exponent:0>2}"),
+        None => text,
+    }
+}
+
+fn check_list(
+    schema: &Schema,
+    list: &[Value],
+    value: &Value,
+    at: &str,
+    errors: &mut Vec<FieldError>,
+) {
+    let count = list.len();
+    if let Some(max) = schema.max_items.filter(|max| count as u64 > *max) {
+        errors.push(FieldError::too_many(at, count, max));
+    }
+    if let Some(min) = schema.min_items.filter(|min| (count as u64) < *min) {
+        errors.push(FieldError::invalid(
+            at,
+            value,
+            &format!("{at} in body should have at least {min} items"),
+        ));
+    }
+    if schema.unique_items || schema.list == ListType::Set {
+        for (i, item) in list
+            .iter()
+            .enumerate()
+            .filter(|(i, item)| list[..*i].contains(item))
+        {
+            errors.push(duplicate(&format!("{at}[{i}]"), item));
+        }
+    }
+    if let ListType::Map(keys) = &schema.list {
+        let id = |item: &Value| -> Vec<(String, Value)> {
+            keys.iter()
+                .map(|key| (key.clone(), item.get(key).cloned().unwrap_or(Value::Null)))
+                .collect()
+        };
+        for (i, item) in list.iter().enumerate() {
+            if list[..i].iter().any(|earlier| id(earlier) == id(item)) {
+                let shown: serde_json::Map<String, Value> = id(item).into_iter().collect();
+                errors.push(duplicate(&format!("{at}[{i}]"), &Value::Object(shown)));
+            }
+        }
+    }
+    if let Some(below) = schema.item() {
+        for (i, item) in list.iter().enumerate() {
+            check(below, item, &format!("{at}[{i}]"), errors);
+        }
+    }
+}
+
+fn duplicate(at: &str, value: &Value) -> FieldError {
+    FieldError {
+        kind: "FieldValueDuplicate",
+        field: at.to_owned(),
+        message: format!("Duplicate value: {value}"),
+    }
+}
+
+fn check_map(
+    schema: &Schema,
+    map: &serde_json::Map<String, Value>,
+    value: &Value,
+    at: &str,
+    errors: &mut Vec<FieldError>,
+) {
+    let count = map.len();
+    if let Some(max) = schema.max_properties.filter(|max| count as u64 > *max) {
+        errors.push(FieldError::too_many(at, count, max));
+    }
+    if let Some(min) = schema.min_properties.filter(|min| (count as u64) < *min) {
+        errors.push(FieldError::invalid(
+            at,
+            value,
+            &format!("{at} in body should have at least {min} properties"),
+        ));
+    }
+    let path = |key: &str| {
+        if at.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{at}.{key}")
+        }
+    };
+    for key in schema.required.iter().filter(|key| !map.contains_key(*key)) {
+        errors.push(FieldError::required(path(key), ""));
+    }
+    for (key, value) in map {
+        if let Some(below) = schema.field(key) {
+            check(below, value, &path(key), errors);
+        }
+    }
+}
+
+fn check_combinations(schema: &Schema, value: &Value, at: &str, errors: &mut Vec<FieldError>) {
+    for part in &schema.all_of {
+        check(part, value, at, errors);
+    }
+    let holds = |part: &Schema| validate(part, value, at).is_empty();
+    let mut refuse = |detail: String| errors.push(FieldError::invalid(at, value, &detail));
+    if !schema.any_of.is_empty() && !schema.any_of.iter().any(holds) {
+        refuse(format!(
+            "{at} in body must validate at least one schema (anyOf)"
+        ));
+    }
+    if !schema.one_of.is_empty() && schema.one_of.iter().filter(|part| holds(part)).count() != 1 {
+        refuse(format!(
+            "{at} in body must validate one and only one schema (oneOf)"
+        ));
+    }
+    if schema.not.as_deref().is_some_and(holds) {
+        refuse(format!("{at} in body must not validate the schema (not)"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use serde_json::{Value, json};
+
+    use super::validate;
+    use crate::schema::Schema;
+    use crate::schema::default::default;
+    use crate::schema::prune::prune;
+
+    /// A schema with one field `x`.
+    fn with(field: Value) -> Schema {
+        Schema::parse(&json!({"type": "object", "properties": {"x": field}})).unwrap()
+    }
+
+    #[test]
+    fn refusals_by_table() {
+        let cases = [
+            (
+                json!({"type": "integer", "minimum": 1}),
+                json!(0),
+                "Invalid value: 0: x in body should be greater than or equal to 1",
+            ),
+            (
+                json!({"type": "number", "maximum": 2_000_000}),
+                json!(3e6),
+                "Invalid value: 3000000.0: x in body should be less than or equal to 2e+06",
+            ),
+            (
+                json!({"type": "string", "minLength": 1}),
+                json!(""),
+                "Invalid value: \"\": x in body should be at least 1 chars long",
+            ),
+            (
+                json!({"type": "string", "maxLength": 2}),
+                json!("abc"),
+                "Too long: may not be more than 2 bytes",
+            ),
+            (
+                json!({"type": "array", "maxItems": 1, "items": {"type": "string"}}),
+                json!(["a", "b"]),
+                "Too many: 2: must have at most 1 item",
+            ),
+            (
+                json!({"type": "object", "maxProperties": 1, "additionalProperties": {"type": "string"}}),
+                json!({"a": "", "b": ""}),
+                "Too many: 2: must have at most 1 item",
+            ),
+            (
+                json!({"type": "object", "additionalProperties": {"type": "string"}}),
+                json!([]),
+                "Invalid value: \"array\": x in body must be of type object: \"array\"",
+            ),
+            (
+                json!({"x-kubernetes-int-or-string": true}),
+                json!(true),
+                "Invalid value: \"boolean\": x in body must be of type integer,string: \"boolean\"",
+            ),
+            (
+                json!({"type": "string", "format": "date-time"}),
+                json!("now"),
+                "Invalid value: \"now\": x in body must be of type date-time: \"now\"",
+            ),
+            (
+                json!({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}),
+                json!(["a", "a"]),
+                "Duplicate value: \"a\"",
+            ),
+            (
+                json!({"type": "string"}),
+                json!(null),
+                "Invalid value: \"null\": x in body must be of type string: \"null\"",
+            ),
+        ];
+        for (schema, value, want) in cases {
+            let errors = validate(&with(schema.clone()), &json!({"x": value}), "");
+            assert_eq!(errors.len(), 1, "{schema}: {errors:?}");
+            assert_eq!(errors[0].message, want, "{schema}");
+        }
+    }
+
+    #[test]
+    fn what_is_accepted_by_table() {
+        let cases = [
+            (json!({"type": "string", "nullable": true}), json!(null)),
+            (json!({"x-kubernetes-int-or-string": true}), json!("25%")),
+            (
+                json!({"x-kubernetes-int-or-string": true, "anyOf": [{"type": "integer"}, {"type": "string"}]}),
+                json!(3),
+            ),
+            (json!({"type": "integer"}), json!(3.0)),
+            (
+                json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
+                json!({"a": [1]}),
+            ),
+            (
+                json!({"type": "string", "format": "date-time"}),
+                json!("2026-11-21T05:00:00.25+01:00"),
+            ),
+        ];
+        for (schema, value) in cases {
+            let errors = validate(&with(schema.clone()), &json!({"x": value}), "");
+            assert!(errors.is_empty(), "{schema}: {errors:?}");
+        }
+    }
+
+    #[test]
+    fn pruned_and_defaulted_as_the_real_server_does() {
+        let schema = Schema::parse(&json!({"type": "object", "properties": {
+            "a": {"type": "integer", "default": 3},
+            "b": {"type": "object", "default": {}, "properties": {"c": {"type": "string", "default": "d"}}},
+            "n": {"type": "string", "nullable": true},
+            "m": {"type": "string"},
+            "list": {"type": "array", "items": {"type": "object", "properties": {"k": {"type": "string", "default": "v"}}}},
+            "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+        }}))
+        .unwrap();
+        let mut value = json!({"a": null, "n": null, "m": null, "gone": 1, "list": [{"z": 1}], "free": {"z": 1}});
+        assert_eq!(prune(&schema, &mut value, ""), ["gone", "list[0].z"]);
+        default(&schema, &mut value);
+        assert_eq!(
+            value,
+            json!({"a": 3, "b": {"c": "d"}, "n": null, "list": [{"k": "v"}], "free": {"z": 1}})
+        );
+    }
+}

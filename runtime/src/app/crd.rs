@@ -1,0 +1,193 @@
+//! The CRD in the cluster: installed from the binary, compared with it.
+//!
+//! Guarantees: applied by server-side apply under our name, so that other people's annotations stay;
+//! an older or newer CRD is one line in the log and a figure, never an end.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use http::Method;
+use serde::Deserialize;
+use tokio::time::{Instant, sleep};
+use tracing::{info, warn};
+
+use crate::http::request::{Api, ApiError, Ask, METADATA, OBJECT_BYTES, WHOLE};
+use crate::metrics::Verb;
+use crate::reconcile::APPLY_PATCH;
+
+const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/";
+
+/// The CRD that a program carries.
+#[derive(Debug, Clone)]
+pub struct Crd {
+    /// `edgeapps.tare.dev`.
+    pub name: String,
+    /// Field manager of its fields, and the program that installs it.
+    pub manager: &'static str,
+    /// As YAML or JSON.
+    pub definition: &'static str,
+    /// What its annotation says, where it has one.
+    pub revision: Option<i64>,
+}
+
+/// Why the CRD is not installed.
+#[derive(Debug, thiserror::Error)]
+pub enum InstallError {
+    /// The server refuses it, or cannot be reached.
+    #[error("the CRD cannot be installed: {0}")]
+    Refused(#[from] ApiError),
+    /// The server took it and does not serve it.
+    #[error("the CRD is installed but not Established after {0} s: {1}")]
+    NotEstablished(u64, String),
+}
+
+#[derive(Deserialize)]
+struct Found {
+    #[serde(default)]
+    metadata: Meta,
+    #[serde(default)]
+    status: Status,
+}
+
+#[derive(Deserialize, Default)]
+struct Meta {
+    #[serde(default)]
+    annotations: Option<Annotations>,
+}
+
+#[derive(Deserialize, Default)]
+struct Annotations {
+    #[serde(default, rename = "tare.dev/crd-revision")]
+    revision: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+struct Status {
+    /// `null` on kube-apiserver between the first write and the first condition.
+    #[serde(default)]
+    conditions: Option<Vec<Condition>>,
+}
+
+#[derive(Deserialize)]
+struct Condition {
+    #[serde(rename = "type")]
+    type_: String,
+    status: String,
+    #[serde(default)]
+    message: String,
+}
+
+/// Applies the CRD and waits until the server serves it.
+///
+/// # Errors
+/// The server refuses it, cannot be reached, or does not establish it within `patience`.
+pub async fn install(api: &Api, crd: &Crd, patience: Duration) -> Result<(), InstallError> {
+    let path = format!("{CRDS}{}?fieldManager={}&force=true", crd.name, crd.manager);
+    let body = Some((APPLY_PATCH, crd.definition.as_bytes().to_vec()));
+    let ask = Ask {
+        method: Method::PATCH,
+        path: &path,
+        body,
+        accept: METADATA,
+    };
+    api.call(Verb::Patch, ask, OBJECT_BYTES).await?;
+    let until = Instant::now() + patience;
+    loop {
+        let conditions = read(api, crd, WHOLE)
+            .await?
+            .status
+            .conditions
+            .unwrap_or_default();
+        let established = conditions
+            .iter()
+            .any(|c| c.type_ == "Established" && c.status == "True");
+        if established {
+            return Ok(());
+        }
+        if Instant::now() >= until {
+            let why = conditions
+                .into_iter()
+                .find(|c| c.status == "False")
+                .map(|c| c.message);
+            return Err(InstallError::NotEstablished(
+                patience.as_secs(),
+                why.unwrap_or_default(),
+            ));
+        }
+        sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// Compares the CRD in the cluster with the binary's: at the start, then every hour, a figure and one
+/// line whenever it has changed. Never ends.
+pub async fn compare(api: &Api, crd: &Crd) {
+    let Some(ours) = crd.revision else {
+        return std::future::pending().await;
+    };
+    let mut known = None;
+    loop {
+        let mut again = Duration::from_secs(60);
+        match read(api, crd, METADATA).await {
+            // Before the annotation there was none.
+            Ok(found) => {
+                let revision = found
+                    .metadata
+                    .annotations
+                    .and_then(|annotations| annotations.revision)
+                    .and_then(|text| text.parse().ok())
+                    .unwrap_or(0);
+                again = Duration::from_secs(3_600);
+                if known.replace(revision) != Some(revision) {
+                    tell(api, crd.manager, revision, ours);
+                }
+            }
+            // Without the right to read CRDs it stays unknown; a missing CRD is told by the watch.
+            Err(error) => tracing::debug!(%error, "the CRD's revision cannot be read"),
+        }
+        sleep(again).await;
+    }
+}
+
+fn tell(api: &Api, program: &str, revision: i64, ours: i64) {
+    api.metrics().crd_revision.store(revision, Relaxed);
+    match revision.cmp(&ours) {
+        std::cmp::Ordering::Equal => {}
+        std::cmp::Ordering::Less => {
+            warn!(
+                cluster = revision,
+                binary = ours,
+                "the CRD is older than this binary: run `{program} install`"
+            );
+        }
+        std::cmp::Ordering::Greater => {
+            info!(
+                cluster = revision,
+                binary = ours,
+                "the CRD is newer than this binary: fields it added are ignored"
+            );
+        }
+    }
+}
+
+async fn read(api: &Api, crd: &Crd, accept: &'static str) -> Result<Found, ApiError> {
+    let path = format!("{CRDS}{}", crd.name);
+    let ask = Ask {
+        accept,
+        ..Ask::get(&path)
+    };
+    let body = api.call(Verb::Get, ask, OBJECT_BYTES).await?;
+    serde_json::from_slice(&body).map_err(|error| ApiError::undecodable(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crd_without_conditions_yet_is_not_an_error() -> Result<(), serde_json::Error> {
+        let json = r#"{"metadata":{"name":"edgeapps.tare.dev"},"status":{"conditions":null,"storedVersions":null}}"#;
+        let crd: Found = serde_json::from_str(json)?;
+        assert!(crd.status.conditions.is_none() && crd.metadata.annotations.is_none());
+        Ok(())
+    }
+}

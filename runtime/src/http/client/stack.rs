@@ -1,0 +1,109 @@
+//! The HTTP stack: base URL, token, pool, TLS.
+//!
+//! Guarantees: HTTP/1.1 with no retries of its own; connections that are idle for seconds are closed,
+//! read buffers are small, a dead peer is noticed by TCP.
+//! Leaves to others: deadlines (`request`).
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, header};
+use http_body::{Frame, SizeHint};
+use hyper_rustls::{FixedServerNameResolver, HttpsConnector};
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use kube::Client;
+use kube::client::Body;
+use kube::client::middleware::BaseUriLayer;
+use rustls::RootCertStore;
+use tokio::time::Instant;
+use tower::{BoxError, ServiceBuilder};
+
+use crate::http::client::tls;
+use crate::http::client::tls::Trust;
+use crate::http::client::{ClientError, Config, Security, cause};
+
+/// kube-rs gives a connection as long.
+const CONNECT: Duration = Duration::from_secs(30);
+/// Idle connections cost about 37 KB each over TLS and a file descriptor. The pool looks once in so long,
+/// so that they are closed within twice of it.
+pub const IDLE: Duration = Duration::from_secs(3);
+/// hyper's read buffer, bytes: what a head must fit into; a watch line may be longer than it. Left to
+/// grow it doubles to 16 KB in every connection of a burst.
+const READ_BUFFER_BYTES: usize = 8 << 10;
+/// A peer that is gone without a word is noticed after about a minute.
+const KEEPALIVE: Duration = Duration::from_secs(20);
+
+/// The HTTP stack: one pool, HTTP/1.1 over rustls.
+///
+/// # Errors
+/// The client certificate cannot be used.
+pub fn build(config: &Config) -> Result<Client, ClientError> {
+    let mut http = HttpConnector::new();
+    http.enforce_http(false);
+    http.set_connect_timeout(Some(CONNECT));
+    http.set_keepalive(Some(KEEPALIVE));
+    http.set_nodelay(true);
+    let mut pool = hyper_util::client::legacy::Client::builder(TokioExecutor::new());
+    pool.pool_timer(TokioTimer::new())
+        .pool_idle_timeout(IDLE)
+        .http1_read_buf_exact_size(READ_BUFFER_BYTES);
+
+    let mut token = config.token.clone();
+    let service = ServiceBuilder::new()
+        .layer(BaseUriLayer::new(config.server.clone()))
+        .map_request(move |mut request: Request<Body>| {
+            if let Some(token) = &mut token {
+                let value = token.header(Instant::now());
+                request.headers_mut().insert(header::AUTHORIZATION, value);
+            }
+            request.map(Outgoing)
+        });
+    let nothing = Trust::Roots(Arc::new(RootCertStore::empty()));
+    let (trust, server_name, identity) = match &config.security {
+        Security::Plain => (&nothing, None, None),
+        Security::Tls {
+            trust,
+            server_name,
+            identity,
+        } => (trust, server_name.clone(), identity.as_ref()),
+    };
+    let tls = Arc::new(tls::client_config(trust, identity)?);
+    let connector = match server_name {
+        None => HttpsConnector::from((http, tls)),
+        Some(name) => {
+            let resolver = Arc::new(FixedServerNameResolver::new(name));
+            HttpsConnector::new(http, tls, true, resolver)
+        }
+    };
+    let service = service.service(pool.build(connector));
+    Ok(Client::new(service, config.namespace.as_str()))
+}
+
+/// A body on its way to the server.
+struct Outgoing(Body);
+
+impl http_body::Body for Outgoing {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        Pin::new(&mut self.0)
+            .poll_frame(context)
+            .map_err(|error| cause(&error).into())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.0.size_hint()
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_end_stream()
+    }
+}

@@ -1,0 +1,244 @@
+//! Which objects an operator looks at, and their paths on the API server.
+//!
+//! Guarantees: names and selectors are encoded. Leaves to others: sending requests.
+
+use kube::core::Resource;
+
+use crate::api::{Kind, MANAGED_BY_LABEL, OWNER_LABEL, Operator};
+use crate::http::request::{METADATA, WHOLE, encode};
+
+/// The collections of one operator: the owners (0) and its kinds of children (from 1).
+#[derive(Debug, Clone)]
+pub struct Scope {
+    /// Kind of the owners.
+    pub owner_kind: String,
+    /// `group/version` of the owners.
+    pub owner_api_version: String,
+    /// Field manager of every write.
+    pub manager: &'static str,
+    namespace: Option<String>,
+    collections: Vec<Collection>,
+}
+
+#[derive(Debug, Clone)]
+struct Collection {
+    /// `/apis/apps/v1` or `/api/v1`.
+    root: String,
+    plural: String,
+    selector: String,
+    /// What its watch asks for.
+    watched_as: &'static str,
+}
+
+impl Scope {
+    /// The collections of `O` in one namespace or in all, owners narrowed by a label selector.
+    pub fn of<O: Operator>(namespace: Option<String>, selector: Option<&str>) -> Self {
+        let root = |api_version: &str| match api_version.contains('/') {
+            true => format!("/apis/{api_version}"),
+            false => format!("/api/{api_version}"),
+        };
+        let owner_api_version = <O::Resource as Resource>::api_version(&()).into_owned();
+        let mut collections = vec![Collection {
+            root: root(&owner_api_version),
+            plural: <O::Resource as Resource>::plural(&()).into_owned(),
+            selector: selector
+                .map(|s| format!("&labelSelector={}", encode(s)))
+                .unwrap_or_default(),
+            watched_as: WHOLE,
+        }];
+        let ours = format!(
+            "&labelSelector={}",
+            encode(&format!("{MANAGED_BY_LABEL}={}", O::NAME))
+        );
+        collections.extend(O::KINDS.iter().map(|kind| Collection {
+            root: root(kind.api_version),
+            plural: kind.plural.to_owned(),
+            selector: ours.clone(),
+            watched_as: WHOLE,
+        }));
+        Self {
+            owner_kind: <O::Resource as Resource>::kind(&()).into_owned(),
+            owner_api_version,
+            manager: O::NAME,
+            namespace,
+            collections,
+        }
+    }
+
+    /// Watches show metadata only, but for the workloads among `O`'s children: their readiness is in
+    /// their status.
+    #[must_use]
+    pub fn watched_as_metadata<O: Operator>(mut self) -> Self {
+        let workloads = O::KINDS.iter().map(|kind| kind.workload);
+        let whole = std::iter::once(false).chain(workloads);
+        for (collection, whole) in self.collections.iter_mut().zip(whole) {
+            collection.watched_as = if whole { WHOLE } else { METADATA };
+        }
+        self
+    }
+
+    /// What the watch of `kind` asks for: [`METADATA`] or [`WHOLE`].
+    pub fn watched_as(&self, kind: usize) -> &'static str {
+        self.collections
+            .get(kind)
+            .map_or(WHOLE, |collection| collection.watched_as)
+    }
+
+    /// How many collections there are: the owners and every kind.
+    pub fn len(&self) -> usize {
+        self.collections.len()
+    }
+
+    /// There is always one: the owners.
+    pub fn is_empty(&self) -> bool {
+        self.collections.is_empty()
+    }
+
+    /// `edgeapps`, `deployments`, ...
+    pub fn plural(&self, kind: usize) -> &str {
+        self.collections
+            .get(kind)
+            .map_or("", |collection| &collection.plural)
+    }
+
+    fn collection_path(&self, kind: usize) -> String {
+        let Some(Collection { root, plural, .. }) = self.collections.get(kind) else {
+            return String::new();
+        };
+        match &self.namespace {
+            Some(namespace) => format!("{root}/namespaces/{}/{plural}", encode(namespace)),
+            None => format!("{root}/{plural}"),
+        }
+    }
+
+    fn selector(&self, kind: usize) -> &str {
+        self.collections
+            .get(kind)
+            .map_or("", |collection| &collection.selector)
+    }
+
+    /// A page of at most `limit` objects, from the start or from where `resume` says.
+    pub fn list_path(&self, kind: usize, limit: u32, resume: Option<&str>) -> String {
+        let mut path = format!(
+            "{}?limit={limit}{}",
+            self.collection_path(kind),
+            self.selector(kind)
+        );
+        if let Some(token) = resume {
+            path.push_str("&continue=");
+            path.push_str(&encode(token));
+        }
+        path
+    }
+
+    /// All children of `kind` that name one of `owners` (each `namespace/name`): in their namespace
+    /// where it is the same one, else in all of the scope.
+    pub fn children_path<'a>(
+        &self,
+        kind: usize,
+        owners: impl Iterator<Item = &'a str> + Clone,
+    ) -> String {
+        let split = |key: &'a str| key.split_once('/').unwrap_or(("", key));
+        let mut namespaces = owners.clone().map(|key| split(key).0);
+        let first = namespaces.next().filter(|first| !first.is_empty());
+        let shared = first.filter(|first| namespaces.all(|other| other == *first));
+        let names: Vec<&str> = owners.map(|key| split(key).1).collect();
+        let collection = match (shared, self.collections.get(kind)) {
+            (Some(namespace), Some(Collection { root, plural, .. })) => {
+                format!("{root}/namespaces/{}/{plural}", encode(namespace))
+            }
+            _ => self.collection_path(kind),
+        };
+        let term = encode(&format!(",{OWNER_LABEL} in ({})", names.join(",")));
+        format!(
+            "{collection}?{}{term}",
+            self.selector(kind).trim_start_matches('&')
+        )
+    }
+
+    /// A watch from `resource_version` on that the server ends after `timeout_s`.
+    pub fn watch_path(&self, kind: usize, resource_version: u64, timeout_s: u64) -> String {
+        format!(
+            "{}?watch=1&allowWatchBookmarks=true&resourceVersion={resource_version}&timeoutSeconds={timeout_s}{}",
+            self.collection_path(kind),
+            self.selector(kind)
+        )
+    }
+
+    /// The owner `key` (`namespace/name`).
+    pub fn owner_path(&self, key: &str) -> String {
+        let (namespace, name) = key.split_once('/').unwrap_or(("", key));
+        let Some(Collection { root, plural, .. }) = self.collections.first() else {
+            return String::new();
+        };
+        format!(
+            "{root}/namespaces/{}/{plural}/{}",
+            encode(namespace),
+            encode(name)
+        )
+    }
+
+    /// A child, or the collection it is created in where `name` is empty.
+    pub fn child_path(kind: &Kind, namespace: &str, name: &str) -> String {
+        let root = if kind.api_version.contains('/') {
+            "apis"
+        } else {
+            "api"
+        };
+        let mut path = format!(
+            "/{root}/{}/namespaces/{}/{}",
+            kind.api_version,
+            encode(namespace),
+            kind.plural
+        );
+        if !name.is_empty() {
+            path.push('/');
+            path.push_str(&encode(name));
+        }
+        path
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::DEPLOYMENT;
+    use crate::edgeapp::EdgeApps;
+
+    #[test]
+    fn paths() {
+        let all = Scope::of::<EdgeApps>(None, Some("a=b"));
+        assert_eq!(
+            all.list_path(0, 5, None),
+            "/apis/tare.dev/v1alpha1/edgeapps?limit=5&labelSelector=a%3Db"
+        );
+        assert_eq!(
+            all.list_path(1, 5, Some("x=")),
+            "/api/v1/services?limit=5&labelSelector=app.kubernetes.io%2Fmanaged-by%3Dtare&continue=x%3D"
+        );
+        let children = |owners: &[&str]| all.children_path(1, owners.iter().copied());
+        let terms =
+            "labelSelector=app.kubernetes.io%2Fmanaged-by%3Dtare%2Ctare.dev%2Fowner%20in%20%28";
+        assert_eq!(
+            children(&["a/x", "a/y"]),
+            format!("/api/v1/namespaces/a/services?{terms}x%2Cy%29")
+        );
+        assert_eq!(
+            children(&["a/x", "b/y"]),
+            format!("/api/v1/services?{terms}x%2Cy%29")
+        );
+        let one = Scope::of::<EdgeApps>(Some("shop".to_owned()), None);
+        assert_eq!(
+            one.watch_path(0, 7, 9),
+            "/apis/tare.dev/v1alpha1/namespaces/shop/edgeapps?watch=1&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=9"
+        );
+        assert_eq!(
+            one.owner_path("shop/web"),
+            "/apis/tare.dev/v1alpha1/namespaces/shop/edgeapps/web"
+        );
+        assert_eq!(
+            Scope::child_path(&DEPLOYMENT, "shop", "web"),
+            "/apis/apps/v1/namespaces/shop/deployments/web"
+        );
+    }
+}

@@ -1,0 +1,392 @@
+//! One request to the API server: bounded in time and in bytes, counted by verb.
+//!
+//! Guarantees: every request but a watch has a deadline that covers the whole answer; an answer
+//! larger than its bound is given up, not buffered; an error says what was asked of which object; a
+//! right that is missing is told in the log once (of lists and watches by the `controller`).
+//! Leaves to others: what to ask (`apply`, `join`, `source`), when to ask again (`queue`).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Method, Request, Response, StatusCode, header};
+use http_body_util::BodyExt;
+use kube::Client;
+use kube::client::Body;
+use serde::Deserialize;
+
+use crate::http::client;
+use crate::http::permission::{Denied, Right};
+use crate::metrics::{Metrics, Verb};
+
+/// Answers with the metadata only: for writes whose spec we know already.
+pub const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+/// Answers with the whole object.
+pub const WHOLE: &str = "application/json";
+
+/// The largest answer to a request for one object, bytes: etcd takes 1.5 MiB, managedFields on top.
+pub const OBJECT_BYTES: usize = 4 << 20;
+
+/// What went wrong with a request.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ApiError {
+    /// The server answered with an error.
+    #[error("{message} ({reason}, {code})")]
+    Status {
+        /// HTTP status.
+        code: u16,
+        /// `AlreadyExists`, `Forbidden`, ...
+        reason: Box<str>,
+        /// In the server's words.
+        message: Box<str>,
+        /// How long the server asks to wait.
+        retry_after: Option<Duration>,
+        /// The token with which an expired list may go on.
+        resume: Option<Box<str>>,
+        /// Whether the namespace is being deleted.
+        namespace_terminating: bool,
+    },
+    /// No complete answer within the deadline.
+    #[error("no answer within {} s", .0.as_secs_f32())]
+    Timeout(Duration),
+    /// The connection failed.
+    #[error("the API server cannot be reached: {0}")]
+    Unreachable(Box<str>),
+    /// The answer was larger than its bound.
+    #[error("the answer is larger than {0} bytes")]
+    TooLarge(usize),
+    /// The answer was not what was asked for.
+    #[error("the answer cannot be decoded: {0}")]
+    Undecodable(Box<str>),
+}
+
+impl ApiError {
+    /// The HTTP status, if the server answered.
+    pub fn code(&self) -> Option<u16> {
+        match self {
+            Self::Status { code, .. } => Some(*code),
+            _ => None,
+        }
+    }
+
+    /// Whether the server answered with `reason`.
+    pub fn is(&self, wanted: &str) -> bool {
+        matches!(self, Self::Status { reason, .. } if &**reason == wanted)
+    }
+
+    /// The right that is missing, where that is why the server refuses.
+    pub(crate) fn denied(&self) -> Option<Right> {
+        match self {
+            Self::Status {
+                code: 403, message, ..
+            } => Right::denied_in(message),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn undecodable(error: &serde_json::Error) -> Self {
+        Self::Undecodable(error.to_string().into())
+    }
+}
+
+/// The API server as the runtime speaks to it.
+#[derive(Clone)]
+pub struct Api {
+    client: Client,
+    metrics: Arc<Metrics>,
+    denied: Arc<Denied>,
+    deadline: Duration,
+}
+
+impl Api {
+    /// Requests through `client`, each answered within `deadline`.
+    pub fn new(client: Client, metrics: Arc<Metrics>, deadline: Duration) -> Self {
+        Self {
+            client,
+            metrics,
+            denied: Arc::default(),
+            deadline,
+        }
+    }
+
+    /// The figures that requests are counted in.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// Tells of a right that is missing, once.
+    pub(crate) fn tell_denied(&self, right: Right) {
+        self.denied.tell(right);
+    }
+
+    /// Sends one request and reads its whole answer.
+    ///
+    /// # Errors
+    /// Every status of 400 and above is an error, and so is an answer of more than `limit` bytes.
+    pub async fn call(&self, verb: Verb, ask: Ask<'_>, limit: usize) -> Result<Vec<u8>, ApiError> {
+        self.call_into(verb, ask, limit, Vec::new()).await
+    }
+
+    /// The same, with an answer that goes through `sink` as it comes in; what an error says does not.
+    ///
+    /// # Errors
+    /// As for [`Api::call`]; the bound is on what comes in.
+    pub(crate) async fn call_into<S: Sink>(
+        &self,
+        verb: Verb,
+        ask: Ask<'_>,
+        limit: usize,
+        sink: S,
+    ) -> Result<Vec<u8>, ApiError> {
+        self.metrics.request(verb);
+        let exchange = async {
+            let response = self
+                .client
+                .send(ask.into_request()?)
+                .await
+                .map_err(unreachable)?;
+            let status = response.status();
+            let retry_after = retry_after(&response);
+            if status.is_client_error() || status.is_server_error() {
+                let body = read(response.into_body(), limit, Vec::new()).await?;
+                return Err(status_error(status, &body, retry_after));
+            }
+            read(response.into_body(), limit, sink).await
+        };
+        let result = match tokio::time::timeout(self.deadline, exchange).await {
+            Ok(result) => result,
+            Err(_) => Err(ApiError::Timeout(self.deadline)),
+        };
+        if let Err(error) = &result
+            && verb != Verb::List
+            && let Some(right) = error.denied()
+        {
+            self.tell_denied(right);
+        }
+        result
+    }
+
+    /// Opens a stream that the caller reads; only its opening has a deadline.
+    ///
+    /// # Errors
+    /// Every status but 200 is an error.
+    pub async fn open(&self, ask: Ask<'_>) -> Result<Body, ApiError> {
+        self.metrics.request(Verb::Watch);
+        let exchange = async {
+            let response = self
+                .client
+                .send(ask.into_request()?)
+                .await
+                .map_err(unreachable)?;
+            if response.status() == StatusCode::OK {
+                return Ok(response.into_body());
+            }
+            let (status, retry_after) = (response.status(), retry_after(&response));
+            let body = read(response.into_body(), OBJECT_BYTES, Vec::new()).await?;
+            Err(status_error(status, &body, retry_after))
+        };
+        match tokio::time::timeout(self.deadline, exchange).await {
+            Ok(result) => result,
+            Err(_) => Err(ApiError::Timeout(self.deadline)),
+        }
+    }
+}
+
+/// The parts of a request.
+#[derive(Debug, Clone)]
+pub struct Ask<'a> {
+    /// Method.
+    pub method: Method,
+    /// Path and query.
+    pub path: &'a str,
+    /// Content type and body, for writes.
+    pub body: Option<(&'static str, Vec<u8>)>,
+    /// [`METADATA`] or [`WHOLE`].
+    pub accept: &'static str,
+}
+
+impl<'a> Ask<'a> {
+    /// Asks for what is at `path`.
+    pub fn get(path: &'a str) -> Self {
+        Self {
+            method: Method::GET,
+            path,
+            body: None,
+            accept: WHOLE,
+        }
+    }
+
+    fn into_request(self) -> Result<Request<Body>, ApiError> {
+        let mut request = Request::builder()
+            .method(self.method)
+            .uri(self.path)
+            .header(header::ACCEPT, self.accept)
+            .header(
+                header::USER_AGENT,
+                concat!("tare/", env!("CARGO_PKG_VERSION")),
+            );
+        let body = match self.body {
+            Some((content_type, bytes)) => {
+                request = request.header(header::CONTENT_TYPE, content_type);
+                Body::from(bytes)
+            }
+            None => Body::empty(),
+        };
+        request
+            .body(body)
+            .map_err(|error| ApiError::Undecodable(error.to_string().into()))
+    }
+}
+
+/// Where a body goes as it comes in.
+pub(crate) trait Sink {
+    fn push(&mut self, bytes: &[u8]);
+    fn finish(self) -> Vec<u8>;
+}
+
+impl Sink for Vec<u8> {
+    fn push(&mut self, bytes: &[u8]) {
+        self.extend_from_slice(bytes);
+    }
+    fn finish(self) -> Vec<u8> {
+        self
+    }
+}
+
+/// Reads a body of at most `limit` bytes.
+async fn read<S: Sink>(mut body: Body, limit: usize, mut sink: S) -> Result<Vec<u8>, ApiError> {
+    let mut received = 0;
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(unreachable)?;
+        if let Some(data) = frame.data_ref() {
+            received += data.len();
+            if received > limit {
+                return Err(ApiError::TooLarge(limit));
+            }
+            sink.push(data);
+        }
+    }
+    Ok(sink.finish())
+}
+
+fn unreachable(error: kube::Error) -> ApiError {
+    ApiError::Unreachable(client::cause(&error).into())
+}
+
+fn retry_after<B>(response: &Response<B>) -> Option<Duration> {
+    let seconds = response
+        .headers()
+        .get(header::RETRY_AFTER)?
+        .to_str()
+        .ok()?
+        .parse()
+        .ok()?;
+    Some(Duration::from_secs(seconds))
+}
+
+/// The `Status` object of an error, as far as it matters.
+#[derive(Deserialize, Default)]
+pub(crate) struct ServerStatus {
+    #[serde(default)]
+    pub code: u16,
+    #[serde(default)]
+    pub reason: Box<str>,
+    #[serde(default)]
+    pub message: Box<str>,
+    #[serde(default)]
+    pub metadata: ServerStatusMeta,
+    #[serde(default)]
+    pub details: Option<ServerStatusDetails>,
+}
+
+#[derive(Deserialize, Default)]
+pub(crate) struct ServerStatusMeta {
+    #[serde(default, rename = "continue")]
+    pub resume: Option<Box<str>>,
+}
+
+#[derive(Deserialize, Default)]
+pub(crate) struct ServerStatusDetails {
+    #[serde(default)]
+    pub causes: Vec<ServerStatusCause>,
+    #[serde(default, rename = "retryAfterSeconds")]
+    pub retry_after_s: Option<u64>,
+}
+
+#[derive(Deserialize, Default)]
+pub(crate) struct ServerStatusCause {
+    #[serde(default)]
+    pub reason: Box<str>,
+}
+
+impl ServerStatus {
+    pub(crate) fn into_error(self, retry_after: Option<Duration>) -> ApiError {
+        let details = self.details.unwrap_or_default();
+        ApiError::Status {
+            code: self.code,
+            reason: self.reason,
+            message: self.message,
+            retry_after: retry_after.or(details.retry_after_s.map(Duration::from_secs)),
+            resume: self.metadata.resume.filter(|token| !token.is_empty()),
+            namespace_terminating: details
+                .causes
+                .iter()
+                .any(|cause| &*cause.reason == "NamespaceTerminating"),
+        }
+    }
+}
+
+fn status_error(status: StatusCode, body: &[u8], retry_after: Option<Duration>) -> ApiError {
+    let mut parsed: ServerStatus = serde_json::from_slice(body).unwrap_or_default();
+    if parsed.message.is_empty() {
+        // A proxy in between answers in its own words; the first line of them will do.
+        let text = String::from_utf8_lossy(&body[..body.len().min(200)]);
+        parsed.message = text.lines().next().unwrap_or_default().into();
+        parsed.reason = status.canonical_reason().unwrap_or("Unknown").into();
+    }
+    parsed.code = status.as_u16();
+    parsed.into_error(retry_after)
+}
+
+/// Percent-encodes a query value (RFC 3986: all but the unreserved characters).
+pub(crate) fn encode(value: &str) -> String {
+    let mut encoded = String::with_capacity(value.len() + 8);
+    for byte in value.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+                encoded.push(char::from(byte))
+            }
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_told_in_the_words_of_the_server() {
+        let body = br#"{"kind":"Status","reason":"Forbidden","code":403,"message":"no",
+            "details":{"causes":[{"reason":"NamespaceTerminating"}]}}"#;
+        let error = status_error(StatusCode::FORBIDDEN, body, None);
+        assert!(
+            matches!(
+                error,
+                ApiError::Status {
+                    code: 403,
+                    namespace_terminating: true,
+                    ..
+                }
+            ),
+            "{error:?}"
+        );
+        let error = status_error(StatusCode::BAD_GATEWAY, b"upstream is down\n<html>", None);
+        assert_eq!(error.to_string(), "upstream is down (Bad Gateway, 502)");
+    }
+
+    #[test]
+    fn a_selector_is_encoded() {
+        assert_eq!(encode("a.b/c=d,e"), "a.b%2Fc%3Dd%2Ce");
+    }
+}

@@ -1,0 +1,388 @@
+//! The work on one owner: from what is known of it to what its plan says, in the fewest requests.
+//!
+//! Guarantees: nothing that is not ours is touched (every change of a child names the uid and
+//! resourceVersion of an object whose controller is our owner, every write to the owner its
+//! resourceVersion); the status is written only when it differs, and last; a panic in a plan, a
+//! server that hangs and a refused child are this owner's failure and nobody else's.
+//! Leaves to others: when and how often (`queue`), which owners at once (`controller`).
+
+pub mod child;
+mod children;
+pub mod drift;
+pub mod events;
+mod failure;
+pub mod owner;
+mod shown;
+mod teardown;
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use futures::FutureExt;
+use http::Method;
+use serde_json::{Value, json};
+use tracing::{debug, warn};
+
+use crate::api::{Children, Failure, Operator, Owner, OwnerStatus, Plan, Requeue, Retry, Status};
+use crate::http::paths::Scope;
+use crate::http::request::{Api, ApiError, Ask, METADATA, OBJECT_BYTES, WHOLE};
+use crate::metrics::Verb;
+use crate::model::object::{Lean, Uid};
+use crate::queue::{Reasons, Shown, Verdict, Work};
+use crate::reconcile::events::Events;
+
+pub(crate) use crate::reconcile::failure::Stop;
+
+/// How often a write that met a newer object starts over before the object backs off.
+const ATTEMPTS_AT_ONCE: usize = 4;
+
+pub(crate) const MERGE_PATCH: &str = "application/merge-patch+json";
+pub(crate) const JSON_PATCH: &str = "application/json-patch+json";
+pub(crate) const JSON: &str = "application/json";
+/// JSON is YAML: the server takes both under this name.
+pub(crate) const APPLY_PATCH: &str = "application/apply-patch+yaml";
+
+/// Does the work on owners; shared by all workers.
+pub struct Applier<O> {
+    pub(crate) operator: Arc<O>,
+    pub(crate) api: Api,
+    pub(crate) scope: Arc<Scope>,
+    pub(crate) events: Events,
+    /// How long one reconcile may take.
+    pub(crate) deadline: Duration,
+    /// Whether the cache keeps what children were found to be like, which spares reads of them.
+    pub(crate) keeps_proofs: bool,
+}
+
+impl<O: Operator> Applier<O> {
+    /// Brings one owner as far as it gets and says how far that was.
+    pub async fn reconcile(&self, key: &str, mut work: Work) -> (Work, Verdict) {
+        let _timed = self.api.metrics().time_reconcile();
+        let verdict = self.attempt(key, &mut work).await;
+        let verdict = match verdict {
+            Ok(verdict) => verdict,
+            Err(Stop::Gone) => Verdict::Gone,
+            Err(Stop::Again) => Verdict::Again,
+            Err(Stop::Wait(after)) => Verdict::Waits {
+                base_ms: millis(after),
+            },
+            Err(Stop::Failed { failure, degraded }) => {
+                self.report(key, &mut work, &failure, degraded).await
+            }
+        };
+        (work, verdict)
+    }
+
+    /// Starts over while writes meet newer objects, within the deadline.
+    async fn attempt(&self, key: &str, work: &mut Work) -> Result<Verdict, Stop> {
+        let all_shown = std::mem::take(&mut work.shown);
+        let attempts = async {
+            // Good for one attempt: what events showed is read by the next one.
+            let mut shown = all_shown.as_slice();
+            for _ in 0..ATTEMPTS_AT_ONCE {
+                let once = self.once(key, work, std::mem::take(&mut shown));
+                match AssertUnwindSafe(once).catch_unwind().await {
+                    Ok(Err(Stop::Again)) => {
+                        let anew = Reasons::REFRESH.with(Reasons::CHECK).with(Reasons::READ);
+                        work.reasons = work.reasons.with(anew);
+                    }
+                    Ok(result) => return result,
+                    Err(panic) => return Err(failure::panicked(panic.as_ref())),
+                }
+            }
+            Err(failure::contended())
+        };
+        let result = match tokio::time::timeout(self.deadline, attempts).await {
+            Ok(result) => result,
+            Err(_) => Err(failure::late(self.deadline)),
+        };
+        if result.is_err() && !all_shown.is_empty() {
+            work.reasons = work.reasons.with(Reasons::CHECK);
+        }
+        result
+    }
+
+    async fn once(&self, key: &str, work: &mut Work, shown: &[Shown]) -> Result<Verdict, Stop> {
+        if work.reasons.has(Reasons::REFRESH) || work.resource_version == 0 || work.spec.is_none() {
+            self.read_owner(key, work).await?;
+        }
+        let owner = owner::rebuild::<O>(key, work).map_err(|error| failure::unreadable(&error))?;
+        if work.deleting {
+            return self.teardown(key, &owner, work).await;
+        }
+        let adopts = work.adopts(O::FINALIZER.is_some());
+        let never_seen = match Status::<O>::WRITTEN {
+            true => work.status.digest == 0,
+            false => adopts,
+        };
+        if let Some(finalizer) = O::FINALIZER.filter(|_| adopts) {
+            self.add_finalizer(key, work, finalizer).await?;
+        }
+        let mut plan = self.plan(&owner, &owner::children::<O>(work))?;
+        let within = match plan.requeue {
+            Requeue::After(within) => Some(within),
+            Requeue::Default | Requeue::AwaitChange => None,
+        };
+        let wanted = work.reasons.has(Reasons::SPEC.with(Reasons::CHECK));
+        if !wanted && !shown.is_empty() && work.status.ready {
+            if !self
+                .ensure_shown(&owner, work, &plan.children, shown)
+                .await?
+            {
+                // No status follows from them.
+                return Ok(Verdict::Written {
+                    ready: true,
+                    within,
+                });
+            }
+            plan = self.plan(&owner, &owner::children::<O>(work))?;
+        } else if wanted || !shown.is_empty() {
+            let fresh = never_seen && !work.reasons.has(Reasons::CHECK);
+            // Each goes as soon as it is written: a burst holds as many plans as there are workers.
+            for child in std::mem::take(&mut plan.children) {
+                let sight = shown::sight_of::<O>(shown, &child);
+                self.ensure(&owner, work, child, fresh, sight).await?;
+            }
+            work.slots_complete = true;
+            plan = self.plan(&owner, &owner::children::<O>(work))?;
+        }
+        // The bodies of its children go before the answer is waited for.
+        let Plan { status, .. } = { plan };
+        let ready = status.ready();
+        self.write_status(key, work, status).await?;
+        if !Status::<O>::OBSERVES {
+            // Not on the object, but known as long as the entry lives (or a cache keeps it).
+            work.status.observed_generation = Some(work.generation);
+        }
+        Ok(Verdict::Written { ready, within })
+    }
+
+    pub(crate) fn plan(
+        &self,
+        owner: &Owner<O>,
+        children: &Children,
+    ) -> Result<Plan<Status<O>>, Stop> {
+        self.operator
+            .plan(owner, children)
+            .map_err(|error| failure::planned(&error))
+    }
+
+    /// Reads the owner anew; what was known of its children stays if it is still the same one.
+    async fn read_owner(&self, key: &str, work: &mut Work) -> Result<(), Stop> {
+        if work.reasons.has(Reasons::CHILD) {
+            self.api
+                .metrics()
+                .owner_reads_for_children
+                .fetch_add(1, Relaxed);
+        }
+        let path = self.scope.owner_path(key);
+        let body = match self
+            .api
+            .call(Verb::Get, Ask::get(&path), OBJECT_BYTES)
+            .await
+        {
+            Ok(body) => body,
+            Err(error) if error.code() == Some(404) => return Err(Stop::Gone),
+            Err(error) => return Err(failure::asked(error, "get", &self.scope.owner_kind, key)),
+        };
+        let seen = serde_json::from_slice::<Lean<'_>>(&body)
+            .and_then(|object| owner::see::<O>(&object))
+            .map_err(|error| failure::unreadable(&error))?;
+        if work.uid != seen.uid && work.uid != Uid::default() {
+            work.slots.clear();
+            work.slots_complete = false;
+            work.own_version = 0;
+        }
+        work.refresh(seen);
+        let own = owner::reasons_beside_children::<O>(work);
+        if own.is_empty() && work.deleting {
+            return Err(Stop::Gone);
+        }
+        work.reasons = work.reasons.with(own);
+        Ok(())
+    }
+
+    async fn add_finalizer(&self, key: &str, work: &mut Work, finalizer: &str) -> Result<(), Stop> {
+        let add = match work.finalizers.count {
+            0 => json!({"op": "add", "path": "/metadata/finalizers", "value": [finalizer]}),
+            _ => json!({"op": "add", "path": "/metadata/finalizers/-", "value": finalizer}),
+        };
+        self.patch_owner(key, "", work, &[add]).await?;
+        work.finalizers.ours = Some(work.finalizers.count);
+        work.finalizers.count = work.finalizers.count.saturating_add(1);
+        Ok(())
+    }
+
+    /// Writes the status if it differs from the one last written.
+    pub(crate) async fn write_status(
+        &self,
+        key: &str,
+        work: &mut Work,
+        mut status: Status<O>,
+    ) -> Result<(), Stop> {
+        if !Status::<O>::WRITTEN {
+            return Ok(());
+        }
+        let mut memory = owner::remember::<O>(&mut status);
+        if memory.digest == work.status.digest {
+            return Ok(());
+        }
+        owner::stamp(status.conditions(), &work.status, &mut memory, now_s());
+        // The whole status is ours: replaced at once, nothing of an earlier one is left behind.
+        let value = serde_json::to_value(&status).map_err(|error| failure::unreadable(&error))?;
+        let replace = json!({"op": "add", "path": "/status", "value": value});
+        self.patch_owner(key, "/status", work, &[replace]).await?;
+        work.status = memory;
+        Ok(())
+    }
+
+    /// Patches the owner if it is still as we know it: same uid, same resourceVersion.
+    pub(crate) async fn patch_owner(
+        &self,
+        key: &str,
+        subresource: &str,
+        work: &mut Work,
+        operations: &[Value],
+    ) -> Result<(), Stop> {
+        let mut patch = vec![
+            json!({"op": "test", "path": "/metadata/uid", "value": work.uid.to_string()}),
+            // Not a `test`: a resourceVersion that is part of the object makes the server refuse
+            // the write with 409 where a newer one exists.
+            json!({"op": "replace", "path": "/metadata/resourceVersion", "value": work.resource_version.to_string()}),
+        ];
+        patch.extend_from_slice(operations);
+        let mut path = self.scope.owner_path(key);
+        path.push_str(subresource);
+        path.push_str("?fieldManager=");
+        path.push_str(O::NAME);
+        let ask = Ask {
+            method: Method::PATCH,
+            path: &path,
+            body: Some((JSON_PATCH, encode(&Value::Array(patch)))),
+            accept: METADATA,
+        };
+        match self.api.call(Verb::Patch, ask, OBJECT_BYTES).await {
+            Ok(body) => {
+                let object: Lean<'_> =
+                    serde_json::from_slice(&body).map_err(|error| failure::unreadable(&error))?;
+                work.resource_version = object.metadata.resource_version;
+                work.own_version = object.metadata.resource_version;
+                Ok(())
+            }
+            Err(error) if error.code() == Some(404) => Err(Stop::Gone),
+            // 422: a `test` failed, so it is another object, or its list of finalizers moved.
+            Err(error) if matches!(error.code(), Some(409)) || is_failed_test(&error) => {
+                Err(Stop::Again)
+            }
+            Err(error) => Err(failure::asked(error, "patch", &self.scope.owner_kind, key)),
+        }
+    }
+
+    /// A failure becomes a status, a Warning Event on entering it, a figure and a line in the log.
+    async fn report(
+        &self,
+        key: &str,
+        work: &mut Work,
+        failure: &Failure,
+        degraded: bool,
+    ) -> Verdict {
+        self.api.metrics().error(failure.reason);
+        let kind = &self.scope.owner_kind;
+        if degraded {
+            match self.write_failure(key, work, failure).await {
+                Ok(true) => {
+                    warn!(%kind, object = key, reason = failure.reason, "{}", failure.message);
+                    self.events
+                        .warn(&self.api, &self.scope, key, work.uid, failure)
+                        .await;
+                }
+                Ok(false) => {
+                    debug!(%kind, object = key, reason = failure.reason, "{}", failure.message)
+                }
+                Err(stop) => {
+                    debug!(%kind, object = key, ?stop, "the failure could not be written down")
+                }
+            }
+        } else {
+            debug!(%kind, object = key, reason = failure.reason, "{}", failure.message);
+        }
+        let retry = match failure.retry {
+            Retry::Backoff => O::RETRY,
+            named => named,
+        };
+        match retry {
+            Retry::Backoff => Verdict::Failed { base_ms: None },
+            Retry::From(delay) => Verdict::Failed {
+                base_ms: Some(millis(delay)),
+            },
+            Retry::AwaitChange => Verdict::Stuck,
+        }
+    }
+
+    /// Whether the failure is news: to the status, or where none tells of failures, since the last
+    /// success.
+    async fn write_failure(
+        &self,
+        key: &str,
+        work: &mut Work,
+        failure: &Failure,
+    ) -> Result<bool, Stop> {
+        let first = work.attempts == 0;
+        let Ok(owner) = owner::rebuild::<O>(key, work) else {
+            return Ok(first);
+        };
+        let children = owner::children::<O>(work);
+        let status = AssertUnwindSafe(|| self.operator.failed(&owner, &children, failure));
+        let Ok(Some(status)) = std::panic::catch_unwind(status) else {
+            return Ok(first);
+        };
+        let before = work.status.digest;
+        let written =
+            tokio::time::timeout(self.deadline, self.write_status(key, work, status)).await;
+        match written {
+            Ok(result) => result.map(|()| work.status.digest != before),
+            Err(_) => Ok(false),
+        }
+    }
+}
+
+/// kube-apiserver answers a JSON patch that does not apply (a `test` failed) with 422, no field to
+/// blame, and a message of its own for all such cases (`NewGenericServerResponse` in apimachinery).
+fn is_failed_test(error: &ApiError) -> bool {
+    let message = error.to_string();
+    error.code() == Some(422)
+        && (message.contains("due to an error in our request") || message.contains("test"))
+}
+
+/// Our own values are always serialisable.
+pub(crate) fn encode(value: &Value) -> Vec<u8> {
+    serde_json::to_vec(value).unwrap_or_default()
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Seconds since 1970.
+pub(crate) fn now_s() -> u32 {
+    let elapsed = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    u32::try_from(elapsed.as_secs()).unwrap_or(u32::MAX)
+}
+
+/// A request for one whole object.
+pub(crate) fn whole<'a>(
+    method: Method,
+    path: &'a str,
+    body: Option<(&'static str, &Value)>,
+) -> Ask<'a> {
+    Ask {
+        method,
+        path,
+        body: body.map(|(kind, value)| (kind, encode(value))),
+        accept: WHOLE,
+    }
+}

@@ -1,0 +1,257 @@
+//! A child on the wire: as it is, as its plan wants it, and as little of it as can be kept.
+//!
+//! Guarantees: managedFields, annotations and the status of what is no workload are skipped while
+//! decoding, not thrown away after it. Leaves to others: what a difference is (`drift`), what is done
+//! about it (`apply`).
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{self, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use crate::api::{MANAGED_BY_LABEL, OWNER_LABEL, Operator};
+use crate::model::object::{ChildState, LeanMeta, Uid, hash32, hash64};
+use crate::queue::{Proof, Sight};
+
+/// A child as it is: what the drift check and the writes need of it.
+#[derive(Debug)]
+pub(crate) struct Actual {
+    pub key: String,
+    pub name_hash: u32,
+    pub uid: Uid,
+    pub resource_version: u64,
+    pub deleting: bool,
+    /// The owner that controls it, if it is of any kind, and how to name it.
+    pub owner: Option<Uid>,
+    pub owner_text: Option<String>,
+    pub state: ChildState,
+    /// Labels and everything outside `metadata` and `status`.
+    pub value: Value,
+}
+
+impl Actual {
+    /// Reads the child with `key`; `None` when this is another one, or cannot be decoded.
+    pub fn read(raw: &str, workload: bool, key: &str) -> Option<Self> {
+        Self::decode(raw, workload)
+            .ok()
+            .filter(|actual| actual.key == key)
+    }
+
+    /// Reads a child of whatever name.
+    ///
+    /// # Errors
+    /// It is no object of the API.
+    pub fn decode(raw: &str, workload: bool) -> Result<Self, serde_json::Error> {
+        let Wire {
+            mut metadata,
+            status,
+            mut rest,
+        } = serde_json::from_str(raw)?;
+        let labels = metadata.labels.take().unwrap_or_default();
+        rest.insert(
+            "metadata".to_owned(),
+            Value::Object(Map::from_iter([("labels".to_owned(), labels)])),
+        );
+        let controller = metadata.controller();
+        Ok(Self {
+            key: metadata.key(),
+            name_hash: hash32(&metadata.name),
+            uid: metadata.uid,
+            resource_version: metadata.resource_version,
+            deleting: metadata.deleting(),
+            owner: controller.map(|reference| reference.uid),
+            owner_text: controller
+                .map(|reference| format!("{} {:?}", reference.kind, reference.name)),
+            state: ChildState::read(metadata.generation, status, workload),
+            value: Value::Object(rest),
+        })
+    }
+}
+
+/// An object of which one pass keeps what an [`Actual`] needs. (`#[serde(flatten)]` would first
+/// collect the whole object.)
+struct Wire<'a> {
+    metadata: LeanMeta<'a, Value>,
+    status: Option<&'a RawValue>,
+    rest: Map<String, Value>,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Wire<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object;
+        impl<'de> Visitor<'de> for Object {
+            type Value = Wire<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of the API")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Wire<'de>, A::Error> {
+                let (mut metadata, mut status, mut rest) = (None, None, Map::new());
+                while let Some(Key(key)) = map.next_key()? {
+                    match &*key {
+                        "metadata" => metadata = Some(map.next_value()?),
+                        "status" => status = map.next_value::<Option<&RawValue>>()?,
+                        "apiVersion" | "kind" => drop(map.next_value::<IgnoredAny>()?),
+                        _ => drop(rest.insert(key.into_owned(), map.next_value()?)),
+                    }
+                }
+                Ok(Wire {
+                    metadata: metadata.ok_or_else(|| de::Error::missing_field("metadata"))?,
+                    status,
+                    rest,
+                })
+            }
+        }
+        deserializer.deserialize_map(Object)
+    }
+}
+
+/// A key, borrowed where it holds no escape.
+#[derive(Deserialize)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// A child's body with the labels that make it ours.
+pub(crate) fn with_labels<O: Operator>(mut body: Value, owner_name: &str) -> Value {
+    if let Value::Object(map) = &mut body {
+        let metadata = map
+            .entry("metadata")
+            .or_insert_with(|| Value::Object(Default::default()));
+        if let Value::Object(metadata) = metadata {
+            let labels = metadata
+                .entry("labels")
+                .or_insert_with(|| Value::Object(Default::default()));
+            labels[MANAGED_BY_LABEL] = O::NAME.into();
+            labels[OWNER_LABEL] = owner_name.into();
+        }
+    }
+    body
+}
+
+/// What stands for a child that was found to be as `body` says: the next body is compared with this.
+pub(crate) fn proof(uid: Uid, body: &Value, immutable: &[&str]) -> Box<Proof> {
+    Box::new(Proof {
+        uid,
+        plan: digest(body),
+        fixed: fixed(body, immutable),
+    })
+}
+
+/// Digest of a planned body.
+pub(crate) fn digest(body: &Value) -> u64 {
+    serde_json::to_vec(body).map_or(0, |json| hash64(&json))
+}
+
+/// Digest of the fields of a planned body that only a new object can change.
+pub(crate) fn fixed(body: &Value, immutable: &[&str]) -> u64 {
+    immutable
+        .iter()
+        .filter_map(|pointer| body.pointer(pointer))
+        .fold(0, |sum: u64, field| sum.rotate_left(1) ^ digest(field))
+}
+
+/// The object of a watch event as it is kept until a worker compares it: without managedFields,
+/// which are half of it. What cannot be cut is read again.
+pub(crate) fn sight(line: &[u8]) -> Sight {
+    #[derive(Deserialize)]
+    struct Event<'a> {
+        #[serde(borrow)]
+        object: &'a RawValue,
+    }
+    #[derive(Deserialize)]
+    struct Spans<'a> {
+        #[serde(borrow)]
+        metadata: MetaSpans<'a>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct MetaSpans<'a> {
+        #[serde(borrow, default)]
+        managed_fields: Option<&'a RawValue>,
+    }
+    let Ok(Event { object }) = serde_json::from_slice::<Event<'_>>(line) else {
+        return Sight::Unread;
+    };
+    let object = object.get();
+    let Ok(Spans { metadata }) = serde_json::from_str::<Spans<'_>>(object) else {
+        return Sight::Unread;
+    };
+    let Some(managed) = metadata.managed_fields.map(RawValue::get) else {
+        return Sight::Object(object.into());
+    };
+    // The span is a part of `object`: it was borrowed from it.
+    let start = managed.as_ptr() as usize - object.as_ptr() as usize;
+    let (before, after) = (&object[..start], &object[start + managed.len()..]);
+    let mut kept = String::with_capacity(before.len() + 2 + after.len());
+    kept.extend([before, "[]", after]);
+    Sight::Object(kept.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn deployment() -> Value {
+        json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": "web", "namespace": "shop", "uid": "01234567-89ab-cdef-0123-456789abcdef",
+                "resourceVersion": "42", "generation": 3, "labels": {"a": "b"},
+                "annotations": {"x": "y"}, "managedFields": [{"fieldsV1": {"f:spec": {"[\"}]": {}}}}],
+                "ownerReferences": [{"apiVersion": "tare.dev/v1alpha1", "kind": "EdgeApp", "name": "web",
+                    "uid": "01234567-89ab-cdef-0123-456789abcdee", "controller": true}]},
+            "spec": {"replicas": 2}, "status": {"observedGeneration": 3, "readyReplicas": 1}})
+    }
+
+    #[test]
+    fn of_a_child_everything_but_metadata_and_status_is_kept() -> Result<(), serde_json::Error> {
+        let actual = Actual::decode(&deployment().to_string(), true)?;
+        assert_eq!(
+            actual.value,
+            json!({"metadata": {"labels": {"a": "b"}}, "spec": {"replicas": 2}})
+        );
+        assert_eq!(
+            (actual.key.as_str(), actual.resource_version),
+            ("shop/web", 42)
+        );
+        assert_eq!(
+            (actual.state.generation, actual.state.ready_replicas),
+            (3, 1)
+        );
+        assert_eq!(actual.owner_text.as_deref(), Some("EdgeApp \"web\""));
+        assert!(Actual::decode("{\"spec\":{}}", true).is_err());
+        Ok(())
+    }
+
+    #[test]
+    fn a_kept_sight_has_no_managed_fields_and_reads_the_same() -> Result<(), serde_json::Error> {
+        let object = deployment();
+        let line = json!({"type": "MODIFIED", "object": object}).to_string();
+        let Sight::Object(kept) = sight(line.as_bytes()) else {
+            panic!("it was not kept");
+        };
+        let mut wanted = object.clone();
+        wanted["metadata"]["managedFields"] = json!([]);
+        assert_eq!(serde_json::from_str::<Value>(&kept)?, wanted);
+        assert_eq!(
+            Actual::decode(&kept, true)?.value,
+            Actual::decode(&object.to_string(), true)?.value
+        );
+        assert!(matches!(sight(b"{\"object\":3}"), Sight::Unread));
+        Ok(())
+    }
+
+    #[test]
+    fn a_proof_tells_another_plan_and_another_immutable_field() {
+        let body = json!({"spec": {"clusterIP": "None", "ports": [1]}});
+        let mut ports = body.clone();
+        ports["spec"]["ports"] = json!([2]);
+        let mut cluster = body.clone();
+        cluster["spec"]["clusterIP"] = Value::Null;
+        let pointers = ["/spec/clusterIP"];
+        let [body, ports, cluster] =
+            [&body, &ports, &cluster].map(|b| proof(Uid::default(), b, &pointers));
+        assert!(body.plan != ports.plan && body.fixed == ports.fixed);
+        assert!(body.plan != cluster.plan && body.fixed != cluster.fixed);
+    }
+}

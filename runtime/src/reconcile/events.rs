@@ -1,0 +1,99 @@
+//! Warning Events on owners that became degraded.
+//!
+//! Guarantees: at most [`BURST`] at once and one a second after that, for all owners together; what
+//! is left out is counted; an Event that cannot be written never fails the owner it speaks of.
+//! Leaves to others: when an owner becomes degraded (`apply`).
+
+use std::sync::Mutex;
+use std::sync::atomic::Ordering::Relaxed;
+
+use http::Method;
+use serde_json::json;
+use tokio::time::{Duration, Instant};
+use tracing::debug;
+
+use crate::api::Failure;
+use crate::http::paths::Scope;
+use crate::http::request::{Api, METADATA, OBJECT_BYTES};
+use crate::metrics::Verb;
+use crate::model::object::{Uid, hash32};
+use crate::model::timestamp::rfc3339;
+use crate::reconcile::{JSON, now_s, whole};
+
+/// Events that may be written at once: the burst of client-go's event broadcaster
+/// (`tools/record`, 25 for each source and object; here for all).
+pub const BURST: u32 = 25;
+const REFILL: Duration = Duration::from_secs(1);
+
+/// Writes Events, not too many.
+pub struct Events {
+    bucket: Mutex<(u32, Instant)>,
+}
+
+impl Default for Events {
+    fn default() -> Self {
+        Self {
+            bucket: Mutex::new((BURST, Instant::now())),
+        }
+    }
+}
+
+impl Events {
+    fn may_write(&self) -> bool {
+        let mut bucket = self
+            .bucket
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let (tokens, since) = &mut *bucket;
+        let refilled = since.elapsed().as_secs() / REFILL.as_secs();
+        if refilled > 0 {
+            *tokens = tokens
+                .saturating_add(u32::try_from(refilled).unwrap_or(BURST))
+                .min(BURST);
+            *since = Instant::now();
+        }
+        let may = *tokens > 0;
+        *tokens = tokens.saturating_sub(1);
+        may
+    }
+
+    /// Says on the owner why it is degraded.
+    pub async fn warn(&self, api: &Api, scope: &Scope, key: &str, uid: Uid, failure: &Failure) {
+        if !self.may_write() {
+            api.metrics().events_suppressed.fetch_add(1, Relaxed);
+            return;
+        }
+        let (namespace, name) = key.split_once('/').unwrap_or(("", key));
+        let now = rfc3339(now_s());
+        // One Event for each owner and reason: the same one again is the same name, and refused.
+        let event_name = format!(
+            "{name}.{:08x}",
+            hash32(&format!("{uid}{}{}", failure.reason, failure.message))
+        );
+        let event = json!({
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": event_name, "namespace": namespace},
+            "involvedObject": {
+                "apiVersion": scope.owner_api_version, "kind": scope.owner_kind,
+                "namespace": namespace, "name": name, "uid": uid.to_string(),
+            },
+            "type": "Warning",
+            "reason": failure.reason,
+            "message": failure.message.chars().take(1024).collect::<String>(),
+            "source": {"component": scope.manager},
+            "reportingComponent": scope.manager,
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "count": 1,
+        });
+        let path = format!("/api/v1/namespaces/{namespace}/events");
+        let mut ask = whole(Method::POST, &path, Some((JSON, &event)));
+        ask.accept = METADATA;
+        match api.call(Verb::Create, ask, OBJECT_BYTES).await {
+            Ok(_) => {}
+            Err(error) if error.is("AlreadyExists") => {}
+            Err(error) => debug!(object = key, %error, "the Event could not be written"),
+        }
+    }
+}

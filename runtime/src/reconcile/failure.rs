@@ -1,0 +1,170 @@
+//! Why the work on an owner stopped, and what follows from it.
+//!
+//! Guarantees: the message says what, which object and what to do. Leaves to others: writing it down.
+
+use std::any::Any;
+use std::time::Duration;
+
+use crate::api::{Failure, PlanError, Retry};
+use crate::http::permission;
+use crate::http::permission::Right;
+use crate::http::request::ApiError;
+
+/// How the work on an owner ended early.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// The owner is gone.
+    Gone,
+    /// Something is newer than what we knew: read it and start again.
+    Again,
+    /// Something has to pass by first; nothing is wrong.
+    Wait(Duration),
+    /// It failed. `degraded`: the owner's status should say so.
+    Failed { failure: Failure, degraded: bool },
+}
+
+fn failed(reason: &'static str, message: String, retry: Retry) -> Stop {
+    Stop::Failed {
+        failure: Failure {
+            reason,
+            message,
+            retry,
+        },
+        degraded: true,
+    }
+}
+
+/// Like [`failed`], for what is wrong with the server or the way to it and not with the owner.
+fn elsewhere(reason: &'static str, message: String, retry: Retry) -> Stop {
+    Stop::Failed {
+        failure: Failure {
+            reason,
+            message,
+            retry,
+        },
+        degraded: false,
+    }
+}
+
+pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Stop {
+    let what = panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_default();
+    failed(
+        "Panic",
+        format!("the operator's plan panicked: {what}"),
+        Retry::Backoff,
+    )
+}
+
+pub(crate) fn contended() -> Stop {
+    elsewhere(
+        "Conflict",
+        "the object kept changing while it was written".to_owned(),
+        Retry::Backoff,
+    )
+}
+
+pub(crate) fn late(deadline: Duration) -> Stop {
+    let message = format!(
+        "not done within {} s; the API server answers too slowly",
+        deadline.as_secs_f32()
+    );
+    failed("Timeout", message, Retry::Backoff)
+}
+
+pub(crate) fn unreadable(error: &serde_json::Error) -> Stop {
+    failed(
+        "Undecodable",
+        format!("the object is not what this version expects: {error}"),
+        Retry::AwaitChange,
+    )
+}
+
+pub(crate) fn planned<E: PlanError>(error: &E) -> Stop {
+    failed(error.reason(), error.to_string(), error.retry())
+}
+
+/// A child of that name that is not ours.
+pub(crate) fn collision(kind: &str, name: &str, owner: Option<&str>, owner_kind: &str) -> Stop {
+    let belongs = match owner {
+        Some(owner) => format!("belongs to {owner}"),
+        None => "was not made by this operator".to_owned(),
+    };
+    let message =
+        format!("{kind} {name:?} {belongs}; rename the {owner_kind} or remove that {kind}");
+    failed("Collision", message, Retry::Backoff)
+}
+
+/// A field that somebody sets back at once.
+pub(crate) fn fought(kind: &str, name: &str, path: &str) -> Stop {
+    let message = format!("{kind} {name:?}: another controller sets {path} back; it is left alone");
+    failed("Fought", message, Retry::AwaitChange)
+}
+
+/// A child that may not be made because of a right on its owner.
+pub(crate) fn owner_denied(right: &Right, kind: &str, name: &str) -> Stop {
+    let message = format!(
+        "may not create {kind} {name:?}: its owner reference with blockOwnerDeletion asks for the \
+         right to {right}"
+    );
+    failed("Forbidden", message, Retry::Backoff)
+}
+
+/// What a request that failed means for the owner it was made for.
+pub(crate) fn asked(error: ApiError, verb: &str, kind: &str, name: &str) -> Stop {
+    match error {
+        ApiError::Status {
+            namespace_terminating: true,
+            ..
+        } => Stop::Wait(Duration::from_secs(5)),
+        ApiError::Status {
+            code: 403, message, ..
+        } if permission::is_of_unknown_owner_kind(&message) => elsewhere(
+            "ServerError",
+            format!("{verb} {kind} {name:?}: {message}"),
+            Retry::Backoff,
+        ),
+        _ if error.denied().is_some() => failed(
+            "Forbidden",
+            format!("may not {verb} {kind} {name:?}: {error}"),
+            Retry::Backoff,
+        ),
+        // 403: admission refuses, a quota or a policy.
+        ApiError::Status {
+            code: 400 | 403 | 405 | 413 | 415 | 422,
+            message,
+            ..
+        } => failed(
+            "Refused",
+            format!("the API server refuses {kind} {name:?}: {message}"),
+            Retry::Backoff,
+        ),
+        ApiError::Status { code: 409, .. } => Stop::Again,
+        ApiError::Status {
+            code: 429 | 500..=599,
+            retry_after,
+            ..
+        } => {
+            let retry = retry_after.map_or(Retry::Backoff, Retry::From);
+            elsewhere(
+                "ServerError",
+                format!("{verb} {kind} {name:?}: {error}"),
+                retry,
+            )
+        }
+        ApiError::Timeout(_) => failed(
+            "Timeout",
+            format!("{verb} {kind} {name:?}: {error}"),
+            Retry::Backoff,
+        ),
+        ApiError::Unreachable(_) => elsewhere("Unreachable", error.to_string(), Retry::Backoff),
+        ApiError::Status { .. } | ApiError::TooLarge(_) | ApiError::Undecodable(_) => failed(
+            "Unexpected",
+            format!("{verb} {kind} {name:?}: {error}"),
+            Retry::Backoff,
+        ),
+    }
+}

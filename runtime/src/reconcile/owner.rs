@@ -1,0 +1,199 @@
+//! An owner between the wire and the plan: what is remembered of it, and how it is rebuilt.
+//!
+//! Guarantees: the spec stays raw JSON until a worker needs it; of a status only a digest and the
+//! transition times of its conditions are kept. Leaves to others: reading and writing (`apply`).
+
+use std::panic::AssertUnwindSafe;
+
+use crate::api::{Children, Condition, Operator, Owner, OwnerStatus, Plan, Spec, Status};
+use crate::model::object::{ChildState, Lean, hash32, hash64};
+use crate::model::timestamp::{rfc3339, seconds};
+use crate::queue::{Finalizers, Reasons, StatusMemory, Transition, Work};
+
+/// The finalizer with which the garbage collector is told to let the children be.
+const ORPHAN: &str = "orphan";
+
+/// What an object on the wire says about an owner.
+///
+/// # Errors
+/// The status is not of the operator's type.
+pub(crate) fn see<O: Operator>(object: &Lean<'_>) -> Result<Work, serde_json::Error> {
+    let meta = &object.metadata;
+    let count = u8::try_from(meta.finalizers.len()).unwrap_or(u8::MAX);
+    let ours = O::FINALIZER.and_then(|ours| meta.finalizers.iter().position(|f| f == ours));
+    let status = match object.status.map_or("null", |raw| raw.get()) {
+        "null" if Status::<O>::WRITTEN => StatusMemory::default(),
+        json => remember::<O>(&mut serde_json::from_str(json)?),
+    };
+    Ok(Work {
+        uid: meta.uid,
+        generation: meta.generation,
+        resource_version: meta.resource_version,
+        deleting: meta.deleting(),
+        finalizers: Finalizers {
+            ours: ours.and_then(|place| u8::try_from(place).ok()),
+            count,
+            orphan: meta.finalizers.iter().any(|f| f == ORPHAN),
+        },
+        spec: object.spec.map(|raw| raw.get().into()),
+        status,
+        ..Work::default()
+    })
+}
+
+/// The owner as its plan wants it.
+///
+/// # Errors
+/// The spec is not of the operator's type, or it is not kept any more.
+pub(crate) fn rebuild<O: Operator>(key: &str, work: &Work) -> Result<Owner<O>, serde_json::Error> {
+    let (namespace, name) = key.split_once('/').unwrap_or(("", key));
+    let spec: Spec<O> = serde_json::from_str(work.spec.as_deref().unwrap_or("{}"))?;
+    Ok(Owner {
+        meta: crate::model::object::Meta {
+            name: name.into(),
+            namespace: namespace.into(),
+            uid: work.uid,
+            resource_version: work.resource_version,
+            generation: work.generation,
+            observed_generation: work.status.observed_generation,
+            deleting: work.deleting,
+        },
+        spec,
+    })
+}
+
+/// The children as the plan sees them: of a kind without replicas, only that they exist.
+pub(crate) fn children<O: Operator>(work: &Work) -> Children {
+    let mut children = Children::default();
+    for slot in &work.slots {
+        let kind = O::KINDS.get(usize::from(slot.kind));
+        let state = match kind.is_some_and(|kind| kind.workload) {
+            true => slot.state,
+            false => ChildState::default(),
+        };
+        children.set(slot.kind, slot.name_hash, state);
+    }
+    children
+}
+
+/// What should be, from what is known of an owner; `None` where the plan cannot be made or panics:
+/// a worker finds out why and tells.
+pub(crate) fn plan<O: Operator>(
+    operator: &O,
+    key: &str,
+    work: &Work,
+) -> Option<(Owner<O>, Plan<Status<O>>)> {
+    let owner = rebuild::<O>(key, work).ok()?;
+    let plan = AssertUnwindSafe(|| operator.plan(&owner, &children::<O>(work)));
+    let plan = std::panic::catch_unwind(plan).ok()?.ok()?;
+    Some((owner, plan))
+}
+
+/// What an owner asks for where its children are compared as well: not what only they can tell.
+pub(crate) fn reasons_beside_children<O: Operator>(work: &Work) -> Reasons {
+    let own = work.own_reasons(O::FINALIZER.is_some());
+    match Status::<O>::OBSERVES || work.adopts(O::FINALIZER.is_some()) {
+        true => own,
+        false => own.without(Reasons::SPEC),
+    }
+}
+
+/// Takes the transition times out of `status` and remembers them beside a digest of the rest.
+pub(crate) fn remember<O: Operator>(status: &mut Status<O>) -> StatusMemory {
+    let transitions = status
+        .conditions()
+        .iter_mut()
+        .map(|condition| Transition {
+            type_hash: hash32(&condition.type_),
+            status: condition.status.bytes().next().unwrap_or(b'U'),
+            since_s: condition
+                .last_transition_time
+                .take()
+                .and_then(|text| seconds(&text))
+                .unwrap_or(0),
+        })
+        .collect();
+    let json = match Status::<O>::WRITTEN {
+        true => serde_json::to_vec(status).ok(),
+        false => None,
+    };
+    StatusMemory {
+        // Serialising our own types into memory cannot fail; if it did, the digest would differ
+        // and the status be written.
+        digest: json.map_or(0, |json| hash64(&json)),
+        observed_generation: status.observed_generation(),
+        ready: status.ready(),
+        transitions,
+    }
+}
+
+/// Fills the transition times in: an unchanged condition keeps its own, a changed one gets `now_s`.
+pub(crate) fn stamp(
+    conditions: &mut [Condition],
+    before: &StatusMemory,
+    now: &mut StatusMemory,
+    now_s: u32,
+) {
+    for (condition, transition) in conditions.iter_mut().zip(now.transitions.iter_mut()) {
+        let kept = before
+            .transitions
+            .iter()
+            .find(|t| (t.type_hash, t.status) == (transition.type_hash, transition.status));
+        transition.since_s = kept.map_or(now_s, |t| t.since_s);
+        condition.last_transition_time = Some(rfc3339(transition.since_s));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edgeapp::EdgeApps;
+
+    fn status(json: &str) -> Result<Status<EdgeApps>, serde_json::Error> {
+        serde_json::from_str(json)
+    }
+
+    #[test]
+    fn a_transition_time_moves_only_with_its_status() -> Result<(), serde_json::Error> {
+        let mut old = status(
+            r#"{"conditions":[
+            {"type":"Ready","status":"False","reason":"A","lastTransitionTime":"1970-01-01T00:00:05Z"},
+            {"type":"Degraded","status":"False","reason":"A","lastTransitionTime":"1970-01-01T00:00:06Z"}]}"#,
+        )?;
+        let before = remember::<EdgeApps>(&mut old);
+        let mut new = status(
+            r#"{"conditions":[{"type":"Ready","status":"True","reason":"B"},
+            {"type":"Degraded","status":"False","reason":"B"},{"type":"New","status":"True","reason":"B"}]}"#,
+        )?;
+        let mut now = remember::<EdgeApps>(&mut new);
+        stamp(new.conditions(), &before, &mut now, 9);
+        let times: Vec<_> = new
+            .conditions
+            .iter()
+            .filter_map(|c| c.last_transition_time.as_deref())
+            .collect();
+        assert_eq!(
+            times,
+            [
+                "1970-01-01T00:00:09Z",
+                "1970-01-01T00:00:06Z",
+                "1970-01-01T00:00:09Z"
+            ]
+        );
+        Ok(())
+    }
+
+    #[test]
+    fn a_digest_does_not_see_transition_times() -> Result<(), serde_json::Error> {
+        let mut a = status(
+            r#"{"conditions":[{"type":"Ready","status":"True","reason":"A",
+            "lastTransitionTime":"2026-11-21T05:07:12Z"}]}"#,
+        )?;
+        let mut b = status(r#"{"conditions":[{"type":"Ready","status":"True","reason":"A"}]}"#)?;
+        let mut c = status(r#"{"conditions":[{"type":"Ready","status":"True","reason":"B"}]}"#)?;
+        let [a, b, c] = [&mut a, &mut b, &mut c].map(|status| remember::<EdgeApps>(status).digest);
+        assert_eq!(a, b);
+        assert_ne!(b, c);
+        Ok(())
+    }
+}

@@ -1,0 +1,328 @@
+//! The join against a naive model: whatever the owners, the children and the page size, it finds
+//! every owner with work once and no other.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Request, Response};
+use kube::Client;
+use kube::client::Body;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::api::{Child, Children, DEPLOYMENT, Owner};
+use crate::edgeapp::{EdgeApp, EdgeApps};
+use crate::metrics::{Metrics, Verb};
+use crate::model::object::ChildState;
+use crate::reconcile::child::with_labels;
+use crate::reconcile::drift;
+use crate::relist::*;
+
+/// What is wrong with an owner, or with what it should have.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Fault {
+    None,
+    NoFinalizer,
+    NotObserved,
+    Deleting,
+    ChildMissing,
+    ChildEdited,
+    ChildForeign,
+    StatusStale,
+}
+
+fn fault() -> impl Strategy<Value = Fault> {
+    prop_oneof![
+        4 => Just(Fault::None),
+        1 => Just(Fault::NoFinalizer),
+        1 => Just(Fault::NotObserved),
+        1 => Just(Fault::Deleting),
+        1 => Just(Fault::ChildMissing),
+        1 => Just(Fault::ChildEdited),
+        1 => Just(Fault::ChildForeign),
+        1 => Just(Fault::StatusStale),
+    ]
+}
+
+/// The collections of a server, by path, in the order in which it lists them.
+type Collections = Arc<BTreeMap<&'static str, Vec<Value>>>;
+
+fn uid(n: usize) -> String {
+    format!("00000000-0000-0000-0000-{n:012x}")
+}
+
+/// An owner and its Deployment as they are after a calm life, but for the fault.
+fn world(n: usize, name: &str, fault: Fault) -> (Value, Option<Value>) {
+    let mut owner = json!({
+        "apiVersion": "tare.dev/v1alpha1", "kind": "EdgeApp",
+        "metadata": {"namespace": "n", "name": name, "uid": uid(n), "resourceVersion": "7",
+            "generation": 1, "finalizers": ["tare.dev/cleanup"]},
+        "spec": {"image": "web:1"},
+    });
+    let spec = serde_json::from_value(owner["spec"].clone()).expect("a spec");
+    let meta = crate::model::object::Meta {
+        name: name.into(),
+        namespace: "n".into(),
+        generation: 1,
+        ..Default::default()
+    };
+    let state = ChildState {
+        generation: 1,
+        observed_generation: 1,
+        replicas: 1,
+        updated_replicas: 1,
+        ready_replicas: 1,
+        available_replicas: 1,
+        stalled: false,
+    };
+    let mut children = Children::default();
+    children.record::<EdgeApps>(&DEPLOYMENT, name, state);
+    let plan = EdgeApps
+        .plan(&Owner { meta, spec }, &children)
+        .expect("infallible");
+    owner["status"] = serde_json::to_value(&plan.status).expect("a status");
+
+    let mut child = with_labels::<EdgeApps>(plan.children[0].body.clone().expect("a body"), name);
+    child = drift::without_nulls(&child);
+    child["metadata"]["name"] = name.into();
+    child["metadata"]["namespace"] = "n".into();
+    child["metadata"]["uid"] = uid(n + 1_000).into();
+    child["metadata"]["resourceVersion"] = "8".into();
+    child["metadata"]["generation"] = 1.into();
+    child["metadata"]["ownerReferences"] = json!([{"apiVersion": "tare.dev/v1alpha1", "kind": "EdgeApp",
+        "name": name, "uid": uid(n), "controller": true}]);
+    child["status"] =
+        json!({"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1});
+    match fault {
+        Fault::None => {}
+        Fault::NoFinalizer => owner["metadata"]["finalizers"] = json!([]),
+        Fault::NotObserved => owner["metadata"]["generation"] = 2.into(),
+        Fault::Deleting => owner["metadata"]["deletionTimestamp"] = "2026-11-21T00:00:00Z".into(),
+        Fault::ChildMissing => return (owner, None),
+        Fault::ChildEdited => child["spec"]["replicas"] = 9.into(),
+        Fault::ChildForeign => {
+            child["metadata"]["ownerReferences"][0]["uid"] = uid(n + 2_000).into()
+        }
+        Fault::StatusStale => child["status"]["readyReplicas"] = 0.into(),
+    }
+    (owner, Some(child))
+}
+
+/// Serves lists in pages; a page holds at most `page` objects whatever the limit.
+fn client(collections: Collections, page: usize) -> Client {
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let collections = Arc::clone(&collections);
+        async move {
+            let path = request.uri().path().to_owned();
+            let path = path.replace("/namespaces/n/", "/");
+            let mut all = collections.get(path.as_str()).cloned().unwrap_or_default();
+            let query = request.uri().query().unwrap_or_default();
+            let codes = [
+                ("%2F", "/"),
+                ("%20", " "),
+                ("%28", "("),
+                ("%29", ")"),
+                ("%2C", ","),
+            ];
+            let decoded = codes.iter().fold(query.to_owned(), |text, (code, sign)| {
+                text.replace(code, sign)
+            });
+            if let Some((_, rest)) = decoded.split_once("tare.dev/owner in (") {
+                let names = rest.split(')').next().unwrap_or_default();
+                all.retain(|object| {
+                    let owner = object["metadata"]["labels"]["tare.dev/owner"].as_str();
+                    names.split(',').any(|name| owner == Some(name))
+                });
+            }
+            let limited = query.contains("limit=");
+            let start: usize = query
+                .split("continue=")
+                .nth(1)
+                .and_then(|rest| rest.split('&').next()?.parse().ok())
+                .unwrap_or(0);
+            let end = match limited {
+                true => (start + page).min(all.len()),
+                false => all.len(),
+            };
+            let resume = if end < all.len() {
+                end.to_string()
+            } else {
+                String::new()
+            };
+            let list = json!({"metadata": {"resourceVersion": "9", "continue": resume}, "items": all[start..end]});
+            let body = http_body_util::Full::new(bytes::Bytes::from(list.to_string()));
+            Ok::<_, tower::BoxError>(Response::new(body))
+        }
+    });
+    Client::new(service, "default")
+}
+
+async fn found(collections: Collections, page: usize, extent: Extent) -> Vec<String> {
+    found_by(EdgeApps, collections, page, extent).await.0
+}
+
+/// What a join of `operator` finds, and with how many lists.
+async fn found_by<O: Operator>(
+    operator: O,
+    collections: Collections,
+    page: usize,
+    extent: Extent,
+) -> (Vec<String>, u64) {
+    let api = Api::new(
+        client(collections, page),
+        Arc::new(Metrics::default()),
+        Duration::from_secs(5),
+    );
+    let scope = Arc::new(Scope::of::<O>(None, None));
+    let operator = Arc::new(operator);
+    let mut join = Join::new(operator, api.clone(), scope, extent, Keeps::Nothing);
+    let mut keys = Vec::new();
+    loop {
+        match join.next().await {
+            Found::Opened { .. } => {}
+            Found::Work { key, .. } => keys.push(key),
+            Found::Done { .. } => return (keys, api.metrics().requests(Verb::List)),
+            Found::Failed(unread) => panic!("{unread:?}"),
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn finds_every_owner_with_work_once_and_no_other(
+        faults in proptest::collection::btree_map("[a-c][-.a-c]{0,3}[a-c]", fault(), 0..40),
+        strays in proptest::collection::btree_set("[a-c]{1,4}x", 0..6),
+        page in 1..9usize,
+        shuffled in any::<bool>(),
+    ) {
+        let (mut owners, mut children) = (Vec::new(), Vec::new());
+        for (n, (name, fault)) in faults.iter().enumerate() {
+            let (owner, child) = world(n, name, *fault);
+            owners.push(owner);
+            children.extend(child);
+        }
+        // Children whose owner is gone: the garbage collector's business.
+        for (n, name) in strays.iter().enumerate() {
+            children.extend(world(5_000 + n, name, Fault::None).1);
+        }
+        let key = |object: &Value| format!("n/{}", object["metadata"]["name"].as_str().unwrap_or_default());
+        owners.sort_by_key(key);
+        children.sort_by_key(key);
+        if shuffled {
+            owners.reverse();
+            children.reverse();
+        }
+        let collections: Collections = Arc::new(BTreeMap::from([
+            ("/apis/tare.dev/v1alpha1/edgeapps", owners),
+            ("/apis/apps/v1/deployments", children),
+            ("/api/v1/services", Vec::new()),
+        ]));
+        let last = faults.keys().next_back().cloned().unwrap_or_default();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let keys = runtime.block_on(found(Arc::clone(&collections), page, Extent::All));
+        let unique: BTreeSet<&String> = keys.iter().collect();
+        prop_assert_eq!(unique.len(), keys.len(), "found twice: {:?}", keys);
+        for (name, fault) in &faults {
+            let key = format!("n/{name}");
+            if *fault != Fault::None {
+                prop_assert!(unique.contains(&key), "{key} with {fault:?} was not found");
+            } else if !shuffled || *name != last {
+                // The first owner is looked at before anything shows that there is no order: it may
+                // be handed on without need.
+                prop_assert!(!unique.contains(&key), "{key} has no work");
+            }
+        }
+        let own = runtime.block_on(found(collections, page, Extent::Owners));
+        let wanted = faults.iter().filter(|(_, fault)| {
+            matches!(fault, Fault::NoFinalizer | Fault::NotObserved | Fault::Deleting)
+        });
+        prop_assert_eq!(own.len(), wanted.count(), "owners with work of their own: {:?}", own);
+    }
+}
+
+/// The type that the tests above list is the one that is served.
+#[test]
+fn the_resource_is_listed_where_it_is_served() {
+    use kube::Resource;
+    assert_eq!(
+        EdgeApp::url_path(&(), None),
+        "/apis/tare.dev/v1alpha1/edgeapps"
+    );
+}
+
+/// An operator whose children are named `<owner>-deployment` and whose resource has no status.
+struct Suffixed;
+
+impl Operator for Suffixed {
+    type Resource = EdgeApp;
+    type Status = crate::api::NoStatus;
+    type Error = std::convert::Infallible;
+    const NAME: &'static str = "suffixed";
+    const FINALIZER: Option<&'static str> = None;
+    const KINDS: &'static [crate::api::Kind] = &[DEPLOYMENT];
+
+    fn plan(
+        &self,
+        owner: &Owner<Self>,
+        _: &Children,
+    ) -> Result<crate::api::Plan<crate::api::NoStatus>, Self::Error> {
+        let name = format!("{}-deployment", owner.meta.name);
+        let body = json!({"spec": {"replicas": owner.spec.replicas}});
+        Ok(crate::api::Plan {
+            children: vec![Child::new(DEPLOYMENT, name, body)],
+            status: crate::api::NoStatus,
+            requeue: Default::default(),
+        })
+    }
+}
+
+/// `a-deployment` sorts after `a-b-deployment`, `a` before `a-b`: no one pass can join these.
+#[test]
+fn children_that_do_not_sort_like_their_owners_are_joined_with_few_lists() {
+    let missing = |n: usize| n % 7 == 3;
+    let edited = |n: usize| n % 11 == 5;
+    let (mut owners, mut children, mut wanted) = (Vec::new(), Vec::new(), BTreeSet::new());
+    for n in 0..230 {
+        let name = format!("{}{}", "a-".repeat(n % 5), n);
+        let (mut owner, _) = world(n, &name, Fault::None);
+        owner["status"] = Value::Null;
+        owner["metadata"]["finalizers"] = json!([]);
+        owner["spec"]["replicas"] = 1.into();
+        owners.push(owner);
+        if missing(n) || edited(n) {
+            wanted.insert(format!("n/{name}"));
+        }
+        if !missing(n) {
+            children.push(json!({
+                "metadata": {"namespace": "n", "name": format!("{name}-deployment"), "uid": uid(n + 1_000),
+                    "resourceVersion": "8", "labels": {"tare.dev/owner": name, "app.kubernetes.io/managed-by": "suffixed"},
+                    "ownerReferences": [{"kind": "EdgeApp", "name": name, "uid": uid(n), "controller": true}]},
+                "spec": {"replicas": if edited(n) { 9 } else { 1 }},
+            }));
+        }
+    }
+    let key = |object: &Value| {
+        format!(
+            "n/{}",
+            object["metadata"]["name"].as_str().unwrap_or_default()
+        )
+    };
+    owners.sort_by_key(key);
+    children.sort_by_key(key);
+    let collections: Collections = Arc::new(BTreeMap::from([
+        ("/apis/tare.dev/v1alpha1/edgeapps", owners),
+        ("/apis/apps/v1/deployments", children),
+    ]));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let (keys, lists) = runtime.block_on(found_by(Suffixed, collections, 100, Extent::All));
+    assert_eq!(keys.iter().cloned().collect::<BTreeSet<_>>(), wanted);
+    assert_eq!(keys.len(), wanted.len(), "found twice: {keys:?}");
+    // Three pages of owners, the first of children, and one list for each 50 owners.
+    assert_eq!(lists, 3 + 1 + 5);
+}
