@@ -4,6 +4,17 @@
 //! failure is one line with exit code 1 (a failed build adds the compiler's last lines). Leaves
 //! to others: doing it.
 
+pub mod bench;
+pub mod check;
+pub mod clean;
+pub mod conform;
+pub mod control_plane;
+pub mod doctor;
+pub mod kubesim;
+pub mod mock_subject;
+pub mod question;
+pub mod run;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,17 +22,22 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 
-use crate::check::{self, CheckArgs};
-use crate::control_plane::ControlPlaneCommand;
-use crate::doctor::DoctorArgs;
-use crate::evidence;
-use crate::record::Settle;
-use crate::restarts::{self, RestartArgs};
-use crate::run::{self as load, RunArgs, clean::CleanArgs};
-use crate::server::Choice;
-use crate::subject::Measured;
-use crate::target::TargetArgs;
-use crate::{bench, conformance, control_plane, doctor, embedded, mock, report, scenario, subject};
+use crate::cli::check::CheckArgs;
+use crate::cli::clean::CleanArgs;
+use crate::cli::control_plane::ControlPlaneCommand;
+use crate::cli::doctor::DoctorArgs;
+use crate::cli::run as load;
+use crate::cli::run::RunArgs;
+use crate::model::evidence;
+use crate::model::record::Settle;
+use crate::model::subject::Measured;
+use crate::model::{subject, workload};
+use crate::report;
+use crate::run::conformance;
+use crate::run::restarts;
+use crate::run::restarts::RestartArgs;
+use crate::target::Choice;
+use crate::target::existing_cluster::TargetArgs;
 
 /// Weighs Kubernetes operators: creates thousands of custom resources, measures what the
 /// operator costs, and publishes a report that can be checked.
@@ -65,9 +81,9 @@ pub enum Command {
     /// Prints the version.
     Version,
     #[command(hide = true)]
-    Embedded(embedded::EmbeddedArgs),
+    Embedded(kubesim::EmbeddedArgs),
     #[command(hide = true)]
-    MockSubject(mock::MockArgs),
+    MockSubject(mock_subject::MockArgs),
 }
 
 #[derive(Args, Clone, Debug)]
@@ -209,7 +225,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Bench(args) => bench::run(args),
         Command::Conform(args) => conformance::run(args),
         Command::Run(args) => load::run(args),
-        Command::Clean(args) => load::clean::run(args),
+        Command::Clean(args) => clean::run(args),
         Command::ControlPlane(command) => control_plane::run(command),
         Command::Doctor(args) => doctor::run(args),
         Command::Report { dir, readme } => report::rebuild(&dir, readme.as_deref()),
@@ -221,8 +237,8 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
             println!("loadgen {}", env!("CARGO_PKG_VERSION"));
             Ok(ExitCode::SUCCESS)
         }
-        Command::Embedded(args) => embedded::run(args),
-        Command::MockSubject(args) => mock::run(args),
+        Command::Embedded(args) => kubesim::run(args),
+        Command::MockSubject(args) => mock_subject::run(args),
     }
 }
 
@@ -240,7 +256,7 @@ fn list_subjects() -> anyhow::Result<ExitCode> {
 
 /// A size that an object of the scenario can have.
 fn object_bytes(text: &str) -> Result<usize, String> {
-    let (least, most) = scenario::sizes().map_err(|error| error.to_string())?;
+    let (least, most) = workload::sizes().map_err(|error| error.to_string())?;
     match text.parse() {
         Ok(bytes) if (least..=most).contains(&bytes) => Ok(bytes),
         _ => Err(format!("an object has {least} to {most} bytes")),

@@ -1,149 +1,233 @@
-//! Which cluster a command is about: from `--kubeconfig` and `--context` to a server.
+//! What a subject runs against: the embedded server, a real control plane of our own, or a cluster
+//! that is there already.
 //!
-//! Guarantees: nothing is sent. A cluster is *local* when its server's address is a loopback
-//! address of this machine; whoever reaches another cluster through a tunnel on loopback has told
-//! loadgen that it is local. Leaves to others: asking the server, and asking the user.
+//! Guarantees: when it is started it answers, has the CRD and a kubeconfig per user; a server of
+//! our own starts empty and ends with this process. What a source cannot tell is `None`. Leaves to
+//! others: what is done with it.
 
-use std::io::IsTerminal;
-use std::net::IpAddr;
-use std::path::PathBuf;
+pub mod cleanup;
+pub mod cluster;
+pub mod embedded;
+pub mod existing;
+pub mod existing_cluster;
+pub mod real;
 
-use clap::Args;
-use kube::Config;
-use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use std::path::{Path, PathBuf};
 
-use crate::cli::Usage;
+use controlplane::{Binaries, Datastore};
+use tare_procstat::weigh;
 
-#[derive(Args, Clone, Debug)]
-pub struct TargetArgs {
-    /// The kubeconfig [default: KUBECONFIG, ~/.kube/config, or the service account in a pod].
-    #[arg(long, value_name = "FILE")]
-    pub kubeconfig: Option<PathBuf>,
-    /// A context of it [default: its current one].
-    #[arg(long, value_name = "NAME")]
-    pub context: Option<String>,
-    /// Goes on without a question where there would be one.
-    #[arg(long)]
-    pub yes: bool,
+use crate::measure::ledger::Ledger;
+use crate::model::latency::Latencies;
+use crate::target::cluster::Cluster;
+use crate::target::embedded::Embedded;
+use crate::target::existing::{Existing, Lender};
+use crate::target::real::Real;
+
+/// The user of the harness itself.
+pub const HARNESS: &str = "loadgen";
+/// The user of the subject under test.
+pub const SUBJECT: &str = "subject";
+
+/// The choices of `--control-plane`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Choice {
+    /// In memory, as a process of its own.
+    Embedded,
+    /// kube-apiserver on etcd.
+    Kube,
+    /// kube-apiserver on kine and SQLite, as in k3s.
+    Kine,
+    /// The cluster of a kubeconfig, or the one this runs in.
+    Existing,
 }
 
-/// A cluster, not yet asked for anything.
+impl Choice {
+    pub fn name(self) -> &'static str {
+        match self {
+            Choice::Embedded => "embedded",
+            Choice::Kube => "kube",
+            Choice::Kine => "kine",
+            Choice::Existing => "existing",
+        }
+    }
+
+    /// A real kube-apiserver that is started for this alone.
+    pub fn is_ours_and_real(self) -> bool {
+        matches!(self, Choice::Kube | Choice::Kine)
+    }
+}
+
+/// Where servers come from, for a whole experiment.
 #[derive(Debug, Clone)]
-pub struct Target {
-    /// What the user calls it.
-    pub context: String,
-    pub url: String,
-    pub local: bool,
-    pub config: Config,
+pub enum Source {
+    Embedded,
+    Real {
+        datastore: Datastore,
+        binaries: Binaries,
+    },
+    Existing(Box<Lender>),
 }
 
-/// What a pod's own credentials are called here.
-pub const IN_CLUSTER: &str = "in-cluster";
-
-impl Target {
-    /// # Errors
-    /// `Usage`: there is no kubeconfig, or it or its context cannot be used.
-    pub async fn choose(args: &TargetArgs) -> Result<Self, Usage> {
-        let unusable = |error: &KubeconfigError| {
-            // A parser's message goes on with a picture of the place.
-            let error = error.to_string();
-            let error = error.lines().next().unwrap_or_default();
-            Usage(format!(
-                "cannot use the kubeconfig{}: {error}; give another one with --kubeconfig FILE",
-                args.kubeconfig
-                    .as_ref()
-                    .map_or(String::new(), |path| format!(" {}", path.display())),
-            ))
-        };
-        let file = match &args.kubeconfig {
-            Some(path) => Kubeconfig::read_from(path),
-            None => Kubeconfig::read(),
-        };
-        let file = match file {
-            Ok(file) => file,
-            Err(error) if args.kubeconfig.is_none() && args.context.is_none() => {
-                return in_cluster().ok_or_else(|| unusable(&error));
-            }
-            Err(error) => return Err(unusable(&error)),
-        };
-        let known: Vec<&str> = file.contexts.iter().map(|c| c.name.as_str()).collect();
-        let Some(context) = args.context.clone().or(file.current_context.clone()) else {
-            return Err(Usage(format!(
-                "the kubeconfig has no current context; choose one with --context, known: {}",
-                known.join(", ")
-            )));
-        };
-        if !known.contains(&context.as_str()) {
-            return Err(Usage(format!(
-                "the kubeconfig has no context {context:?}; known: {}",
-                known.join(", ")
-            )));
-        }
-        let options = KubeConfigOptions {
-            context: Some(context.clone()),
-            ..KubeConfigOptions::default()
-        };
-        let config = Config::from_custom_kubeconfig(file, &options).await;
-        Ok(Self::of(context, config.map_err(|error| unusable(&error))?))
-    }
-
-    fn of(context: String, config: Config) -> Self {
-        Self {
-            context,
-            url: config.cluster_url.to_string(),
-            local: config.cluster_url.host().is_some_and(is_loopback),
-            config,
-        }
-    }
-
-    /// Whoever cannot be asked about a cluster that is not local must have said so beforehand.
+impl Source {
+    /// Servers of our own; `None` where the user has to say which cluster.
     ///
     /// # Errors
-    /// `Usage`, before anything was sent.
-    pub fn may_be_touched(&self, yes: bool) -> Result<(), Usage> {
-        if self.local || yes || can_ask() {
-            return Ok(());
+    /// When a real control plane was not built.
+    pub fn own(choice: Choice) -> Result<Option<Source>, controlplane::Error> {
+        let datastore = match choice {
+            Choice::Embedded => return Ok(Some(Source::Embedded)),
+            Choice::Existing => return Ok(None),
+            Choice::Kube => Datastore::Etcd,
+            Choice::Kine => Datastore::Kine,
+        };
+        Ok(Some(Source::Real {
+            datastore,
+            binaries: Binaries::find()?,
+        }))
+    }
+
+    /// How the control plane differs from one with default settings, for a report.
+    pub fn flags(&self) -> String {
+        match self {
+            Source::Embedded => "an in-memory server that holds what operators use; malloc tuned for it, not for subjects".into(),
+            Source::Real { datastore, .. } => real::flags(*datastore).into(),
+            Source::Existing(lender) => format!("as it was found, at {}", lender.address),
         }
-        Err(Usage(format!(
-            "context {:?} at {} is not local and there is no terminal to ask on; if it is the right one, add --yes",
-            self.context, self.url
-        )))
+    }
+}
+
+/// How one server is started.
+#[derive(Debug, Clone)]
+pub struct Order<'a> {
+    pub source: &'a Source,
+    /// Private: credentials and data are written to it.
+    pub dir: &'a Path,
+    pub crd: &'a Path,
+    pub ready_delay_ms: u64,
+    /// Where logs go, without their suffix.
+    pub logs: PathBuf,
+    pub audit: bool,
+    /// Whether the servers keep their own default flags; only a real control plane has them.
+    pub default_flags: bool,
+}
+
+/// A server that answers.
+#[derive(Debug)]
+pub enum Server {
+    Embedded(Embedded),
+    Real(Box<Real>),
+    Existing(Existing),
+}
+
+/// Why there is no server.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Embedded(#[from] embedded::Error),
+    #[error(transparent)]
+    Real(#[from] controlplane::Error),
+    #[error(transparent)]
+    Existing(#[from] existing::Error),
+}
+
+impl Server {
+    /// # Errors
+    /// See [`Error`].
+    pub async fn start(order: Order<'_>) -> Result<Self, Error> {
+        Ok(match order.source {
+            Source::Embedded => Server::Embedded(Embedded::start(&order).await?),
+            Source::Real {
+                datastore,
+                binaries,
+            } => Server::Real(Box::new(Real::start(&order, *datastore, binaries).await?)),
+            Source::Existing(lender) => Server::Existing(Existing::start(&order, lender).await?),
+        })
+    }
+
+    pub fn kubeconfig(&self, user: &str) -> PathBuf {
+        match self {
+            Server::Embedded(server) => server.kubeconfig(user),
+            Server::Real(server) => server.kubeconfig(user),
+            Server::Existing(server) => server.kubeconfig(),
+        }
+    }
+
+    /// The API server's process, where it is ours.
+    pub fn pid(&self) -> Option<u32> {
+        match self {
+            Server::Embedded(server) => Some(server.pid()),
+            Server::Real(server) => Some(server.pid()),
+            Server::Existing(_) => None,
+        }
+    }
+
+    /// CPU time of the API server so far.
+    pub fn cpu_s(&self) -> Option<f64> {
+        weigh::cpu_seconds(self.pid()?).ok()
+    }
+
+    /// Requests of all users so far.
+    pub async fn ledger(&self, cluster: &Cluster) -> Option<Ledger> {
+        match self {
+            Server::Embedded(_) => cluster.ledger().await.ok(),
+            Server::Real(server) => server.ledger(),
+            Server::Existing(_) => None,
+        }
+    }
+
+    /// How long the subject was writing to each object.
+    pub fn write_spans(&self) -> Option<Latencies> {
+        match self {
+            Server::Real(server) => server.write_spans(),
+            Server::Embedded(_) | Server::Existing(_) => None,
+        }
+    }
+
+    /// Bytes that the datastore has written so far.
+    pub fn datastore_written_bytes(&self) -> Option<u64> {
+        match self {
+            Server::Real(server) => server.datastore_written_bytes(),
+            Server::Embedded(_) | Server::Existing(_) => None,
+        }
+    }
+
+    /// Size of the datastore's files.
+    pub fn datastore_size_bytes(&self) -> Option<u64> {
+        match self {
+            Server::Real(server) => server.datastore_size_bytes(),
+            Server::Embedded(_) | Server::Existing(_) => None,
+        }
+    }
+
+    /// Which part has ended by itself, and how.
+    ///
+    /// # Errors
+    /// When the kernel refuses to say.
+    pub fn exited(&mut self) -> Result<Option<String>, Error> {
+        let ended = |status| format!("the API server ended by itself ({status})");
+        Ok(match self {
+            Server::Embedded(server) => server.exited()?.map(ended),
+            Server::Real(server) => server.exited()?,
+            Server::Existing(_) => None,
+        })
+    }
+
+    /// # Errors
+    /// When the kernel refuses the signal, or a namespace cannot be deleted.
+    pub async fn stop(self) -> Result<(), Error> {
+        match self {
+            Server::Embedded(server) => server.stop().await?,
+            Server::Real(server) => server.stop().await?,
+            Server::Existing(server) => server.stop().await?,
+        }
+        Ok(())
     }
 }
 
-/// A question needs somebody who sees it and can answer it.
-pub fn can_ask() -> bool {
-    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
-}
-
-fn in_cluster() -> Option<Target> {
-    let config = Config::incluster().ok()?;
-    Some(Target::of(IN_CLUSTER.to_owned(), config))
-}
-
-fn is_loopback(host: &str) -> bool {
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    let address = host.parse::<IpAddr>();
-    host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn local_is_this_machine_only() {
-        for (host, want) in [
-            ("127.0.0.1", true),
-            ("127.8.9.10", true),
-            ("[::1]", true),
-            ("LocalHost", true),
-            ("203.0.113.7", false),
-            ("localhost.example.com", false),
-            ("127.0.0.1.example.com", false),
-            ("0.0.0.0", false),
-        ] {
-            assert_eq!(is_loopback(host), want, "{host}");
-        }
-    }
+/// `stem` with something appended to its last part.
+fn with_suffix(stem: &Path, suffix: &str) -> PathBuf {
+    let mut name = stem.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
 }

@@ -15,8 +15,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use k8s_openapi::jiff::Timestamp;
 use serde::Deserialize;
 
-use super::ledger::{Entry, Ledger, is_write};
-use crate::latency::Latencies;
+use crate::measure::ledger::{Entry, Ledger, is_write};
+use crate::model::latency::Latencies;
 
 /// What is read of an event; everything else is skipped by the parser.
 #[derive(Deserialize)]

@@ -3,9 +3,9 @@
 //! Guarantees: counts what came after the page before; `None` for a language without a collector,
 //! or a runtime that does not tell. Leaves to others: fetching the pages.
 
-use super::metrics_text::{counter, histogram};
-use crate::record::GcPauses;
-use crate::subject::Language;
+use crate::measure::metrics_text::{counter, histogram};
+use crate::model::record::GcPauses;
+use crate::model::subject::Language;
 
 /// The histogram that a language's runtime keeps of its own pauses.
 pub fn histogram_of(language: Language) -> Option<&'static str> {

@@ -5,3 +5,4 @@ pub mod audit;
 pub mod gc_pause;
 pub mod ledger;
 pub mod metrics_text;
+pub mod settle;

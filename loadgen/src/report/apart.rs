@@ -4,11 +4,11 @@
 //! Guarantees: each table says under which conditions its figures were taken. Leaves to others:
 //! the bursts themselves (`view`).
 
-use super::compare::Comparison;
-use super::summary::Summary;
-use super::table::{Table, figure, grouped};
-use super::view::{figures, header, sizes_of};
-use crate::experiment::order::Kind;
+use crate::analyse::compare::Comparison;
+use crate::model::order::Kind;
+use crate::report::summary::Summary;
+use crate::report::table::{Table, figure, grouped};
+use crate::report::view::{figures, header, sizes_of};
 
 const MB: f64 = 1e6;
 

@@ -6,10 +6,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::summary::{Subject, Summary};
-use super::table::{Table, figure};
-use super::view::typical;
-use crate::subject::Language;
+use crate::model::subject::Language;
+use crate::report::summary::{Subject, Summary};
+use crate::report::table::{Table, figure};
+use crate::report::view::typical;
 
 const CLAIMS: &str = include_str!("../../../results/claims.toml");
 

@@ -3,10 +3,10 @@
 //! Guarantees: the tables and notes of the terminal, and where they come from. Leaves to others:
 //! what is in them.
 
-use super::summary::Summary;
-use super::table::Table;
-use super::{failures, verdict};
-use crate::record::Record;
+use crate::model::record::Record;
+use crate::report::summary::Summary;
+use crate::report::table::Table;
+use crate::report::{failures, verdict};
 
 /// `benches` is a section of its own, or empty.
 pub fn report(summary: &Summary, record: &Record, tables: &[Table], benches: &str) -> String {

@@ -3,24 +3,24 @@
 //! Guarantees: the bench itself and `loadgen report` print the same; failed and missing runs are
 //! in the report. Leaves to others: measuring.
 
-mod apart;
-mod benches;
-mod claims;
-mod compare;
-mod markdown;
-mod noise;
-mod notes;
-mod readme;
-mod run;
+pub mod apart;
+pub mod benches;
+pub mod claims;
+pub mod junit;
+pub mod markdown;
+pub mod notes;
+pub mod readme;
+pub mod restarts;
+pub mod run;
 pub mod schema;
-mod sizing;
-mod summary;
+pub mod sizing;
+pub mod summary;
 pub mod table;
-mod unhealthy;
-mod verdict;
-mod view;
+pub mod unhealthy;
+pub mod verdict;
+pub mod view;
 
-pub use table::Table;
+pub use crate::report::table::Table;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -29,17 +29,19 @@ use std::process::ExitCode;
 use anyhow::Context;
 
 use crate::cli::Usage;
-use crate::conformance::{self, Verdict};
-use crate::evidence::{self, Evidence};
-use crate::record::{Record, Run};
-use crate::restarts;
+use crate::model::evidence;
+use crate::model::evidence::Evidence;
+use crate::model::record::{Record, Run};
+use crate::run::conformance;
+use crate::run::conformance::Verdict;
+use crate::run::restarts as starts;
 
 const SUMMARY: &str = "summary.json";
 
 /// `loadgen report DIR`.
 pub fn rebuild(dir: &Path, readme: Option<&Path>) -> anyhow::Result<ExitCode> {
     let evidence = Evidence::open(dir);
-    if restarts::is_of(&evidence) {
+    if starts::is_of(&evidence) {
         if readme.is_some() {
             let what = format!(
                 "--readme: {} has starts alone, and a README shows a bench",
@@ -47,7 +49,7 @@ pub fn rebuild(dir: &Path, readme: Option<&Path>) -> anyhow::Result<ExitCode> {
             );
             return Err(Usage(what).into());
         }
-        restarts::publish(&evidence)?;
+        starts::publish(&evidence)?;
         return Ok(ExitCode::SUCCESS);
     }
     publish(&evidence)?;

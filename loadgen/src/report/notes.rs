@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::summary::Summary;
-use crate::conformance::Conformance;
-use crate::experiment::mode::Mode;
-use crate::experiment::order::Kind;
-use crate::record::Record;
+use crate::model::order::Kind;
+use crate::model::profile::Mode;
+use crate::model::record::Record;
+use crate::report::summary::Summary;
+use crate::run::conformance::Conformance;
 
 /// Why a figure is null, by how its path ends; the first that fits.
 const REASONS: [(&str, &str); 30] = [

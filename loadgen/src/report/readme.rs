@@ -6,13 +6,13 @@
 
 use std::path::Path;
 
-use super::sizing;
-use super::summary::{Subject, Summary};
-use super::table::{Table, figure, grouped};
-use super::view::{burst_sizes, figures, header, sizes_of};
 use crate::cli::Usage;
-use crate::evidence::Evidence;
-use crate::experiment::order::Kind;
+use crate::model::evidence::Evidence;
+use crate::model::order::Kind;
+use crate::report::sizing;
+use crate::report::summary::{Subject, Summary};
+use crate::report::table::{Table, figure, grouped};
+use crate::report::view::{burst_sizes, figures, header, sizes_of};
 
 /// The short report goes between these.
 const REPORT: [&str; 2] = [

@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use tare_procstat::weigh::Memory;
 
-use crate::latency::Quantiles;
-use crate::record::{self, Peaked};
+use crate::model::latency::Quantiles;
+use crate::model::record;
+use crate::model::record::Peaked;
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Run {

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::notes::null_paths;
+use crate::report::notes::null_paths;
 
 /// The shape of a value.
 enum Shape {

@@ -5,11 +5,11 @@
 //! largest peak (burst, churn or restart), rounded up, never below what a container needs to start.
 //! Leaves to others: where the table goes (`readme`).
 
-use super::compare;
-use super::summary::{Subject, Summary};
-use super::table::{Table, figure, grouped};
-use super::view::burst_sizes;
-use crate::experiment::order::Kind;
+use crate::analyse::compare;
+use crate::model::order::Kind;
+use crate::report::summary::{Subject, Summary};
+use crate::report::table::{Table, figure, grouped};
+use crate::report::view::burst_sizes;
 
 const MIB: f64 = 1_048_576.0;
 /// The runtime's own first process lives in the pod's cgroup before the program runs; 16 MiB was

@@ -5,15 +5,19 @@
 
 use serde::Serialize;
 
-use super::claims::{self, Judged};
-use super::compare::{self, Comparison};
-use super::noise::{self, NoiseFloor};
-use super::notes;
-pub use super::run::Run;
-use super::run::summarise_run;
-use crate::record::{self, Record};
-use crate::statistics::line_fit;
-use crate::subject::Language;
+use crate::analyse::compare;
+use crate::analyse::compare::Comparison;
+use crate::analyse::noise;
+use crate::analyse::noise::NoiseFloor;
+use crate::analyse::statistics::line_fit;
+use crate::model::record;
+use crate::model::record::Record;
+use crate::model::subject::Language;
+use crate::report::claims;
+use crate::report::claims::Judged;
+use crate::report::notes;
+pub use crate::report::run::Run;
+use crate::report::run::summarise_run;
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Summary {

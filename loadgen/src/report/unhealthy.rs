@@ -3,11 +3,11 @@
 //! Guarantees: beside each figure stands what healthy objects cost, where that was measured in the
 //! same bench. Leaves to others: the measuring.
 
-use super::summary::{Subject, Summary};
-use super::table::{Table, figure, grouped};
-use super::view::{header, typical};
-use crate::experiment::order::Kind;
-use crate::record::{Record, Run};
+use crate::model::order::Kind;
+use crate::model::record::{Record, Run};
+use crate::report::summary::{Subject, Summary};
+use crate::report::table::{Table, figure, grouped};
+use crate::report::view::{header, typical};
 
 const MB: f64 = 1e6;
 

@@ -3,11 +3,11 @@
 //! Guarantees: speaks of valid runs only, and says so where there are none. Leaves to others:
 //! the figures.
 
-use super::compare::Comparison;
-use super::summary::Summary;
-use super::table::{figure, grouped};
-use super::view::{burst_sizes, typical};
-use crate::record::{Record, Settle};
+use crate::analyse::compare::Comparison;
+use crate::model::record::{Record, Settle};
+use crate::report::summary::Summary;
+use crate::report::table::{figure, grouped};
+use crate::report::view::{burst_sizes, typical};
 
 /// One sentence.
 pub fn verdict(summary: &Summary) -> String {

@@ -4,13 +4,15 @@
 //! for what was not measured, `invalid` where no run was valid. Leaves to others: the layout
 //! (`table`).
 
-use super::summary::{Run, Subject, Summary};
-use super::table::{Table, figure, grouped};
-use super::{apart, claims, compare, unhealthy};
-use crate::experiment::order::Kind;
-use crate::latency::{Latencies, Quantiles};
-use crate::record::{self, Peaked, Record};
-use crate::statistics::median;
+use crate::analyse::compare;
+use crate::analyse::statistics::median;
+use crate::model::latency::{Latencies, Quantiles};
+use crate::model::order::Kind;
+use crate::model::record;
+use crate::model::record::{Peaked, Record};
+use crate::report::summary::{Run, Subject, Summary};
+use crate::report::table::{Table, figure, grouped};
+use crate::report::{apart, claims, unhealthy};
 use tare_procstat::weigh::Memory;
 
 const MB: f64 = 1e6;

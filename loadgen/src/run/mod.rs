@@ -1,366 +1,279 @@
-//! `loadgen run`: load on a cluster of the user's, from arguments to an account of every object.
+//! An experiment: scenario x subjects x sizes x repeats.
 //!
-//! Guarantees: nothing is created before it was said what will be, on a cluster that is not local
-//! only after a yes; every object carries the run's label, and is removed by it in the end, also
-//! after Ctrl-C, unless `--keep` was given. A cluster is *ours* when it is local and has no nodes,
-//! as `loadgen control-plane up` has none: only there do objects ask for pods unbidden, because none
-//! will run. Leaves to others: what SIGKILL leaves behind (`loadgen clean`).
+//! Guarantees: only one run works at a time; while its subject is left alone the next may work, so
+//! that waiting costs no time. Each run is written as it ends, with its samples; a failed run is kept
+//! and the next one starts; a run that is there already is not measured again; a request to stop ends
+//! the runs at hand and keeps those before them. Leaves to others: a single run (`run`), and what the
+//! runs mean (`report`).
 
-mod account;
-mod capacity;
-pub mod clean;
-mod converge;
-mod question;
-mod sweep;
+pub mod age;
+pub mod build;
+pub mod conformance;
+pub mod convergence;
+pub mod estimate;
+pub mod follow;
+pub mod last_words;
+pub mod phases;
+pub mod quiet;
+pub mod restarts;
+pub mod run;
+pub mod storm;
+pub mod unhealthy;
 
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
-use std::process::ExitCode;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
-use clap::Args;
-use http::Method;
-use serde::de::IgnoredAny;
-use tokio::task::JoinSet;
+use crate::model::order::{Cell, Kind};
+use crate::model::plan::Plan;
+use crate::model::profile::Mode;
+use futures::StreamExt;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::cluster::Cluster;
-use crate::experiment::convergence::convergence;
-use crate::generate::{Act, Offer};
-use crate::journal::Journal;
-use crate::observe::Observer;
-use crate::patience::Patience;
-use crate::progress::Progress;
-use crate::report::table::grouped;
-use crate::scenario::{self, RUN_LABEL, Scenario};
-use crate::schedule::Pace;
-use crate::stop::Stop;
-use crate::subject::Convergence;
-use crate::target::{Target, TargetArgs};
-use account::Account;
-use capacity::{Capacity, Nodes};
-use converge::{Ended, Wave};
-use sweep::{Scope, Swept};
+use crate::load::timeout::Patience;
+use crate::load::timetable::Pace;
+use crate::model::child::Child;
+use crate::model::evidence;
+use crate::model::evidence::Evidence;
+use crate::model::interrupt::Stop;
+use crate::model::progress::Progress;
+use crate::model::record;
+use crate::model::record::Settle;
+use crate::model::subject::Subject;
+use crate::model::workload::Scenario;
+use crate::target::Source;
 
-#[derive(Args, Clone, Debug)]
-pub struct RunArgs {
-    /// How many EdgeApps.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    count: u32,
-    /// Objects per second, on a fixed timetable [default: all at once].
-    #[arg(long, value_name = "R", value_parser = rate)]
-    rate: Option<f64>,
-    #[command(flatten)]
-    target: TargetArgs,
-    /// Made if it is absent, and then removed again [default: loadgen-<run>].
-    #[arg(long, value_name = "NS", value_parser = dns_label)]
-    namespace: Option<String>,
-    /// Asks for one real pod per object on a cluster with nodes; without it replicas are 0 there.
-    #[arg(long)]
-    pods: bool,
-    /// Leaves everything there; `loadgen clean` removes it.
-    #[arg(long)]
-    keep: bool,
-    /// Decides the content of the objects.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
-    /// Give up on objects that have not converged after this long [default: 60 s + 200 ms each].
-    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    deadline_s: Option<u64>,
+/// What is the same for all runs of an experiment.
+pub struct Setting {
+    pub source: Source,
+    pub scenario: Arc<Scenario>,
+    /// The same with children that the server refuses.
+    pub refused: Arc<Scenario>,
+    pub seed: u64,
+    pub settle: Settle,
+    pub ready_delay_ms: u64,
+    /// Longest wait for convergence, where the user chose one.
+    pub deadline: Option<Duration>,
+    /// The size at which restart and deletion are measured too.
+    pub largest: usize,
+    pub workspace: PathBuf,
+    pub bin: PathBuf,
+    /// A private folder for credentials.
+    pub private: PathBuf,
+    pub evidence: Evidence,
+    pub progress: Arc<Progress>,
+    /// Whether churn and deletion are left out.
+    pub bursts_only: bool,
+    /// What ageing flips.
+    pub child: Arc<Child>,
+    /// Watch events to age the subject with, in the first burst at the largest size.
+    pub churn_events: Option<u64>,
+    /// How many runs may be under way at once.
+    pub lanes: usize,
+    /// Has one permit: for the run that works.
+    pub machine: Arc<Semaphore>,
 }
 
-fn rate(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(per_s) if per_s > 0.0 && per_s <= 100_000.0 => Ok(per_s),
-        _ => Err("not a number of objects per second above 0 and up to 100000".into()),
+impl Setting {
+    /// What is created for a subject.
+    fn scenario_of(&self, subject: &Subject) -> Arc<Scenario> {
+        match &subject.objects {
+            Some(own) => Arc::new(own.clone()),
+            None => Arc::clone(&self.scenario),
+        }
+    }
+
+    fn start_deadline(&self) -> Duration {
+        self.deadline
+            .unwrap_or(Duration::from_secs(30))
+            .min(Duration::from_secs(30))
+    }
+
+    /// The machine, for as long as this is held; runs get it in the order they asked.
+    async fn turn(&self) -> Option<OwnedSemaphorePermit> {
+        // Nobody closes it.
+        Arc::clone(&self.machine).acquire_owned().await.ok()
+    }
+
+    /// How long subjects are left alone, and which phases there are.
+    pub fn mode(&self) -> Mode {
+        match self.bursts_only {
+            true => Mode::of(self.settle).bursts_only(),
+            false => Mode::of(self.settle),
+        }
+    }
+
+    fn patience(&self, objects: usize, pace: Pace) -> Patience {
+        Patience::of(objects, pace, self.deadline)
+    }
+
+    fn say_step(&self, cell: &Cell, what: &str) {
+        self.progress.step(&format!("{cell}: {what}"));
+    }
+
+    fn say_count(&self, cell: &Cell, what: &str, done: u64, of: usize) {
+        self.progress
+            .count(&format!("{cell}: {what}"), done, of as u64);
     }
 }
 
-/// Names end up in paths of requests.
-fn dns_label(text: &str) -> Result<String, String> {
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    let inside = text.chars().all(|c| plain(c) || c == '-');
-    if text.len() <= 63 && inside && text.starts_with(plain) && text.ends_with(plain) {
-        Ok(text.to_owned())
-    } else {
-        Err("use 1 to 63 of a-z, 0-9 and, inside, '-'".into())
-    }
-}
-
-/// Whether objects ask for pods.
+/// How an experiment ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Pods {
-    /// They do, and none will run: the cluster is ours.
-    NoneRun,
-    /// They do, because the user says so.
-    Asked,
-    /// They have `replicas: 0`.
-    NotAsked,
+pub enum Ending {
+    Complete,
+    Stopped,
 }
 
-impl Pods {
-    fn of(local: bool, nodes: &Nodes, asked: bool) -> Self {
-        match nodes {
-            Nodes::Absent if local => Pods::NoneRun,
-            _ if asked => Pods::Asked,
-            _ => Pods::NotAsked,
-        }
-    }
-}
+/// The runs that are there, by cell.
+pub type Runs = BTreeMap<Cell, record::Run>;
 
-/// Everything that a run holds while it lasts.
-struct Load {
-    args: RunArgs,
-    /// The value of the run's label.
-    run: String,
-    target: Target,
-    cluster: Cluster,
-    scenario: Arc<Scenario>,
-    stop: Stop,
-    progress: Progress,
-}
-
-pub fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()?;
-    runtime.block_on(load(args))
-}
-
-async fn load(args: RunArgs) -> anyhow::Result<ExitCode> {
-    let target = Target::choose(&args.target).await?;
-    target.may_be_touched(args.target.yes)?;
-    let stop = Stop::on_signals().context("cannot listen for Ctrl-C")?;
-    let run = format!("{:06x}", unlike_others() & 0xff_ffff);
-    let namespace = args.namespace.clone();
-    let namespace = namespace.unwrap_or_else(|| format!("loadgen-{run}"));
-    let mut load = Load {
-        cluster: Cluster::of(target.config.clone())?,
-        scenario: Arc::new(scenario::edgeapp()?.of_run(&run, &namespace)),
-        progress: Progress::new(),
-        args,
-        run,
-        target,
-        stop: stop.clone(),
+/// Runs everything that is not in `kept`; writes `runs/*.json` and `samples/*.tsv.gz`, and the
+/// cells that follow from others into `experiment.json` once they are known.
+///
+/// # Errors
+/// Only when evidence cannot be written; a failed run is not an error.
+pub async fn run(
+    plan: &Plan,
+    setting: &Setting,
+    experiment: &mut record::Experiment,
+    kept: Runs,
+    stop: &Stop,
+) -> Result<Ending, evidence::Error> {
+    let (steady, checks) = plan.to_follow();
+    let mut course = Course {
+        plan,
+        setting,
+        stop,
+        runs: kept,
+        done: 0,
+        of: plan.cells(setting.seed).len() + steady + checks,
     };
-    let prepared = tokio::select! {
-        biased;
-        () = stop.requested() => None,
-        prepared = load.prepare() => Some(prepared?),
-    };
-    if prepared != Some(true) {
-        load.progress.say("nothing was created");
-        return Ok(ExitCode::from(130));
+    let planned = plan.cells(setting.seed);
+    let bursts: Vec<_> = planned.into_iter().map(|c| (c, Pace::Burst)).collect();
+    if course.all(&bursts).await? == Ending::Stopped {
+        return Ok(Ending::Stopped);
     }
-    load.offer().await
+    let offer = follow::steady_offer(&course.runs, setting).filter(|_| plan.steady);
+    let mut following = Vec::new();
+    if let Some((objects, per_s)) = offer {
+        setting.progress.say(&format!(
+            "steady: {objects} objects at {per_s:.0}/s, 60 % of the slowest subject's burst throughput"
+        ));
+        let cells = follow::steady_cells(plan, &course.runs, setting, objects);
+        following.extend(cells.into_iter().map(|c| (c, Pace::Steady { per_s })));
+    }
+    let checks = follow::check_cells(plan, &course.runs);
+    following.extend(checks.into_iter().map(|c| (c, Pace::Burst)));
+    let new = following.iter().map(|(cell, _)| cell);
+    let new: Vec<Cell> = new
+        .filter(|c| !experiment.planned.contains(c))
+        .cloned()
+        .collect();
+    experiment.planned.extend(new);
+    setting.evidence.write_json("experiment.json", experiment)?;
+    course.of = course.done + following.len();
+    course.all(&following).await
 }
 
-/// Two runs at once must not have the same name; the keys of a `RandomState` are the system's.
-fn unlike_others() -> u64 {
-    RandomState::new().build_hasher().finish()
+/// An experiment under way.
+struct Course<'a> {
+    plan: &'a Plan,
+    setting: &'a Setting,
+    stop: &'a Stop,
+    runs: Runs,
+    done: usize,
+    of: usize,
 }
 
-impl Load {
-    /// Says what will be done and asks where that is due; false for a no.
-    async fn prepare(&mut self) -> anyhow::Result<bool> {
-        installed(&self.cluster, &self.scenario, &self.target).await?;
-        let nodes = capacity::nodes(&self.cluster).await?;
-        let pods = Pods::of(self.target.local, &nodes, self.args.pods);
-        if pods == Pods::NotAsked {
-            self.scenario = Arc::new(self.scenario.as_ref().clone().without_pods());
-        }
-        self.progress.say(&self.intent(pods));
-        let mut too_many = false;
-        if pods == Pods::Asked {
-            let wanted = self.scenario.pods_per_object() * u64::from(self.args.count);
-            let capacity = Capacity::look(&self.cluster).await;
-            too_many = capacity.as_ref().is_ok_and(|known| known.fit() < wanted);
-            self.progress.say(&capacity::sentence(wanted, &capacity));
-        }
-        if self.args.target.yes || (self.target.local && !too_many) {
-            return Ok(true);
-        }
-        Ok(question::ask("Create them?").await?)
-    }
-
-    fn intent(&self, pods: Pods) -> String {
-        let pods = match pods {
-            Pods::NoneRun => "it has no nodes, so no pod will run",
-            Pods::Asked => "each asks for a pod",
-            Pods::NotAsked => "replicas: 0, so no pod is asked for (--pods asks for them)",
-        };
-        let pace = match self.args.rate {
-            Some(per_s) => format!("at {per_s}/s"),
-            None => "all at once".to_owned(),
-        };
-        format!(
-            "run {}: {} EdgeApps {pace} in namespace {} of context {} ({}); {pods}",
-            self.run,
-            grouped(self.args.count as usize),
-            self.scenario.resource.namespace,
-            self.target.context,
-            self.target.url,
-        )
-    }
-
-    /// Creates, waits, cleans up, and says what became of every object.
-    async fn offer(&self) -> anyhow::Result<ExitCode> {
-        let namespace = &self.scenario.resource.namespace;
-        let labels = [(RUN_LABEL, self.run.as_str())];
-        if let Err(error) = self.cluster.make_namespace(namespace, &labels).await {
-            anyhow::bail!(
-                "cannot make namespace {namespace}: {}; choose one that is there with --namespace",
-                error.words()
-            );
-        }
-        let journal = Arc::new(Journal::of(self.args.count as usize));
-        let ended = self.wave(&journal).await;
-        if matches!(ended, Ok(Ended::Stopped)) {
-            self.progress.say(&format!(
-                "stopping: cleaning up first; Ctrl-C again leaves that to: loadgen clean --run {}",
-                self.run
-            ));
-        }
-        // Whatever happened, what was created is removed.
-        let swept = if self.args.keep {
-            None
-        } else {
-            Some(self.sweep().await)
-        };
-        self.progress.finish();
-        let ended = ended?;
-        let timeline = journal.timeline();
-        let account = Account::of(&timeline, swept.as_ref());
-        let times = convergence(&timeline, self.pace());
-        println!("{}", account::latencies(&times).plain());
-        println!("{}", account.table().plain());
-        for line in account.remarks(&timeline, &times, ended, &self.run) {
-            println!("{line}");
-        }
-        Ok(match ended {
-            Ended::Stopped => ExitCode::from(130),
-            _ if account.is_sound() => ExitCode::SUCCESS,
-            _ => ExitCode::FAILURE,
-        })
-    }
-
-    fn pace(&self) -> Pace {
-        match self.args.rate {
-            Some(per_s) => Pace::Steady { per_s },
-            None => Pace::Burst,
+impl Course<'_> {
+    /// Every run that is not there yet, measured and written.
+    async fn all(&mut self, cells: &[(Cell, Pace)]) -> Result<Ending, evidence::Error> {
+        let (setting, plan, stop) = (self.setting, self.plan, self.stop);
+        let known = |cell: &Cell| plan.subject(&cell.subject);
+        let missing: Vec<_> = cells
+            .iter()
+            .filter(|(cell, _)| !self.runs.contains_key(cell))
+            .filter_map(|(cell, pace)| Some((known(cell)?, cell, *pace)))
+            .collect();
+        self.done += cells.len() - missing.len();
+        setting.progress.runs(self.done, self.of);
+        let runs = missing.into_iter().map(|(subject, cell, pace)| async move {
+            let logs = format!("logs/{}", cell.file_stem());
+            setting.evidence.remove_logs(&logs)?;
+            Ok(run::run(setting, subject, cell, pace).await)
+        });
+        let mut ended = futures::stream::iter(runs).buffer_unordered(setting.lanes);
+        loop {
+            // Dropping the runs under way ends their subjects and servers.
+            let outcome = tokio::select! {
+                biased;
+                () = stop.requested() => return Ok(Ending::Stopped),
+                outcome = ended.next() => outcome,
+            };
+            match outcome {
+                Some(outcome) => self.keep(outcome?)?,
+                None => return Ok(Ending::Complete),
+            }
         }
     }
 
-    async fn wave(&self, journal: &Arc<Journal>) -> anyhow::Result<Ended> {
-        let observer = Observer {
-            cluster: self.cluster.clone(),
-            resource: self.scenario.resource.clone(),
-            convergence: Convergence::default(),
-            journal: journal.clone(),
-        };
-        let mut observing = JoinSet::new();
-        observing.spawn(observer.run());
-        converge::watch_is_open(journal).await?;
-        let (objects, pace) = (self.args.count as usize, self.pace());
-        let chosen = self.args.deadline_s.map(Duration::from_secs);
-        let wave = Wave {
-            offer: Offer {
-                cluster: self.cluster.clone(),
-                scenario: self.scenario.clone(),
-                seed: self.args.seed,
-                journal: journal.clone(),
-                act: Act::Create,
-                child: None,
-                pace,
-                objects,
-            },
-            patience: Patience::of(objects, pace, chosen),
-        };
-        Ok(wave.run(&self.progress, &self.stop).await)
+    fn keep(&mut self, outcome: run::Outcome) -> Result<(), evidence::Error> {
+        self.write(&outcome)?;
+        self.done += 1;
+        let progress = &self.setting.progress;
+        progress.runs(self.done, self.of);
+        let counted = format!("[{}/{}]", self.done, self.of);
+        progress.say(&format!("{counted} {}", sentence(&outcome.run)));
+        self.runs.insert(outcome.run.cell.clone(), outcome.run);
+        Ok(())
     }
 
-    async fn sweep(&self) -> Swept {
-        let scope = Scope {
-            resource: &self.scenario.resource,
-            stall: Duration::from_secs(sweep::STALL_S),
-            namespace: Some(&self.scenario.resource.namespace),
-            run: Some(&self.run),
-        };
-        sweep::sweep(&self.cluster, &scope, &self.progress).await
+    /// The run comes last: with it the cell is done, and everything else of it is there.
+    fn write(&self, outcome: &run::Outcome) -> Result<(), evidence::Error> {
+        let (evidence, stem) = (&self.setting.evidence, outcome.run.cell.file_stem());
+        if outcome.run.failure.is_none() {
+            evidence.trim_logs(&format!("logs/{stem}"))?;
+        }
+        if let Some(samples) = &outcome.samples {
+            evidence.write_gzip(&format!("samples/{stem}.tsv.gz"), samples.as_bytes())?;
+        }
+        evidence.write_json(&format!("runs/{stem}.json"), &outcome.run)
     }
 }
 
-/// The resource must be served, and readable by us.
-async fn installed(cluster: &Cluster, scenario: &Scenario, target: &Target) -> anyhow::Result<()> {
-    let resource = &scenario.resource;
-    let path = format!("{}?limit=1", resource.path());
-    let asked = cluster.ask::<IgnoredAny>(Method::GET, &path, None, vec![]);
-    match asked.await {
-        Ok(_) => Ok(()),
-        Err(error) if error.code() == Some(404) => anyhow::bail!(
-            "{} does not serve {}.{}; install the CRD first: tare install, or kubectl apply -f deploy/base/crd.yaml",
-            target.url,
-            resource.plural,
-            resource.group
-        ),
-        Err(error) => anyhow::bail!(
-            "cannot use context {} at {}: {}",
-            target.context,
-            target.url,
-            error.words()
-        ),
+/// What a run brought, in one line.
+fn sentence(run: &record::Run) -> String {
+    let cell = &run.cell;
+    if let Some(failure) = &run.failure {
+        return format!("{cell}: FAILED: {}", failure.reason);
     }
+    let mut parts = Vec::new();
+    if let Some(settled) = run.memory.settled {
+        parts.push(format!(
+            "settled at {:.1} MB RSS",
+            settled.rss_bytes as f64 / 1e6
+        ));
+    }
+    if let Some(convergence) = &run.convergence {
+        parts.extend(
+            convergence
+                .drain_s
+                .map(|s| format!("converged in {s:.1} s")),
+        );
+        let p99 = convergence.observed_from_intended.quantiles();
+        parts.extend(
+            p99.filter(|_| cell.kind == Kind::Steady)
+                .map(|q| format!("observed P99 {:.1} ms", q.p99_ms)),
+        );
+    }
+    parts.extend(run.doubts.iter().map(|doubt| format!("NOT VALID: {doubt}")));
+    format!("{cell}: {} ({:.0} s)", parts.join(", "), run.wall_s)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pods_are_asked_for_where_none_will_run_or_where_the_user_says_so() {
-        use Nodes::{Absent, Present, Unknown};
-        for (local, nodes, asked, want) in [
-            (true, Absent, false, Pods::NoneRun),
-            (true, Present, false, Pods::NotAsked),
-            (true, Present, true, Pods::Asked),
-            (true, Unknown, false, Pods::NotAsked),
-            (false, Absent, false, Pods::NotAsked),
-            (false, Absent, true, Pods::Asked),
-            (false, Present, false, Pods::NotAsked),
-        ] {
-            let got = Pods::of(local, &nodes, asked);
-            assert_eq!(got, want, "local {local}, {nodes:?}, --pods {asked}");
-        }
-    }
-
-    #[test]
-    fn names_and_rates_are_read_or_refused() {
-        let long = "a".repeat(64);
-        for (text, want) in [
-            ("shop", true),
-            ("a", true),
-            ("shop-1", true),
-            ("", false),
-            ("-a", false),
-            ("a-", false),
-            ("a/b", false),
-            ("Shop", false),
-            (long.as_str(), false),
-        ] {
-            assert_eq!(dns_label(text).is_ok(), want, "{text}");
-        }
-        for (text, want) in [
-            ("0.5", true),
-            ("200", true),
-            ("0", false),
-            ("-3", false),
-            ("NaN", false),
-            ("inf", false),
-            ("fast", false),
-        ] {
-            assert_eq!(rate(text).is_ok(), want, "{text}");
-        }
-    }
+/// Now, UTC, to the second.
+pub fn now_rfc3339() -> String {
+    k8s_openapi::jiff::Timestamp::now()
+        .strftime("%Y-%m-%dT%H:%M:%SZ")
+        .to_string()
 }

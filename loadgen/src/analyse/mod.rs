@@ -1,0 +1,7 @@
+//! Statistics, noise, comparison, limits. Pure.
+
+pub mod compare;
+pub mod judge;
+pub mod limits;
+pub mod noise;
+pub mod statistics;

@@ -1,0 +1,243 @@
+//! `loadgen bench`: from arguments to a report.
+//!
+//! Guarantees: bad input is refused before anything is built or started; whatever was measured
+//! is reported, also after Ctrl-C, and an interrupted bench goes on with `--resume`. Leaves to
+//! others: building, running, reporting.
+
+pub mod describe;
+pub mod plan;
+pub mod private;
+pub mod resume;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+
+pub use crate::cli::bench::private::PrivateFolder;
+use crate::cli::{BenchArgs, Usage, no_folder};
+use crate::model::child;
+use crate::model::evidence;
+use crate::model::evidence::{EXPERIMENT, Evidence};
+use crate::model::interrupt::Stop;
+use crate::model::order::Kind;
+use crate::model::plan::Plan;
+use crate::model::progress::Progress;
+use crate::model::record::{Experiment, Settle};
+use crate::model::workload;
+use crate::model::workload::Scenario;
+use crate::report;
+use crate::run;
+use crate::run::build;
+use crate::run::build::Workspace;
+use crate::run::conformance;
+use crate::run::{Ending, Runs, Setting, estimate};
+use crate::target::existing::Lender;
+use crate::target::existing_cluster::Target;
+use crate::target::{Choice, Source};
+
+pub fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
+    let plan = plan::plan(&args)?;
+    let workspace = Workspace::find()
+        .and_then(|found| found.for_target(args.target.as_deref()))
+        .map_err(|e| Usage(e.to_string()))?;
+    let mut scenario = workload::edgeapp()?;
+    scenario.object_bytes = args.object_bytes.unwrap_or(scenario.object_bytes);
+    scenario.ready_delay_ms = args.ready_delay_ms.unwrap_or(scenario.ready_delay_ms);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
+    let source = runtime.block_on(source(&args, &mut scenario))?;
+    let folder = folder(&args).map_err(no_folder)?;
+    if matches!(source, Source::Existing(_)) {
+        // Pods of thousands of objects are more than a cluster that is not ours may have room for.
+        scenario = scenario.without_pods();
+    }
+    runtime.block_on(measure(args, plan, workspace, scenario, source, folder))
+}
+
+async fn measure(
+    args: BenchArgs,
+    mut plan: Plan,
+    workspace: Workspace,
+    scenario: Scenario,
+    source: Source,
+    folder: Folder,
+) -> anyhow::Result<ExitCode> {
+    let stop = Stop::on_signals().context("cannot listen for Ctrl-C")?;
+    let progress = Arc::new(Progress::new());
+    let evidence = folder.evidence;
+    if !args.no_build {
+        let log = evidence.path("logs/build.log");
+        let building = build::build(&plan.subjects, &workspace, &log, &progress);
+        tokio::select! {
+            built = building => built?,
+            () = stop.requested() => return Ok(interrupted(&progress, "while building; nothing was measured")),
+        }
+    }
+    let private = PrivateFolder::create()?;
+    let setting = Setting {
+        ready_delay_ms: scenario.ready_delay_ms,
+        source,
+        refused: Arc::new(workload::refused(&scenario)?),
+        scenario: Arc::new(scenario),
+        seed: args.seed,
+        settle: plan::settle(&args),
+        deadline: args.deadline_s.map(Duration::from_secs),
+        largest: plan.largest(),
+        bin: workspace.bin(),
+        workspace: workspace.root.clone(),
+        private: private.path().to_owned(),
+        evidence: evidence.clone(),
+        progress: progress.clone(),
+        bursts_only: args.bursts_only,
+        child: Arc::new(child::of_edgeapp()?),
+        churn_events: args.churn_events,
+        lanes: plan.lanes,
+        machine: Arc::new(tokio::sync::Semaphore::new(1)),
+    };
+    let mut described = describe::describe(&args, &plan, &setting)?;
+    let (mut experiment, kept) = if folder.resumed {
+        go_on(&mut plan, described, &setting)?
+    } else {
+        let skip = args.skip_conformance;
+        if !conformance::admit(&mut plan, &mut described, &setting, &stop, skip).await? {
+            return Ok(interrupted(
+                &progress,
+                "while checking conformance; nothing was measured",
+            ));
+        }
+        (described, Runs::new())
+    };
+    evidence.write_json(EXPERIMENT, &experiment)?;
+    announce(&plan, &setting, args.control_plane, &kept);
+    let ending = run::run(&plan, &setting, &mut experiment, kept, &stop).await;
+    progress.finish();
+    if let Source::Existing(lender) = &setting.source {
+        // After Ctrl-C the namespace of the run at hand is still there.
+        lender.clean(private.path()).await?;
+    }
+    drop(private);
+    let ending = ending?;
+    let sound = report::publish(&evidence)?;
+    Ok(match ending {
+        Ending::Stopped => {
+            let dir = evidence.root().display();
+            let how = format!(
+                "what was measured is in the report; to go on: the same command with --resume --out {dir}"
+            );
+            interrupted(&progress, &how)
+        }
+        Ending::Complete if sound => ExitCode::SUCCESS,
+        Ending::Complete => ExitCode::FAILURE,
+    })
+}
+
+/// The experiment that was begun, and the runs that it has already.
+fn go_on(
+    plan: &mut Plan,
+    mut now: Experiment,
+    setting: &Setting,
+) -> anyhow::Result<(Experiment, Runs)> {
+    let evidence = &setting.evidence;
+    let record = report::read(evidence)?;
+    // Who did not pass then is not let in now.
+    conformance::retain(plan, &mut now, setting, &record.conformance);
+    let experiment = resume::go_on(record.experiment, &now).map_err(|differs| {
+        let dir = evidence.root().display();
+        Usage(format!(
+            "--resume: {dir} holds another experiment: {differs}"
+        ))
+    })?;
+    Ok((experiment, record.runs))
+}
+
+/// How many runs there are and how long they may take.
+fn announce(plan: &Plan, setting: &Setting, control_plane: Choice, kept: &Runs) {
+    let mode = setting.mode();
+    let cells = plan.cells(setting.seed);
+    let left = cells.iter().filter(|cell| !kept.contains_key(cell));
+    let mut course = estimate::Course::default();
+    for cell in left {
+        course.add(
+            estimate::of_cell(cell, setting.largest, &mode, control_plane),
+            1,
+        );
+    }
+    let (steady, checks) = plan.to_follow();
+    for (kind, runs) in [(Kind::Steady, steady), (Kind::Check, checks)] {
+        let one = estimate::of_following(kind, setting.largest, &mode, control_plane);
+        course.add(one, runs);
+    }
+    let time = course.time(setting.lanes);
+    let all = cells.len() + steady + checks;
+    let kept = match kept.len() {
+        0 => String::new(),
+        kept => format!(", of which {kept} are there already"),
+    };
+    setting.progress.say(&format!(
+        "{all} runs{kept}, {}about {}",
+        match setting.lanes {
+            1 => String::new(),
+            lanes => format!("{lanes} under way at once, "),
+        },
+        estimate::words(time)
+    ));
+}
+
+fn interrupted(progress: &Progress, what: &str) -> ExitCode {
+    progress.finish();
+    progress.say(&format!("stopped: {what}"));
+    ExitCode::from(130)
+}
+
+async fn source(args: &BenchArgs, scenario: &mut Scenario) -> anyhow::Result<Source> {
+    let cluster = &args.cluster;
+    let elsewhere = cluster.kubeconfig.is_some() || cluster.context.is_some() || cluster.yes;
+    if elsewhere && args.control_plane != Choice::Existing {
+        let with = "--kubeconfig, --context and --yes go with --control-plane existing";
+        return Err(Usage(with.into()).into());
+    }
+    if let Some(source) = Source::own(args.control_plane)? {
+        return Ok(source);
+    }
+    let target = Target::choose(cluster).await?;
+    if !target.local && !cluster.yes {
+        let (context, url) = (&target.context, &target.url);
+        return Err(Usage(format!(
+            "context {context:?} at {url} is not on this machine, and subjects would work on all of it; if it is the right one, add --yes"
+        ))
+        .into());
+    }
+    let file = cluster.kubeconfig.as_deref();
+    let lender = Lender::of(&target, file, &scenario.resource)?;
+    scenario.resource = lender.resource.clone();
+    Ok(Source::Existing(Box::new(lender)))
+}
+
+/// Where the evidence goes, and whether some is there already.
+struct Folder {
+    evidence: Evidence,
+    resumed: bool,
+}
+
+fn folder(args: &BenchArgs) -> Result<Folder, evidence::Error> {
+    if let (Some(out), true) = (&args.out, args.resume) {
+        let (evidence, anew) = Evidence::resume(out)?;
+        return Ok(Folder {
+            evidence,
+            resumed: !anew,
+        });
+    }
+    let kind = match plan::settle(args) {
+        Settle::Quick => "quick",
+        Settle::Standard => "standard",
+        Settle::Full => "full",
+    };
+    Ok(Folder {
+        evidence: Evidence::create_new(args.out.as_deref(), kind)?,
+        resumed: false,
+    })
+}

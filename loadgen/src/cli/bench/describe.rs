@@ -1,0 +1,171 @@
+//! What is being measured, where and with what: `experiment.json`.
+//!
+//! Guarantees: read off the machine, the checkout and the programs themselves; every program is
+//! read once, which also warms it. Leaves to others: writing it down.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use sha2::{Digest, Sha256};
+use tare_procstat::{checkout, weigh};
+
+use crate::cli::BenchArgs;
+use crate::model::plan::Plan;
+use crate::model::record::{Experiment, Origin, SubjectRecord};
+use crate::model::subject;
+use crate::model::subject::Subject;
+use crate::model::workload::Scenario;
+use crate::run::{Setting, now_rfc3339};
+use crate::target::{Choice, Source};
+
+pub fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Result<Experiment> {
+    // A datastore writes to the private folder, and only there its filesystem matters.
+    let data = if plan.audits {
+        &setting.private
+    } else {
+        setting.evidence.root()
+    };
+    Ok(Experiment {
+        schema: 1,
+        origin: origin(&Measured {
+            host_label: &args.host_label,
+            control_plane: args.control_plane,
+            target: args.target.as_deref(),
+            subjects: &plan.subjects,
+            source: &setting.source,
+            scenario: &setting.scenario,
+            seed: setting.seed,
+            workspace: &setting.workspace,
+            bin: &setting.bin,
+        })?,
+        filesystem: weigh::filesystem(data),
+        settle: setting.settle,
+        ready_delay_ms: setting.ready_delay_ms,
+        planned: plan.cells(setting.seed),
+        lanes: setting.lanes,
+        resumed_at: vec![],
+    })
+}
+
+/// What an [`Origin`] is made of.
+pub struct Measured<'a> {
+    pub host_label: &'a str,
+    pub control_plane: Choice,
+    pub target: Option<&'a str>,
+    pub subjects: &'a [Subject],
+    pub source: &'a Source,
+    pub scenario: &'a Scenario,
+    pub seed: u64,
+    pub workspace: &'a Path,
+    pub bin: &'a Path,
+}
+
+/// # Errors
+/// A program or its CRD is not there.
+pub fn origin(measured: &Measured<'_>) -> anyhow::Result<Origin> {
+    let subjects = measured.subjects.iter();
+    let subjects = subjects.map(|subject| program(subject, measured));
+    Ok(Origin {
+        started_at: now_rfc3339(),
+        command_line: std::env::args().collect::<Vec<_>>().join(" "),
+        host_label: measured.host_label.to_owned(),
+        tare_revision: checkout::revision(measured.workspace, None)
+            .unwrap_or_else(|| "unknown".into()),
+        control_plane: measured.control_plane.name().into(),
+        control_plane_flags: measured.source.flags(),
+        machine: weigh::machine(),
+        scenario: measured.scenario.clone(),
+        seed: measured.seed,
+        subjects: subjects.collect::<anyhow::Result<_>>()?,
+    })
+}
+
+/// Reads the binary once, which also warms it, so that the first run is not slower than others.
+fn program(subject: &Subject, measured: &Measured<'_>) -> anyhow::Result<SubjectRecord> {
+    let &Measured {
+        target,
+        workspace,
+        bin,
+        ..
+    } = measured;
+    let nowhere = PathBuf::new();
+    let launch = subject.launch(&subject::Places {
+        admin: String::new(),
+        kubeconfig: nowhere.clone(),
+        dir: nowhere,
+        bin: bin.to_owned(),
+    });
+    let program = launch.program;
+    // A bare name is found in PATH by the kernel's rules, and its size is then not known here.
+    let is_path = program.components().count() > 1;
+    let binary = match read_from_disk(&program) {
+        Ok(binary) => Some(binary),
+        Err(_) if !is_path => None,
+        Err(error) => {
+            let id = subject.id();
+            anyhow::bail!(
+                "{id}: cannot read {}: {error}; build it, or leave out --no-build",
+                program.display()
+            );
+        }
+    };
+    let crd = subject.crd(workspace);
+    std::fs::metadata(&crd)
+        .with_context(|| format!("{}: cannot read its CRD {}", subject.id(), crd.display()))?;
+    let build = subject.build.as_ref();
+    let of_workspace = build.is_some_and(|build| !build.cargo_packages.is_empty());
+    Ok(SubjectRecord {
+        target: subject
+            .target
+            .clone()
+            .or_else(|| target.filter(|_| of_workspace).map(str::to_owned))
+            .unwrap_or_else(own_target),
+        binary: shown(&program, workspace),
+        binary_bytes: binary.as_ref().map(|bytes| bytes.len() as u64),
+        binary_sha256: binary.as_deref().map(sha256),
+        subject: subject.clone(),
+    })
+}
+
+/// What a linker has just written lies in the page cache in other pieces than what was read from the disk
+/// since, and a page fault maps all of a piece: the same static `tare` weighed 2.4 MB read in order
+/// and 2.8 MB as `strip` had written it (Linux 6.18, ext4). So every program is read anew.
+fn read_from_disk(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    // Where the kernel keeps it all the same, it is weighed as it lies there.
+    let _ = file.sync_all();
+    let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// As seen from the checkout: where that is says nothing to a reader of the results.
+fn shown(program: &Path, workspace: &Path) -> String {
+    let inside = program.strip_prefix(workspace).unwrap_or(program);
+    inside.display().to_string()
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Target triple of loadgen itself, which cargo builds for as it builds the subjects.
+fn own_target() -> String {
+    let system = if cfg!(target_os = "macos") {
+        "apple-darwin"
+    } else {
+        "unknown-linux"
+    };
+    let library = if cfg!(target_env = "musl") {
+        "-musl"
+    } else if cfg!(target_env = "gnu") {
+        "-gnu"
+    } else {
+        ""
+    };
+    format!("{}-{system}{library}", std::env::consts::ARCH)
+}

@@ -1,0 +1,315 @@
+//! What a command line asks to be measured, and whether this machine can.
+//!
+//! Guarantees: everything is refused here, in one line, before anything is built or started.
+//! Leaves to others: the cells (`experiment::plan`).
+
+use crate::cli::{BenchArgs, Usage};
+use crate::model::plan::Plan;
+use crate::model::record::Settle;
+use crate::model::subject;
+use crate::model::subject::Subject;
+use crate::target::Choice;
+
+const MOST_OBJECTS: usize = 1_000_000;
+
+pub fn plan(args: &BenchArgs) -> Result<Plan, Usage> {
+    let names: Option<Vec<String>> = args
+        .subjects
+        .as_ref()
+        .map(|list| list.split(',').map(str::to_owned).collect());
+    let real = args.control_plane.is_ours_and_real();
+    let subjects =
+        subject::select(names.as_deref(), &args.subject, real).map_err(|e| Usage(e.to_string()))?;
+    let extra = extra_bytes(args.object_bytes);
+    let sizes = sizes_that_fit(&args.objects, extra, args.control_plane)?;
+    let largest = sizes.iter().copied().max().unwrap_or(0);
+    let lanes = lanes(args, largest, available_bytes())?;
+    if args.churn_events.is_some() && args.control_plane != Choice::Embedded {
+        return Err(Usage(
+            "--churn-events: only the embedded control plane lets somebody else say what a child is like; leave out --control-plane".into(),
+        ));
+    }
+    only_edgeapps(args, &subjects)?;
+    let (repeats, repeats_largest) = repeats(args);
+    Ok(Plan {
+        subjects,
+        sizes,
+        repeats,
+        repeats_largest,
+        unhealthy: args.unhealthy,
+        storm: args.storm,
+        lanes,
+        steady: !args.bursts_only,
+        audits: real && !args.bursts_only,
+        checks: real && !args.bursts_only,
+    })
+}
+
+/// Numbers of objects that this machine has the memory for; `extra` as in [`needed_bytes`].
+///
+/// # Errors
+/// No numbers, or too large ones.
+pub fn sizes_that_fit(
+    list: &str,
+    extra: usize,
+    control_plane: Choice,
+) -> Result<Vec<usize>, Usage> {
+    let sizes = sizes(list)?;
+    let largest = sizes.iter().copied().max().unwrap_or(0);
+    enough_memory(largest, extra, control_plane, available_bytes())?;
+    Ok(sizes)
+}
+
+/// Some of what can be asked for is known of EdgeApps alone.
+///
+/// # Errors
+/// It was asked for, and a subject has objects of its own.
+fn only_edgeapps(args: &BenchArgs, subjects: &[Subject]) -> Result<(), Usage> {
+    let asked = [
+        (args.unhealthy, "--unhealthy"),
+        (args.storm, "--storm"),
+        (args.churn_events.is_some(), "--churn-events"),
+        (args.object_bytes.is_some(), "--object-bytes"),
+        (
+            args.control_plane == Choice::Existing,
+            "--control-plane existing",
+        ),
+    ];
+    let asked = asked.iter().find(|(asked, _)| *asked);
+    let own = subjects.iter().find(|subject| subject.objects.is_some());
+    match (asked, own) {
+        (Some((_, option)), Some(subject)) => Err(Usage(format!(
+            "{option} is for EdgeApps, and {} has objects of its own; leave one of them out",
+            subject.id()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// A quick look at the embedded server measures once; a real control plane is worth the time that
+/// intervals take.
+fn repeats(args: &BenchArgs) -> (u32, u32) {
+    let (repeats, repeats_largest) = match args.control_plane {
+        Choice::Embedded => (1, 1),
+        Choice::Kube | Choice::Kine | Choice::Existing => (3, 5),
+    };
+    let asked = args.repeats.unwrap_or(repeats);
+    let largest = args.repeats_largest.or(args.repeats);
+    (asked, largest.unwrap_or(repeats_largest))
+}
+
+pub fn settle(args: &BenchArgs) -> Settle {
+    args.settle.unwrap_or(match args.control_plane {
+        Choice::Embedded => Settle::Quick,
+        Choice::Kube | Choice::Kine | Choice::Existing => Settle::Standard,
+    })
+}
+
+/// Runs under way at once where nobody chose: enough that one of them works even where a run is 10 to
+/// 20 s of work and 160 s of quiet. A control plane that is left alone takes 1.5 % of a core.
+const LANES: usize = 8;
+
+/// How many runs may be under way at once.
+///
+/// # Errors
+/// More were asked for than there is memory or a cluster for.
+fn lanes(args: &BenchArgs, largest: usize, available: Option<u64>) -> Result<usize, Usage> {
+    let asked = args.lanes.map(usize::from);
+    if args.control_plane == Choice::Existing {
+        return match asked {
+            None | Some(1) => Ok(1),
+            Some(n) => Err(Usage(format!(
+                "--lanes {n}: a cluster that is there already has room for one run at a time; leave it out"
+            ))),
+        };
+    }
+    let extra = extra_bytes(args.object_bytes);
+    let needed = needed_bytes(largest, extra, args.control_plane).max(1);
+    let fit = available.map_or(LANES, |available| (available / needed).max(1) as usize);
+    match asked {
+        Some(n) if n > 1 && n > fit && available.is_some() => Err(Usage(format!(
+            "--lanes {n}: {n} runs of {largest} objects need about {} MB of memory and there is room for {fit}; choose fewer",
+            n as u64 * needed / 1_000_000
+        ))),
+        Some(n) => Ok(n),
+        None if settle(args) == Settle::Quick => Ok(1),
+        None => Ok(fit.min(LANES)),
+    }
+}
+
+fn sizes(list: &str) -> Result<Vec<usize>, Usage> {
+    let mut sizes = Vec::new();
+    for text in list.split(',').map(str::trim) {
+        let size: usize = text.parse().map_err(|_| {
+            Usage(format!("--objects {list:?}: {text:?} is not a number of objects; write them like 0,500,2000,5000"))
+        })?;
+        if size > MOST_OBJECTS {
+            return Err(Usage(format!(
+                "--objects: {size} is more than the {MOST_OBJECTS} that can be measured"
+            )));
+        }
+        if !sizes.contains(&size) {
+            sizes.push(size);
+        }
+    }
+    Ok(sizes)
+}
+
+/// What the servers, a subject that keeps everything (30 KB per object) and the harness need at
+/// most, in bytes. The embedded server keeps 20 KB per object with its children. kube-apiserver holds the
+/// last events of a kind beside the objects, those of [`IN_HISTORY`]: measured during bursts it held 2.8 GB
+/// with 5,000, 7.3 from 19,000 to 24,000 (on kine), and 14.8 with 100,000, where etcd held 2.0 more and the
+/// controllers 1.7. `extra` bytes of a larger object are there once for each
+/// revision in the datastore, and again in the caches of the server and of the subject.
+pub fn needed_bytes(objects: usize, extra: usize, control_plane: Choice) -> u64 {
+    let (base, per_object, per_recent, copies) = match control_plane {
+        Choice::Embedded => (300_000_000, 52_000, 0, 8),
+        Choice::Kube | Choice::Kine => (900_000_000, 130_000, 260_000, 20),
+        Choice::Existing => (100_000_000, 32_000, 0, 4),
+    };
+    let recent = objects.min(IN_HISTORY) as u64;
+    base + objects as u64 * (per_object + extra as u64 * copies) + recent * per_recent
+}
+
+/// Objects whose creation fills a watch cache: `defaultUpperBoundCapacity` in kube-apiserver's
+/// `storage/cacher/watch_cache.go` is 100 x 1,024 events, and an EdgeApp has five.
+const IN_HISTORY: usize = 100 * 1_024 / 5;
+
+/// Bytes by which objects are larger than those of about 2 KB that the figures above are of.
+fn extra_bytes(object_bytes: Option<usize>) -> usize {
+    object_bytes.map_or(0, |bytes| bytes.saturating_sub(2_048))
+}
+
+fn enough_memory(
+    objects: usize,
+    extra: usize,
+    control_plane: Choice,
+    available: Option<u64>,
+) -> Result<(), Usage> {
+    let needed = needed_bytes(objects, extra, control_plane);
+    match available {
+        Some(available) if available < needed => Err(Usage(format!(
+            "--objects: {objects} need about {} MB of memory and {} MB are available; choose fewer",
+            needed / 1_000_000,
+            available / 1_000_000
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// `MemAvailable`, or the limit of the cgroup where that is lower; `None` where nobody says.
+pub fn available_bytes() -> Option<u64> {
+    let meminfo = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let available = line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024;
+    let limits = [
+        "/sys/fs/cgroup/memory.max",
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+    ];
+    let limit = limits
+        .iter()
+        .filter_map(|path| std::fs::read_to_string(path).ok()?.trim().parse().ok())
+        .min();
+    Some(limit.map_or(available, |limit: u64| limit.min(available)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_or_refused() {
+        assert_eq!(sizes("0, 500,500").expect("valid"), [0, 500]);
+        for (list, want) in [
+            ("5k", "\"5k\" is not a number of objects"),
+            ("", "\"\" is not a number"),
+            ("-1", "\"-1\" is not a number"),
+            ("1000001", "1000001 is more than the 1000000"),
+        ] {
+            let error = sizes(list).expect_err(list).to_string();
+            assert!(error.contains(want), "{list}: {error}");
+        }
+    }
+
+    fn args(words: &str) -> BenchArgs {
+        let all = ["loadgen", "bench"].into_iter().chain(words.split(' '));
+        match crate::cli::parse(all.filter(|word| !word.is_empty()).map(Into::into)) {
+            Ok(crate::cli::Command::Bench(args)) => args,
+            _ => panic!("{words:?} is not a bench"),
+        }
+    }
+
+    #[test]
+    fn as_many_lanes_as_were_asked_for_or_as_there_is_room_for() {
+        // A control plane of 5,000 objects needs 2.85 GB.
+        let gb = |gb: u64| Some(gb * 1_000_000_000);
+        for (words, available, want) in [
+            ("", gb(20), 1),
+            ("--settle full", gb(20), 8),
+            ("--control-plane kube", gb(25), 8),
+            ("--control-plane kube", gb(6), 2),
+            ("--control-plane kube", gb(1), 1),
+            ("--control-plane kube", None, 8),
+            ("--control-plane kube --settle quick", gb(20), 1),
+            ("--control-plane kube --lanes 6", gb(20), 6),
+            ("--control-plane kube --lanes 6", None, 6),
+            ("--control-plane existing", gb(20), 1),
+        ] {
+            let got = lanes(&args(words), 5_000, available).expect(words);
+            assert_eq!(got, want, "{words} with {available:?}");
+        }
+        for (words, want) in [
+            (
+                "--control-plane kube --lanes 3",
+                "--lanes 3: 3 runs of 5000 objects need about 8550 MB of memory and there is room for 2",
+            ),
+            (
+                "--control-plane existing --lanes 2",
+                "--lanes 2: a cluster that is there already has room for one run at a time",
+            ),
+        ] {
+            let error = lanes(&args(words), 5_000, gb(6))
+                .expect_err(words)
+                .to_string();
+            assert!(error.contains(want), "{error}");
+        }
+    }
+
+    #[test]
+    fn bursts_only_leaves_out_all_that_follows_from_them() {
+        let plan = plan(&args("--control-plane kube --objects 10 --bursts-only")).expect("valid");
+        assert_eq!(plan.to_follow(), (0, 0));
+        assert!(!plan.audits);
+    }
+
+    #[test]
+    fn children_are_flipped_on_the_embedded_server_only() {
+        let words = "--control-plane kube --objects 10 --churn-events 100";
+        let error = plan(&args(words)).expect_err(words).to_string();
+        assert!(
+            error.contains("--churn-events: only the embedded"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn memory_needed_and_present_are_said() {
+        let enough = |objects, available| enough_memory(objects, 0, Choice::Embedded, available);
+        let error = enough(100_000, Some(2_000_000_000))
+            .expect_err("too little")
+            .to_string();
+        assert!(
+            error.contains("100000 need about 5500 MB of memory and 2000 MB are available"),
+            "{error}"
+        );
+        assert!(enough(100_000, Some(8_000_000_000)).is_ok());
+        assert!(enough(5_000, None).is_ok());
+        let large = args("--control-plane kube --objects 2000 --object-bytes 51200");
+        let extra = extra_bytes(large.object_bytes);
+        let error = enough_memory(2_000, extra, Choice::Kube, Some(3_000_000_000));
+        let error = error.expect_err("large objects").to_string();
+        assert!(error.contains("2000 need about 3646 MB"), "{error}");
+    }
+}

@@ -1,0 +1,245 @@
+//! Going on with an interrupted bench.
+//!
+//! Guarantees: only with the same experiment: whatever could change a figure is compared, and what
+//! differs is named. Leaves to others: reading the folder (`report`), running what is missing
+//! (`experiment`).
+
+use crate::model::record::{Experiment, SubjectRecord};
+
+/// The same experiment, going on now; the record that stays is the one that was begun.
+///
+/// # Errors
+/// What differs, in one line.
+pub fn go_on(begun: Experiment, now: &Experiment) -> Result<Experiment, String> {
+    let differences = differences(&begun, now);
+    if !differences.is_empty() {
+        return Err(differences.join("; "));
+    }
+    let mut experiment = begun;
+    experiment.resumed_at.push(now.origin.started_at.clone());
+    // Only one run works at a time, however many there are: the report says how many at most.
+    experiment.lanes = experiment.lanes.max(now.lanes);
+    Ok(experiment)
+}
+
+fn differences(begun: &Experiment, now: &Experiment) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut compare = |what: &str, was: String, is: String| {
+        if was != is {
+            found.push(format!("{what} was {was}, is {is}"));
+        }
+    };
+    let quoted = |text: &str| format!("{text:?}");
+    compare(
+        "--control-plane",
+        begun.origin.control_plane.clone(),
+        now.origin.control_plane.clone(),
+    );
+    compare(
+        "the control plane's set-up",
+        quoted(&begun.origin.control_plane_flags),
+        quoted(&now.origin.control_plane_flags),
+    );
+    compare(
+        "--seed",
+        begun.origin.seed.to_string(),
+        now.origin.seed.to_string(),
+    );
+    compare(
+        "--settle",
+        format!("{:?}", begun.settle).to_lowercase(),
+        format!("{:?}", now.settle).to_lowercase(),
+    );
+    compare(
+        "--ready-delay-ms",
+        begun.ready_delay_ms.to_string(),
+        now.ready_delay_ms.to_string(),
+    );
+    compare(
+        "--subjects",
+        ids(&begun.origin.subjects),
+        ids(&now.origin.subjects),
+    );
+    compare(
+        "the kernel",
+        known(&begun.origin.machine.kernel),
+        known(&now.origin.machine.kernel),
+    );
+    compare(
+        "the CPU",
+        known(&begun.origin.machine.cpu_model),
+        known(&now.origin.machine.cpu_model),
+    );
+    if begun.origin.scenario != now.origin.scenario {
+        found.push("the scenario's objects are others".into());
+    }
+    // Cells that follow from others were not known when it began.
+    if let Some(missing) = now
+        .planned
+        .iter()
+        .find(|cell| !begun.planned.contains(cell))
+    {
+        found.push(format!(
+            "--objects, --repeats and --repeats-largest ask for {missing}, which was not planned"
+        ));
+    } else if let Some(dropped) = begun
+        .planned
+        .iter()
+        .find(|cell| cell.kind.is_planned_first() && !now.planned.contains(cell))
+    {
+        found.push(format!(
+            "--objects, --repeats and --repeats-largest leave out {dropped}, which was planned"
+        ));
+    }
+    found.extend(binaries(&begun.origin.subjects, &now.origin.subjects));
+    found
+}
+
+fn ids(subjects: &[SubjectRecord]) -> String {
+    let ids: Vec<String> = subjects.iter().map(|s| s.subject.id()).collect();
+    ids.join(",")
+}
+
+fn known(text: &Option<String>) -> String {
+    text.clone().unwrap_or_else(|| "unknown".into())
+}
+
+fn binaries(begun: &[SubjectRecord], now: &[SubjectRecord]) -> Vec<String> {
+    let mut found = Vec::new();
+    for is in now {
+        let id = is.subject.id();
+        let Some(was) = begun.iter().find(|was| was.subject.id() == id) else {
+            continue;
+        };
+        if was.binary_sha256 != is.binary_sha256 {
+            let bytes = |subject: &SubjectRecord| match subject.binary_bytes {
+                Some(bytes) => format!("{bytes} bytes"),
+                None => "a size that is not known".into(),
+            };
+            let (was, is) = (bytes(was), bytes(is));
+            found.push(format!(
+                "the program of {id} is another one ({was} then, {is} now)"
+            ));
+        } else if started_as(was) != started_as(is) {
+            found.push(format!("{id} is started in another way"));
+        }
+    }
+    found
+}
+
+/// Where the file of the program is does not matter; its content is compared.
+fn started_as(record: &SubjectRecord) -> impl PartialEq + use<> {
+    let subject = record.subject.clone();
+    (
+        subject.run.args,
+        subject.run.env,
+        subject.ready,
+        subject.metrics,
+        subject.convergence,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::order::{Cell, Kind};
+    use crate::model::record::{Origin, Settle};
+    use crate::model::subject::built_in;
+
+    fn experiment() -> Experiment {
+        let cell = |kind| Cell {
+            subject: "tare/none".into(),
+            objects: 5,
+            repeat: 1,
+            kind,
+        };
+        let subjects = built_in()
+            .expect("valid")
+            .into_iter()
+            .map(|subject| SubjectRecord {
+                subject,
+                target: "x86_64-unknown-linux-gnu".into(),
+                binary: "/b/tare".into(),
+                binary_bytes: Some(5),
+                binary_sha256: Some("ab".into()),
+            });
+        Experiment {
+            schema: 1,
+            origin: Origin {
+                started_at: "2026-11-21T08:00:00Z".into(),
+                command_line: String::new(),
+                host_label: "local".into(),
+                tare_revision: "unknown".into(),
+                control_plane: "embedded".into(),
+                control_plane_flags: String::new(),
+                machine: tare_procstat::weigh::machine(),
+                scenario: crate::model::workload::edgeapp().expect("valid"),
+                seed: 1,
+                subjects: subjects.collect(),
+            },
+            filesystem: None,
+            settle: Settle::Quick,
+            ready_delay_ms: 0,
+            planned: vec![cell(Kind::Burst)],
+            lanes: 1,
+            resumed_at: vec![],
+        }
+    }
+
+    #[test]
+    fn the_same_experiment_goes_on() {
+        let mut begun = experiment();
+        let mut steady = begun.planned[0].clone();
+        steady.kind = Kind::Steady;
+        begun.planned.push(steady);
+        let mut now = experiment();
+        now.origin.started_at = "2026-11-21T09:00:00Z".into();
+        now.origin.subjects[0].binary = "/elsewhere/tare".into();
+        let going_on = go_on(begun, &now).expect("the same");
+        assert_eq!(going_on.resumed_at, ["2026-11-21T09:00:00Z"]);
+        assert_eq!(going_on.origin.started_at, "2026-11-21T08:00:00Z");
+        assert_eq!(going_on.planned.len(), 2, "what followed is still planned");
+    }
+
+    #[test]
+    fn what_differs_is_named() {
+        type Change = fn(&mut Experiment);
+        let table: [(Change, &str); 8] = [
+            (|e| e.origin.seed = 2, "--seed was 1, is 2"),
+            (|e| e.settle = Settle::Full, "--settle was quick, is full"),
+            (
+                |e| e.origin.control_plane = "kube".into(),
+                "--control-plane was embedded, is kube",
+            ),
+            (
+                |e| e.planned[0].objects = 7,
+                "ask for tare/none burst 7, which was not planned",
+            ),
+            (|e| e.planned.clear(), "leave out tare/none burst 5"),
+            (
+                |e| {
+                    e.origin.subjects[0].binary_sha256 = Some("cd".into());
+                    e.origin.subjects[0].binary_bytes = Some(6);
+                },
+                "the program of tare/none is another one (5 bytes then, 6 bytes now)",
+            ),
+            (
+                |e| e.origin.subjects[0].subject.run.args.clear(),
+                "tare/none is started in another way",
+            ),
+            (
+                |e| e.origin.scenario.object_bytes = 9,
+                "the scenario's objects",
+            ),
+        ];
+        for (change, want) in table {
+            let mut now = experiment();
+            change(&mut now);
+            let error = go_on(experiment(), &now).expect_err(want);
+            assert!(
+                error.contains(want) && !error.contains('\n'),
+                "{want}: {error}"
+            );
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! `loadgen clean`: removes what runs left behind, by their label.
+//!
+//! Guarantees: says what it found, run by run, before it deletes; asks first on a cluster that is
+//! not local. A run that is still going on looks like one that left something behind: name yours
+//! with `--run` where others work too. Leaves to others: the deleting (`sweep`).
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Args;
+
+use crate::cli::question;
+use crate::cli::run::account::Removal;
+use crate::cli::run::dns_label;
+use crate::model::interrupt::Stop;
+use crate::model::progress::Progress;
+use crate::model::workload;
+use crate::report::table::grouped;
+use crate::target::cleanup;
+use crate::target::cleanup::{Found, Scope};
+use crate::target::cluster::{Cluster, Error};
+use crate::target::existing_cluster::{Target, TargetArgs};
+
+#[derive(Args, Clone, Debug)]
+pub struct CleanArgs {
+    #[command(flatten)]
+    target: TargetArgs,
+    /// Only in this namespace [default: in all of them].
+    #[arg(long, value_name = "NS", value_parser = dns_label)]
+    namespace: Option<String>,
+    /// Only what this run left [default: what any run left].
+    #[arg(long, value_name = "ID", value_parser = dns_label)]
+    run: Option<String>,
+    /// Gives up when nothing went away for this long.
+    #[arg(long, value_name = "S", default_value_t = cleanup::STALL_S,
+        value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    wait_s: u64,
+}
+
+pub fn run(args: CleanArgs) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(clean(args))
+}
+
+async fn clean(args: CleanArgs) -> anyhow::Result<ExitCode> {
+    let target = Target::choose(&args.target).await?;
+    target.may_be_touched(args.target.yes)?;
+    let stop = Stop::on_signals().context("cannot listen for Ctrl-C")?;
+    let progress = Progress::new();
+    let cleaned = tokio::select! {
+        biased;
+        () = stop.requested() => None,
+        cleaned = find_and_remove(&args, &target, &progress) => Some(cleaned?),
+    };
+    progress.finish();
+    Ok(cleaned.unwrap_or_else(|| {
+        progress.say("stopped: what is left can be removed with the same command");
+        ExitCode::from(130)
+    }))
+}
+
+async fn find_and_remove(
+    args: &CleanArgs,
+    target: &Target,
+    progress: &Progress,
+) -> anyhow::Result<ExitCode> {
+    let cluster = Cluster::of(target.config.clone())?;
+    let resource = workload::edgeapp()?.resource;
+    let scope = Scope {
+        resource: &resource,
+        stall: Duration::from_secs(args.wait_s),
+        namespace: args.namespace.as_deref(),
+        run: args.run.as_deref(),
+    };
+    let failed = |error: Error| {
+        let way_out = if error.code() == Some(403) && args.namespace.is_none() {
+            "; name one namespace with --namespace"
+        } else {
+            ""
+        };
+        anyhow::anyhow!(
+            "cannot look for objects in context {} at {}: {}{way_out}",
+            target.context,
+            target.url,
+            error.words()
+        )
+    };
+    let objects = cleanup::objects(&cluster, &scope).await.map_err(failed)?;
+    let namespaces = match cleanup::namespaces(&cluster, &scope).await {
+        // Whoever may not list them could not make one either.
+        Err(error) if error.code() == Some(403) => vec![],
+        other => other.map_err(failed)?,
+    };
+    if objects.is_empty() && namespaces.is_empty() {
+        println!(
+            "nothing to remove: no run left anything in {} of context {}",
+            args.namespace.as_deref().unwrap_or("any namespace"),
+            target.context
+        );
+        return Ok(ExitCode::SUCCESS);
+    }
+    for line in inventory(&objects, &namespaces) {
+        progress.say(&line);
+    }
+    if !target.local && !args.target.yes && !question::ask("Remove them?").await? {
+        progress.say("nothing was removed");
+        return Ok(ExitCode::from(130));
+    }
+    let swept = cleanup::sweep(&cluster, &scope, progress).await;
+    progress.finish();
+    let removal = Removal::of(&swept);
+    println!(
+        "removed {} EdgeApps and {} namespaces; {} EdgeApps left",
+        grouped(removal.deleted),
+        swept.namespaces_gone(),
+        grouped(removal.left)
+    );
+    removal.remarks.iter().for_each(|line| println!("{line}"));
+    Ok(if swept.is_complete() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// What is there, a line for each run and namespace.
+fn inventory(objects: &[Found], namespaces: &[Found]) -> Vec<String> {
+    let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for found in objects {
+        *counts.entry((found.run(), &found.namespace)).or_default() += 1;
+    }
+    let objects = counts.into_iter().map(|((run, namespace), count)| {
+        format!(
+            "run {run}: {} EdgeApps in namespace {namespace}",
+            grouped(count)
+        )
+    });
+    let namespaces = namespaces
+        .iter()
+        .map(|ns| format!("run {}: namespace {}, made by it", ns.run(), ns.name));
+    objects.chain(namespaces).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::workload::RUN_LABEL;
+
+    fn found(run: &str, namespace: &str, name: &str) -> Found {
+        Found {
+            name: name.into(),
+            namespace: namespace.into(),
+            labels: [(RUN_LABEL.to_owned(), run.to_owned())].into(),
+            ..Found::default()
+        }
+    }
+
+    #[test]
+    fn an_inventory_counts_by_run_and_namespace() {
+        let objects = [
+            found("b", "shop", "ea-b-0"),
+            found("a", "shop", "ea-a-0"),
+            found("a", "shop", "ea-a-1"),
+        ];
+        assert_eq!(
+            inventory(&objects, &[found("b", "", "loadgen-b")]),
+            [
+                "run a: 2 EdgeApps in namespace shop",
+                "run b: 1 EdgeApps in namespace shop",
+                "run b: namespace loadgen-b, made by it",
+            ]
+        );
+    }
+}

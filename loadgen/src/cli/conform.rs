@@ -1,0 +1,156 @@
+//! `loadgen conform`: the scenario by itself, without measuring.
+//!
+//! Guarantees: one table for all subjects; exit code 1 when one of them fails. Leaves to others:
+//! building the subjects, and the scenario.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Args;
+
+use crate::cli::bench::PrivateFolder;
+use crate::cli::{Usage, no_folder};
+use crate::model::conformance::{Conformance, Outcome, Verdict};
+use crate::model::evidence::Evidence;
+use crate::model::interrupt::Stop;
+use crate::model::progress::Progress;
+use crate::model::subject;
+use crate::model::subject::Subject;
+use crate::model::workload;
+use crate::report::Table;
+use crate::run::build;
+use crate::run::build::Workspace;
+use crate::run::conformance::step::Step;
+use crate::run::conformance::{Gate, STEP_DEADLINE};
+use crate::target::{Choice, Source};
+
+#[derive(Args, Clone, Debug)]
+pub struct ConformArgs {
+    /// Subjects to check, as name/variant, separated by commas [default: all].
+    #[arg(long, value_name = "A,B")]
+    subjects: Option<String>,
+    /// An operator of your own, described by a subject.toml; may be repeated.
+    #[arg(long, value_name = "FILE")]
+    subject: Vec<PathBuf>,
+    /// What the subjects run against.
+    #[arg(long, value_enum, default_value = "embedded")]
+    control_plane: Choice,
+    /// Longest wait of one step.
+    #[arg(long, value_name = "S", default_value_t = STEP_DEADLINE.as_secs(), value_parser = clap::value_parser!(u64).range(1..=600))]
+    deadline_s: u64,
+    /// Where the evidence goes; must be new or empty [default: results/conform-<date>-<n>].
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Check the binaries that are there.
+    #[arg(long)]
+    no_build: bool,
+}
+
+pub fn run(args: ConformArgs) -> anyhow::Result<ExitCode> {
+    let usage = |error: &dyn std::fmt::Display| Usage(error.to_string());
+    let Some(source) = Source::own(args.control_plane)? else {
+        let why = "--control-plane existing: the conformance scenario runs on a control plane of its own; use embedded, kube or kine";
+        return Err(Usage(why.into()).into());
+    };
+    let names = args.subjects.as_ref();
+    let names: Option<Vec<String>> = names.map(|list| list.split(',').map(str::to_owned).collect());
+    let subjects = subject::select(
+        names.as_deref(),
+        &args.subject,
+        args.control_plane.is_ours_and_real(),
+    )
+    .map_err(|e| usage(&e))?;
+    let workspace = Workspace::find().map_err(|e| usage(&e))?;
+    let evidence = Evidence::create_new(args.out.as_deref(), "conform").map_err(no_folder)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
+    runtime.block_on(check(args, source, subjects, workspace, evidence))
+}
+
+async fn check(
+    args: ConformArgs,
+    source: Source,
+    subjects: Vec<Subject>,
+    workspace: Workspace,
+    evidence: Evidence,
+) -> anyhow::Result<ExitCode> {
+    let stop = Stop::on_signals().context("cannot listen for Ctrl-C")?;
+    let progress = Progress::new();
+    let private = PrivateFolder::create()?;
+    let gate = Gate {
+        source: &source,
+        workspace: &workspace.root,
+        bin: &workspace.bin(),
+        private: private.path(),
+        evidence: &evidence,
+        progress: &progress,
+        step_deadline: Duration::from_secs(args.deadline_s),
+        ready_delay_ms: workload::edgeapp()?.ready_delay_ms,
+    };
+    let mut found = Vec::new();
+    let checking = async {
+        if !args.no_build {
+            let log = evidence.path("logs/build.log");
+            build::build(&subjects, &workspace, &log, &progress).await?;
+        }
+        for subject in &subjects {
+            let one = gate.check(subject).await;
+            gate.keep(&one)?;
+            found.push(one);
+        }
+        anyhow::Ok(())
+    };
+    let stopped = tokio::select! {
+        biased;
+        () = stop.requested() => true,
+        checked = checking => { checked?; false }
+    };
+    progress.finish();
+    println!("{}", table(&found).plain());
+    for one in &found {
+        for (step, failure) in one.failures() {
+            println!("FAIL {}: {step}: {failure}", one.subject);
+        }
+        if let Verdict::NotChecked(reason) = &one.verdict {
+            println!("{}: not checked: {reason}", one.subject);
+        }
+    }
+    println!("Evidence: {}", evidence.root().display());
+    if stopped {
+        progress.say("stopped: subjects that are not in the table were not checked");
+        return Ok(ExitCode::from(130));
+    }
+    let failed = found.iter().any(|one| one.verdict == Verdict::Failed);
+    Ok(if failed {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+/// A row per step, a column per subject.
+fn table(found: &[Conformance]) -> Table {
+    let cell = |one: &Conformance, step: Step| {
+        let record = one.steps.iter().find(|record| record.step == step);
+        match record.map(|record| (&record.outcome, record.took_s)) {
+            Some((Outcome::Passed, took_s)) => format!("pass {took_s:.1} s"),
+            Some((Outcome::Failed(_), took_s)) => format!("FAIL {took_s:.1} s"),
+            Some((Outcome::NotRun, _)) => "not run".into(),
+            None => "not checked".into(),
+        }
+    };
+    let header = found.iter().map(|one| one.subject.clone());
+    let rows = [Step::Start].into_iter().chain(Step::SCENARIO).map(|step| {
+        let cells = found.iter().map(|one| cell(one, step));
+        std::iter::once(step.to_string()).chain(cells).collect()
+    });
+    Table {
+        title: "Conformance".into(),
+        header: std::iter::once("step".to_owned()).chain(header).collect(),
+        rows: rows.collect(),
+    }
+}

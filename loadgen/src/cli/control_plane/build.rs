@@ -1,0 +1,95 @@
+//! `loadgen control-plane build`: the programs, from their Go module.
+//!
+//! Guarantees: shows what it does; what was built stays when it is stopped. Leaves to others: the
+//! building (`testbed::control_plane::build`).
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::Args;
+use controlplane::build::{Note, build, build_node};
+use controlplane::{Binaries, Error, NodeBinaries};
+
+use crate::cli::control_plane::hints;
+use crate::model::interrupt::Stop;
+use crate::model::progress::Progress;
+
+#[derive(Args)]
+pub struct BuildArgs {
+    /// Builds kubelet and kube-scheduler, too, for `up --node`.
+    #[arg(long)]
+    node: bool,
+}
+
+pub(crate) async fn run(args: BuildArgs) -> anyhow::Result<ExitCode> {
+    let stop = Stop::on_signals().context("cannot listen for Ctrl-C")?;
+    let built = tokio::select! {
+        biased;
+        () = stop.requested() => None,
+        built = all(args.node) => Some(built),
+    };
+    let Some(built) = built else {
+        eprintln!("stopped: what was built is kept, and the same command goes on");
+        return Ok(ExitCode::from(130));
+    };
+    let (binaries, node) = built?;
+    print!("{}", summary(&binaries, node.as_ref()));
+    let option = if args.node { " --node" } else { "" };
+    println!("next: {} up{option}", hints::program());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Builds what is missing, and shows what it does. Dropped, it stops.
+pub(crate) async fn all(node: bool) -> Result<(Binaries, Option<NodeBinaries>), Error> {
+    let progress = Shown(Progress::new());
+    let tell = |note| match note {
+        Note::Line(line) => progress.0.say(&line),
+        Note::Now(step) => progress.0.step(&step),
+    };
+    let binaries = build(tell).await?;
+    let node = match node {
+        true => Some(build_node(tell).await?),
+        false => None,
+    };
+    Ok((binaries, node))
+}
+
+/// Taken off the screen however the build ends.
+struct Shown(Progress);
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        self.0.finish();
+    }
+}
+
+/// One line for each program.
+fn summary(binaries: &Binaries, node: Option<&NodeBinaries>) -> String {
+    let absent = |path: &Option<std::path::PathBuf>| match path {
+        Some(path) => path.display().to_string(),
+        None => "not there".to_owned(),
+    };
+    let mut lines = vec![
+        ("etcd", binaries.etcd.display().to_string()),
+        ("kine", absent(&binaries.kine)),
+        (
+            "kube-apiserver",
+            binaries.kube_apiserver.display().to_string(),
+        ),
+        (
+            "kube-controller-manager",
+            binaries.kube_controller_manager.display().to_string(),
+        ),
+        ("kubectl", absent(&binaries.kubectl)),
+    ];
+    if let Some(node) = node {
+        lines.extend([
+            ("kubelet", node.kubelet.display().to_string()),
+            ("kube-scheduler", node.kube_scheduler.display().to_string()),
+        ]);
+    }
+    lines
+        .iter()
+        .map(|(name, path)| format!("{name:<24} {path}\n"))
+        .collect()
+}

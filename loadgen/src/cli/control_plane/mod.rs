@@ -1,0 +1,35 @@
+//! `loadgen control-plane`: a real Kubernetes API on this machine, built and run by one command.
+//!
+//! Leaves to others: the control plane itself (`testbed::control_plane`).
+
+pub mod build;
+pub mod folder;
+pub mod hints;
+pub mod started;
+pub mod up;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+pub use crate::cli::control_plane::hints::on_path;
+
+#[derive(Subcommand)]
+pub enum ControlPlaneCommand {
+    /// Builds etcd, kine, kube-apiserver, kube-controller-manager and kubectl into your cache folder.
+    Build(build::BuildArgs),
+    /// Runs a control plane until Ctrl-C, then takes it down and removes its data.
+    Up(up::UpArgs),
+}
+
+pub fn run(command: ControlPlaneCommand) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        match command {
+            ControlPlaneCommand::Build(args) => build::run(args).await,
+            ControlPlaneCommand::Up(args) => up::run(args).await,
+        }
+    })
+}

@@ -1,0 +1,212 @@
+//! `loadgen control-plane up`: a control plane in the foreground, for kubectl and operators.
+//!
+//! Guarantees: it ends with this process, however that ends; its data and credentials are removed
+//! at the end, or, after SIGKILL, by the next start. When something fails its logs are kept until then.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use clap::{Args, ValueEnum};
+use controlplane::{Binaries, Datastore, Options, User};
+
+use crate::cli::Usage;
+use crate::cli::control_plane::folder::{Elsewhere, Folder, clear_leftovers};
+use crate::cli::control_plane::started;
+use crate::cli::control_plane::started::{Programs, Started};
+use crate::cli::control_plane::{build, hints};
+use crate::model::interrupt::Stop;
+use crate::run::build::Workspace;
+
+const ADMIN: &str = "admin";
+const CRD: &str = "deploy/base/crd.yaml";
+/// How often the processes are looked at.
+const LOOK: Duration = Duration::from_millis(200);
+
+#[derive(Args)]
+pub struct UpArgs {
+    /// What objects are kept in: etcd, or kine on SQLite as in k3s.
+    #[arg(long, value_enum, default_value = "etcd")]
+    datastore: DatastoreName,
+    /// Writes the administrator's credentials to a file of your choice; removed at the end.
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// CRDs to install; may be repeated [default: deploy/base/crd.yaml of the checkout].
+    #[arg(long, value_name = "FILE")]
+    crd: Vec<PathBuf>,
+    /// Runs the real controllers of Deployments, whose Pods wait for a node.
+    #[arg(long, conflicts_with = "ready_delay_ms")]
+    pods: bool,
+    /// Runs a real node, too (kubelet, containerd, runc, scheduler): Pods run. Needs root and
+    /// Linux; what is not built yet is built first.
+    #[arg(long, conflicts_with_all = ["pods", "ready_delay_ms"])]
+    node: bool,
+    /// From a Deployment's change until it is called ready, as there are no nodes.
+    #[arg(long, value_name = "MS", default_value_t = 500)]
+    ready_delay_ms: u64,
+    /// kube-apiserver's port on 127.0.0.1 [default: one that is free].
+    #[arg(long, value_name = "PORT")]
+    port: Option<u16>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum DatastoreName {
+    Etcd,
+    Kine,
+}
+
+impl From<DatastoreName> for Datastore {
+    fn from(name: DatastoreName) -> Datastore {
+        match name {
+            DatastoreName::Etcd => Datastore::Etcd,
+            DatastoreName::Kine => Datastore::Kine,
+        }
+    }
+}
+
+pub(crate) async fn run(args: UpArgs) -> anyhow::Result<ExitCode> {
+    refuse(&args)?;
+    let stop = Stop::on_signals().context("cannot listen for Ctrl-C")?;
+    let programs = tokio::select! {
+        biased;
+        () = stop.requested() => return Ok(ExitCode::from(130)),
+        programs = programs(args.node) => programs?,
+    };
+    let parent = std::env::temp_dir();
+    for left in clear_leftovers(&parent) {
+        eprintln!("removed {}, which an earlier one left", left.display());
+    }
+    let folder = Folder::create(&parent)?;
+    let served = tokio::select! {
+        biased;
+        () = stop.requested() => Ok(()),
+        served = serve(&args, &programs, &folder) => served,
+    };
+    match served {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(error) => {
+            let logs = folder.path().join("logs");
+            if logs.exists() {
+                eprintln!("logs are kept until the next start: {}", logs.display());
+                folder.keep();
+            }
+            Err(error)
+        }
+    }
+}
+
+/// What would only fail after the start.
+fn refuse(args: &UpArgs) -> Result<(), Usage> {
+    if let Some(path) = args.kubeconfig.as_ref().filter(|path| path.exists()) {
+        let path = path.display();
+        return Err(Usage(format!(
+            "--kubeconfig {path}: there is a file already, and it is not overwritten; name a new one"
+        )));
+    }
+    if let Some(path) = args.crd.iter().find(|path| !path.is_file()) {
+        let path = path.display();
+        return Err(Usage(format!(
+            "--crd {path}: no such file; name a CRD's YAML"
+        )));
+    }
+    Ok(())
+}
+
+/// What is to be started. Those of a node are built, after it is clear that one can run here.
+async fn programs(node: bool) -> anyhow::Result<Programs> {
+    if !node {
+        return Ok((Binaries::find()?, None));
+    }
+    controlplane::node::check()?;
+    Ok(build::all(true).await?)
+}
+
+/// Returns when a component ends, which is a failure. Dropped, it takes everything down.
+async fn serve(args: &UpArgs, programs: &Programs, folder: &Folder) -> anyhow::Result<()> {
+    let begun = Instant::now();
+    let crds = crds(&args.crd);
+    let mut started = Started::start(programs, options(args, folder, crds.clone())).await?;
+    let plane = started.plane();
+    let own = plane.kubeconfig(ADMIN);
+    let elsewhere: Option<Elsewhere> = match &args.kubeconfig {
+        Some(path) => {
+            let text = std::fs::read_to_string(&own)
+                .with_context(|| format!("cannot read {}", own.display()))?;
+            Some(folder.write_elsewhere(path, &text)?)
+        }
+        None => None,
+    };
+    let kubeconfig = elsewhere.as_ref().map_or(own.as_path(), Elsewhere::path);
+    println!(
+        "kube-apiserver {} on {} at {}, ready after {:.1} s",
+        plane.version(),
+        Datastore::from(args.datastore).name(),
+        plane.url(),
+        begun.elapsed().as_secs_f64()
+    );
+    match &started {
+        Started::Node(node) => println!("{}\n", started::hints(node.enter())),
+        Started::ControlPlane(_) => println!("{}\n", readiness(args)),
+    }
+    println!("  export KUBECONFIG={}", hints::quoted(kubeconfig));
+    println!("  {}", kubectl(&programs.0, &args.crd, &crds));
+    println!("\nCtrl-C ends it and removes its data.");
+    loop {
+        tokio::time::sleep(LOOK).await;
+        if let Some((component, status)) = started.exited()? {
+            bail!("{component} ended ({status}); all of the control plane is taken down");
+        }
+    }
+}
+
+fn options(args: &UpArgs, folder: &Folder, crds: Vec<PathBuf>) -> Options {
+    Options {
+        datastore: args.datastore.into(),
+        dir: folder.path().join("run"),
+        logs: folder.path().join("logs/up"),
+        users: vec![User::admin(ADMIN)],
+        readiness: Some(Duration::from_millis(args.ready_delay_ms)),
+        pods: args.pods,
+        crds,
+        port: args.port,
+        ..Options::default()
+    }
+}
+
+/// What is asked for, or what the checkout has.
+fn crds(asked: &[PathBuf]) -> Vec<PathBuf> {
+    if !asked.is_empty() {
+        return asked.to_vec();
+    }
+    let checkout = Workspace::find().map(|workspace| workspace.root.join(CRD));
+    let own = checkout.ok().filter(|path| path.is_file());
+    if own.is_none() {
+        eprintln!("no CRD is installed: this is no checkout of Tare (--crd FILE)");
+    }
+    own.into_iter().collect()
+}
+
+fn readiness(args: &UpArgs) -> String {
+    if args.pods {
+        return "Pods are made and stay Pending: there is no node.".to_owned();
+    }
+    let delay_ms = args.ready_delay_ms;
+    format!(
+        "Deployments are called ready after {delay_ms} ms: there are no nodes, and no Pods (--pods)."
+    )
+}
+
+/// A first thing to try.
+fn kubectl(binaries: &Binaries, asked: &[PathBuf], crds: &[PathBuf]) -> String {
+    let ask = match (asked, crds) {
+        (_, []) => "get namespaces",
+        ([], _) => "get ea",
+        _ => "get crds",
+    };
+    let program = match (hints::on_path("kubectl"), &binaries.kubectl) {
+        (None, Some(path)) => hints::quoted(path),
+        _ => "kubectl".to_owned(),
+    };
+    format!("{program} {ask}")
+}

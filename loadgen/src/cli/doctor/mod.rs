@@ -1,0 +1,101 @@
+//! `loadgen doctor`: what works on this machine, and what to do about the rest.
+//!
+//! Guarantees: looks and changes nothing (but for this process's own memory peak); one line for each
+//! check. Exit code 1 only when a bench cannot run at all. Leaves to others: doing something about it.
+
+pub mod checks;
+pub mod facts;
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::cli::doctor::checks::{Check, State};
+use crate::cli::doctor::facts::Facts;
+
+#[derive(Args)]
+pub struct DoctorArgs {
+    /// The largest number of objects that is to be measured.
+    #[arg(long, value_name = "N", default_value_t = 5000)]
+    objects: usize,
+}
+
+pub fn run(args: DoctorArgs) -> anyhow::Result<ExitCode> {
+    let checks = checks::all(&Facts::gather(), args.objects);
+    print!("{}", table(&checks));
+    let cannot: Vec<&str> = checks
+        .iter()
+        .filter(|check| check.needed && check.state == State::Missing)
+        .map(|check| check.name)
+        .collect();
+    println!(
+        "\n{}",
+        verdict(&cannot, checks::real_too(&checks), args.objects)
+    );
+    Ok(ExitCode::from(u8::from(!cannot.is_empty())))
+}
+
+fn verdict(cannot: &[&str], real_too: bool, objects: usize) -> String {
+    if !cannot.is_empty() {
+        return format!("a bench cannot run here: see {} above", cannot.join(", "));
+    }
+    let servers = if real_too {
+        "the embedded API server and a real control plane"
+    } else {
+        "the embedded API server only; for a real one see control plane and memory above"
+    };
+    format!("a bench of {objects} objects can run here, against {servers}")
+}
+
+fn table(checks: &[Check]) -> String {
+    let name = checks
+        .iter()
+        .map(|check| check.name.len())
+        .max()
+        .unwrap_or(0);
+    checks
+        .iter()
+        .map(|check| {
+            format!(
+                "{:<name$}  {:<7}  {}\n",
+                check.name,
+                check.state.word(),
+                check.says
+            )
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_verdict_says_which_servers_there_are() {
+        assert!(verdict(&[], true, 5).ends_with("a real control plane"));
+        assert!(verdict(&[], false, 5).contains("embedded API server only"));
+        let cannot = verdict(&["memory"], true, 5);
+        assert_eq!(cannot, "a bench cannot run here: see memory above");
+    }
+
+    #[test]
+    fn columns_are_aligned() {
+        let check = |name, state, says: &str| Check {
+            name,
+            state,
+            says: says.to_owned(),
+            needed: false,
+        };
+        let checks = [
+            check("cores", State::Ok, "2"),
+            check("open files", State::Warning, "few"),
+            check("go", State::Missing, "install it"),
+        ];
+        assert_eq!(
+            table(&checks),
+            "cores       ok       2\n\
+             open files  warning  few\n\
+             go          missing  install it\n"
+        );
+    }
+}

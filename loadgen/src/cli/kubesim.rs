@@ -1,0 +1,104 @@
+//! `loadgen embedded`: the API server that subjects run against, as a process of its own.
+//!
+//! Guarantees: prints one JSON line once it answers; credentials are readable by their owner
+//! only; ends on SIGTERM, and with its parent (`testbed::process`). Leaves to others: the server
+//! itself (`testbed::embedded`).
+
+use std::fs::OpenOptions;
+use std::io::{Read, Write};
+use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Args;
+use kubesim::{Options, Server, Tls, kubeconfig, serve};
+use tokio::net::TcpListener;
+
+use crate::model::interrupt::Stop;
+use crate::target::embedded::{Announcement, kubeconfig_path};
+
+#[derive(Args)]
+pub struct EmbeddedArgs {
+    #[arg(long, default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    #[arg(long, default_value_t = 0)]
+    ready_delay_ms: u64,
+    #[arg(long, default_value_t = 60)]
+    bookmark_s: u64,
+    #[arg(long, value_delimiter = ',')]
+    users: Vec<String>,
+    #[arg(long)]
+    dir: PathBuf,
+    #[arg(long)]
+    crd: Vec<PathBuf>,
+}
+
+pub fn run(args: EmbeddedArgs) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
+    runtime.block_on(listen(args))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn listen(args: EmbeddedArgs) -> anyhow::Result<()> {
+    let stop = Stop::on_signals()?;
+    let server = Server::new(Options {
+        ready_delay: Duration::from_millis(args.ready_delay_ms),
+        bookmark_every: Duration::from_secs(args.bookmark_s),
+        seed: unguessable_seed()?,
+        ..Options::default()
+    });
+    for path in &args.crd {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read CRD {}", path.display()))?;
+        server
+            .install(&text)
+            .with_context(|| format!("cannot install CRD {}", path.display()))?;
+    }
+    let tls = Tls::generate()?;
+    let listener = TcpListener::bind(args.listen).await.with_context(|| {
+        format!(
+            "cannot listen on {}; choose another port with --listen",
+            args.listen
+        )
+    })?;
+    let url = format!("https://{}", listener.local_addr()?);
+    let ca_pem = tls.ca_pem().to_owned();
+    write_private(&args.dir.join("ca.pem"), &ca_pem)?;
+    for user in &args.users {
+        let token = server.token(user);
+        write_private(
+            &kubeconfig_path(&args.dir, user),
+            &kubeconfig(&url, &ca_pem, user, &token),
+        )?;
+    }
+    println!("{}", serde_json::to_string(&Announcement { url })?);
+    serve(server, listener, tls, async move { stop.requested().await }).await?;
+    Ok(())
+}
+
+/// Tokens follow from it, and other users of this machine can reach loopback.
+fn unguessable_seed() -> anyhow::Result<u64> {
+    let mut bytes = [0; 8];
+    let read =
+        std::fs::File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
+    read.context("cannot read /dev/urandom")?;
+    Ok(u64::from_ne_bytes(bytes))
+}
+
+/// Nobody else on this machine may act as these users.
+fn write_private(path: &Path, text: &str) -> anyhow::Result<()> {
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(true)
+        .write(true)
+        .mode(0o600)
+        .open(path);
+    let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
+    written.with_context(|| format!("cannot write {}", path.display()))
+}

@@ -1,0 +1,197 @@
+//! `loadgen mock-subject`: the least that can be weighed, for the harness's own tests.
+//!
+//! Guarantees: writes the status that converges an object, and nothing else; dies or hangs on
+//! request. Leaves to others: being an operator. It has no children, no finalizer, no cache.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use futures::TryStreamExt;
+use http::Method;
+use kube::core::WatchEvent;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::model::workload;
+use crate::model::workload::CANARY;
+use crate::target::cluster::{Cluster, request};
+
+#[derive(Args)]
+pub struct MockArgs {
+    #[arg(long)]
+    admin: SocketAddr,
+    #[arg(long, value_enum, default_value = "works")]
+    behaviour: Behaviour,
+    /// The one that is watched [default: the scenario's].
+    #[arg(long)]
+    namespace: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Behaviour {
+    /// Observes every object.
+    Works,
+    /// Ends as it starts.
+    DiesAtOnce,
+    /// Observes the canary, ends at the first object.
+    Dies,
+    /// Observes the canary only, and stays.
+    Hangs,
+}
+
+#[derive(Clone, Deserialize)]
+struct Owner {
+    metadata: OwnerMeta,
+    #[serde(default)]
+    status: Value,
+}
+
+#[derive(Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct OwnerMeta {
+    name: String,
+    #[serde(default)]
+    generation: i64,
+}
+
+#[derive(Deserialize)]
+struct Owners {
+    metadata: Version,
+    items: Vec<Owner>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Version {
+    resource_version: String,
+}
+
+struct Mock {
+    cluster: Cluster,
+    resource: workload::Resource,
+    behaviour: Behaviour,
+    reconciled: Arc<AtomicU64>,
+}
+
+pub fn run(args: MockArgs) -> anyhow::Result<ExitCode> {
+    if args.behaviour == Behaviour::DiesAtOnce {
+        anyhow::bail!("the mock subject dies at once, as asked for");
+    }
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?
+        .block_on(reconcile(args))
+}
+
+async fn reconcile(args: MockArgs) -> anyhow::Result<ExitCode> {
+    let kubeconfig = std::env::var_os("KUBECONFIG").context("KUBECONFIG is not set")?;
+    let reconciled = Arc::new(AtomicU64::new(0));
+    let listener = TcpListener::bind(args.admin)
+        .await
+        .with_context(|| format!("cannot listen on {}", args.admin))?;
+    let admin = tokio::spawn(answer(listener, reconciled.clone()));
+    let mut resource = workload::edgeapp()?.resource;
+    resource.namespace = args.namespace.unwrap_or(resource.namespace);
+    let mock = Mock {
+        cluster: Cluster::connect(&PathBuf::from(kubeconfig)).await?,
+        resource,
+        behaviour: args.behaviour,
+        reconciled,
+    };
+    let watched = mock.watch().await;
+    admin.abort();
+    watched.map(|()| ExitCode::SUCCESS)
+}
+
+impl Mock {
+    async fn watch(&self) -> anyhow::Result<()> {
+        let path = self.resource.path();
+        let owners: Owners = self.cluster.ask(Method::GET, &path, None, vec![]).await?;
+        for owner in owners.items {
+            self.observe(owner).await?;
+        }
+        let path = format!(
+            "{path}?watch=true&resourceVersion={}",
+            owners.metadata.resource_version
+        );
+        let events = self.cluster.client().request_events::<Owner>(request(
+            Method::GET,
+            &path,
+            None,
+            vec![],
+        )?);
+        let mut events = std::pin::pin!(events.await?);
+        while let Some(event) = events.try_next().await? {
+            if let WatchEvent::Added(owner) | WatchEvent::Modified(owner) = event {
+                self.observe(owner).await?;
+            }
+        }
+        anyhow::bail!("the mock subject's watch ended")
+    }
+
+    async fn observe(&self, owner: Owner) -> anyhow::Result<()> {
+        let OwnerMeta { name, generation } = owner.metadata;
+        match self.behaviour {
+            _ if name == CANARY => {}
+            Behaviour::Works => {}
+            Behaviour::Hangs => return Ok(()),
+            Behaviour::Dies | Behaviour::DiesAtOnce => {
+                anyhow::bail!("the mock subject dies at {name}, as asked for")
+            }
+        }
+        if owner.status["observedGeneration"] == generation {
+            return Ok(());
+        }
+        let started = Instant::now();
+        let condition = json!({"type": "Ready", "status": "True", "reason": "Mock", "message": ""});
+        let status =
+            json!({"status": {"observedGeneration": generation, "conditions": [condition]}});
+        let path = format!("{}/{name}/status", self.resource.path());
+        let merge = Some("application/merge-patch+json");
+        let patched = self
+            .cluster
+            .ask::<Value>(Method::PATCH, &path, merge, status.to_string().into_bytes())
+            .await;
+        match patched {
+            // Deleted in the meantime.
+            Err(error) if error.code() == Some(404) => {}
+            other => drop(other?),
+        }
+        self.reconciled.fetch_add(1, Ordering::Relaxed);
+        tracing::debug!(name, ms = started.elapsed().as_millis(), "observed");
+        Ok(())
+    }
+}
+
+/// Answers every path with 200 and the same page.
+async fn answer(listener: TcpListener, reconciled: Arc<AtomicU64>) {
+    while let Ok((stream, _)) = listener.accept().await {
+        let page = page(reconciled.load(Ordering::Relaxed));
+        let answered = tokio::time::timeout(Duration::from_secs(2), answer_one(stream, page)).await;
+        if let Ok(Err(error)) = answered {
+            tracing::warn!("admin: {error}");
+        }
+    }
+}
+
+async fn answer_one(mut stream: TcpStream, page: String) -> std::io::Result<()> {
+    let mut request = [0; 1024];
+    let _ = stream.read(&mut request).await?;
+    stream
+        .write_all(format!("HTTP/1.0 200 OK\r\n\r\n{page}").as_bytes())
+        .await
+}
+
+fn page(reconciled: u64) -> String {
+    format!(
+        "# TYPE mock_seconds histogram\nmock_seconds_bucket{{le=\"1\"}} {reconciled}\nmock_seconds_bucket{{le=\"+Inf\"}} {reconciled}\n# TYPE mock_errors_total counter\n"
+    )
+}

@@ -1,0 +1,357 @@
+//! What became of every object, and how long it took.
+//!
+//! Guarantees: pure; every object asked for is in exactly one line of the account, and what was
+//! created is either deleted, gone otherwise, kept or left. Leaves to others: finding out.
+
+use crate::cli::run::converge::Ended;
+use crate::load::timeline::{Failed, Timeline};
+use crate::model::latency::Latencies;
+use crate::model::record::Convergence;
+use crate::report::table::{Table, figure, grouped};
+use crate::target::cleanup::{NamespaceEnd, Swept};
+
+/// Later sends than this are worth a line; the bench calls a run void then.
+const LATE_MS: f64 = 100.0;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Account {
+    pub asked: usize,
+    pub ready: usize,
+    /// Observed and never Ready.
+    pub observed: usize,
+    /// Created and never observed.
+    pub unobserved: usize,
+    pub refused: usize,
+    /// Sent, and nobody knows what became of it.
+    pub unanswered: usize,
+    pub not_sent: usize,
+    /// `None` with `--keep`.
+    pub removal: Option<Removal>,
+}
+
+/// What was found by the run's label and removed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Removal {
+    pub deleted: usize,
+    pub left: usize,
+    pub complete: bool,
+    pub remarks: Vec<String>,
+}
+
+impl Account {
+    pub fn of(timeline: &Timeline, swept: Option<&Swept>) -> Self {
+        let mut account = Self {
+            asked: timeline.objects.len(),
+            removal: swept.map(Removal::of),
+            ..Self::default()
+        };
+        for object in &timeline.objects {
+            let line = match (object.acked_ns, object.failed, object.sent_ns) {
+                (Some(_), ..) if object.ready_ns().is_some() => &mut account.ready,
+                (Some(_), ..) if object.observed_ns().is_some() => &mut account.observed,
+                (Some(_), ..) => &mut account.unobserved,
+                (None, Some(Failed::Refused), _) => &mut account.refused,
+                (None, Some(Failed::Unanswered), _) | (None, None, Some(_)) => {
+                    &mut account.unanswered
+                }
+                (None, None, None) => &mut account.not_sent,
+            };
+            *line += 1;
+        }
+        account
+    }
+
+    pub fn created(&self) -> usize {
+        self.ready + self.censored()
+    }
+
+    /// Created, and not Ready when the waiting ended.
+    pub fn censored(&self) -> usize {
+        self.observed + self.unobserved
+    }
+
+    /// Everything that was asked for converged and, where it should be, is gone again.
+    pub fn is_sound(&self) -> bool {
+        self.ready == self.asked && self.removal.as_ref().is_none_or(|removal| removal.complete)
+    }
+
+    /// What became of every object.
+    pub fn table(&self) -> Table {
+        let mut rows = vec![row("created", self.created())];
+        let mut some = |label: &str, count: usize| {
+            if count > 0 {
+                rows.push(row(label, count));
+            }
+        };
+        some("  ready", self.ready);
+        some("  observed, not ready (censored)", self.observed);
+        some("  not observed (censored)", self.unobserved);
+        some("refused", self.refused);
+        some("unanswered", self.unanswered);
+        some("not sent", self.not_sent);
+        match &self.removal {
+            None => rows.push(row("kept", self.created())),
+            Some(removal) => {
+                rows.push(row("deleted", removal.deleted));
+                rows.push(row("left behind", removal.left));
+                // An unanswered create may have been executed, and was then deleted too.
+                let gone = self
+                    .created()
+                    .saturating_sub(removal.deleted + removal.left);
+                rows.extend((gone > 0).then(|| row("gone before, not by us", gone)));
+            }
+        }
+        Table {
+            title: "What became of them".into(),
+            header: row("asked for", self.asked),
+            rows,
+        }
+    }
+
+    /// What a reader should know beside the tables, a line each.
+    pub fn remarks(
+        &self,
+        timeline: &Timeline,
+        times: &Convergence,
+        ended: Ended,
+        run: &str,
+    ) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let Some(drain_s) = times.drain_s {
+            lines.push(format!(
+                "all were ready {drain_s:.1} s after the first was sent, {:.0}/s",
+                self.ready as f64 / drain_s.max(f64::MIN_POSITIVE)
+            ));
+        }
+        if let Some(late) = times.late.quantiles().filter(|q| q.p99_ms > LATE_MS) {
+            lines.push(format!(
+                "1 % of the sends were more than {:.0} ms late, because earlier ones had no answer yet; \"since due\" counts that",
+                late.p99_ms
+            ));
+        }
+        if times.saturated {
+            lines.push(format!(
+                "the backlog kept growing: {:.0}/s is more than the cluster and its operator keep up with",
+                times.offered_per_s
+            ));
+        }
+        for (words, times) in &timeline.failures {
+            lines.push(format!(
+                "failed {} times: {words}",
+                grouped(*times as usize)
+            ));
+        }
+        if self.censored() > 0 {
+            lines.push(match ended {
+                Ended::OutOfTime { after } => format!(
+                    "{} did not converge within {} s (--deadline-s)",
+                    grouped(self.censored()),
+                    after.as_secs()
+                ),
+                Ended::Stalled { since } => format!(
+                    "{} did not converge: nothing moved for {} s",
+                    grouped(self.censored()),
+                    since.as_secs()
+                ),
+                Ended::Stopped => format!(
+                    "{} had not converged when it was stopped",
+                    grouped(self.censored())
+                ),
+                Ended::Converged => format!("{} were not ready in the end", self.censored()),
+            });
+        }
+        if timeline.watch_restarts > 0 {
+            let why = timeline.last_watch_error.as_deref();
+            lines.push(format!(
+                "the watch was opened again {} times; times around that may be late ({})",
+                timeline.watch_restarts,
+                why.unwrap_or("its version was too old")
+            ));
+        }
+        match &self.removal {
+            None => lines.push(format!(
+                "all of it was kept; remove it with: loadgen clean --run {run}"
+            )),
+            Some(removal) => {
+                lines.extend(removal.remarks.iter().cloned());
+                if removal.left > 0 {
+                    lines.push(format!("remove the rest with: loadgen clean --run {run}"));
+                }
+            }
+        }
+        lines
+    }
+}
+
+impl Removal {
+    pub fn of(swept: &Swept) -> Self {
+        let namespaces = swept.namespaces.iter();
+        Self {
+            deleted: swept.deleted,
+            left: swept.left.len(),
+            complete: swept.is_complete(),
+            remarks: namespaces
+                .filter(|(_, end)| *end != NamespaceEnd::Gone)
+                .map(|(name, end)| format!("namespace {name}: {end}"))
+                .chain(swept.remarks.iter().cloned())
+                .collect(),
+        }
+    }
+}
+
+fn row(label: &str, count: usize) -> Vec<String> {
+    vec![label.to_owned(), grouped(count)]
+}
+
+/// How long it took, from when an object was due and from when it was sent.
+pub fn latencies(times: &Convergence) -> Table {
+    let late = (times.late.count() > 0).then_some(("sent late", &times.late));
+    let spans = [
+        ("acknowledged, since due", &times.acked_from_intended),
+        ("acknowledged, since sent", &times.acked_from_sent),
+        ("observed, since due", &times.observed_from_intended),
+        ("observed, since sent", &times.observed_from_sent),
+        ("ready, since due", &times.ready_from_intended),
+        ("ready, since sent", &times.ready_from_sent),
+    ];
+    Table {
+        title: "Convergence, ms".into(),
+        header: ["", "objects", "P50", "P90", "P99", "max"]
+            .map(str::to_owned)
+            .to_vec(),
+        rows: late
+            .into_iter()
+            .chain(spans)
+            .map(|(label, latencies)| latency_row(label, latencies))
+            .collect(),
+    }
+}
+
+fn latency_row(label: &str, latencies: &Latencies) -> Vec<String> {
+    let quantiles = latencies.quantiles();
+    let ms = quantiles.map_or([None; 4], |q| {
+        [q.p50_ms, q.p90_ms, q.p99_ms, q.max_ms].map(Some)
+    });
+    let counted = [label.to_owned(), grouped(latencies.count() as usize)];
+    counted.into_iter().chain(ms.map(figure)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::timeline::Seen;
+    use crate::load::timetable::Pace;
+    use crate::run::convergence::convergence;
+    use std::time::Duration;
+
+    /// An object per fate.
+    fn timeline() -> Timeline {
+        let mut timeline = Timeline::of(6);
+        for index in 0..5 {
+            timeline.objects[index].sent_ns = Some(1_000_000);
+            timeline.objects[index].intended_ns = Some(0);
+        }
+        (0..3).for_each(|index| timeline.objects[index].acknowledge(3_000_000, 1));
+        for (index, ready) in [(0, true), (1, false)] {
+            let seen = Seen {
+                observed_generation: 1,
+                ready,
+            };
+            timeline.objects[index].see(11_000_000, seen);
+        }
+        timeline.fail(3, Failed::Refused, "exceeded quota".into());
+        timeline.fail(4, Failed::Unanswered, "no answer".into());
+        timeline
+    }
+
+    #[test]
+    fn every_object_is_in_one_line() {
+        let account = Account::of(&timeline(), None);
+        let want = Account {
+            asked: 6,
+            ready: 1,
+            observed: 1,
+            unobserved: 1,
+            refused: 1,
+            unanswered: 1,
+            not_sent: 1,
+            removal: None,
+        };
+        assert_eq!(account, want);
+        assert_eq!((account.created(), account.censored()), (3, 2));
+        assert!(!account.is_sound());
+    }
+
+    #[test]
+    fn the_account_reads_from_top_to_bottom() {
+        let swept = Swept {
+            deleted: 2,
+            ..Swept::default()
+        };
+        let timeline = timeline();
+        let account = Account::of(&timeline, Some(&swept));
+        let times = convergence(&timeline, Pace::Steady { per_s: 10.0 });
+        assert_eq!(
+            account.table().plain().lines().skip(1).collect::<Vec<_>>(),
+            [
+                "asked for                         6",
+                "───────────────────────────────────",
+                "created                           3",
+                "  ready                           1",
+                "  observed, not ready (censored)  1",
+                "  not observed (censored)         1",
+                "refused                           1",
+                "unanswered                        1",
+                "not sent                          1",
+                "deleted                           2",
+                "left behind                       0",
+                "gone before, not by us            1",
+            ]
+        );
+        assert_eq!(
+            latencies(&times)
+                .plain()
+                .lines()
+                .skip(3)
+                .collect::<Vec<_>>(),
+            [
+                "sent late                       5  1.00  1.00  1.00  1.00",
+                "acknowledged, since due         3  3.00  3.00  3.00  3.00",
+                "acknowledged, since sent        3  2.00  2.00  2.00  2.00",
+                "observed, since due             2  11.0  11.0  11.0  11.0",
+                "observed, since sent            2  10.0  10.0  10.0  10.0",
+                "ready, since due                1  11.0  11.0  11.0  11.0",
+                "ready, since sent               1  10.0  10.0  10.0  10.0",
+            ]
+        );
+        let since = Duration::from_secs(60);
+        assert_eq!(
+            account.remarks(&timeline, &times, Ended::Stalled { since }, "3f9c1b"),
+            [
+                "failed 1 times: exceeded quota",
+                "failed 1 times: no answer",
+                "2 did not converge: nothing moved for 60 s",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_run_is_sound_when_all_converged_and_nothing_is_left() {
+        let mut timeline = Timeline::of(1);
+        timeline.objects[0].acknowledge(1, 1);
+        let seen = Seen {
+            observed_generation: 1,
+            ready: true,
+        };
+        timeline.objects[0].see(2, seen);
+        let kept = Account::of(&timeline, None);
+        assert!(kept.is_sound());
+        let mut swept = Swept {
+            deleted: 1,
+            ..Swept::default()
+        };
+        assert!(Account::of(&timeline, Some(&swept)).is_sound());
+        swept.left.push(crate::target::cleanup::Found::default());
+        assert!(!Account::of(&timeline, Some(&swept)).is_sound());
+    }
+}

@@ -1,0 +1,239 @@
+//! Whether the cluster has nodes, and how many more pods they hold.
+//!
+//! Guarantees: reads only, in pages; what may not be read is said, never taken for room. Counts
+//! pods, not CPU or memory: that is the scheduler's business. Leaves to others: what follows from it.
+
+use std::collections::HashSet;
+
+use http::Method;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::report::table::grouped;
+use crate::target::cluster::{Cluster, Error};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Nodes {
+    /// No node is there, or the server knows no such thing.
+    Absent,
+    Present,
+    /// We may not ask.
+    Unknown,
+}
+
+/// Pods that the nodes that take new ones hold, and that are there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Capacity {
+    pub nodes: u64,
+    pub allocatable: u64,
+    pub present: u64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Page<T> {
+    metadata: PageMeta,
+    items: Vec<T>,
+}
+
+#[derive(Debug, Deserialize)]
+struct PageMeta {
+    #[serde(default, rename = "continue")]
+    token: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Node {
+    metadata: NodeMeta,
+    spec: NodeSpec,
+    status: NodeStatus,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct NodeMeta {
+    name: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct NodeSpec {
+    unschedulable: bool,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct NodeStatus {
+    allocatable: Allocatable,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Allocatable {
+    pods: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Pod {
+    spec: PodSpec,
+    status: PodStatus,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct PodSpec {
+    node_name: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct PodStatus {
+    phase: String,
+}
+
+/// # Errors
+/// When the server cannot be asked at all.
+pub async fn nodes(cluster: &Cluster) -> Result<Nodes, Error> {
+    let path = "/api/v1/nodes?limit=1";
+    let page = cluster.ask::<Page<Node>>(Method::GET, path, None, vec![]);
+    match page.await {
+        Ok(page) if page.items.is_empty() => Ok(Nodes::Absent),
+        Ok(_) => Ok(Nodes::Present),
+        // The embedded server has no such resource.
+        Err(error) if matches!(error.code(), Some(404 | 501)) => Ok(Nodes::Absent),
+        Err(error) if error.code() == Some(403) => Ok(Nodes::Unknown),
+        Err(error) => Err(error),
+    }
+}
+
+impl Capacity {
+    /// # Errors
+    /// When nodes or pods may not be listed.
+    pub async fn look(cluster: &Cluster) -> Result<Self, Error> {
+        let nodes: Vec<Node> = all(cluster, "/api/v1/nodes").await?;
+        let pods: Vec<Pod> = all(cluster, "/api/v1/pods").await?;
+        Ok(Self::of(&nodes, &pods))
+    }
+
+    fn of(nodes: &[Node], pods: &[Pod]) -> Self {
+        let open = || nodes.iter().filter(|node| !node.spec.unschedulable);
+        let names: HashSet<&str> = open().map(|node| node.metadata.name.as_str()).collect();
+        let holds = open().map(|node| node.status.allocatable.pods.parse::<u64>().unwrap_or(0));
+        let takes_a_place = |pod: &&Pod| {
+            let ended = matches!(pod.status.phase.as_str(), "Succeeded" | "Failed");
+            // One that waits for a node will take a place too.
+            let waits = pod.spec.node_name.is_empty();
+            !ended && (waits || names.contains(pod.spec.node_name.as_str()))
+        };
+        Self {
+            nodes: names.len() as u64,
+            allocatable: holds.sum(),
+            present: pods.iter().filter(takes_a_place).count() as u64,
+        }
+    }
+
+    pub fn fit(&self) -> u64 {
+        self.allocatable.saturating_sub(self.present)
+    }
+}
+
+async fn all<T: DeserializeOwned>(cluster: &Cluster, collection: &str) -> Result<Vec<T>, Error> {
+    let mut found = Vec::new();
+    let mut token = String::new();
+    loop {
+        let path = format!("{collection}?limit=500{token}");
+        let page: Page<T> = cluster.ask(Method::GET, &path, None, vec![]).await?;
+        found.extend(page.items);
+        match page.metadata.token.filter(|token| !token.is_empty()) {
+            Some(next) => token = format!("&continue={next}"),
+            None => return Ok(found),
+        }
+    }
+}
+
+/// Asked for against what fits, in one line.
+pub fn sentence(wanted: u64, capacity: &Result<Capacity, Error>) -> String {
+    let count = |n: u64| grouped(n as usize);
+    let wanted_text = format!("pods: {} asked for", count(wanted));
+    match capacity {
+        Err(error) => format!(
+            "{wanted_text}; how many fit is not known: {}",
+            error.words()
+        ),
+        Ok(known) => {
+            let nodes = if known.nodes == 1 { "node" } else { "nodes" };
+            let more = match wanted.saturating_sub(known.fit()) {
+                0 => String::new(),
+                more => format!("; {} will find no place", count(more)),
+            };
+            format!(
+                "{wanted_text}, {} fit: {} {nodes} for {} pods, {} there{more}",
+                count(known.fit()),
+                count(known.nodes),
+                count(known.allocatable),
+                count(known.present),
+            )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn node(name: &str, pods: &str, unschedulable: bool) -> Value {
+        json!({"metadata": {"name": name}, "spec": {"unschedulable": unschedulable}, "status": {"allocatable": {"pods": pods, "cpu": "4"}}})
+    }
+
+    fn pod(phase: &str, node: &str) -> Value {
+        json!({"spec": {"nodeName": node}, "status": {"phase": phase}})
+    }
+
+    #[test]
+    fn what_fits_is_what_nodes_hold_without_what_is_there() {
+        struct Case {
+            name: &'static str,
+            nodes: Vec<Value>,
+            pods: Vec<Value>,
+            want: &'static str,
+        }
+        let cases = [
+            Case {
+                name: "room",
+                nodes: vec![node("a", "110", false), node("b", "110", false)],
+                pods: vec![
+                    pod("Running", "a"),
+                    pod("Succeeded", "a"),
+                    pod("Failed", "b"),
+                ],
+                want: "pods: 100 asked for, 219 fit: 2 nodes for 220 pods, 1 there",
+            },
+            Case {
+                name: "a cordoned node takes none, a waiting pod counts",
+                nodes: vec![node("a", "110", true), node("b", "20", false)],
+                pods: vec![pod("Pending", ""), pod("Running", "a"), pod("Running", "b")],
+                want: "pods: 100 asked for, 18 fit: 1 node for 20 pods, 2 there; 82 will find no place",
+            },
+            Case {
+                name: "no nodes",
+                nodes: vec![],
+                pods: vec![],
+                want: "pods: 100 asked for, 0 fit: 0 nodes for 0 pods, 0 there; 100 will find no place",
+            },
+            Case {
+                name: "a node that does not say holds none",
+                nodes: vec![json!({})],
+                pods: vec![pod("Pending", "")],
+                want: "pods: 100 asked for, 0 fit: 1 node for 0 pods, 1 there; 100 will find no place",
+            },
+        ];
+        for case in cases {
+            let nodes: Vec<Node> = serde_json::from_value(json!(case.nodes)).expect(case.name);
+            let pods: Vec<Pod> = serde_json::from_value(json!(case.pods)).expect(case.name);
+            let known = Capacity::of(&nodes, &pods);
+            assert_eq!(sentence(100, &Ok(known)), case.want, "{}", case.name);
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! One wave of objects: sent on its timetable, watched until each is Ready or patience ends.
+//!
+//! Guarantees: after a stop nothing more is sent and what is in flight is answered or given up on
+//! within [`LAST_ANSWERS`]; patience runs out only over what was sent. Leaves to others: what is
+//! made of the times (`account`).
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::load::generator::Offer;
+use crate::load::journal::Journal;
+use crate::load::timeline;
+use crate::load::timeline::Timeline;
+use crate::load::timeout::Patience;
+use crate::model::interrupt::Stop;
+use crate::model::progress::Progress;
+
+/// How often the timeline is looked at; times come from events, not from these looks.
+const LOOK: Duration = Duration::from_millis(100);
+/// A request that is not answered by then may still be executed; the sweep after it finds it.
+const LAST_ANSWERS: Duration = Duration::from_secs(5);
+/// Acknowledged objects that nobody has observed for this long are worth a hint.
+const NOBODY_ANSWERS: Duration = Duration::from_secs(10);
+const WATCH_OPENS: Duration = Duration::from_secs(15);
+
+pub struct Wave {
+    pub offer: Offer,
+    pub patience: Patience,
+}
+
+/// Why a wave is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// Every object that was created is Ready.
+    Converged,
+    /// Not all are, and it took as long as was allowed.
+    OutOfTime { after: Duration },
+    /// Not all are, and nothing moved any more.
+    Stalled { since: Duration },
+    /// Ctrl-C.
+    Stopped,
+}
+
+/// Waits until the watch has a place to start from, so that no event of ours is missed.
+///
+/// # Errors
+/// The watch's last words when it cannot be opened.
+pub async fn watch_is_open(journal: &Journal) -> anyhow::Result<()> {
+    let deadline = Instant::now() + WATCH_OPENS;
+    loop {
+        {
+            let timeline = journal.timeline();
+            if timeline.listed {
+                return Ok(());
+            }
+            if Instant::now() > deadline {
+                let why = timeline.last_watch_error.as_deref();
+                anyhow::bail!(
+                    "the objects cannot be watched: {}",
+                    why.unwrap_or("no answer")
+                );
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+impl Wave {
+    /// Sends everything and waits for what becomes of it.
+    pub async fn run(self, progress: &Progress, stop: &Stop) -> Ended {
+        let journal = self.offer.journal.clone();
+        let stopping = stop.clone();
+        let offer = self.offer;
+        let mut sending = tokio::spawn(async move { offer.send_until(stopping.requested()).await });
+        let waiting = wait(&journal, self.patience, progress);
+        let ended = tokio::select! {
+            biased;
+            () = stop.requested() => Ended::Stopped,
+            ended = waiting => ended,
+        };
+        if ended == Ended::Stopped {
+            let _ = tokio::time::timeout(LAST_ANSWERS, &mut sending).await;
+        }
+        // Patience does not end before the last answer; this ends what a stop could not wait for.
+        sending.abort();
+        ended
+    }
+}
+
+async fn wait(journal: &Arc<Journal>, patience: Patience, progress: &Progress) -> Ended {
+    let started = Instant::now();
+    let (mut last, mut moved_at) = (timeline::Progress::default(), started);
+    let mut hinted = false;
+    loop {
+        let (now, sent) = {
+            let timeline = journal.timeline();
+            (timeline.progress(), Sent::of(&timeline))
+        };
+        if now != last || !sent.all_answered() {
+            (last, moved_at) = (now, Instant::now());
+        }
+        let what = format!("created {}, observed {}, ready", now.acked, now.observed);
+        progress.count(&what, now.ready, sent.objects);
+        if sent.all_answered() && now.ready >= now.acked {
+            return Ended::Converged;
+        }
+        if started.elapsed() > patience.deadline {
+            let after = patience.deadline;
+            return Ended::OutOfTime { after };
+        }
+        if moved_at.elapsed() > patience.stall {
+            let since = patience.stall;
+            return Ended::Stalled { since };
+        }
+        let hint_after = NOBODY_ANSWERS.min(patience.stall / 2);
+        if !hinted && now.observed == 0 && sent.first_ack_is_older_than(journal, hint_after) {
+            hinted = true;
+            progress.say(&format!(
+                "nothing was observed for {} s: no operator seems to be running on this cluster; start one, such as: tare run",
+                hint_after.as_secs()
+            ));
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// How far the sending has come.
+struct Sent {
+    objects: u64,
+    answered: u64,
+    first_ack_ns: Option<u64>,
+}
+
+impl Sent {
+    fn of(timeline: &Timeline) -> Self {
+        let objects = &timeline.objects;
+        let answered = |o: &&timeline::Object| o.acked_ns.is_some() || o.failed.is_some();
+        Self {
+            objects: objects.len() as u64,
+            answered: objects.iter().filter(answered).count() as u64,
+            first_ack_ns: objects.iter().filter_map(|o| o.acked_ns).min(),
+        }
+    }
+
+    fn all_answered(&self) -> bool {
+        self.answered == self.objects
+    }
+
+    fn first_ack_is_older_than(&self, journal: &Journal, age: Duration) -> bool {
+        let age_ns = age.as_nanos() as u64;
+        self.first_ack_ns
+            .is_some_and(|at| journal.now_ns().saturating_sub(at) > age_ns)
+    }
+}

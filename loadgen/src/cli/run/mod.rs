@@ -1,0 +1,366 @@
+//! `loadgen run`: load on a cluster of the user's, from arguments to an account of every object.
+//!
+//! Guarantees: nothing is created before it was said what will be, on a cluster that is not local
+//! only after a yes; every object carries the run's label, and is removed by it in the end, also
+//! after Ctrl-C, unless `--keep` was given. A cluster is *ours* when it is local and has no nodes,
+//! as `loadgen control-plane up` has none: only there do objects ask for pods unbidden, because none
+//! will run. Leaves to others: what SIGKILL leaves behind (`loadgen clean`).
+
+pub mod account;
+pub mod capacity;
+pub mod converge;
+
+use crate::cli::question;
+use crate::target::cleanup;
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Args;
+use http::Method;
+use serde::de::IgnoredAny;
+use tokio::task::JoinSet;
+
+use crate::cli::run::account::Account;
+use crate::cli::run::capacity::{Capacity, Nodes};
+use crate::cli::run::converge::{Ended, Wave};
+use crate::load::generator::{Act, Offer};
+use crate::load::journal::Journal;
+use crate::load::observer::Observer;
+use crate::load::timeout::Patience;
+use crate::load::timetable::Pace;
+use crate::model::interrupt::Stop;
+use crate::model::progress::Progress;
+use crate::model::subject::Convergence;
+use crate::model::workload;
+use crate::model::workload::{RUN_LABEL, Scenario};
+use crate::report::table::grouped;
+use crate::run::convergence::convergence;
+use crate::target::cleanup::{Scope, Swept};
+use crate::target::cluster::Cluster;
+use crate::target::existing_cluster::{Target, TargetArgs};
+
+#[derive(Args, Clone, Debug)]
+pub struct RunArgs {
+    /// How many EdgeApps.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    count: u32,
+    /// Objects per second, on a fixed timetable [default: all at once].
+    #[arg(long, value_name = "R", value_parser = rate)]
+    rate: Option<f64>,
+    #[command(flatten)]
+    target: TargetArgs,
+    /// Made if it is absent, and then removed again [default: loadgen-<run>].
+    #[arg(long, value_name = "NS", value_parser = dns_label)]
+    namespace: Option<String>,
+    /// Asks for one real pod per object on a cluster with nodes; without it replicas are 0 there.
+    #[arg(long)]
+    pods: bool,
+    /// Leaves everything there; `loadgen clean` removes it.
+    #[arg(long)]
+    keep: bool,
+    /// Decides the content of the objects.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Give up on objects that have not converged after this long [default: 60 s + 200 ms each].
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    deadline_s: Option<u64>,
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(per_s) if per_s > 0.0 && per_s <= 100_000.0 => Ok(per_s),
+        _ => Err("not a number of objects per second above 0 and up to 100000".into()),
+    }
+}
+
+/// Names end up in paths of requests.
+pub(crate) fn dns_label(text: &str) -> Result<String, String> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let inside = text.chars().all(|c| plain(c) || c == '-');
+    if text.len() <= 63 && inside && text.starts_with(plain) && text.ends_with(plain) {
+        Ok(text.to_owned())
+    } else {
+        Err("use 1 to 63 of a-z, 0-9 and, inside, '-'".into())
+    }
+}
+
+/// Whether objects ask for pods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pods {
+    /// They do, and none will run: the cluster is ours.
+    NoneRun,
+    /// They do, because the user says so.
+    Asked,
+    /// They have `replicas: 0`.
+    NotAsked,
+}
+
+impl Pods {
+    fn of(local: bool, nodes: &Nodes, asked: bool) -> Self {
+        match nodes {
+            Nodes::Absent if local => Pods::NoneRun,
+            _ if asked => Pods::Asked,
+            _ => Pods::NotAsked,
+        }
+    }
+}
+
+/// Everything that a run holds while it lasts.
+struct Load {
+    args: RunArgs,
+    /// The value of the run's label.
+    run: String,
+    target: Target,
+    cluster: Cluster,
+    scenario: Arc<Scenario>,
+    stop: Stop,
+    progress: Progress,
+}
+
+pub fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
+    runtime.block_on(load(args))
+}
+
+async fn load(args: RunArgs) -> anyhow::Result<ExitCode> {
+    let target = Target::choose(&args.target).await?;
+    target.may_be_touched(args.target.yes)?;
+    let stop = Stop::on_signals().context("cannot listen for Ctrl-C")?;
+    let run = format!("{:06x}", unlike_others() & 0xff_ffff);
+    let namespace = args.namespace.clone();
+    let namespace = namespace.unwrap_or_else(|| format!("loadgen-{run}"));
+    let mut load = Load {
+        cluster: Cluster::of(target.config.clone())?,
+        scenario: Arc::new(workload::edgeapp()?.of_run(&run, &namespace)),
+        progress: Progress::new(),
+        args,
+        run,
+        target,
+        stop: stop.clone(),
+    };
+    let prepared = tokio::select! {
+        biased;
+        () = stop.requested() => None,
+        prepared = load.prepare() => Some(prepared?),
+    };
+    if prepared != Some(true) {
+        load.progress.say("nothing was created");
+        return Ok(ExitCode::from(130));
+    }
+    load.offer().await
+}
+
+/// Two runs at once must not have the same name; the keys of a `RandomState` are the system's.
+fn unlike_others() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+impl Load {
+    /// Says what will be done and asks where that is due; false for a no.
+    async fn prepare(&mut self) -> anyhow::Result<bool> {
+        installed(&self.cluster, &self.scenario, &self.target).await?;
+        let nodes = capacity::nodes(&self.cluster).await?;
+        let pods = Pods::of(self.target.local, &nodes, self.args.pods);
+        if pods == Pods::NotAsked {
+            self.scenario = Arc::new(self.scenario.as_ref().clone().without_pods());
+        }
+        self.progress.say(&self.intent(pods));
+        let mut too_many = false;
+        if pods == Pods::Asked {
+            let wanted = self.scenario.pods_per_object() * u64::from(self.args.count);
+            let capacity = Capacity::look(&self.cluster).await;
+            too_many = capacity.as_ref().is_ok_and(|known| known.fit() < wanted);
+            self.progress.say(&capacity::sentence(wanted, &capacity));
+        }
+        if self.args.target.yes || (self.target.local && !too_many) {
+            return Ok(true);
+        }
+        Ok(question::ask("Create them?").await?)
+    }
+
+    fn intent(&self, pods: Pods) -> String {
+        let pods = match pods {
+            Pods::NoneRun => "it has no nodes, so no pod will run",
+            Pods::Asked => "each asks for a pod",
+            Pods::NotAsked => "replicas: 0, so no pod is asked for (--pods asks for them)",
+        };
+        let pace = match self.args.rate {
+            Some(per_s) => format!("at {per_s}/s"),
+            None => "all at once".to_owned(),
+        };
+        format!(
+            "run {}: {} EdgeApps {pace} in namespace {} of context {} ({}); {pods}",
+            self.run,
+            grouped(self.args.count as usize),
+            self.scenario.resource.namespace,
+            self.target.context,
+            self.target.url,
+        )
+    }
+
+    /// Creates, waits, cleans up, and says what became of every object.
+    async fn offer(&self) -> anyhow::Result<ExitCode> {
+        let namespace = &self.scenario.resource.namespace;
+        let labels = [(RUN_LABEL, self.run.as_str())];
+        if let Err(error) = self.cluster.make_namespace(namespace, &labels).await {
+            anyhow::bail!(
+                "cannot make namespace {namespace}: {}; choose one that is there with --namespace",
+                error.words()
+            );
+        }
+        let journal = Arc::new(Journal::of(self.args.count as usize));
+        let ended = self.wave(&journal).await;
+        if matches!(ended, Ok(Ended::Stopped)) {
+            self.progress.say(&format!(
+                "stopping: cleaning up first; Ctrl-C again leaves that to: loadgen clean --run {}",
+                self.run
+            ));
+        }
+        // Whatever happened, what was created is removed.
+        let swept = if self.args.keep {
+            None
+        } else {
+            Some(self.sweep().await)
+        };
+        self.progress.finish();
+        let ended = ended?;
+        let timeline = journal.timeline();
+        let account = Account::of(&timeline, swept.as_ref());
+        let times = convergence(&timeline, self.pace());
+        println!("{}", account::latencies(&times).plain());
+        println!("{}", account.table().plain());
+        for line in account.remarks(&timeline, &times, ended, &self.run) {
+            println!("{line}");
+        }
+        Ok(match ended {
+            Ended::Stopped => ExitCode::from(130),
+            _ if account.is_sound() => ExitCode::SUCCESS,
+            _ => ExitCode::FAILURE,
+        })
+    }
+
+    fn pace(&self) -> Pace {
+        match self.args.rate {
+            Some(per_s) => Pace::Steady { per_s },
+            None => Pace::Burst,
+        }
+    }
+
+    async fn wave(&self, journal: &Arc<Journal>) -> anyhow::Result<Ended> {
+        let observer = Observer {
+            cluster: self.cluster.clone(),
+            resource: self.scenario.resource.clone(),
+            convergence: Convergence::default(),
+            journal: journal.clone(),
+        };
+        let mut observing = JoinSet::new();
+        observing.spawn(observer.run());
+        converge::watch_is_open(journal).await?;
+        let (objects, pace) = (self.args.count as usize, self.pace());
+        let chosen = self.args.deadline_s.map(Duration::from_secs);
+        let wave = Wave {
+            offer: Offer {
+                cluster: self.cluster.clone(),
+                scenario: self.scenario.clone(),
+                seed: self.args.seed,
+                journal: journal.clone(),
+                act: Act::Create,
+                child: None,
+                pace,
+                objects,
+            },
+            patience: Patience::of(objects, pace, chosen),
+        };
+        Ok(wave.run(&self.progress, &self.stop).await)
+    }
+
+    async fn sweep(&self) -> Swept {
+        let scope = Scope {
+            resource: &self.scenario.resource,
+            stall: Duration::from_secs(cleanup::STALL_S),
+            namespace: Some(&self.scenario.resource.namespace),
+            run: Some(&self.run),
+        };
+        cleanup::sweep(&self.cluster, &scope, &self.progress).await
+    }
+}
+
+/// The resource must be served, and readable by us.
+async fn installed(cluster: &Cluster, scenario: &Scenario, target: &Target) -> anyhow::Result<()> {
+    let resource = &scenario.resource;
+    let path = format!("{}?limit=1", resource.path());
+    let asked = cluster.ask::<IgnoredAny>(Method::GET, &path, None, vec![]);
+    match asked.await {
+        Ok(_) => Ok(()),
+        Err(error) if error.code() == Some(404) => anyhow::bail!(
+            "{} does not serve {}.{}; install the CRD first: tare install, or kubectl apply -f deploy/base/crd.yaml",
+            target.url,
+            resource.plural,
+            resource.group
+        ),
+        Err(error) => anyhow::bail!(
+            "cannot use context {} at {}: {}",
+            target.context,
+            target.url,
+            error.words()
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pods_are_asked_for_where_none_will_run_or_where_the_user_says_so() {
+        use Nodes::{Absent, Present, Unknown};
+        for (local, nodes, asked, want) in [
+            (true, Absent, false, Pods::NoneRun),
+            (true, Present, false, Pods::NotAsked),
+            (true, Present, true, Pods::Asked),
+            (true, Unknown, false, Pods::NotAsked),
+            (false, Absent, false, Pods::NotAsked),
+            (false, Absent, true, Pods::Asked),
+            (false, Present, false, Pods::NotAsked),
+        ] {
+            let got = Pods::of(local, &nodes, asked);
+            assert_eq!(got, want, "local {local}, {nodes:?}, --pods {asked}");
+        }
+    }
+
+    #[test]
+    fn names_and_rates_are_read_or_refused() {
+        let long = "a".repeat(64);
+        for (text, want) in [
+            ("shop", true),
+            ("a", true),
+            ("shop-1", true),
+            ("", false),
+            ("-a", false),
+            ("a-", false),
+            ("a/b", false),
+            ("Shop", false),
+            (long.as_str(), false),
+        ] {
+            assert_eq!(dns_label(text).is_ok(), want, "{text}");
+        }
+        for (text, want) in [
+            ("0.5", true),
+            ("200", true),
+            ("0", false),
+            ("-3", false),
+            ("NaN", false),
+            ("inf", false),
+            ("fast", false),
+        ] {
+            assert_eq!(rate(text).is_ok(), want, "{text}");
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The offer: objects are created, updated or deleted on an absolute timetable.
+//!
+//! Guarantees: open loop: a slow answer delays no due time, it makes later sends late, and late
+//! is recorded; at most [`CONNECTIONS`] requests are in flight. A refusal is counted and kept,
+//! never retried. Leaves to others: the pace, and what becomes of the objects.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::load::journal::Journal;
+use crate::load::timeline::Failed;
+use crate::load::timetable::Pace;
+use crate::model::child::Child;
+use crate::model::workload::Scenario;
+use crate::target::cluster::{Cluster, Error};
+
+/// Enough to keep a local server busy on a few cores, and few enough for its in-flight limits.
+const CONNECTIONS: usize = 24;
+
+/// What is done to every object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Act {
+    Create,
+    /// The wave's number makes its content differ from the last one's.
+    Update(u64),
+    /// What a node would say: the child is ready, or it is not.
+    Child(bool),
+    Delete,
+}
+
+/// One offer.
+#[derive(Clone)]
+pub struct Offer {
+    pub cluster: Cluster,
+    pub scenario: Arc<Scenario>,
+    pub seed: u64,
+    pub journal: Arc<Journal>,
+    pub act: Act,
+    /// For [`Act::Child`].
+    pub child: Option<Arc<Child>>,
+    pub pace: Pace,
+    pub objects: usize,
+}
+
+impl Offer {
+    /// Sends everything and returns when the last answer is there. Dropping it stops the sending,
+    /// and whether the requests in flight were executed stays unknown.
+    pub async fn send(self) {
+        self.send_until(std::future::pending()).await;
+    }
+
+    /// The same, but sends nothing more after `halted`: it then only awaits what is in flight.
+    pub async fn send_until(self, halted: impl Future<Output = ()>) {
+        let start = Instant::now();
+        let (halt, halting) = watch::channel(false);
+        let next = Arc::new(AtomicUsize::new(0));
+        let mut senders = JoinSet::new();
+        for _ in 0..CONNECTIONS.min(self.objects) {
+            let (offer, next, mut halting) = (self.clone(), next.clone(), halting.clone());
+            senders.spawn(async move {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    if index >= offer.objects {
+                        return;
+                    }
+                    let due = start + offer.pace.due(index);
+                    tokio::select! {
+                        biased;
+                        _ = halting.wait_for(|halted| *halted) => return,
+                        () = sleep_until(due) => {}
+                    }
+                    offer.send_one(index, due).await;
+                }
+            });
+        }
+        let all_answered = async { while senders.join_next().await.is_some() {} };
+        let mut all_answered = std::pin::pin!(all_answered);
+        tokio::select! {
+            () = &mut all_answered => return,
+            () = halted => {}
+        }
+        halt.send_replace(true);
+        all_answered.await;
+    }
+
+    async fn send_one(&self, index: usize, due: Instant) {
+        let name = self.scenario.resource.object_name(index);
+        let body = match self.act {
+            Act::Create => self.scenario.object(&name, index, self.seed),
+            Act::Update(wave) => self.scenario.update(&name, index, self.seed, wave),
+            Act::Child(_) | Act::Delete => Vec::new(),
+        };
+        let sent = Instant::now();
+        {
+            let mut timeline = self.journal.timeline();
+            let object = &mut timeline.objects[index];
+            object.intended_ns = Some(self.journal.ns(due));
+            object.sent_ns = Some(self.journal.ns(sent));
+        }
+        let answer = self.request(&name, body).await;
+        let now_ns = self.journal.now_ns();
+        let mut timeline = self.journal.timeline();
+        match answer {
+            Ok(generation) => timeline.objects[index].acknowledge(now_ns, generation),
+            Err(error) => {
+                let failed = match error.code() {
+                    Some(_) => Failed::Refused,
+                    None => Failed::Unanswered,
+                };
+                // Without the object's name the same refusal is the same words.
+                timeline.fail(index, failed, error.words().replace(&name, "…"));
+            }
+        }
+    }
+
+    async fn request(&self, name: &str, body: Vec<u8>) -> Result<i64, Error> {
+        let resource = &self.scenario.resource;
+        match self.act {
+            Act::Create => Ok(self
+                .cluster
+                .create(resource, body)
+                .await?
+                .metadata
+                .generation),
+            Act::Update(_) => Ok(self
+                .cluster
+                .merge(resource, name, body)
+                .await?
+                .metadata
+                .generation),
+            // The object's own generation stays; 0 stands for whichever it is.
+            Act::Child(ready) => {
+                let Some(child) = &self.child else {
+                    return Ok(0);
+                };
+                let (path, status) = child.status(&resource.namespace, name, ready);
+                self.cluster.merge_at(&path, status).await.map(|_| 0)
+            }
+            Act::Delete => self.cluster.delete(resource, name).await.map(|()| 0),
+        }
+    }
+}
+
+/// Within a millisecond or so: tokio's timer has that grain. The time that counts is `due`.
+async fn sleep_until(due: Instant) {
+    if due.saturating_duration_since(Instant::now()) > Duration::ZERO {
+        tokio::time::sleep_until(due.into()).await;
+    }
+}

@@ -1,0 +1,8 @@
+//! Offers objects on a timetable and observes what becomes of each.
+
+pub mod generator;
+pub mod journal;
+pub mod observer;
+pub mod timeline;
+pub mod timeout;
+pub mod timetable;

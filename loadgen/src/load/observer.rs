@@ -1,0 +1,268 @@
+//! The one watch of the harness: when each object was observed, ready and gone.
+//!
+//! Guarantees: only name, version and status of an event are decoded; the watch recovers from
+//! its end, from 410 and from errors, by a list where it must, and says how often. Leaves to
+//! others: what the times mean (`timeline`).
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::TryStreamExt;
+use http::Method;
+use kube::core::WatchEvent;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::load::journal::Journal;
+use crate::load::timeline::Seen;
+use crate::model::subject::Convergence;
+use crate::model::workload::{CANARY, Resource};
+use crate::target::cluster::{Cluster, Error, request};
+
+/// What is decoded of an object; everything else is skipped by the parser.
+#[derive(Debug, Clone, Deserialize)]
+struct Lean {
+    metadata: LeanMeta,
+    #[serde(default)]
+    status: Value,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct LeanMeta {
+    name: String,
+    resource_version: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct LeanList {
+    metadata: ListMeta,
+    items: Vec<Lean>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ListMeta {
+    resource_version: String,
+    #[serde(default, rename = "continue")]
+    token: Option<String>,
+}
+
+/// Watches one resource for as long as it is polled.
+pub struct Observer {
+    pub cluster: Cluster,
+    pub resource: Resource,
+    pub convergence: Convergence,
+    pub journal: Arc<Journal>,
+}
+
+enum Ended {
+    /// Go on from this version.
+    At(String),
+    /// The version is too old: list again.
+    Expired,
+}
+
+impl Observer {
+    /// Never returns; every interruption is counted and waited out.
+    pub async fn run(self) {
+        let mut version = None;
+        loop {
+            let ended = match version.take() {
+                Some(version) => self.watch(version).await,
+                None => self.list().await.map(Ended::At),
+            };
+            match ended {
+                Ok(Ended::At(at)) => version = Some(at),
+                Ok(Ended::Expired) => self.journal.timeline().watch_restarts += 1,
+                Err(error) => {
+                    tracing::warn!("the harness's watch: {error}; listing again");
+                    self.note_interrupted(&error);
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            }
+        }
+    }
+
+    /// Reads everything, in pages; the version to watch from.
+    async fn list(&self) -> Result<String, Error> {
+        let asked_ns = self.journal.now_ns();
+        let mut present = HashSet::new();
+        let mut token = String::new();
+        loop {
+            let path = format!("{}limit=500{token}", self.collection());
+            let page: LeanList = self.cluster.ask(Method::GET, &path, None, vec![]).await?;
+            for object in page.items {
+                self.note(&object);
+                let name = self.name(&object);
+                present.extend(name.and_then(|name| self.resource.object_index(name)));
+            }
+            match page.metadata.token.filter(|token| !token.is_empty()) {
+                Some(next) => token = format!("&continue={next}"),
+                None => {
+                    self.note_absent(&present, asked_ns);
+                    self.journal.timeline().listed = true;
+                    return Ok(page.metadata.resource_version);
+                }
+            }
+        }
+    }
+
+    async fn watch(&self, mut version: String) -> Result<Ended, Error> {
+        let path = format!(
+            "{}watch=true&allowWatchBookmarks=true&timeoutSeconds=290&resourceVersion={version}",
+            self.collection()
+        );
+        let failed = |source: kube::Error| Error::Request {
+            method: Method::GET,
+            path: path.clone(),
+            source: Box::new(source),
+        };
+        let events = self.cluster.client().request_events::<Lean>(request(
+            Method::GET,
+            &path,
+            None,
+            vec![],
+        )?);
+        let events = match events.await {
+            Err(kube::Error::Api(status)) if status.code == 410 => return Ok(Ended::Expired),
+            other => other.map_err(failed)?,
+        };
+        let mut events = std::pin::pin!(events);
+        while let Some(event) = events.try_next().await.map_err(failed)? {
+            version = match event {
+                WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+                    self.note(&object);
+                    object.metadata.resource_version
+                }
+                WatchEvent::Deleted(object) => {
+                    self.note_gone(&object);
+                    object.metadata.resource_version
+                }
+                WatchEvent::Bookmark(bookmark) => bookmark.metadata.resource_version,
+                WatchEvent::Error(status) if status.code == 410 => return Ok(Ended::Expired),
+                WatchEvent::Error(status) => return Err(failed(kube::Error::Api(status))),
+            };
+        }
+        Ok(Ended::At(version))
+    }
+
+    /// What is listed and watched, up to its last parameters.
+    fn collection(&self) -> String {
+        match &self.convergence.child {
+            // In a namespace of ours all of them are.
+            Some(child) => child.path(&self.resource.namespace) + "?",
+            None => format!("{}?{}", self.resource.path(), self.resource.selector()),
+        }
+    }
+
+    /// The name of the object that `seen`, it or its child, tells about.
+    fn name<'a>(&self, seen: &'a Lean) -> Option<&'a str> {
+        match &self.convergence.child {
+            Some(child) => seen.metadata.name.strip_suffix(child.suffix.as_str()),
+            None => Some(&seen.metadata.name),
+        }
+    }
+
+    fn note_interrupted(&self, error: &Error) {
+        let mut timeline = self.journal.timeline();
+        timeline.watch_restarts += 1;
+        timeline.last_watch_error = Some(error.words());
+    }
+
+    fn note(&self, object: &Lean) {
+        let seen = seen(&self.convergence, &object.status);
+        let now_ns = self.journal.now_ns();
+        let mut timeline = self.journal.timeline();
+        timeline.events += 1;
+        let Some(name) = self.name(object) else {
+            return;
+        };
+        if name == CANARY {
+            timeline.canary.see(now_ns, seen);
+        } else if let Some(index) = self.resource.object_index(name)
+            && let Some(object) = timeline.objects.get_mut(index)
+        {
+            object.see(now_ns, seen);
+        }
+    }
+
+    fn note_gone(&self, object: &Lean) {
+        let now_ns = self.journal.now_ns();
+        let mut timeline = self.journal.timeline();
+        timeline.events += 1;
+        let name = self.name(object);
+        if let Some(index) = name.and_then(|name| self.resource.object_index(name))
+            && let Some(object) = timeline.objects.get_mut(index)
+        {
+            object.gone_ns.get_or_insert(now_ns);
+        }
+    }
+
+    /// What was acknowledged before the list and is not on it was deleted while nobody watched.
+    fn note_absent(&self, present: &HashSet<usize>, asked_ns: u64) {
+        let mut timeline = self.journal.timeline();
+        for (index, object) in timeline.objects.iter_mut().enumerate() {
+            let was_there = object.acked_ns.is_some_and(|at| at < asked_ns);
+            if was_there && !present.contains(&index) {
+                object.gone_ns.get_or_insert(asked_ns);
+            }
+        }
+    }
+}
+
+/// What a status says about convergence.
+fn seen(convergence: &Convergence, status: &Value) -> Seen {
+    // `Subject::check` has seen that both pointers start with /status.
+    let at = |pointer: &str| status.pointer(pointer.strip_prefix("/status").unwrap_or(pointer));
+    let conditions = at(&convergence.conditions).and_then(Value::as_array);
+    let ready = conditions.into_iter().flatten().any(|condition| {
+        condition["type"] == convergence.ready_condition.as_str() && condition["status"] == "True"
+    });
+    let observed_generation = at(&convergence.observed_generation)
+        .and_then(Value::as_i64)
+        .unwrap_or(0);
+    Seen {
+        observed_generation,
+        ready,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_status_is_read_as_the_subject_says() {
+        let ready =
+            json!([{"type": "Progressing", "status": "True"}, {"type": "Ready", "status": "True"}]);
+        let cases = [
+            ("no status", Value::Null, (0, false)),
+            ("observed", json!({"observedGeneration": 3}), (3, false)),
+            (
+                "ready",
+                json!({"observedGeneration": 3, "conditions": ready}),
+                (3, true),
+            ),
+            (
+                "not ready",
+                json!({"observedGeneration": 3, "conditions": [{"type": "Ready", "status": "False"}]}),
+                (3, false),
+            ),
+            (
+                "nonsense",
+                json!({"observedGeneration": "x", "conditions": 7}),
+                (0, false),
+            ),
+        ];
+        for (name, status, (observed_generation, ready)) in cases {
+            let want = Seen {
+                observed_generation,
+                ready,
+            };
+            assert_eq!(seen(&Convergence::default(), &status), want, "{name}");
+        }
+    }
+}

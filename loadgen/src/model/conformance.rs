@@ -1,0 +1,189 @@
+//! What the gate found, as it is kept in `conformance/<subject>.json`.
+//!
+//! Guarantees: a step that was not run is said to be so, and never counts as passed. Leaves to
+//! others: what follows from it.
+
+use std::fmt;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use crate::run::conformance::Stepped;
+use crate::run::conformance::step::Step;
+
+/// What was found about one subject.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Conformance {
+    pub schema: u32,
+    pub subject: String,
+    pub verdict: Verdict,
+    pub steps: Vec<StepRecord>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    Passed,
+    Failed,
+    /// With the reason.
+    NotChecked(String),
+}
+
+/// One step of one subject.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StepRecord {
+    pub step: Step,
+    pub took_s: f64,
+    pub outcome: Outcome,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    Passed,
+    Failed(Failure),
+    NotRun,
+}
+
+/// What was expected of an object and what was there at the deadline.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    pub object: String,
+    pub expected: String,
+    pub seen: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            object,
+            expected,
+            seen,
+        } = self;
+        write!(f, "{object}: expected {expected}, seen {seen}")
+    }
+}
+
+impl Conformance {
+    pub fn of(subject: String, steps: Vec<StepRecord>) -> Self {
+        let passed = steps.iter().all(|step| step.outcome == Outcome::Passed);
+        Self {
+            schema: 1,
+            subject,
+            verdict: if passed {
+                Verdict::Passed
+            } else {
+                Verdict::Failed
+            },
+            steps,
+        }
+    }
+
+    pub fn not_checked(subject: String, reason: &str) -> Self {
+        Self {
+            schema: 1,
+            subject,
+            verdict: Verdict::NotChecked(reason.to_owned()),
+            steps: Vec::new(),
+        }
+    }
+
+    pub fn failures(&self) -> impl Iterator<Item = (Step, &Failure)> {
+        self.steps.iter().filter_map(|step| match &step.outcome {
+            Outcome::Failed(failure) => Some((step.step, failure)),
+            _ => None,
+        })
+    }
+
+    /// What a reader of figures must know; nothing where the subject passed.
+    pub fn remark(&self) -> Option<String> {
+        let subject = &self.subject;
+        match &self.verdict {
+            Verdict::Passed => None,
+            Verdict::NotChecked(reason) => {
+                Some(format!("conformance of {subject} not checked: {reason}"))
+            }
+            Verdict::Failed => {
+                let failures = self
+                    .failures()
+                    .map(|(step, failure)| format!("{step}: {failure}"));
+                Some(format!(
+                    "{subject} is not measured, since it failed the conformance scenario: {}",
+                    failures.collect::<Vec<_>>().join("; ")
+                ))
+            }
+        }
+    }
+}
+
+impl StepRecord {
+    pub fn new(step: Step, started: Instant, stepped: Stepped) -> Self {
+        Self {
+            step,
+            took_s: started.elapsed().as_secs_f64(),
+            outcome: stepped.into(),
+        }
+    }
+
+    pub fn not_run(step: Step) -> Self {
+        Self {
+            step,
+            took_s: 0.0,
+            outcome: Outcome::NotRun,
+        }
+    }
+
+    /// Every later step begins with an EdgeApp that was created.
+    pub fn lets_others_run(&self) -> bool {
+        self.step != Step::Create || self.outcome == Outcome::Passed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(step: Step, outcome: Outcome) -> StepRecord {
+        StepRecord {
+            step,
+            took_s: 1.0,
+            outcome,
+        }
+    }
+
+    #[test]
+    fn a_step_that_was_not_run_is_not_passed() {
+        let steps = vec![
+            step(Step::Create, Outcome::Passed),
+            step(Step::Scale, Outcome::NotRun),
+        ];
+        assert_eq!(
+            Conformance::of("a/b".into(), steps).verdict,
+            Verdict::Failed
+        );
+    }
+
+    #[test]
+    fn a_remark_says_step_object_expected_and_seen() {
+        let failure = Failure {
+            object: "Deployment scale".into(),
+            expected: "/spec/replicas 3".into(),
+            seen: "1".into(),
+        };
+        let steps = vec![
+            step(Step::Create, Outcome::Passed),
+            step(Step::Scale, Outcome::Failed(failure)),
+        ];
+        let found = Conformance::of("a/b".into(), steps);
+        assert_eq!(
+            found.remark().expect("it failed"),
+            "a/b is not measured, since it failed the conformance scenario: \
+             scale: Deployment scale: expected /spec/replicas 3, seen 1"
+        );
+        let kept = serde_json::to_string(&found).expect("JSON");
+        assert_eq!(
+            serde_json::from_str::<Conformance>(&kept).expect("itself"),
+            found
+        );
+    }
+}

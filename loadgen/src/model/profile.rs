@@ -1,0 +1,160 @@
+//! How long a subject is left alone, phase by phase, in each settle mode.
+//!
+//! Guarantees: the same times for every subject; what each mode leaves out is said by
+//! [`Mode::says`]. Leaves to others: the looking (`quiet`) and the weighing (`phases`).
+
+use std::time::Duration;
+
+use crate::measure::settle::Rule;
+use crate::model::record::Settle;
+
+/// The times of one settle mode, in seconds without events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mode {
+    pub empty_s: u64,
+    pub settled_s: u64,
+    /// Anonymous bytes must also change by less than 1 % over this long.
+    pub steady_s: Option<u64>,
+    /// How long idling is watched in the bursts of `idle`; elsewhere it lasts as long as settling.
+    pub idle_s: u64,
+    pub idle: Extent,
+    pub restart_s: u64,
+    pub deleted_s: u64,
+    /// How long objects are offered at a steady rate.
+    pub offer_s: u64,
+    /// How long objects that cannot become healthy are watched.
+    pub unhealthy_s: u64,
+    pub churn: Extent,
+    pub deletion: Extent,
+    pub steady_settles: bool,
+}
+
+/// In which bursts at the largest size a phase is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    Nowhere,
+    /// Only with at most this many objects.
+    UpTo(usize),
+    FirstRepeat,
+    Everywhere,
+}
+
+impl Extent {
+    pub fn includes(self, objects: usize, repeat: u32) -> bool {
+        match self {
+            Extent::Nowhere => false,
+            Extent::UpTo(most) => objects <= most,
+            Extent::FirstRepeat => repeat == 1,
+            Extent::Everywhere => true,
+        }
+    }
+}
+
+impl Mode {
+    pub const fn of(settle: Settle) -> Self {
+        match settle {
+            Settle::Quick => Self {
+                empty_s: 1,
+                settled_s: 10,
+                steady_s: None,
+                idle_s: 0,
+                idle: Extent::Nowhere,
+                restart_s: 4,
+                deleted_s: 2,
+                offer_s: 4,
+                unhealthy_s: 30,
+                churn: Extent::Nowhere,
+                // With 5,000 it takes 10 to 25 s per subject on 2 cores, of the 3 minutes in all.
+                deletion: Extent::UpTo(1_000),
+                steady_settles: false,
+            },
+            // Go's runtime forces a collection only every two minutes: sooner would be too early for
+            // it to have given memory back.
+            Settle::Standard => Self {
+                offer_s: 30,
+                churn: Extent::FirstRepeat,
+                deletion: Extent::FirstRepeat,
+                steady_settles: false,
+                ..Self::of(Settle::Full)
+            },
+            Settle::Full => Self {
+                empty_s: 10,
+                settled_s: 150,
+                steady_s: Some(30),
+                idle_s: 60,
+                idle: Extent::Everywhere,
+                restart_s: 60,
+                deleted_s: 30,
+                offer_s: 60,
+                unhealthy_s: 120,
+                churn: Extent::Everywhere,
+                deletion: Extent::Everywhere,
+                steady_settles: true,
+            },
+        }
+    }
+
+    /// The same without churn and deletion.
+    pub const fn bursts_only(self) -> Self {
+        Self {
+            churn: Extent::Nowhere,
+            deletion: Extent::Nowhere,
+            ..self
+        }
+    }
+
+    /// What a reader must know about a mode that waits for less than the full time.
+    pub const fn says(settle: Settle) -> Option<&'static str> {
+        match settle {
+            Settle::Quick => Some(
+                "quick mode: a subject is weighed after 10 s without events (empty 1 s, restarted 4 s, all deleted 2 s), not after 150 s; caches and allocators may still give memory back later",
+            ),
+            Settle::Standard => Some(
+                "standard mode: churn and deletion are measured in the first repeat at the largest size only; at a steady rate memory is not weighed",
+            ),
+            Settle::Full => None,
+        }
+    }
+}
+
+/// The rule of a phase.
+pub fn quiet(quiet_s: u64, steady_s: Option<u64>) -> Rule {
+    Rule {
+        quiet: Duration::from_secs(quiet_s),
+        steady: steady_s.map(Duration::from_secs),
+        at_most: Duration::from_secs(4 * quiet_s + 30),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_patience_never_waits_less() {
+        let [quick, standard, full] = [Settle::Quick, Settle::Standard, Settle::Full].map(Mode::of);
+        for (less, more) in [(quick, standard), (standard, full)] {
+            assert!(less.empty_s <= more.empty_s && less.settled_s <= more.settled_s);
+            assert!(less.restart_s <= more.restart_s && less.deleted_s <= more.deleted_s);
+            assert!(less.idle_s <= more.idle_s && less.offer_s <= more.offer_s);
+        }
+    }
+
+    #[test]
+    fn extents() {
+        for (extent, objects, repeat, want) in [
+            (Extent::Nowhere, 10, 1, false),
+            (Extent::UpTo(1_000), 1_000, 4, true),
+            (Extent::UpTo(1_000), 1_001, 1, false),
+            (Extent::FirstRepeat, 5_000, 1, true),
+            (Extent::FirstRepeat, 5_000, 2, false),
+            (Extent::Everywhere, 5_000, 5, true),
+        ] {
+            assert_eq!(
+                extent.includes(objects, repeat),
+                want,
+                "{extent:?} {objects} {repeat}"
+            );
+        }
+    }
+}

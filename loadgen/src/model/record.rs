@@ -1,0 +1,263 @@
+//! Raw data: what one run and one experiment leave behind, from which every table is rebuilt.
+//!
+//! Guarantees: figures as they were read, nothing divided or averaged; what was not measured is
+//! `None`. Leaves to others: writing (`evidence`) and judging (`report`).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use tare_procstat::weigh::{Machine, Memory};
+
+use crate::measure::ledger::Ledger;
+use crate::measure::metrics_text::Buckets;
+use crate::model::latency::Latencies;
+use crate::model::order::Cell;
+use crate::model::subject::Subject;
+use crate::model::workload::Scenario;
+use crate::run::conformance::Conformance;
+
+/// What is measured, where and with what: the head of everything that is written.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Origin {
+    pub started_at: String,
+    pub command_line: String,
+    pub host_label: String,
+    pub tare_revision: String,
+    pub control_plane: String,
+    pub control_plane_flags: String,
+    pub machine: Machine,
+    pub scenario: Scenario,
+    pub seed: u64,
+    pub subjects: Vec<SubjectRecord>,
+}
+
+/// `experiment.json`, written before the first run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Experiment {
+    pub schema: u32,
+    #[serde(flatten)]
+    pub origin: Origin,
+    pub filesystem: Option<String>,
+    pub settle: Settle,
+    pub ready_delay_ms: u64,
+    /// Every run that should be there; the steady ones are known only when the bursts are done.
+    pub planned: Vec<Cell>,
+    /// How many runs were under way at once, of which one worked.
+    #[serde(default = "one")]
+    pub lanes: usize,
+    /// When the bench went on after an interruption.
+    #[serde(default)]
+    pub resumed_at: Vec<String>,
+}
+
+fn one() -> usize {
+    1
+}
+
+/// How long a subject is left alone before it is weighed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Settle {
+    /// 10 s without events.
+    Quick,
+    /// As full, but churn and deletion in the first repeat only.
+    Standard,
+    /// 150 s without events and less than 1 % change in 30 s.
+    Full,
+}
+
+/// A subject as it was measured.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SubjectRecord {
+    pub subject: Subject,
+    pub target: String,
+    pub binary: String,
+    pub binary_bytes: Option<u64>,
+    /// SHA-256, by which `--resume` knows that it measures the same program.
+    #[serde(default)]
+    pub binary_sha256: Option<String>,
+}
+
+/// A subject as an image from scratch, in `images.json`.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Image {
+    /// Its layer as a tar archive.
+    pub unpacked_bytes: u64,
+    /// What a node transfers, by compressor.
+    pub gzip_bytes: u64,
+    pub zstd_bytes: u64,
+}
+
+/// `runs/<cell>.json`, written as the run ends.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Run {
+    pub schema: u32,
+    pub cell: Cell,
+    pub started_at: String,
+    pub wall_s: f64,
+    pub kubernetes_version: Option<String>,
+    /// Why it ended early.
+    pub failure: Option<Failure>,
+    /// Why its figures must not be compared, one sentence each.
+    pub doubts: Vec<String>,
+    /// What a reader should know.
+    pub remarks: Vec<String>,
+    pub spawn_to_canary_ms: Option<f64>,
+    pub memory: PhaseMemory,
+    pub converge_cpu_s: Option<f64>,
+    pub restart_cpu_s: Option<f64>,
+    pub restart_s: Option<f64>,
+    pub idle: Option<Idle>,
+    pub convergence: Option<Convergence>,
+    #[serde(default)]
+    pub age: Option<Age>,
+    #[serde(default)]
+    pub trouble: Option<Trouble>,
+    #[serde(default)]
+    pub storm: Option<Storm>,
+    pub reconcile: Option<Reconcile>,
+    /// The subject's requests from the first object until it was quiet.
+    pub requests: Option<Ledger>,
+    /// From the first to the last write per object, out of the audit log.
+    #[serde(default)]
+    pub write_spans: Option<Latencies>,
+    #[serde(default)]
+    pub gc_pauses: Option<GcPauses>,
+    pub api_server_cpu_s: Option<f64>,
+    #[serde(default)]
+    pub datastore: Option<Datastore>,
+    pub generator_cpu_s: Option<f64>,
+}
+
+/// A run that ended early.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Failure {
+    pub reason: String,
+    pub last_log_lines: Vec<String>,
+}
+
+/// Memory in the phases of a run.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct PhaseMemory {
+    pub empty: Option<Memory>,
+    pub burst: Option<Peaked>,
+    pub settled: Option<Memory>,
+    pub churn: Option<Peaked>,
+    /// Settled after ageing.
+    #[serde(default)]
+    pub aged: Option<Peaked>,
+    pub deleted: Option<Memory>,
+    pub restart: Option<Peaked>,
+}
+
+/// What a subject did about objects that cannot become healthy.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Trouble {
+    /// How long they were left so, once all were created.
+    pub held_s: f64,
+    /// Reads and writes of the subject in that time, by windows of 5 s.
+    pub most_requests_per_s: f64,
+    pub last_requests_per_s: f64,
+    /// How many became Ready all the same.
+    pub ready: u64,
+}
+
+/// How a subject followed objects that changed all the time.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Storm {
+    pub rounds: u64,
+    pub updates: u64,
+    pub seconds: f64,
+    /// Generations behind at the end of a round, of the object that was furthest: median and maximum
+    /// over the rounds.
+    pub typically_behind: u64,
+    pub most_behind: u64,
+    /// From the last update until every object was observed; `None` when they never were.
+    pub caught_up_ms: Option<f64>,
+}
+
+/// What passed before a subject was weighed as aged.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Age {
+    /// Watch events of the objects.
+    pub events: u64,
+    /// How often all objects were changed, flipped or made again.
+    pub turns: u64,
+    pub seconds: f64,
+}
+
+/// Memory at the end of a phase, and the highest RSS within it.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Peaked {
+    pub memory: Memory,
+    pub peak_bytes: Option<u64>,
+}
+
+/// What it costs to do nothing.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Idle {
+    pub window_s: f64,
+    pub cpu_s: f64,
+    /// `None` when a thread ended within the window and took its count with it.
+    pub context_switches: Option<u64>,
+    pub requests: Option<Ledger>,
+}
+
+/// How the objects of a run converged.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Convergence {
+    pub objects: u64,
+    pub acked: u64,
+    /// First send to the last object Ready; `None` while one is not.
+    pub drain_s: Option<f64>,
+    /// First send to the last acknowledgement.
+    pub offer_s: f64,
+    pub offered_per_s: f64,
+    pub saturated: bool,
+    /// Not Ready at the deadline.
+    pub censored: u64,
+    /// Sends after their due time.
+    pub late: Latencies,
+    #[serde(default)]
+    pub acked_from_intended: Latencies,
+    #[serde(default)]
+    pub acked_from_sent: Latencies,
+    pub observed_from_intended: Latencies,
+    pub observed_from_sent: Latencies,
+    pub ready_from_intended: Latencies,
+    pub ready_from_sent: Latencies,
+}
+
+/// Calls of the subject's reconcile function within a run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Reconcile {
+    pub buckets: Buckets,
+    pub errors: Option<u64>,
+}
+
+/// Pauses for garbage collection within a run, from the runtime's own histogram.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct GcPauses {
+    pub buckets: Buckets,
+    /// A lower bound: the client library adds up the lower bounds of the buckets.
+    pub total_s: Option<f64>,
+}
+
+/// What the objects of a run cost the datastore.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Datastore {
+    /// From the first object until the subject was quiet.
+    pub written_bytes: Option<u64>,
+    /// Of its files, in the end.
+    pub size_bytes: Option<u64>,
+}
+
+/// The evidence of a folder, read back.
+#[derive(Debug, Clone)]
+pub struct Record {
+    pub experiment: Experiment,
+    /// By subject, where `scripts/image-sizes.sh` made them.
+    pub images: BTreeMap<String, Image>,
+    pub runs: BTreeMap<Cell, Run>,
+    pub conformance: Vec<Conformance>,
+}

@@ -1,0 +1,378 @@
+//! Operators under test, as data: how one is built and started, when it is ready, what
+//! "converged" means for its resource.
+//!
+//! Guarantees: the built-in subjects use the same format as a user's `subject.toml`; an
+//! unknown key or placeholder is refused with file and line. Leaves to others: building
+//! (`subjects_build`) and starting (`experiment::run`).
+
+pub mod build;
+pub mod launch;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+pub use crate::model::subject::build::{Build, GoBuild};
+pub use crate::model::subject::launch::Places;
+use crate::model::subject::launch::expand;
+use crate::model::workload::Scenario;
+
+const BUILT_IN: &[(&str, &str)] = &[
+    (
+        "tare-none.toml",
+        include_str!("../../subjects/tare-none.toml"),
+    ),
+    (
+        "tare-metadata.toml",
+        include_str!("../../subjects/tare-metadata.toml"),
+    ),
+    (
+        "tare-pruned.toml",
+        include_str!("../../subjects/tare-pruned.toml"),
+    ),
+    (
+        "kube-rs-stock.toml",
+        include_str!("../../subjects/kube-rs-stock.toml"),
+    ),
+    (
+        "kube-rs-tuned.toml",
+        include_str!("../../subjects/kube-rs-tuned.toml"),
+    ),
+    (
+        "controller-runtime-vanilla.toml",
+        include_str!("../../subjects/controller-runtime-vanilla.toml"),
+    ),
+    (
+        "controller-runtime-tuned.toml",
+        include_str!("../../subjects/controller-runtime-tuned.toml"),
+    ),
+    (
+        "controller-runtime-storeless.toml",
+        include_str!("../../subjects/controller-runtime-storeless.toml"),
+    ),
+];
+
+/// Which benches measure a subject without being told to by `--subjects`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measured {
+    #[default]
+    Always,
+    /// The whole comparison is made on real control planes; a quick look has no time for it.
+    OnRealServers,
+    ByName,
+}
+
+impl Measured {
+    fn by_default(self, on_real_servers: bool) -> bool {
+        match self {
+            Measured::Always => true,
+            Measured::OnRealServers => on_real_servers,
+            Measured::ByName => false,
+        }
+    }
+}
+
+/// An operator under test.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Subject {
+    pub name: String,
+    pub variant: String,
+    #[serde(default)]
+    pub measured: Measured,
+    #[serde(default)]
+    pub language: Language,
+    /// Target triple; that of loadgen unless said.
+    #[serde(default)]
+    pub target: Option<String>,
+    #[serde(default)]
+    pub profile: Option<String>,
+    #[serde(default)]
+    pub allocator: Option<String>,
+    #[serde(default)]
+    pub build: Option<Build>,
+    pub run: Run,
+    #[serde(default)]
+    pub ready: Ready,
+    #[serde(default)]
+    pub metrics: Option<Metrics>,
+    #[serde(default)]
+    pub convergence: Convergence,
+    /// What is created for it where its resource is not EdgeApp, as in `scenarios/edgeapp.toml`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objects: Option<Scenario>,
+    /// Where relative paths start: the folder of the file, or the workspace for a built-in one.
+    #[serde(skip)]
+    pub base: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Language {
+    Rust,
+    Go,
+    #[default]
+    Other,
+}
+
+/// How the program is started. Placeholders: see [`Places`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Run {
+    pub command: String,
+    #[serde(default)]
+    pub args: Vec<String>,
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// The CRD's manifest, installed before the start.
+    pub crd: PathBuf,
+}
+
+/// When the program may be given work; neither field: at once.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ready {
+    /// A path on the admin port that answers 200.
+    #[serde(default)]
+    pub http: Option<String>,
+    /// A text that appears in the log.
+    #[serde(default)]
+    pub log_line: Option<String>,
+}
+
+/// Where the reconcile times are.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Metrics {
+    #[serde(default = "metrics_path")]
+    pub path: String,
+    pub reconcile_histogram: String,
+    #[serde(default)]
+    pub reconcile_errors: Option<String>,
+}
+
+/// What the watch must show; JSON pointers into `/status`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Convergence {
+    pub observed_generation: String,
+    pub conditions: String,
+    pub ready_condition: String,
+    /// A child that is watched in place of an object whose own status does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub child: Option<ChildWatch>,
+}
+
+/// A kind of child, one of which tells about each object.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChildWatch {
+    /// `apps/v1`, or `v1` for the core group.
+    pub api_version: String,
+    /// `deployments`.
+    pub plural: String,
+    /// What follows the object's name in the child's.
+    #[serde(default)]
+    pub suffix: String,
+}
+
+impl ChildWatch {
+    /// Path of the collection.
+    pub fn path(&self, namespace: &str) -> String {
+        let Self {
+            api_version,
+            plural,
+            ..
+        } = self;
+        let root = if api_version.contains('/') {
+            "apis"
+        } else {
+            "api"
+        };
+        format!("/{root}/{api_version}/namespaces/{namespace}/{plural}")
+    }
+}
+
+impl Default for Convergence {
+    fn default() -> Self {
+        Self {
+            observed_generation: "/status/observedGeneration".into(),
+            conditions: "/status/conditions".into(),
+            ready_condition: "Ready".into(),
+            child: None,
+        }
+    }
+}
+
+fn metrics_path() -> String {
+    "/metrics".into()
+}
+
+/// A subject that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("cannot read subject file {}: {source}", path.display())]
+    Read {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("{file}:{line}: {message}")]
+    Parse {
+        file: String,
+        line: usize,
+        message: String,
+    },
+    #[error("{file}: {message}")]
+    Invalid { file: String, message: String },
+    #[error(
+        "unknown subject {name:?}; known: {known}; a file of your own is given with --subject FILE"
+    )]
+    Unknown { name: String, known: String },
+    #[error("subject {0:?} is given twice; change name or variant in one of the files")]
+    Twice(String),
+    #[error("no subject to measure; name at least one with --subjects, known: {0}")]
+    Nothing(String),
+}
+
+impl Subject {
+    /// `name/variant`, which is unique in an experiment.
+    pub fn id(&self) -> String {
+        format!("{}/{}", self.name, self.variant)
+    }
+
+    /// # Errors
+    /// `Parse` with the line, `Invalid` with the key.
+    pub fn parse(file: &str, text: &str) -> Result<Subject, Error> {
+        let subject: Subject = toml::from_str(text).map_err(|error| Error::Parse {
+            file: file.to_owned(),
+            line: line_of(text, error.span().map_or(0, |span| span.start)),
+            message: error.message().replace('\n', " "),
+        })?;
+        let invalid = |message: String| Error::Invalid {
+            file: file.to_owned(),
+            message,
+        };
+        subject.check().map_err(invalid)?;
+        Ok(subject)
+    }
+
+    /// # Errors
+    /// `Read` besides those of [`Subject::parse`].
+    pub fn from_file(path: &Path) -> Result<Subject, Error> {
+        let read = |source| Error::Read {
+            path: path.to_owned(),
+            source,
+        };
+        let text = std::fs::read_to_string(path).map_err(read)?;
+        let mut subject = Self::parse(&path.display().to_string(), &text)?;
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
+        let folder = folder
+            .unwrap_or(Path::new("."))
+            .canonicalize()
+            .map_err(read)?;
+        subject.base = Some(folder);
+        Ok(subject)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        for (key, value) in [("name", &self.name), ("variant", &self.variant)] {
+            let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+            if value.is_empty() || value.len() > 40 || !value.chars().all(plain) {
+                return Err(format!(
+                    "{key} {value:?}: use 1 to 40 of a-z, A-Z, 0-9, '-', '_', '.'"
+                ));
+            }
+        }
+        if let Some(build) = &self.build {
+            build.check()?;
+        }
+        if self.ready.http.is_some() && self.ready.log_line.is_some() {
+            return Err("[ready]: give either http or log_line".into());
+        }
+        let pointers = [
+            &self.convergence.observed_generation,
+            &self.convergence.conditions,
+        ];
+        if let Some(pointer) = pointers.into_iter().find(|p| !p.starts_with("/status/")) {
+            return Err(format!(
+                "[convergence] {pointer:?}: only pointers into /status/ are watched"
+            ));
+        }
+        let texts = self
+            .run
+            .args
+            .iter()
+            .chain(self.run.env.values())
+            .chain([&self.run.command]);
+        texts
+            .map(|text| expand(text, |_| Some(String::new())))
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(())
+    }
+}
+
+/// The subjects that come with loadgen.
+///
+/// # Errors
+/// `Parse`, if the build was given a broken file.
+pub fn built_in() -> Result<Vec<Subject>, Error> {
+    BUILT_IN
+        .iter()
+        .map(|(file, text)| Subject::parse(file, text))
+        .collect()
+}
+
+/// The chosen subjects: those of the built-in ones and of the files that are measured by default, or
+/// those that `names` lists, whatever they are by default.
+///
+/// # Errors
+/// `Unknown` names the known ones.
+pub fn select(
+    names: Option<&[String]>,
+    files: &[PathBuf],
+    on_real_servers: bool,
+) -> Result<Vec<Subject>, Error> {
+    let mut known = built_in()?;
+    for file in files {
+        let subject = Subject::from_file(file)?;
+        if known.iter().any(|k| k.id() == subject.id()) {
+            return Err(Error::Twice(subject.id()));
+        }
+        known.push(subject);
+    }
+    let Some(names) = names else {
+        known.retain(|subject| subject.measured.by_default(on_real_servers));
+        return Ok(known);
+    };
+    let list = || known.iter().map(Subject::id).collect::<Vec<_>>().join(", ");
+    let mut chosen: Vec<Subject> = Vec::new();
+    for name in names
+        .iter()
+        .map(|name| name.trim())
+        .filter(|name| !name.is_empty())
+    {
+        let subject = known.iter().find(|k| k.id() == name);
+        let subject = subject.ok_or_else(|| Error::Unknown {
+            name: name.into(),
+            known: list(),
+        })?;
+        if !chosen.contains(subject) {
+            chosen.push(subject.clone());
+        }
+    }
+    if chosen.is_empty() {
+        Err(Error::Nothing(list()))
+    } else {
+        Ok(chosen)
+    }
+}
+
+/// The line, from 1 on, that holds a byte offset.
+pub fn line_of(text: &str, offset: usize) -> usize {
+    1 + text.bytes().take(offset).filter(|b| *b == b'\n').count()
+}
+
+#[cfg(test)]
+pub mod tests;

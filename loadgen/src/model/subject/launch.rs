@@ -1,0 +1,119 @@
+//! From a subject to what is started: placeholders replaced, relative paths rooted.
+//!
+//! Guarantees: pure; an unknown placeholder is an error that lists the known ones. Leaves to
+//! others: starting it.
+
+use std::path::{Path, PathBuf};
+
+use crate::model::subject::Subject;
+
+/// What placeholders stand for in one run.
+#[derive(Debug, Clone)]
+pub struct Places {
+    /// `{admin}`: address and port for the subject's own HTTP server.
+    pub admin: String,
+    /// `{kubeconfig}`: a file for the subject's own user.
+    pub kubeconfig: PathBuf,
+    /// `{dir}`: a folder of the run, for whatever it writes.
+    pub dir: PathBuf,
+    /// `{bin}`: where built-in subjects are.
+    pub bin: PathBuf,
+}
+
+const PLACEHOLDERS: [&str; 4] = ["{admin}", "{kubeconfig}", "{dir}", "{bin}"];
+
+/// What is started, with every placeholder replaced.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Launch {
+    pub program: PathBuf,
+    pub args: Vec<String>,
+    pub env: Vec<(String, String)>,
+}
+
+impl Subject {
+    /// Program, arguments and environment of one run.
+    pub fn launch(&self, places: &Places) -> Launch {
+        let place = |placeholder: &str| match placeholder {
+            "{admin}" => Some(places.admin.clone()),
+            "{kubeconfig}" => Some(places.kubeconfig.display().to_string()),
+            "{dir}" => Some(places.dir.display().to_string()),
+            "{bin}" => Some(places.bin.display().to_string()),
+            _ => None,
+        };
+        // `check` has seen that every placeholder is known.
+        let text = |text: &String| expand(text, place).unwrap_or_else(|_| text.clone());
+        Launch {
+            program: self.rooted(Path::new(&text(&self.run.command))),
+            args: self.run.args.iter().map(text).collect(),
+            env: self
+                .run
+                .env
+                .iter()
+                .map(|(name, value)| (name.clone(), text(value)))
+                .collect(),
+        }
+    }
+
+    /// The CRD's manifest.
+    pub fn crd(&self, workspace: &Path) -> PathBuf {
+        self.base
+            .as_deref()
+            .unwrap_or(workspace)
+            .join(&self.run.crd)
+    }
+
+    /// A relative path with a slash starts at `base`; a bare name is looked up in PATH.
+    fn rooted(&self, program: &Path) -> PathBuf {
+        match &self.base {
+            Some(base) if program.is_relative() && program.components().count() > 1 => {
+                base.join(program)
+            }
+            _ => program.to_owned(),
+        }
+    }
+}
+
+pub fn expand(text: &str, place: impl Fn(&str) -> Option<String>) -> Result<String, String> {
+    let mut expanded = String::new();
+    let mut rest = text;
+    while let Some(open) = rest.find('{') {
+        let (before, from_open) = rest.split_at(open);
+        expanded.push_str(before);
+        let unknown = || {
+            format!(
+                "{text:?}: unknown placeholder; known: {}",
+                PLACEHOLDERS.join(" ")
+            )
+        };
+        let placeholder = PLACEHOLDERS
+            .into_iter()
+            .find(|p| from_open.starts_with(p))
+            .ok_or_else(unknown)?;
+        expanded.push_str(&place(placeholder).ok_or_else(unknown)?);
+        rest = &from_open[placeholder.len()..];
+    }
+    expanded.push_str(rest);
+    Ok(expanded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::subject::tests::LEAST;
+
+    #[test]
+    fn placeholders_are_replaced_everywhere() {
+        let text = LEAST.replace("./op", "{bin}/op")
+            + "args = [\"--a={admin}\", \"{dir}\"]\nenv = { K = \"{kubeconfig}\" }\n";
+        let subject = Subject::parse("f.toml", &text).expect("valid");
+        let launch = subject.launch(&Places {
+            admin: "127.0.0.1:9".into(),
+            kubeconfig: "/k".into(),
+            dir: "/d".into(),
+            bin: "/b".into(),
+        });
+        assert_eq!(launch.program, PathBuf::from("/b/op"));
+        assert_eq!(launch.args, ["--a=127.0.0.1:9", "/d"]);
+        assert_eq!(launch.env, [("K".to_owned(), "/k".to_owned())]);
+    }
+}

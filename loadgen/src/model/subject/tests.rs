@@ -1,0 +1,144 @@
+//! What a subject file may say, and how a wrong one is refused.
+
+use crate::model::subject::*;
+
+pub const LEAST: &str =
+    "name = \"mine\"\nvariant = \"x\"\n[run]\ncommand = \"./op\"\ncrd = \"crd.yaml\"\n";
+
+#[test]
+fn the_built_in_subjects_parse() {
+    let ids: Vec<_> = built_in().expect("valid").iter().map(Subject::id).collect();
+    assert_eq!(
+        ids,
+        [
+            "tare/none",
+            "tare/metadata",
+            "tare/pruned",
+            "kube-rs/stock",
+            "kube-rs/tuned",
+            "controller-runtime/vanilla",
+            "controller-runtime/tuned",
+            "controller-runtime/storeless"
+        ]
+    );
+}
+
+#[test]
+fn the_settings_of_the_go_collector_differ_in_nothing_else() {
+    let front = Path::new(env!("CARGO_MANIFEST_DIR")).join("subjects/go-front");
+    let mut built_in = built_in().expect("valid").into_iter();
+    let tuned = built_in.find(|subject| subject.id() == "controller-runtime/tuned");
+    let tuned = tuned.expect("it is built in");
+    let mut settings = std::collections::BTreeSet::new();
+    for file in std::fs::read_dir(&front).expect("a folder") {
+        let mut one = Subject::from_file(&file.expect("a file").path()).expect("valid");
+        let known = one.run.env.get("KUBECONFIG").cloned();
+        settings.insert((one.run.env.remove("GOGC"), one.run.env.remove("GOMEMLIMIT")));
+        assert_eq!(known.as_deref(), Some("{kubeconfig}"), "{}", one.id());
+        assert_eq!(one.run.env.len(), 1, "{}", one.id());
+        assert_eq!(one.build, tuned.build, "{}", one.id());
+        assert_eq!(one.run.command, tuned.run.command, "{}", one.id());
+        assert_eq!(one.run.args, tuned.run.args, "{}", one.id());
+    }
+    assert_eq!(settings.len(), 6, "{settings:?}");
+}
+
+#[test]
+fn a_bench_that_names_no_subject_takes_those_that_are_so_by_default() {
+    let ids = |names: Option<&[String]>, on_real_servers| -> Vec<String> {
+        let chosen = select(names, &[], on_real_servers).expect("known");
+        chosen.iter().map(Subject::id).collect()
+    };
+    assert_eq!(ids(None, false), ["tare/none", "kube-rs/stock"]);
+    assert_eq!(
+        ids(None, true),
+        [
+            "tare/none",
+            "kube-rs/stock",
+            "kube-rs/tuned",
+            "controller-runtime/vanilla",
+            "controller-runtime/tuned",
+            "controller-runtime/storeless"
+        ]
+    );
+    assert_eq!(ids(Some(&["tare/pruned".into()]), false), ["tare/pruned"]);
+}
+
+#[test]
+fn bad_files_are_refused_with_the_place() {
+    struct Case {
+        name: &'static str,
+        text: String,
+        want: &'static str,
+    }
+    let cases = [
+        Case {
+            name: "unknown key",
+            text: LEAST.replace("variant", "varient"),
+            want: "f.toml:2: unknown field `varient`",
+        },
+        Case {
+            name: "unknown key in a table",
+            text: format!("{LEAST}cmd = 3\n"),
+            want: "f.toml:6: unknown field `cmd`",
+        },
+        Case {
+            name: "not TOML",
+            text: "name = ".into(),
+            want: "f.toml:1: ",
+        },
+        Case {
+            name: "missing key",
+            text: "name = \"a\"\n".into(),
+            want: "missing field",
+        },
+        Case {
+            name: "placeholder",
+            text: LEAST.replace("./op", "{home}/op"),
+            want: "known: {admin} {kubeconfig} {dir} {bin}",
+        },
+        Case {
+            name: "slash in the name",
+            text: LEAST.replace("mine", "a/b"),
+            want: "f.toml: name \"a/b\"",
+        },
+        Case {
+            name: "empty build",
+            text: format!("{LEAST}[build]\n"),
+            want: "one of cargo_packages, go and command",
+        },
+        Case {
+            name: "pointer elsewhere",
+            text: format!("{LEAST}[convergence]\nobserved_generation = \"/spec/x\"\n"),
+            want: "only pointers into /status/",
+        },
+    ];
+    for case in cases {
+        let error = Subject::parse("f.toml", &case.text)
+            .expect_err(case.name)
+            .to_string();
+        assert!(error.contains(case.want), "{}: {error}", case.name);
+        assert!(!error.contains('\n'), "{}: {error}", case.name);
+    }
+}
+
+#[test]
+fn an_unknown_name_lists_the_known_ones() {
+    let error = select(Some(&["tare/nome".into()]), &[], false)
+        .expect_err("unknown")
+        .to_string();
+    assert!(
+        error.contains("tare/none, tare/metadata, tare/pruned"),
+        "{error}"
+    );
+    assert_eq!(
+        select(Some(&["kube-rs/stock".into()]), &[], false)
+            .expect("known")
+            .len(),
+        1
+    );
+    assert!(matches!(
+        select(Some(&[]), &[], false),
+        Err(Error::Nothing(_))
+    ));
+}

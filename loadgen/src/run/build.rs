@@ -1,0 +1,304 @@
+//! Makes the subjects: one cargo call for each that is a package of this workspace, or the command
+//! it names.
+//!
+//! Guarantees: what is measured was built in the profile that is shipped; the whole output is in
+//! a log and its tail is shown. Leaves to others: where binaries are looked for
+//! ([`Workspace::bin`]) and starting them.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tare_procstat::process::{Process, Spec};
+
+use crate::model::progress::Progress;
+use crate::model::subject::{GoBuild, Subject};
+
+/// The checkout that subjects are built from.
+#[derive(Debug, Clone)]
+pub struct Workspace {
+    pub root: PathBuf,
+    target: PathBuf,
+    /// The target triple that subjects are built for by `scripts/dist.sh`; that of the host without.
+    triple: Option<String>,
+}
+
+/// Why there are no subjects.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(
+        "cannot find the Tare workspace in {} or above {}; run this in a checkout",
+        compiled.display(),
+        current.display()
+    )]
+    NoWorkspace { compiled: PathBuf, current: PathBuf },
+    #[error(
+        "--target {triple}: this machine is {}; choose a target of its own",
+        std::env::consts::ARCH
+    )]
+    Foreign { triple: String },
+    #[error("cannot run {command}: {source}")]
+    Run {
+        command: String,
+        source: tare_procstat::process::Error,
+    },
+    #[error("{command} failed ({status}); the whole output is in {}\n{tail}", log.display())]
+    Failed {
+        command: String,
+        status: std::process::ExitStatus,
+        log: PathBuf,
+        tail: String,
+    },
+}
+
+impl Workspace {
+    /// Where this program was compiled, or else the current folder or one above it.
+    ///
+    /// # Errors
+    /// `NoWorkspace` says where it looked.
+    pub fn find() -> Result<Self, Error> {
+        let compiled = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .parent()
+            .unwrap_or(Path::new("/"));
+        let current = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+        let root = current
+            .ancestors()
+            .chain([compiled])
+            .find(|folder| is_workspace(folder));
+        let root = root.ok_or_else(|| Error::NoWorkspace {
+            compiled: compiled.into(),
+            current: current.clone(),
+        })?;
+        let target = match std::env::var_os("CARGO_TARGET_DIR") {
+            Some(target) => current.join(target),
+            None => root.join("target"),
+        };
+        Ok(Self {
+            root: root.to_owned(),
+            target,
+            triple: None,
+        })
+    }
+
+    /// The same, with subjects for a static target.
+    ///
+    /// # Errors
+    /// `Foreign`: what cannot run here cannot be weighed.
+    pub fn for_target(self, triple: Option<&str>) -> Result<Self, Error> {
+        let triple = triple.map(str::to_owned);
+        if let Some(triple) = &triple
+            && triple.split('-').next() != Some(std::env::consts::ARCH)
+        {
+            let triple = triple.clone();
+            return Err(Error::Foreign { triple });
+        }
+        Ok(Self { triple, ..self })
+    }
+
+    /// Where built-in subjects are: `TARE_SUBJECT_DIR`, or where they were made.
+    pub fn bin(&self) -> PathBuf {
+        match std::env::var_os("TARE_SUBJECT_DIR") {
+            Some(dir) => PathBuf::from(dir),
+            None => self.made(),
+        }
+    }
+
+    /// Where a build leaves them.
+    fn made(&self) -> PathBuf {
+        match &self.triple {
+            Some(triple) => self.target.join("static").join(triple).join("dist"),
+            None => self.target.join("dist"),
+        }
+    }
+
+    /// The command that makes a Go program beside those of cargo.
+    fn go(&self, build: &GoBuild) -> Vec<String> {
+        let program = self.made().join(build.program());
+        let mut command = ["env", "CGO_ENABLED=0", "go", "build"]
+            .map(str::to_owned)
+            .to_vec();
+        command.extend(build.flags.iter().cloned());
+        command.extend([
+            "-o".into(),
+            program.display().to_string(),
+            build.package.clone(),
+        ]);
+        command
+    }
+
+    /// The command that makes a package, up to its name.
+    fn cargo(&self, profile: &str) -> Vec<String> {
+        let words = match &self.triple {
+            Some(triple) => vec!["scripts/dist.sh", triple],
+            None => vec!["cargo", "build", "--profile", profile, "-p"],
+        };
+        words.into_iter().map(str::to_owned).collect()
+    }
+}
+
+fn is_workspace(folder: &Path) -> bool {
+    folder.join("loadgen/Cargo.toml").is_file() && folder.join("Cargo.toml").is_file()
+}
+
+/// The commands that make these subjects, each with the folder it runs in.
+///
+/// One cargo call for each package, as it is shipped: cargo unites the features of all packages of a
+/// call, and one subject's multi-threaded runtime would be linked into another's binary.
+fn commands(subjects: &[Subject], workspace: &Workspace) -> Vec<(Vec<String>, PathBuf)> {
+    let mut all: Vec<(Vec<String>, PathBuf)> = Vec::new();
+    for subject in subjects {
+        let Some(build) = &subject.build else {
+            continue;
+        };
+        if !build.cargo_packages.is_empty() {
+            let profile = build.cargo_profile.as_deref().unwrap_or("dist");
+            for package in &build.cargo_packages {
+                let mut command = workspace.cargo(profile);
+                command.push(package.clone());
+                // Several variants may come from one package.
+                if !all.iter().any(|(known, _)| *known == command) {
+                    all.push((command, workspace.root.clone()));
+                }
+            }
+        }
+        if let Some(go) = &build.go {
+            let one = (workspace.go(go), workspace.root.join(&go.module));
+            if !all.contains(&one) {
+                all.push(one);
+            }
+        }
+        if !build.command.is_empty() {
+            let folder = subject
+                .base
+                .clone()
+                .unwrap_or_else(|| workspace.root.clone());
+            all.push((build.command.clone(), folder));
+        }
+    }
+    all
+}
+
+/// Builds what the subjects need; the output is appended to `log`.
+///
+/// # Errors
+/// `Failed` with the last lines of the output.
+pub async fn build(
+    subjects: &[Subject],
+    workspace: &Workspace,
+    log: &Path,
+    progress: &Progress,
+) -> Result<(), Error> {
+    for (command, folder) in commands(subjects, workspace) {
+        let words = command.join(" ");
+        progress.say(&format!("building: {words}"));
+        let run = |source| Error::Run {
+            command: words.clone(),
+            source,
+        };
+        let shell_free = Spec {
+            name: words.clone(),
+            program: "env".into(),
+            // `env -C` starts the command in its folder.
+            args: ["-C".to_owned(), folder.display().to_string()]
+                .into_iter()
+                .chain(command)
+                .collect(),
+            env: vec![("CARGO_TERM_COLOR".into(), "never".into())],
+            clear_env: false,
+            log: log.to_owned(),
+        };
+        let mut process = Process::spawn(shell_free).await.map_err(run)?;
+        let status = loop {
+            if let Some(status) = process.exited().map_err(run)? {
+                break status;
+            }
+            let last = process.last_log_lines(1).pop().unwrap_or_default();
+            progress.step(&format!("building: {}", last.trim()));
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        };
+        if !status.success() {
+            let tail = process.last_log_lines(15).join("\n");
+            return Err(Error::Failed {
+                command: words,
+                status,
+                log: log.to_owned(),
+                tail,
+            });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::subject::built_in;
+
+    fn workspace() -> Workspace {
+        Workspace {
+            root: "/w".into(),
+            target: "/w/target".into(),
+            triple: None,
+        }
+    }
+
+    #[test]
+    fn static_subjects_are_built_by_the_script() {
+        let triple = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
+        let musl = workspace().for_target(Some(&triple)).expect("our own");
+        assert_eq!(
+            musl.cargo("dist"),
+            ["scripts/dist.sh", triple.as_str()],
+            "the profile is the script's"
+        );
+        assert!(musl.bin().ends_with(format!("static/{triple}/dist")));
+        let error = workspace()
+            .for_target(Some("sparc-x"))
+            .expect_err("foreign");
+        assert!(
+            error
+                .to_string()
+                .contains("--target sparc-x: this machine is")
+        );
+    }
+
+    #[test]
+    fn each_subject_is_built_by_itself() {
+        let workspace = workspace();
+        let mut subjects = built_in().expect("valid");
+        let mut own = subjects[0].clone();
+        own.base = Some("/own".into());
+        own.build = Some(crate::model::subject::Build {
+            cargo_packages: vec![],
+            cargo_profile: None,
+            go: None,
+            command: vec!["make".into(), "operator".into()],
+        });
+        subjects.push(own);
+        let commands = commands(&subjects, &workspace);
+        let go = |name: &str, flags: &str| {
+            let program = format!("/w/target/dist/controller-runtime-{name}");
+            (
+                format!("env CGO_ENABLED=0 go build {flags}-o {program} ./cmd/{name}"),
+                "/w/baselines/controller-runtime".to_owned(),
+            )
+        };
+        let words: Vec<_> = commands
+            .iter()
+            .map(|(c, folder)| (c.join(" "), folder.display().to_string()))
+            .collect();
+        assert_eq!(
+            words,
+            [
+                ("cargo build --profile dist -p tare".into(), "/w".into()),
+                (
+                    "cargo build --profile dist -p baseline-kube-rs".into(),
+                    "/w".into()
+                ),
+                go("vanilla", ""),
+                go("tuned", "-trimpath -ldflags -s -w "),
+                go("storeless", "-trimpath -ldflags -s -w "),
+                ("make operator".to_owned(), "/own".to_owned()),
+            ]
+        );
+    }
+}

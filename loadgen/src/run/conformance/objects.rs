@@ -1,0 +1,93 @@
+//! The objects of the scenario, and where they are.
+//!
+//! Guarantees: pure; quantities are in the form in which an API server keeps them, so that fields
+//! can be compared as they are. Leaves to others: the requests.
+
+use serde_json::{Value, json};
+
+/// The namespace that will be measured in: a subject may look nowhere else.
+pub const NAMESPACE: &str = "edge";
+
+/// What the scenario looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    EdgeApp,
+    Deployment,
+    Service,
+}
+
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::EdgeApp => "EdgeApp",
+            Kind::Deployment => "Deployment",
+            Kind::Service => "Service",
+        }
+    }
+
+    /// Path of the collection.
+    pub fn path(self) -> String {
+        let (version, plural) = match self {
+            Kind::EdgeApp => ("apis/tare.dev/v1alpha1", "edgeapps"),
+            Kind::Deployment => ("apis/apps/v1", "deployments"),
+            Kind::Service => ("api/v1", "services"),
+        };
+        format!("/{version}/namespaces/{NAMESPACE}/{plural}")
+    }
+
+    pub fn of(self, name: &str) -> String {
+        format!("{} {NAMESPACE}/{name}", self.name())
+    }
+}
+
+/// An EdgeApp that uses every field.
+pub fn app(name: &str) -> Value {
+    json!({
+        "apiVersion": "tare.dev/v1alpha1",
+        "kind": "EdgeApp",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {
+            "image": "registry.example/conformance:1",
+            "replicas": 2,
+            "port": 8080,
+            "headless": true,
+            "env": [{"name": "STAYS", "value": "1"}, {"name": "GOES", "value": "2"}],
+            "resources": {
+                "requests": {"cpu": "50m", "memory": "32Mi"},
+                "limits": {"memory": "64Mi"},
+            },
+            "accelerator": {"resource": "example.com/npu", "count": 1},
+        },
+    })
+}
+
+/// A Deployment that no EdgeApp has anything to do with, but for its name.
+pub fn foreign_deployment(name: &str) -> Value {
+    let labels = json!({"app": "theirs"});
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"containers": [{"name": "theirs", "image": "registry.example/theirs:1"}]},
+            },
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_namespace_is_that_of_the_scenario() {
+        let scenario = crate::model::workload::edgeapp().expect("valid");
+        assert_eq!(scenario.resource.namespace, NAMESPACE);
+        let measured = scenario.resource.path();
+        assert_eq!(Kind::EdgeApp.path(), measured);
+    }
+}

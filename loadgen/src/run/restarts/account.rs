@@ -1,0 +1,199 @@
+//! What a start costs the API server: its CPU, its memory, and what it was asked.
+//!
+//! Guarantees: only the subject's requests where the server tells them apart (the embedded one); on a
+//! kube-apiserver those of all clients for the same kinds, from its own metrics page, while nothing
+//! else uses them. What a server does not say is `None`. Leaves to others: the words (`page`).
+
+use serde::{Deserialize, Serialize};
+use tare_procstat::weigh;
+
+use crate::measure::ledger::Ledger;
+use crate::measure::metrics_text::counter_of;
+use crate::run::restarts::world::World;
+use crate::target::{SUBJECT, Server};
+
+/// What an EdgeApp's operator reads and writes, beside the owners.
+const CHILDREN: [&str; 2] = ["deployments", "services"];
+
+/// Sums so far.
+pub struct Account {
+    cpu_s: Option<f64>,
+    rss_bytes: Option<u64>,
+    peak_bytes: Option<u64>,
+    requests: Option<Requests>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Requests {
+    reads: u64,
+    writes: u64,
+    response_bytes: u64,
+    datastore_reads: Option<u64>,
+    datastore_objects: Option<u64>,
+}
+
+/// What a start cost, as it is written.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Spent {
+    pub cpu_s: Option<f64>,
+    pub rss_before_bytes: Option<u64>,
+    pub rss_peak_bytes: Option<u64>,
+    /// `get` and `list`.
+    pub reads: Option<u64>,
+    pub writes: Option<u64>,
+    /// Of the answers to these reads, as they were sent.
+    pub response_bytes: Option<u64>,
+    /// Requests to the datastore that read.
+    pub datastore_reads: Option<u64>,
+    /// Objects that its lists fetched.
+    pub datastore_objects: Option<u64>,
+}
+
+impl Account {
+    /// `None` where the server has no process of ours.
+    pub async fn take(world: &World, owners: &str) -> Option<Account> {
+        let pid = world.server.pid()?;
+        let peak_bytes = weigh::peak_bytes(pid).ok();
+        let account = Account {
+            cpu_s: world.server.cpu_s(),
+            rss_bytes: weigh::memory(pid).map(|memory| memory.rss_bytes).ok(),
+            peak_bytes,
+            requests: requests(world, owners).await,
+        };
+        // From here on the next peak counts; where the kernel refuses, it is that of its whole life.
+        let _ = weigh::reset_peak(pid);
+        Some(account)
+    }
+
+    pub fn since(&self, before: &Account) -> Spent {
+        let spent = |of: fn(&Requests) -> Option<u64>| {
+            let (now, then) = (self.requests.as_ref()?, before.requests.as_ref()?);
+            Some(of(now)?.saturating_sub(of(then)?))
+        };
+        Spent {
+            cpu_s: self.cpu_s.zip(before.cpu_s).map(|(now, then)| now - then),
+            rss_before_bytes: before.rss_bytes,
+            rss_peak_bytes: self.peak_bytes,
+            reads: spent(|r| Some(r.reads)),
+            writes: spent(|r| Some(r.writes)),
+            response_bytes: spent(|r| Some(r.response_bytes)),
+            datastore_reads: spent(|r| r.datastore_reads),
+            datastore_objects: spent(|r| r.datastore_objects),
+        }
+    }
+}
+
+async fn requests(world: &World, owners: &str) -> Option<Requests> {
+    match &world.server {
+        Server::Embedded(_) => {
+            let ledger = world.server.ledger(&world.cluster).await?;
+            Some(of_ledger(&ledger.of(SUBJECT)))
+        }
+        Server::Real(_) => of_page(&world.cluster.metrics().await.ok()?, owners),
+        Server::Existing(_) => None,
+    }
+}
+
+fn of_ledger(ledger: &Ledger) -> Requests {
+    let reads = ledger.entries.iter();
+    let reads = reads.filter(|entry| matches!(&*entry.verb, "get" | "list"));
+    Requests {
+        reads: ledger.reads(),
+        writes: ledger.writes(),
+        response_bytes: reads.filter_map(|entry| entry.response_bytes).sum(),
+        datastore_reads: None,
+        datastore_objects: None,
+    }
+}
+
+/// A page of kube-apiserver 1.36 (`endpoints/metrics` and `storage/etcd3/metrics` in apiserver
+/// v0.36.4); `None` where it has no counter of requests.
+fn of_page(page: &str, owners: &str) -> Option<Requests> {
+    let kinds = [owners, CHILDREN[0], CHILDREN[1]];
+    let sum = |name: &str, label: &str, values: &[&str]| {
+        let counted = counter_of(page, name, &[("resource", &kinds), (label, values)])?;
+        Some(counted as u64)
+    };
+    let writing = [
+        "POST",
+        "PUT",
+        "PATCH",
+        "APPLY",
+        "DELETE",
+        "DELETECOLLECTION",
+    ];
+    let reading = ["get", "list", "listWithCount", "listOnlyKeys"];
+    let fetched = "apiserver_storage_list_fetched_objects_total";
+    Some(Requests {
+        reads: sum("apiserver_request_total", "verb", &["GET", "LIST"])?,
+        writes: sum("apiserver_request_total", "verb", &writing)?,
+        response_bytes: sum("apiserver_response_sizes_sum", "verb", &["GET", "LIST"])?,
+        datastore_reads: sum("etcd_requests_total", "operation", &reading),
+        datastore_objects: counter_of(page, fetched, &[("resource", &kinds)])
+            .map(|objects| objects as u64),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = r#"
+# TYPE apiserver_request_total counter
+apiserver_request_total{code="200",resource="edgeapps",verb="LIST",version="v1alpha1"} 50
+apiserver_request_total{code="200",resource="deployments",verb="LIST",version="v1"} 30
+apiserver_request_total{code="200",resource="deployments",verb="PATCH",version="v1"} 7
+apiserver_request_total{code="200",resource="leases",verb="PUT",version="v1"} 900
+apiserver_request_total{code="0",resource="edgeapps",verb="WATCH",version="v1alpha1"} 4
+# TYPE apiserver_response_sizes histogram
+apiserver_response_sizes_bucket{resource="edgeapps",verb="LIST",le="1000"} 1
+apiserver_response_sizes_sum{resource="edgeapps",verb="LIST"} 1.5e+07
+apiserver_response_sizes_sum{resource="pods",verb="LIST"} 9
+# TYPE etcd_requests_total counter
+etcd_requests_total{group="tare.dev",operation="list",resource="edgeapps"} 60
+etcd_requests_total{group="tare.dev",operation="update",resource="edgeapps"} 5
+# TYPE apiserver_storage_list_fetched_objects_total counter
+apiserver_storage_list_fetched_objects_total{group="tare.dev",resource="edgeapps"} 5000
+"#;
+
+    #[test]
+    fn a_page_tells_of_the_subjects_kinds_alone() {
+        let page = PAGE.replace(
+            "apiserver_response_sizes histogram",
+            "apiserver_response_sizes_sum counter",
+        );
+        for page in [PAGE, page.as_str()] {
+            let told = of_page(page, "edgeapps").expect("counted");
+            let want = Requests {
+                reads: 80,
+                writes: 7,
+                response_bytes: 15_000_000,
+                datastore_reads: Some(60),
+                datastore_objects: Some(5_000),
+            };
+            assert_eq!(told, want);
+        }
+        assert_eq!(of_page("", "edgeapps"), None);
+    }
+
+    #[test]
+    fn what_was_before_is_not_counted_and_what_is_unknown_stays_so() {
+        let account = |reads, peak_bytes| Account {
+            cpu_s: Some(reads as f64),
+            rss_bytes: Some(100),
+            peak_bytes,
+            requests: Some(Requests {
+                reads,
+                writes: 0,
+                response_bytes: 10 * reads,
+                datastore_reads: None,
+                datastore_objects: None,
+            }),
+        };
+        let spent = account(9, Some(140)).since(&account(5, None));
+        assert_eq!((spent.reads, spent.writes), (Some(4), Some(0)));
+        assert_eq!((spent.response_bytes, spent.cpu_s), (Some(40), Some(4.0)));
+        assert_eq!(spent.rss_peak_bytes, Some(140));
+        assert_eq!(spent.datastore_reads, None);
+    }
+}

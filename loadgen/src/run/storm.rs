@@ -1,0 +1,105 @@
+//! A storm of updates: every object changes twice a second for a minute, faster than a subject may
+//! follow; what counts is how far it falls behind and what it spends on it.
+//!
+//! Guarantees: updates keep to their timetable whatever the subject does; how far each object is
+//! behind is looked at once a round. Leaves to others: comparing.
+
+use std::time::{Duration, Instant};
+
+use crate::load::generator::Act;
+use crate::load::timetable::Pace;
+use crate::model::record::Storm;
+use crate::run::phases::{offer, reset_peak, weigh_peak};
+use crate::run::quiet::Snapshot;
+use crate::run::run::{Reason, Stage};
+
+/// Every object changes once in this long.
+pub const EVERY: Duration = Duration::from_millis(500);
+/// Objects in a storm at most.
+pub const OBJECTS: usize = 500;
+/// How often every object changes: for a minute.
+pub const ROUNDS: u64 = 120;
+
+/// Creates the objects, then updates all of them [`ROUNDS`] times.
+pub async fn all(stage: &mut Stage<'_>) -> Result<(), Reason> {
+    let objects = stage.cell.objects;
+    let created = offer(stage, Act::Create, Pace::Burst, "converged", |t| {
+        t.all(|p| p.ready)
+    });
+    if !created.await? {
+        return Err("not every object converged before the storm".into());
+    }
+    reset_peak(stage);
+    let before = Snapshot::take(stage).await;
+    let started = Instant::now();
+    let mut behind = Vec::new();
+    for round in 1..=ROUNDS {
+        let what = format!("storm, round {round} of {ROUNDS}");
+        stage.setting.say_step(stage.cell, &what);
+        stage.check_alive()?;
+        stage.journal.timeline().begin_wave();
+        update_all(stage, round).await;
+        behind.push(furthest_behind(stage));
+    }
+    let (ended, seconds) = (Instant::now(), started.elapsed().as_secs_f64());
+    let patience = stage.setting.patience(objects, Pace::Burst);
+    let deadline = ended + patience.deadline;
+    let caught_up = stage.wait_until(deadline, |t| t.all(|p| p.observed));
+    let caught_up_ms = match caught_up.await? {
+        true => Some(ended.elapsed().as_secs_f64() * 1e3),
+        false => None,
+    };
+    let after = Snapshot::take(stage).await;
+    stage.run.memory.burst = weigh_peak(stage);
+    stage.run.converge_cpu_s = after.cpu_s_since(&before);
+    stage.run.requests = after.requests_since(&before);
+    stage.run.storm = Some(Storm {
+        rounds: ROUNDS,
+        updates: ROUNDS * objects as u64,
+        seconds,
+        typically_behind: middle(&mut behind),
+        most_behind: behind.last().copied().unwrap_or(0),
+        caught_up_ms,
+    });
+    match caught_up_ms {
+        Some(_) => Ok(()),
+        None => Err("the subject did not catch up after the storm".into()),
+    }
+}
+
+async fn update_all(stage: &Stage<'_>, round: u64) {
+    let pace = Pace::Steady {
+        per_s: stage.cell.objects as f64 / EVERY.as_secs_f64(),
+    };
+    stage.offer(Act::Update(round), pace).send().await;
+}
+
+/// Generations that the object which is furthest behind was not yet observed at.
+fn furthest_behind(stage: &Stage<'_>) -> u64 {
+    let timeline = stage.journal.timeline();
+    let behind = timeline.objects.iter().map(|object| object.behind());
+    behind.max().unwrap_or(0)
+}
+
+/// Sorts; the lower of two in the middle.
+fn middle(of: &mut [u64]) -> u64 {
+    of.sort_unstable();
+    of.get(of.len().saturating_sub(1) / 2).copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_of_a_few() {
+        for (mut of, want) in [
+            (vec![], 0),
+            (vec![7], 7),
+            (vec![9, 1], 1),
+            (vec![5, 1, 3], 3),
+        ] {
+            assert_eq!(middle(&mut of), want, "{of:?}");
+        }
+    }
+}

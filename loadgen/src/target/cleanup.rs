@@ -1,0 +1,354 @@
+//! Finding what runs left behind, by their label, and removing it.
+//!
+//! Guarantees: only what carries the label is deleted, each object by the uid that was seen; a
+//! namespace only if it carries the label itself and holds no other run's objects; bounded in
+//! time, and what is left is said with the reason. Leaves to others: asking whether it should be.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use futures::StreamExt;
+use http::Method;
+use serde::Deserialize;
+
+use crate::model::progress::Progress;
+use crate::model::workload::{RUN_LABEL, Resource};
+use crate::target::cluster::{Cluster, Error};
+
+/// As many deletions at once as creations.
+const CONNECTIONS: usize = 24;
+/// When nothing went away for this long, nothing will.
+pub const STALL_S: u64 = 30;
+/// First and longest pause between looks.
+const LOOKS: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(3)];
+/// A namespace that was emptied beforehand is gone within seconds.
+const NAMESPACE_GOES: Duration = Duration::from_secs(30);
+
+/// Where is looked, and for what.
+#[derive(Debug, Clone, Copy)]
+pub struct Scope<'a> {
+    pub resource: &'a Resource,
+    /// Longest wait without anything going away.
+    pub stall: Duration,
+    /// All of them without.
+    pub namespace: Option<&'a str>,
+    /// All of them without.
+    pub run: Option<&'a str>,
+}
+
+/// One object with the label.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Found {
+    pub name: String,
+    pub namespace: String,
+    pub uid: String,
+    pub deletion_timestamp: Option<String>,
+    pub finalizers: Vec<String>,
+    pub labels: std::collections::BTreeMap<String, String>,
+}
+
+impl Found {
+    pub fn run(&self) -> &str {
+        self.labels.get(RUN_LABEL).map_or("", String::as_str)
+    }
+}
+
+/// What was removed and what was not.
+#[derive(Debug, Clone, Default)]
+pub struct Swept {
+    pub deleted: usize,
+    pub left: Vec<Found>,
+    pub namespaces: Vec<(String, NamespaceEnd)>,
+    /// What stood in the way, a line each.
+    pub remarks: Vec<String>,
+}
+
+impl Swept {
+    pub fn namespaces_gone(&self) -> usize {
+        let gone = |(_, end): &&(String, NamespaceEnd)| *end == NamespaceEnd::Gone;
+        self.namespaces.iter().filter(gone).count()
+    }
+
+    /// Nothing is left, nothing stood in the way of looking, and what a server is still emptying
+    /// goes by itself.
+    pub fn is_complete(&self) -> bool {
+        let goes = |end: &NamespaceEnd| matches!(end, NamespaceEnd::Gone | NamespaceEnd::Emptying);
+        let namespaces = self.namespaces.iter().all(|(_, end)| goes(end));
+        self.left.is_empty() && self.remarks.is_empty() && namespaces
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NamespaceEnd {
+    #[error("gone")]
+    Gone,
+    #[error("deleted; the server is still emptying it")]
+    Emptying,
+    #[error("left there, because it holds EdgeApps that are not of this run")]
+    InUse,
+    #[error("left there: {0}")]
+    Refused(String),
+}
+
+#[derive(Debug, Deserialize)]
+struct Page {
+    metadata: PageMeta,
+    items: Vec<Item>,
+}
+
+#[derive(Debug, Deserialize)]
+struct PageMeta {
+    #[serde(default, rename = "continue")]
+    token: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Item {
+    metadata: Found,
+}
+
+impl Scope<'_> {
+    fn collection(&self) -> String {
+        match self.namespace {
+            Some(namespace) => self.in_namespace(namespace),
+            None => self.resource.path_everywhere(),
+        }
+    }
+
+    fn in_namespace(&self, namespace: &str) -> String {
+        let resource = Resource {
+            namespace: namespace.to_owned(),
+            ..self.resource.clone()
+        };
+        resource.path()
+    }
+
+    fn selector(&self) -> String {
+        match self.run {
+            Some(run) => format!("{RUN_LABEL}%3D{run}"),
+            None => RUN_LABEL.to_owned(),
+        }
+    }
+}
+
+/// Every object in scope; none where the resource is not served.
+///
+/// # Errors
+/// When the server refuses the list or does not answer.
+pub async fn objects(cluster: &Cluster, scope: &Scope<'_>) -> Result<Vec<Found>, Error> {
+    match list(cluster, &scope.collection(), &scope.selector()).await {
+        Err(error) if error.code() == Some(404) => Ok(vec![]),
+        other => other,
+    }
+}
+
+/// Every namespace in scope that a run made for itself.
+///
+/// # Errors
+/// As for [`objects`].
+pub async fn namespaces(cluster: &Cluster, scope: &Scope<'_>) -> Result<Vec<Found>, Error> {
+    let mut found = list(cluster, "/api/v1/namespaces", &scope.selector()).await?;
+    found.retain(|ns| scope.namespace.is_none_or(|wanted| wanted == ns.name));
+    Ok(found)
+}
+
+async fn list(cluster: &Cluster, collection: &str, selector: &str) -> Result<Vec<Found>, Error> {
+    let mut found = Vec::new();
+    let mut token = String::new();
+    loop {
+        let path = format!("{collection}?labelSelector={selector}&limit=500{token}");
+        let page: Page = cluster.ask(Method::GET, &path, None, vec![]).await?;
+        found.extend(page.items.into_iter().map(|item| item.metadata));
+        match page.metadata.token.filter(|token| !token.is_empty()) {
+            Some(next) => token = format!("&continue={next}"),
+            None => return Ok(found),
+        }
+    }
+}
+
+/// Removes everything in scope and waits until it is gone.
+pub async fn sweep(cluster: &Cluster, scope: &Scope<'_>, progress: &Progress) -> Swept {
+    let mut swept = Swept::default();
+    if let Err(error) = sweep_objects(cluster, scope, progress, &mut swept).await {
+        swept.remarks.push(format!(
+            "what is left could not be looked for: {}",
+            error.words()
+        ));
+        return swept;
+    }
+    match namespaces(cluster, scope).await {
+        Ok(found) => {
+            for namespace in found {
+                progress.step(&format!("removing namespace {}", namespace.name));
+                let end = remove_namespace(cluster, scope, &namespace).await;
+                swept.namespaces.push((namespace.name, end));
+            }
+        }
+        // Whoever may not list namespaces could not make one either.
+        Err(error) if error.code() == Some(403) => {}
+        Err(error) => swept.remarks.push(format!(
+            "namespaces could not be looked for: {}",
+            error.words()
+        )),
+    }
+    swept
+}
+
+async fn sweep_objects(
+    cluster: &Cluster,
+    scope: &Scope<'_>,
+    progress: &Progress,
+    swept: &mut Swept,
+) -> Result<(), Error> {
+    let mut known: HashSet<String> = HashSet::new();
+    let (mut last_left, mut moved_at) = (usize::MAX, Instant::now());
+    let mut pause = LOOKS[0];
+    let mut refusal = None;
+    let mut nothing_seen = false;
+    loop {
+        let left = match objects(cluster, scope).await {
+            Ok(left) => left,
+            // A server that is busy with thousands of deletions may be slow once.
+            Err(error) if error.code().is_none() && moved_at.elapsed() < scope.stall => {
+                tokio::time::sleep(pause).await;
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        known.extend(left.iter().map(|found| found.uid.clone()));
+        swept.deleted = known.len() - left.len();
+        progress.count("removed", swept.deleted as u64, known.len() as u64);
+        if left.len() < last_left {
+            (last_left, moved_at) = (left.len(), Instant::now());
+        }
+        let pending: Vec<&Found> = left
+            .iter()
+            .filter(|found| found.deletion_timestamp.is_none())
+            .collect();
+        let give_up =
+            moved_at.elapsed() > scope.stall || (refusal.is_some() && left.len() == pending.len());
+        // Once more: a create whose answer nobody awaited may have come after the look.
+        if left.is_empty() && !nothing_seen {
+            nothing_seen = true;
+            tokio::time::sleep(LOOKS[0]).await;
+            continue;
+        }
+        if left.is_empty() || give_up {
+            swept.remarks.extend(refusal);
+            swept.remarks.extend(held_up(&left));
+            swept.left = left;
+            return Ok(());
+        }
+        refusal = delete(cluster, scope, &pending).await;
+        pause = if pending.is_empty() {
+            (pause * 3 / 2).min(LOOKS[1])
+        } else {
+            LOOKS[0]
+        };
+        tokio::time::sleep(pause).await;
+    }
+}
+
+/// The first refusal in the server's words, if there was one.
+async fn delete(cluster: &Cluster, scope: &Scope<'_>, pending: &[&Found]) -> Option<String> {
+    let deletions = pending.iter().map(|found| {
+        let path = format!("{}/{}", scope.in_namespace(&found.namespace), found.name);
+        async move { cluster.delete_this(&path, &found.uid).await }
+    });
+    let refusals = futures::stream::iter(deletions)
+        .buffer_unordered(CONNECTIONS)
+        .filter_map(|deleted| std::future::ready(deleted.err()))
+        .map(|error| format!("a deletion failed: {}", error.words()));
+    refusals.collect::<Vec<_>>().await.into_iter().next()
+}
+
+/// What objects that do not go wait for.
+fn held_up(left: &[Found]) -> Option<String> {
+    let waiting = left.iter().filter(|f| f.deletion_timestamp.is_some());
+    let held: Vec<&Found> = waiting.filter(|f| !f.finalizers.is_empty()).collect();
+    let first = held.first()?;
+    Some(format!(
+        "{} wait for their finalizer {}: start the operator that set it, and clean again",
+        held.len(),
+        first.finalizers.join(", ")
+    ))
+}
+
+async fn remove_namespace(cluster: &Cluster, scope: &Scope<'_>, namespace: &Found) -> NamespaceEnd {
+    let refused = |error: &Error| NamespaceEnd::Refused(error.words());
+    let content = format!("{}?limit=1", scope.in_namespace(&namespace.name));
+    match cluster
+        .ask::<Page>(Method::GET, &content, None, vec![])
+        .await
+    {
+        Ok(page) if !page.items.is_empty() => return NamespaceEnd::InUse,
+        Ok(_) => {}
+        Err(error) if error.code() == Some(404) => {}
+        Err(error) => return refused(&error),
+    }
+    let path = format!("/api/v1/namespaces/{}", namespace.name);
+    if let Err(error) = cluster.delete_this(&path, &namespace.uid).await {
+        return refused(&error);
+    }
+    let deadline = Instant::now() + NAMESPACE_GOES;
+    loop {
+        match cluster.ask::<Item>(Method::GET, &path, None, vec![]).await {
+            Err(error) if error.code() == Some(404) => return NamespaceEnd::Gone,
+            Ok(item) if item.metadata.uid != namespace.uid => return NamespaceEnd::Gone,
+            _ if Instant::now() > deadline => return NamespaceEnd::Emptying,
+            _ => tokio::time::sleep(LOOKS[0]).await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(deleting: bool, finalizers: &[&str]) -> Found {
+        Found {
+            deletion_timestamp: deleting.then(|| "2026-11-21T00:00:00Z".into()),
+            finalizers: finalizers.iter().map(|f| (*f).to_owned()).collect(),
+            ..Found::default()
+        }
+    }
+
+    #[test]
+    fn what_holds_objects_up_is_named() {
+        let held = [
+            found(false, &["a/b"]),
+            found(true, &["tare.dev/cleanup"]),
+            found(true, &[]),
+        ];
+        let said = held_up(&held).expect("one is held");
+        assert!(
+            said.starts_with("1 wait for their finalizer tare.dev/cleanup:"),
+            "{said}"
+        );
+        assert_eq!(held_up(&[found(true, &[])]), None);
+    }
+
+    #[test]
+    fn a_scope_is_a_path_and_a_selector() {
+        let resource = crate::model::workload::edgeapp().expect("valid").resource;
+        let all = Scope {
+            resource: &resource,
+            stall: Duration::ZERO,
+            namespace: None,
+            run: None,
+        };
+        let one = Scope {
+            namespace: Some("shop"),
+            run: Some("3f9c1b"),
+            ..all
+        };
+        assert_eq!(all.collection(), "/apis/tare.dev/v1alpha1/edgeapps");
+        assert_eq!(all.selector(), "loadgen.tare.dev/run");
+        assert_eq!(
+            one.collection(),
+            "/apis/tare.dev/v1alpha1/namespaces/shop/edgeapps"
+        );
+        assert_eq!(one.selector(), "loadgen.tare.dev/run%3D3f9c1b");
+    }
+}

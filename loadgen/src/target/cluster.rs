@@ -1,0 +1,311 @@
+//! One API server, as the harness talks to it: few verbs, lean answers, a deadline on each.
+//!
+//! Guarantees: no request outlives its deadline and none is retried in secret; a refusal keeps
+//! the server's words. Leaves to others: what to send and when.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use http::{Method, Request};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
+
+use crate::measure::ledger::Ledger;
+use crate::model::workload::Resource;
+
+/// Longest wait for an answer; a watch has its own.
+const ANSWER: Duration = Duration::from_secs(30);
+
+/// A connection pool to one server.
+#[derive(Clone)]
+pub struct Cluster {
+    client: Client,
+}
+
+/// What a write answers, as far as it matters.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Ack {
+    pub metadata: AckMeta,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct AckMeta {
+    #[serde(default)]
+    pub generation: i64,
+}
+
+/// Why the server could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("cannot use kubeconfig {}: {source}", path.display())]
+    Kubeconfig {
+        path: PathBuf,
+        source: kube::config::KubeconfigError,
+    },
+    #[error("cannot make a client: {0}")]
+    Client(kube::Error),
+    #[error("{method} {path}: {source}")]
+    Request {
+        method: Method,
+        path: String,
+        source: Box<kube::Error>,
+    },
+    #[error("{method} {path}: no answer within {} s", ANSWER.as_secs())]
+    Silent { method: Method, path: String },
+    #[error("{method} {path}: {source}")]
+    Build {
+        method: Method,
+        path: String,
+        source: http::Error,
+    },
+}
+
+impl Error {
+    /// The HTTP status, where the server gave one.
+    pub fn code(&self) -> Option<u16> {
+        match self {
+            Error::Request { source, .. } => match source.as_ref() {
+                kube::Error::Api(status) => Some(status.code),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The server's own words where it gave some, ours otherwise.
+    pub fn words(&self) -> String {
+        match self {
+            Error::Request { source, .. } => match source.as_ref() {
+                kube::Error::Api(status) if !status.message.is_empty() => status.message.clone(),
+                other => causes(other),
+            },
+            other => other.to_string(),
+        }
+    }
+}
+
+/// An error with what is behind it, each once.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        next = cause.source();
+    }
+    text
+}
+
+impl Cluster {
+    /// # Errors
+    /// `Kubeconfig` or `Client`; the server is not asked yet.
+    pub async fn connect(kubeconfig: &Path) -> Result<Self, Error> {
+        let failed = |source| Error::Kubeconfig {
+            path: kubeconfig.to_owned(),
+            source,
+        };
+        let file = Kubeconfig::read_from(kubeconfig).map_err(failed)?;
+        let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await;
+        Self::of(config.map_err(failed)?)
+    }
+
+    /// # Errors
+    /// `Client`; the server is not asked yet.
+    pub fn of(mut config: Config) -> Result<Self, Error> {
+        config.default_retry = false;
+        // The watch may be silent for as long as nothing happens; plain requests have ANSWER.
+        config.read_timeout = None;
+        Ok(Self {
+            client: Client::try_from(config).map_err(Error::Client)?,
+        })
+    }
+
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// `gitVersion` of the server.
+    ///
+    /// # Errors
+    /// `Request` or `Silent`.
+    pub async fn version(&self) -> Result<String, Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Version {
+            git_version: String,
+        }
+        let version: Version = self.ask(Method::GET, "/version", None, vec![]).await?;
+        Ok(version.git_version)
+    }
+
+    /// Makes a namespace, or finds it there.
+    ///
+    /// # Errors
+    /// `Request` or `Silent`.
+    pub async fn ensure_namespace(&self, name: &str) -> Result<(), Error> {
+        self.make_namespace(name, &[]).await.map(drop)
+    }
+
+    /// Makes a namespace with these labels; false where there is one of that name.
+    ///
+    /// # Errors
+    /// `Request` or `Silent`.
+    pub async fn make_namespace(&self, name: &str, labels: &[(&str, &str)]) -> Result<bool, Error> {
+        let labels: BTreeMap<_, _> = labels.iter().copied().collect();
+        let body = serde_json::json!({
+            "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels},
+        });
+        let made = self.ask::<Ack>(
+            Method::POST,
+            "/api/v1/namespaces",
+            Some(JSON),
+            body.to_string().into_bytes(),
+        );
+        match made.await {
+            Err(error) if error.code() == Some(409) => Ok(false),
+            other => other.map(|_| true),
+        }
+    }
+
+    /// # Errors
+    /// `Request` in the server's words, or `Silent`.
+    pub async fn create(&self, resource: &Resource, object: Vec<u8>) -> Result<Ack, Error> {
+        self.ask(Method::POST, &resource.path(), Some(JSON), object)
+            .await
+    }
+
+    /// # Errors
+    /// As for [`Cluster::create`].
+    pub async fn merge(
+        &self,
+        resource: &Resource,
+        name: &str,
+        patch: Vec<u8>,
+    ) -> Result<Ack, Error> {
+        let path = format!("{}/{name}", resource.path());
+        self.merge_at(&path, patch).await
+    }
+
+    /// The same for whatever is at a path.
+    ///
+    /// # Errors
+    /// As for [`Cluster::create`].
+    pub async fn merge_at(&self, path: &str, patch: Vec<u8>) -> Result<Ack, Error> {
+        let content_type = Some("application/merge-patch+json");
+        self.ask(Method::PATCH, path, content_type, patch).await
+    }
+
+    /// In the background, as `kubectl delete --wait=false` does.
+    ///
+    /// # Errors
+    /// As for [`Cluster::create`].
+    pub async fn delete(&self, resource: &Resource, name: &str) -> Result<(), Error> {
+        let path = format!("{}/{name}", resource.path());
+        let options =
+            br#"{"apiVersion":"v1","kind":"DeleteOptions","propagationPolicy":"Background"}"#;
+        self.ask::<IgnoredAny>(Method::DELETE, &path, Some(JSON), options.to_vec())
+            .await
+            .map(drop)
+    }
+
+    /// Deletes the object at `path` only if it is this very one, in the background; false when
+    /// it is gone or another.
+    ///
+    /// # Errors
+    /// As for [`Cluster::create`].
+    pub async fn delete_this(&self, path: &str, uid: &str) -> Result<bool, Error> {
+        let options = serde_json::json!({
+            "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background",
+            "preconditions": {"uid": uid},
+        });
+        let body = options.to_string().into_bytes();
+        let deleted = self.ask::<IgnoredAny>(Method::DELETE, path, Some(JSON), body);
+        match deleted.await {
+            Err(error) if matches!(error.code(), Some(404 | 409)) => Ok(false),
+            other => other.map(|_| true),
+        }
+    }
+
+    /// # Errors
+    /// `Request` where the server keeps none.
+    pub async fn ledger(&self) -> Result<Ledger, Error> {
+        self.ask(Method::GET, "/testbed/ledger", None, vec![]).await
+    }
+
+    /// The server's own metrics page.
+    ///
+    /// # Errors
+    /// `Request` in the server's words, or `Silent`.
+    pub async fn metrics(&self) -> Result<String, Error> {
+        let (method, path) = (Method::GET, "/metrics");
+        let asked = self
+            .client
+            .request_text(request(method.clone(), path, None, vec![])?);
+        match tokio::time::timeout(ANSWER, asked).await {
+            Err(_) => Err(Error::Silent {
+                method,
+                path: path.into(),
+            }),
+            Ok(answer) => answer.map_err(|source| Error::Request {
+                method,
+                path: path.into(),
+                source: Box::new(source),
+            }),
+        }
+    }
+
+    /// One request with a deadline, its answer decoded.
+    ///
+    /// # Errors
+    /// `Request` in the server's words, or `Silent`.
+    pub async fn ask<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        content_type: Option<&str>,
+        body: Vec<u8>,
+    ) -> Result<T, Error> {
+        let request = request(method.clone(), path, content_type, body)?;
+        match tokio::time::timeout(ANSWER, self.client.request(request)).await {
+            Err(_) => Err(Error::Silent {
+                method,
+                path: path.into(),
+            }),
+            Ok(Err(source)) => Err(Error::Request {
+                method,
+                path: path.into(),
+                source: Box::new(source),
+            }),
+            Ok(Ok(answer)) => Ok(answer),
+        }
+    }
+}
+
+pub const JSON: &str = "application/json";
+
+/// A request that the client completes with host and credentials.
+///
+/// # Errors
+/// `Build` when the path is no path.
+pub fn request(
+    method: Method,
+    path: &str,
+    content_type: Option<&str>,
+    body: Vec<u8>,
+) -> Result<Request<Vec<u8>>, Error> {
+    let mut request = Request::builder().method(method.clone()).uri(path);
+    if let Some(content_type) = content_type {
+        request = request.header(http::header::CONTENT_TYPE, content_type);
+    }
+    request.body(body).map_err(|source| Error::Build {
+        method,
+        path: path.into(),
+        source,
+    })
+}
