@@ -29,7 +29,7 @@ use crate::controller::concurrency::Concurrency;
 pub use crate::controller::config::Config;
 use crate::controller::relisting::{Running, next_found};
 use crate::controller::trim::TrimTimer;
-use crate::http::paths::Scope;
+use crate::http::paths::Paths;
 use crate::http::request::{Api, ApiError};
 use crate::metrics::Metrics;
 use crate::queue::{Admission, Outcome, OwnerState, Queue};
@@ -54,21 +54,21 @@ pub async fn run<O: Operator>(
     shutdown: impl Future<Output = ()>,
 ) {
     let retention = cache.retention();
-    let scope = Scope::of::<O>(config.namespace.clone(), config.selector.as_deref());
-    let scope = Arc::new(match retention {
-        Retention::Identities => scope.watched_as_metadata::<O>(),
-        Retention::Nothing | Retention::Specs => scope,
+    let paths = Paths::of::<O>(config.namespace.clone(), config.selector.as_deref());
+    let paths = Arc::new(match retention {
+        Retention::Identities => paths.watched_as_metadata::<O>(),
+        Retention::Nothing | Retention::Specs => paths,
     });
     let api = Api::new(client, metrics, config.request_deadline);
     let applier = Applier {
         operator: Arc::clone(&operator),
         api: api.clone(),
-        scope: Arc::clone(&scope),
+        paths: Arc::clone(&paths),
         events: Events::default(),
         deadline: config.deadline,
         keeps_last_applied: retention == Retention::Specs,
     };
-    let mut controller = Controller::new(operator, cache, api, scope, &config);
+    let mut controller = Controller::new(operator, cache, api, paths, &config);
     let mut workers: FuturesUnordered<Worker<'_>> = FuturesUnordered::new();
     tokio::pin!(shutdown);
 
@@ -130,7 +130,7 @@ struct Controller<O: Operator, C> {
     operator: Arc<O>,
     cache: C,
     api: Api,
-    scope: Arc<Scope>,
+    paths: Arc<Paths>,
     queue: Queue,
     schedule: RelistSchedule,
     /// The watches, the owners' first; `None` while one waits for a join to tell its place.
@@ -148,7 +148,7 @@ struct Controller<O: Operator, C> {
 }
 
 impl<O: Operator, C: Cache> Controller<O, C> {
-    fn new(operator: Arc<O>, cache: C, api: Api, scope: Arc<Scope>, config: &Config) -> Self {
+    fn new(operator: Arc<O>, cache: C, api: Api, paths: Arc<Paths>, config: &Config) -> Self {
         Self {
             operator,
             cache,
@@ -160,16 +160,16 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                 config.seed,
             ),
             schedule: RelistSchedule::new(config.resync, config.seed),
-            watches: (0..scope.len()).map(|_| None).collect(),
+            watches: (0..paths.len()).map(|_| None).collect(),
             turn: 0,
-            closed: vec![None; scope.len()],
+            closed: vec![None; paths.len()],
             unlisted: None,
             relist: None,
             relisted_once: false,
             started: Instant::now(),
             trim_timer: TrimTimer::default(),
             concurrency: Concurrency::of(config.concurrency),
-            scope,
+            paths,
         }
     }
 
@@ -213,7 +213,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
     fn watch(&self, kind: usize, resource_version: u64) -> BoxStream<'static, WatchItem> {
         let stream = WatchStream::<O>::new(
             self.api.clone(),
-            Arc::clone(&self.scope),
+            Arc::clone(&self.paths),
             kind,
             resource_version,
         );
@@ -279,7 +279,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                 self.watches[kind] = None;
                 if backwards {
                     warn!(
-                        kind = self.scope.plural(kind),
+                        kind = self.paths.plural(kind),
                         "the server's revisions went backwards: joining anew"
                     );
                     self.queue.forget_revisions();
@@ -362,20 +362,20 @@ impl<O: Operator, C: Cache> Controller<O, C> {
 
     /// Why a kind cannot be read, and what to do about it.
     fn because(&self, verb: &str, kind: usize, error: &ApiError) -> String {
-        let plural = self.scope.plural(kind);
-        match (error.code(), error.denied()) {
+        let plural = self.paths.plural(kind);
+        match (error.code(), error.missing_permission()) {
             (Some(404), _) if kind == 0 => format!(
-                "the {} CRD is not installed: run `{} install` (trying again)",
-                self.scope.owner_kind,
+                "the {} CRD is not installed: run `{} install` (retrying)",
+                self.paths.owner_kind,
                 O::NAME
             ),
-            (_, Some(right)) => {
+            (_, Some(permission)) => {
                 format!(
-                    "may not {right}: grant that to this operator's role (trying again): {error}"
+                    "may not {permission}: grant that to this operator's role (retrying): {error}"
                 )
             }
-            (Some(401 | 403), None) => format!("may not {verb} {plural}: {error} (trying again)"),
-            _ => format!("cannot read {plural}: {error} (trying again)"),
+            (Some(401 | 403), None) => format!("may not {verb} {plural}: {error} (retrying)"),
+            _ => format!("cannot read {plural}: {error} (retrying)"),
         }
     }
 

@@ -63,7 +63,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         let relist = Relist::new(
             Arc::clone(&self.operator),
             self.api.clone(),
-            Arc::clone(&self.scope),
+            Arc::clone(&self.paths),
             coverage,
             self.cache.retention(),
         );
@@ -74,7 +74,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         self.relist = Some(Running {
             found,
             coverage,
-            opening: coverage.kinds(&self.scope),
+            opening: coverage.kinds(&self.paths),
             revisions: Vec::new(),
         });
     }
@@ -145,7 +145,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                 self.cache.relist_ended(false);
                 self.schedule.failed(coverage, now_ms);
                 // Later ones tell of a right that was taken away: what was missed would never be found.
-                if !self.relisted_once || error.denied().is_some() {
+                if !self.relisted_once || error.missing_permission().is_some() {
                     self.set_unlisted(kind, &error);
                 }
             }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::queue::{Admission, Entry, OwnerState, Queue, State};
 
 impl Queue {
-    pub(crate) fn insert(&mut self, key: &str, owner: OwnerState, state: State) -> Admission {
+    pub(super) fn insert(&mut self, key: &str, owner: OwnerState, state: State) -> Admission {
         let bytes = owner.spec_bytes();
         // One spec is always let in: an object larger than the bound must be worked on too.
         if state == State::Queued
@@ -79,7 +79,7 @@ impl Queue {
         }
     }
 
-    pub(crate) fn remove(&mut self, key: &str) {
+    pub(super) fn remove(&mut self, key: &str) {
         let Some((key, entry)) = self.entries.remove_entry(key) else {
             return;
         };

@@ -9,8 +9,8 @@
 use std::ops::Range;
 
 use crate::api::Operator;
-use crate::http::paths::Scope;
-use crate::http::request::{Api, Ask, OBJECT_BYTES};
+use crate::http::paths::Paths;
+use crate::http::request::{Api, OBJECT_BYTES, Request};
 use crate::metrics::Verb;
 use crate::model::object::PartialObject;
 use crate::queue::OwnerState;
@@ -40,12 +40,12 @@ impl ChildrenByLabel {
     /// `TooLarge` when they should be asked for in smaller parts.
     pub async fn list<O: Operator>(
         api: &Api,
-        scope: &Scope,
+        paths: &Paths,
         owners: &[(String, OwnerState)],
     ) -> Result<Self, ListError> {
         let mut kinds = Vec::with_capacity(O::KINDS.len());
         for kind in 1..=O::KINDS.len() {
-            let path = scope.children_path(kind, owners.iter().map(|(key, _)| key.as_str()));
+            let path = paths.children_path(kind, owners.iter().map(|(key, _)| key.as_str()));
             let bound = match owners.len() {
                 1 => OBJECT_BYTES,
                 _ => PAGE_BYTES,
@@ -54,7 +54,7 @@ impl ChildrenByLabel {
             let body = api
                 .call_into(
                     Verb::List,
-                    Ask::get(&path),
+                    Request::get(&path),
                     bound,
                     StripManagedFields::default(),
                 )
@@ -67,7 +67,7 @@ impl ChildrenByLabel {
                 let object = text.ok().map(serde_json::from_str::<PartialObject<'_>>);
                 // One that cannot be read is missed below, and then read by itself.
                 if let Some(Ok(object)) = object
-                    && let Some(owner) = object.metadata.owner_name(&scope.owner_kind)
+                    && let Some(owner) = object.metadata.owner_name(&paths.owner_kind)
                 {
                     items.push((format!("{}/{owner}", object.metadata.namespace), range));
                 }

@@ -174,9 +174,9 @@ async fn found_by<O: Operator>(
         Arc::new(Metrics::default()),
         Duration::from_secs(5),
     );
-    let scope = Arc::new(Scope::of::<O>(None, None));
+    let paths = Arc::new(Paths::of::<O>(None, None));
     let operator = Arc::new(operator);
-    let mut join = Relist::new(operator, api.clone(), scope, coverage, Retention::Nothing);
+    let mut join = Relist::new(operator, api.clone(), paths, coverage, Retention::Nothing);
     let mut keys = Vec::new();
     loop {
         match join.next().await {
