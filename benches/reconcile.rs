@@ -1,5 +1,5 @@
 //! The operator's own work in time, allocated bytes and requests, without a network: the pure plan,
-//! the decoding of an event, the queue, the join, whole reconciles against the in-process server.
+//! the decoding of an event, the queue, the relist, whole reconciles against the in-process server.
 //!
 //! `cargo bench --bench reconcile`; a filter (`-- decode`) leaves the rest out.
 
@@ -90,7 +90,7 @@ fn times(run: &mut Run) -> anyhow::Result<()> {
     group.finish();
 
     let mut group = run.times(&mut criterion, "join", MEASURED);
-    group.bench_function("1000-edgeapps", steps::join(effort.joined, WallTime));
+    group.bench_function("1000-edgeapps", steps::relist(effort.joined, WallTime));
     run.figure("join/1000-edgeapps", Unit::Nanoseconds, None)?;
     group.finish();
     Ok(())
@@ -109,7 +109,7 @@ fn allocations(run: &mut Run) -> anyhow::Result<()> {
     }
     group.bench_function(
         "join-1000-edgeapps",
-        steps::join(effort.joined, allocated()),
+        steps::relist(effort.joined, allocated()),
     );
     run.figure("allocated/join-1000-edgeapps", Unit::Bytes, None)?;
     group.finish();

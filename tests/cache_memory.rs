@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use tare::edgeapp::EdgeApps;
 use tare_runtime::cache::{Cache, Mode};
-use tare_runtime::model::object::{ChildState, Uid};
-use tare_runtime::queue::{
-    ChildRecord, Finalizers, LastApplied, OwnerState, StatusRecord, Transition,
+use tare_runtime::model::{
+    ChildRecord, ChildState, Finalizers, KindId, LastApplied, OwnerState, StatusRecord, Transition,
+    Uid,
 };
 
 struct Counting;
@@ -39,20 +39,20 @@ const HARNESS_BYTES: usize = 16 << 10;
 const SPEC: &str =
     r#"{"image":"registry.local/shop/web:1.4","replicas":1,"port":8080,"headless":true}"#;
 
-/// An owner with its Service and its Deployment, as a join hands it over.
+/// An owner with its Service and its Deployment, as a relist reports it.
 fn owner(n: usize) -> OwnerState {
     let uid = |kind: usize| {
         Uid::parse(&format!("0000000{kind}-0000-0000-0000-{n:012x}")).unwrap_or_default()
     };
-    let record = |kind: u8| ChildRecord {
-        kind,
+    let record = |place: usize| ChildRecord {
+        kind: KindId::child(place).expect("a kind of child"),
         name_hash: 7,
         resource_version: 8,
         state: ChildState::default(),
         last_applied: Some(Box::new(LastApplied {
-            uid: uid(usize::from(kind) + 1),
-            plan: 1,
-            fixed: 2,
+            uid: uid(place + 1),
+            body_digest: 1,
+            immutable_digest: 2,
         })),
     };
     let transition = Transition {

@@ -11,7 +11,7 @@ use tare::edgeapp::EdgeApps;
 use tare_runtime::api::{
     Children, DEPLOYMENT, Failure, Kind, Operator, Owner, Plan, Retry, SERVICE, Status,
 };
-use tare_runtime::model::object::{ChildState, Meta};
+use tare_runtime::model::{ChildState, Meta};
 
 /// One EdgeApp, what its Deployment tells, and what follows.
 struct Case {

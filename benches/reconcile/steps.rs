@@ -17,11 +17,15 @@ use kube::api::PostParams;
 use serde_json::{Value, json};
 use tare::edgeapp::EdgeApps;
 use tare_runtime::api::{Children, DEPLOYMENT, Operator, Owner, SERVICE};
-use tare_runtime::cache::{Mode, Retention};
+use tare_runtime::cache::Mode;
 use tare_runtime::http::paths::Paths;
 use tare_runtime::http::request::Api;
-use tare_runtime::model::object::{ChildState, Meta, Uid};
-use tare_runtime::queue::{Admission, Finalizers, Limits, Outcome, OwnerState, Queue, Triggers};
+use tare_runtime::model::{
+    ChildState, Finalizers, KindId, Meta, ObjectKey, OwnerState, Retention, Triggers, Uid,
+};
+use tare_runtime::queue::{Admission, Limits, Outcome, Queue};
+use tare_runtime::reconcile::compare::Comparer;
+use tare_runtime::reconcile::observe::{Observed, Observer};
 use tare_runtime::relist::{Coverage, Found, Relist};
 use tare_runtime::watch::{WatchEvent, WatchStream};
 use tokio::runtime::{Builder, Runtime};
@@ -77,7 +81,7 @@ pub fn decode<M: Measurement>(
 ) -> anyhow::Result<impl FnMut(&mut Bencher<'_, M>)> {
     let runtime = paused()?;
     let template = Template::read()?;
-    let mut source = runtime.block_on(async {
+    let mut stream = runtime.block_on(async {
         let event = event(mode, &template).await;
         let api = Api::new(canned::endless_watch(&event), Arc::default(), DEADLINE);
         let paths = Paths::of::<EdgeApps>(None, None);
@@ -85,9 +89,13 @@ pub fn decode<M: Measurement>(
             Mode::Metadata => paths.watched_as_metadata::<EdgeApps>(),
             Mode::None | Mode::Pruned => paths,
         };
-        let mut source = WatchStream::<EdgeApps>::new(api, Arc::new(paths), 0, 1);
-        assert!(matches!(source.next().await.event, WatchEvent::Opened));
-        source
+        let mut stream = {
+            let paths = Arc::new(paths);
+            let observer = Observer::<EdgeApps>::new(Arc::clone(&paths));
+            WatchStream::new(api, paths, observer, KindId::OWNER, 1)
+        };
+        assert!(matches!(stream.next().await.event, WatchEvent::Opened));
+        stream
     });
     let mut cache = mode.cache(&Arc::new(EdgeApps));
     Ok(move |bencher: &mut Bencher<'_, M>| {
@@ -95,9 +103,13 @@ pub fn decode<M: Measurement>(
             runtime.block_on(async {
                 let before = measurement.start();
                 for _ in 0..times {
-                    let seen = source.next().await;
-                    let WatchEvent::Owner { mut state, .. } = seen.event else {
-                        panic!("not an owner: {seen:?}");
+                    let item = stream.next().await;
+                    let WatchEvent::Object {
+                        object: Observed::Owner { mut state, .. },
+                        ..
+                    } = item.event
+                    else {
+                        panic!("not an owner: {item:?}");
                     };
                     assert!(cache.on_owner(&mut state, None));
                     black_box(state);
@@ -130,7 +142,7 @@ async fn event(mode: Mode, template: &Template) -> Value {
 /// 1,000 events through the queue: 500 new owners and what our own writes to them show, with a worker
 /// that is done at once.
 pub fn queue<M: Measurement>() -> impl FnMut(&mut Bencher<'_, M>) {
-    let owners: Vec<(String, OwnerState, OwnerState)> = (0..QUEUED).map(sights).collect();
+    let owners: Vec<(ObjectKey, OwnerState, OwnerState)> = (0..QUEUED).map(owner_states).collect();
     move |bencher: &mut Bencher<'_, M>| {
         bencher.iter_batched(
             || owners.clone(),
@@ -141,17 +153,17 @@ pub fn queue<M: Measurement>() -> impl FnMut(&mut Bencher<'_, M>) {
                         queue.admit_owner(&key, new, Triggers::default()),
                         Admission::Accepted
                     );
-                    let Some((taken, mut work)) = queue.take() else {
+                    let Some((taken, mut state)) = queue.take() else {
                         panic!("{key} was not queued");
                     };
-                    work.own_version = written.resource_version;
-                    work.status = written.status.clone();
+                    state.own_version = written.resource_version;
+                    state.status = written.status.clone();
                     let outcome = Outcome::Written {
                         ready: true,
                         requeue_after: None,
                     };
-                    queue.finish(&taken, work, outcome, 0);
-                    queue.advance(0, written.resource_version);
+                    queue.finish(&taken, state, outcome, 0);
+                    queue.advance(KindId::OWNER, written.resource_version);
                     queue.admit_owner(&key, written, Triggers::default());
                 }
                 assert!(queue.is_empty(), "a converged owner needs no entry");
@@ -163,7 +175,7 @@ pub fn queue<M: Measurement>() -> impl FnMut(&mut Bencher<'_, M>) {
 }
 
 /// An owner as it is new, and as our write to its status shows it.
-fn sights(n: usize) -> (String, OwnerState, OwnerState) {
+fn owner_states(n: usize) -> (ObjectKey, OwnerState, OwnerState) {
     let new = OwnerState {
         uid: Uid::parse(&format!("00000000-0000-0000-0000-{n:012x}")).unwrap_or_default(),
         generation: 1,
@@ -180,11 +192,11 @@ fn sights(n: usize) -> (String, OwnerState, OwnerState) {
     written.resource_version += 1;
     written.status.observed_generation = Some(1);
     written.status.ready = true;
-    (format!("default/ea-{n}"), new, written)
+    (ObjectKey::new("default", &format!("ea-{n}")), new, written)
 }
 
-/// A join over so many converged EdgeApps, from pages in memory.
-pub fn join<M: Measurement>(edgeapps: usize, measurement: M) -> impl FnMut(&mut Bencher<'_, M>) {
+/// A relist over so many converged EdgeApps, from pages in memory.
+pub fn relist<M: Measurement>(edgeapps: usize, measurement: M) -> impl FnMut(&mut Bencher<'_, M>) {
     let mut pages: Option<(Runtime, Client)> = None;
     move |bencher: &mut Bencher<'_, M>| {
         let (runtime, client) = pages.get_or_insert_with(|| remembered(edgeapps));
@@ -192,7 +204,7 @@ pub fn join<M: Measurement>(edgeapps: usize, measurement: M) -> impl FnMut(&mut 
             runtime.block_on(async {
                 let before = measurement.start();
                 for _ in 0..times {
-                    join_once(client.clone()).await;
+                    relist_once(client.clone()).await;
                 }
                 measurement.end(before)
             })
@@ -217,27 +229,22 @@ fn remembered(edgeapps: usize) -> (Runtime, Client) {
         pass(5).await;
         running.stop().await;
         let client = canned::remembering(world.server.client("tare"));
-        join_once(client.clone()).await;
+        relist_once(client.clone()).await;
         client
     });
     (runtime, client)
 }
 
-async fn join_once(client: Client) {
+async fn relist_once(client: Client) {
     let api = Api::new(client, Arc::default(), DEADLINE);
     let paths = Arc::new(Paths::of::<EdgeApps>(None, None));
-    let mut join = Relist::new(
-        Arc::new(EdgeApps),
-        api,
-        paths,
-        Coverage::All,
-        Retention::Nothing,
-    );
+    let comparer = Comparer::new(Arc::new(EdgeApps), api.clone(), Retention::Nothing);
+    let mut relist = Relist::new(comparer, api, paths, Coverage::All);
     loop {
-        match join.next().await {
+        match relist.next().await {
             Found::Opened { .. } => {}
             Found::Done { .. } => return,
-            work => panic!("the objects have not converged: {work:?}"),
+            found => panic!("the objects have not converged: {found:?}"),
         }
     }
 }

@@ -13,7 +13,7 @@ use serde::de::{DeserializeOwned, Deserializer, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::model::object::{ChildState, Meta};
+use crate::model::{ChildState, KindId, Meta, hash32};
 
 /// The label that names a child's owner where the ownerReference is gone.
 pub const OWNER_LABEL: &str = "tare.dev/owner";
@@ -242,15 +242,15 @@ pub enum Requeue {
 /// What is known of an owner's children when a plan is asked for.
 #[derive(Debug, Clone, Default)]
 pub struct Children {
-    slots: Vec<(u8, u32, ChildState)>,
+    children: Vec<(KindId, u32, ChildState)>,
 }
 
 impl Children {
     /// The child's last seen state; `None` when it does not exist or was not seen yet.
     pub fn state<O: Operator>(&self, kind: &Kind, name: &str) -> Option<&ChildState> {
         let index = kind_index(O::KINDS, kind)?;
-        let hash = crate::model::object::hash32(name);
-        self.slots
+        let hash = hash32(name);
+        self.children
             .iter()
             .find(|(k, h, _)| (*k, *h) == (index, hash))
             .map(|(_, _, state)| state)
@@ -259,28 +259,28 @@ impl Children {
     /// Records what was seen of a child; a later record replaces an earlier one.
     pub fn record<O: Operator>(&mut self, kind: &Kind, name: &str, state: ChildState) {
         if let Some(index) = kind_index(O::KINDS, kind) {
-            self.set(index, crate::model::object::hash32(name), state);
+            self.set(index, hash32(name), state);
         }
     }
 
-    pub(crate) fn set(&mut self, kind: u8, name_hash: u32, state: ChildState) {
+    pub(crate) fn set(&mut self, kind: KindId, name_hash: u32, state: ChildState) {
         match self
-            .slots
+            .children
             .iter_mut()
             .find(|(k, h, _)| (*k, *h) == (kind, name_hash))
         {
-            Some(slot) => slot.2 = state,
-            None => self.slots.push((kind, name_hash, state)),
+            Some(known) => known.2 = state,
+            None => self.children.push((kind, name_hash, state)),
         }
     }
 }
 
 /// The place of `kind` in the operator's list.
-pub(crate) fn kind_index(kinds: &[Kind], kind: &Kind) -> Option<u8> {
+pub(crate) fn kind_index(kinds: &[Kind], kind: &Kind) -> Option<KindId> {
     kinds
         .iter()
         .position(|k| k.plural == kind.plural)
-        .and_then(|i| u8::try_from(i).ok())
+        .and_then(KindId::child)
 }
 
 /// An error of a plan or of a cleanup.

@@ -12,7 +12,7 @@ use tare_runtime::api::{
     Child, Children, Condition, DEPLOYMENT, Failure, Kind, OWNER_LABEL, Operator, Owner,
     OwnerStatus, Plan, Requeue, SERVICE,
 };
-use tare_runtime::model::object::ChildState;
+use tare_runtime::model::ChildState;
 
 /// Set on headless Services.
 const HEADLESS_LABEL: &str = "tare.dev/headless";
@@ -249,7 +249,7 @@ fn status(owner: &Owner<EdgeApps>, deployment: Option<&ChildState>) -> EdgeAppSt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tare_runtime::model::object::Meta;
+    use tare_runtime::model::Meta;
 
     /// A JSON pointer into `{"deployment", "service", "status"}` and what must be there.
     type Expected = (&'static str, fn() -> Value);

@@ -145,6 +145,7 @@ pub async fn run<O: Operator>(options: Run, operator: Arc<O>, crd: &Crd) -> Resu
         concurrency: options.concurrency,
         resync: options.resync,
         deadline: options.timeout,
+        trim: crate::app::allocator::tidy,
         ..Config::default()
     };
     let access = client::config(options.cluster.context).await?;

@@ -1,37 +1,35 @@
-//! Identities are kept: owners are watched as metadata only, and a spec is read when there is work.
+//! Identities are retained: owners are watched as metadata only, and a spec is read when there is work.
 //!
-//! Guarantees: an owner at rest is 24 bytes in one table, whatever its size: its uid and the
-//! generation that its status speaks of. That is just what metadata do not tell: generation, deletion
-//! and finalizers are in every event, so no more is kept.
+//! Guarantees: an idle owner takes 24 bytes in one table, whatever its size: its uid and the generation that
+//! its status speaks of. Generation, deletion and finalizers are in every event, so that no more is needed.
 //!
-//! What metadata-only watches lose: the spec, so that work begins with a read of the owner; the
-//! status, so that an `observedGeneration` that somebody else sets back is found by the join and not
-//! by an event; the counters of a workload, which its readiness is read from, so workloads alone are
-//! watched whole. Lists stay whole as well: `observedGeneration` is in them, so that a restart costs
-//! the same pages as in mode `none` and no read by itself.
+//! What metadata-only watches do not show: the spec, so that a reconcile begins with a read of the owner; the
+//! status, so that an `observedGeneration` that somebody else changes is found by a relist and not by an
+//! event; the counters of a workload, so that workloads are watched as whole objects. Lists have whole objects
+//! too, with their `observedGeneration`, so that a restart costs the same pages as in mode `none` and no
+//! further read.
 //!
 //! When to choose it: large specs that change rarely, where whole events would cost more than a read.
 
 use std::collections::HashMap;
 
 use crate::api::Operator;
-use crate::cache::{Cache, ChildUpdate, Retention, unknown};
-use crate::model::object::Uid;
-use crate::queue::OwnerState;
+use crate::cache::{Cache, ChildUpdate, unknown};
+use crate::model::{OwnerState, Retention, Uid};
 
-/// What is kept of one owner.
+/// What is retained of one owner.
 #[derive(Debug, Clone, Copy)]
 struct Mark {
     /// The generation that its status speaks of.
     observed: i32,
-    /// The join that last showed it.
+    /// The relist that last showed it.
     epoch: u8,
 }
 
 /// The mode `metadata`.
 #[derive(Debug)]
 pub struct Identities {
-    /// By the halves of the uid: as one `u128` they would take 32 bytes.
+    /// By the halves of the uid: with one `u128` an entry would take 32 bytes.
     marks: HashMap<[u64; 2], Mark>,
     epoch: u8,
     /// By kind: whether its events carry the whole object.
@@ -48,7 +46,7 @@ impl Identities {
         }
     }
 
-    /// A generation beyond 2^31 is not kept: that owner is read at every event.
+    /// A generation beyond 2^31 is not retained: that owner is read at every event.
     fn mark(&mut self, uid: Uid, observed: Option<i64>) {
         match observed.and_then(|observed| i32::try_from(observed).ok()) {
             Some(observed) => {
@@ -87,13 +85,13 @@ impl Cache for Identities {
     }
 
     fn on_child_event(&mut self, update: ChildUpdate<'_>) -> Option<OwnerState> {
-        let whole = self.whole.get(usize::from(update.event.kind)).copied();
+        let whole = update.event.kind.of(&self.whole).copied();
         update
             .idle
             .then(|| unknown(&update, whole.unwrap_or(false)))
     }
 
-    fn complete(&self, _work: &mut OwnerState) {}
+    fn complete(&self, _state: &mut OwnerState) {}
 
     fn record(&mut self, state: &mut OwnerState) {
         if state.uid != Uid::default() && !state.metadata_only {

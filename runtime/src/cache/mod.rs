@@ -1,11 +1,11 @@
-//! What is kept of owners between events: the seam between the cache modes.
+//! What is retained of idle owners: one trait, three modes.
 //!
-//! Guarantees: a mode decides only what is kept and, by that, what has to be read; what is right does
-//! not depend on it: every write still names the uid and resourceVersion it was made for.
-//! Leaves to others: the queue of owners with work, which every mode has; finding what events
-//! missed, which is the join's in every mode.
+//! Guarantees: a mode decides what is retained and, by that, what has to be read. Correctness does not depend
+//! on it: every write names the uid and resourceVersion that it was made for.
+//! Leaves to others: owners with work (`queue`), finding what events missed (`relist`); both are the same in
+//! every mode.
 //!
-//! What the work on an owner at rest reads (`tests/modes.rs` counts it); the writes are the same:
+//! What the reconcile of an idle owner reads (`tests/modes.rs` counts it); the writes are the same:
 //!
 //! | | `none` | `metadata` | `pruned` |
 //! |---|---|---|---|
@@ -14,10 +14,10 @@
 //! | a workload changed | the owner | the owner | nothing |
 //! | another child changed | the owner | the owner, that child | nothing |
 //! | a child vanished | the owner | the owner | the owner |
-//! | restart and resync | pages of whole objects | the same | the same |
+//! | restart and periodic relist | pages of whole objects | the same | the same |
 //!
-//! In `none` and `metadata` the owner is read for a child's event once a second at most, and the other
-//! children are not, as long as its status says ready: nothing tells that they changed.
+//! In `none` and `metadata` the owner is read for events of its children once a second at most. The other
+//! children are not read as long as its status says ready: nothing says that they changed.
 
 mod metadata;
 mod none;
@@ -32,59 +32,49 @@ pub use crate::cache::none::Storeless;
 pub use crate::cache::pruned::Pruned;
 
 use crate::api::Operator;
-use crate::model::object::Uid;
-use crate::queue::{ChildEvent, ChildSnapshot, OwnerState, SnapshotContent, Triggers};
+use crate::model::{
+    ChildEvent, ChildSnapshot, ObjectKey, OwnerState, Retention, SnapshotContent, Triggers, Uid,
+};
 use crate::reconcile::child;
 
-/// How much a mode keeps, which is how much of an event it wants to see.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Retention {
-    /// Nothing.
-    Nothing,
-    /// Which owners there are and what of them is done: watches show metadata only.
-    Identities,
-    /// Specs, statuses and what is known of children: work needs no reads.
-    Specs,
-}
-
-/// One event of a child.
+/// A change of a child, with its owner.
 pub struct ChildUpdate<'a> {
-    /// `namespace/name` of the owner.
-    pub owner: &'a str,
-    /// What it says.
+    /// The key of its owner.
+    pub owner: &'a ObjectKey,
+    /// The change.
     pub event: &'a mut ChildEvent,
     /// The event as it came.
     pub line: &'a [u8],
-    /// Whether the owner is at rest; if not, its entry in the queue hears the news itself.
+    /// Whether the owner is idle; if not, its entry in the queue gets the change as well.
     pub idle: bool,
 }
 
-/// A cache mode at work. Every call comes from the one task that runs the loop.
+/// A cache. Every call comes from the one task that runs the controller.
 pub trait Cache: Send {
-    /// How much it keeps.
+    /// What it retains.
     fn retention(&self) -> Retention;
-    /// Owners it keeps something of.
+    /// Owners of which it retains something.
     fn len(&self) -> usize;
-    /// Whether it keeps nothing at present.
+    /// Whether it is empty.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// An owner was shown by a watch or a page; of a page, the revisions at which each kind's first
-    /// one was read. A mode that keeps specs takes `work.spec` over. False: it is known to be gone.
+    /// An owner was shown by a watch, or by a page of a relist; `page` then has the resourceVersions of the
+    /// first page of each kind. A cache that retains specs takes `state.spec`. False: it is known to be gone.
     fn on_owner(&mut self, state: &mut OwnerState, page: Option<&[u64]>) -> bool;
-    /// An owner is gone.
+    /// An owner was deleted.
     fn on_owner_gone(&mut self, uid: Uid);
-    /// A child changed. What is to be done if its owner is at rest; `None` when that is nothing.
+    /// A child changed. Returns the work if its owner is idle; `None` where there is none.
     fn on_child_event(&mut self, update: ChildUpdate<'_>) -> Option<OwnerState>;
-    /// A worker is about to take `work`: fills in what is kept here.
+    /// A worker is about to take `state`: fills in what is retained.
     fn complete(&self, state: &mut OwnerState);
-    /// A worker gave `work` back: keeps what it learned.
+    /// A worker returned `state`: retains what it found.
     fn record(&mut self, state: &mut OwnerState);
-    /// A join begins: what it shows from now on is there.
+    /// A relist begins: the owners that it shows exist.
     fn relist_began(&mut self);
-    /// The join is through; `whole`: all owners were shown, so the others are gone.
+    /// A relist ended. `whole`: it has shown all owners, so that the others are gone.
     fn relist_ended(&mut self, whole: bool);
-    /// Revisions start over: nothing that is kept compares with what comes.
+    /// resourceVersions start over: nothing that is retained can be compared.
     fn clear(&mut self);
 }
 
@@ -121,8 +111,8 @@ impl<C: Cache + ?Sized> Cache for Box<C> {
     }
 }
 
-/// The work that a child's event asks for where nothing is known of its owner: a read of the owner.
-/// What a `whole` event shows spares a read of the child.
+/// The work for a change of a child whose owner is not known: a read of the owner. An event with the `whole`
+/// child spares a read of the child.
 fn unknown(update: &ChildUpdate<'_>, whole: bool) -> OwnerState {
     let snapshot = match (update.event.deleted, whole) {
         (true, _) => SnapshotContent::Gone,
@@ -144,7 +134,7 @@ fn snapshot_of(event: &ChildEvent, snapshot: SnapshotContent) -> ChildSnapshot {
     }
 }
 
-/// How much is kept, as `--cache` names it.
+/// What is retained, as `--cache` names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
     /// Nothing.
@@ -152,7 +142,7 @@ pub enum Mode {
     None,
     /// Which owners there are, by metadata-only watches.
     Metadata,
-    /// Specs and what is known of children.
+    /// Specs and records of children.
     Pruned,
 }
 

@@ -1,55 +1,55 @@
-//! Specs, statuses and what is known of children are kept: work needs no reads.
+//! Specs, statuses and records of children are retained: a reconcile needs no reads.
 //!
-//! Guarantees: what is kept of an owner is what a plan needs (its spec as JSON, a digest of its
-//! status) and of a child its identity, its counters and digests of the planned body it was last
-//! found to satisfy; everything else is skipped while decoding. A child's event is compared with the
-//! plan as it comes: one that changes nothing costs nothing, one that was changed is set right from
-//! the event itself. What is older than what is kept changes nothing; what a page no longer shows is
-//! gone.
+//! Guarantees: of an owner only what a plan needs is retained (its spec as JSON, a digest of its status), and of
+//! a child its identity, its counters and digests of the planned body that it last satisfied; everything else
+//! is skipped while decoding. A change of a child is compared with the plan as it arrives: one without a
+//! difference costs no request, one with a difference is corrected from the event itself. Older events and
+//! pages change nothing; what a newer page no longer shows is gone.
 //!
-//! Still read: an owner of which a child vanished (the owner may be gone too, and a child must not be
-//! made for it); a child whose kept digests are in doubt after a conflict or an unordered join.
+//! Still read: an owner of which a child was deleted (the owner may be gone too, and no child must be created for
+//! it); a child whose digests may be out of date after a conflict or a relist by label.
 //!
-//! When to choose it: children that change often, or an API server on which reads are dear, and
-//! memory to spare for every spec.
+//! When to choose it: children that change often, or an API server on which reads are expensive, and enough
+//! memory for every spec.
 //!
-//! Why not `kube::runtime::reflector`: linked in for one kind it makes the binary 483,624 bytes larger
-//! (2,910,776 -> 3,394,400; x86_64 glibc, profile `dist`, kube 5.0), it would be a second path of
-//! recovery beside `source` and `join`, which all modes share and whose 410s, stalls and undecodable
-//! objects are tested, and a relist of it fills a second map while the first is held. What is kept
-//! here, measured with a counting allocator at 100,000 owners with two children each: 437 bytes and
-//! the spec (`tests/cache_memory.rs`).
+//! Why not `kube::runtime::reflector`: for one kind it makes the binary 483,624 bytes larger (2,910,776 ->
+//! 3,394,400; x86_64 glibc, profile `dist`, kube 5.0). It would be a second path of recovery beside `watch` and
+//! `relist`, which all modes share and whose 410s, stalls and undecodable objects are tested. Its relist fills a
+//! second map while the first is held. What is retained here, measured with a counting allocator at 100,000
+//! owners with two children each: 437 bytes and the spec (`tests/cache_memory.rs`).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::api::{Child, Operator, kind_index};
-use crate::cache::{Cache, ChildUpdate, Retention, snapshot_of, unknown};
-use crate::model::object::{Uid, hash32};
-use crate::queue::{ChildEvent, ChildRecord, OwnerState, SnapshotContent, Triggers};
+use crate::cache::{Cache, ChildUpdate, snapshot_of, unknown};
+use crate::model::{
+    ChildEvent, ChildRecord, ObjectKey, OwnerState, Retention, SnapshotContent, Triggers, Uid,
+    hash32,
+};
 use crate::reconcile::child;
 use crate::reconcile::child::{Actual, with_labels};
 use crate::reconcile::drift;
 use crate::reconcile::owner;
 
-/// What is kept of one owner.
+/// What is retained of one owner.
 #[derive(Debug)]
 struct Kept {
-    /// Without reasons: those are the queue's.
+    /// Its state, without triggers: those are in the queue.
     state: OwnerState,
-    /// resourceVersion of the newest deletion of a child: what is older and not kept is gone.
+    /// resourceVersion of the newest deletion of a child: an unrecorded child that is older is gone.
     lost_version: u64,
-    /// The join that last showed it.
+    /// The relist that last showed it.
     epoch: u8,
 }
 
 /// The mode `pruned`.
 pub struct Pruned<O> {
     operator: Arc<O>,
-    /// By the halves of the uid: as one `u128` they would take more room.
+    /// By the halves of the uid, which need less alignment than one `u128`.
     owners: HashMap<[u64; 2], Box<Kept>>,
     epoch: u8,
-    /// While a join is under way: owners that went meanwhile, which its pages may still show.
+    /// While a relist runs: owners that were deleted meanwhile, which its pages may still show.
     departed: Option<HashSet<Uid>>,
 }
 
@@ -94,7 +94,7 @@ impl<O: Operator> Cache for Pruned<O> {
         if let Some(revisions) = page
             && state.children_complete
         {
-            kept.replace_slots(&state.children, revisions);
+            kept.replace_records(&state.children, revisions);
         }
         let spec = state.spec.take();
         if state.resource_version >= kept.state.resource_version {
@@ -130,10 +130,10 @@ impl<O: Operator> Cache for Pruned<O> {
                     line,
                     idle,
                 } = update;
-                let asked = kept.judge(&*self.operator, owner, event, line, idle);
-                asked.filter(|_| idle)
+                let work = kept.on_child_event(&*self.operator, owner, event, line, idle);
+                work.filter(|_| idle)
             }
-            // An owner that no watch and no page has shown: its children are the garbage collector's.
+            // No watch and no page has shown the owner: the garbage collector deletes its children.
             Some(None) if self.departed.is_none() => None,
             _ => update.idle.then(|| unknown(&update, true)),
         }
@@ -162,7 +162,7 @@ impl<O: Operator> Cache for Pruned<O> {
     fn record(&mut self, state: &mut OwnerState) {
         let spec = state.spec.take();
         if let Some(kept) = self.owners.get_mut(&state.uid.halves()) {
-            kept.merge_slots(&state.children);
+            kept.merge_records(&state.children);
             kept.state.children_complete |= state.children_complete;
             if state.resource_version >= kept.state.resource_version {
                 let known = &mut kept.state;
@@ -174,7 +174,7 @@ impl<O: Operator> Cache for Pruned<O> {
                 known.spec = spec.or(known.spec.take());
             }
         }
-        // The queue needs to know what it wrote, not what it looked like.
+        // The queue needs the resourceVersions, not the digests.
         for record in &mut state.children {
             record.last_applied = None;
         }
@@ -199,18 +199,18 @@ impl<O: Operator> Cache for Pruned<O> {
 }
 
 impl Kept {
-    /// Takes in a child's event; what it asks for, if anything.
-    fn judge<O: Operator>(
+    /// Records a change of a child; returns the work that follows from it.
+    fn on_child_event<O: Operator>(
         &mut self,
         operator: &O,
-        key: &str,
+        key: &ObjectKey,
         event: &mut ChildEvent,
         line: &[u8],
         idle: bool,
     ) -> Option<OwnerState> {
-        let place = self.place(event);
-        let known = place.map_or(self.lost_version, |place| {
-            self.state.children[place].resource_version
+        let index = self.index(event);
+        let known = index.map_or(self.lost_version, |index| {
+            self.state.children[index].resource_version
         });
         if event.resource_version <= known {
             // Our own write, or older than what a worker has read.
@@ -218,18 +218,18 @@ impl Kept {
         }
         if event.deleted {
             self.lost_version = self.lost_version.max(event.resource_version);
-            if let Some(place) = place {
-                self.state.children.swap_remove(place);
+            if let Some(index) = index {
+                self.state.children.swap_remove(index);
             }
             let planned = idle && !self.state.deleting && self.wants(operator, key, event);
             let triggers = Triggers::REFRESH.with(Triggers::CHECK);
-            return planned.then(|| self.ask(triggers, Some((event, SnapshotContent::Gone))));
+            return planned.then(|| self.work(triggers, Some((event, SnapshotContent::Gone))));
         }
-        let unchanged = place.is_some_and(|place| {
-            let known = &self.state.children[place].state;
+        let unchanged = index.is_some_and(|index| {
+            let known = &self.state.children[index].state;
             known.generation == event.state.generation && known.generation != 0
         });
-        let place = place.unwrap_or_else(|| {
+        let index = index.unwrap_or_else(|| {
             self.state.children.reserve_exact(1);
             self.state.children.push(ChildRecord {
                 kind: event.kind,
@@ -240,20 +240,20 @@ impl Kept {
             });
             self.state.children.len() - 1
         });
-        let record = &mut self.state.children[place];
+        let record = &mut self.state.children[index];
         record.resource_version = event.resource_version;
         record.state = event.state;
         if !idle && unchanged {
-            // The entry hears of its counters; a changed spec would have another generation.
+            // The entry gets the counters; a changed spec would have another generation.
             return None;
         }
         record.last_applied = None;
         let Some((planned, plan)) = owner::plan(operator, key, &self.state) else {
-            return Some(self.ask(Triggers::CHECK, None));
+            return Some(self.work(Triggers::CHECK, None));
         };
         let child = plan.children.iter().find(|child| is::<O>(child, event));
         if let Some(child) = child {
-            let kind = O::KINDS.get(usize::from(event.kind))?;
+            let kind = event.kind.of(O::KINDS)?;
             let snapshot = child::snapshot(line);
             let actual = match &snapshot {
                 SnapshotContent::Object(json) => Actual::decode(json, kind.workload).ok(),
@@ -265,34 +265,34 @@ impl Kept {
                 .map(|body| with_labels::<O>(body.clone(), &planned.meta.name));
             match (body, actual) {
                 (Some(body), Some(actual)) if drift::differs(&body, &actual.value).is_none() => {
-                    self.state.children[place].last_applied =
+                    self.state.children[index].last_applied =
                         Some(child::last_applied(actual.uid, &body, child.immutable));
                 }
                 _ => {
                     event.differs = true;
-                    return Some(self.ask(Triggers::CHECK, Some((event, snapshot))));
+                    return Some(self.work(Triggers::CHECK, Some((event, snapshot))));
                 }
             }
         }
         if !self.state.children_complete {
-            return Some(self.ask(Triggers::CHECK, None));
+            return Some(self.work(Triggers::CHECK, None));
         }
         let mut status = plan.status;
         let same = owner::remember::<O>(&mut status).digest == self.state.status.digest;
-        // The children are looked at again too: what their digests vouch for costs nothing.
-        (!same).then(|| self.ask(Triggers::CHECK, None))
+        // The children are compared too: those with current digests cost no request.
+        (!same).then(|| self.work(Triggers::CHECK, None))
     }
 
     /// Whether the plan has a body for the child.
-    fn wants<O: Operator>(&self, operator: &O, key: &str, event: &ChildEvent) -> bool {
+    fn wants<O: Operator>(&self, operator: &O, key: &ObjectKey, event: &ChildEvent) -> bool {
         owner::plan(operator, key, &self.state).is_none_or(|(_, plan)| {
             let mut wanted = plan.children.iter().filter(|child| child.body.is_some());
             wanted.any(|child| is::<O>(child, event))
         })
     }
 
-    /// An entry for the queue; the rest is filled in when a worker takes it.
-    fn ask(
+    /// The work for the queue; the rest is filled in when a worker takes it.
+    fn work(
         &self,
         triggers: Triggers,
         snapshot: Option<(&ChildEvent, SnapshotContent)>,
@@ -313,13 +313,13 @@ impl Kept {
         }
     }
 
-    fn place(&self, event: &ChildEvent) -> Option<usize> {
+    fn index(&self, event: &ChildEvent) -> Option<usize> {
         let mut children = self.state.children.iter();
         children.position(|record| (record.kind, record.name_hash) == (event.kind, event.name_hash))
     }
 
-    /// Takes over what a worker has seen or written, where it is newer.
-    fn merge_slots(&mut self, children: &[ChildRecord]) {
+    /// Takes over the records of a worker where they are newer.
+    fn merge_records(&mut self, children: &[ChildRecord]) {
         for record in children {
             let known = self
                 .state
@@ -340,17 +340,17 @@ impl Kept {
         }
     }
 
-    /// Takes over what pages have shown: what they do not show and is not younger than they are, is
-    /// gone.
-    fn replace_slots(&mut self, children: &[ChildRecord], revisions: &[u64]) {
+    /// Takes over the records from pages: a child that they do not show is gone, unless it is newer than they
+    /// are.
+    fn replace_records(&mut self, children: &[ChildRecord], revisions: &[u64]) {
         self.state.children.retain(|known| {
-            let page = revisions.get(usize::from(known.kind) + 1);
+            let page = revisions.get(known.kind.index());
             page.is_none_or(|page| known.resource_version > *page)
                 || children
                     .iter()
                     .any(|record| (known.kind, known.name_hash) == (record.kind, record.name_hash))
         });
-        self.merge_slots(children);
+        self.merge_records(children);
         self.state.children_complete = true;
     }
 }

@@ -1,18 +1,19 @@
-//! The rules of what is kept: what is older changes nothing, what is gone stays gone.
+//! The rules of what is retained: older states change nothing, and what is gone stays gone.
 
 use serde_json::{Value, json};
 
 use crate::api::{Children, DEPLOYMENT, Owner};
 use crate::cache::*;
 use crate::edgeapp::EdgeApps;
-use crate::model::object::{ChildState, hash32};
-use crate::queue::{ChildRecord, Finalizers, LastApplied};
+use crate::model::{ChildRecord, ChildState, Finalizers, KindId, LastApplied, Meta, hash32};
 use crate::reconcile::child::{digest, with_labels};
 use crate::reconcile::drift;
 use crate::reconcile::owner::remember;
 
-/// Place of the Deployment among the kinds; the Service is before it.
-const DEPLOYMENTS: u8 = 1;
+/// The Deployments; the Services are before them.
+fn deployments() -> KindId {
+    KindId::child(1).expect("the second kind of child")
+}
 
 fn uid(n: u8) -> Uid {
     Uid::parse(&format!("00000000-0000-0000-0000-0000000000{n:02x}")).unwrap_or_default()
@@ -32,7 +33,7 @@ fn ready() -> ChildState {
 
 fn planned() -> (Value, crate::edgeapp::EdgeAppStatus) {
     let owner = Owner::<EdgeApps> {
-        meta: crate::model::object::Meta {
+        meta: Meta {
             name: "web".into(),
             namespace: "shop".into(),
             generation: 1,
@@ -47,7 +48,7 @@ fn planned() -> (Value, crate::edgeapp::EdgeAppStatus) {
     (with_labels::<EdgeApps>(body.clone(), "web"), plan.status)
 }
 
-/// The owner `shop/web` with its Deployment, as a join hands it over.
+/// The owner `shop/web` with its Deployment, as a relist reports it.
 fn converged(resource_version: u64, child_version: u64) -> OwnerState {
     let (body, mut status) = planned();
     OwnerState {
@@ -69,15 +70,15 @@ fn converged(resource_version: u64, child_version: u64) -> OwnerState {
 
 fn record(resource_version: u64, plan: Option<u64>) -> ChildRecord {
     ChildRecord {
-        kind: DEPLOYMENTS,
+        kind: deployments(),
         name_hash: hash32("web"),
         resource_version,
         state: ready(),
         last_applied: plan.map(|plan| {
             Box::new(LastApplied {
                 uid: uid(2),
-                plan,
-                fixed: 0,
+                body_digest: plan,
+                immutable_digest: 0,
             })
         }),
     }
@@ -100,8 +101,12 @@ fn event(resource_version: u64, edit: impl FnOnce(&mut Value)) -> (ChildEvent, V
     let line = json!({"type": "MODIFIED", "object": object}).to_string();
     let object = object.to_string();
     let object = serde_json::from_str(&object).expect("an object");
-    let event =
-        crate::watch::child_event::<EdgeApps>(&object, DEPLOYMENTS.into(), false, "EdgeApp");
+    let event = crate::reconcile::observe::child_event::<EdgeApps>(
+        &object,
+        deployments(),
+        false,
+        "EdgeApp",
+    );
     (event.expect("a child").1, line.into_bytes())
 }
 
@@ -111,7 +116,7 @@ fn pruned() -> Box<dyn Cache> {
 
 fn on_event(cache: &mut dyn Cache, (mut event, line): (ChildEvent, Vec<u8>)) -> Option<OwnerState> {
     cache.on_child_event(ChildUpdate {
-        owner: "shop/web",
+        owner: &"shop/web".into(),
         event: &mut event,
         line: &line,
         idle: true,
@@ -211,13 +216,13 @@ fn a_page_that_was_read_before_an_owner_went_does_not_bring_it_back() {
 }
 
 #[test]
-fn a_join_forgets_the_owners_that_it_did_not_show() {
+fn a_relist_forgets_the_owners_that_it_did_not_show() {
     for mode in [Mode::Metadata, Mode::Pruned] {
         let mut cache = mode.cache(&Arc::new(EdgeApps));
         cache.on_owner(&mut converged(5, 6), None);
         cache.relist_began();
         cache.relist_ended(false);
-        assert_eq!(cache.len(), 1, "{mode}: that join broke off");
+        assert_eq!(cache.len(), 1, "{mode}: that relist failed");
         cache.relist_began();
         let mut other = OwnerState {
             uid: uid(3),

@@ -1,50 +1,52 @@
-//! How many owners are worked on at once: as many as allowed, and few while one after the other is
-//! refused.
+//! How many owners are reconciled at once: as many as allowed, and fewer while one after the other is rejected.
 //!
-//! Guarantees: pure, time comes in as milliseconds; a single success, or a failure that was waited for,
-//! opens it again, so that what hangs holds up nobody else. Leaves to others: when a failed owner is
-//! tried again (`queue`).
+//! Guarantees: pure, time comes in as milliseconds. One success, or one failure that took long, restores the
+//! full number, so that requests that hang delay nobody else. Leaves to others: when a failed owner is retried
+//! (`queue`).
 
 use crate::queue::Outcome;
 
-/// A failure that took less was an answer, not a deadline.
+/// A failure that took less was an answer and not a deadline, ms.
 const AT_ONCE_MS: u64 = 1_000;
 
-/// With 5,000 owners whose children are refused, 16 workers hold 1.7 MB more than healthy owners leave,
-/// 4 hold 0.95: each connection at work has buffers of about 50 KB. They get as much done, for a refusal
-/// takes the server milliseconds and the back-off minutes.
-const NARROWED: usize = 4;
+/// The part of the workers that is used while owners are rejected. With 5,000 owners whose children are
+/// rejected, 16 workers hold 1.7 MB more than healthy owners leave, 4 hold 0.95: each busy connection has
+/// buffers of about 50 KB. The throughput is the same, because a rejection takes the server milliseconds and
+/// the back-off takes minutes.
+const REDUCED: usize = 4;
 
+/// The number of owners that are reconciled at once.
 #[derive(Debug)]
-pub struct Concurrency {
+pub(crate) struct Concurrency {
     most: usize,
-    refused_in_a_row: usize,
+    rejected_in_a_row: usize,
 }
 
 impl Concurrency {
+    /// At most `most`.
     pub fn of(most: usize) -> Self {
         Self {
             most,
-            refused_in_a_row: 0,
+            rejected_in_a_row: 0,
         }
     }
 
-    /// How many at once.
+    /// How many owners may be reconciled at once.
     pub fn now(&self) -> usize {
-        match self.refused_in_a_row < self.most {
+        match self.rejected_in_a_row < self.most {
             true => self.most,
-            false => self.most.div_ceil(NARROWED),
+            false => self.most.div_ceil(REDUCED),
         }
     }
 
-    /// One ended after `took_ms`.
-    pub fn worked(&mut self, outcome: Outcome, took_ms: u64) {
-        self.refused_in_a_row = match outcome {
+    /// A reconcile ended after `took_ms`.
+    pub fn ended(&mut self, outcome: Outcome, took_ms: u64) {
+        self.rejected_in_a_row = match outcome {
             Outcome::Failed { .. } | Outcome::Stuck if took_ms < AT_ONCE_MS => {
-                self.refused_in_a_row.saturating_add(1)
+                self.rejected_in_a_row.saturating_add(1)
             }
             // It says nothing about the next one.
-            Outcome::Gone | Outcome::Again | Outcome::Waits { .. } => self.refused_in_a_row,
+            Outcome::Gone | Outcome::Again | Outcome::Waits { .. } => self.rejected_in_a_row,
             Outcome::Written { .. } | Outcome::Failed { .. } | Outcome::Stuck => 0,
         };
     }
@@ -54,10 +56,10 @@ impl Concurrency {
 mod tests {
     use super::*;
 
-    const REFUSED: (Outcome, u64) = (Outcome::Failed { base_ms: None }, 5);
+    const REJECTED: (Outcome, u64) = (Outcome::Failed { base_ms: None }, 5);
     const LATE: (Outcome, u64) = (Outcome::Failed { base_ms: None }, 10_000);
     const AGAIN: (Outcome, u64) = (Outcome::Again, 5);
-    /// As in a mass deletion: its children have to go first.
+    /// As in a mass deletion: the children are deleted first.
     const WAITS: (Outcome, u64) = (Outcome::Waits { base_ms: 10_000 }, 5);
     const DONE: (Outcome, u64) = (
         Outcome::Written {
@@ -68,17 +70,17 @@ mod tests {
     );
 
     #[test]
-    fn it_narrows_while_one_after_the_other_is_refused() {
-        let refused = [REFUSED; 16];
-        let then = |more: (Outcome, u64)| [&refused[..], &[more]].concat();
+    fn it_is_reduced_while_one_after_the_other_is_rejected() {
+        let rejected = [REJECTED; 16];
+        let then = |more: (Outcome, u64)| [&rejected[..], &[more]].concat();
         for (ended, want) in [
             (vec![], 16),
-            (vec![REFUSED; 15], 16),
-            (vec![REFUSED; 16], 4),
-            (vec![REFUSED; 5_000], 4),
+            (vec![REJECTED; 15], 16),
+            (vec![REJECTED; 16], 4),
+            (vec![REJECTED; 5_000], 4),
             (vec![LATE; 5_000], 16),
             (vec![WAITS; 5_000], 16),
-            ([REFUSED, DONE].repeat(100), 16),
+            ([REJECTED, DONE].repeat(100), 16),
             (then(AGAIN), 4),
             (then(WAITS), 4),
             (then(DONE), 16),
@@ -86,7 +88,7 @@ mod tests {
         ] {
             let mut concurrency = Concurrency::of(16);
             for (outcome, took_ms) in &ended {
-                concurrency.worked(*outcome, *took_ms);
+                concurrency.ended(*outcome, *took_ms);
             }
             assert_eq!(concurrency.now(), want, "{} ended", ended.len());
         }
@@ -97,7 +99,7 @@ mod tests {
         for most in 1..=4 {
             let mut concurrency = Concurrency::of(most);
             for _ in 0..100 {
-                concurrency.worked(REFUSED.0, REFUSED.1);
+                concurrency.ended(REJECTED.0, REJECTED.1);
             }
             assert_eq!(concurrency.now(), 1, "of {most}");
         }

@@ -1,31 +1,33 @@
-//! How an operator is run: what its command line sets, and what it leaves alone.
+//! How a controller runs.
 
 use std::time::Duration;
 
 use crate::queue::Limits;
 
-/// How an operator is run.
+/// How a controller runs.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Only this namespace; all of them without.
     pub namespace: Option<String>,
     /// Only owners with these labels.
     pub selector: Option<String>,
-    /// Owners worked on at once.
+    /// Owners reconciled at once.
     pub concurrency: usize,
-    /// Period of the full join, jittered by a tenth. `None`: 600 s, or 10 ms for each object that one reads,
+    /// Period of the full relist, jittered by a tenth. `None`: 600 s, or 10 ms for each object that is listed,
     /// whichever is longer.
     pub resync: Option<Duration>,
     /// How long one reconcile may take.
     pub deadline: Duration,
     /// How long one request may take.
     pub request_deadline: Duration,
-    /// How long work in flight is given at shutdown.
+    /// How long a shutdown waits for reconciles in flight.
     pub drain: Duration,
     /// Bounds of the queue.
     pub limits: Limits,
     /// Seed of the jitter.
     pub seed: u64,
+    /// Called a few seconds after work, to give freed memory back to the kernel.
+    pub trim: fn(),
 }
 
 impl Default for Config {
@@ -40,6 +42,7 @@ impl Default for Config {
             drain: Duration::from_secs(5),
             limits: Limits::default(),
             seed: u64::from(std::process::id()),
+            trim: || {},
         }
     }
 }

@@ -1,34 +1,35 @@
-//! When memory that the work has freed is given back to the kernel: every few seconds of work, and once
-//! more when it has been quiet for as long.
+//! When freed memory is given back to the kernel: every few seconds while there is work, and once after the
+//! last work.
 //!
-//! Guarantees: pure, time comes in as milliseconds; after the last work there is one turn, at which
-//! connections that work no more are closed. Leaves to others: giving back (`allocator`).
+//! Guarantees: pure, time comes in as milliseconds. The trim after the last work comes when idle connections
+//! are closed. Leaves to others: the trim itself ([`Config::trim`](crate::controller::Config)).
 
 use crate::http::client::IDLE;
 
-/// After the first work since the last turn, and after the last work of all, ms: a connection is
-/// closed within twice the time that one may be idle.
+/// From the first work after a trim to the next trim, and from the last work to the last trim, ms. A connection
+/// is closed within twice the time that it may be idle.
 const AFTER_MS: u64 = 2 * IDLE.as_secs() * 1_000 + 1_000;
 
-/// The next turn, if there is one.
+/// The time of the next trim, where there is one.
 #[derive(Debug, Default)]
-pub struct TrimTimer {
+pub(crate) struct TrimTimer {
     due_ms: Option<u64>,
     worked_ms: u64,
 }
 
 impl TrimTimer {
-    /// Something was worked off.
+    /// A reconcile or a relist ended.
     pub fn worked(&mut self, now_ms: u64) {
         self.worked_ms = now_ms;
         self.due_ms.get_or_insert(now_ms + AFTER_MS);
     }
 
+    /// When the next trim is due, ms.
     pub fn due_ms(&self) -> Option<u64> {
         self.due_ms
     }
 
-    /// Whether it is time; then the next turn follows from the last work.
+    /// Whether a trim is due; if so, the next one follows from the last work.
     pub fn is_due(&mut self, now_ms: u64) -> bool {
         if self.due_ms.is_none_or(|due_ms| now_ms < due_ms) {
             return false;
@@ -43,8 +44,8 @@ impl TrimTimer {
 mod tests {
     use super::*;
 
-    /// When it is due, asked every 100 ms, with work at these times.
-    fn turns(work_ms: &[u64]) -> Vec<u64> {
+    /// The times of trims, asked for every 100 ms, with work at these times.
+    fn trims(work_ms: &[u64]) -> Vec<u64> {
         let mut trim_timer = TrimTimer::default();
         (0..60_000u64)
             .step_by(100)
@@ -58,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_turn_is_a_while_after_the_last_work() {
+    fn the_last_trim_follows_the_last_work() {
         let burst: Vec<u64> = (0..=9_500).step_by(100).collect();
         for (work_ms, due_ms) in [
             (vec![], vec![]),
@@ -67,7 +68,7 @@ mod tests {
             (burst, vec![7_000, 14_000, 16_500]),
             (vec![1_000, 30_000], vec![8_000, 37_000]),
         ] {
-            assert_eq!(turns(&work_ms), due_ms, "{work_ms:?}");
+            assert_eq!(trims(&work_ms), due_ms, "{work_ms:?}");
         }
     }
 }

@@ -6,6 +6,7 @@ use kube::core::Resource;
 
 use crate::api::{Kind, MANAGED_BY_LABEL, OWNER_LABEL, Operator};
 use crate::http::request::{METADATA, WHOLE, encode};
+use crate::model::{KindId, ObjectKey};
 
 /// The collections of one operator: the owners (0) and its kinds of children (from 1).
 #[derive(Debug, Clone)]
@@ -78,9 +79,9 @@ impl Paths {
     }
 
     /// What the watch of `kind` asks for: [`METADATA`] or [`WHOLE`].
-    pub fn watched_as(&self, kind: usize) -> &'static str {
+    pub fn watched_as(&self, kind: KindId) -> &'static str {
         self.collections
-            .get(kind)
+            .get(kind.index())
             .map_or(WHOLE, |collection| collection.watched_as)
     }
 
@@ -95,14 +96,14 @@ impl Paths {
     }
 
     /// `edgeapps`, `deployments`, ...
-    pub fn plural(&self, kind: usize) -> &str {
+    pub fn plural(&self, kind: KindId) -> &str {
         self.collections
-            .get(kind)
+            .get(kind.index())
             .map_or("", |collection| &collection.plural)
     }
 
-    fn collection_path(&self, kind: usize) -> String {
-        let Some(Collection { root, plural, .. }) = self.collections.get(kind) else {
+    fn collection_path(&self, kind: KindId) -> String {
+        let Some(Collection { root, plural, .. }) = self.collections.get(kind.index()) else {
             return String::new();
         };
         match &self.namespace {
@@ -111,14 +112,14 @@ impl Paths {
         }
     }
 
-    fn selector(&self, kind: usize) -> &str {
+    fn selector(&self, kind: KindId) -> &str {
         self.collections
-            .get(kind)
+            .get(kind.index())
             .map_or("", |collection| &collection.selector)
     }
 
     /// A page of at most `limit` objects, from the start or from where `resume` says.
-    pub fn list_path(&self, kind: usize, limit: u32, resume: Option<&str>) -> String {
+    pub fn list_path(&self, kind: KindId, limit: u32, resume: Option<&str>) -> String {
         let mut path = format!(
             "{}?limit={limit}{}",
             self.collection_path(kind),
@@ -131,19 +132,18 @@ impl Paths {
         path
     }
 
-    /// All children of `kind` that name one of `owners` (each `namespace/name`): in their namespace
-    /// where it is the same one, else in all that are looked at.
+    /// All children of `kind` that name one of `owners`: in the owners' namespace where they share one,
+    /// else in all namespaces of the operator.
     pub fn children_path<'a>(
         &self,
-        kind: usize,
-        owners: impl Iterator<Item = &'a str> + Clone,
+        kind: KindId,
+        owners: impl Iterator<Item = &'a ObjectKey> + Clone,
     ) -> String {
-        let split = |key: &'a str| key.split_once('/').unwrap_or(("", key));
-        let mut namespaces = owners.clone().map(|key| split(key).0);
+        let mut namespaces = owners.clone().map(ObjectKey::namespace);
         let first = namespaces.next().filter(|first| !first.is_empty());
         let shared = first.filter(|first| namespaces.all(|other| other == *first));
-        let names: Vec<&str> = owners.map(|key| split(key).1).collect();
-        let collection = match (shared, self.collections.get(kind)) {
+        let names: Vec<&str> = owners.map(ObjectKey::name).collect();
+        let collection = match (shared, self.collections.get(kind.index())) {
             (Some(namespace), Some(Collection { root, plural, .. })) => {
                 format!("{root}/namespaces/{}/{plural}", encode(namespace))
             }
@@ -157,7 +157,7 @@ impl Paths {
     }
 
     /// A watch from `resource_version` on that the server ends after `timeout_s`.
-    pub fn watch_path(&self, kind: usize, resource_version: u64, timeout_s: u64) -> String {
+    pub fn watch_path(&self, kind: KindId, resource_version: u64, timeout_s: u64) -> String {
         format!(
             "{}?watch=1&allowWatchBookmarks=true&resourceVersion={resource_version}&timeoutSeconds={timeout_s}{}",
             self.collection_path(kind),
@@ -165,16 +165,15 @@ impl Paths {
         )
     }
 
-    /// The owner `key` (`namespace/name`).
-    pub fn owner_path(&self, key: &str) -> String {
-        let (namespace, name) = key.split_once('/').unwrap_or(("", key));
+    /// The owner `key`.
+    pub fn owner_path(&self, key: &ObjectKey) -> String {
         let Some(Collection { root, plural, .. }) = self.collections.first() else {
             return String::new();
         };
         format!(
             "{root}/namespaces/{}/{plural}/{}",
-            encode(namespace),
-            encode(name)
+            encode(key.namespace()),
+            encode(key.name())
         )
     }
 
@@ -207,16 +206,20 @@ mod tests {
 
     #[test]
     fn paths() {
+        let children_kind = KindId::child(0).expect("a kind of child");
         let all = Paths::of::<EdgeApps>(None, Some("a=b"));
         assert_eq!(
-            all.list_path(0, 5, None),
+            all.list_path(KindId::OWNER, 5, None),
             "/apis/tare.dev/v1alpha1/edgeapps?limit=5&labelSelector=a%3Db"
         );
         assert_eq!(
-            all.list_path(1, 5, Some("x=")),
+            all.list_path(children_kind, 5, Some("x=")),
             "/api/v1/services?limit=5&labelSelector=app.kubernetes.io%2Fmanaged-by%3Dtare&continue=x%3D"
         );
-        let children = |owners: &[&str]| all.children_path(1, owners.iter().copied());
+        let children = |owners: &[&str]| {
+            let owners: Vec<ObjectKey> = owners.iter().map(|key| (*key).into()).collect();
+            all.children_path(children_kind, owners.iter())
+        };
         let terms =
             "labelSelector=app.kubernetes.io%2Fmanaged-by%3Dtare%2Ctare.dev%2Fowner%20in%20%28";
         assert_eq!(
@@ -229,11 +232,11 @@ mod tests {
         );
         let one = Paths::of::<EdgeApps>(Some("shop".to_owned()), None);
         assert_eq!(
-            one.watch_path(0, 7, 9),
+            one.watch_path(KindId::OWNER, 7, 9),
             "/apis/tare.dev/v1alpha1/namespaces/shop/edgeapps?watch=1&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=9"
         );
         assert_eq!(
-            one.owner_path("shop/web"),
+            one.owner_path(&"shop/web".into()),
             "/apis/tare.dev/v1alpha1/namespaces/shop/edgeapps/web"
         );
         assert_eq!(

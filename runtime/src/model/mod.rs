@@ -1,4 +1,32 @@
-//! The nouns: objects, keys and what is remembered of them. No I/O, no clock.
+//! The nouns of the runtime: keys, kinds, objects, and what is remembered of owners and children.
+//!
+//! Guarantees: no I/O and no clock; no other room is imported.
 
-pub mod object;
-pub mod timestamp;
+mod child;
+mod hash;
+mod key;
+mod kind_id;
+mod meta;
+mod object;
+mod owner_state;
+mod progress;
+mod retention;
+mod timestamp;
+mod triggers;
+mod uid;
+
+pub use crate::model::child::{
+    ChildEvent, ChildRecord, ChildSnapshot, LastApplied, SnapshotContent,
+};
+pub use crate::model::key::ObjectKey;
+pub use crate::model::kind_id::KindId;
+pub use crate::model::meta::Meta;
+pub use crate::model::owner_state::{Finalizers, OwnerState, StatusRecord, Transition};
+pub use crate::model::progress::ChildState;
+pub use crate::model::retention::Retention;
+pub use crate::model::triggers::Triggers;
+pub use crate::model::uid::Uid;
+
+pub(crate) use crate::model::hash::{hash32, hash64};
+pub(crate) use crate::model::object::{PartialMetadata, PartialObject};
+pub(crate) use crate::model::timestamp::{rfc3339, seconds};

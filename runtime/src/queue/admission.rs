@@ -1,36 +1,35 @@
-//! Room in the queue: what comes in, what has to go, and what is owed to a join instead.
+//! Admission: what is let in, what is evicted, and what is rejected.
 //!
-//! Guarantees: the bounds of [`Limits`](crate::queue::Limits) hold after every call, and the counts of
-//! bytes are those of the specs that are held. Leaves to others: when an entry is done with (`queue`).
+//! Guarantees: the bounds of [`Limits`](crate::queue::Limits) hold after every call, and the counts of bytes
+//! are those of the specs in the queue. Leaves to others: when an entry has no more work (`queue`).
 
-use std::sync::Arc;
-
-use crate::queue::{Admission, Entry, OwnerState, Queue, State};
+use crate::model::{ObjectKey, OwnerState};
+use crate::queue::{Admission, Entry, Queue, State};
 
 impl Queue {
-    pub(super) fn insert(&mut self, key: &str, owner: OwnerState, state: State) -> Admission {
+    pub(super) fn insert(&mut self, key: &ObjectKey, owner: OwnerState, state: State) -> Admission {
         let bytes = owner.spec_bytes();
-        // One spec is always let in: an object larger than the bound must be worked on too.
+        // One spec is always admitted: an object that is larger than the bound must be reconciled too.
         if state == State::Queued
             && self.queued_bytes > 0
             && self.queued_bytes + bytes > self.limits.spec_bytes
         {
             return Admission::Rejected;
         }
-        // Owners without a spec weigh nothing; too many of them would push out those that wait for
-        // their children.
+        // Owners without a spec count no bytes; too many of them would evict those that wait for their
+        // children.
         if state == State::Queued && self.ready.len() >= self.limits.queued() {
             return Admission::Rejected;
         }
         if self.entries.len() >= self.limits.entries && !self.evict() {
             return Admission::Rejected;
         }
-        let key: Arc<str> = key.into();
+        let key = key.clone();
         *pool(state, &mut self.queued_bytes, &mut self.waiting_bytes) += bytes;
         match state {
-            State::Queued => self.ready.push_back(Arc::clone(&key)),
+            State::Queued => self.ready.push_back(key.clone()),
             State::Delayed { due_ms: at } | State::Awaiting { until_ms: at } => {
-                self.timers.insert((at, Arc::clone(&key)));
+                self.timers.insert((at, key.clone()));
             }
             State::InFlight => {}
         }
@@ -46,9 +45,8 @@ impl Queue {
         Admission::Accepted
     }
 
-    /// Makes room by forgetting the entry that waits longest. One that waits for its children is seen
-    /// again when they change, one that failed by the periodic join: sooner would be a storm. What any
-    /// other waits for would be lost.
+    /// Evicts the entry that is due last. One that waits for its children comes back when they change, one
+    /// that failed comes back with the periodic relist. The work of any other needs a relist.
     fn evict(&mut self) -> bool {
         let Some((_, key)) = self.timers.last().cloned() else {
             return false;
@@ -61,13 +59,13 @@ impl Queue {
         true
     }
 
-    /// Whether work was forgotten since this was last asked: a join of everything has to find it.
+    /// Whether work was evicted since the last call. A relist of everything has to find it.
     pub fn take_lost(&mut self) -> bool {
         std::mem::take(&mut self.lost)
     }
 
-    /// A waiting owner keeps its spec only while the bound for those allows it.
-    pub(crate) fn drop_specs(&mut self, key: &str) {
+    /// Drops the spec of a waiting owner when their bound is exceeded.
+    pub(crate) fn drop_specs(&mut self, key: &ObjectKey) {
         if self.waiting_bytes <= self.limits.waiting_spec_bytes {
             return;
         }
@@ -79,7 +77,7 @@ impl Queue {
         }
     }
 
-    pub(super) fn remove(&mut self, key: &str) {
+    pub(super) fn remove(&mut self, key: &ObjectKey) {
         let Some((key, entry)) = self.entries.remove_entry(key) else {
             return;
         };
@@ -92,7 +90,7 @@ impl Queue {
         self.shrink();
     }
 
-    /// Gives memory back after a burst, without doing so at every removal.
+    /// Gives memory back after a burst, but not at every removal.
     pub(crate) fn shrink(&mut self) {
         if self.entries.capacity() > 64 && self.entries.len() < self.entries.capacity() / 8 {
             self.entries.shrink_to(self.entries.len() * 2);
@@ -101,7 +99,7 @@ impl Queue {
     }
 }
 
-/// The count that a spec in `state` belongs to.
+/// The counter of bytes for a spec in `state`.
 pub(crate) fn pool<'a>(state: State, queued: &'a mut usize, held: &'a mut usize) -> &'a mut usize {
     match state {
         State::Queued | State::InFlight => queued,

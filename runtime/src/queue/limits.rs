@@ -1,21 +1,21 @@
 //! The bounds of the queue, and how long a failing owner waits.
 //!
-//! Guarantees: pure; chance comes in as a state that moves on.
+//! Guarantees: pure; randomness comes in as the state of a generator.
 
-/// The bounds of a queue.
+/// The bounds and delays of a queue.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Entries held at most, in whatever state.
+    /// Entries at most, in any state.
     pub entries: usize,
     /// Bytes of specs that wait for a worker at most.
     pub spec_bytes: usize,
-    /// Bytes of specs kept at most for owners that wait for something else.
+    /// Bytes of specs at most of owners that wait for anything else.
     pub waiting_spec_bytes: usize,
     /// First delay after a failure, ms.
     pub backoff_base_ms: u64,
     /// Longest delay after a failure, ms.
     pub backoff_max_ms: u64,
-    /// How long child events of an owner without an entry are merged, ms.
+    /// How long events of children of an idle owner are merged, ms.
     pub merge_ms: u64,
     /// How long an owner that is not ready is kept, ms: its progress deadline.
     pub progress_ms: u64,
@@ -53,7 +53,7 @@ impl Limits {
 }
 
 /// Exponential back-off with jitter: between half of the step and the whole of it, or, where the
-/// failure or the server named a delay, which is not to be undercut, between that and half more.
+/// failure or the server named a delay, between that delay and one and a half of it.
 pub(crate) fn backoff_ms(
     limits: &Limits,
     attempts: u8,
@@ -63,7 +63,7 @@ pub(crate) fn backoff_ms(
     let base = base_ms.unwrap_or(limits.backoff_base_ms).max(1);
     let step = base.saturating_mul(1 << u32::from(attempts.saturating_sub(1)).min(20));
     let step = step.min(limits.backoff_max_ms.max(base));
-    // xorshift64 (Marsaglia 2003): spread is all that is asked of it.
+    // xorshift64 (Marsaglia 2003): good enough to spread retries.
     *random ^= *random << 13;
     *random ^= *random >> 7;
     *random ^= *random << 17;

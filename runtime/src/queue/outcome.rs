@@ -1,41 +1,41 @@
-//! What the queue answers to an offer, and what a worker answers to the queue.
+//! What the queue does with something that is to be admitted, and how a worker left its owner.
 
 use std::time::Duration;
 
-/// What became of something offered.
+/// Whether the queue admitted an owner or a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
-    /// Nothing has to be done about it.
+    /// Nothing has to be done.
     Idle,
-    /// It is held and will be worked on.
+    /// An entry holds it; it will be reconciled.
     Accepted,
-    /// There was no room; a join has to find it again.
+    /// The bounds are reached; a relist has to find it again.
     Rejected,
 }
 
 /// How a worker left its owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// All is written as the plan says; `ready` when nothing more is awaited.
+    /// Everything is written as planned.
     Written {
-        /// Nothing more is awaited.
+        /// Whether the owner is ready, so that nothing more is awaited.
         ready: bool,
-        /// When the owner wants to be looked at again, if it named a time.
+        /// When the plan wants to be computed again, where it names a time.
         requeue_after: Option<Duration>,
     },
-    /// The owner is gone, or it is not ours to work on.
+    /// The owner was deleted, or has nothing left for this operator to do.
     Gone,
-    /// Something changed underneath: start again at once.
+    /// A newer object was met: start again at once.
     Again,
-    /// Failed; back off, from `base_ms` where the failure names a delay of its own.
+    /// Failed: back off, from `base_ms` where the failure names a delay.
     Failed {
         /// First delay, ms.
         base_ms: Option<u64>,
     },
-    /// Failed in a way that only a change can mend.
+    /// Failed; only a change can help.
     Stuck,
-    /// Nothing failed: something has to go first, such as a child that is being deleted. To be looked at
-    /// again after so long, and ever later, unless an event comes sooner.
+    /// Nothing failed, but something has to happen first, such as the end of a child that is being deleted.
+    /// Retried after the delay, which grows, unless an event arrives sooner.
     Waits {
         /// First delay, ms.
         base_ms: u64,

@@ -2,10 +2,16 @@
 
 mod bounds;
 
-use crate::model::object::ChildState;
+use crate::model::{
+    ChildEvent, ChildRecord, ChildSnapshot, ChildState, Finalizers, SnapshotContent,
+};
 use crate::queue::*;
 
 const KINDS: usize = 2;
+
+fn child_kind() -> KindId {
+    KindId::child(0).expect("the first kind of child")
+}
 
 fn queue(limits: Limits) -> Queue {
     Queue::new(limits, KINDS, true, 7)
@@ -39,7 +45,7 @@ fn observed(mut owner: OwnerState, ready: bool) -> OwnerState {
 
 fn child(resource_version: u64, ready: i32) -> ChildEvent {
     ChildEvent {
-        kind: 0,
+        kind: child_kind(),
         name_hash: 1,
         owner_uid: Some(uid(1)),
         resource_version,
@@ -54,7 +60,7 @@ fn child(resource_version: u64, ready: i32) -> ChildEvent {
 }
 
 /// A child's event as the loop passes it on in mode `none`.
-fn on_event(queue: &mut Queue, key: &str, event: ChildEvent, now_ms: u64) -> Admission {
+fn on_child_event(queue: &mut Queue, key: &ObjectKey, event: ChildEvent, now_ms: u64) -> Admission {
     if !queue.is_idle(key) {
         return queue.admit_child(key, event);
     }
@@ -76,7 +82,7 @@ fn on_event(queue: &mut Queue, key: &str, event: ChildEvent, now_ms: u64) -> Adm
 
 fn record(resource_version: u64) -> ChildRecord {
     ChildRecord {
-        kind: 0,
+        kind: child_kind(),
         name_hash: 1,
         resource_version,
         state: ChildState::default(),
@@ -84,7 +90,7 @@ fn record(resource_version: u64) -> ChildRecord {
     }
 }
 
-fn take(queue: &mut Queue) -> (Arc<str>, OwnerState) {
+fn take(queue: &mut Queue) -> (ObjectKey, OwnerState) {
     queue.take().expect("nothing is queued")
 }
 
@@ -101,7 +107,11 @@ const WAITING: Outcome = Outcome::Written {
 fn a_converged_owner_needs_no_entry() {
     let mut queue = queue(Limits::default());
     assert_eq!(
-        queue.admit_owner("a/x", observed(owner_at(1, 5), true), Triggers::default()),
+        queue.admit_owner(
+            &"a/x".into(),
+            observed(owner_at(1, 5), true),
+            Triggers::default()
+        ),
         Admission::Idle
     );
     assert!(queue.is_empty());
@@ -110,27 +120,31 @@ fn a_converged_owner_needs_no_entry() {
 #[test]
 fn an_entry_lives_until_every_watch_has_shown_the_last_write() {
     let mut queue = queue(Limits::default());
-    queue.admit_owner("a/x", owner_at(1, 5), Triggers::default());
+    queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
     let (key, mut owner) = take(&mut queue);
     owner.own_version = 9;
     owner.record_child(record(8));
     queue.finish(&key, observed(owner, true), WRITTEN, 0);
     assert_eq!(queue.len(), 1, "no watch has shown anything");
-    queue.advance(0, 9);
-    queue.admit_owner("a/x", observed(owner_at(1, 9), true), Triggers::default());
+    queue.advance(KindId::OWNER, 9);
+    queue.admit_owner(
+        &"a/x".into(),
+        observed(owner_at(1, 9), true),
+        Triggers::default(),
+    );
     assert_eq!(queue.len(), 1, "the child's watch has not shown our write");
-    queue.advance(1, 8);
-    on_event(&mut queue, "a/x", child(8, 0), 0);
+    queue.advance(child_kind(), 8);
+    on_child_event(&mut queue, &"a/x".into(), child(8, 0), 0);
     assert!(queue.is_empty());
 }
 
 #[test]
 fn our_own_writes_are_no_news() {
     let mut queue = queue(Limits::default());
-    queue.admit_owner("a/x", owner_at(1, 5), Triggers::default());
+    queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
     let (key, mut owner) = take(&mut queue);
-    queue.admit_owner("a/x", owner_at(1, 6), Triggers::default());
-    on_event(&mut queue, "a/x", child(8, 0), 0);
+    queue.admit_owner(&"a/x".into(), owner_at(1, 6), Triggers::default());
+    on_child_event(&mut queue, &"a/x".into(), child(8, 0), 0);
     owner.own_version = 9;
     owner.record_child(record(8));
     queue.finish(&key, observed(owner, false), WAITING, 0);
@@ -140,10 +154,10 @@ fn our_own_writes_are_no_news() {
 #[test]
 fn a_newer_spec_that_arrives_in_flight_wins() {
     let mut queue = queue(Limits::default());
-    queue.admit_owner("a/x", owner_at(1, 5), Triggers::default());
+    queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
     let (key, mut owner) = take(&mut queue);
-    queue.admit_owner("a/x", owner_at(3, 12), Triggers::default());
-    queue.admit_owner("a/x", owner_at(2, 11), Triggers::default());
+    queue.admit_owner(&"a/x".into(), owner_at(3, 12), Triggers::default());
+    queue.admit_owner(&"a/x".into(), owner_at(2, 11), Triggers::default());
     owner.own_version = 10;
     queue.finish(&key, observed(owner, true), WRITTEN, 0);
     let (_, again) = take(&mut queue);
@@ -156,9 +170,9 @@ fn a_newer_spec_that_arrives_in_flight_wins() {
 #[test]
 fn a_child_that_becomes_ready_in_flight_is_looked_at_again() {
     let mut queue = queue(Limits::default());
-    queue.admit_owner("a/x", owner_at(1, 5), Triggers::default());
+    queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
     let (key, mut owner) = take(&mut queue);
-    on_event(&mut queue, "a/x", child(9, 1), 0);
+    on_child_event(&mut queue, &"a/x".into(), child(9, 1), 0);
     owner.record_child(record(8));
     owner.own_version = 10;
     queue.finish(&key, observed(owner, false), WAITING, 0);
@@ -170,12 +184,12 @@ fn a_child_that_becomes_ready_in_flight_is_looked_at_again() {
 #[test]
 fn re_created_under_the_same_name_is_another_owner() {
     let mut queue = queue(Limits::default());
-    queue.admit_owner("a/x", owner_at(1, 5), Triggers::default());
+    queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
     let (key, mut owner) = take(&mut queue);
     owner.record_child(record(6));
-    queue.owner_gone("a/x", uid(1));
+    queue.owner_gone(&"a/x".into(), uid(1));
     queue.admit_owner(
-        "a/x",
+        &"a/x".into(),
         OwnerState {
             uid: uid(2),
             ..owner_at(1, 20)
@@ -190,9 +204,9 @@ fn re_created_under_the_same_name_is_another_owner() {
 #[test]
 fn an_owner_that_vanished_in_flight_leaves_nothing() {
     let mut queue = queue(Limits::default());
-    queue.admit_owner("a/x", owner_at(1, 5), Triggers::default());
+    queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
     let (key, owner) = take(&mut queue);
-    queue.owner_gone("a/x", uid(1));
+    queue.owner_gone(&"a/x".into(), uid(1));
     queue.finish(&key, owner, Outcome::Failed { base_ms: None }, 0);
     assert!(queue.is_empty());
     assert_eq!((queue.in_flight(), queue.spec_bytes()), (0, 0));
@@ -202,7 +216,7 @@ fn an_owner_that_vanished_in_flight_leaves_nothing() {
 fn child_events_without_an_entry_are_merged_for_a_second() {
     let mut queue = queue(Limits::default());
     for version in 1..100 {
-        on_event(&mut queue, "a/x", child(version, 0), 10);
+        on_child_event(&mut queue, &"a/x".into(), child(version, 0), 10);
     }
     assert_eq!((queue.len(), queue.depth()), (1, 0));
     queue.wake(1_009);
@@ -216,7 +230,7 @@ fn child_events_without_an_entry_are_merged_for_a_second() {
 fn back_off_grows_is_jittered_and_is_reset_by_success() {
     let limits = Limits::default();
     let mut queue = queue(limits);
-    queue.admit_owner("a/x", owner_at(1, 5), Triggers::default());
+    queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
     let (mut now_ms, mut delays) = (0, Vec::new());
     for _ in 0..12 {
         let (key, owner) = take(&mut queue);
@@ -235,7 +249,7 @@ fn back_off_grows_is_jittered_and_is_reset_by_success() {
     }
     let (key, owner) = take(&mut queue);
     queue.finish(&key, observed(owner, false), WAITING, now_ms);
-    queue.admit_owner("a/x", owner_at(2, 50), Triggers::default());
+    queue.admit_owner(&"a/x".into(), owner_at(2, 50), Triggers::default());
     let (_, owner) = take(&mut queue);
     assert_eq!(owner.attempts, 0);
 }
@@ -243,12 +257,12 @@ fn back_off_grows_is_jittered_and_is_reset_by_success() {
 #[test]
 fn an_event_that_changes_nothing_does_not_cut_a_back_off_short() {
     let mut queue = queue(Limits::default());
-    queue.admit_owner("a/x", owner_at(1, 5), Triggers::default());
+    queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
     let (key, owner) = take(&mut queue);
     queue.finish(&key, owner, Outcome::Failed { base_ms: None }, 0);
-    queue.admit_owner("a/x", owner_at(1, 6), Triggers::default());
+    queue.admit_owner(&"a/x".into(), owner_at(1, 6), Triggers::default());
     assert_eq!(queue.depth(), 0, "a label or a status of somebody else");
-    queue.admit_owner("a/x", owner_at(2, 7), Triggers::default());
+    queue.admit_owner(&"a/x".into(), owner_at(2, 7), Triggers::default());
     assert_eq!(queue.depth(), 1, "the user mended the spec");
 }
 
@@ -260,7 +274,7 @@ fn failing_owners_make_room_for_others() {
     });
     for n in 0..4 {
         queue.admit_owner(
-            &format!("a/bad{n}"),
+            &format!("a/bad{n}").as_str().into(),
             owner_at(1, n + 1),
             Triggers::default(),
         );
@@ -268,10 +282,10 @@ fn failing_owners_make_room_for_others() {
         queue.finish(&key, owner, Outcome::Failed { base_ms: None }, 0);
     }
     assert_eq!(
-        queue.admit_owner("a/good", owner_at(1, 99), Triggers::default()),
+        queue.admit_owner(&"a/good".into(), owner_at(1, 99), Triggers::default()),
         Admission::Accepted
     );
-    assert_eq!(&*take(&mut queue).0, "a/good");
+    assert_eq!(take(&mut queue).0.as_str(), "a/good");
     assert_eq!(queue.len(), 4);
 }
 
@@ -281,8 +295,13 @@ fn beyond_half_of_the_entries_new_owners_are_owed_to_a_join() {
         entries: 8,
         ..Limits::default()
     });
-    let mut admission =
-        |n: u64| queue.admit_owner(&format!("a/{n}"), owner_at(1, n), Triggers::default());
+    let mut admission = |n: u64| {
+        queue.admit_owner(
+            &format!("a/{n}").as_str().into(),
+            owner_at(1, n),
+            Triggers::default(),
+        )
+    };
     for n in 1..=4 {
         assert_eq!(admission(n), Admission::Accepted, "owner {n}");
     }
@@ -293,7 +312,7 @@ fn beyond_half_of_the_entries_new_owners_are_owed_to_a_join() {
 fn a_kind_listed_anew_casts_doubt_on_what_changed_since_the_owners_were_listed() {
     let mut queue = queue(Limits::default());
     for (key, version) in [("ns/before", 5), ("ns/since", 9), ("ns/at-work", 3)] {
-        queue.admit_owner(key, owner_at(1, version), Triggers::default());
+        queue.admit_owner(&key.into(), owner_at(1, version), Triggers::default());
     }
     let mut taken: Vec<_> = std::iter::from_fn(|| queue.take()).collect();
     let (at_work, busy) = taken.pop().expect("the third");
@@ -306,7 +325,7 @@ fn a_kind_listed_anew_casts_doubt_on_what_changed_since_the_owners_were_listed()
     }
     queue.relisted(5);
     let (key, owner) = queue.take().expect("one is in doubt");
-    assert_eq!(&*key, "ns/since");
+    assert_eq!(key.as_str(), "ns/since");
     assert!(owner.triggers.has(Triggers::CHECK) && owner.triggers.has(Triggers::READ));
     assert!(queue.take().is_none(), "the join compares the other one");
 
@@ -316,6 +335,6 @@ fn a_kind_listed_anew_casts_doubt_on_what_changed_since_the_owners_were_listed()
     };
     queue.finish(&at_work, observed(busy, true), written, 0);
     let (key, owner) = queue.take().expect("looked at again");
-    assert_eq!(&*key, "ns/at-work");
+    assert_eq!(key.as_str(), "ns/at-work");
     assert!(owner.triggers.has(Triggers::READ));
 }

@@ -1,8 +1,8 @@
-//! A child on the wire: as it is, as its plan wants it, and as little of it as can be kept.
+//! A child as it is on the server, as its plan wants it, and the digests that are kept of it.
 //!
-//! Guarantees: managedFields, annotations and the status of what is no workload are skipped while
-//! decoding, not thrown away after it. Leaves to others: what a difference is (`drift`), what is done
-//! about it (`apply`).
+//! Guarantees: managedFields, annotations and the status of what is no workload are skipped while decoding,
+//! without an allocation. Leaves to others: what a difference is (`drift`), what is done about it
+//! (`children`).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,18 +13,19 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::api::{MANAGED_BY_LABEL, OWNER_LABEL, Operator};
-use crate::model::object::{ChildState, PartialMetadata, Uid, hash32, hash64};
-use crate::queue::{LastApplied, SnapshotContent};
+use crate::model::{
+    ChildState, LastApplied, ObjectKey, PartialMetadata, SnapshotContent, Uid, hash32, hash64,
+};
 
-/// A child as it is: what the drift check and the writes need of it.
+/// A child as it is on the server, as far as the comparison and the writes need it.
 #[derive(Debug)]
-pub(crate) struct Actual {
-    pub key: String,
+pub struct Actual {
+    pub key: ObjectKey,
     pub name_hash: u32,
     pub uid: Uid,
     pub resource_version: u64,
     pub deleting: bool,
-    /// The owner that controls it, if it is of any kind, and how to name it.
+    /// uid and name of its controller, of whatever kind that is.
     pub owner: Option<Uid>,
     pub owner_text: Option<String>,
     pub state: ChildState,
@@ -33,17 +34,10 @@ pub(crate) struct Actual {
 }
 
 impl Actual {
-    /// Reads the child with `key`; `None` when this is another one, or cannot be decoded.
-    pub fn read(raw: &str, workload: bool, key: &str) -> Option<Self> {
-        Self::decode(raw, workload)
-            .ok()
-            .filter(|actual| actual.key == key)
-    }
-
-    /// Reads a child of whatever name.
+    /// Decodes a child.
     ///
     /// # Errors
-    /// It is no object of the API.
+    /// The JSON is not an object of the API.
     pub fn decode(raw: &str, workload: bool) -> Result<Self, serde_json::Error> {
         let Wire {
             mut metadata,
@@ -71,8 +65,8 @@ impl Actual {
     }
 }
 
-/// An object of which one pass keeps what an [`Actual`] needs. (`#[serde(flatten)]` would first
-/// collect the whole object.)
+/// What an [`Actual`] needs of an object, in one pass. (`#[serde(flatten)]` would first collect the whole
+/// object.)
 struct Wire<'a> {
     metadata: PartialMetadata<'a, Value>,
     status: Option<&'a RawValue>,
@@ -108,7 +102,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Wire<'a> {
     }
 }
 
-/// A key, borrowed where it holds no escape.
+/// A JSON key, borrowed where it holds no escape.
 #[derive(Deserialize)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
@@ -129,12 +123,12 @@ pub(crate) fn with_labels<O: Operator>(mut body: Value, owner_name: &str) -> Val
     body
 }
 
-/// What stands for a child that was found to be as `body` says: the next body is compared with this.
+/// The digests of `body`, which a child satisfies; the next planned body is compared with them.
 pub(crate) fn last_applied(uid: Uid, body: &Value, immutable: &[&str]) -> Box<LastApplied> {
     Box::new(LastApplied {
         uid,
-        plan: digest(body),
-        fixed: fixed(body, immutable),
+        body_digest: digest(body),
+        immutable_digest: immutable_digest(body, immutable),
     })
 }
 
@@ -144,15 +138,15 @@ pub(crate) fn digest(body: &Value) -> u64 {
 }
 
 /// Digest of the fields of a planned body that only a new object can change.
-pub(crate) fn fixed(body: &Value, immutable: &[&str]) -> u64 {
+pub(crate) fn immutable_digest(body: &Value, immutable: &[&str]) -> u64 {
     immutable
         .iter()
         .filter_map(|pointer| body.pointer(pointer))
         .fold(0, |sum: u64, field| sum.rotate_left(1) ^ digest(field))
 }
 
-/// The object of a watch event as it is kept until a worker compares it: without managedFields,
-/// which are half of it. What cannot be cut is read again.
+/// The object of a watch event, kept until a worker compares it: without managedFields, which are half of its
+/// bytes. What cannot be decoded is read again.
 pub(crate) fn snapshot(line: &[u8]) -> SnapshotContent {
     #[derive(Deserialize)]
     struct Event<'a> {
@@ -224,11 +218,11 @@ mod tests {
     }
 
     #[test]
-    fn a_kept_sight_has_no_managed_fields_and_reads_the_same() -> Result<(), serde_json::Error> {
+    fn a_snapshot_has_no_managed_fields_and_decodes_to_the_same() -> Result<(), serde_json::Error> {
         let object = deployment();
         let line = json!({"type": "MODIFIED", "object": object}).to_string();
         let SnapshotContent::Object(kept) = snapshot(line.as_bytes()) else {
-            panic!("it was not kept");
+            panic!("there is no snapshot");
         };
         let mut wanted = object.clone();
         wanted["metadata"]["managedFields"] = json!([]);
@@ -245,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proof_tells_another_plan_and_another_immutable_field() {
+    fn digests_tell_another_body_and_another_immutable_field() {
         let body = json!({"spec": {"clusterIP": "None", "ports": [1]}});
         let mut ports = body.clone();
         ports["spec"]["ports"] = json!([2]);
@@ -254,7 +248,13 @@ mod tests {
         let pointers = ["/spec/clusterIP"];
         let [body, ports, cluster] =
             [&body, &ports, &cluster].map(|b| last_applied(Uid::default(), b, &pointers));
-        assert!(body.plan != ports.plan && body.fixed == ports.fixed);
-        assert!(body.plan != cluster.plan && body.fixed != cluster.fixed);
+        assert!(
+            body.body_digest != ports.body_digest
+                && body.immutable_digest == ports.immutable_digest
+        );
+        assert!(
+            body.body_digest != cluster.body_digest
+                && body.immutable_digest != cluster.immutable_digest
+        );
     }
 }

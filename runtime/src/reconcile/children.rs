@@ -1,11 +1,12 @@
 //! One child: created, compared, patched, or replaced where a field of it can never change.
 //!
 //! Guarantees: a child is changed only by the uid and resourceVersion of an object whose controller
-//! is our owner; a foreign one is left alone; what differs right after our own write is not fought.
+//! is our owner; a foreign one is left alone; a child that differs right after our own write is reported as a
+//! field conflict.
 //!
 //! Children are created by POST and changed by merge patches that name lists as a whole and removed
-//! fields as `null`. (A later server-side apply would be another field manager, and what the POST
-//! has set would stay for ever: kubernetes/kubernetes#99003.) Server-side apply from the first write
+//! fields as `null`. (A later server-side apply would be another field manager, and the fields of the POST
+//! would stay for ever: kubernetes/kubernetes#99003.) Server-side apply from the first write
 //! on is the other way: with a resourceVersion of 1, which nothing has, it creates only and is
 //! refused with 409 where something is. Measured against each other on kube-apiserver 1.36.4 on
 //! etcd, six alternating rounds of 500, Deployment and headless Service, mean ± standard deviation:
@@ -22,9 +23,9 @@
 //! | Deployment as stored, JSON | 2.31 KB | 1.90 KB |
 //!
 //! Apply costs the server 45 % more CPU per created object and saves 13 % of the bytes (its
-//! managedFields leave out what the server filled in). On a node with little CPU the first counts
-//! for more, so it is POST where an author does not choose ([`Writes`]). The operator holds one body
-//! and one answer at a time either way; its memory was not measured apart.
+//! managedFields leave out what the server filled in). On a node with little CPU the first matters more, so
+//! POST is the default ([`Writes`]). The operator holds one body and one answer at a time either way; its
+//! memory was not measured separately.
 
 use std::time::Duration;
 
@@ -37,27 +38,28 @@ use crate::http::permission;
 use crate::http::permission::Permission;
 use crate::http::request::{ApiError, METADATA, OBJECT_BYTES, Request};
 use crate::metrics::Verb;
-use crate::model::object::{PartialObject, Uid, hash32};
-use crate::queue::{ChildRecord, OwnerState, SnapshotContent, Triggers};
+use crate::model::{
+    ChildRecord, KindId, OwnerState, PartialObject, SnapshotContent, Triggers, Uid, hash32,
+};
 use crate::reconcile::child;
 use crate::reconcile::child::{Actual, with_labels};
 use crate::reconcile::drift;
 use crate::reconcile::failure;
 use crate::reconcile::failure::Interrupt;
-use crate::reconcile::{APPLY_PATCH, Applier, JSON, MERGE_PATCH, whole};
+use crate::reconcile::{APPLY_PATCH, JSON, MERGE_PATCH, Reconciler, whole};
 
-/// How long something that is being deleted is given before it is looked at again.
+/// How long something that is being deleted is waited for before it is read again.
 const TERMINATING: Duration = Duration::from_secs(1);
 
-/// How often a child is set back to its plan within a minute before that is called a fight.
+/// How often children are set back to the plan within a minute before that is a field conflict.
 const CORRECTIONS: u8 = 3;
 
-/// With this an apply creates only: it is a revision that no object has.
+/// A resourceVersion that no object has: an apply with it only creates.
 const NEVER: u64 = 1;
 
-impl<O: Operator> Applier<O> {
-    /// Makes one child what its plan says. `fresh`: the owner was never worked on, so nothing of
-    /// ours can exist yet and a POST finds out at once. `sight`: what an event showed of it.
+impl<O: Operator> Reconciler<O> {
+    /// Brings one child to the plan. `fresh`: the owner was never reconciled, so that no child of ours can exist
+    /// and a POST finds out at once. `snapshot`: what an event showed of the child.
     pub(crate) async fn ensure(
         &self,
         owner: &Owner<O>,
@@ -95,10 +97,10 @@ impl<O: Operator> Applier<O> {
             && let Some(record) = record_of::<O>(state, child)
             && let Some(last_applied) = &record.last_applied
         {
-            if last_applied.plan == child::digest(&body) {
+            if last_applied.body_digest == child::digest(&body) {
                 return Ok(());
             }
-            if last_applied.fixed == child::fixed(&body, child.immutable) {
+            if last_applied.immutable_digest == child::immutable_digest(&body, child.immutable) {
                 let (uid, resource_version) = (last_applied.uid, record.resource_version);
                 return self
                     .patch(owner, state, child, &body, uid, resource_version)
@@ -139,10 +141,10 @@ impl<O: Operator> Applier<O> {
             }
         }
         let mut request = whole(how.0, &path, Some((how.1, &object)));
-        // It is in the request's body now: nothing waits for the answer with two copies of it.
+        // It is in the request's body now: no second copy is held while the answer is awaited.
         drop(object);
         if !child.kind.workload {
-            // A workload's answer carries its counters; of others the metadata are enough.
+            // The answer for a workload carries its counters; for others the metadata are enough.
             request.accept = METADATA;
         }
         match self.api.call(Verb::Create, request, OBJECT_BYTES).await {
@@ -151,7 +153,7 @@ impl<O: Operator> Applier<O> {
                 self.record(state, child, &made, Some(body));
                 Ok(())
             }
-            // Applied with a revision of its own, what exists is a conflict.
+            // An apply with that resourceVersion conflicts with an object that exists.
             Err(error)
                 if error.is("AlreadyExists")
                     || (O::WRITES == Writes::Apply && error.code() == Some(409)) =>
@@ -164,7 +166,7 @@ impl<O: Operator> Applier<O> {
                     None => Err(Interrupt::Again),
                 }
             }
-            // The namespace is gone, and with it, soon, the owner.
+            // The namespace is gone; the owner will be gone soon.
             Err(error) if error.code() == Some(404) => Err(Interrupt::Wait(TERMINATING)),
             Err(error) => Err(self.not_created(error, &child.kind, &child.name)),
         }
@@ -198,7 +200,7 @@ impl<O: Operator> Applier<O> {
         if !of_owner {
             return failure::asked(error, "create", kind.kind, name);
         }
-        let finalizers = format!("{}/finalizers", self.paths.plural(0));
+        let finalizers = format!("{}/finalizers", self.paths.plural(KindId::OWNER));
         let permission = Permission::new("update", &finalizers, &self.paths.owner_api_version);
         let interrupt = failure::owner_denied(&permission, kind.kind, name);
         self.api.report_missing(permission);
@@ -244,15 +246,14 @@ impl<O: Operator> Applier<O> {
         let patched = self
             .patch(owner, state, child, body, uid, resource_version)
             .await;
-        // Of a 409, since a status was written in between, or a refusal: nothing was set back, and
-        // nobody fights.
+        // After a 409, because a status was written in between, or a rejection, nothing was set back.
         if correcting && patched.is_ok() {
             state.corrections += 1;
         }
         patched
     }
 
-    /// Sets a child that is ours to its plan, if it is still the one that is known.
+    /// Patches a child that is ours, if its uid and resourceVersion are still those that are known.
     async fn patch(
         &self,
         owner: &Owner<O>,
@@ -324,7 +325,7 @@ impl<O: Operator> Applier<O> {
         }
         let namesake = format!("{} {:?}", self.paths.owner_kind, owner.meta.name);
         if actual.owner_text.as_ref() == Some(&namesake) {
-            // It belongs to an earlier owner of the same name and will be collected.
+            // It belongs to an earlier owner of the same name; the garbage collector will delete it.
             return Err(Interrupt::Wait(TERMINATING));
         }
         let foreign = actual.owner_text.as_deref();
@@ -354,7 +355,7 @@ impl<O: Operator> Applier<O> {
         }
     }
 
-    /// Notes a child as it is now, and, where `body` is what it was found to be like, that too.
+    /// Records a child as it is now, with the digests of `body` where it satisfies that.
     fn record(&self, state: &mut OwnerState, child: &Child, actual: &Actual, body: Option<&Value>) {
         let Some(kind) = kind_index(O::KINDS, &child.kind) else {
             return;
@@ -369,7 +370,7 @@ impl<O: Operator> Applier<O> {
         });
     }
 
-    /// Deletes exactly the object that was read; true when a finalizer of somebody's holds it.
+    /// Deletes exactly the object that was read; true when a finalizer keeps it.
     pub(crate) async fn delete_child(
         &self,
         namespace: &str,
@@ -416,12 +417,12 @@ fn decode(answer: &[u8], kind: &Kind) -> Result<Actual, Interrupt> {
         .map_err(|error| failure::asked(error, "read", kind.kind, ""))
 }
 
-/// What is known of a planned child.
+/// The record of a planned child.
 pub(crate) fn record_of<'a, O: Operator>(
     state: &'a mut OwnerState,
     child: &Child,
 ) -> Option<&'a mut ChildRecord> {
-    state.record(kind_index(O::KINDS, &child.kind), hash32(&child.name))
+    state.child(kind_index(O::KINDS, &child.kind), hash32(&child.name))
 }
 
 fn forget<O: Operator>(state: &mut OwnerState, child: &Child) {

@@ -3,7 +3,7 @@
 //! Guarantees: pure; a field outside the plan is never a difference, a list in the plan is the whole
 //! list (matched by its merge key, so that order does not count), a planned `null` must be absent or
 //! empty, and quantities are compared by value (`0.5` is `500m`).
-//! Leaves to others: reading the child (`join`, `apply`) and mending it (`apply`).
+//! Leaves to others: reading the child and correcting it.
 
 use serde_json::Value;
 

@@ -1,8 +1,8 @@
 //! Warning Events on owners that became degraded.
 //!
-//! Guarantees: at most [`BURST`] at once and one a second after that, for all owners together; what
-//! is left out is counted; an Event that cannot be written never fails the owner it speaks of.
-//! Leaves to others: when an owner becomes degraded (`apply`).
+//! Guarantees: at most [`BURST`] at once and one per second after that, for all owners together; what is
+//! left out is counted; an Event that cannot be written never fails the reconcile of its owner.
+//! Leaves to others: when an owner becomes degraded (`reconcile`).
 
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
@@ -16,8 +16,7 @@ use crate::api::Failure;
 use crate::http::paths::Paths;
 use crate::http::request::{Api, METADATA, OBJECT_BYTES};
 use crate::metrics::Verb;
-use crate::model::object::{Uid, hash32};
-use crate::model::timestamp::rfc3339;
+use crate::model::{ObjectKey, Uid, hash32, rfc3339};
 use crate::reconcile::{JSON, now_s, whole};
 
 /// Events that may be written at once: the burst of client-go's event broadcaster
@@ -25,7 +24,7 @@ use crate::reconcile::{JSON, now_s, whole};
 pub const BURST: u32 = 25;
 const REFILL: Duration = Duration::from_secs(1);
 
-/// Writes Events, not too many.
+/// Writes Events at a bounded rate.
 pub struct Events {
     bucket: Mutex<(u32, Instant)>,
 }
@@ -57,15 +56,22 @@ impl Events {
         may
     }
 
-    /// Says on the owner why it is degraded.
-    pub async fn warn(&self, api: &Api, paths: &Paths, key: &str, uid: Uid, failure: &Failure) {
+    /// Writes a Warning on the owner: why it is degraded.
+    pub async fn warn(
+        &self,
+        api: &Api,
+        paths: &Paths,
+        key: &ObjectKey,
+        uid: Uid,
+        failure: &Failure,
+    ) {
         if !self.may_write() {
             api.metrics().events_suppressed.fetch_add(1, Relaxed);
             return;
         }
-        let (namespace, name) = key.split_once('/').unwrap_or(("", key));
+        let (namespace, name) = (key.namespace(), key.name());
         let now = rfc3339(now_s());
-        // One Event for each owner and reason: the same one again is the same name, and refused.
+        // One Event for each owner and failure: the name repeats, so that the server refuses a second one.
         let event_name = format!(
             "{name}.{:08x}",
             hash32(&format!("{uid}{}{}", failure.reason, failure.message))
@@ -93,7 +99,7 @@ impl Events {
         match api.call(Verb::Create, request, OBJECT_BYTES).await {
             Ok(_) => {}
             Err(error) if error.is("AlreadyExists") => {}
-            Err(error) => debug!(object = key, %error, "the Event could not be written"),
+            Err(error) => debug!(object = %key, %error, "the Event could not be written"),
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Why the work on an owner stopped, and what follows from it.
+//! Why a reconcile ended early, and what follows from that.
 //!
-//! Guarantees: the message says what, which object and what to do. Leaves to others: writing it down.
+//! Guarantees: the message says what happened, to which object, and what to do. Leaves to others: writing it.
 
 use std::any::Any;
 use std::time::Duration;
@@ -10,14 +10,14 @@ use crate::http::permission;
 use crate::http::permission::Permission;
 use crate::http::request::ApiError;
 
-/// How the work on an owner ended early.
+/// How a reconcile ended early.
 #[derive(Debug)]
 pub(crate) enum Interrupt {
-    /// The owner is gone.
+    /// The owner was deleted.
     Gone,
-    /// Something is newer than what we knew: read it and start again.
+    /// A write met a newer object: read it and start again.
     Again,
-    /// Something has to pass by first; nothing is wrong.
+    /// Something else has to happen first; nothing is wrong.
     Wait(Duration),
     /// It failed. `degraded`: the owner's status should say so.
     Failed { failure: Failure, degraded: bool },
@@ -34,7 +34,7 @@ fn failed(reason: &'static str, message: String, retry: Retry) -> Interrupt {
     }
 }
 
-/// Like [`failed`], for what is wrong with the server or the way to it and not with the owner.
+/// Like [`failed`], for what is wrong with the server or the connection and not with the owner.
 fn elsewhere(reason: &'static str, message: String, retry: Retry) -> Interrupt {
     Interrupt::Failed {
         failure: Failure {
@@ -103,7 +103,7 @@ pub(crate) fn collision(
     failed("Collision", message, Retry::Backoff)
 }
 
-/// A field that somebody sets back at once.
+/// A field that another controller changes back right after our write.
 pub(crate) fn field_conflict(kind: &str, name: &str, path: &str) -> Interrupt {
     let message = format!("{kind} {name:?}: another controller sets {path} back; it is left alone");
     failed("Fought", message, Retry::AwaitChange)

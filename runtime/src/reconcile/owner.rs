@@ -1,19 +1,20 @@
-//! An owner between the wire and the plan: what is remembered of it, and how it is rebuilt.
+//! An owner between the server and the plan: what is kept of it, and how it is decoded for the plan.
 //!
-//! Guarantees: the spec stays raw JSON until a worker needs it; of a status only a digest and the
-//! transition times of its conditions are kept. Leaves to others: reading and writing (`apply`).
+//! Guarantees: the spec stays raw JSON until a worker needs it; of a status only a digest and the transition
+//! times of its conditions are kept. Leaves to others: reading and writing.
 
 use std::panic::AssertUnwindSafe;
 
 use crate::api::{Children, Condition, Operator, Owner, OwnerStatus, Plan, Spec, Status};
-use crate::model::object::{ChildState, PartialObject, hash32, hash64};
-use crate::model::timestamp::{rfc3339, seconds};
-use crate::queue::{Finalizers, OwnerState, StatusRecord, Transition, Triggers};
+use crate::model::{
+    ChildState, Finalizers, Meta, ObjectKey, OwnerState, PartialObject, StatusRecord, Transition,
+    Triggers, hash32, hash64, rfc3339, seconds,
+};
 
-/// The finalizer with which the garbage collector is told to let the children be.
+/// The finalizer that tells the garbage collector to keep the children.
 const ORPHAN: &str = "orphan";
 
-/// What an object on the wire says about an owner.
+/// The state of an owner, from an object of the API.
 ///
 /// # Errors
 /// The status is not of the operator's type.
@@ -43,20 +44,19 @@ pub(crate) fn decode<O: Operator>(
     })
 }
 
-/// The owner as its plan wants it.
+/// The owner as its plan sees it.
 ///
 /// # Errors
 /// The spec is not of the operator's type, or it is not kept any more.
 pub(crate) fn rebuild<O: Operator>(
-    key: &str,
+    key: &ObjectKey,
     state: &OwnerState,
 ) -> Result<Owner<O>, serde_json::Error> {
-    let (namespace, name) = key.split_once('/').unwrap_or(("", key));
     let spec: Spec<O> = serde_json::from_str(state.spec.as_deref().unwrap_or("{}"))?;
     Ok(Owner {
-        meta: crate::model::object::Meta {
-            name: name.into(),
-            namespace: namespace.into(),
+        meta: Meta {
+            name: key.name().into(),
+            namespace: key.namespace().into(),
             uid: state.uid,
             resource_version: state.resource_version,
             generation: state.generation,
@@ -71,7 +71,7 @@ pub(crate) fn rebuild<O: Operator>(
 pub(crate) fn children<O: Operator>(state: &OwnerState) -> Children {
     let mut children = Children::default();
     for record in &state.children {
-        let kind = O::KINDS.get(usize::from(record.kind));
+        let kind = record.kind.of(O::KINDS);
         let state = match kind.is_some_and(|kind| kind.workload) {
             true => record.state,
             false => ChildState::default(),
@@ -81,11 +81,11 @@ pub(crate) fn children<O: Operator>(state: &OwnerState) -> Children {
     children
 }
 
-/// What should be, from what is known of an owner; `None` where the plan cannot be made or panics:
-/// a worker finds out why and tells.
+/// The plan of an owner, from what is known of it; `None` where there is none or it panics. A worker then
+/// finds the cause and reports it.
 pub(crate) fn plan<O: Operator>(
     operator: &O,
-    key: &str,
+    key: &ObjectKey,
     state: &OwnerState,
 ) -> Option<(Owner<O>, Plan<Status<O>>)> {
     let owner = rebuild::<O>(key, state).ok()?;
@@ -94,16 +94,16 @@ pub(crate) fn plan<O: Operator>(
     Some((owner, plan))
 }
 
-/// What an owner asks for where its children are compared as well: not what only they can tell.
+/// The triggers of an owner whose children are compared as well: without what only the children can tell.
 pub(crate) fn triggers_beside_children<O: Operator>(state: &OwnerState) -> Triggers {
     let own = state.own_triggers(O::FINALIZER.is_some());
-    match Status::<O>::OBSERVES || state.adopts(O::FINALIZER.is_some()) {
+    match Status::<O>::OBSERVES || state.lacks_finalizer(O::FINALIZER.is_some()) {
         true => own,
         false => own.without(Triggers::SPEC),
     }
 }
 
-/// Takes the transition times out of `status` and remembers them beside a digest of the rest.
+/// Takes the transition times out of `status` and keeps them beside a digest of the rest.
 pub(crate) fn remember<O: Operator>(status: &mut Status<O>) -> StatusRecord {
     let transitions = status
         .conditions()
@@ -132,7 +132,7 @@ pub(crate) fn remember<O: Operator>(status: &mut Status<O>) -> StatusRecord {
     }
 }
 
-/// Fills the transition times in: an unchanged condition keeps its own, a changed one gets `now_s`.
+/// Fills in the transition times: an unchanged condition keeps its own, a changed one gets `now_s`.
 pub(crate) fn stamp(
     conditions: &mut [Condition],
     before: &StatusRecord,

@@ -1,19 +1,18 @@
-//! Children as events have shown them to an owner at rest: what they spare.
+//! Children as events showed them while their owner was idle: these snapshots spare reads.
 //!
-//! Guarantees: what an event showed is only ever used with the resourceVersion that it came with, so
-//! that a newer child is never changed by it. Leaves to others: comparing and writing (`children`).
+//! Guarantees: a snapshot is only used with its own resourceVersion, so that a newer child is never changed
+//! because of it. Leaves to others: comparing and writing (`children`).
 
 use crate::api::{Child, Kind, Operator, Owner, kind_index};
-use crate::model::object::{ChildState, hash32};
-use crate::queue::{ChildRecord, ChildSnapshot, OwnerState, SnapshotContent};
-use crate::reconcile::Applier;
+use crate::model::{ChildRecord, ChildSnapshot, ChildState, OwnerState, SnapshotContent, hash32};
+use crate::reconcile::Reconciler;
 use crate::reconcile::child::Actual;
 use crate::reconcile::children::record_of;
 use crate::reconcile::failure::Interrupt;
 
-impl<O: Operator> Applier<O> {
-    /// Makes the children that events have shown what the plan says, and leaves the others alone:
-    /// nothing tells that they changed. Whether a status may follow: whether a workload was shown.
+impl<O: Operator> Reconciler<O> {
+    /// Brings the children that events have shown to the plan, and leaves the others alone: nothing says that
+    /// they changed. Returns whether a workload was among them, so that the status may change.
     pub(crate) async fn ensure_snapshots(
         &self,
         owner: &Owner<O>,
@@ -39,7 +38,7 @@ impl<O: Operator> Applier<O> {
                     self.ensure(owner, state, child.clone(), false, None)
                         .await?;
                 }
-                // To a plan it only exists, and a ready owner has it.
+                // To a plan such a child only exists, and a ready owner has it.
                 Some(kind) if unknown => state.record_child(ChildRecord {
                     kind,
                     name_hash: hash32(&child.name),
@@ -53,7 +52,7 @@ impl<O: Operator> Applier<O> {
         Ok(true)
     }
 
-    /// The child as an event showed it, or as it is read now.
+    /// The child as an event showed it, or else as it is read now.
     pub(crate) async fn child_as_shown(
         &self,
         kind: &Kind,
@@ -70,15 +69,15 @@ impl<O: Operator> Applier<O> {
     }
 }
 
-/// What the events have shown of a planned child.
+/// The snapshot of a planned child.
 pub(crate) fn snapshot_of<'a, O: Operator>(
     snapshots: &'a [ChildSnapshot],
     child: &Child,
 ) -> Option<&'a SnapshotContent> {
     let kind = kind_index(O::KINDS, &child.kind)?;
-    let place = (kind, hash32(&child.name));
+    let id = (kind, hash32(&child.name));
     snapshots
         .iter()
-        .find(|snapshot| (snapshot.kind, snapshot.name_hash) == place)
+        .find(|snapshot| (snapshot.kind, snapshot.name_hash) == id)
         .map(|snapshot| &snapshot.content)
 }

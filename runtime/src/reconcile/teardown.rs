@@ -1,43 +1,44 @@
-//! Ordered teardown of an owner that is being deleted: its children kind by kind, what lives outside
-//! the cluster, then our finalizer.
+//! Ordered teardown of an owner that is being deleted: first its children, kind by kind, then what lives
+//! outside the cluster, then our finalizer.
 //!
-//! Guarantees: only our own children go, a foreign one of the same name survives; other people's
-//! finalizers stay; with the `orphan` finalizer all children stay.
+//! Guarantees: only our own children are deleted; a foreign object of the same name stays. Finalizers of
+//! others stay. With the `orphan` finalizer all children stay.
 
 use std::time::Duration;
 
 use serde_json::json;
 
 use crate::api::{Child, Operator, Owner, kind_index};
-use crate::queue::{Outcome, OwnerState, Triggers};
-use crate::reconcile::Applier;
+use crate::model::{ObjectKey, OwnerState, Triggers};
+use crate::queue::Outcome;
+use crate::reconcile::Reconciler;
 use crate::reconcile::children::record_of;
 use crate::reconcile::failure;
 use crate::reconcile::failure::Interrupt;
 use crate::reconcile::owner;
 
-/// How long a child with a finalizer of its own is waited for before it is looked at again; its
-/// deletion is an event and comes sooner.
+/// How long a child with a finalizer of its own is waited for before it is read again; its deletion is an
+/// event and usually arrives sooner.
 const LINGERING: Duration = Duration::from_secs(10);
 
-impl<O: Operator> Applier<O> {
+impl<O: Operator> Reconciler<O> {
     pub(crate) async fn teardown(
         &self,
-        key: &str,
+        key: &ObjectKey,
         owner: &Owner<O>,
         state: &mut OwnerState,
     ) -> Result<Outcome, Interrupt> {
         let (Some(place), Some(finalizer)) = (state.finalizers.ours, O::FINALIZER) else {
             return Err(Interrupt::Gone);
         };
-        // Without a plan the names are not known: those children go with their owner reference.
+        // Without a plan the names are not known: the garbage collector deletes those children.
         if !state.finalizers.orphan
             && let Ok(plan) = self.plan(owner, &owner::children::<O>(state))
         {
             let mut children: Vec<&Child> = plan.children.iter().collect();
             children.sort_by_key(|child| kind_index(O::KINDS, &child.kind));
             for child in children {
-                if self.take_down(owner, state, child).await? {
+                if self.delete_owned(owner, state, child).await? {
                     self.write_status(key, state, plan.status).await?;
                     return Err(Interrupt::Wait(LINGERING));
                 }
@@ -56,8 +57,8 @@ impl<O: Operator> Applier<O> {
         Ok(Outcome::Gone)
     }
 
-    /// Deletes one child; true while it lingers.
-    async fn take_down(
+    /// Deletes one child; true while it still exists.
+    async fn delete_owned(
         &self,
         owner: &Owner<O>,
         state: &mut OwnerState,
@@ -68,7 +69,7 @@ impl<O: Operator> Applier<O> {
             let complete = state.children_complete;
             match record_of::<O>(state, child) {
                 Some(record) => {
-                    // Once: one that lingers is read from then on.
+                    // Only once: a child that still exists is read from then on.
                     if let Some(last_applied) = record.last_applied.take() {
                         let version = record.resource_version;
                         return self

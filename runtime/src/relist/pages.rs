@@ -1,9 +1,9 @@
 //! The objects of one collection, page by page, in the order in which the server keeps them.
 //!
-//! Guarantees: one page is held at a time and it is bounded in bytes: one that is too large is asked
-//! for again, smaller; `managedFields` are never held; an expired token goes on with the one that the
-//! error brings.
-//! Leaves to others: what the objects mean (`join`).
+//! Guarantees: one page is held at a time and it is bounded in bytes: a page that is too large is requested
+//! again with fewer objects; `managedFields` are never held; an expired continue token is replaced by the
+//! one that the error carries.
+//! Leaves to others: what the objects mean (`merge`).
 
 use std::ops::Range;
 
@@ -14,10 +14,10 @@ use tracing::debug;
 use crate::http::paths::Paths;
 use crate::http::request::{Api, ApiError, OBJECT_BYTES, Request};
 use crate::metrics::Verb;
-use crate::model::object::PartialObject;
+use crate::model::{KindId, PartialObject};
 use crate::relist::strip::StripManagedFields;
 
-/// Objects asked for at once. About 3 KB each on the wire.
+/// Objects requested at once. About 3 KB each on the wire.
 const PAGE_OBJECTS: u32 = 100;
 /// The largest page that is read, bytes; a single object may be larger.
 pub(crate) const PAGE_BYTES: usize = 1 << 20;
@@ -41,7 +41,7 @@ pub(crate) struct ListMeta {
 /// Where the objects of a list are in its body.
 ///
 /// # Errors
-/// It is no list.
+/// The body is not a list.
 pub(crate) fn split(body: &[u8]) -> Result<(ListMeta, Vec<Range<usize>>), ApiError> {
     let base = body.as_ptr() as usize;
     let page: Body<'_> =
@@ -57,14 +57,14 @@ pub(crate) fn split(body: &[u8]) -> Result<(ListMeta, Vec<Range<usize>>), ApiErr
 /// A page that could not be read.
 #[derive(Debug)]
 pub struct ListError {
-    /// Of which collection.
-    pub kind: usize,
-    /// Why not.
+    /// The collection.
+    pub kind: KindId,
+    /// The cause.
     pub error: ApiError,
 }
 
 impl ListError {
-    /// Whether less should be asked for at once.
+    /// Whether fewer objects should be requested at once.
     pub fn is_too_large(&self) -> bool {
         matches!(self.error, ApiError::TooLarge(_))
     }
@@ -72,7 +72,7 @@ impl ListError {
 
 /// The pages of one collection.
 pub struct Pages {
-    kind: usize,
+    kind: KindId,
     limit: u32,
     resume: Option<Box<str>>,
     body: Vec<u8>,
@@ -83,8 +83,8 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// The collection `kind` of the paths, from its start.
-    pub fn new(kind: usize) -> Self {
+    /// The collection of `kind`, from its start.
+    pub fn new(kind: KindId) -> Self {
         Self {
             kind,
             limit: PAGE_OBJECTS,
@@ -95,6 +95,11 @@ impl Pages {
             started: false,
             read: 0,
         }
+    }
+
+    /// The kind of the collection.
+    pub fn kind(&self) -> KindId {
+        self.kind
     }
 
     /// Objects on the pages so far.
@@ -117,12 +122,12 @@ impl Pages {
         })
     }
 
-    /// The object at hand, as raw JSON; `None` when the current page is used up.
+    /// The current object as raw JSON; `None` when the current page is used up.
     pub fn current(&self) -> Option<&str> {
         std::str::from_utf8(self.body.get(self.current.clone()?)?).ok()
     }
 
-    /// The object at hand, decoded.
+    /// The current object, decoded.
     pub fn object(&self) -> Option<Result<PartialObject<'_>, serde_json::Error>> {
         self.current().map(serde_json::from_str)
     }
@@ -136,7 +141,7 @@ impl Pages {
         self.fill(api, paths).await
     }
 
-    /// Reads on until an object is at hand or the collection is at its end.
+    /// Reads on until there is a current object or the collection is at its end.
     ///
     /// # Errors
     /// The next page could not be read; calling again tries again.
@@ -181,7 +186,7 @@ impl Pages {
                     debug!(
                         kind = paths.plural(self.kind),
                         limit = self.limit,
-                        "page too large, asking for less"
+                        "page too large; requesting fewer objects"
                     );
                 }
                 Err(ApiError::Status {

@@ -1,51 +1,51 @@
-//! When the next join runs: at the start, periodically, and when something is owed to one.
+//! When the next relist runs: at the start, periodically, and when one is requested.
 //!
-//! Guarantees: pure, time comes in as milliseconds; joins that are owed again and again, or fail,
-//! run ever more rarely; one that is owed for events without room waits no longer than the last one
-//! took. Leaves to others: running them.
+//! Guarantees: pure, time comes in as milliseconds. Relists that are requested again and again, or fail, run
+//! at growing intervals. A relist that is requested for dropped events waits no longer than the last one
+//! took. Leaves to others: running them (`controller`).
 
 use std::time::Duration;
 
 use crate::relist::Coverage;
 
-/// Between the end of a join of owners and the next one that is owed, ms.
+/// Between the end of a relist of owners and the next one that is requested, ms.
 const OWNERS_GAP_MS: u64 = 200;
-/// The same while most entries fail, ms: it doubles from one to the other.
+/// The same while most entries fail, ms: it doubles from the first to the second.
 const FAILING_GAP_MS: (u64, u64) = (1_000, 60_000);
-/// The first and the longest delay of a full join that is owed or failed again, ms.
+/// The first and the longest delay of a full relist that is requested again or failed, ms.
 const AGAIN_MS: (u64, u64) = (500, 60_000);
-/// A full join that is owed this long after the last one is the first of a new series, ms.
+/// A full relist that is requested this long after the last one starts again with the first delay, ms.
 const CALM_MS: u64 = 120_000;
 
-/// The period of the full join where none is asked for, ms.
+/// The period of the full relist where none is configured, ms.
 const PERIOD_MS: u64 = 600_000;
-/// And at least so much for each object that one reads, ms: a kube-apiserver spends 0.2 to 0.5 ms of
-/// CPU on it (`loadgen restarts`, 5,000 and 100,000 EdgeApps), so that joins take 2 to 5 % of one core,
-/// however many objects there are.
+/// The least share of that period for each object that a relist reads, ms. A kube-apiserver spends 0.2 to
+/// 0.5 ms of CPU on an object (`loadgen restarts`, 5,000 and 100,000 EdgeApps), so that relists take 2 to
+/// 5 % of one core, however many objects there are.
 const EACH_MS: u64 = 10;
 
-/// The schedule of joins.
+/// The schedule of relists.
 #[derive(Debug)]
 pub struct RelistSchedule {
     period_ms: u64,
-    /// Nobody asked for that period.
+    /// The period is not configured: it follows from the number of objects.
     by_size: bool,
     periodic_ms: u64,
     requested: Option<(Coverage, u64)>,
-    /// Full joins owed or failed in a row.
+    /// Full relists requested or failed in a row.
     again: u32,
-    /// Joins in a row that ended while most entries were failing.
+    /// Relists in a row that ended while most entries were failing.
     failing: u32,
     began_ms: u64,
     last_end_ms: u64,
-    /// How long the last full join took, until all that it found was queued.
+    /// How long the last full relist took, until all that it found was queued.
     took_ms: u64,
     random: u64,
 }
 
 impl RelistSchedule {
-    /// A first full join at once, then one every `period`, give or take a tenth; without one, a period that
-    /// follows from what a join reads.
+    /// A first full relist at once, then one every `period`, give or take a tenth. Without `period`, it follows
+    /// from the number of objects.
     pub fn new(period: Option<Duration>, seed: u64) -> Self {
         Self {
             period_ms: period.map_or(PERIOD_MS, in_ms),
@@ -61,7 +61,7 @@ impl RelistSchedule {
         }
     }
 
-    /// When the next join is due, ms, and how much it looks at.
+    /// When the next relist is due, ms, and what it covers.
     pub fn next(&self) -> (Coverage, u64) {
         match self.requested {
             Some((coverage, at_ms)) if at_ms <= self.periodic_ms => (coverage, at_ms),
@@ -69,8 +69,9 @@ impl RelistSchedule {
         }
     }
 
-    /// Events found no room. True when this is news. The join that finds them in bulk costs the server less
-    /// than the requests that follow from it, so half of the time may go to such joins, no more.
+    /// Requests a relist because events were dropped. True when none was requested. The relist that finds them
+    /// in bulk costs the server less than the requests that follow from it, so up to half of the time may go
+    /// to such relists.
     pub fn request_for_dropped(&mut self, coverage: Coverage, now_ms: u64) -> bool {
         let is_new = self.request(coverage, now_ms);
         if is_new && let Some((Coverage::All, at_ms)) = &mut self.requested {
@@ -79,7 +80,7 @@ impl RelistSchedule {
         is_new
     }
 
-    /// Something was missed. True when this is news.
+    /// Requests a relist because something was missed. True when none was requested.
     pub fn request(&mut self, coverage: Coverage, now_ms: u64) -> bool {
         let known = match self.requested {
             Some((Coverage::All, _)) => true,
@@ -104,7 +105,7 @@ impl RelistSchedule {
         true
     }
 
-    /// A join begins: what was owed to it is settled, what comes from now on is owed again.
+    /// A relist begins: it answers what was requested so far.
     pub fn began(&mut self, coverage: Coverage, now_ms: u64) {
         self.began_ms = now_ms;
         if coverage == Coverage::All || matches!(self.requested, Some((Coverage::Owners, _))) {
@@ -115,20 +116,19 @@ impl RelistSchedule {
         }
     }
 
-    /// A join has read all it had to, `objects` of them. The period where this changes it.
+    /// A relist has read all lists, `objects` in total. The new period, where it changes notably.
     pub fn listed(&mut self, coverage: Coverage, objects: usize) -> Option<Duration> {
         if coverage == Coverage::Owners || !self.by_size {
             return None;
         }
         let period_ms = PERIOD_MS.max(EACH_MS * objects as u64);
         let before_ms = std::mem::replace(&mut self.period_ms, period_ms);
-        // A few more or fewer are no news.
         let is_new = period_ms.abs_diff(before_ms) > before_ms / 2;
         is_new.then(|| Duration::from_millis(period_ms))
     }
 
-    /// A join is through. `crowded`: most entries are of owners that fail, so that what it found is
-    /// probably tried again before its time.
+    /// A relist is complete. `failing`: most entries are of failing owners, so that what it found is probably
+    /// retried before it is due.
     pub fn ended(&mut self, coverage: Coverage, failing: bool, now_ms: u64) {
         self.last_end_ms = now_ms;
         self.failing = if failing { self.failing + 1 } else { 0 };
@@ -138,7 +138,7 @@ impl RelistSchedule {
         }
     }
 
-    /// A join could not read on; it is tried again later.
+    /// A relist could not read on; it is retried later.
     pub fn failed(&mut self, coverage: Coverage, now_ms: u64) {
         self.last_end_ms = now_ms;
         let delay_ms = self.delay_ms().max(AGAIN_MS.0);
@@ -150,7 +150,7 @@ impl RelistSchedule {
         self.requested = Some((coverage, now_ms + delay_ms));
     }
 
-    /// An owner wants to be looked at after `after` at the latest: the shortest wish sets the period.
+    /// A plan wants to be computed again after `after` at the latest: the shortest such time is the period.
     pub fn limit_period(&mut self, after: Duration, now_ms: u64) {
         let after_ms = in_ms(after);
         if after_ms < self.period_ms {
@@ -161,7 +161,7 @@ impl RelistSchedule {
         }
     }
 
-    /// Between joins of owners.
+    /// Between relists of owners.
     fn gap_ms(&mut self) -> u64 {
         match self.failing {
             0 => OWNERS_GAP_MS,
@@ -174,7 +174,7 @@ impl RelistSchedule {
         self.periodic_ms = now_ms.saturating_add(self.period_ms - tenth + self.random(2 * tenth));
     }
 
-    /// Until a full join that is owed or failed again.
+    /// Until a full relist that is requested again or failed.
     fn delay_ms(&mut self) -> u64 {
         match self.again {
             0 => 0,
@@ -182,8 +182,8 @@ impl RelistSchedule {
         }
     }
 
-    /// The first of two at the first time, then doubling up to the second: half of it is jitter, so that
-    /// replicas do not list in step.
+    /// `first`, then doubling up to `longest`. Half of it is jitter, so that replicas do not list at the same
+    /// time.
     fn grown_ms(&mut self, (first, longest): (u64, u64), times: u32) -> u64 {
         let step = (first << (times - 1).min(10)).min(longest);
         step / 2 + self.random(step / 2)
@@ -197,7 +197,7 @@ impl RelistSchedule {
     }
 }
 
-/// At least a second.
+/// In milliseconds, at least a second.
 fn in_ms(period: Duration) -> u64 {
     u64::try_from(period.as_millis())
         .unwrap_or(u64::MAX)
@@ -208,11 +208,11 @@ fn in_ms(period: Duration) -> u64 {
 mod tests {
     use super::*;
 
-    /// Ten minutes, asked for.
+    /// Ten minutes, configured.
     const PERIOD: Option<Duration> = Some(Duration::from_secs(600));
 
     #[test]
-    fn without_a_wish_the_period_follows_from_what_a_join_reads() {
+    fn without_a_configured_period_it_follows_from_the_number_of_objects() {
         let mut schedule = RelistSchedule::new(None, 1);
         let mut due_s = |objects| {
             schedule.began(Coverage::All, 0);
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_period_that_was_asked_for_stands_whatever_a_join_reads() {
+    fn a_configured_period_stays_whatever_a_relist_reads() {
         for mut schedule in [RelistSchedule::new(PERIOD, 1), RelistSchedule::new(None, 1)] {
             schedule.limit_period(Duration::from_secs(60), 0);
             schedule.began(Coverage::All, 0);
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_join_is_at_once_and_the_next_one_period_later() {
+    fn the_first_relist_is_at_once_and_the_next_one_period_later() {
         let mut schedule = RelistSchedule::new(PERIOD, 1);
         assert_eq!(schedule.next(), (Coverage::All, 0));
         schedule.began(Coverage::All, 0);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn full_joins_owed_again_and_again_run_ever_more_rarely() {
+    fn full_relists_requested_again_and_again_run_at_growing_intervals() {
         let mut schedule = RelistSchedule::new(PERIOD, 1);
         let (mut now_ms, mut gaps) = (0, Vec::new());
         for _ in 0..12 {
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_join_owed_for_events_waits_no_longer_than_the_last_one_took() {
+    fn a_relist_requested_for_dropped_events_waits_no_longer_than_the_last_one_took() {
         for (took_ms, least_ms, most_ms) in
             [(100, 0, 500), (3_000, 500, 3_000), (200_000, 3_000, 60_000)]
         {
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_owed_is_owed_once_and_the_whole_covers_the_part() {
+    fn a_request_counts_once_and_a_full_relist_covers_one_of_owners() {
         let mut schedule = RelistSchedule::new(PERIOD, 1);
         schedule.began(Coverage::All, 0);
         schedule.ended(Coverage::All, false, 0);
@@ -314,12 +314,12 @@ mod tests {
         assert_eq!(
             schedule.next().0,
             Coverage::All,
-            "a join of owners does not settle a full one"
+            "a relist of owners does not answer a request for a full one"
         );
     }
 
     #[test]
-    fn while_most_entries_fail_owners_are_joined_ever_more_rarely() {
+    fn while_most_entries_fail_owners_are_relisted_at_growing_intervals() {
         let mut schedule = RelistSchedule::new(PERIOD, 1);
         schedule.began(Coverage::All, 0);
         schedule.ended(Coverage::All, false, 0);
@@ -339,12 +339,12 @@ mod tests {
         assert_eq!(
             schedule.next().1 - now_ms,
             OWNERS_GAP_MS,
-            "the crowd is gone"
+            "most entries no longer fail"
         );
     }
 
     #[test]
-    fn the_shortest_wish_sets_the_period() {
+    fn the_shortest_requeue_sets_the_period() {
         let mut schedule = RelistSchedule::new(PERIOD, 1);
         schedule.began(Coverage::All, 0);
         schedule.ended(Coverage::All, false, 0);
@@ -390,10 +390,10 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens: a join is always due within the period or the longest delay, and what is
-        /// owed is not lost until a join of that extent has begun.
+        /// Whatever happens: a relist is always due within the period or the longest delay, and a request is
+        /// not lost until a relist of that coverage has begun.
         #[test]
-        fn what_is_owed_is_run(steps in proptest::collection::vec(step(), 0..60)) {
+        fn what_is_requested_is_run(steps in proptest::collection::vec(step(), 0..60)) {
             let (mut schedule, mut now_ms, mut requested) = (RelistSchedule::new(PERIOD, 3), 0u64, Some(Coverage::All));
             for step in steps {
                 match step {

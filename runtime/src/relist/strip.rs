@@ -1,14 +1,14 @@
-//! A list on its way in, without the part that nobody reads: `managedFields`, half of its bytes.
+//! Removes `managedFields` from a list while it is received. They are half of its bytes and nobody reads them.
 //!
-//! Guarantees: pure; of JSON that is well formed the result is the same but for white space and the
-//! member `metadata.managedFields` of each item, wherever the bytes are cut. Leaves to others: decoding
-//! (`pages`), bounds on what comes in, and to the server that it is well formed.
+//! Guarantees: pure. For well-formed JSON the result differs only in white space and in the member
+//! `metadata.managedFields` of each item, wherever the bytes are cut. Leaves to others: decoding (`pages`)
+//! and bounds on what comes in. The server is trusted to send well-formed JSON.
 
 use memchr::memchr2;
 
 use crate::http::request::Sink;
 
-/// Bytes come in by pieces and stay, unless they belong to `managedFields`.
+/// Takes the bytes of a list in pieces and keeps those that do not belong to `managedFields`.
 #[derive(Debug, Default)]
 pub(crate) struct StripManagedFields {
     kept: Vec<u8>,
@@ -156,7 +156,7 @@ impl StripManagedFields {
     }
 
     fn in_object(&self) -> bool {
-        // Deeper than that nothing is looked for; a key there is as good as a value.
+        // Deeper than that nothing is looked for; a key there is treated like a value.
         self.depth < 64 && self.objects & (1 << self.depth) != 0
     }
 
@@ -190,7 +190,7 @@ mod tests {
             .unwrap_or_else(|error| panic!("{error} in {}", String::from_utf8_lossy(&kept)))
     }
 
-    /// What it should be: the same, taken apart and put together again.
+    /// The expected result: the same list, decoded and without the member.
     fn wanted(list: &Value) -> Value {
         let mut list = list.clone();
         for item in list["items"].as_array_mut().into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! The join against a naive model: whatever the owners, the children and the page size, it finds
+//! The relist against a naive model: whatever the owners, the children and the page size, it finds
 //! every owner with work once and no other.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,11 +11,14 @@ use kube::client::Body;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use crate::api::Operator;
 use crate::api::{Child, Children, DEPLOYMENT, Owner};
 use crate::edgeapp::{EdgeApp, EdgeApps};
+use crate::http::request::Api;
 use crate::metrics::{Metrics, Verb};
-use crate::model::object::ChildState;
+use crate::model::{ChildState, Meta, Retention};
 use crate::reconcile::child::with_labels;
+use crate::reconcile::compare::Comparer;
 use crate::reconcile::drift;
 use crate::relist::*;
 
@@ -61,7 +64,7 @@ fn world(n: usize, name: &str, fault: Fault) -> (Value, Option<Value>) {
         "spec": {"image": "web:1"},
     });
     let spec = serde_json::from_value(owner["spec"].clone()).expect("a spec");
-    let meta = crate::model::object::Meta {
+    let meta = Meta {
         name: name.into(),
         namespace: "n".into(),
         generation: 1,
@@ -162,7 +165,7 @@ async fn found(collections: Collections, page: usize, coverage: Coverage) -> Vec
     found_by(EdgeApps, collections, page, coverage).await.0
 }
 
-/// What a join of `operator` finds, and with how many lists.
+/// What a relist of `operator` finds, and with how many lists.
 async fn found_by<O: Operator>(
     operator: O,
     collections: Collections,
@@ -176,12 +179,13 @@ async fn found_by<O: Operator>(
     );
     let paths = Arc::new(Paths::of::<O>(None, None));
     let operator = Arc::new(operator);
-    let mut join = Relist::new(operator, api.clone(), paths, coverage, Retention::Nothing);
+    let comparer = Comparer::new(operator, api.clone(), Retention::Nothing);
+    let mut relist = Relist::new(comparer, api.clone(), paths, coverage);
     let mut keys = Vec::new();
     loop {
-        match join.next().await {
+        match relist.next().await {
             Found::Opened { .. } => {}
-            Found::Owner { key, .. } => keys.push(key),
+            Found::Owner { key, .. } => keys.push(key.to_string()),
             Found::Done { .. } => return (keys, api.metrics().requests(Verb::List)),
             Found::Failed(error) => panic!("{error:?}"),
         }
@@ -281,7 +285,7 @@ impl Operator for Suffixed {
 
 /// `a-deployment` sorts after `a-b-deployment`, `a` before `a-b`: no one pass can join these.
 #[test]
-fn children_that_do_not_sort_like_their_owners_are_joined_with_few_lists() {
+fn children_that_do_not_sort_like_their_owners_are_listed_in_groups() {
     let missing = |n: usize| n % 7 == 3;
     let edited = |n: usize| n % 11 == 5;
     let (mut owners, mut children, mut wanted) = (Vec::new(), Vec::new(), BTreeSet::new());

@@ -1,14 +1,14 @@
 //! Lines of a streamed body.
 //!
-//! Guarantees: a line is given out whole or not at all; one that is longer than the bound is
-//! skipped and said so; the buffer shrinks back after a large line.
+//! Guarantees: a line is returned whole or not at all; a line that is longer than the bound is reported as
+//! such and skipped; the buffer shrinks back after a large line.
 //! Leaves to others: what a line means.
 
 use bytes::Bytes;
 use http_body::Body;
 use http_body_util::BodyExt;
 
-/// What a body gave.
+/// What comes next in a body.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line {
     /// One line without its end.
@@ -17,7 +17,7 @@ pub enum Line {
     TooLong,
     /// The body ended, in the middle of a line where `truncated`.
     End {
-        /// Half a line was left over.
+        /// The body ended within a line.
         truncated: bool,
     },
 }

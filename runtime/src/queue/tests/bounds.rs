@@ -65,20 +65,20 @@ proptest! {
         let limits = Limits { entries: 4, spec_bytes: 64, waiting_spec_bytes: 32, ..Limits::default() };
         let mut queue = queue(limits);
         let (mut version, mut now_ms) = (0u64, 0u64);
-        let mut flying: Vec<(Arc<str>, OwnerState)> = Vec::new();
+        let mut flying: Vec<(ObjectKey, OwnerState)> = Vec::new();
         for step in steps {
             version += 1;
             match step {
                 Step::Owner { key, uid: id, generation, deleting } => {
                     let owner = OwnerState { uid: uid(id), deleting, ..owner_at(generation, version) };
-                    queue.advance(0, version);
-                    queue.admit_owner(&format!("n/{key}"), owner, Triggers::default());
+                    queue.advance(KindId::OWNER, version);
+                    queue.admit_owner(&format!("n/{key}").as_str().into(), owner, Triggers::default());
                 }
-                Step::Gone { key, uid: id } => queue.owner_gone(&format!("n/{key}"), uid(id)),
+                Step::Gone { key, uid: id } => queue.owner_gone(&format!("n/{key}").as_str().into(), uid(id)),
                 Step::Child { key, ready, deleted } => {
-                    queue.advance(1, version);
+                    queue.advance(child_kind(), version);
                     let event = ChildEvent { deleted, owner_uid: None, ..child(version, ready) };
-                    on_event(&mut queue, &format!("n/{key}"), event, now_ms);
+                    on_child_event(&mut queue, &format!("n/{key}").as_str().into(), event, now_ms);
                 }
                 Step::Take => {
                     if let Some((key, owner)) = queue.take() {
@@ -103,7 +103,7 @@ proptest! {
                 }
                 Step::Wake { after_ms } => { now_ms += after_ms; queue.wake(now_ms); }
                 Step::Bookmark => {
-                    for kind in 0..=KINDS { queue.advance(kind, version); }
+                    for kind in KindId::all(KINDS) { queue.advance(kind, version); }
                     queue.settle_all();
                 }
             }

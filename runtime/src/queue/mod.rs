@@ -1,33 +1,27 @@
-//! Owners in flight: one entry for each owner that has work or whose last write is not yet seen.
+//! The workqueue: one entry for each owner that has work or whose last write is not yet confirmed.
 //!
-//! Guarantees: pure, time comes in as milliseconds; a key is held once and is with one worker at
-//! most; entries and spec bytes are bounded, and what does not fit is dropped and said to be owed
-//! to a join; a failing key never delays another; an older event never undoes a newer one.
-//! Leaves to others: doing the work (`apply`), finding what was dropped (`join`).
+//! Guarantees: pure, time comes in as milliseconds. A key has one entry and is with one worker at most.
+//! Entries and spec bytes are bounded; what does not fit is rejected, and the caller requests a relist. A
+//! failing key never delays another. An older event never undoes a newer one.
+//! Leaves to others: the work itself (`reconcile`), finding what was rejected (`relist`).
 
 mod admission;
 mod children;
-mod entry;
 mod limits;
 mod outcome;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::sync::Arc;
 
-pub use crate::queue::entry::{
-    ChildEvent, ChildRecord, ChildSnapshot, Finalizers, LastApplied, OwnerState, SnapshotContent,
-    StatusRecord, Transition, Triggers,
-};
 pub use crate::queue::limits::Limits;
 pub use crate::queue::outcome::{Admission, Outcome};
 
-use crate::model::object::Uid;
+use crate::model::{ChildEvent, KindId, ObjectKey, OwnerState, Triggers, Uid};
 use crate::queue::admission::pool;
 use crate::queue::limits::backoff_ms;
 
-/// From this failure in a row on an owner waits without its spec: it may wait for minutes, and reading
-/// it anew is one request beside those that fail.
-const SPARED_FROM: u8 = 2;
+/// From this failure in a row on, an owner waits without its spec: it may wait for minutes, and reading it
+/// again is one request beside those that fail.
+const WITHOUT_SPEC_FROM: u8 = 2;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -35,9 +29,10 @@ enum State {
     Queued,
     /// A worker has it.
     InFlight,
-    /// Waits for its time: after a failure, or while child events merge.
+    /// Waits until it is due: after a failure, or while events of children are merged.
     Delayed { due_ms: u64 },
-    /// Written; kept until the watches have shown it and it is ready, at the latest until `until_ms`.
+    /// Written. Awaits confirmation by the watches, and the readiness of its children, at the latest until
+    /// `until_ms`.
     Awaiting { until_ms: u64 },
 }
 
@@ -45,31 +40,31 @@ enum State {
 struct Entry {
     state: State,
     owner: OwnerState,
-    /// The newest sight of the owner that came while a worker had it.
+    /// The newest state of the owner that arrived while a worker had it.
     pending: Option<Box<OwnerState>>,
-    /// Changes of children that came while a worker had it, one for each child.
+    /// Changes of children that arrived while a worker had it, one for each child.
     child_events: Vec<ChildEvent>,
-    /// The owner vanished while a worker had it.
+    /// The owner was deleted while a worker had it.
     gone: bool,
-    /// A child may have changed unseen while a worker had it.
+    /// A child may have changed without an event while a worker had it.
     must_recheck: bool,
 }
 
-/// The entries and their order.
+/// The entries, and the order in which workers take them.
 #[derive(Debug)]
 pub struct Queue {
     limits: Limits,
     finalizer: bool,
-    entries: HashMap<Arc<str>, Box<Entry>>,
-    ready: VecDeque<Arc<str>>,
-    timers: BTreeSet<(u64, Arc<str>)>,
+    entries: HashMap<ObjectKey, Box<Entry>>,
+    ready: VecDeque<ObjectKey>,
+    timers: BTreeSet<(u64, ObjectKey)>,
     /// Bytes of specs of owners that wait for a worker, and of those that wait for anything else.
     queued_bytes: usize,
     waiting_bytes: usize,
     in_flight: usize,
-    /// Work was forgotten to make room.
+    /// An entry with work was evicted.
     lost: bool,
-    /// Newest resourceVersion that each watch has shown: the owner's first, then the kinds'.
+    /// Newest resourceVersion that each watch has shown, by index of the kind.
     revisions: Vec<u64>,
     random: u64,
 }
@@ -92,11 +87,11 @@ impl Queue {
         }
     }
 
-    /// Entries in whatever state.
+    /// Entries in any state.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
-    /// Whether nothing is held.
+    /// Whether there is no entry.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -108,19 +103,19 @@ impl Queue {
     pub fn in_flight(&self) -> usize {
         self.in_flight
     }
-    /// Bytes of specs held here (not by workers).
+    /// Bytes of specs in the queue, without those that workers have.
     pub fn spec_bytes(&self) -> usize {
         self.queued_bytes + self.waiting_bytes
     }
-    /// Whether a join may add more: half of the bounds is free, so that the watches keep theirs, and
-    /// an entry is free or one that waits can make room.
+    /// Whether a relist may add owners: half of the bounds is free for the watches, and an entry is free or
+    /// one that waits can be evicted.
     pub fn has_capacity(&self) -> bool {
         (self.entries.len() < self.limits.entries || !self.timers.is_empty())
             && self.queued_bytes < self.limits.spec_bytes / 2
             && self.ready.len() < self.limits.queued().div_ceil(2)
     }
 
-    /// Whether most entries are of owners that fail, in a table that is full.
+    /// Whether all entries are taken and most of them are of failing owners.
     pub fn is_full_of_failures(&self) -> bool {
         let failing = self
             .entries
@@ -129,14 +124,14 @@ impl Queue {
         self.entries.len() >= self.limits.entries && failing.count() > self.limits.entries / 2
     }
 
-    /// A watch has shown everything of `kind` (0: owners, then the kinds) up to `resource_version`.
-    pub fn advance(&mut self, kind: usize, resource_version: u64) {
-        if let Some(newest) = self.revisions.get_mut(kind) {
+    /// A watch has shown everything of `kind` up to `resource_version`.
+    pub fn advance(&mut self, kind: KindId, resource_version: u64) {
+        if let Some(newest) = self.revisions.get_mut(kind.index()) {
             *newest = resource_version.max(*newest);
         }
     }
 
-    /// Revisions start over (the server was restored from a backup): forgets all that compare.
+    /// resourceVersions start over because the server was restored: forgets all that are compared.
     pub fn forget_revisions(&mut self) {
         self.revisions.fill(0);
         for entry in self.entries.values_mut() {
@@ -150,8 +145,13 @@ impl Queue {
         }
     }
 
-    /// An owner as a watch or a join shows it. With `beyond`, reasons that do not show on the owner.
-    pub fn admit_owner(&mut self, key: &str, mut shown: OwnerState, beyond: Triggers) -> Admission {
+    /// An owner as a watch or a relist shows it. `beyond`: triggers that do not show on the owner itself.
+    pub fn admit_owner(
+        &mut self,
+        key: &ObjectKey,
+        mut shown: OwnerState,
+        beyond: Triggers,
+    ) -> Admission {
         shown.triggers = shown.own_triggers(self.finalizer).with(beyond);
         let Some(entry) = self.entries.get_mut(key) else {
             if shown.triggers.is_empty() {
@@ -185,18 +185,18 @@ impl Queue {
             let spec_changed = known
                 && (shown.generation != entry.owner.generation
                     || shown.deleting != entry.owner.deleting);
-            // It failed, or its children's events are being merged.
+            // It failed, or events of its children are being merged.
             let waits = matches!(entry.state, State::Delayed { .. })
                 && (known || shown.triggers.is_empty());
             let pool = pool(entry.state, &mut self.queued_bytes, &mut self.waiting_bytes);
             *pool -= entry.owner.spec_bytes();
             entry.owner.refresh(shown);
-            // Asked anew: a sight of the metadata alone does not tell what was observed.
+            // Computed again: metadata alone do not tell the observed generation.
             let own = entry.owner.own_triggers(self.finalizer);
             entry.owner.triggers = entry.owner.triggers.with(own).with(beyond);
             *pool += entry.owner.spec_bytes();
             if waits && !spec_changed {
-                // Nothing that matters changed: its time stands.
+                // Nothing that matters changed: it stays due at the same time.
                 self.drop_specs(key);
                 return Admission::Accepted;
             }
@@ -211,8 +211,8 @@ impl Queue {
         self.requeue_or_settle(key)
     }
 
-    /// The owner is gone from the server.
-    pub fn owner_gone(&mut self, key: &str, uid: Uid) {
+    /// The owner was deleted.
+    pub fn owner_gone(&mut self, key: &ObjectKey, uid: Uid) {
         match self.entries.get_mut(key) {
             Some(entry) if entry.state == State::InFlight => {
                 let newer = entry.pending.take_if(|p| p.uid != uid);
@@ -228,7 +228,7 @@ impl Queue {
     }
 
     /// The next owner to work on.
-    pub fn take(&mut self) -> Option<(Arc<str>, OwnerState)> {
+    pub fn take(&mut self) -> Option<(ObjectKey, OwnerState)> {
         while let Some(key) = self.ready.pop_front() {
             let Some(entry) = self.entries.get_mut(&key) else {
                 continue;
@@ -239,7 +239,7 @@ impl Queue {
             entry.state = State::InFlight;
             self.in_flight += 1;
             let owner = std::mem::take(&mut entry.owner);
-            // The identity stays here, for the events that come meanwhile.
+            // The identity stays here for events that arrive meanwhile.
             entry.owner.uid = owner.uid;
             self.queued_bytes -= owner.spec_bytes();
             return Some((key, owner));
@@ -247,8 +247,14 @@ impl Queue {
         None
     }
 
-    /// A worker gives back what it took.
-    pub fn finish(&mut self, key: &Arc<str>, mut owner: OwnerState, outcome: Outcome, now_ms: u64) {
+    /// A worker returns the owner that it took.
+    pub fn finish(
+        &mut self,
+        key: &ObjectKey,
+        mut owner: OwnerState,
+        outcome: Outcome,
+        now_ms: u64,
+    ) {
         let Some(entry) = self.entries.get_mut(key) else {
             return;
         };
@@ -262,7 +268,7 @@ impl Queue {
 
         if let Some(shown) = pending {
             if shown.uid != owner.uid && owner.uid != Uid::default() {
-                // Deleted and created again under the same name: the old one is done with.
+                // Deleted and created again under the same name.
                 self.entries.remove(key);
                 if !shown.triggers.is_empty() {
                     self.insert(key, *shown, State::Queued);
@@ -309,10 +315,10 @@ impl Queue {
             Outcome::Stuck => owner.triggers = triggers,
             Outcome::Again => owner.triggers = owner.triggers.with(triggers),
             Outcome::Failed { .. } | Outcome::Waits { .. } => {
-                // What failed is still to be done; what it was must not be forgotten.
+                // What failed is still to be done.
                 owner.triggers = owner.triggers.with(triggers);
                 owner.attempts = owner.attempts.saturating_add(1);
-                if owner.attempts >= SPARED_FROM {
+                if owner.attempts >= WITHOUT_SPEC_FROM {
                     owner.drop_bodies();
                 }
                 let base_ms = outcome.base_ms();
@@ -321,7 +327,7 @@ impl Queue {
                 self.waiting_bytes += owner.spec_bytes();
                 entry.owner = owner;
                 entry.state = State::Delayed { due_ms };
-                self.timers.insert((due_ms, Arc::clone(key)));
+                self.timers.insert((due_ms, key.clone()));
                 self.drop_specs(key);
                 return;
             }
@@ -338,7 +344,7 @@ impl Queue {
         entry.owner = owner;
         let until_ms = now_ms + keep_ms;
         entry.state = State::Awaiting { until_ms };
-        self.timers.insert((until_ms, Arc::clone(key)));
+        self.timers.insert((until_ms, key.clone()));
         self.requeue_or_settle(key);
         self.drop_specs(key);
     }
@@ -348,7 +354,7 @@ impl Queue {
         self.timers.first().map(|(due_ms, _)| *due_ms)
     }
 
-    /// Queues what is due and forgets what was held long enough.
+    /// Queues what is due and removes entries whose wait is over.
     pub fn wake(&mut self, now_ms: u64) {
         while let Some((due_ms, key)) = self.timers.first().cloned() {
             if due_ms > now_ms {
@@ -363,7 +369,7 @@ impl Queue {
         }
     }
 
-    fn requeue_or_settle(&mut self, key: &str) -> Admission {
+    fn requeue_or_settle(&mut self, key: &ObjectKey) -> Admission {
         match self.entries.get(key) {
             Some(entry) if !entry.owner.triggers.is_empty() => self.enqueue(key),
             _ => {
@@ -373,49 +379,49 @@ impl Queue {
         }
     }
 
-    /// Looks again at all that is held, after a bookmark has moved a watch on.
+    /// Removes the entries that are confirmed, after a bookmark has moved a watch on.
     pub fn settle_all(&mut self) {
-        let held: Vec<Arc<str>> = self.timers.iter().map(|(_, key)| Arc::clone(key)).collect();
-        for key in held {
+        let waiting: Vec<ObjectKey> = self.timers.iter().map(|(_, key)| key.clone()).collect();
+        for key in waiting {
             self.settle(&key);
         }
     }
 
-    /// Forgets a held owner as soon as it is ready and every watch has shown our last writes.
-    fn settle(&mut self, key: &str) {
+    /// Removes an entry as soon as its owner is ready and every watch has shown our last writes.
+    fn settle(&mut self, key: &ObjectKey) {
         let Some(entry) = self.entries.get(key) else {
             return;
         };
         let owner = &entry.owner;
-        let confirmed = |kind: usize, version: u64| {
+        let confirmed = |kind: KindId, version: u64| {
             self.revisions
-                .get(kind)
+                .get(kind.index())
                 .is_some_and(|revision| *revision >= version)
         };
         if matches!(entry.state, State::Awaiting { .. })
             && owner.status.ready
             && owner.triggers.is_empty()
-            // Somebody changed a child: remembered for a while, to tell a slip from a fight.
+            // Somebody changed a child. The count is kept for a while to detect a field conflict.
             && owner.corrections == 0
-            && confirmed(0, owner.own_version)
+            && confirmed(KindId::OWNER, owner.own_version)
             && owner
                 .children
                 .iter()
-                .all(|record| confirmed(usize::from(record.kind) + 1, record.resource_version))
+                .all(|record| confirmed(record.kind, record.resource_version))
         {
             self.remove(key);
         }
     }
 
-    fn enqueue(&mut self, key: &str) -> Admission {
+    fn enqueue(&mut self, key: &ObjectKey) -> Admission {
         let Some((key, entry)) = self.entries.get_key_value(key) else {
             return Admission::Idle;
         };
-        let key = Arc::clone(key);
+        let key = key.clone();
         match entry.state {
             State::InFlight | State::Queued => return Admission::Accepted,
             State::Delayed { due_ms: at } | State::Awaiting { until_ms: at } => {
-                self.timers.remove(&(at, Arc::clone(&key)));
+                self.timers.remove(&(at, key.clone()));
             }
         }
         if let Some(entry) = self.entries.get_mut(&key) {

@@ -1,17 +1,19 @@
-//! The work on one owner: from what is known of it to what its plan says, in the fewest requests.
+//! One reconcile: brings one owner and its children to the plan, in the fewest requests.
 //!
-//! Guarantees: nothing that is not ours is touched (every change of a child names the uid and
-//! resourceVersion of an object whose controller is our owner, every write to the owner its
-//! resourceVersion); the status is written only when it differs, and last; a panic in a plan, a
-//! server that hangs and a refused child are this owner's failure and nobody else's.
+//! Guarantees: nothing that is not ours is touched. Every change of a child names the uid and resourceVersion
+//! of an object whose controller is our owner; every write to the owner names its resourceVersion. The status
+//! is written only when it differs, and last. A panic in a plan, a server that hangs and a rejected child fail
+//! this owner and no other.
 //! Leaves to others: when and how often (`queue`), which owners at once (`controller`).
 
-pub mod child;
+pub(crate) mod child;
 mod children;
-pub mod drift;
-pub mod events;
+pub mod compare;
+pub(crate) mod drift;
+pub(crate) mod events;
 mod failure;
-pub mod owner;
+pub mod observe;
+pub(crate) mod owner;
 mod snapshots;
 mod teardown;
 
@@ -29,13 +31,13 @@ use crate::api::{Children, Failure, Operator, Owner, OwnerStatus, Plan, Requeue,
 use crate::http::paths::Paths;
 use crate::http::request::{Api, ApiError, METADATA, OBJECT_BYTES, Request, WHOLE};
 use crate::metrics::Verb;
-use crate::model::object::{PartialObject, Uid};
-use crate::queue::{ChildSnapshot, Outcome, OwnerState, Triggers};
+use crate::model::{ChildSnapshot, ObjectKey, OwnerState, PartialObject, Retention, Triggers, Uid};
+use crate::queue::Outcome;
 use crate::reconcile::events::Events;
 
 pub(crate) use crate::reconcile::failure::Interrupt;
 
-/// How often a write that met a newer object starts over before the object backs off.
+/// How often a reconcile starts over because a write met a newer object, before the owner backs off.
 const ATTEMPTS_AT_ONCE: usize = 4;
 
 pub(crate) const MERGE_PATCH: &str = "application/merge-patch+json";
@@ -44,21 +46,39 @@ pub(crate) const JSON: &str = "application/json";
 /// JSON is YAML: the server takes both under this name.
 pub(crate) const APPLY_PATCH: &str = "application/apply-patch+yaml";
 
-/// Does the work on owners; shared by all workers.
-pub struct Applier<O> {
-    pub(crate) operator: Arc<O>,
-    pub(crate) api: Api,
-    pub(crate) paths: Arc<Paths>,
-    pub(crate) events: Events,
+/// Reconciles owners; shared by all workers.
+pub struct Reconciler<O> {
+    operator: Arc<O>,
+    api: Api,
+    paths: Arc<Paths>,
+    events: Events,
     /// How long one reconcile may take.
-    pub(crate) deadline: Duration,
-    /// Whether the cache keeps what children were found to be like, which spares reads of them.
-    pub(crate) keeps_last_applied: bool,
+    deadline: Duration,
+    /// Whether the cache retains the last applied bodies of children, which spares reads of them.
+    keeps_last_applied: bool,
 }
 
-impl<O: Operator> Applier<O> {
-    /// Brings one owner as far as it gets and says how far that was.
-    pub async fn reconcile(&self, key: &str, mut state: OwnerState) -> (OwnerState, Outcome) {
+impl<O: Operator> Reconciler<O> {
+    /// A reconciler whose reconciles may take `deadline` each, beside a cache with `retention`.
+    pub fn new(
+        operator: Arc<O>,
+        api: Api,
+        paths: Arc<Paths>,
+        deadline: Duration,
+        retention: Retention,
+    ) -> Self {
+        Self {
+            operator,
+            api,
+            paths,
+            events: Events::default(),
+            deadline,
+            keeps_last_applied: retention == Retention::Specs,
+        }
+    }
+
+    /// Reconciles one owner and returns what is known of it afterwards.
+    pub async fn reconcile(&self, key: &ObjectKey, mut state: OwnerState) -> (OwnerState, Outcome) {
         let _timed = self.api.metrics().time_reconcile();
         let outcome = self.attempt(key, &mut state).await;
         let outcome = match outcome {
@@ -76,17 +96,17 @@ impl<O: Operator> Applier<O> {
     }
 
     /// Starts over while writes meet newer objects, within the deadline.
-    async fn attempt(&self, key: &str, state: &mut OwnerState) -> Result<Outcome, Interrupt> {
+    async fn attempt(&self, key: &ObjectKey, state: &mut OwnerState) -> Result<Outcome, Interrupt> {
         let all_snapshots = std::mem::take(&mut state.snapshots);
         let attempts = async {
-            // Good for one attempt: what events showed is read by the next one.
+            // For the first attempt only: the next one reads the children.
             let mut snapshots = all_snapshots.as_slice();
             for _ in 0..ATTEMPTS_AT_ONCE {
-                let once = self.once(key, state, std::mem::take(&mut snapshots));
-                match AssertUnwindSafe(once).catch_unwind().await {
+                let attempt = self.attempt_once(key, state, std::mem::take(&mut snapshots));
+                match AssertUnwindSafe(attempt).catch_unwind().await {
                     Ok(Err(Interrupt::Again)) => {
-                        let anew = Triggers::REFRESH.with(Triggers::CHECK).with(Triggers::READ);
-                        state.triggers = state.triggers.with(anew);
+                        let again = Triggers::REFRESH.with(Triggers::CHECK).with(Triggers::READ);
+                        state.triggers = state.triggers.with(again);
                     }
                     Ok(result) => return result,
                     Err(panic) => return Err(failure::panicked(panic.as_ref())),
@@ -104,9 +124,9 @@ impl<O: Operator> Applier<O> {
         result
     }
 
-    async fn once(
+    async fn attempt_once(
         &self,
-        key: &str,
+        key: &ObjectKey,
         state: &mut OwnerState,
         snapshots: &[ChildSnapshot],
     ) -> Result<Outcome, Interrupt> {
@@ -120,12 +140,12 @@ impl<O: Operator> Applier<O> {
         if state.deleting {
             return self.teardown(key, &owner, state).await;
         }
-        let adopts = state.adopts(O::FINALIZER.is_some());
+        let lacks_finalizer = state.lacks_finalizer(O::FINALIZER.is_some());
         let never_seen = match Status::<O>::WRITTEN {
             true => state.status.digest == 0,
-            false => adopts,
+            false => lacks_finalizer,
         };
-        if let Some(finalizer) = O::FINALIZER.filter(|_| adopts) {
+        if let Some(finalizer) = O::FINALIZER.filter(|_| lacks_finalizer) {
             self.add_finalizer(key, state, finalizer).await?;
         }
         let mut plan = self.plan(&owner, &owner::children::<O>(state))?;
@@ -139,7 +159,7 @@ impl<O: Operator> Applier<O> {
                 .ensure_snapshots(&owner, state, &plan.children, snapshots)
                 .await?
             {
-                // No status follows from them.
+                // The status does not change with these children.
                 return Ok(Outcome::Written {
                     ready: true,
                     requeue_after,
@@ -148,7 +168,7 @@ impl<O: Operator> Applier<O> {
             plan = self.plan(&owner, &owner::children::<O>(state))?;
         } else if wanted || !snapshots.is_empty() {
             let fresh = never_seen && !state.triggers.has(Triggers::CHECK);
-            // Each goes as soon as it is written: a burst holds as many plans as there are workers.
+            // Each body is dropped as soon as it is written: a burst holds one plan for each worker.
             for child in std::mem::take(&mut plan.children) {
                 let snapshot = snapshots::snapshot_of::<O>(snapshots, &child);
                 self.ensure(&owner, state, child, fresh, snapshot).await?;
@@ -156,12 +176,12 @@ impl<O: Operator> Applier<O> {
             state.children_complete = true;
             plan = self.plan(&owner, &owner::children::<O>(state))?;
         }
-        // The bodies of its children go before the answer is waited for.
+        // The bodies of the children are dropped before the answer is awaited.
         let Plan { status, .. } = { plan };
         let ready = status.ready();
         self.write_status(key, state, status).await?;
         if !Status::<O>::OBSERVES {
-            // Not on the object, but known as long as the entry lives (or a cache keeps it).
+            // Not on the object, but known as long as the entry or the cache keeps it.
             state.status.observed_generation = Some(state.generation);
         }
         Ok(Outcome::Written {
@@ -180,8 +200,8 @@ impl<O: Operator> Applier<O> {
             .map_err(|error| failure::planned(&error))
     }
 
-    /// Reads the owner anew; what was known of its children stays if it is still the same one.
-    async fn read_owner(&self, key: &str, state: &mut OwnerState) -> Result<(), Interrupt> {
+    /// Reads the owner; what is known of its children stays if its uid is the same.
+    async fn read_owner(&self, key: &ObjectKey, state: &mut OwnerState) -> Result<(), Interrupt> {
         if state.triggers.has(Triggers::CHILD) {
             self.api
                 .metrics()
@@ -196,17 +216,24 @@ impl<O: Operator> Applier<O> {
         {
             Ok(body) => body,
             Err(error) if error.code() == Some(404) => return Err(Interrupt::Gone),
-            Err(error) => return Err(failure::asked(error, "get", &self.paths.owner_kind, key)),
+            Err(error) => {
+                return Err(failure::asked(
+                    error,
+                    "get",
+                    &self.paths.owner_kind,
+                    key.as_str(),
+                ));
+            }
         };
-        let seen = serde_json::from_slice::<PartialObject<'_>>(&body)
+        let read = serde_json::from_slice::<PartialObject<'_>>(&body)
             .and_then(|object| owner::decode::<O>(&object))
             .map_err(|error| failure::unreadable(&error))?;
-        if state.uid != seen.uid && state.uid != Uid::default() {
+        if state.uid != read.uid && state.uid != Uid::default() {
             state.children.clear();
             state.children_complete = false;
             state.own_version = 0;
         }
-        state.refresh(seen);
+        state.refresh(read);
         let own = owner::triggers_beside_children::<O>(state);
         if own.is_empty() && state.deleting {
             return Err(Interrupt::Gone);
@@ -217,7 +244,7 @@ impl<O: Operator> Applier<O> {
 
     async fn add_finalizer(
         &self,
-        key: &str,
+        key: &ObjectKey,
         state: &mut OwnerState,
         finalizer: &str,
     ) -> Result<(), Interrupt> {
@@ -234,7 +261,7 @@ impl<O: Operator> Applier<O> {
     /// Writes the status if it differs from the one last written.
     pub(crate) async fn write_status(
         &self,
-        key: &str,
+        key: &ObjectKey,
         state: &mut OwnerState,
         mut status: Status<O>,
     ) -> Result<(), Interrupt> {
@@ -246,7 +273,7 @@ impl<O: Operator> Applier<O> {
             return Ok(());
         }
         owner::stamp(status.conditions(), &state.status, &mut memory, now_s());
-        // The whole status is ours: replaced at once, nothing of an earlier one is left behind.
+        // The whole status is ours: it is replaced at once, so that nothing of an earlier one is left.
         let value = serde_json::to_value(&status).map_err(|error| failure::unreadable(&error))?;
         let replace = json!({"op": "add", "path": "/status", "value": value});
         self.patch_owner(key, "/status", state, &[replace]).await?;
@@ -254,10 +281,10 @@ impl<O: Operator> Applier<O> {
         Ok(())
     }
 
-    /// Patches the owner if it is still as we know it: same uid, same resourceVersion.
+    /// Patches the owner if its uid and resourceVersion are those that we know.
     pub(crate) async fn patch_owner(
         &self,
-        key: &str,
+        key: &ObjectKey,
         subresource: &str,
         state: &mut OwnerState,
         operations: &[Value],
@@ -288,18 +315,23 @@ impl<O: Operator> Applier<O> {
                 Ok(())
             }
             Err(error) if error.code() == Some(404) => Err(Interrupt::Gone),
-            // 422: a `test` failed, so it is another object, or its list of finalizers moved.
+            // 422: a `test` failed, so it is another object, or its list of finalizers changed.
             Err(error) if matches!(error.code(), Some(409)) || is_failed_test(&error) => {
                 Err(Interrupt::Again)
             }
-            Err(error) => Err(failure::asked(error, "patch", &self.paths.owner_kind, key)),
+            Err(error) => Err(failure::asked(
+                error,
+                "patch",
+                &self.paths.owner_kind,
+                key.as_str(),
+            )),
         }
     }
 
-    /// A failure becomes a status, a Warning Event on entering it, a figure and a line in the log.
+    /// Reports a failure as a status, a counter and a log line, and as a Warning Event when it is new.
     async fn report(
         &self,
-        key: &str,
+        key: &ObjectKey,
         state: &mut OwnerState,
         failure: &Failure,
         degraded: bool,
@@ -309,20 +341,20 @@ impl<O: Operator> Applier<O> {
         if degraded {
             match self.write_failure(key, state, failure).await {
                 Ok(true) => {
-                    warn!(%kind, object = key, reason = failure.reason, "{}", failure.message);
+                    warn!(%kind, object = %key, reason = failure.reason, "{}", failure.message);
                     self.events
                         .warn(&self.api, &self.paths, key, state.uid, failure)
                         .await;
                 }
                 Ok(false) => {
-                    debug!(%kind, object = key, reason = failure.reason, "{}", failure.message)
+                    debug!(%kind, object = %key, reason = failure.reason, "{}", failure.message)
                 }
                 Err(interrupt) => {
-                    debug!(%kind, object = key, ?interrupt, "the failure could not be written down")
+                    debug!(%kind, object = %key, ?interrupt, "the failure could not be written")
                 }
             }
         } else {
-            debug!(%kind, object = key, reason = failure.reason, "{}", failure.message);
+            debug!(%kind, object = %key, reason = failure.reason, "{}", failure.message);
         }
         let retry = match failure.retry {
             Retry::Backoff => O::RETRY,
@@ -337,11 +369,11 @@ impl<O: Operator> Applier<O> {
         }
     }
 
-    /// Whether the failure is news: to the status, or where none tells of failures, since the last
-    /// success.
+    /// Writes the failure to the status. Returns whether it is new: to the status, or, where the status does
+    /// not report failures, since the last success.
     async fn write_failure(
         &self,
-        key: &str,
+        key: &ObjectKey,
         state: &mut OwnerState,
         failure: &Failure,
     ) -> Result<bool, Interrupt> {
@@ -364,15 +396,15 @@ impl<O: Operator> Applier<O> {
     }
 }
 
-/// kube-apiserver answers a JSON patch that does not apply (a `test` failed) with 422, no field to
-/// blame, and a message of its own for all such cases (`NewGenericServerResponse` in apimachinery).
+/// kube-apiserver answers a JSON patch that does not apply (a `test` failed) with 422, without a field, and
+/// with one message for all such cases (`NewGenericServerResponse` in apimachinery).
 fn is_failed_test(error: &ApiError) -> bool {
     let message = error.to_string();
     error.code() == Some(422)
         && (message.contains("due to an error in our request") || message.contains("test"))
 }
 
-/// Our own values are always serialisable.
+/// As JSON. Our own values can always be serialised.
 pub(crate) fn encode(value: &Value) -> Vec<u8> {
     serde_json::to_vec(value).unwrap_or_default()
 }

@@ -1,0 +1,369 @@
+//! The state of the controller between two polls: what came in, what it means for cache, queue and schedule.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::unfold;
+use tokio::time::Instant;
+use tracing::{info, warn};
+
+use crate::api::{Operator, OwnerStatus, Status};
+use crate::cache::{Cache, ChildUpdate};
+use crate::controller::concurrency::Concurrency;
+use crate::controller::readiness::{Readiness, cause};
+use crate::controller::running::RunningRelist;
+use crate::controller::trim::TrimTimer;
+use crate::controller::{Config, Watch};
+use crate::http::paths::Paths;
+use crate::http::request::Api;
+use crate::model::{KindId, ObjectKey, OwnerState, Triggers};
+use crate::queue::{Admission, Outcome, Queue};
+use crate::reconcile::compare::Comparer;
+use crate::reconcile::observe::{Observed, Observer};
+use crate::relist::schedule::RelistSchedule;
+use crate::relist::{Coverage, Found, ListError, Relist};
+use crate::watch::{WatchEvent, WatchItem, WatchStream};
+
+/// A reconcile that ended.
+pub(crate) struct Finished {
+    pub key: ObjectKey,
+    pub state: OwnerState,
+    pub outcome: Outcome,
+    /// When it began, ms.
+    pub begun_ms: u64,
+}
+
+/// The state of the loop.
+pub(crate) struct Controller<O: Operator, C> {
+    operator: Arc<O>,
+    cache: C,
+    api: Api,
+    paths: Arc<Paths>,
+    queue: Queue,
+    schedule: RelistSchedule,
+    /// By index of the kind; `None` while a watch waits for a relist to know where it begins.
+    pub watches: Vec<Option<Watch>>,
+    /// Index of the watch that is polled first.
+    pub turn: usize,
+    pub relist: Option<RunningRelist>,
+    readiness: Readiness,
+    started: Instant,
+    trim: fn(),
+    trim_timer: TrimTimer,
+    concurrency: Concurrency,
+}
+
+impl<O: Operator, C: Cache> Controller<O, C> {
+    pub fn new(operator: Arc<O>, cache: C, api: Api, paths: Arc<Paths>, config: &Config) -> Self {
+        let (kinds, finalizer) = (O::KINDS.len(), O::FINALIZER.is_some());
+        Self {
+            operator,
+            cache,
+            api,
+            queue: Queue::new(config.limits, kinds, finalizer, config.seed),
+            schedule: RelistSchedule::new(config.resync, config.seed),
+            watches: (0..paths.len()).map(|_| None).collect(),
+            turn: 0,
+            relist: None,
+            readiness: Readiness::new(paths.len()),
+            started: Instant::now(),
+            trim: config.trim,
+            trim_timer: TrimTimer::default(),
+            concurrency: Concurrency::of(config.concurrency),
+            paths,
+        }
+    }
+
+    /// Milliseconds since the start.
+    pub fn now_ms(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// How many owners may be reconciled at once.
+    pub fn concurrency(&self) -> usize {
+        self.concurrency.now()
+    }
+
+    /// The next owner to reconcile.
+    pub fn take(&mut self) -> Option<(ObjectKey, OwnerState)> {
+        let (key, mut state) = self.queue.take()?;
+        self.cache.complete(&mut state);
+        Some((key, state))
+    }
+
+    /// When the loop has to wake up without an event.
+    pub fn due(&self) -> Instant {
+        let (_, relist_ms) = self.schedule.next();
+        let relist_ms = match self.relist {
+            Some(_) => u64::MAX,
+            None => relist_ms,
+        };
+        let now_ms = self.now_ms();
+        let queue_ms = self.queue.next_due_ms().unwrap_or(u64::MAX);
+        // A relist that is due already waits for capacity in the queue, which comes with an event.
+        let due_ms = match relist_ms <= now_ms {
+            true => queue_ms,
+            false => queue_ms.min(relist_ms),
+        };
+        // At most an hour: an `Instant` cannot hold every number of milliseconds.
+        let due_ms = due_ms.min(self.trim_timer.due_ms().unwrap_or(u64::MAX));
+        self.started + Duration::from_millis(due_ms.min(now_ms + 3_600_000))
+    }
+
+    pub fn wake(&mut self) {
+        let now_ms = self.now_ms();
+        self.queue.wake(now_ms);
+        if self.trim_timer.is_due(now_ms) {
+            (self.trim)();
+        }
+    }
+
+    pub fn on_watch_item(&mut self, item: WatchItem<Observed>) {
+        let WatchItem {
+            kind,
+            resource_version,
+            event,
+        } = item;
+        self.queue.advance(kind, resource_version);
+        if !matches!(event, WatchEvent::Closed(_) | WatchEvent::Expired { .. })
+            && self.readiness.opened(kind)
+        {
+            self.publish_readiness();
+        }
+        match event {
+            WatchEvent::Object { object, line } => self.on_observed(object, &line),
+            WatchEvent::Bookmark => self.queue.settle_all(),
+            WatchEvent::Opened | WatchEvent::Skipped => {}
+            WatchEvent::Expired { backwards } => {
+                self.watches[kind.index()] = None;
+                if backwards {
+                    warn!(
+                        kind = self.paths.plural(kind),
+                        "the server's resourceVersions went backwards; listing everything again"
+                    );
+                    self.queue.forget_revisions();
+                    self.cache.clear();
+                }
+                let now_ms = self.now_ms();
+                let is_new = self.schedule.request(Coverage::All, now_ms);
+                self.count_request(is_new);
+            }
+            WatchEvent::Closed(error) => {
+                let because = cause::<O>(&self.paths, "watch", kind, &error);
+                self.readiness.closed(kind, because);
+                self.publish_readiness();
+            }
+        }
+    }
+
+    fn on_observed(&mut self, object: Observed, line: &[u8]) {
+        match object {
+            Observed::Owner { key, mut state } => {
+                if self.cache.on_owner(&mut state, None) {
+                    let admission = self.queue.admit_owner(&key, *state, Triggers::default());
+                    // Where a status does not tell what was observed, only children do.
+                    let coverage = match Status::<O>::OBSERVES {
+                        true => Coverage::Owners,
+                        false => Coverage::All,
+                    };
+                    self.on_admission(admission, coverage);
+                }
+            }
+            Observed::OwnerGone { key, uid } => {
+                self.cache.on_owner_gone(uid);
+                self.queue.owner_gone(&key, uid);
+            }
+            Observed::Child { owner, mut event } => {
+                let now_ms = self.now_ms();
+                let idle = self.queue.is_idle(&owner);
+                let work = self.cache.on_child_event(ChildUpdate {
+                    owner: &owner,
+                    event: &mut event,
+                    line,
+                    idle,
+                });
+                let admission = match (idle, work) {
+                    (true, Some(state)) => self.queue.admit_idle(&owner, state, now_ms),
+                    (true, None) => Admission::Idle,
+                    (false, _) => self.queue.admit_child(&owner, event),
+                };
+                self.on_admission(admission, Coverage::All);
+            }
+        }
+    }
+
+    fn on_admission(&mut self, admission: Admission, coverage: Coverage) {
+        if admission == Admission::Rejected {
+            self.api.metrics().dropped_events.fetch_add(1, Relaxed);
+            let now_ms = self.now_ms();
+            let is_new = self.schedule.request_for_dropped(coverage, now_ms);
+            self.count_request(is_new);
+        }
+    }
+
+    fn count_request(&self, is_new: bool) {
+        let requested = &self.api.metrics().joins_owed;
+        requested.fetch_add(u64::from(is_new), Relaxed);
+    }
+
+    pub fn on_finished(&mut self, finished: Finished) {
+        let Finished {
+            key,
+            mut state,
+            outcome,
+            begun_ms,
+        } = finished;
+        let now_ms = self.now_ms();
+        self.concurrency
+            .ended(outcome, now_ms.saturating_sub(begun_ms));
+        if let Outcome::Written {
+            requeue_after: Some(requeue_after),
+            ..
+        } = outcome
+        {
+            self.schedule.limit_period(requeue_after, now_ms);
+        }
+        if outcome != Outcome::Gone {
+            self.cache.record(&mut state);
+        }
+        self.queue.finish(&key, state, outcome, now_ms);
+        self.trim_timer.worked(now_ms);
+    }
+
+    /// Whether the running relist may read on: first pages never wait, all else waits for capacity.
+    pub fn relist_may_go_on(&self) -> bool {
+        self.relist
+            .as_ref()
+            .is_some_and(|running| running.opening > 0 || self.queue.has_capacity())
+    }
+
+    /// Begins a relist if one is due.
+    pub fn begin_relist(&mut self) {
+        if self.queue.take_lost() {
+            self.on_admission(Admission::Rejected, Coverage::All);
+        }
+        let (coverage, at_ms) = self.schedule.next();
+        let now_ms = self.now_ms();
+        let replaces = self.relist.as_ref().is_none_or(|running| {
+            // A watch that waits for its resourceVersion does not wait for a relist of owners to end.
+            running.coverage == Coverage::Owners && coverage == Coverage::All
+        });
+        let waits = coverage == Coverage::Owners && !self.queue.has_capacity();
+        if at_ms > now_ms || !replaces || waits {
+            return;
+        }
+        self.schedule.began(coverage, now_ms);
+        self.cache.relist_began();
+        let operator = Arc::clone(&self.operator);
+        let comparer = Comparer::new(operator, self.api.clone(), self.cache.retention());
+        let paths = Arc::clone(&self.paths);
+        let relist = Relist::new(comparer, self.api.clone(), paths, coverage);
+        let kinds = coverage.kinds(&self.paths);
+        self.relist = Some(RunningRelist::new(relist, coverage, kinds));
+    }
+
+    pub fn on_found(&mut self, found: Found) {
+        match found {
+            Found::Opened {
+                kind,
+                resource_version,
+            } => self.on_first_page(kind, resource_version),
+            Found::Owner {
+                key,
+                mut state,
+                triggers,
+            } => {
+                let revisions = self.relist.as_ref().map(|running| &*running.revisions);
+                // A relist of owners would not find again what this one found by the children.
+                let coverage = self.relist.as_ref().map(|running| running.coverage);
+                if self.cache.on_owner(&mut state, revisions) {
+                    let admission = self.queue.admit_owner(&key, *state, triggers);
+                    self.on_admission(admission, coverage.unwrap_or(Coverage::All));
+                }
+            }
+            Found::Done { objects } => self.on_relisted(objects),
+            Found::Failed(ListError { kind, error }) => {
+                let Some(RunningRelist { coverage, .. }) = self.relist.take() else {
+                    return;
+                };
+                self.cache.relist_ended(false);
+                self.schedule.failed(coverage, self.now_ms());
+                // After the first relist only a missing permission is reported: what was missed would
+                // never be found.
+                if !self.readiness.relisted || error.missing_permission().is_some() {
+                    let because = cause::<O>(&self.paths, "list", kind, &error);
+                    self.readiness.unlisted(kind, because);
+                    self.publish_readiness();
+                }
+            }
+        }
+    }
+
+    /// Opens the watch of `kind` where its first page was read.
+    fn on_first_page(&mut self, kind: KindId, resource_version: u64) {
+        let mut owners_version = resource_version;
+        if let Some(running) = &mut self.relist {
+            running.opening -= 1;
+            running.revisions.push(resource_version);
+            owners_version = running.revisions[0];
+        }
+        if self.watches[kind.index()].is_some() {
+            return;
+        }
+        let observer = Observer::<O>::new(Arc::clone(&self.paths));
+        let (api, paths) = (self.api.clone(), Arc::clone(&self.paths));
+        let stream = WatchStream::new(api, paths, observer, kind, resource_version);
+        let items = unfold(stream, |mut stream| async {
+            Some((stream.next().await, stream))
+        });
+        self.watches[kind.index()] = Some(items.boxed());
+        if !kind.is_owner() {
+            self.queue.relisted(owners_version);
+        }
+    }
+
+    fn on_relisted(&mut self, objects: usize) {
+        let Some(RunningRelist { coverage, .. }) = self.relist.take() else {
+            return;
+        };
+        let now_ms = self.now_ms();
+        self.cache.relist_ended(true);
+        self.api.metrics().joins_done.fetch_add(1, Relaxed);
+        if let Some(period) = self.schedule.listed(coverage, objects) {
+            info!(
+                objects,
+                period_s = period.as_secs(),
+                "the period of the full relist follows from the number of objects; --resync sets another"
+            );
+        }
+        self.schedule
+            .ended(coverage, self.queue.is_full_of_failures(), now_ms);
+        self.trim_timer.worked(now_ms);
+        self.readiness.listed(coverage == Coverage::All);
+        self.publish_readiness();
+    }
+
+    fn publish_readiness(&self) {
+        self.readiness.publish(self.api.metrics(), self.now_ms());
+    }
+
+    pub fn set_gauges(&self) {
+        let metrics = self.api.metrics();
+        let count = |value: usize| value as u64;
+        metrics
+            .queue_depth
+            .store(count(self.queue.depth()), Relaxed);
+        metrics
+            .in_flight
+            .store(count(self.queue.in_flight()), Relaxed);
+        metrics.entries.store(count(self.queue.len()), Relaxed);
+        metrics
+            .cached_owners
+            .store(count(self.cache.len()), Relaxed);
+        metrics
+            .spec_bytes
+            .store(count(self.queue.spec_bytes()), Relaxed);
+    }
+}

@@ -1,0 +1,122 @@
+//! The controller: events become keys, keys become bounded work, work becomes writes and back-off.
+//!
+//! Guarantees: watches are always read, whatever else waits. At most `concurrency` owners are reconciled at
+//! once, and a quarter of that while one after the other is rejected. A relist finds what was dropped. On
+//! shutdown no new reconcile begins, and those in flight have `drain` to end. Everything runs in the one task
+//! that polls [`run`].
+//! Leaves to others: what is due (`queue`), what changed (`watch`, `relist`), what is written (`reconcile`).
+
+mod concurrency;
+mod config;
+mod engine;
+mod readiness;
+mod running;
+mod trim;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use futures::StreamExt;
+use futures::stream::{BoxStream, FuturesUnordered};
+use kube::Client;
+use tokio::time::sleep_until;
+use tracing::{info, warn};
+
+use crate::api::Operator;
+use crate::cache::Cache;
+pub use crate::controller::config::Config;
+use crate::controller::engine::{Controller, Finished};
+use crate::http::paths::Paths;
+use crate::http::request::Api;
+use crate::metrics::Metrics;
+use crate::model::Retention;
+use crate::reconcile::Reconciler;
+use crate::reconcile::observe::Observed;
+use crate::watch::WatchItem;
+
+type Worker<'a> = Pin<Box<dyn Future<Output = Finished> + Send + 'a>>;
+type Watch = BoxStream<'static, WatchItem<Observed>>;
+
+/// Runs `operator` until `shutdown` completes. Errors of the server are retried and never end it.
+pub async fn run<O: Operator>(
+    operator: Arc<O>,
+    cache: impl Cache,
+    client: Client,
+    metrics: Arc<Metrics>,
+    config: Config,
+    shutdown: impl Future<Output = ()>,
+) {
+    let retention = cache.retention();
+    let paths = Paths::of::<O>(config.namespace.clone(), config.selector.as_deref());
+    let paths = Arc::new(match retention {
+        Retention::Identities => paths.watched_as_metadata::<O>(),
+        Retention::Nothing | Retention::Specs => paths,
+    });
+    let api = Api::new(client, metrics, config.request_deadline);
+    let reconciler = Reconciler::new(
+        Arc::clone(&operator),
+        api.clone(),
+        Arc::clone(&paths),
+        config.deadline,
+        retention,
+    );
+    let mut controller = Controller::new(operator, cache, api, paths, &config);
+    let mut workers: FuturesUnordered<Worker<'_>> = FuturesUnordered::new();
+    tokio::pin!(shutdown);
+
+    loop {
+        controller.begin_relist();
+        while workers.len() < controller.concurrency()
+            && let Some((key, state)) = controller.take()
+        {
+            let (reconciler, begun_ms) = (&reconciler, controller.now_ms());
+            workers.push(Box::pin(async move {
+                let (state, outcome) = reconciler.reconcile(&key, state).await;
+                Finished {
+                    key,
+                    state,
+                    outcome,
+                    begun_ms,
+                }
+            }));
+        }
+        controller.set_gauges();
+        let due = controller.due();
+        let relist_may_go_on = controller.relist_may_go_on();
+        tokio::select! {
+            () = &mut shutdown => break,
+            item = next_item(&mut controller.watches, &mut controller.turn) => controller.on_watch_item(item),
+            Some(finished) = workers.next(), if !workers.is_empty() => controller.on_finished(finished),
+            Some(found) = running::next(&mut controller.relist), if relist_may_go_on => controller.on_found(found),
+            () = sleep_until(due) => controller.wake(),
+        }
+    }
+    info!(in_flight = workers.len(), "shutting down");
+    let drained = async { while workers.next().await.is_some() {} };
+    if tokio::time::timeout(config.drain, drained).await.is_err() {
+        warn!(
+            left = workers.len(),
+            "some reconciles did not end in time; the next start continues them"
+        );
+    }
+}
+
+/// The next item of any watch; they take turns.
+async fn next_item(watches: &mut [Option<Watch>], turn: &mut usize) -> WatchItem<Observed> {
+    std::future::poll_fn(|cx| {
+        let count = watches.len();
+        for step in 0..count {
+            let index = (*turn + step) % count;
+            if let Some(watch) = &mut watches[index]
+                && let Poll::Ready(Some(item)) = watch.poll_next_unpin(cx)
+            {
+                *turn = index + 1;
+                return Poll::Ready(item);
+            }
+        }
+        Poll::Pending
+    })
+    .await
+}

@@ -1,0 +1,99 @@
+//! Whether the controller is ready, and if not, why.
+//!
+//! Guarantees: a cause is logged once. It is ready after the first full relist while every watch is open and every
+//! kind can be listed.
+
+use tracing::{info, warn};
+
+use crate::api::Operator;
+use crate::http::paths::Paths;
+use crate::http::request::ApiError;
+use crate::metrics::Metrics;
+use crate::model::KindId;
+
+/// Whether the controller is ready.
+#[derive(Debug)]
+pub(crate) struct Readiness {
+    /// By index of the kind: why its watch is not open.
+    closed: Vec<Option<String>>,
+    /// The kind that the last relist could not list, and why.
+    unlisted: Option<(KindId, String)>,
+    /// Whether a full relist has ended.
+    pub relisted: bool,
+}
+
+impl Readiness {
+    /// Not ready; `kinds` collections are watched.
+    pub fn new(kinds: usize) -> Self {
+        Self {
+            closed: vec![None; kinds],
+            unlisted: None,
+            relisted: false,
+        }
+    }
+
+    /// The watch of `kind` works. True where it did not.
+    pub fn opened(&mut self, kind: KindId) -> bool {
+        self.closed[kind.index()].take().is_some()
+    }
+
+    /// The watch of `kind` cannot be opened.
+    pub fn closed(&mut self, kind: KindId, because: String) {
+        let closed = &mut self.closed[kind.index()];
+        if closed.as_ref() != Some(&because) {
+            warn!("{because}");
+            *closed = Some(because);
+        }
+    }
+
+    /// A relist could not list `kind`.
+    pub fn unlisted(&mut self, kind: KindId, because: String) {
+        let unlisted = Some((kind, because));
+        if self.unlisted != unlisted {
+            if let Some((_, because)) = &unlisted {
+                warn!("{because}");
+            }
+            self.unlisted = unlisted;
+        }
+    }
+
+    /// A relist has read its lists: all of them, or only the owners'.
+    pub fn listed(&mut self, all: bool) {
+        self.relisted |= all;
+        // A relist of owners says nothing of the children's lists.
+        self.unlisted.take_if(|(kind, _)| all || kind.is_owner());
+    }
+
+    /// Publishes the state.
+    pub fn publish(&self, metrics: &Metrics, after_ms: u64) {
+        let causes = self.closed.iter().flatten();
+        let causes = causes.chain(self.unlisted.as_ref().map(|(_, because)| because));
+        if let Some(because) = causes.last() {
+            metrics.set_not_ready(because);
+        } else if self.relisted && metrics.set_ready() {
+            info!(after_ms, "ready");
+        }
+    }
+}
+
+/// Why `kind` cannot be read, and what to do about it.
+pub(crate) fn cause<O: Operator>(
+    paths: &Paths,
+    verb: &str,
+    kind: KindId,
+    error: &ApiError,
+) -> String {
+    let plural = paths.plural(kind);
+    match (error.code(), error.missing_permission()) {
+        (Some(404), _) if kind.is_owner() => format!(
+            "the {} CRD is not installed: run `{} install` (retrying)",
+            paths.owner_kind,
+            O::NAME
+        ),
+        (_, Some(permission)) => {
+            format!("may not {permission}: grant that to this operator's role (retrying): {error}")
+        }
+        (Some(401 | 403), None) => format!("may not {verb} {plural}: {error} (retrying)"),
+        _ => format!("cannot read {plural}: {error} (retrying)"),
+    }
+}

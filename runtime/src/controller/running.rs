@@ -1,0 +1,42 @@
+//! A relist that runs.
+
+use futures::StreamExt;
+use futures::stream::{BoxStream, unfold};
+
+use crate::relist::{Compare, Coverage, Found, Relist};
+
+/// A relist that runs.
+pub(crate) struct RunningRelist {
+    found: BoxStream<'static, Found>,
+    pub coverage: Coverage,
+    /// First pages that are still to come: watches wait for them.
+    pub opening: usize,
+    /// The resourceVersions of the first pages, by index of the kind.
+    pub revisions: Vec<u64>,
+}
+
+impl RunningRelist {
+    /// Runs `relist`, which lists `kinds` collections.
+    pub fn new<C>(relist: Relist<C>, coverage: Coverage, kinds: usize) -> Self
+    where
+        C: Compare<Child: Send + Sync> + Send + Sync + 'static,
+    {
+        let found = unfold(relist, |mut relist| async {
+            Some((relist.next().await, relist))
+        });
+        Self {
+            found: found.boxed(),
+            coverage,
+            opening: kinds,
+            revisions: Vec::new(),
+        }
+    }
+}
+
+/// What the running relist finds next; `None` where none runs.
+pub(crate) async fn next(relist: &mut Option<RunningRelist>) -> Option<Found> {
+    match relist {
+        Some(running) => running.found.next().await,
+        None => None,
+    }
+}

@@ -1,0 +1,70 @@
+//! What the runtime knows of one child: its record, a change of it, and a snapshot from an event.
+
+use crate::model::{ChildState, KindId, Uid};
+
+/// A child as it was last seen or written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChildRecord {
+    /// Its kind.
+    pub kind: KindId,
+    /// Hash of its name.
+    pub name_hash: u32,
+    /// resourceVersion of our last write or of the newest event, whichever is newer.
+    pub resource_version: u64,
+    /// Its progress.
+    pub state: ChildState,
+    /// The planned body that it satisfies, in cache modes that retain that.
+    pub last_applied: Option<Box<LastApplied>>,
+}
+
+/// The planned body that a child was found to satisfy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastApplied {
+    /// Identity of the child.
+    pub uid: Uid,
+    /// Digest of the planned body.
+    pub body_digest: u64,
+    /// Digest of those of its fields that only a new object can change.
+    pub immutable_digest: u64,
+}
+
+/// A child as an event showed it while its owner was idle. It spares a read of the child.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChildSnapshot {
+    /// Its kind.
+    pub kind: KindId,
+    /// Hash of its name.
+    pub name_hash: u32,
+    /// What the event said.
+    pub content: SnapshotContent,
+}
+
+/// What an event said of a child.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SnapshotContent {
+    /// The whole child, as JSON.
+    Object(Box<str>),
+    /// The child changed. Its content is not kept and has to be read.
+    Unread,
+    /// The child was deleted, or it no longer matches the selector of the watch.
+    Gone,
+}
+
+/// A change of a child, from its watch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChildEvent {
+    /// Its kind.
+    pub kind: KindId,
+    /// Hash of its name.
+    pub name_hash: u32,
+    /// The owner's uid, where the child has a controller reference.
+    pub owner_uid: Option<Uid>,
+    /// resourceVersion of the change.
+    pub resource_version: u64,
+    /// Whether the child was deleted, or no longer matches the selector of the watch.
+    pub deleted: bool,
+    /// Its progress.
+    pub state: ChildState,
+    /// Whether it was found to differ from its plan.
+    pub differs: bool,
+}

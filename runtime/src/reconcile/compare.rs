@@ -1,0 +1,158 @@
+//! An owner compared with its children as a relist found them.
+//!
+//! Guarantees: no request; every child that was found is recorded in the owner's state.
+//! Leaves to others: finding the children (`relist`), what a difference is (`drift`).
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::api::{Child, Operator, Owner, OwnerStatus, Status, kind_index};
+use crate::http::request::Api;
+use crate::model::{
+    ChildRecord, KindId, ObjectKey, OwnerState, PartialObject, Retention, Triggers,
+};
+use crate::reconcile::child::{Actual, last_applied, with_labels};
+use crate::reconcile::drift;
+use crate::reconcile::owner;
+use crate::relist::{Compare, Comparison, Coverage};
+
+/// Compares owners with their plans, for a relist.
+pub struct Comparer<O> {
+    operator: Arc<O>,
+    api: Api,
+    retention: Retention,
+}
+
+impl<O: Operator> Comparer<O> {
+    /// Compares with the plans of `operator` and counts differences in the metrics of `api`. For a cache that retains
+    /// owners, owners without work are reported too; for one that retains specs, the state from the page is
+    /// used without a read of the owner.
+    pub fn new(operator: Arc<O>, api: Api, retention: Retention) -> Self {
+        Self {
+            operator,
+            api,
+            retention,
+        }
+    }
+
+    fn child_differs(
+        &self,
+        child: &Child,
+        owner: &Owner<O>,
+        state: &mut OwnerState,
+        found: &[(KindId, Actual)],
+    ) -> bool {
+        let uid = owner.meta.uid;
+        let kind = kind_index(O::KINDS, &child.kind);
+        let actual = found
+            .iter()
+            .find(|(of, actual)| {
+                Some(*of) == kind && actual.key.is(&owner.meta.namespace, &child.name)
+            })
+            .map(|(_, actual)| actual);
+        let differs = match (&child.body, actual) {
+            (None, None) => false,
+            (None, Some(actual)) => actual.owner == Some(uid),
+            (Some(_), None) => true,
+            (Some(body), Some(actual)) => {
+                let body = with_labels::<O>(body.clone(), &owner.meta.name);
+                let differs =
+                    actual.owner != Some(uid) || drift::differs(&body, &actual.value).is_some();
+                if let Some(record) = state.child(kind, actual.name_hash)
+                    && !differs
+                    && self.retention == Retention::Specs
+                {
+                    record.last_applied = Some(last_applied(actual.uid, &body, child.immutable));
+                }
+                differs
+            }
+        };
+        if differs {
+            self.api.metrics().drift.fetch_add(1, Relaxed);
+        }
+        differs
+    }
+}
+
+impl<O: Operator> Compare for Comparer<O> {
+    type Child = Actual;
+
+    fn owner(&self, object: &PartialObject<'_>) -> Result<OwnerState, serde_json::Error> {
+        owner::decode::<O>(object)
+    }
+
+    fn child(&self, kind: KindId, raw: &str, key: Option<&ObjectKey>) -> Option<Actual> {
+        let actual = Actual::decode(raw, kind.of(O::KINDS)?.workload).ok()?;
+        key.is_none_or(|key| actual.key == *key).then_some(actual)
+    }
+
+    fn compare(
+        &self,
+        key: &ObjectKey,
+        state: &mut OwnerState,
+        children: &[(KindId, Actual)],
+        by_name: bool,
+    ) -> Comparison {
+        let none = Comparison::Triggers(Triggers::default());
+        let check = Comparison::Triggers(Triggers::CHECK);
+        if state.deleting || !owner::triggers_beside_children::<O>(state).is_empty() {
+            return none;
+        }
+        for (kind, actual) in children {
+            state.record_child(ChildRecord {
+                kind: *kind,
+                name_hash: actual.name_hash,
+                resource_version: actual.resource_version,
+                state: actual.state,
+                last_applied: None,
+            });
+        }
+        state.children_complete = true;
+        let Some((owner, plan)) = owner::plan(&*self.operator, key, state) else {
+            return check;
+        };
+        if by_name && let Some(child) = plan.children.iter().find(|c| c.name != *owner.meta.name) {
+            return Comparison::NotByName(format!("{} {:?}", child.kind.kind, child.name));
+        }
+        let mut differs = false;
+        for child in &plan.children {
+            differs |= self.child_differs(child, &owner, state, children);
+        }
+        if differs {
+            return check;
+        }
+        let mut status = plan.status;
+        if owner::remember::<O>(&mut status).digest != state.status.digest {
+            // The worker reads what the status follows from.
+            return check;
+        }
+        if !Status::<O>::OBSERVES {
+            state.status.observed_generation = Some(state.generation);
+        }
+        none
+    }
+
+    fn admit(
+        &self,
+        state: &mut OwnerState,
+        mut triggers: Triggers,
+        coverage: Coverage,
+    ) -> Option<Triggers> {
+        let finalizer = O::FINALIZER.is_some();
+        let own = match coverage {
+            Coverage::All => owner::triggers_beside_children::<O>(state),
+            Coverage::Owners => state.own_triggers(finalizer),
+        };
+        let has_work = !own.with(triggers).is_empty();
+        // The first write of an owner without our finalizer carries the resourceVersion on the page.
+        let page_suffices = state.lacks_finalizer(finalizer)
+            || own.has(Triggers::DELETE)
+            || self.retention == Retention::Specs;
+        if has_work && !page_suffices {
+            // A page may be old: the worker reads the owner first.
+            triggers = triggers.with(Triggers::REFRESH);
+            state.spec = None;
+        }
+        (has_work || self.retention != Retention::Nothing).then_some(triggers)
+    }
+}

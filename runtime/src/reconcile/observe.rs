@@ -1,0 +1,99 @@
+//! What a watch shows of owners and children.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use crate::api::Operator;
+use crate::http::paths::Paths;
+use crate::http::request::METADATA;
+use crate::model::hash32;
+use crate::model::{ChildEvent, ChildState, KindId, ObjectKey, OwnerState, PartialObject, Uid};
+use crate::reconcile::owner;
+use crate::watch::Decode;
+
+/// An owner or a child, as a watch shows it.
+#[derive(Debug)]
+pub enum Observed {
+    /// An owner as it is now.
+    Owner {
+        /// Its key.
+        key: ObjectKey,
+        /// Its state.
+        state: Box<OwnerState>,
+    },
+    /// An owner was deleted, or no longer matches the selector.
+    OwnerGone {
+        /// Its key.
+        key: ObjectKey,
+        /// Its identity.
+        uid: Uid,
+    },
+    /// A child changed.
+    Child {
+        /// The key of its owner.
+        owner: ObjectKey,
+        /// The change.
+        event: ChildEvent,
+    },
+}
+
+/// Decodes what the watches of one operator show.
+pub struct Observer<O> {
+    paths: Arc<Paths>,
+    operator: PhantomData<fn() -> O>,
+}
+
+impl<O: Operator> Observer<O> {
+    /// A decoder for the collections of `paths`.
+    pub fn new(paths: Arc<Paths>) -> Self {
+        Self {
+            paths,
+            operator: PhantomData,
+        }
+    }
+}
+
+impl<O: Operator> Decode for Observer<O> {
+    type Object = Observed;
+
+    fn decode(
+        &self,
+        kind: KindId,
+        object: &PartialObject<'_>,
+        deleted: bool,
+    ) -> Result<Option<Observed>, serde_json::Error> {
+        if !kind.is_owner() {
+            let event = child_event::<O>(object, kind, deleted, &self.paths.owner_kind);
+            return Ok(event.map(|(owner, event)| Observed::Child { owner, event }));
+        }
+        let key = object.metadata.key();
+        if deleted {
+            let uid = object.metadata.uid;
+            return Ok(Some(Observed::OwnerGone { key, uid }));
+        }
+        let mut state = Box::new(owner::decode::<O>(object)?);
+        state.metadata_only = self.paths.watched_as(kind) == METADATA;
+        Ok(Some(Observed::Owner { key, state }))
+    }
+}
+
+/// A change of a child, with its owner's key; `None` when it has no owner of our kind.
+pub(crate) fn child_event<O: Operator>(
+    object: &PartialObject<'_>,
+    kind: KindId,
+    deleted: bool,
+    owner_kind: &str,
+) -> Option<(ObjectKey, ChildEvent)> {
+    let meta = &object.metadata;
+    let owner = meta.owner_name(owner_kind)?;
+    let event = ChildEvent {
+        kind,
+        name_hash: hash32(&meta.name),
+        owner_uid: meta.controller().map(|reference| reference.uid),
+        resource_version: meta.resource_version,
+        deleted,
+        state: ChildState::of(object, kind.of(O::KINDS)?.workload),
+        differs: false,
+    };
+    Some((ObjectKey::new(&meta.namespace, owner), event))
+}

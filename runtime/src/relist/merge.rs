@@ -1,0 +1,294 @@
+//! The lists of all kinds, merged by the key of the owner.
+
+use std::cmp::Ordering;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use tracing::{info, warn};
+
+use crate::http::paths::Paths;
+use crate::http::request::Api;
+use crate::model::{KindId, ObjectKey, OwnerState, Triggers};
+use crate::relist::by_label::{ChildrenByLabel, OWNERS};
+use crate::relist::pages::{ListError, Pages};
+use crate::relist::{Compare, Comparison, Coverage, Found};
+
+#[derive(Debug, PartialEq, Eq)]
+enum Step {
+    /// Reads the first page of the kind with this index.
+    Opening(usize),
+    /// Compares owner by owner.
+    Merging,
+    /// Has nothing more to read.
+    Over,
+}
+
+/// A running relist.
+pub struct Relist<C: Compare> {
+    comparer: C,
+    api: Api,
+    paths: Arc<Paths>,
+    /// By index of the kind; the owners' only, once the lists are known not to merge.
+    pages: Vec<Pages>,
+    step: Step,
+    /// The last key of each list, to check its order.
+    last_keys: Vec<String>,
+    /// Whether the lists merge by name.
+    ordered: bool,
+    /// Owners that were compared as a group and are not reported yet.
+    found: VecDeque<Found>,
+    /// Owners in a group.
+    group: usize,
+    coverage: Coverage,
+}
+
+impl<C: Compare> Relist<C> {
+    /// A relist that has read nothing yet.
+    pub fn new(comparer: C, api: Api, paths: Arc<Paths>, coverage: Coverage) -> Self {
+        let kinds = coverage.kinds(&paths);
+        Self {
+            comparer,
+            api,
+            paths,
+            pages: KindId::all(kinds - 1).map(Pages::new).collect(),
+            step: Step::Opening(0),
+            last_keys: vec![String::new(); kinds],
+            ordered: true,
+            found: VecDeque::new(),
+            group: OWNERS,
+            coverage,
+        }
+    }
+
+    /// The next thing found; after `Done` and `Failed` there is nothing more.
+    pub async fn next(&mut self) -> Found {
+        match self.advance().await {
+            Ok(found) => found,
+            Err(error) => {
+                self.step = Step::Over;
+                Found::Failed(error)
+            }
+        }
+    }
+
+    async fn advance(&mut self) -> Result<Found, ListError> {
+        loop {
+            match self.step {
+                Step::Opening(index) if index < self.pages.len() => {
+                    let pages = &mut self.pages[index];
+                    let resource_version = pages.open(&self.api, &self.paths).await?;
+                    let kind = pages.kind();
+                    self.step = Step::Opening(index + 1);
+                    return Ok(Found::Opened {
+                        kind,
+                        resource_version,
+                    });
+                }
+                Step::Opening(_) => {
+                    for pages in &mut self.pages {
+                        pages.fill(&self.api, &self.paths).await?;
+                    }
+                    self.step = Step::Merging;
+                }
+                Step::Merging if self.coverage == Coverage::All && !self.ordered => {
+                    if let Some(found) = self.found.pop_front() {
+                        return Ok(found);
+                    }
+                    if !self.compare_group().await? {
+                        self.step = Step::Over;
+                    }
+                }
+                Step::Merging => {
+                    let Some((key, mut state)) = self.owner() else {
+                        if self.pages[0].current().is_none() {
+                            self.step = Step::Over;
+                            return Ok(self.done());
+                        }
+                        self.pages[0].advance(&self.api, &self.paths).await?;
+                        continue;
+                    };
+                    let mut triggers = Triggers::default();
+                    if self.coverage == Coverage::All {
+                        self.catch_up(&key).await?;
+                        if self.ordered {
+                            triggers = self.compare_by_name(&key, &mut state);
+                        }
+                        if !self.ordered {
+                            // The current owner is the first of a group.
+                            continue;
+                        }
+                    }
+                    self.pages[0].advance(&self.api, &self.paths).await?;
+                    if let Some(found) = self.report(key, state, triggers) {
+                        return Ok(found);
+                    }
+                }
+                Step::Over => return Ok(self.done()),
+            }
+        }
+    }
+
+    /// Compares an owner with the current children that are named like it.
+    fn compare_by_name(&mut self, key: &ObjectKey, state: &mut OwnerState) -> Triggers {
+        let mut children = Vec::new();
+        for pages in self.pages.iter().skip(1) {
+            let kind = pages.kind();
+            let raw = pages.current();
+            if let Some(child) = raw.and_then(|raw| self.comparer.child(kind, raw, Some(key))) {
+                children.push((kind, child));
+            }
+        }
+        match self.comparer.compare(key, state, &children, true) {
+            Comparison::Triggers(triggers) => triggers,
+            Comparison::NotByName(child) => {
+                self.unordered(&format!("{child} is not named like its owner"));
+                Triggers::default()
+            }
+        }
+    }
+
+    /// Compares the next owners together with their children; false when there is none left.
+    async fn compare_group(&mut self) -> Result<bool, ListError> {
+        let mut owners = Vec::with_capacity(self.group);
+        while owners.len() < self.group && self.pages[0].current().is_some() {
+            owners.extend(self.owner());
+            self.pages[0].advance(&self.api, &self.paths).await?;
+        }
+        let any = !owners.is_empty();
+        while !owners.is_empty() {
+            let part = self.group.min(owners.len());
+            let listed = ChildrenByLabel::list(&self.api, &self.paths, &owners[..part]).await;
+            let listed = match listed {
+                Ok(listed) => Some(listed),
+                Err(error) if error.is_too_large() && part > 1 => {
+                    self.group = (part / 4).max(1);
+                    continue;
+                }
+                Err(error) if error.is_too_large() => None,
+                Err(error) => return Err(error),
+            };
+            for (key, mut state) in owners.drain(..part) {
+                let triggers = match &listed {
+                    Some(listed) => {
+                        let children = listed.of(&key, &self.comparer);
+                        match self.comparer.compare(&key, &mut state, &children, false) {
+                            Comparison::Triggers(triggers) => triggers,
+                            Comparison::NotByName(_) => Triggers::default(),
+                        }
+                    }
+                    // The children of one owner are more than a page: each child is read by itself.
+                    None => Triggers::CHECK.with(Triggers::READ),
+                };
+                let found = self.report(key, state, triggers);
+                self.found.extend(found);
+            }
+        }
+        Ok(any)
+    }
+
+    fn done(&self) -> Found {
+        Found::Done {
+            objects: self.pages[0].read() * self.coverage.kinds(&self.paths),
+        }
+    }
+
+    fn report(&self, key: ObjectKey, mut state: OwnerState, triggers: Triggers) -> Option<Found> {
+        let triggers = self.comparer.admit(&mut state, triggers, self.coverage)?;
+        Some(Found::Owner {
+            key,
+            state: Box::new(state),
+            triggers,
+        })
+    }
+
+    /// The current owner; one that cannot be decoded is reported and skipped.
+    fn owner(&mut self) -> Option<(ObjectKey, OwnerState)> {
+        let decoded = self.pages[0].object()?.and_then(|object| {
+            let state = self.comparer.owner(&object)?;
+            Ok((object.metadata.key(), state))
+        });
+        match decoded {
+            Ok((key, state)) => {
+                self.check_order(0, &key);
+                Some((key, state))
+            }
+            Err(error) => {
+                self.skip(0, &error);
+                None
+            }
+        }
+    }
+
+    fn skip(&self, index: usize, error: &serde_json::Error) {
+        let pages = &self.pages[index];
+        let key = pages.object().and_then(Result::ok);
+        let key = key.map(|object| object.metadata.key());
+        let object = key.as_ref().map_or("(unknown)", ObjectKey::as_str);
+        let kind = self.paths.plural(pages.kind());
+        self.api.metrics().undecodable.fetch_add(1, Relaxed);
+        warn!(kind, object, %error, "skipped an object that cannot be decoded");
+    }
+
+    fn check_order(&mut self, index: usize, key: &ObjectKey) {
+        if key.as_str() < self.last_keys[index].as_str() {
+            self.unordered(&format!(
+                "{} does not come in order of namespace/name",
+                self.paths.plural(self.pages[index].kind())
+            ));
+        }
+        self.last_keys[index].clear();
+        self.last_keys[index].push_str(key.as_str());
+    }
+
+    fn unordered(&mut self, because: &str) {
+        if std::mem::take(&mut self.ordered) {
+            info!(
+                because,
+                "the lists cannot be merged; children are listed by their owner's label"
+            );
+            // Nothing more is read of the children's lists.
+            self.pages.truncate(1);
+        }
+    }
+
+    /// Moves the children's lists up to the owner `key`.
+    async fn catch_up(&mut self, key: &ObjectKey) -> Result<(), ListError> {
+        for index in 1..self.pages.len() {
+            loop {
+                let (stray, foreign) = match self.pages[index].object() {
+                    None => break,
+                    Some(Ok(object)) => {
+                        let meta = &object.metadata;
+                        let owner = meta.owner_name(&self.paths.owner_kind);
+                        let foreign = owner.is_some_and(|owner| owner != meta.name);
+                        let order = ObjectKey::cmp_to(&meta.namespace, &meta.name, key);
+                        if !foreign && order != Ordering::Less {
+                            break;
+                        }
+                        (meta.key(), foreign)
+                    }
+                    Some(Err(error)) => {
+                        self.skip(index, &error);
+                        self.pages[index].advance(&self.api, &self.paths).await?;
+                        continue;
+                    }
+                };
+                if foreign {
+                    self.unordered(&format!(
+                        "{} {stray} is not named like its owner",
+                        self.paths.plural(self.pages[index].kind())
+                    ));
+                    return Ok(());
+                }
+                // The garbage collector deletes a child without its owner.
+                self.check_order(index, &stray);
+                if !self.ordered {
+                    return Ok(());
+                }
+                self.pages[index].advance(&self.api, &self.paths).await?;
+            }
+        }
+        Ok(())
+    }
+}

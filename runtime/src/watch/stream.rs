@@ -1,0 +1,289 @@
+//! One recovering stream of events for one kind.
+//!
+//! Guarantees: the stream never ends by itself. A stream that closes, breaks, stalls or holds an event
+//! that cannot be decoded is opened again at the same resourceVersion, with a growing delay when that
+//! keeps happening. When the server no longer has that resourceVersion (410, or it went backwards), the
+//! stream says so once and shows nothing more. The stream is always read: what to drop is the reader's
+//! choice.
+//! Leaves to others: lists (`relist`), what an object means ([`Decode`]).
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use kube::client::Body;
+use serde::Deserialize;
+use tokio::time::{Instant, sleep_until, timeout};
+use tracing::{debug, warn};
+
+use crate::http::client;
+use crate::http::paths::Paths;
+use crate::http::request::{Api, Request, ServerStatus};
+use crate::model::{KindId, ObjectKey, PartialObject};
+use crate::watch::lines::{Line, Lines};
+use crate::watch::{Decode, WatchEvent, WatchItem};
+
+/// How long the server keeps one watch open, s: as long as client-go asks for, minus its spread.
+const WATCH_S: u64 = 290;
+/// Beyond that the connection is dead.
+const GRACE: Duration = Duration::from_secs(10);
+/// Delay before a broken stream is opened again: the first, and the longest.
+const REOPEN: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(30));
+
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(borrow, rename = "type")]
+    type_: Cow<'a, str>,
+    #[serde(borrow)]
+    object: PartialObject<'a>,
+}
+
+#[derive(Deserialize)]
+struct ErrorEvent {
+    object: ServerStatus,
+}
+
+/// What an event that cannot be decoded may still say.
+#[derive(Deserialize)]
+struct NamedEvent {
+    object: NamedObject,
+}
+
+#[derive(Deserialize)]
+struct NamedObject {
+    metadata: Name,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Name {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    namespace: String,
+    #[serde(default)]
+    resource_version: String,
+}
+
+/// The state of a watch.
+enum State {
+    /// Not open. It is opened at once.
+    Closed,
+    /// Not open after a failure. It is opened again at that time.
+    Waiting(Instant),
+    /// Open since `since`. The server ends every watch [`WATCH_S`] after that.
+    Open { lines: Lines<Body>, since: Instant },
+    /// The server no longer has the resourceVersion. Nothing follows.
+    Expired,
+}
+
+/// The watch of one kind.
+pub struct WatchStream<D> {
+    api: Api,
+    paths: Arc<Paths>,
+    decoder: D,
+    kind: KindId,
+    resource_version: u64,
+    state: State,
+    /// Failures in a row.
+    failures: u32,
+}
+
+impl<D: Decode> WatchStream<D> {
+    /// Watches `kind` from `resource_version` on.
+    pub fn new(
+        api: Api,
+        paths: Arc<Paths>,
+        decoder: D,
+        kind: KindId,
+        resource_version: u64,
+    ) -> Self {
+        Self {
+            api,
+            paths,
+            decoder,
+            kind,
+            resource_version,
+            state: State::Closed,
+            failures: 0,
+        }
+    }
+
+    /// The next item; nothing comes after `Expired`.
+    pub async fn next(&mut self) -> WatchItem<D::Object> {
+        loop {
+            let event = match &mut self.state {
+                State::Expired => std::future::pending().await,
+                State::Waiting(at) => {
+                    sleep_until(*at).await;
+                    self.state = State::Closed;
+                    continue;
+                }
+                State::Closed => Some(self.open().await),
+                State::Open { lines, since } => {
+                    // Counted from the opening: the server ends every watch by then.
+                    let dead_at = *since + Duration::from_secs(WATCH_S) + GRACE;
+                    let left = dead_at.saturating_duration_since(Instant::now());
+                    let opened = *since;
+                    match timeout(left, lines.next()).await {
+                        Ok(Ok(line)) => self.on_line(line, opened),
+                        Ok(Err(error)) => {
+                            debug!(
+                                kind = self.paths.plural(self.kind),
+                                error = client::cause(&error),
+                                "watch broke"
+                            );
+                            self.reopen("Broken");
+                            None
+                        }
+                        Err(_) => {
+                            self.reopen("Stalled");
+                            None
+                        }
+                    }
+                }
+            };
+            if let Some(event) = event {
+                return WatchItem {
+                    kind: self.kind,
+                    resource_version: self.resource_version,
+                    event,
+                };
+            }
+        }
+    }
+
+    async fn open(&mut self) -> WatchEvent<D::Object> {
+        let path = self
+            .paths
+            .watch_path(self.kind, self.resource_version, WATCH_S);
+        let mut request = Request::get(&path);
+        request.accept = self.paths.watched_as(self.kind);
+        match self.api.open(request).await {
+            Ok(body) => {
+                self.state = State::Open {
+                    lines: Lines::new(body),
+                    since: Instant::now(),
+                };
+                WatchEvent::Opened
+            }
+            Err(error) if error.code() == Some(410) => self.expire(false),
+            Err(error) => {
+                self.reopen("Refused");
+                WatchEvent::Closed(error)
+            }
+        }
+    }
+
+    fn on_line(&mut self, line: Line, opened: Instant) -> Option<WatchEvent<D::Object>> {
+        match line {
+            Line::Whole(line) => self.decode(line),
+            Line::TooLong => Some(self.skip("(unknown)", "the event is larger than its bound")),
+            Line::End { truncated: true } => {
+                self.reopen("Truncated");
+                None
+            }
+            // A server that ends every watch at once must not be asked in a loop.
+            Line::End { .. } if opened.elapsed() < Duration::from_secs(1) => {
+                self.reopen("Closed");
+                None
+            }
+            Line::End { .. } => {
+                self.state = State::Closed;
+                self.failures = 0;
+                None
+            }
+        }
+    }
+
+    fn expire(&mut self, backwards: bool) -> WatchEvent<D::Object> {
+        self.api
+            .metrics()
+            .watch_restart(if backwards { "Backwards" } else { "Expired" });
+        self.state = State::Expired;
+        WatchEvent::Expired { backwards }
+    }
+
+    fn reopen(&mut self, reason: &'static str) {
+        self.api.metrics().watch_restart(reason);
+        let delay = REOPEN
+            .0
+            .saturating_mul(1 << self.failures.min(10))
+            .min(REOPEN.1);
+        self.failures = self.failures.saturating_add(1);
+        self.state = State::Waiting(Instant::now() + delay);
+    }
+
+    fn decode(&mut self, line: Vec<u8>) -> Option<WatchEvent<D::Object>> {
+        let event: Event<'_> = match serde_json::from_slice(&line) {
+            Ok(event) => event,
+            Err(error) => return Some(self.undecodable(&line, &error)),
+        };
+        if event.type_ == "ERROR" {
+            return self.error_event(&line);
+        }
+        let version = event.object.metadata.resource_version;
+        if version < self.resource_version {
+            return Some(self.expire(true));
+        }
+        let object = match &*event.type_ {
+            "BOOKMARK" => None,
+            "ADDED" | "MODIFIED" | "DELETED" => {
+                let deleted = event.type_ == "DELETED";
+                match self.decoder.decode(self.kind, &event.object, deleted) {
+                    Ok(object) => object,
+                    Err(error) => return Some(self.undecodable(&line, &error)),
+                }
+            }
+            other => {
+                return Some(self.skip(
+                    event.object.metadata.key().as_str(),
+                    &format!("unknown event type {other:?}"),
+                ));
+            }
+        };
+        drop(event);
+        self.failures = 0;
+        self.resource_version = version;
+        Some(match object {
+            Some(object) => WatchEvent::Object { object, line },
+            None => WatchEvent::Bookmark,
+        })
+    }
+
+    fn error_event(&mut self, line: &[u8]) -> Option<WatchEvent<D::Object>> {
+        let status = serde_json::from_slice::<ErrorEvent>(line)
+            .map(|event| event.object)
+            .unwrap_or_default();
+        if status.code == 410 {
+            return Some(self.expire(false));
+        }
+        self.reopen("ErrorEvent");
+        Some(WatchEvent::Closed(status.into_error(None)))
+    }
+
+    fn undecodable(&mut self, line: &[u8], error: &serde_json::Error) -> WatchEvent<D::Object> {
+        let Ok(NamedEvent {
+            object: NamedObject { metadata },
+        }) = serde_json::from_slice(line)
+        else {
+            return self.skip("(unknown)", &error.to_string());
+        };
+        // The resourceVersion moves on, or the same event would come again with the next opening.
+        if let Ok(version) = metadata.resource_version.parse::<u64>() {
+            self.resource_version = self.resource_version.max(version);
+        }
+        let key = ObjectKey::new(&metadata.namespace, &metadata.name);
+        self.skip(key.as_str(), &error.to_string())
+    }
+
+    fn skip(&self, object: &str, cause: &str) -> WatchEvent<D::Object> {
+        self.api.metrics().undecodable.fetch_add(1, Relaxed);
+        warn!(
+            kind = self.paths.plural(self.kind),
+            object, cause, "skipped an event that cannot be decoded"
+        );
+        WatchEvent::Skipped
+    }
+}
