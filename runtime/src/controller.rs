@@ -303,8 +303,8 @@ impl<O: Operator, C: Cache> Controller<O, C> {
     }
 
     fn count_owed(&self, news: bool) {
-        let joins_owed = &self.api.metrics().joins_owed;
-        joins_owed.fetch_add(u64::from(news), Relaxed);
+        let relists_requested = &self.api.metrics().relists_requested;
+        relists_requested.fetch_add(u64::from(news), Relaxed);
     }
 
     fn finish(&mut self, (key, mut work, verdict, begun_ms): Worked) {

@@ -45,9 +45,9 @@ pub struct Metrics {
     /// Events that found no room.
     pub dropped_events: AtomicU64,
     /// Joins that became necessary.
-    pub joins_owed: AtomicU64,
+    pub relists_requested: AtomicU64,
     /// Joins that ran to their end.
-    pub joins_done: AtomicU64,
+    pub relists_completed: AtomicU64,
     /// Children that differed from their plan.
     pub drift: AtomicU64,
     /// Warning Events that were left out because there were too many.
@@ -182,14 +182,14 @@ impl Metrics {
                 &self.dropped_events,
             ),
             (
-                "tare_joins_owed_total",
+                "tare_relists_requested_total",
                 "Joins that became necessary.",
-                &self.joins_owed,
+                &self.relists_requested,
             ),
             (
-                "tare_joins_done_total",
+                "tare_relists_completed_total",
                 "Joins that ran to their end.",
-                &self.joins_done,
+                &self.relists_completed,
             ),
             (
                 "tare_drift_total",

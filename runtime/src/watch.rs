@@ -213,7 +213,7 @@ impl<O: Operator> Source<O> {
             }
             Err(error) if error.code() == Some(410) => self.expire(false),
             Err(error) => {
-                self.reopen("Refused");
+                self.reopen("Rejected");
                 What::Closed(error)
             }
         }

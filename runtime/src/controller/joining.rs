@@ -111,7 +111,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                     return;
                 };
                 self.cache.join_ended(true);
-                self.api.metrics().joins_done.fetch_add(1, Relaxed);
+                self.api.metrics().relists_completed.fetch_add(1, Relaxed);
                 if let Some(period) = self.resync.read(extent, objects) {
                     info!(
                         objects,

@@ -101,7 +101,7 @@ pub(crate) fn collision(kind: &str, name: &str, owner: Option<&str>, owner_kind:
 /// A field that somebody sets back at once.
 pub(crate) fn fought(kind: &str, name: &str, path: &str) -> Stop {
     let message = format!("{kind} {name:?}: another controller sets {path} back; it is left alone");
-    failed("Fought", message, Retry::AwaitChange)
+    failed("FieldConflict", message, Retry::AwaitChange)
 }
 
 /// A child that may not be made because of a missing permission on its owner.
@@ -138,7 +138,7 @@ pub(crate) fn asked(error: ApiError, verb: &str, kind: &str, name: &str) -> Stop
             message,
             ..
         } => failed(
-            "Refused",
+            "Rejected",
             format!("the API server refuses {kind} {name:?}: {message}"),
             Retry::Backoff,
         ),

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn full_joins_owed_again_and_again_run_ever_more_rarely() {
+    fn full_relists_requested_again_and_again_run_ever_more_rarely() {
         let mut resync = Resync::new(PERIOD, 1);
         let (mut now_ms, mut gaps) = (0, Vec::new());
         for _ in 0..12 {
