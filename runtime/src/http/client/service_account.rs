@@ -50,6 +50,7 @@ pub(crate) fn config(
             identity: None,
         },
         token: Some(token),
+        user_agent: USER_AGENT,
     })
 }
 
