@@ -209,7 +209,12 @@ pub async fn run<O: Operator>(
         version: program.version,
         allocator: allocator::NAME,
     };
-    let served = admin::serve(listener, Arc::clone(&metrics), build, std::future::pending());
+    let served = admin::serve(
+        listener,
+        Arc::clone(&metrics),
+        build,
+        std::future::pending(),
+    );
     tokio::select! {
         // The admin port answers until the last write is done.
         ((), ()) = async { tokio::join!(signals, operate) } => {}

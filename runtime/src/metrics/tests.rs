@@ -26,7 +26,10 @@ fn every_line_is_prometheus_text() {
             "{expected} is missing in\n{text}"
         );
     }
-    assert!(text.contains("notes_build_info{version=\"1.2.3\","), "{text}");
+    assert!(
+        text.contains("notes_build_info{version=\"1.2.3\","),
+        "{text}"
+    );
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let value = line
             .rsplit(' ')

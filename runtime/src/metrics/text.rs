@@ -173,7 +173,8 @@ impl<'a> Page<'a> {
 
     /// Appends what precedes the values of a metric.
     pub fn family(&mut self, name: &str, kind: &str, help: &str) {
-        family(&mut self.text, &self.name(name), kind, help);
+        let name = self.name(name);
+        family(&mut self.text, &name, kind, help);
     }
 
     /// Appends one value with its labels.

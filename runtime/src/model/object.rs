@@ -13,22 +13,22 @@ use serde_json::value::RawValue;
 
 /// One object of a list page, a watch event or an answer, borrowed from its JSON.
 #[derive(Deserialize, Debug)]
-pub(crate) struct Lean<'a> {
+pub(crate) struct PartialObject<'a> {
     #[serde(borrow, default)]
-    pub metadata: LeanMeta<'a>,
+    pub metadata: PartialMetadata<'a>,
     #[serde(borrow, default)]
     pub spec: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pub status: Option<&'a RawValue>,
 }
 
-/// `L` is what is decoded of the labels: by default only the one that names the owner.
+/// `L` is what is decoded of the labels: by default they stay JSON.
 #[derive(Deserialize, Debug, Default)]
 #[serde(
     rename_all = "camelCase",
     bound(deserialize = "L: Deserialize<'de> + Default")
 )]
-pub(crate) struct LeanMeta<'a, L = LeanLabels<'a>> {
+pub(crate) struct PartialMetadata<'a, L = Labels<'a>> {
     #[serde(borrow, default)]
     pub name: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -61,13 +61,19 @@ pub(crate) struct OwnerReference<'a> {
     pub controller: Option<bool>,
 }
 
+/// Labels that are decoded only when one of them is looked up.
 #[derive(Deserialize, Debug, Default)]
-pub(crate) struct LeanLabels<'a> {
-    #[serde(borrow, default, rename = "tare.dev/owner")]
-    pub owner: Option<Cow<'a, str>>,
+#[serde(transparent)]
+pub(crate) struct Labels<'a>(#[serde(borrow)] Option<&'a RawValue>);
+
+impl Labels<'_> {
+    fn get(&self, label: &str) -> Option<String> {
+        let labels: serde_json::Value = serde_json::from_str(self.0?.get()).ok()?;
+        labels.get(label)?.as_str().map(str::to_owned)
+    }
 }
 
-impl<L> LeanMeta<'_, L> {
+impl<L> PartialMetadata<'_, L> {
     /// `namespace/name`.
     pub fn key(&self) -> String {
         let mut key = String::with_capacity(self.namespace.len() + 1 + self.name.len());
@@ -89,13 +95,13 @@ impl<L> LeanMeta<'_, L> {
     }
 }
 
-impl LeanMeta<'_> {
-    /// Name of the owner of `kind`: by the controller reference, else by the label.
-    pub fn owner_name(&self, kind: &str) -> Option<&str> {
+impl PartialMetadata<'_> {
+    /// Name of the owner of `kind`: by the controller reference, else by the label `owner_label`.
+    pub fn owner_name(&self, kind: &str, owner_label: &str) -> Option<Cow<'_, str>> {
         match self.controller() {
-            Some(reference) if reference.kind == kind => Some(&reference.name),
+            Some(reference) if reference.kind == kind => Some(Cow::Borrowed(&*reference.name)),
             Some(_) => None,
-            None => self.labels.as_ref()?.owner.as_deref(),
+            None => self.labels.as_ref()?.get(owner_label).map(Cow::Owned),
         }
     }
 }
@@ -183,7 +189,7 @@ impl ChildState {
     }
 
     /// Reads the counters of `object`; a status of another shape leaves them at zero.
-    pub(crate) fn of(object: &Lean<'_>, workload: bool) -> Self {
+    pub(crate) fn of(object: &PartialObject<'_>, workload: bool) -> Self {
         Self::read(object.metadata.generation, object.status, workload)
     }
 
@@ -340,11 +346,17 @@ mod tests {
               "uid":"01234567-89ab-cdef-0123-456789abcdef","controller":true}]},
             "spec":{"replicas":2},"status":{"observedGeneration":3,"replicas":2,"readyReplicas":1,
             "conditions":[{"type":"Progressing","status":"False"}]}}"#;
-        let object: Lean<'_> = serde_json::from_str(json)?;
+        let object: PartialObject<'_> = serde_json::from_str(json)?;
         assert_eq!(object.metadata.key(), "shop/web");
         assert_eq!(object.metadata.resource_version, 42);
-        assert_eq!(object.metadata.owner_name("EdgeApp"), Some("web"));
-        assert_eq!(object.metadata.owner_name("WebApp"), None);
+        assert_eq!(
+            object
+                .metadata
+                .owner_name("EdgeApp", "tare.dev/owner")
+                .as_deref(),
+            Some("web")
+        );
+        assert_eq!(object.metadata.owner_name("WebApp", "tare.dev/owner"), None);
         let state = ChildState::of(&object, true);
         assert_eq!(
             (state.generation, state.ready_replicas, state.stalled),
