@@ -28,8 +28,8 @@ use crate::cli::control_plane::ControlPlaneCommand;
 use crate::cli::doctor::DoctorArgs;
 use crate::cli::run as load;
 use crate::cli::run::RunArgs;
-use crate::model::evidence;
-use crate::model::record::Settle;
+use crate::model::error::Usage;
+use crate::model::record::Profile;
 use crate::model::subject::Measured;
 use crate::model::{subject, workload};
 use crate::report;
@@ -116,12 +116,12 @@ pub struct BenchArgs {
     /// How long a subject is left alone before it is weighed [default: quick; standard unless the
     /// control plane is embedded].
     #[arg(long, value_enum)]
-    pub settle: Option<Settle>,
+    pub profile: Option<Profile>,
     /// How many runs may be under way at once: one works, the others are being left alone, which is
     /// most of the time. Each has a control plane of its own [default: 8, as far as memory allows; 1
-    /// with --settle quick, and on an existing cluster].
+    /// with --profile quick, and on an existing cluster].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=16))]
-    pub lanes: Option<u8>,
+    pub overlap: Option<u8>,
     /// Size of one object as it is sent, filled up with an annotation [default: the scenario's, 2048].
     #[arg(long, value_name = "BYTES", value_parser = object_bytes)]
     pub object_bytes: Option<usize>,
@@ -141,11 +141,11 @@ pub struct BenchArgs {
     pub unhealthy: bool,
     /// Also update 500 objects (or as many as there are at the largest size) every 500 ms for a minute.
     #[arg(long)]
-    pub storm: bool,
+    pub update_storm: bool,
     /// In the first run at the largest size, go on changing all objects (updates, children that fail and
     /// recover, deletions and re-creations) until so many watch events have passed, and weigh again.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
-    pub churn_events: Option<u64>,
+    pub soak_events: Option<u64>,
     /// Build Tare and its Rust rivals static for this target, such as x86_64-unknown-linux-musl
     /// [default: this machine's own].
     #[arg(long, value_name = "TRIPLE")]
@@ -165,19 +165,6 @@ pub struct BenchArgs {
     /// How the report calls this machine.
     #[arg(long, value_name = "LABEL", default_value = "local")]
     pub host_label: String,
-}
-
-/// Input that cannot be used: exit code 2.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct Usage(pub String);
-
-/// What a folder of results that cannot be had is: another one is for the user to choose.
-pub fn no_folder(error: evidence::Error) -> anyhow::Error {
-    match error.is_of_usage() {
-        true => Usage(error.to_string()).into(),
-        false => error.into(),
-    }
 }
 
 /// # Errors

@@ -15,16 +15,17 @@ use std::time::Duration;
 
 use anyhow::Context;
 
+use crate::cli::BenchArgs;
 pub use crate::cli::bench::private::PrivateFolder;
-use crate::cli::{BenchArgs, Usage, no_folder};
 use crate::model::child;
+use crate::model::error::{Usage, no_folder};
 use crate::model::evidence;
 use crate::model::evidence::{EXPERIMENT, Evidence};
 use crate::model::interrupt::Stop;
 use crate::model::order::Kind;
 use crate::model::plan::Plan;
 use crate::model::progress::Progress;
-use crate::model::record::{Experiment, Settle};
+use crate::model::record::{Experiment, Profile};
 use crate::model::workload;
 use crate::model::workload::Scenario;
 use crate::report;
@@ -84,7 +85,7 @@ async fn measure(
         refused: Arc::new(workload::refused(&scenario)?),
         scenario: Arc::new(scenario),
         seed: args.seed,
-        settle: plan::settle(&args),
+        profile: plan::profile(&args),
         deadline: args.deadline_s.map(Duration::from_secs),
         largest: plan.largest(),
         bin: workspace.bin(),
@@ -94,8 +95,8 @@ async fn measure(
         progress: progress.clone(),
         bursts_only: args.bursts_only,
         child: Arc::new(child::of_edgeapp()?),
-        churn_events: args.churn_events,
-        lanes: plan.lanes,
+        soak_events: args.soak_events,
+        overlap: plan.overlap,
         machine: Arc::new(tokio::sync::Semaphore::new(1)),
     };
     let mut described = describe::describe(&args, &plan, &setting)?;
@@ -167,11 +168,11 @@ fn announce(plan: &Plan, setting: &Setting, control_plane: Choice, kept: &Runs) 
         );
     }
     let (steady, checks) = plan.to_follow();
-    for (kind, runs) in [(Kind::Steady, steady), (Kind::Check, checks)] {
+    for (kind, runs) in [(Kind::Steady, steady), (Kind::DefaultFlags, checks)] {
         let one = estimate::of_following(kind, setting.largest, &mode, control_plane);
         course.add(one, runs);
     }
-    let time = course.time(setting.lanes);
+    let time = course.time(setting.overlap);
     let all = cells.len() + steady + checks;
     let kept = match kept.len() {
         0 => String::new(),
@@ -179,9 +180,9 @@ fn announce(plan: &Plan, setting: &Setting, control_plane: Choice, kept: &Runs) 
     };
     setting.progress.say(&format!(
         "{all} runs{kept}, {}about {}",
-        match setting.lanes {
+        match setting.overlap {
             1 => String::new(),
-            lanes => format!("{lanes} under way at once, "),
+            overlap => format!("{overlap} under way at once, "),
         },
         estimate::words(time)
     ));
@@ -231,10 +232,10 @@ fn folder(args: &BenchArgs) -> Result<Folder, evidence::Error> {
             resumed: !anew,
         });
     }
-    let kind = match plan::settle(args) {
-        Settle::Quick => "quick",
-        Settle::Standard => "standard",
-        Settle::Full => "full",
+    let kind = match plan::profile(args) {
+        Profile::Quick => "quick",
+        Profile::Standard => "standard",
+        Profile::Full => "full",
     };
     Ok(Folder {
         evidence: Evidence::create_new(args.out.as_deref(), kind)?,

@@ -119,7 +119,7 @@ async fn find_and_remove(
         swept.namespaces_gone(),
         grouped(removal.left)
     );
-    removal.remarks.iter().for_each(|line| println!("{line}"));
+    removal.warnings.iter().for_each(|line| println!("{line}"));
     Ok(if swept.is_complete() {
         ExitCode::SUCCESS
     } else {

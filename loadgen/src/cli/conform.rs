@@ -11,8 +11,8 @@ use anyhow::Context;
 use clap::Args;
 
 use crate::cli::bench::PrivateFolder;
-use crate::cli::{Usage, no_folder};
 use crate::model::conformance::{Conformance, Outcome, Verdict};
+use crate::model::error::{Usage, no_folder};
 use crate::model::evidence::Evidence;
 use crate::model::interrupt::Stop;
 use crate::model::progress::Progress;

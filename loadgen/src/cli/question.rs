@@ -7,7 +7,7 @@ use std::io::Write;
 
 use tokio::sync::oneshot;
 
-use crate::cli::Usage;
+use crate::model::error::Usage;
 use crate::target::existing_cluster::can_ask;
 
 /// # Errors

@@ -2,6 +2,7 @@
 
 pub mod child;
 pub mod conformance;
+pub mod error;
 pub mod evidence;
 pub mod interrupt;
 pub mod latency;

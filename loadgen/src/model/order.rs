@@ -19,25 +19,26 @@ pub struct Cell {
 
 /// What a cell is measured for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Everything offered as fast as the server takes it.
     Burst,
     /// Offered at a rate that every subject can keep up with.
     Steady,
     /// A burst of a subject that is measured anyway: what differs between the two is noise.
-    Twin,
+    #[serde(rename = "a-a")]
+    AA,
     /// A burst with the server's audit log on, for the requests alone: the log slows subjects
     /// that send many.
-    Audit,
+    RequestCount,
     /// A burst against an API server with its own default flags.
-    Check,
+    DefaultFlags,
     /// Objects whose children the server refuses.
-    Refused,
+    Rejected,
     /// Objects whose children never become ready.
-    Unready,
+    NeverReady,
     /// Objects that change faster than a subject may follow.
-    Storm,
+    UpdateStorm,
 }
 
 impl Kind {
@@ -45,23 +46,23 @@ impl Kind {
         match self {
             Kind::Burst => "burst",
             Kind::Steady => "steady",
-            Kind::Twin => "twin",
-            Kind::Audit => "audit",
-            Kind::Check => "check",
-            Kind::Refused => "refused",
-            Kind::Unready => "unready",
-            Kind::Storm => "storm",
+            Kind::AA => "a-a",
+            Kind::RequestCount => "request-count",
+            Kind::DefaultFlags => "default-flags",
+            Kind::Rejected => "rejected",
+            Kind::NeverReady => "never-ready",
+            Kind::UpdateStorm => "update-storm",
         }
     }
 
     /// Whether cells of this kind are known before anything is measured.
     pub fn is_planned_first(self) -> bool {
-        !matches!(self, Kind::Steady | Kind::Check)
+        !matches!(self, Kind::Steady | Kind::DefaultFlags)
     }
 
     /// Objects of such a cell are never Ready.
     pub fn is_unhealthy(self) -> bool {
-        matches!(self, Kind::Refused | Kind::Unready)
+        matches!(self, Kind::Rejected | Kind::NeverReady)
     }
 }
 
@@ -132,7 +133,7 @@ pub fn bursts(
     let cells = blocks.into_iter().flat_map(|block| {
         let bursts = subjects.iter().map(|s| (s.clone(), Kind::Burst));
         let twin = twin.filter(|_| Some(block.objects) == largest);
-        let twin = twin.map(|subject| (subject.to_owned(), Kind::Twin));
+        let twin = twin.map(|subject| (subject.to_owned(), Kind::AA));
         let mut entries: Vec<_> = bursts.chain(twin).collect();
         chance.shuffle(&mut entries);
         block.cells(entries)
@@ -196,7 +197,7 @@ mod tests {
         fn the_twin_is_beside_its_subject_at_the_largest_size_only(seed: u64, repeats in 1u32..5) {
             let subjects = ["a/x".to_owned(), "b/y".to_owned()];
             let cells = bursts(&subjects, &[(0, 3), (500, repeats)], Some("a/x"), seed);
-            let twins: Vec<&Cell> = cells.iter().filter(|c| c.kind == Kind::Twin).collect();
+            let twins: Vec<&Cell> = cells.iter().filter(|c| c.kind == Kind::AA).collect();
             prop_assert_eq!(twins.len(), repeats as usize);
             prop_assert!(twins.iter().all(|c| c.objects == 500 && c.subject == "a/x"));
             for twin in twins {

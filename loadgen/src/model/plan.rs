@@ -21,11 +21,11 @@ pub struct Plan {
     /// Whether objects that cannot become healthy are offered too, once at the largest size.
     pub unhealthy: bool,
     /// Whether some objects are also updated again and again.
-    pub storm: bool,
+    pub update_storm: bool,
     /// Whether objects are also offered at a rate that every subject can keep up with.
     pub steady: bool,
     /// How many runs may be under way at once.
-    pub lanes: usize,
+    pub overlap: usize,
     /// Whether requests are counted in runs of their own.
     pub audits: bool,
     /// Whether the control plane has default flags to check against.
@@ -47,18 +47,23 @@ impl Plan {
         let twin = self.twin();
         // Requests first: an interrupted experiment then lacks repeats, not a whole kind of figures.
         let mut cells = match self.audited().filter(|_| self.audits) {
-            Some(objects) => interleaved(&self.ids(), &[(objects, 1)], Kind::Audit, seed),
+            Some(objects) => interleaved(&self.ids(), &[(objects, 1)], Kind::RequestCount, seed),
             None => Vec::new(),
         };
         cells.extend(order::bursts(&self.ids(), &sizes, twin.as_deref(), seed));
         if self.unhealthy && self.largest() > 0 {
-            for kind in [Kind::Refused, Kind::Unready] {
+            for kind in [Kind::Rejected, Kind::NeverReady] {
                 cells.extend(interleaved(&self.ids(), &[(self.largest(), 1)], kind, seed));
             }
         }
-        if self.storm && self.largest() > 0 {
+        if self.update_storm && self.largest() > 0 {
             let objects = self.largest().min(storm::OBJECTS);
-            cells.extend(interleaved(&self.ids(), &[(objects, 1)], Kind::Storm, seed));
+            cells.extend(interleaved(
+                &self.ids(),
+                &[(objects, 1)],
+                Kind::UpdateStorm,
+                seed,
+            ));
         }
         cells
     }
@@ -123,8 +128,8 @@ mod tests {
             repeats: 3,
             repeats_largest,
             unhealthy: false,
-            storm: false,
-            lanes: 1,
+            update_storm: false,
+            overlap: 1,
             steady: true,
             audits,
             checks: audits,
@@ -143,8 +148,8 @@ mod tests {
         let plan = plan(&[0, 500, 2000, 5000], 5, true);
         assert_eq!(count(&plan, Kind::Burst, 500), 2 * 3);
         assert_eq!(count(&plan, Kind::Burst, 5000), 2 * 5);
-        assert_eq!(count(&plan, Kind::Twin, 5000), 5);
-        assert_eq!(count(&plan, Kind::Audit, 2000), 2);
+        assert_eq!(count(&plan, Kind::AA, 5000), 5);
+        assert_eq!(count(&plan, Kind::RequestCount, 2000), 2);
         assert_eq!(plan.to_follow(), (6, 2));
         let bursts = Plan {
             steady: false,
@@ -157,15 +162,15 @@ mod tests {
             bursts
                 .cells(1)
                 .iter()
-                .all(|c| matches!(c.kind, Kind::Burst | Kind::Twin))
+                .all(|c| matches!(c.kind, Kind::Burst | Kind::AA))
         );
     }
 
     #[test]
     fn one_repeat_has_no_twin_and_the_embedded_server_no_audit() {
         let plan = plan(&[0, 500], 1, false);
-        assert_eq!(count(&plan, Kind::Twin, 500), 0);
-        assert_eq!(count(&plan, Kind::Audit, 500), 0);
+        assert_eq!(count(&plan, Kind::AA, 500), 0);
+        assert_eq!(count(&plan, Kind::RequestCount, 500), 0);
         assert_eq!(plan.to_follow(), (6, 0));
     }
 
@@ -175,7 +180,7 @@ mod tests {
             unhealthy: true,
             ..plan(&[0, 500, 5000], 3, false)
         };
-        for kind in [Kind::Refused, Kind::Unready] {
+        for kind in [Kind::Rejected, Kind::NeverReady] {
             assert_eq!(count(&plan, kind, 5000), 2);
             assert_eq!(count(&plan, kind, 500), 0);
         }
@@ -184,7 +189,7 @@ mod tests {
     #[test]
     fn large_sizes_alone_are_audited_at_the_smallest() {
         assert_eq!(
-            count(&plan(&[0, 5000, 9000], 1, true), Kind::Audit, 5000),
+            count(&plan(&[0, 5000, 9000], 1, true), Kind::RequestCount, 5000),
             2
         );
         assert_eq!(plan(&[0], 1, true).audited(), None);

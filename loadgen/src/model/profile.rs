@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use crate::measure::settle::Rule;
-use crate::model::record::Settle;
+use crate::model::record::Profile;
 
 /// The times of one settle mode, in seconds without events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,9 +51,9 @@ impl Extent {
 }
 
 impl Mode {
-    pub const fn of(settle: Settle) -> Self {
-        match settle {
-            Settle::Quick => Self {
+    pub const fn of(profile: Profile) -> Self {
+        match profile {
+            Profile::Quick => Self {
                 empty_s: 1,
                 settled_s: 10,
                 steady_s: None,
@@ -70,14 +70,14 @@ impl Mode {
             },
             // Go's runtime forces a collection only every two minutes: sooner would be too early for
             // it to have given memory back.
-            Settle::Standard => Self {
+            Profile::Standard => Self {
                 offer_s: 30,
                 churn: Extent::FirstRepeat,
                 deletion: Extent::FirstRepeat,
                 steady_settles: false,
-                ..Self::of(Settle::Full)
+                ..Self::of(Profile::Full)
             },
-            Settle::Full => Self {
+            Profile::Full => Self {
                 empty_s: 10,
                 settled_s: 150,
                 steady_s: Some(30),
@@ -104,15 +104,15 @@ impl Mode {
     }
 
     /// What a reader must know about a mode that waits for less than the full time.
-    pub const fn says(settle: Settle) -> Option<&'static str> {
-        match settle {
-            Settle::Quick => Some(
+    pub const fn says(profile: Profile) -> Option<&'static str> {
+        match profile {
+            Profile::Quick => Some(
                 "quick mode: a subject is weighed after 10 s without events (empty 1 s, restarted 4 s, all deleted 2 s), not after 150 s; caches and allocators may still give memory back later",
             ),
-            Settle::Standard => Some(
+            Profile::Standard => Some(
                 "standard mode: churn and deletion are measured in the first repeat at the largest size only; at a steady rate memory is not weighed",
             ),
-            Settle::Full => None,
+            Profile::Full => None,
         }
     }
 }
@@ -132,7 +132,8 @@ mod tests {
 
     #[test]
     fn more_patience_never_waits_less() {
-        let [quick, standard, full] = [Settle::Quick, Settle::Standard, Settle::Full].map(Mode::of);
+        let [quick, standard, full] =
+            [Profile::Quick, Profile::Standard, Profile::Full].map(Mode::of);
         for (less, more) in [(quick, standard), (standard, full)] {
             assert!(less.empty_s <= more.empty_s && less.settled_s <= more.settled_s);
             assert!(less.restart_s <= more.restart_s && less.deleted_s <= more.deleted_s);

@@ -38,13 +38,13 @@ pub struct Experiment {
     #[serde(flatten)]
     pub origin: Origin,
     pub filesystem: Option<String>,
-    pub settle: Settle,
+    pub profile: Profile,
     pub ready_delay_ms: u64,
     /// Every run that should be there; the steady ones are known only when the bursts are done.
     pub planned: Vec<Cell>,
     /// How many runs were under way at once, of which one worked.
     #[serde(default = "one")]
-    pub lanes: usize,
+    pub overlap: usize,
     /// When the bench went on after an interruption.
     #[serde(default)]
     pub resumed_at: Vec<String>,
@@ -57,7 +57,7 @@ fn one() -> usize {
 /// How long a subject is left alone before it is weighed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
-pub enum Settle {
+pub enum Profile {
     /// 10 s without events.
     Quick,
     /// As full, but churn and deletion in the first repeat only.
@@ -99,9 +99,9 @@ pub struct Run {
     /// Why it ended early.
     pub failure: Option<Failure>,
     /// Why its figures must not be compared, one sentence each.
-    pub doubts: Vec<String>,
+    pub invalid_because: Vec<String>,
     /// What a reader should know.
-    pub remarks: Vec<String>,
+    pub warnings: Vec<String>,
     pub spawn_to_canary_ms: Option<f64>,
     pub memory: PhaseMemory,
     pub converge_cpu_s: Option<f64>,
@@ -110,11 +110,11 @@ pub struct Run {
     pub idle: Option<Idle>,
     pub convergence: Option<Convergence>,
     #[serde(default)]
-    pub age: Option<Age>,
+    pub soak: Option<Soak>,
     #[serde(default)]
-    pub trouble: Option<Trouble>,
+    pub fault_response: Option<FaultResponse>,
     #[serde(default)]
-    pub storm: Option<Storm>,
+    pub update_storm: Option<UpdateStorm>,
     pub reconcile: Option<Reconcile>,
     /// The subject's requests from the first object until it was quiet.
     pub requests: Option<Ledger>,
@@ -145,14 +145,14 @@ pub struct PhaseMemory {
     pub churn: Option<Peaked>,
     /// Settled after ageing.
     #[serde(default)]
-    pub aged: Option<Peaked>,
+    pub after_soak: Option<Peaked>,
     pub deleted: Option<Memory>,
     pub restart: Option<Peaked>,
 }
 
 /// What a subject did about objects that cannot become healthy.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct Trouble {
+pub struct FaultResponse {
     /// How long they were left so, once all were created.
     pub held_s: f64,
     /// Reads and writes of the subject in that time, by windows of 5 s.
@@ -164,7 +164,7 @@ pub struct Trouble {
 
 /// How a subject followed objects that changed all the time.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct Storm {
+pub struct UpdateStorm {
     pub rounds: u64,
     pub updates: u64,
     pub seconds: f64,
@@ -178,7 +178,7 @@ pub struct Storm {
 
 /// What passed before a subject was weighed as aged.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct Age {
+pub struct Soak {
     /// Watch events of the objects.
     pub events: u64,
     /// How often all objects were changed, flipped or made again.

@@ -28,7 +28,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 
-use crate::cli::Usage;
+use crate::model::error::Usage;
 use crate::model::evidence;
 use crate::model::evidence::Evidence;
 use crate::model::record::{Record, Run};
@@ -174,9 +174,9 @@ fn failures(record: &Record) -> Vec<String> {
             }
         }
         lines.extend(
-            run.doubts
+            run.invalid_because
                 .iter()
-                .map(|doubt| format!("NOT VALID {}: {doubt}", run.cell)),
+                .map(|reason| format!("NOT VALID {}: {reason}", run.cell)),
         );
     }
     lines

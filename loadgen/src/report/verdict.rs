@@ -4,7 +4,7 @@
 //! the figures.
 
 use crate::analyse::compare::Comparison;
-use crate::model::record::{Record, Settle};
+use crate::model::record::{Profile, Record};
 use crate::report::summary::Summary;
 use crate::report::table::{figure, grouped};
 use crate::report::view::{burst_sizes, typical};
@@ -99,7 +99,7 @@ pub fn not_measured(summary: &Summary, record: &Record) -> String {
     if runs().all(|run| run.memory.churn.is_none()) {
         gaps.push("churn");
     }
-    if record.experiment.settle == Settle::Quick {
+    if record.experiment.profile == Profile::Quick {
         gaps.push("long settling (150 s)");
     }
     if summary.comparisons.iter().all(|c| c.ci95.is_none()) {
@@ -123,7 +123,7 @@ pub fn next(record: &Record) -> &'static str {
         "read logs/ in that folder, then the same command again"
     } else if missing {
         "the same command again, with --resume and --out that folder"
-    } else if record.experiment.settle == Settle::Quick {
+    } else if record.experiment.profile == Profile::Quick {
         "cargo run --release -p loadgen -- bench --repeats 5    (intervals for every ratio)"
     } else {
         "cargo run --release -p loadgen -- bench --subject your-operator.toml"

@@ -7,7 +7,7 @@
 
 use crate::load::generator::Act;
 use crate::load::timetable::Pace;
-use crate::model::record::Age;
+use crate::model::record::Soak;
 use crate::run::phases::offer;
 use crate::run::run::{Reason, Stage};
 
@@ -32,7 +32,7 @@ fn turn(number: u64) -> Turn {
 }
 
 /// Goes on until at least `events` have passed.
-pub async fn age(stage: &mut Stage<'_>, events: u64) -> Result<Age, Reason> {
+pub async fn age(stage: &mut Stage<'_>, events: u64) -> Result<Soak, Reason> {
     let begun = stage.journal.timeline().events;
     let started = std::time::Instant::now();
     let mut turns = 0;
@@ -40,7 +40,7 @@ pub async fn age(stage: &mut Stage<'_>, events: u64) -> Result<Age, Reason> {
         let passed = stage.journal.timeline().events - begun;
         if passed >= events {
             let seconds = started.elapsed().as_secs_f64();
-            return Ok(Age {
+            return Ok(Soak {
                 events: passed,
                 turns,
                 seconds,

@@ -56,8 +56,8 @@ impl Course {
     }
 
     /// Only one run works at a time, and each lane has one run at a time.
-    pub fn time(&self, lanes: usize) -> Duration {
-        let in_lanes_s = (self.work_s + self.quiet_s) / lanes.max(1) as f64;
+    pub fn time(&self, overlap: usize) -> Duration {
+        let in_lanes_s = (self.work_s + self.quiet_s) / overlap.max(1) as f64;
         Duration::from_secs_f64(self.work_s.max(in_lanes_s))
     }
 }
@@ -91,14 +91,14 @@ pub fn of_cell(cell: &Cell, largest: usize, mode: &Mode, control_plane: Choice) 
                 also(objects * pace.delete_s, mode.deleted_s);
             }
         }
-        Kind::Twin => also(restart_s, mode.restart_s),
-        Kind::Audit => also(0.0, 62_u64.saturating_sub(mode.settled_s)),
-        Kind::Burst | Kind::Check => {}
-        Kind::Storm => {
+        Kind::AA => also(restart_s, mode.restart_s),
+        Kind::RequestCount => also(0.0, 62_u64.saturating_sub(mode.settled_s)),
+        Kind::Burst | Kind::DefaultFlags => {}
+        Kind::UpdateStorm => {
             cost.work_s += storm::ROUNDS as f64 * storm::EVERY.as_secs_f64();
             cost.quiet_s = empty_s;
         }
-        Kind::Refused | Kind::Unready => {
+        Kind::Rejected | Kind::NeverReady => {
             // Retries are work: nobody else may disturb them.
             cost.work_s += mode.unhealthy_s as f64;
             cost.quiet_s = empty_s;
@@ -141,7 +141,7 @@ pub fn words(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::record::Settle;
+    use crate::model::record::Profile;
 
     #[test]
     fn times_are_rounded_for_people() {
@@ -164,13 +164,13 @@ mod tests {
             repeat,
             kind,
         };
-        let mode = Mode::of(Settle::Standard);
+        let mode = Mode::of(Profile::Standard);
         let cost = |cell: Cell| of_cell(&cell, 5_000, &mode, Choice::Kube);
         let quiet = |cell: Cell| cost(cell).quiet_s;
         assert!(quiet(cell(Kind::Burst, 0, 1)) >= 150.0);
         assert!(quiet(cell(Kind::Burst, 5_000, 2)) >= 210.0);
-        assert!(quiet(cell(Kind::Burst, 5_000, 1)) > quiet(cell(Kind::Twin, 5_000, 1)));
-        assert!(quiet(cell(Kind::Audit, 2_000, 1)) >= 62.0);
+        assert!(quiet(cell(Kind::Burst, 5_000, 1)) > quiet(cell(Kind::AA, 5_000, 1)));
+        assert!(quiet(cell(Kind::RequestCount, 2_000, 1)) >= 62.0);
         assert!(cost(cell(Kind::Steady, 1_000, 1)).work_s >= 30.0);
         assert!(cost(cell(Kind::Burst, 5_000, 1)).work_s > cost(cell(Kind::Burst, 0, 1)).work_s);
     }
@@ -183,8 +183,8 @@ mod tests {
             quiet_s: 200.0,
         };
         course.add(cost, 10);
-        for (lanes, want) in [(1, 3_000), (2, 1_500), (3, 1_000), (8, 1_000)] {
-            assert_eq!(course.time(lanes).as_secs(), want, "{lanes} lanes");
+        for (overlap, want) in [(1, 3_000), (2, 1_500), (3, 1_000), (8, 1_000)] {
+            assert_eq!(course.time(overlap).as_secs(), want, "{overlap} overlap");
         }
     }
 }

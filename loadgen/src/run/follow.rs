@@ -35,7 +35,7 @@ pub fn steady_offer(runs: &Runs, setting: &Setting) -> Option<(usize, f64)> {
     let mean = |per_s: &Vec<f64>| per_s.iter().sum::<f64>() / per_s.len() as f64;
     let bursts = throughputs(runs, setting.largest);
     let per_s = bursts.values().map(mean).min_by(f64::total_cmp)? * 0.6;
-    let seconds = Mode::of(setting.settle).offer_s as f64;
+    let seconds = Mode::of(setting.profile).offer_s as f64;
     let objects = ((per_s * seconds) as usize)
         .clamp(100, 100_000)
         .min(setting.largest);
@@ -87,7 +87,7 @@ pub fn check_cells(plan: &Plan, runs: &Runs) -> Vec<Cell> {
         subject,
         objects: plan.largest(),
         repeat: 1,
-        kind: Kind::Check,
+        kind: Kind::DefaultFlags,
     };
     subjects.map(cell).collect()
 }
@@ -115,8 +115,8 @@ mod tests {
             repeats: 1,
             repeats_largest: 1,
             unhealthy: false,
-            storm: false,
-            lanes: 1,
+            update_storm: false,
+            overlap: 1,
             steady: true,
             audits: true,
             checks: true,

@@ -39,7 +39,7 @@ use crate::model::evidence::Evidence;
 use crate::model::interrupt::Stop;
 use crate::model::progress::Progress;
 use crate::model::record;
-use crate::model::record::Settle;
+use crate::model::record::Profile;
 use crate::model::subject::Subject;
 use crate::model::workload::Scenario;
 use crate::target::Source;
@@ -51,7 +51,7 @@ pub struct Setting {
     /// The same with children that the server refuses.
     pub refused: Arc<Scenario>,
     pub seed: u64,
-    pub settle: Settle,
+    pub profile: Profile,
     pub ready_delay_ms: u64,
     /// Longest wait for convergence, where the user chose one.
     pub deadline: Option<Duration>,
@@ -68,9 +68,9 @@ pub struct Setting {
     /// What ageing flips.
     pub child: Arc<Child>,
     /// Watch events to age the subject with, in the first burst at the largest size.
-    pub churn_events: Option<u64>,
+    pub soak_events: Option<u64>,
     /// How many runs may be under way at once.
-    pub lanes: usize,
+    pub overlap: usize,
     /// Has one permit: for the run that works.
     pub machine: Arc<Semaphore>,
 }
@@ -99,8 +99,8 @@ impl Setting {
     /// How long subjects are left alone, and which phases there are.
     pub fn mode(&self) -> Mode {
         match self.bursts_only {
-            true => Mode::of(self.settle).bursts_only(),
-            false => Mode::of(self.settle),
+            true => Mode::of(self.profile).bursts_only(),
+            false => Mode::of(self.profile),
         }
     }
 
@@ -203,7 +203,7 @@ impl Course<'_> {
             setting.evidence.remove_logs(&logs)?;
             Ok(run::run(setting, subject, cell, pace).await)
         });
-        let mut ended = futures::stream::iter(runs).buffer_unordered(setting.lanes);
+        let mut ended = futures::stream::iter(runs).buffer_unordered(setting.overlap);
         loop {
             // Dropping the runs under way ends their subjects and servers.
             let outcome = tokio::select! {
@@ -267,7 +267,11 @@ fn sentence(run: &record::Run) -> String {
                 .map(|q| format!("observed P99 {:.1} ms", q.p99_ms)),
         );
     }
-    parts.extend(run.doubts.iter().map(|doubt| format!("NOT VALID: {doubt}")));
+    parts.extend(
+        run.invalid_because
+            .iter()
+            .map(|reason| format!("NOT VALID: {reason}")),
+    );
     format!("{cell}: {} ({:.0} s)", parts.join(", "), run.wall_s)
 }
 

@@ -38,7 +38,7 @@ pub async fn all(stage: &mut Stage<'_>) -> Result<(), Reason> {
     if stage.kind().is_unhealthy() {
         return unhealthy::all(stage, Duration::from_secs(mode.unhealthy_s)).await;
     }
-    if stage.kind() == Kind::Storm {
+    if stage.kind() == Kind::UpdateStorm {
         return storm::all(stage).await;
     }
 
@@ -93,8 +93,8 @@ fn extents(stage: &Stage<'_>, mode: &Mode) -> Extents {
     let burst = largest && stage.kind() == Kind::Burst;
     Extents {
         churned: burst && mode.churn.includes(objects, repeat),
-        aged: stage.setting.churn_events.filter(|_| burst && repeat == 1),
-        restarted: burst || (largest && stage.kind() == Kind::Twin),
+        aged: stage.setting.soak_events.filter(|_| burst && repeat == 1),
+        restarted: burst || (largest && stage.kind() == Kind::AA),
         deletes: burst && mode.deletion.includes(objects, repeat),
     }
 }
@@ -139,7 +139,7 @@ async fn offer_and_wait(stage: &mut Stage<'_>) -> Result<(), Reason> {
     let convergence = convergence(&stage.journal.timeline(), stage.pace);
     let p99_late_ms = convergence.late.quantiles().map_or(0.0, |q| q.p99_ms);
     if p99_late_ms > LATE_MS {
-        stage.run.doubts.push(format!(
+        stage.run.invalid_because.push(format!(
             "the generator was late: 1 % of the sends by more than {p99_late_ms:.0} ms (bound {LATE_MS} ms)"
         ));
     }
@@ -150,13 +150,13 @@ async fn offer_and_wait(stage: &mut Stage<'_>) -> Result<(), Reason> {
     stage.run.convergence = Some(convergence);
     let timeline = stage.journal.timeline();
     if let Some((message, times)) = timeline.failed() {
-        stage.run.doubts.push(format!(
+        stage.run.invalid_because.push(format!(
             "{times} of {objects} creates were refused, the first with: {message}"
         ));
     }
     if timeline.watch_restarts > 0 {
         let restarts = timeline.watch_restarts;
-        stage.run.remarks.push(format!(
+        stage.run.warnings.push(format!(
             "the harness's watch was opened again {restarts} times"
         ));
     }
@@ -216,7 +216,7 @@ pub(crate) async fn offer(
 fn judge_generator(stage: &mut Stage<'_>, cores_used: f64) {
     let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
     if cores_used > cores / 2.0 {
-        stage.run.doubts.push(format!(
+        stage.run.invalid_because.push(format!(
             "the generator was the bottleneck: it used {cores_used:.2} of {cores:.0} cores (bound: half)"
         ));
     }
@@ -238,7 +238,7 @@ async fn settled(stage: &mut Stage<'_>, before: &Snapshot, mode: &Mode) -> Resul
         Kind::Burst if largest && mode.idle.includes(objects, repeat) => {
             Duration::from_secs(mode.idle_s)
         }
-        Kind::Audit => COUNTED_IDLE,
+        Kind::RequestCount => COUNTED_IDLE,
         _ => Duration::ZERO,
     };
     linger(stage, "idling", &begin, window).await?;
@@ -281,9 +281,9 @@ async fn churn(stage: &mut Stage<'_>) -> Result<(), Reason> {
 async fn grow_old(stage: &mut Stage<'_>, events: u64, mode: &Mode) -> Result<(), Reason> {
     stage.work().await;
     reset_peak(stage);
-    stage.run.age = Some(age::age(stage, events).await?);
+    stage.run.soak = Some(age::age(stage, events).await?);
     settle(stage, "settling", quiet(mode.settled_s, mode.steady_s)).await?;
-    stage.run.memory.aged = weigh_peak(stage);
+    stage.run.memory.after_soak = weigh_peak(stage);
     Ok(())
 }
 
@@ -334,7 +334,7 @@ pub(crate) fn weigh_peak(stage: &Stage<'_>) -> Option<Peaked> {
 
 pub(crate) fn reset_peak(stage: &mut Stage<'_>) {
     if let Err(error) = weigh::reset_peak(stage.process.pid()) {
-        stage.run.remarks.push(format!(
+        stage.run.warnings.push(format!(
             "peaks count from the start of the process: {error}"
         ));
     }
@@ -359,7 +359,7 @@ async fn tell_tale(stage: &mut Stage<'_>, page_before: Option<&str>) {
         return;
     };
     let Some(page) = metrics(stage).await else {
-        stage.run.remarks.push(format!(
+        stage.run.warnings.push(format!(
             "its metrics page {} could not be read",
             wanted.path
         ));
@@ -368,12 +368,12 @@ async fn tell_tale(stage: &mut Stage<'_>, page_before: Option<&str>) {
     if let Some(name) = gc_pause::histogram_of(stage.subject.language) {
         stage.run.gc_pauses = gc_pause::between(page_before, &page, name);
         if stage.run.gc_pauses.is_none() {
-            let remark = format!("no histogram {name} on its metrics page");
-            stage.run.remarks.push(remark);
+            let warning = format!("no histogram {name} on its metrics page");
+            stage.run.warnings.push(warning);
         }
     }
     let Some(after) = metrics_text::histogram(&page, &wanted.reconcile_histogram) else {
-        stage.run.remarks.push(format!(
+        stage.run.warnings.push(format!(
             "no histogram {} on its metrics page",
             wanted.reconcile_histogram
         ));

@@ -109,8 +109,8 @@ pub fn empty_run(cell: &Cell) -> Run {
         wall_s: 0.0,
         kubernetes_version: None,
         failure: None,
-        doubts: vec![],
-        remarks: vec![],
+        invalid_because: vec![],
+        warnings: vec![],
         spawn_to_canary_ms: None,
         memory: PhaseMemory::default(),
         converge_cpu_s: None,
@@ -118,9 +118,9 @@ pub fn empty_run(cell: &Cell) -> Run {
         restart_s: None,
         idle: None,
         convergence: None,
-        age: None,
-        trouble: None,
-        storm: None,
+        soak: None,
+        fault_response: None,
+        update_storm: None,
         reconcile: None,
         requests: None,
         write_spans: None,
@@ -149,12 +149,14 @@ impl<'a> Stage<'a> {
             dir: &dir,
             crd: &subject.crd(&setting.workspace),
             ready_delay_ms: match cell.kind {
-                Kind::Unready => NEVER_MS,
+                Kind::NeverReady => NEVER_MS,
                 _ => setting.ready_delay_ms,
             },
             logs: setting.evidence.path(&format!("logs/{stem}")),
-            audit: cell.kind == Kind::Audit || cell.kind == Kind::Storm || cell.kind.is_unhealthy(),
-            default_flags: cell.kind == Kind::Check,
+            audit: cell.kind == Kind::RequestCount
+                || cell.kind == Kind::UpdateStorm
+                || cell.kind.is_unhealthy(),
+            default_flags: cell.kind == Kind::DefaultFlags,
         };
         let server = Server::start(order).await.map_err(|e| text(&e))?;
         let cluster = Cluster::connect(&server.kubeconfig(HARNESS))
@@ -247,7 +249,8 @@ impl<'a> Stage<'a> {
         // A subject that cannot be signalled is gone, and dropping kills what is not.
         let _ = process.terminate(Duration::from_secs(5)).await;
         if let Err(error) = server.stop().await {
-            run.remarks.push(format!("taking the server down: {error}"));
+            run.warnings
+                .push(format!("taking the server down: {error}"));
         }
         // Data and credentials of this run; what cannot be removed goes with the folder above.
         let _ = std::fs::remove_dir_all(&places.dir);
@@ -270,7 +273,7 @@ impl<'a> Stage<'a> {
     /// What is created in this cell.
     fn scenario(&self) -> Arc<Scenario> {
         match self.kind() {
-            Kind::Refused => Arc::clone(&self.setting.refused),
+            Kind::Rejected => Arc::clone(&self.setting.refused),
             _ => self.setting.scenario_of(self.subject),
         }
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::load::generator::Act;
 use crate::load::timetable::Pace;
-use crate::model::record::Storm;
+use crate::model::record::UpdateStorm;
 use crate::run::phases::{offer, reset_peak, weigh_peak};
 use crate::run::quiet::Snapshot;
 use crate::run::run::{Reason, Stage};
@@ -53,7 +53,7 @@ pub async fn all(stage: &mut Stage<'_>) -> Result<(), Reason> {
     stage.run.memory.burst = weigh_peak(stage);
     stage.run.converge_cpu_s = after.cpu_s_since(&before);
     stage.run.requests = after.requests_since(&before);
-    stage.run.storm = Some(Storm {
+    stage.run.update_storm = Some(UpdateStorm {
         rounds: ROUNDS,
         updates: ROUNDS * objects as u64,
         seconds,

@@ -61,7 +61,7 @@ pub struct Swept {
     pub left: Vec<Found>,
     pub namespaces: Vec<(String, NamespaceEnd)>,
     /// What stood in the way, a line each.
-    pub remarks: Vec<String>,
+    pub warnings: Vec<String>,
 }
 
 impl Swept {
@@ -75,7 +75,7 @@ impl Swept {
     pub fn is_complete(&self) -> bool {
         let goes = |end: &NamespaceEnd| matches!(end, NamespaceEnd::Gone | NamespaceEnd::Emptying);
         let namespaces = self.namespaces.iter().all(|(_, end)| goes(end));
-        self.left.is_empty() && self.remarks.is_empty() && namespaces
+        self.left.is_empty() && self.warnings.is_empty() && namespaces
     }
 }
 
@@ -171,7 +171,7 @@ async fn list(cluster: &Cluster, collection: &str, selector: &str) -> Result<Vec
 pub async fn sweep(cluster: &Cluster, scope: &Scope<'_>, progress: &Progress) -> Swept {
     let mut swept = Swept::default();
     if let Err(error) = sweep_objects(cluster, scope, progress, &mut swept).await {
-        swept.remarks.push(format!(
+        swept.warnings.push(format!(
             "what is left could not be looked for: {}",
             error.words()
         ));
@@ -187,7 +187,7 @@ pub async fn sweep(cluster: &Cluster, scope: &Scope<'_>, progress: &Progress) ->
         }
         // Whoever may not list namespaces could not make one either.
         Err(error) if error.code() == Some(403) => {}
-        Err(error) => swept.remarks.push(format!(
+        Err(error) => swept.warnings.push(format!(
             "namespaces could not be looked for: {}",
             error.words()
         )),
@@ -235,8 +235,8 @@ async fn sweep_objects(
             continue;
         }
         if left.is_empty() || give_up {
-            swept.remarks.extend(refusal);
-            swept.remarks.extend(held_up(&left));
+            swept.warnings.extend(refusal);
+            swept.warnings.extend(held_up(&left));
             swept.left = left;
             return Ok(());
         }

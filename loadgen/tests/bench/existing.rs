@@ -48,7 +48,7 @@ pub fn a_namespace_is_borrowed_and_given_back() {
     std::fs::write(&file, subject).expect("writable");
     let kubeconfig = cluster.kubeconfig.display().to_string();
     args.extend(["--control-plane", "existing", "--kubeconfig", &kubeconfig].map(str::to_owned));
-    args.extend(["--settle", "quick", "--repeats", "1"].map(str::to_owned));
+    args.extend(["--profile", "quick", "--repeats", "1"].map(str::to_owned));
     // Twice: what the first one left would be in the way of the second.
     for out in ["out", "again"] {
         let place = bed.out().with_file_name(out).display().to_string();

@@ -38,7 +38,7 @@ pub fn a_killed_bench_goes_on_where_it_was() {
 
 /// Two runs, and none that count requests: this is about the processes of a real control plane.
 pub fn a_killed_bench_on_a_real_control_plane_goes_on_where_it_was() {
-    goes_on("kube", "0", &["--repeats", "2", "--settle", "quick"]);
+    goes_on("kube", "0", &["--repeats", "2", "--profile", "quick"]);
 }
 
 fn goes_on(control_plane: &str, objects: &str, more: &[&str]) {

@@ -18,7 +18,7 @@ fn counts(control_plane: &str) {
     let more = [
         "--repeats",
         "1",
-        "--settle",
+        "--profile",
         "quick",
         "--control-plane",
         control_plane,
@@ -45,7 +45,7 @@ fn counts(control_plane: &str) {
             .cloned()
             .unwrap_or_else(|| panic!("no {cell}"))
     };
-    let (burst, audit) = (run("burst"), run("audit"));
+    let (burst, audit) = (run("burst"), run("request-count"));
     assert_eq!(
         audit["requests"]["by_verb"]["patch edgeapps/status"], 3,
         "{audit}"
@@ -61,6 +61,6 @@ fn counts(control_plane: &str) {
     assert!(burst["api_server_cpu_s"].as_f64() > Some(0.0), "{burst}");
     let written = &burst["datastore"]["written_bytes_per_object"];
     assert!(written.as_f64() > Some(1_000.0), "{burst}");
-    assert_eq!(run("check")["valid"], true);
+    assert_eq!(run("default-flags")["valid"], true);
     assert_eq!(dir_command("validate", &bed).status.code(), Some(0));
 }

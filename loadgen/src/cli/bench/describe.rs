@@ -41,10 +41,10 @@ pub fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Res
             bin: &setting.bin,
         })?,
         filesystem: weigh::filesystem(data),
-        settle: setting.settle,
+        profile: setting.profile,
         ready_delay_ms: setting.ready_delay_ms,
         planned: plan.cells(setting.seed),
-        lanes: setting.lanes,
+        overlap: setting.overlap,
         resumed_at: vec![],
     })
 }

@@ -3,9 +3,10 @@
 //! Guarantees: everything is refused here, in one line, before anything is built or started.
 //! Leaves to others: the cells (`experiment::plan`).
 
-use crate::cli::{BenchArgs, Usage};
+use crate::cli::BenchArgs;
+use crate::model::error::Usage;
 use crate::model::plan::Plan;
-use crate::model::record::Settle;
+use crate::model::record::Profile;
 use crate::model::subject;
 use crate::model::subject::Subject;
 use crate::target::Choice;
@@ -23,10 +24,10 @@ pub fn plan(args: &BenchArgs) -> Result<Plan, Usage> {
     let extra = extra_bytes(args.object_bytes);
     let sizes = sizes_that_fit(&args.objects, extra, args.control_plane)?;
     let largest = sizes.iter().copied().max().unwrap_or(0);
-    let lanes = lanes(args, largest, available_bytes())?;
-    if args.churn_events.is_some() && args.control_plane != Choice::Embedded {
+    let overlap = overlap(args, largest, available_bytes())?;
+    if args.soak_events.is_some() && args.control_plane != Choice::Embedded {
         return Err(Usage(
-            "--churn-events: only the embedded control plane lets somebody else say what a child is like; leave out --control-plane".into(),
+            "--soak-events: only the embedded control plane lets somebody else say what a child is like; leave out --control-plane".into(),
         ));
     }
     only_edgeapps(args, &subjects)?;
@@ -37,8 +38,8 @@ pub fn plan(args: &BenchArgs) -> Result<Plan, Usage> {
         repeats,
         repeats_largest,
         unhealthy: args.unhealthy,
-        storm: args.storm,
-        lanes,
+        update_storm: args.update_storm,
+        overlap,
         steady: !args.bursts_only,
         audits: real && !args.bursts_only,
         checks: real && !args.bursts_only,
@@ -67,8 +68,8 @@ pub fn sizes_that_fit(
 fn only_edgeapps(args: &BenchArgs, subjects: &[Subject]) -> Result<(), Usage> {
     let asked = [
         (args.unhealthy, "--unhealthy"),
-        (args.storm, "--storm"),
-        (args.churn_events.is_some(), "--churn-events"),
+        (args.update_storm, "--update-storm"),
+        (args.soak_events.is_some(), "--soak-events"),
         (args.object_bytes.is_some(), "--object-bytes"),
         (
             args.control_plane == Choice::Existing,
@@ -98,10 +99,10 @@ fn repeats(args: &BenchArgs) -> (u32, u32) {
     (asked, largest.unwrap_or(repeats_largest))
 }
 
-pub fn settle(args: &BenchArgs) -> Settle {
-    args.settle.unwrap_or(match args.control_plane {
-        Choice::Embedded => Settle::Quick,
-        Choice::Kube | Choice::Kine | Choice::Existing => Settle::Standard,
+pub fn profile(args: &BenchArgs) -> Profile {
+    args.profile.unwrap_or(match args.control_plane {
+        Choice::Embedded => Profile::Quick,
+        Choice::Kube | Choice::Kine | Choice::Existing => Profile::Standard,
     })
 }
 
@@ -113,13 +114,13 @@ const LANES: usize = 8;
 ///
 /// # Errors
 /// More were asked for than there is memory or a cluster for.
-fn lanes(args: &BenchArgs, largest: usize, available: Option<u64>) -> Result<usize, Usage> {
-    let asked = args.lanes.map(usize::from);
+fn overlap(args: &BenchArgs, largest: usize, available: Option<u64>) -> Result<usize, Usage> {
+    let asked = args.overlap.map(usize::from);
     if args.control_plane == Choice::Existing {
         return match asked {
             None | Some(1) => Ok(1),
             Some(n) => Err(Usage(format!(
-                "--lanes {n}: a cluster that is there already has room for one run at a time; leave it out"
+                "--overlap {n}: a cluster that is there already has room for one run at a time; leave it out"
             ))),
         };
     }
@@ -128,11 +129,11 @@ fn lanes(args: &BenchArgs, largest: usize, available: Option<u64>) -> Result<usi
     let fit = available.map_or(LANES, |available| (available / needed).max(1) as usize);
     match asked {
         Some(n) if n > 1 && n > fit && available.is_some() => Err(Usage(format!(
-            "--lanes {n}: {n} runs of {largest} objects need about {} MB of memory and there is room for {fit}; choose fewer",
+            "--overlap {n}: {n} runs of {largest} objects need about {} MB of memory and there is room for {fit}; choose fewer",
             n as u64 * needed / 1_000_000
         ))),
         Some(n) => Ok(n),
-        None if settle(args) == Settle::Quick => Ok(1),
+        None if profile(args) == Profile::Quick => Ok(1),
         None => Ok(fit.min(LANES)),
     }
 }
@@ -247,30 +248,30 @@ mod tests {
         let gb = |gb: u64| Some(gb * 1_000_000_000);
         for (words, available, want) in [
             ("", gb(20), 1),
-            ("--settle full", gb(20), 8),
+            ("--profile full", gb(20), 8),
             ("--control-plane kube", gb(25), 8),
             ("--control-plane kube", gb(6), 2),
             ("--control-plane kube", gb(1), 1),
             ("--control-plane kube", None, 8),
-            ("--control-plane kube --settle quick", gb(20), 1),
-            ("--control-plane kube --lanes 6", gb(20), 6),
-            ("--control-plane kube --lanes 6", None, 6),
+            ("--control-plane kube --profile quick", gb(20), 1),
+            ("--control-plane kube --overlap 6", gb(20), 6),
+            ("--control-plane kube --overlap 6", None, 6),
             ("--control-plane existing", gb(20), 1),
         ] {
-            let got = lanes(&args(words), 5_000, available).expect(words);
+            let got = overlap(&args(words), 5_000, available).expect(words);
             assert_eq!(got, want, "{words} with {available:?}");
         }
         for (words, want) in [
             (
-                "--control-plane kube --lanes 3",
-                "--lanes 3: 3 runs of 5000 objects need about 8550 MB of memory and there is room for 2",
+                "--control-plane kube --overlap 3",
+                "--overlap 3: 3 runs of 5000 objects need about 8550 MB of memory and there is room for 2",
             ),
             (
-                "--control-plane existing --lanes 2",
-                "--lanes 2: a cluster that is there already has room for one run at a time",
+                "--control-plane existing --overlap 2",
+                "--overlap 2: a cluster that is there already has room for one run at a time",
             ),
         ] {
-            let error = lanes(&args(words), 5_000, gb(6))
+            let error = overlap(&args(words), 5_000, gb(6))
                 .expect_err(words)
                 .to_string();
             assert!(error.contains(want), "{error}");
@@ -286,10 +287,10 @@ mod tests {
 
     #[test]
     fn children_are_flipped_on_the_embedded_server_only() {
-        let words = "--control-plane kube --objects 10 --churn-events 100";
+        let words = "--control-plane kube --objects 10 --soak-events 100";
         let error = plan(&args(words)).expect_err(words).to_string();
         assert!(
-            error.contains("--churn-events: only the embedded"),
+            error.contains("--soak-events: only the embedded"),
             "{error}"
         );
     }

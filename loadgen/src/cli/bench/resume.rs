@@ -18,7 +18,7 @@ pub fn go_on(begun: Experiment, now: &Experiment) -> Result<Experiment, String> 
     let mut experiment = begun;
     experiment.resumed_at.push(now.origin.started_at.clone());
     // Only one run works at a time, however many there are: the report says how many at most.
-    experiment.lanes = experiment.lanes.max(now.lanes);
+    experiment.overlap = experiment.overlap.max(now.overlap);
     Ok(experiment)
 }
 
@@ -46,9 +46,9 @@ fn differences(begun: &Experiment, now: &Experiment) -> Vec<String> {
         now.origin.seed.to_string(),
     );
     compare(
-        "--settle",
-        format!("{:?}", begun.settle).to_lowercase(),
-        format!("{:?}", now.settle).to_lowercase(),
+        "--profile",
+        format!("{:?}", begun.profile).to_lowercase(),
+        format!("{:?}", now.profile).to_lowercase(),
     );
     compare(
         "--ready-delay-ms",
@@ -143,7 +143,7 @@ fn started_as(record: &SubjectRecord) -> impl PartialEq + use<> {
 mod tests {
     use super::*;
     use crate::model::order::{Cell, Kind};
-    use crate::model::record::{Origin, Settle};
+    use crate::model::record::{Origin, Profile};
     use crate::model::subject::built_in;
 
     fn experiment() -> Experiment {
@@ -178,10 +178,10 @@ mod tests {
                 subjects: subjects.collect(),
             },
             filesystem: None,
-            settle: Settle::Quick,
+            profile: Profile::Quick,
             ready_delay_ms: 0,
             planned: vec![cell(Kind::Burst)],
-            lanes: 1,
+            overlap: 1,
             resumed_at: vec![],
         }
     }
@@ -206,7 +206,10 @@ mod tests {
         type Change = fn(&mut Experiment);
         let table: [(Change, &str); 8] = [
             (|e| e.origin.seed = 2, "--seed was 1, is 2"),
-            (|e| e.settle = Settle::Full, "--settle was quick, is full"),
+            (
+                |e| e.profile = Profile::Full,
+                "--profile was quick, is full",
+            ),
             (
                 |e| e.origin.control_plane = "kube".into(),
                 "--control-plane was embedded, is kube",
