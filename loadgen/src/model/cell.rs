@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::rng::Chance;
+use crate::model::rng::SplitMix64;
 
 /// One run: a subject at a size, measured once.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -19,49 +19,51 @@ pub struct Cell {
 
 /// What a cell is measured for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Everything offered as fast as the server takes it.
+    /// All objects offered as fast as the server takes them.
     Burst,
-    /// Offered at a rate that every subject can keep up with.
+    /// Objects offered at a rate that every subject keeps up with.
     Steady,
-    /// A burst of a subject that is measured anyway: what differs between the two is noise.
-    Twin,
-    /// A burst with the server's audit log on, for the requests alone: the log slows subjects
-    /// that send many.
-    Audit,
-    /// A burst against an API server with its own default flags.
-    Check,
-    /// Objects whose children the server refuses.
-    Refused,
+    /// A second burst of a subject: what differs between the two is noise.
+    #[serde(rename = "aa")]
+    AA,
+    /// A burst with the server's audit log on, to count requests. Its other figures are not used:
+    /// the log slows subjects that send many requests.
+    RequestCount,
+    /// A burst against a kube-apiserver with its own default flags.
+    DefaultFlags,
+    /// Objects whose children the server rejects.
+    Reject,
     /// Objects whose children never become ready.
-    Unready,
-    /// Objects that change faster than a subject may follow.
-    Storm,
+    NeverReady,
+    /// Objects that change faster than a subject may be able to follow.
+    UpdateStorm,
 }
 
 impl Kind {
+    /// Its name in records, file names and limits.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Burst => "burst",
             Kind::Steady => "steady",
-            Kind::Twin => "twin",
-            Kind::Audit => "audit",
-            Kind::Check => "check",
-            Kind::Refused => "refused",
-            Kind::Unready => "unready",
-            Kind::Storm => "storm",
+            Kind::AA => "aa",
+            Kind::RequestCount => "request-count",
+            Kind::DefaultFlags => "default-flags",
+            Kind::Reject => "reject",
+            Kind::NeverReady => "never-ready",
+            Kind::UpdateStorm => "update-storm",
         }
     }
 
-    /// Whether cells of this kind are known before anything is measured.
+    /// Whether cells of this kind are known before the first run.
     pub fn is_planned_first(self) -> bool {
-        !matches!(self, Kind::Steady | Kind::Check)
+        !matches!(self, Kind::Steady | Kind::DefaultFlags)
     }
 
-    /// Objects of such a cell are never Ready.
+    /// Objects of such a cell never become Ready.
     pub fn is_unhealthy(self) -> bool {
-        matches!(self, Kind::Refused | Kind::Unready)
+        matches!(self, Kind::Reject | Kind::NeverReady)
     }
 }
 
@@ -108,11 +110,11 @@ pub fn interleaved(
     seed: u64,
 ) -> Vec<Cell> {
     let entries: Vec<(String, Kind)> = subjects.iter().map(|s| (s.clone(), kind)).collect();
-    let mut chance = Chance::of(seed, kind as u64 + 1);
-    let blocks = blocks(sizes, &mut chance);
+    let mut rng = SplitMix64::of(seed, kind as u64 + 1);
+    let blocks = blocks(sizes, &mut rng);
     let cells = blocks.into_iter().flat_map(|block| {
         let mut entries = entries.clone();
-        chance.shuffle(&mut entries);
+        rng.shuffle(&mut entries);
         block.cells(entries)
     });
     cells.collect()
@@ -127,14 +129,14 @@ pub fn bursts(
     seed: u64,
 ) -> Vec<Cell> {
     let largest = sizes.iter().map(|(objects, _)| *objects).max();
-    let mut chance = Chance::of(seed, Kind::Burst as u64 + 1);
-    let blocks = blocks(sizes, &mut chance);
+    let mut rng = SplitMix64::of(seed, Kind::Burst as u64 + 1);
+    let blocks = blocks(sizes, &mut rng);
     let cells = blocks.into_iter().flat_map(|block| {
         let bursts = subjects.iter().map(|s| (s.clone(), Kind::Burst));
         let twin = twin.filter(|_| Some(block.objects) == largest);
-        let twin = twin.map(|subject| (subject.to_owned(), Kind::Twin));
+        let twin = twin.map(|subject| (subject.to_owned(), Kind::AA));
         let mut entries: Vec<_> = bursts.chain(twin).collect();
-        chance.shuffle(&mut entries);
+        rng.shuffle(&mut entries);
         block.cells(entries)
     });
     cells.collect()
@@ -158,13 +160,13 @@ impl Block {
     }
 }
 
-fn blocks(sizes: &[(usize, u32)], chance: &mut Chance) -> Vec<Block> {
+fn blocks(sizes: &[(usize, u32)], rng: &mut SplitMix64) -> Vec<Block> {
     let most = sizes.iter().map(|(_, repeats)| *repeats).max().unwrap_or(0);
     let mut blocks = Vec::new();
     for repeat in 1..=most {
         let within = sizes.iter().filter(|(_, repeats)| repeat <= *repeats);
         let mut round: Vec<usize> = within.map(|(objects, _)| *objects).collect();
-        chance.shuffle(&mut round);
+        rng.shuffle(&mut round);
         blocks.extend(round.into_iter().map(|objects| Block { objects, repeat }));
     }
     blocks
@@ -196,7 +198,7 @@ mod tests {
         fn the_twin_is_beside_its_subject_at_the_largest_size_only(seed: u64, repeats in 1u32..5) {
             let subjects = ["a/x".to_owned(), "b/y".to_owned()];
             let cells = bursts(&subjects, &[(0, 3), (500, repeats)], Some("a/x"), seed);
-            let twins: Vec<&Cell> = cells.iter().filter(|c| c.kind == Kind::Twin).collect();
+            let twins: Vec<&Cell> = cells.iter().filter(|c| c.kind == Kind::AA).collect();
             prop_assert_eq!(twins.len(), repeats as usize);
             prop_assert!(twins.iter().all(|c| c.objects == 500 && c.subject == "a/x"));
             for twin in twins {

@@ -12,7 +12,7 @@ use clap::Args;
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 
-use crate::cli::Usage;
+use crate::model::usage::Usage;
 
 #[derive(Args, Clone, Debug)]
 pub struct TargetArgs {
