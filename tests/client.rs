@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use kubesim::{Options, Server, Tls, serve};
 use tare::edgeapp::CRD_YAML;
 use tare_runtime::http::client;
-use tare_runtime::http::request::{Api, Ask};
+use tare_runtime::http::request::{Api, Request};
 use tare_runtime::metrics::{Metrics, Verb};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -83,7 +83,7 @@ async fn list(kubeconfig: &Path) -> Result<usize, String> {
     let api = Api::new(client, Arc::<Metrics>::default(), Duration::from_secs(10));
     let path = "/apis/tare.dev/v1alpha1/namespaces/default/edgeapps";
     let answer = api
-        .call(Verb::List, Ask::get(path), 1 << 20)
+        .call(Verb::List, Request::get(path), 1 << 20)
         .await
         .map_err(|error| error.to_string())?;
     let list: serde_json::Value = serde_json::from_slice(&answer).map_err(|e| e.to_string())?;

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tare::edgeapp::EdgeApps;
 use tare_runtime::api::{Children, DEPLOYMENT, Operator, Owner, SERVICE};
 use tare_runtime::cache::{Keeps, Mode};
-use tare_runtime::http::paths::Scope;
+use tare_runtime::http::paths::Paths;
 use tare_runtime::http::request::Api;
 use tare_runtime::model::object::{ChildState, Meta, Uid};
 use tare_runtime::queue::{Finalizers, Limits, Offer, Queue, Reasons, Verdict, Work};
@@ -80,12 +80,12 @@ pub fn decode<M: Measurement>(
     let mut source = runtime.block_on(async {
         let event = event(mode, &template).await;
         let api = Api::new(canned::endless_watch(&event), Arc::default(), DEADLINE);
-        let scope = Scope::of::<EdgeApps>(None, None);
-        let scope = match mode {
-            Mode::Metadata => scope.watched_as_metadata::<EdgeApps>(),
-            Mode::None | Mode::Pruned => scope,
+        let paths = Paths::of::<EdgeApps>(None, None);
+        let paths = match mode {
+            Mode::Metadata => paths.watched_as_metadata::<EdgeApps>(),
+            Mode::None | Mode::Pruned => paths,
         };
-        let mut source = Source::<EdgeApps>::new(api, Arc::new(scope), 0, 1);
+        let mut source = Source::<EdgeApps>::new(api, Arc::new(paths), 0, 1);
         assert!(matches!(source.next().await.what, What::Opened));
         source
     });
@@ -225,8 +225,8 @@ fn remembered(edgeapps: usize) -> (Runtime, Client) {
 
 async fn join_once(client: Client) {
     let api = Api::new(client, Arc::default(), DEADLINE);
-    let scope = Arc::new(Scope::of::<EdgeApps>(None, None));
-    let mut join = Join::new(Arc::new(EdgeApps), api, scope, Extent::All, Keeps::Nothing);
+    let paths = Arc::new(Paths::of::<EdgeApps>(None, None));
+    let mut join = Join::new(Arc::new(EdgeApps), api, paths, Extent::All, Keeps::Nothing);
     loop {
         match join.next().await {
             Found::Opened { .. } => {}

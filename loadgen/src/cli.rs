@@ -29,10 +29,9 @@ use crate::cli::doctor::DoctorArgs;
 use crate::cli::run as load;
 use crate::cli::run::RunArgs;
 use crate::model::control_plane::ControlPlane;
-use crate::model::evidence;
+use crate::model::error::Usage;
 use crate::model::profile::Profile;
 use crate::model::subject::Measured;
-pub use crate::model::usage::Usage;
 use crate::model::{subject, workload};
 use crate::report;
 use crate::run::restarts;
@@ -114,7 +113,7 @@ pub struct BenchArgs {
     #[arg(long, requires = "out")]
     pub resume: bool,
     /// How long a subject is left alone before it is weighed [default: quick; standard on another
-    /// control plane is embedded].
+    /// control plane than kubesim].
     #[arg(long, value_enum)]
     pub profile: Option<Profile>,
     /// How many runs may be under way at once: one works, the others are being left alone, which is
@@ -165,14 +164,6 @@ pub struct BenchArgs {
     /// How the report calls this machine.
     #[arg(long, value_name = "LABEL", default_value = "local")]
     pub host_label: String,
-}
-
-/// What a folder of results that cannot be had is: another one is for the user to choose.
-pub fn no_folder(error: evidence::Error) -> anyhow::Error {
-    match error.is_of_usage() {
-        true => Usage(error.to_string()).into(),
-        false => error.into(),
-    }
 }
 
 /// # Errors

@@ -29,7 +29,7 @@ use crate::controller::concurrency::Width;
 pub use crate::controller::config::Config;
 use crate::controller::joining::{Running, next_found};
 use crate::controller::trim::Tidying;
-use crate::http::paths::Scope;
+use crate::http::paths::Paths;
 use crate::http::request::{Api, ApiError};
 use crate::metrics::Metrics;
 use crate::queue::{Offer, Queue, Verdict, Work};
@@ -54,21 +54,21 @@ pub async fn run<O: Operator>(
     shutdown: impl Future<Output = ()>,
 ) {
     let keeps = cache.keeps();
-    let scope = Scope::of::<O>(config.namespace.clone(), config.selector.as_deref());
-    let scope = Arc::new(match keeps {
-        Keeps::Identities => scope.watched_as_metadata::<O>(),
-        Keeps::Nothing | Keeps::Specs => scope,
+    let paths = Paths::of::<O>(config.namespace.clone(), config.selector.as_deref());
+    let paths = Arc::new(match keeps {
+        Keeps::Identities => paths.watched_as_metadata::<O>(),
+        Keeps::Nothing | Keeps::Specs => paths,
     });
     let api = Api::new(client, metrics, config.request_deadline);
     let applier = Applier {
         operator: Arc::clone(&operator),
         api: api.clone(),
-        scope: Arc::clone(&scope),
+        paths: Arc::clone(&paths),
         events: Events::default(),
         deadline: config.deadline,
         keeps_proofs: keeps == Keeps::Specs,
     };
-    let mut controller = Controller::new(operator, cache, api, scope, &config);
+    let mut controller = Controller::new(operator, cache, api, paths, &config);
     let mut workers: FuturesUnordered<Worker<'_>> = FuturesUnordered::new();
     tokio::pin!(shutdown);
 
@@ -127,7 +127,7 @@ struct Controller<O: Operator, C> {
     operator: Arc<O>,
     cache: C,
     api: Api,
-    scope: Arc<Scope>,
+    paths: Arc<Paths>,
     queue: Queue,
     resync: Resync,
     /// The watches, the owners' first; `None` while one waits for a join to tell its place.
@@ -145,7 +145,7 @@ struct Controller<O: Operator, C> {
 }
 
 impl<O: Operator, C: Cache> Controller<O, C> {
-    fn new(operator: Arc<O>, cache: C, api: Api, scope: Arc<Scope>, config: &Config) -> Self {
+    fn new(operator: Arc<O>, cache: C, api: Api, paths: Arc<Paths>, config: &Config) -> Self {
         Self {
             operator,
             cache,
@@ -157,16 +157,16 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                 config.seed,
             ),
             resync: Resync::new(config.resync, config.seed),
-            sources: (0..scope.len()).map(|_| None).collect(),
+            sources: (0..paths.len()).map(|_| None).collect(),
             turn: 0,
-            closed: vec![None; scope.len()],
+            closed: vec![None; paths.len()],
             unread: None,
             join: None,
             joined_once: false,
             started: Instant::now(),
             tidying: Tidying::default(),
             width: Width::of(config.concurrency),
-            scope,
+            paths,
         }
     }
 
@@ -210,7 +210,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
     fn watch(&self, kind: usize, resource_version: u64) -> BoxStream<'static, Seen> {
         let source = Source::<O>::new(
             self.api.clone(),
-            Arc::clone(&self.scope),
+            Arc::clone(&self.paths),
             kind,
             resource_version,
         );
@@ -276,7 +276,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                 self.sources[kind] = None;
                 if backwards {
                     warn!(
-                        kind = self.scope.plural(kind),
+                        kind = self.paths.plural(kind),
                         "the server's revisions went backwards: joining anew"
                     );
                     self.queue.forget_revisions();
@@ -358,20 +358,20 @@ impl<O: Operator, C: Cache> Controller<O, C> {
 
     /// Why a kind cannot be read, and what to do about it.
     fn because(&self, verb: &str, kind: usize, error: &ApiError) -> String {
-        let plural = self.scope.plural(kind);
-        match (error.code(), error.denied()) {
+        let plural = self.paths.plural(kind);
+        match (error.code(), error.missing_permission()) {
             (Some(404), _) if kind == 0 => format!(
-                "the {} CRD is not installed: run `{} install` (trying again)",
-                self.scope.owner_kind,
+                "the {} CRD is not installed: run `{} install` (retrying)",
+                self.paths.owner_kind,
                 O::NAME
             ),
-            (_, Some(right)) => {
+            (_, Some(permission)) => {
                 format!(
-                    "may not {right}: grant that to this operator's role (trying again): {error}"
+                    "may not {permission}: grant that to this operator's role (retrying): {error}"
                 )
             }
-            (Some(401 | 403), None) => format!("may not {verb} {plural}: {error} (trying again)"),
-            _ => format!("cannot read {plural}: {error} (trying again)"),
+            (Some(401 | 403), None) => format!("may not {verb} {plural}: {error} (retrying)"),
+            _ => format!("cannot read {plural}: {error} (retrying)"),
         }
     }
 

@@ -26,8 +26,8 @@ use serde_json::{Value, json};
 use tracing::{debug, warn};
 
 use crate::api::{Children, Failure, Operator, Owner, OwnerStatus, Plan, Requeue, Retry, Status};
-use crate::http::paths::Scope;
-use crate::http::request::{Api, ApiError, Ask, METADATA, OBJECT_BYTES, WHOLE};
+use crate::http::paths::Paths;
+use crate::http::request::{Api, ApiError, METADATA, OBJECT_BYTES, Request, WHOLE};
 use crate::metrics::Verb;
 use crate::model::object::{Lean, Uid};
 use crate::queue::{Reasons, Shown, Verdict, Work};
@@ -48,7 +48,7 @@ pub(crate) const APPLY_PATCH: &str = "application/apply-patch+yaml";
 pub struct Applier<O> {
     pub(crate) operator: Arc<O>,
     pub(crate) api: Api,
-    pub(crate) scope: Arc<Scope>,
+    pub(crate) paths: Arc<Paths>,
     pub(crate) events: Events,
     /// How long one reconcile may take.
     pub(crate) deadline: Duration,
@@ -177,15 +177,15 @@ impl<O: Operator> Applier<O> {
                 .owner_reads_for_children
                 .fetch_add(1, Relaxed);
         }
-        let path = self.scope.owner_path(key);
+        let path = self.paths.owner_path(key);
         let body = match self
             .api
-            .call(Verb::Get, Ask::get(&path), OBJECT_BYTES)
+            .call(Verb::Get, Request::get(&path), OBJECT_BYTES)
             .await
         {
             Ok(body) => body,
             Err(error) if error.code() == Some(404) => return Err(Stop::Gone),
-            Err(error) => return Err(failure::asked(error, "get", &self.scope.owner_kind, key)),
+            Err(error) => return Err(failure::asked(error, "get", &self.paths.owner_kind, key)),
         };
         let seen = serde_json::from_slice::<Lean<'_>>(&body)
             .and_then(|object| owner::see::<O>(&object))
@@ -253,17 +253,17 @@ impl<O: Operator> Applier<O> {
             json!({"op": "replace", "path": "/metadata/resourceVersion", "value": work.resource_version.to_string()}),
         ];
         patch.extend_from_slice(operations);
-        let mut path = self.scope.owner_path(key);
+        let mut path = self.paths.owner_path(key);
         path.push_str(subresource);
         path.push_str("?fieldManager=");
         path.push_str(O::NAME);
-        let ask = Ask {
+        let request = Request {
             method: Method::PATCH,
             path: &path,
             body: Some((JSON_PATCH, encode(&Value::Array(patch)))),
             accept: METADATA,
         };
-        match self.api.call(Verb::Patch, ask, OBJECT_BYTES).await {
+        match self.api.call(Verb::Patch, request, OBJECT_BYTES).await {
             Ok(body) => {
                 let object: Lean<'_> =
                     serde_json::from_slice(&body).map_err(|error| failure::unreadable(&error))?;
@@ -276,7 +276,7 @@ impl<O: Operator> Applier<O> {
             Err(error) if matches!(error.code(), Some(409)) || is_failed_test(&error) => {
                 Err(Stop::Again)
             }
-            Err(error) => Err(failure::asked(error, "patch", &self.scope.owner_kind, key)),
+            Err(error) => Err(failure::asked(error, "patch", &self.paths.owner_kind, key)),
         }
     }
 
@@ -289,13 +289,13 @@ impl<O: Operator> Applier<O> {
         degraded: bool,
     ) -> Verdict {
         self.api.metrics().error(failure.reason);
-        let kind = &self.scope.owner_kind;
+        let kind = &self.paths.owner_kind;
         if degraded {
             match self.write_failure(key, work, failure).await {
                 Ok(true) => {
                     warn!(%kind, object = key, reason = failure.reason, "{}", failure.message);
                     self.events
-                        .warn(&self.api, &self.scope, key, work.uid, failure)
+                        .warn(&self.api, &self.paths, key, work.uid, failure)
                         .await;
                 }
                 Ok(false) => {
@@ -378,8 +378,8 @@ pub(crate) fn whole<'a>(
     method: Method,
     path: &'a str,
     body: Option<(&'static str, &Value)>,
-) -> Ask<'a> {
-    Ask {
+) -> Request<'a> {
+    Request {
         method,
         path,
         body: body.map(|(kind, value)| (kind, encode(value))),

@@ -21,7 +21,7 @@ use tracing::{info, warn};
 
 use crate::api::Operator;
 use crate::cache::Keeps;
-use crate::http::paths::Scope;
+use crate::http::paths::Paths;
 use crate::http::request::Api;
 use crate::queue::{Reasons, Work};
 use crate::reconcile::owner;
@@ -40,10 +40,10 @@ pub enum Extent {
 
 impl Extent {
     /// Collections that are listed, the owners' among them.
-    pub fn kinds(self, scope: &Scope) -> usize {
+    pub fn kinds(self, paths: &Paths) -> usize {
         match self {
             Extent::Owners => 1,
-            Extent::All => scope.len(),
+            Extent::All => paths.len(),
         }
     }
 }
@@ -88,7 +88,7 @@ enum Step {
 pub struct Join<O: Operator> {
     operator: Arc<O>,
     api: Api,
-    scope: Arc<Scope>,
+    paths: Arc<Paths>,
     pages: Vec<Pages>,
     step: Step,
     last_keys: Vec<String>,
@@ -109,15 +109,15 @@ impl<O: Operator> Join<O> {
     pub fn new(
         operator: Arc<O>,
         api: Api,
-        scope: Arc<Scope>,
+        paths: Arc<Paths>,
         extent: Extent,
         keeps: Keeps,
     ) -> Self {
-        let kinds = extent.kinds(&scope);
+        let kinds = extent.kinds(&paths);
         Self {
             operator,
             api,
-            scope,
+            paths,
             pages: (0..kinds).map(Pages::new).collect(),
             step: Step::Opening(0),
             last_keys: vec![String::new(); kinds],
@@ -154,7 +154,7 @@ impl<O: Operator> Join<O> {
         loop {
             match self.step {
                 Step::Opening(kind) if kind < self.pages.len() => {
-                    let resource_version = self.pages[kind].open(&self.api, &self.scope).await?;
+                    let resource_version = self.pages[kind].open(&self.api, &self.paths).await?;
                     self.step = Step::Opening(kind + 1);
                     return Ok(Found::Opened {
                         kind,
@@ -163,7 +163,7 @@ impl<O: Operator> Join<O> {
                 }
                 Step::Opening(_) => {
                     for pages in &mut self.pages {
-                        pages.fill(&self.api, &self.scope).await?;
+                        pages.fill(&self.api, &self.paths).await?;
                     }
                     self.step = Step::Merging;
                 }
@@ -181,7 +181,7 @@ impl<O: Operator> Join<O> {
                             self.step = Step::Over;
                             return Ok(self.done());
                         }
-                        self.pages[0].advance(&self.api, &self.scope).await?;
+                        self.pages[0].advance(&self.api, &self.paths).await?;
                         continue;
                     };
                     let mut reasons = Reasons::default();
@@ -196,7 +196,7 @@ impl<O: Operator> Join<O> {
                             continue;
                         }
                     }
-                    self.pages[0].advance(&self.api, &self.scope).await?;
+                    self.pages[0].advance(&self.api, &self.paths).await?;
                     if let Some(found) = self.hand_on(key, work, reasons) {
                         return Ok(found);
                     }
@@ -211,12 +211,12 @@ impl<O: Operator> Join<O> {
         let mut owners = Vec::with_capacity(self.batch);
         while owners.len() < self.batch && self.pages[0].current().is_some() {
             owners.extend(self.owner());
-            self.pages[0].advance(&self.api, &self.scope).await?;
+            self.pages[0].advance(&self.api, &self.paths).await?;
         }
         let any = !owners.is_empty();
         while !owners.is_empty() {
             let part = self.batch.min(owners.len());
-            let family = match Family::list::<O>(&self.api, &self.scope, &owners[..part]).await {
+            let family = match Family::list::<O>(&self.api, &self.paths, &owners[..part]).await {
                 Ok(family) => Some(family),
                 Err(unread) if unread.is_too_large() && part > 1 => {
                     self.batch = (part / 4).max(1);
@@ -240,7 +240,7 @@ impl<O: Operator> Join<O> {
 
     fn done(&self) -> Found {
         Found::Done {
-            objects: self.pages[0].read() * self.extent.kinds(&self.scope),
+            objects: self.pages[0].read() * self.extent.kinds(&self.paths),
         }
     }
 
@@ -290,14 +290,14 @@ impl<O: Operator> Join<O> {
             .and_then(Result::ok)
             .map_or_else(|| "(unknown)".to_owned(), |object| object.metadata.key());
         self.api.metrics().undecodable.fetch_add(1, Relaxed);
-        warn!(kind = self.scope.plural(kind), object, %error, "skipped an object that cannot be decoded");
+        warn!(kind = self.paths.plural(kind), object, %error, "skipped an object that cannot be decoded");
     }
 
     fn check_order(&mut self, kind: usize, key: &str) {
         if key < self.last_keys[kind].as_str() {
             self.unordered(&format!(
                 "{} does not come in order of namespace/name",
-                self.scope.plural(kind)
+                self.paths.plural(kind)
             ));
         }
         self.last_keys[kind].clear();
@@ -323,7 +323,7 @@ impl<O: Operator> Join<O> {
                     None => break,
                     Some(Ok(object)) => {
                         let name = &object.metadata.name;
-                        let owner = object.metadata.owner_name(&self.scope.owner_kind);
+                        let owner = object.metadata.owner_name(&self.paths.owner_kind);
                         (
                             object.metadata.key(),
                             owner.is_none_or(|owner| owner == name),
@@ -331,14 +331,14 @@ impl<O: Operator> Join<O> {
                     }
                     Some(Err(error)) => {
                         self.skip(kind, &error);
-                        self.pages[kind].advance(&self.api, &self.scope).await?;
+                        self.pages[kind].advance(&self.api, &self.paths).await?;
                         continue;
                     }
                 };
                 if !named_like_owner {
                     self.unordered(&format!(
                         "{} {child} is not named like its owner",
-                        self.scope.plural(kind)
+                        self.paths.plural(kind)
                     ));
                     return Ok(());
                 }
@@ -350,7 +350,7 @@ impl<O: Operator> Join<O> {
                 if !self.ordered {
                     return Ok(());
                 }
-                self.pages[kind].advance(&self.api, &self.scope).await?;
+                self.pages[kind].advance(&self.api, &self.paths).await?;
             }
         }
         Ok(())

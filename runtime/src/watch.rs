@@ -21,8 +21,8 @@ use tracing::{debug, warn};
 
 use crate::api::Operator;
 use crate::http::client;
-use crate::http::paths::Scope;
-use crate::http::request::{Api, ApiError, Ask, METADATA, ServerStatus};
+use crate::http::paths::Paths;
+use crate::http::request::{Api, ApiError, METADATA, Request, ServerStatus};
 use crate::model::object::{ChildState, Lean, Uid, hash32};
 use crate::queue::{ChildNews, Work};
 use crate::reconcile::owner;
@@ -103,7 +103,7 @@ struct ErrorEvent {
 /// The watch of one kind.
 pub struct Source<O> {
     api: Api,
-    scope: Arc<Scope>,
+    paths: Arc<Paths>,
     kind: usize,
     resource_version: u64,
     lines: Option<Lines<Body>>,
@@ -117,10 +117,10 @@ pub struct Source<O> {
 
 impl<O: Operator> Source<O> {
     /// Watches `kind` (0: the owners) from `resource_version` on.
-    pub fn new(api: Api, scope: Arc<Scope>, kind: usize, resource_version: u64) -> Self {
+    pub fn new(api: Api, paths: Arc<Paths>, kind: usize, resource_version: u64) -> Self {
         Self {
             api,
-            scope,
+            paths,
             kind,
             resource_version,
             lines: None,
@@ -157,7 +157,7 @@ impl<O: Operator> Source<O> {
                 Ok(Ok(line)) => line,
                 Ok(Err(error)) => {
                     debug!(
-                        kind = self.scope.plural(self.kind),
+                        kind = self.paths.plural(self.kind),
                         error = client::cause(&error),
                         "watch broke"
                     );
@@ -201,11 +201,11 @@ impl<O: Operator> Source<O> {
 
     async fn open(&mut self) -> What {
         let path = self
-            .scope
+            .paths
             .watch_path(self.kind, self.resource_version, WATCH_S);
-        let mut ask = Ask::get(&path);
-        ask.accept = self.scope.watched_as(self.kind);
-        match self.api.open(ask).await {
+        let mut request = Request::get(&path);
+        request.accept = self.paths.watched_as(self.kind);
+        match self.api.open(request).await {
             Ok(body) => {
                 self.lines = Some(Lines::new(body));
                 self.opened = Instant::now();
@@ -289,12 +289,12 @@ impl<O: Operator> Source<O> {
                 }
             } else {
                 let mut work = Box::new(owner::see::<O>(object)?);
-                work.identity_only = self.scope.watched_as(0) == METADATA;
+                work.identity_only = self.paths.watched_as(0) == METADATA;
                 What::Owner { key, work }
             }));
         }
         Ok(
-            child_news::<O>(object, self.kind - 1, deleted, &self.scope.owner_kind).map(
+            child_news::<O>(object, self.kind - 1, deleted, &self.paths.owner_kind).map(
                 |(owner, news)| What::Child {
                     owner,
                     news,
@@ -353,7 +353,7 @@ impl<O: Operator> Source<O> {
     fn skip(&self, object: &str, cause: &str) -> What {
         self.api.metrics().undecodable.fetch_add(1, Relaxed);
         warn!(
-            kind = self.scope.plural(self.kind),
+            kind = self.paths.plural(self.kind),
             object, cause, "skipped an event that cannot be decoded"
         );
         What::Skipped

@@ -14,8 +14,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 
-use crate::cli::{BenchArgs, Usage, no_folder};
+use crate::cli::BenchArgs;
 use crate::model::cell::Kind;
+use crate::model::error::{Usage, no_folder};
 use crate::model::estimate;
 use crate::model::evidence;
 use crate::model::evidence::{EXPERIMENT, Evidence};

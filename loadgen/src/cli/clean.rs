@@ -119,7 +119,7 @@ async fn find_and_remove(
         cleaned.namespaces_gone(),
         grouped(removal.left)
     );
-    removal.remarks.iter().for_each(|line| println!("{line}"));
+    removal.warnings.iter().for_each(|line| println!("{line}"));
     Ok(if cleaned.is_complete() {
         ExitCode::SUCCESS
     } else {

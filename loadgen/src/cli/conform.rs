@@ -10,9 +10,9 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::Args;
 
-use crate::cli::{Usage, no_folder};
 use crate::model::conformance::step::Step;
 use crate::model::conformance::{Conformance, Outcome, Verdict};
+use crate::model::error::{Usage, no_folder};
 use crate::model::evidence::Evidence;
 use crate::model::interrupt::Stop;
 use crate::model::progress::Progress;

@@ -7,7 +7,7 @@ use std::io::Write;
 
 use tokio::sync::oneshot;
 
-use crate::cli::Usage;
+use crate::model::error::Usage;
 use crate::target::context::can_ask;
 
 /// # Errors

@@ -26,7 +26,7 @@ pub enum Kind {
     /// Objects offered at a rate that every subject keeps up with.
     Steady,
     /// A second burst of a subject: what differs between the two is noise.
-    #[serde(rename = "aa")]
+    #[serde(rename = "a-a")]
     AA,
     /// A burst with the server's audit log on, to count requests. Its other figures are not used:
     /// the log slows subjects that send many requests.
@@ -34,7 +34,7 @@ pub enum Kind {
     /// A burst against a kube-apiserver with its own default flags.
     DefaultFlags,
     /// Objects whose children the server rejects.
-    Reject,
+    Rejected,
     /// Objects whose children never become ready.
     NeverReady,
     /// Objects that change faster than a subject may be able to follow.
@@ -47,10 +47,10 @@ impl Kind {
         match self {
             Kind::Burst => "burst",
             Kind::Steady => "steady",
-            Kind::AA => "aa",
+            Kind::AA => "a-a",
             Kind::RequestCount => "request-count",
             Kind::DefaultFlags => "default-flags",
-            Kind::Reject => "reject",
+            Kind::Rejected => "rejected",
             Kind::NeverReady => "never-ready",
             Kind::UpdateStorm => "update-storm",
         }
@@ -63,7 +63,7 @@ impl Kind {
 
     /// Objects of such a cell never become Ready.
     pub fn is_unhealthy(self) -> bool {
-        matches!(self, Kind::Reject | Kind::NeverReady)
+        matches!(self, Kind::Rejected | Kind::NeverReady)
     }
 }
 

@@ -122,7 +122,7 @@ impl Conformance {
     }
 
     /// What a reader of figures must know; nothing where the subject passed.
-    pub fn remark(&self) -> Option<String> {
+    pub fn warning(&self) -> Option<String> {
         let subject = &self.subject;
         match &self.verdict {
             Verdict::Passed => None,
@@ -202,7 +202,7 @@ mod tests {
         ];
         let found = Conformance::of("a/b".into(), steps);
         assert_eq!(
-            found.remark().expect("it failed"),
+            found.warning().expect("it failed"),
             "a/b is not measured, since it failed the conformance scenario: \
              scale: Deployment scale: expected /spec/replicas 3, seen 1"
         );

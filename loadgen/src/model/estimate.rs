@@ -98,7 +98,7 @@ pub fn of_cell(cell: &Cell, largest: usize, mode: &Timing, control_plane: Contro
             cost.work_s += profile::UPDATE_ROUNDS as f64 * profile::UPDATE_EVERY.as_secs_f64();
             cost.quiet_s = empty_s;
         }
-        Kind::Reject | Kind::NeverReady => {
+        Kind::Rejected | Kind::NeverReady => {
             // Retries are work: nobody else may disturb them.
             cost.work_s += mode.unhealthy_s as f64;
             cost.quiet_s = empty_s;

@@ -3,6 +3,7 @@
 pub mod cell;
 pub mod conformance;
 pub mod control_plane;
+pub mod error;
 pub mod estimate;
 pub mod evidence;
 pub mod histogram;
@@ -16,5 +17,4 @@ pub mod record;
 pub mod rng;
 pub mod subject;
 pub mod timestamp;
-pub mod usage;
 pub mod workload;

@@ -88,9 +88,9 @@ pub struct Run {
     /// Why it ended early.
     pub failure: Option<Failure>,
     /// Why its figures must not be compared, one sentence each.
-    pub doubts: Vec<String>,
+    pub invalid_because: Vec<String>,
     /// What a reader should know.
-    pub remarks: Vec<String>,
+    pub warnings: Vec<String>,
     pub spawn_to_canary_ms: Option<f64>,
     pub memory: PhaseMemory,
     pub converge_cpu_s: Option<f64>,
@@ -101,7 +101,7 @@ pub struct Run {
     #[serde(default)]
     pub soak: Option<Soak>,
     #[serde(default)]
-    pub fault: Option<Fault>,
+    pub fault_response: Option<FaultResponse>,
     #[serde(default)]
     pub update_storm: Option<UpdateStorm>,
     pub reconcile: Option<Reconcile>,
@@ -134,14 +134,14 @@ pub struct PhaseMemory {
     pub churn: Option<Peaked>,
     /// Settled after the soak.
     #[serde(default)]
-    pub soak: Option<Peaked>,
+    pub after_soak: Option<Peaked>,
     pub deleted: Option<Memory>,
     pub restart: Option<Peaked>,
 }
 
 /// What a subject did about objects that cannot become healthy.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct Fault {
+pub struct FaultResponse {
     /// How long they were left so, once all were created.
     pub held_s: f64,
     /// Reads and writes of the subject in that time, by windows of 5 s.

@@ -30,10 +30,10 @@ use anyhow::Context;
 
 use crate::model::conformance;
 use crate::model::conformance::Verdict;
+use crate::model::error::Usage;
 use crate::model::evidence;
 use crate::model::evidence::Evidence;
 use crate::model::record::{Record, Run};
-use crate::model::usage::Usage;
 use crate::run::restarts as starts;
 
 const SUMMARY: &str = "summary.json";
@@ -174,9 +174,9 @@ fn failures(record: &Record) -> Vec<String> {
             }
         }
         lines.extend(
-            run.doubts
+            run.invalid_because
                 .iter()
-                .map(|doubt| format!("NOT VALID {}: {doubt}", run.cell)),
+                .map(|reason| format!("NOT VALID {}: {reason}", run.cell)),
         );
     }
     lines

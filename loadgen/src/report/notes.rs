@@ -50,11 +50,11 @@ const REASONS: [(&str, &str); 30] = [
     ),
     (
         "write_span",
-        "from the audit log of a real control plane, which is on only in the runs of cell `request-count`",
+        "from the audit log of a real control plane, which is on only in the runs of kind `request-count`",
     ),
     (
         "runs[].requests",
-        "counted by the simulated server, or in the runs of cell `request-count`; nothing to count with 0 objects",
+        "counted by the simulated server, or in the runs of kind `request-count`; nothing to count with 0 objects",
     ),
     (
         "runs[].api_server_cpu_s",
@@ -128,7 +128,7 @@ const REASONS: [(&str, &str); 30] = [
 /// All notes, the most important first.
 pub fn notes(summary: &Summary, record: &Record) -> Vec<String> {
     let conformance = record.conformance.iter();
-    let mut notes: Vec<String> = conformance.filter_map(Conformance::remark).collect();
+    let mut notes: Vec<String> = conformance.filter_map(Conformance::warning).collect();
     notes.extend(missing(record));
     notes.extend(failures(record));
     notes.extend(Timing::says(record.experiment.profile).map(str::to_owned));
@@ -157,7 +157,7 @@ pub fn notes(summary: &Summary, record: &Record) -> Vec<String> {
     notes.push("latencies count from the intended send time, which in a burst is its start for every object; those from the actual send are in runs/".into());
     notes.push("drain_s is the time from the first send until the last object is Ready, the readiness delay included; reconcile percentiles are upper bounds of buckets".into());
     notes.extend(kept_pace(record));
-    notes.extend(remarks(record));
+    notes.extend(warnings(record));
     notes.extend(nulls(summary));
     notes
 }
@@ -201,13 +201,13 @@ fn of_real(summary: &Summary) -> Vec<String> {
             .into(),
     );
     if any(Kind::RequestCount) {
-        notes.push("requests and write spans come from runs of their own (cell `request-count`) with the audit log on, which slows subjects that send many; a patch counts as an apply when it asks for force; a write span goes from the arrival of the first to the answer to the last write under an object's name, the one that makes it Ready included".into());
+        notes.push("requests and write spans come from runs of their own (kind `request-count`) with the audit log on, which slows subjects that send many; a patch counts as an apply when it asks for force; a write span goes from the arrival of the first to the answer to the last write under an object's name, the one that makes it Ready included".into());
     }
     if any(Kind::DefaultFlags) {
-        notes.push("runs of cell `default-flags` have the servers' default flags and are in no other table or ratio".into());
+        notes.push("runs of kind `default-flags` have the servers' default flags and are in no other table or ratio".into());
     }
     if any(Kind::AA) {
-        notes.push("runs of cell `aa` are a subject measured a second time beside itself; the noise floor of a metric is the 95 % interval of that ratio, and a difference within it, or whose own interval holds 1, is called none".into());
+        notes.push("runs of kind `a-a` are a subject measured a second time beside itself; the noise floor of a metric is the 95 % interval of that ratio, and a difference within it, or whose own interval holds 1, is called none".into());
     }
     notes.push("collector pauses are stop-the-world times for garbage collection from the runtime's own histogram: upper bounds of buckets, which Go's metrics library keeps about a factor of 11 apart (0.9, 10.5, 117 ms), so the true pause may be far shorter; their sum is a lower bound".into());
     notes
@@ -261,12 +261,12 @@ fn kept_pace(record: &Record) -> Vec<String> {
     told.collect()
 }
 
-fn remarks(record: &Record) -> Vec<String> {
+fn warnings(record: &Record) -> Vec<String> {
     let all = record
         .runs
         .values()
-        .flat_map(|run| run.remarks.iter().map(move |remark| (run, remark)));
-    all.map(|(run, remark)| format!("{}: {remark}", run.cell))
+        .flat_map(|run| run.warnings.iter().map(move |warning| (run, warning)));
+    all.map(|(run, warning)| format!("{}: {warning}", run.cell))
         .collect()
 }
 

@@ -7,8 +7,8 @@
 use std::path::Path;
 
 use crate::model::cell::Kind;
+use crate::model::error::Usage;
 use crate::model::evidence::Evidence;
-use crate::model::usage::Usage;
 use crate::report::sizing;
 use crate::report::summary::{Subject, Summary};
 use crate::report::table::{Table, figure, grouped};

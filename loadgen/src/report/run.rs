@@ -114,7 +114,7 @@ pub fn summarise_run(run: &record::Run) -> Run {
         .failure
         .iter()
         .map(|f| f.reason.as_str())
-        .chain(run.doubts.iter().map(String::as_str))
+        .chain(run.invalid_because.iter().map(String::as_str))
         .collect();
     let idle = run.idle.as_ref().filter(|idle| idle.window_s > 0.0);
     let per_minute = |idle: &record::Idle, n: f64| n / idle.window_s * 60.0;

@@ -33,10 +33,10 @@ const TEXT: Shape = Nullable(&Text);
 const CELLS: &[&str] = &[
     "burst",
     "steady",
-    "aa",
+    "a-a",
     "request-count",
     "default-flags",
-    "reject",
+    "rejected",
     "never-ready",
     "update-storm",
 ];

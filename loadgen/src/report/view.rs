@@ -169,7 +169,7 @@ fn aged(summary: &Summary, record: &Record) -> Vec<Vec<String>> {
         let id = subject.id();
         let mut own = record.runs.values().filter(|run| run.cell.subject == id);
         own.find_map(|run| {
-            let (before, after) = (run.memory.settled?, run.memory.soak?);
+            let (before, after) = (run.memory.settled?, run.memory.after_soak?);
             Some((before, after, run.soak?))
         })
     };
@@ -229,7 +229,7 @@ fn latencies(summary: &Summary, record: &Record, kind: Kind, objects: usize) -> 
                 && run.cell.kind == kind
                 && run.cell.objects == objects
                 && run.failure.is_none()
-                && run.doubts.is_empty()
+                && run.invalid_because.is_empty()
         });
         runs.filter_map(|run| run.convergence.as_ref())
             .for_each(|c| all.merge(pick(c)));

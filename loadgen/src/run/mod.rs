@@ -262,6 +262,10 @@ fn sentence(run: &record::Run) -> String {
                 .map(|q| format!("observed P99 {:.1} ms", q.p99_ms)),
         );
     }
-    parts.extend(run.doubts.iter().map(|doubt| format!("NOT VALID: {doubt}")));
+    parts.extend(
+        run.invalid_because
+            .iter()
+            .map(|doubt| format!("NOT VALID: {doubt}")),
+    );
     format!("{cell}: {} ({:.0} s)", parts.join(", "), run.wall_s)
 }

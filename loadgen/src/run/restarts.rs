@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::cli::bench::describe;
 use crate::cli::bench::describe::Measured;
 use crate::cli::bench::plan;
-use crate::cli::{Usage, no_folder};
+use crate::model::error::{Usage, no_folder};
 use crate::model::evidence::Evidence;
 use crate::model::interrupt::Stop;
 use crate::model::progress::Progress;

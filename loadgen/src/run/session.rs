@@ -109,8 +109,8 @@ pub fn empty_run(cell: &Cell) -> Run {
         wall_s: 0.0,
         kubernetes_version: None,
         failure: None,
-        doubts: vec![],
-        remarks: vec![],
+        invalid_because: vec![],
+        warnings: vec![],
         spawn_to_canary_ms: None,
         memory: PhaseMemory::default(),
         converge_cpu_s: None,
@@ -119,7 +119,7 @@ pub fn empty_run(cell: &Cell) -> Run {
         idle: None,
         convergence: None,
         soak: None,
-        fault: None,
+        fault_response: None,
         update_storm: None,
         reconcile: None,
         requests: None,
@@ -249,7 +249,8 @@ impl<'a> Session<'a> {
         // A subject that cannot be signalled is gone, and dropping kills what is not.
         let _ = process.terminate(Duration::from_secs(5)).await;
         if let Err(error) = server.stop().await {
-            run.remarks.push(format!("taking the server down: {error}"));
+            run.warnings
+                .push(format!("taking the server down: {error}"));
         }
         // Data and credentials of this run; what cannot be removed goes with the folder above.
         let _ = std::fs::remove_dir_all(&places.dir);
@@ -272,7 +273,7 @@ impl<'a> Session<'a> {
     /// What is created in this cell.
     fn scenario(&self) -> Arc<Scenario> {
         match self.kind() {
-            Kind::Reject => Arc::clone(&self.setting.refused),
+            Kind::Rejected => Arc::clone(&self.setting.refused),
             _ => self.setting.scenario_of(self.subject),
         }
     }

@@ -146,7 +146,7 @@ async fn offer_and_wait(session: &mut Session<'_>) -> Result<(), Reason> {
     let convergence = convergence(&session.journal.timeline(), session.pace);
     let p99_late_ms = convergence.late.quantiles().map_or(0.0, |q| q.p99_ms);
     if p99_late_ms > LATE_MS {
-        session.run.doubts.push(format!(
+        session.run.invalid_because.push(format!(
             "the generator was late: 1 % of the sends by more than {p99_late_ms:.0} ms (bound {LATE_MS} ms)"
         ));
     }
@@ -157,13 +157,13 @@ async fn offer_and_wait(session: &mut Session<'_>) -> Result<(), Reason> {
     session.run.convergence = Some(convergence);
     let timeline = session.journal.timeline();
     if let Some((message, times)) = timeline.failed() {
-        session.run.doubts.push(format!(
+        session.run.invalid_because.push(format!(
             "{times} of {objects} creates were refused, the first with: {message}"
         ));
     }
     if timeline.watch_restarts > 0 {
         let restarts = timeline.watch_restarts;
-        session.run.remarks.push(format!(
+        session.run.warnings.push(format!(
             "the harness's watch was opened again {restarts} times"
         ));
     }
@@ -225,7 +225,7 @@ pub(crate) async fn offer(
 fn judge_generator(session: &mut Session<'_>, cores_used: f64) {
     let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
     if cores_used > cores / 2.0 {
-        session.run.doubts.push(format!(
+        session.run.invalid_because.push(format!(
             "the generator was the bottleneck: it used {cores_used:.2} of {cores:.0} cores (bound: half)"
         ));
     }
@@ -296,7 +296,7 @@ async fn soak(session: &mut Session<'_>, events: u64, mode: &Timing) -> Result<(
     reset_peak(session);
     session.run.soak = Some(soak::soak(session, events).await?);
     settle(session, "settling", Rule::of(mode.settled_s, mode.steady_s)).await?;
-    session.run.memory.soak = sample_peak(session);
+    session.run.memory.after_soak = sample_peak(session);
     Ok(())
 }
 
@@ -356,7 +356,7 @@ pub(crate) fn sample_peak(session: &Session<'_>) -> Option<Peaked> {
 
 pub(crate) fn reset_peak(session: &mut Session<'_>) {
     if let Err(error) = weigh::reset_peak(session.process.pid()) {
-        session.run.remarks.push(format!(
+        session.run.warnings.push(format!(
             "peaks count from the start of the process: {error}"
         ));
     }
@@ -381,7 +381,7 @@ async fn scrape(session: &mut Session<'_>, page_before: Option<&str>) {
         return;
     };
     let Some(page) = metrics(session).await else {
-        session.run.remarks.push(format!(
+        session.run.warnings.push(format!(
             "its metrics page {} could not be read",
             wanted.path
         ));
@@ -391,11 +391,11 @@ async fn scrape(session: &mut Session<'_>, page_before: Option<&str>) {
         session.run.gc_pauses = gc_pause::between(page_before, &page, name);
         if session.run.gc_pauses.is_none() {
             let remark = format!("no histogram {name} on its metrics page");
-            session.run.remarks.push(remark);
+            session.run.warnings.push(remark);
         }
     }
     let Some(after) = metrics_text::histogram(&page, &wanted.reconcile_histogram) else {
-        session.run.remarks.push(format!(
+        session.run.warnings.push(format!(
             "no histogram {} on its metrics page",
             wanted.reconcile_histogram
         ));

@@ -61,7 +61,7 @@ pub struct CleanUp {
     pub left: Vec<Found>,
     pub namespaces: Vec<(String, NamespaceEnd)>,
     /// What stood in the way, a line each.
-    pub remarks: Vec<String>,
+    pub warnings: Vec<String>,
 }
 
 impl CleanUp {
@@ -75,7 +75,7 @@ impl CleanUp {
     pub fn is_complete(&self) -> bool {
         let goes = |end: &NamespaceEnd| matches!(end, NamespaceEnd::Gone | NamespaceEnd::Emptying);
         let namespaces = self.namespaces.iter().all(|(_, end)| goes(end));
-        self.left.is_empty() && self.remarks.is_empty() && namespaces
+        self.left.is_empty() && self.warnings.is_empty() && namespaces
     }
 }
 
@@ -171,7 +171,7 @@ async fn list(cluster: &Cluster, collection: &str, selector: &str) -> Result<Vec
 pub async fn sweep(cluster: &Cluster, scope: &Scope<'_>, progress: &Progress) -> CleanUp {
     let mut cleaned = CleanUp::default();
     if let Err(error) = sweep_objects(cluster, scope, progress, &mut cleaned).await {
-        cleaned.remarks.push(format!(
+        cleaned.warnings.push(format!(
             "what is left could not be looked for: {}",
             error.words()
         ));
@@ -187,7 +187,7 @@ pub async fn sweep(cluster: &Cluster, scope: &Scope<'_>, progress: &Progress) ->
         }
         // Whoever may not list namespaces could not make one either.
         Err(error) if error.code() == Some(403) => {}
-        Err(error) => cleaned.remarks.push(format!(
+        Err(error) => cleaned.warnings.push(format!(
             "namespaces could not be looked for: {}",
             error.words()
         )),
@@ -235,8 +235,8 @@ async fn sweep_objects(
             continue;
         }
         if left.is_empty() || give_up {
-            cleaned.remarks.extend(refusal);
-            cleaned.remarks.extend(held_up(&left));
+            cleaned.warnings.extend(refusal);
+            cleaned.warnings.extend(held_up(&left));
             cleaned.left = left;
             return Ok(());
         }

@@ -12,7 +12,7 @@ use clap::Args;
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 
-use crate::model::usage::Usage;
+use crate::model::error::Usage;
 
 #[derive(Args, Clone, Debug)]
 pub struct TargetArgs {

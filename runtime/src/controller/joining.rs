@@ -60,7 +60,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         let join = Join::new(
             Arc::clone(&self.operator),
             self.api.clone(),
-            Arc::clone(&self.scope),
+            Arc::clone(&self.paths),
             extent,
             self.cache.keeps(),
         );
@@ -68,7 +68,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         self.join = Some(Running {
             found,
             extent,
-            opening: extent.kinds(&self.scope),
+            opening: extent.kinds(&self.paths),
             revisions: Vec::new(),
         });
     }
@@ -134,7 +134,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                 self.cache.join_ended(false);
                 self.resync.failed(extent, now_ms);
                 // Later ones tell of a right that was taken away: what was missed would never be found.
-                if !self.joined_once || error.denied().is_some() {
+                if !self.joined_once || error.missing_permission().is_some() {
                     self.leave_unread(kind, &error);
                 }
             }

@@ -32,10 +32,10 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::api::{Child, Kind, Operator, Owner, Writes, kind_index};
-use crate::http::paths::Scope;
+use crate::http::paths::Paths;
 use crate::http::permission;
-use crate::http::permission::Right;
-use crate::http::request::{ApiError, Ask, METADATA, OBJECT_BYTES};
+use crate::http::permission::Permission;
+use crate::http::request::{ApiError, METADATA, OBJECT_BYTES, Request};
 use crate::metrics::Verb;
 use crate::model::object::{Lean, Uid, hash32};
 use crate::queue::{Reasons, Sight, Slot, Work};
@@ -135,14 +135,14 @@ impl<O: Operator> Applier<O> {
                 how = (Method::PATCH, APPLY_PATCH);
             }
         }
-        let mut ask = whole(how.0, &path, Some((how.1, &object)));
+        let mut request = whole(how.0, &path, Some((how.1, &object)));
         // It is in the request's body now: nothing waits for the answer with two copies of it.
         drop(object);
         if !child.kind.workload {
             // A workload's answer carries its counters; of others the metadata are enough.
-            ask.accept = METADATA;
+            request.accept = METADATA;
         }
-        match self.api.call(Verb::Create, ask, OBJECT_BYTES).await {
+        match self.api.call(Verb::Create, request, OBJECT_BYTES).await {
             Ok(answer) => {
                 let made = decode(&answer, &child.kind)?;
                 self.see(work, child, &made, Some(body));
@@ -175,8 +175,8 @@ impl<O: Operator> Applier<O> {
         object["metadata"]["name"] = child.name.as_str().into();
         object["metadata"]["namespace"] = owner.meta.namespace.as_ref().into();
         object["metadata"]["ownerReferences"] = json!([{
-            "apiVersion": self.scope.owner_api_version,
-            "kind": self.scope.owner_kind,
+            "apiVersion": self.paths.owner_api_version,
+            "kind": self.paths.owner_kind,
             "name": owner.meta.name,
             "uid": owner.meta.uid.to_string(),
             "controller": true,
@@ -187,18 +187,18 @@ impl<O: Operator> Applier<O> {
 
     fn write_path(&self, owner: &Owner<O>, child: &Child, name: &str) -> String {
         let namespace = &owner.meta.namespace;
-        Scope::child_path(&child.kind, namespace, name) + "?fieldManager=" + O::NAME
+        Paths::child_path(&child.kind, namespace, name) + "?fieldManager=" + O::NAME
     }
 
     fn not_created(&self, error: ApiError, kind: &Kind, name: &str) -> Stop {
-        let of_owner = matches!(&error, ApiError::Status { message, .. } if permission::is_of_owner_references(message));
+        let of_owner = matches!(&error, ApiError::Status { message, .. } if permission::is_about_owner_references(message));
         if !of_owner {
             return failure::asked(error, "create", kind.kind, name);
         }
-        let finalizers = format!("{}/finalizers", self.scope.plural(0));
-        let right = Right::new("update", &finalizers, &self.scope.owner_api_version);
-        let stop = failure::owner_denied(&right, kind.kind, name);
-        self.api.tell_denied(right);
+        let finalizers = format!("{}/finalizers", self.paths.plural(0));
+        let permission = Permission::new("update", &finalizers, &self.paths.owner_api_version);
+        let stop = failure::owner_denied(&permission, kind.kind, name);
+        self.api.report_missing(permission);
         stop
     }
 
@@ -269,9 +269,9 @@ impl<O: Operator> Applier<O> {
         };
         patch["metadata"]["uid"] = uid.to_string().into();
         patch["metadata"]["resourceVersion"] = resource_version.to_string().into();
-        let ask = whole(Method::PATCH, &path, Some((how, &patch)));
+        let request = whole(Method::PATCH, &path, Some((how, &patch)));
         drop(patch);
-        let answer = match self.api.call(Verb::Patch, ask, OBJECT_BYTES).await {
+        let answer = match self.api.call(Verb::Patch, request, OBJECT_BYTES).await {
             Ok(answer) => answer,
             Err(error) if matches!(error.code(), Some(404 | 409)) => return Err(Stop::Again),
             Err(error) => return Err(failure::asked(error, "patch", child.kind.kind, &child.name)),
@@ -314,7 +314,7 @@ impl<O: Operator> Applier<O> {
         if actual.owner == Some(owner.meta.uid) {
             return Ok(());
         }
-        let namesake = format!("{} {:?}", self.scope.owner_kind, owner.meta.name);
+        let namesake = format!("{} {:?}", self.paths.owner_kind, owner.meta.name);
         if actual.owner_text.as_ref() == Some(&namesake) {
             // It belongs to an earlier owner of the same name and will be collected.
             return Err(Stop::Wait(TERMINATING));
@@ -324,7 +324,7 @@ impl<O: Operator> Applier<O> {
             child.kind.kind,
             &child.name,
             foreign,
-            &self.scope.owner_kind,
+            &self.paths.owner_kind,
         ))
     }
 
@@ -334,10 +334,10 @@ impl<O: Operator> Applier<O> {
         namespace: &str,
         name: &str,
     ) -> Result<Option<Actual>, Stop> {
-        let path = Scope::child_path(kind, namespace, name);
+        let path = Paths::child_path(kind, namespace, name);
         match self
             .api
-            .call(Verb::Get, Ask::get(&path), OBJECT_BYTES)
+            .call(Verb::Get, Request::get(&path), OBJECT_BYTES)
             .await
         {
             Ok(answer) => decode(&answer, kind).map(Some),
@@ -375,10 +375,10 @@ impl<O: Operator> Applier<O> {
             "propagationPolicy": "Background",
             "preconditions": {"uid": uid.to_string(), "resourceVersion": resource_version.to_string()},
         });
-        let path = Scope::child_path(&child.kind, namespace, &child.name);
-        let mut ask = whole(Method::DELETE, &path, Some((JSON, &options)));
-        ask.accept = METADATA;
-        match self.api.call(Verb::Delete, ask, OBJECT_BYTES).await {
+        let path = Paths::child_path(&child.kind, namespace, &child.name);
+        let mut request = whole(Method::DELETE, &path, Some((JSON, &options)));
+        request.accept = METADATA;
+        match self.api.call(Verb::Delete, request, OBJECT_BYTES).await {
             // A `Status` when it is gone at once, the object when it is not.
             Ok(answer) => Ok(
                 serde_json::from_slice::<Lean<'_>>(&answer).is_ok_and(|object| {

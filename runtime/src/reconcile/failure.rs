@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::api::{Failure, PlanError, Retry};
 use crate::http::permission;
-use crate::http::permission::Right;
+use crate::http::permission::Permission;
 use crate::http::request::ApiError;
 
 /// How the work on an owner ended early.
@@ -104,11 +104,11 @@ pub(crate) fn fought(kind: &str, name: &str, path: &str) -> Stop {
     failed("Fought", message, Retry::AwaitChange)
 }
 
-/// A child that may not be made because of a right on its owner.
-pub(crate) fn owner_denied(right: &Right, kind: &str, name: &str) -> Stop {
+/// A child that may not be made because of a missing permission on its owner.
+pub(crate) fn owner_denied(permission: &Permission, kind: &str, name: &str) -> Stop {
     let message = format!(
         "may not create {kind} {name:?}: its owner reference with blockOwnerDeletion asks for the \
-         right to {right}"
+         permission to {permission}"
     );
     failed("Forbidden", message, Retry::Backoff)
 }
@@ -122,12 +122,12 @@ pub(crate) fn asked(error: ApiError, verb: &str, kind: &str, name: &str) -> Stop
         } => Stop::Wait(Duration::from_secs(5)),
         ApiError::Status {
             code: 403, message, ..
-        } if permission::is_of_unknown_owner_kind(&message) => elsewhere(
+        } if permission::is_about_unknown_owner_kind(&message) => elsewhere(
             "ServerError",
             format!("{verb} {kind} {name:?}: {message}"),
             Retry::Backoff,
         ),
-        _ if error.denied().is_some() => failed(
+        _ if error.missing_permission().is_some() => failed(
             "Forbidden",
             format!("may not {verb} {kind} {name:?}: {error}"),
             Retry::Backoff,

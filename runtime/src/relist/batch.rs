@@ -9,8 +9,8 @@
 use std::ops::Range;
 
 use crate::api::Operator;
-use crate::http::paths::Scope;
-use crate::http::request::{Api, Ask, OBJECT_BYTES};
+use crate::http::paths::Paths;
+use crate::http::request::{Api, OBJECT_BYTES, Request};
 use crate::metrics::Verb;
 use crate::model::object::Lean;
 use crate::queue::Work;
@@ -40,19 +40,19 @@ impl Family {
     /// `TooLarge` when they should be asked for in smaller parts.
     pub async fn list<O: Operator>(
         api: &Api,
-        scope: &Scope,
+        paths: &Paths,
         owners: &[(String, Work)],
     ) -> Result<Self, Unread> {
         let mut kinds = Vec::with_capacity(O::KINDS.len());
         for kind in 1..=O::KINDS.len() {
-            let path = scope.children_path(kind, owners.iter().map(|(key, _)| key.as_str()));
+            let path = paths.children_path(kind, owners.iter().map(|(key, _)| key.as_str()));
             let bound = match owners.len() {
                 1 => OBJECT_BYTES,
                 _ => PAGE_BYTES,
             };
             let unread = |error| Unread { kind, error };
             let body = api
-                .call_into(Verb::List, Ask::get(&path), bound, Thin::default())
+                .call_into(Verb::List, Request::get(&path), bound, Thin::default())
                 .await
                 .map_err(unread)?;
             let (_, ranges) = pages::split(&body).map_err(unread)?;
@@ -62,7 +62,7 @@ impl Family {
                 let object = text.ok().map(serde_json::from_str::<Lean<'_>>);
                 // One that cannot be read is missed below, and then read by itself.
                 if let Some(Ok(object)) = object
-                    && let Some(owner) = object.metadata.owner_name(&scope.owner_kind)
+                    && let Some(owner) = object.metadata.owner_name(&paths.owner_kind)
                 {
                     items.push((format!("{}/{owner}", object.metadata.namespace), range));
                 }

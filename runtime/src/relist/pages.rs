@@ -11,8 +11,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tracing::debug;
 
-use crate::http::paths::Scope;
-use crate::http::request::{Api, ApiError, Ask, OBJECT_BYTES};
+use crate::http::paths::Paths;
+use crate::http::request::{Api, ApiError, OBJECT_BYTES, Request};
 use crate::metrics::Verb;
 use crate::model::object::Lean;
 use crate::relist::thin::Thin;
@@ -83,7 +83,7 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// The collection `kind` of a scope, from its start.
+    /// The collection `kind` of the paths, from its start.
     pub fn new(kind: usize) -> Self {
         Self {
             kind,
@@ -106,9 +106,9 @@ impl Pages {
     ///
     /// # Errors
     /// The page could not be read; the collection then starts over.
-    pub async fn open(&mut self, api: &Api, scope: &Scope) -> Result<u64, Unread> {
+    pub async fn open(&mut self, api: &Api, paths: &Paths) -> Result<u64, Unread> {
         let kind = self.kind;
-        let version = self.fetch(api, scope).await?;
+        let version = self.fetch(api, paths).await?;
         self.started = true;
         self.current = self.items.next();
         version.parse().map_err(|_| Unread {
@@ -131,18 +131,18 @@ impl Pages {
     ///
     /// # Errors
     /// The next page could not be read; calling again tries again.
-    pub async fn advance(&mut self, api: &Api, scope: &Scope) -> Result<(), Unread> {
+    pub async fn advance(&mut self, api: &Api, paths: &Paths) -> Result<(), Unread> {
         self.current = self.items.next();
-        self.fill(api, scope).await
+        self.fill(api, paths).await
     }
 
     /// Reads on until an object is at hand or the collection is at its end.
     ///
     /// # Errors
     /// The next page could not be read; calling again tries again.
-    pub async fn fill(&mut self, api: &Api, scope: &Scope) -> Result<(), Unread> {
+    pub async fn fill(&mut self, api: &Api, paths: &Paths) -> Result<(), Unread> {
         while self.started && self.current.is_none() && self.resume.is_some() {
-            self.fetch(api, scope).await?;
+            self.fetch(api, paths).await?;
             self.current = self.items.next();
         }
         if self.current.is_none() {
@@ -151,30 +151,30 @@ impl Pages {
         Ok(())
     }
 
-    async fn fetch(&mut self, api: &Api, scope: &Scope) -> Result<String, Unread> {
+    async fn fetch(&mut self, api: &Api, paths: &Paths) -> Result<String, Unread> {
         let kind = self.kind;
-        let page = self.page(api, scope).await;
+        let page = self.page(api, paths).await;
         page.map_err(|error| Unread { kind, error })
     }
 
-    async fn page(&mut self, api: &Api, scope: &Scope) -> Result<String, ApiError> {
+    async fn page(&mut self, api: &Api, paths: &Paths) -> Result<String, ApiError> {
         self.body = Vec::new();
         let body = loop {
-            let path = scope.list_path(self.kind, self.limit, self.resume.as_deref());
+            let path = paths.list_path(self.kind, self.limit, self.resume.as_deref());
             let bound = if self.limit == 1 {
                 OBJECT_BYTES
             } else {
                 PAGE_BYTES
             };
             match api
-                .call_into(Verb::List, Ask::get(&path), bound, Thin::default())
+                .call_into(Verb::List, Request::get(&path), bound, Thin::default())
                 .await
             {
                 Ok(body) => break body,
                 Err(ApiError::TooLarge(_)) if self.limit > 1 => {
                     self.limit = (self.limit / 4).max(1);
                     debug!(
-                        kind = scope.plural(self.kind),
+                        kind = paths.plural(self.kind),
                         limit = self.limit,
                         "page too large, asking for less"
                     );

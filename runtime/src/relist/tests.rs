@@ -174,9 +174,9 @@ async fn found_by<O: Operator>(
         Arc::new(Metrics::default()),
         Duration::from_secs(5),
     );
-    let scope = Arc::new(Scope::of::<O>(None, None));
+    let paths = Arc::new(Paths::of::<O>(None, None));
     let operator = Arc::new(operator);
-    let mut join = Join::new(operator, api.clone(), scope, extent, Keeps::Nothing);
+    let mut join = Join::new(operator, api.clone(), paths, extent, Keeps::Nothing);
     let mut keys = Vec::new();
     loop {
         match join.next().await {

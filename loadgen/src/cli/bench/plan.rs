@@ -3,8 +3,9 @@
 //! Guarantees: everything is refused here, in one line, before anything is built or started.
 //! Leaves to others: the cells (`experiment::plan`).
 
-use crate::cli::{BenchArgs, Usage};
+use crate::cli::BenchArgs;
 use crate::model::control_plane::ControlPlane;
+use crate::model::error::Usage;
 use crate::model::plan::Plan;
 use crate::model::profile::Profile;
 use crate::model::subject;

@@ -11,11 +11,11 @@ use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use controlplane::{Binaries, Datastore, Options, User};
 
-use crate::cli::Usage;
 use crate::cli::control_plane::folder::{Elsewhere, Folder, clear_leftovers};
 use crate::cli::control_plane::started;
 use crate::cli::control_plane::started::{Programs, Started};
 use crate::cli::control_plane::{build, hints};
+use crate::model::error::Usage;
 use crate::model::interrupt::Stop;
 use crate::run::build::Workspace;
 

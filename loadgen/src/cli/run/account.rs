@@ -35,7 +35,7 @@ pub struct Removal {
     pub deleted: usize,
     pub left: usize,
     pub complete: bool,
-    pub remarks: Vec<String>,
+    pub warnings: Vec<String>,
 }
 
 impl Account {
@@ -109,7 +109,7 @@ impl Account {
     }
 
     /// What a reader should know beside the tables, a line each.
-    pub fn remarks(
+    pub fn warnings(
         &self,
         timeline: &Timeline,
         times: &Convergence,
@@ -173,7 +173,7 @@ impl Account {
                 "all of it was kept; remove it with: loadgen clean --run {run}"
             )),
             Some(removal) => {
-                lines.extend(removal.remarks.iter().cloned());
+                lines.extend(removal.warnings.iter().cloned());
                 if removal.left > 0 {
                     lines.push(format!("remove the rest with: loadgen clean --run {run}"));
                 }
@@ -190,10 +190,10 @@ impl Removal {
             deleted: cleaned.deleted,
             left: cleaned.left.len(),
             complete: cleaned.is_complete(),
-            remarks: namespaces
+            warnings: namespaces
                 .filter(|(_, end)| *end != NamespaceEnd::Gone)
                 .map(|(name, end)| format!("namespace {name}: {end}"))
-                .chain(cleaned.remarks.iter().cloned())
+                .chain(cleaned.warnings.iter().cloned())
                 .collect(),
         }
     }
@@ -326,7 +326,7 @@ mod tests {
         );
         let since = Duration::from_secs(60);
         assert_eq!(
-            account.remarks(&timeline, &times, Ended::Stalled { since }, "3f9c1b"),
+            account.warnings(&timeline, &times, Ended::Stalled { since }, "3f9c1b"),
             [
                 "failed 1 times: exceeded quota",
                 "failed 1 times: no answer",

@@ -236,7 +236,7 @@ impl Load {
         let times = convergence(&timeline, self.pace());
         println!("{}", account::latencies(&times).plain());
         println!("{}", account.table().plain());
-        for line in account.remarks(&timeline, &times, ended, &self.run) {
+        for line in account.warnings(&timeline, &times, ended, &self.run) {
             println!("{line}");
         }
         Ok(match ended {

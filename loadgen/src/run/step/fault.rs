@@ -10,7 +10,7 @@ use tare_procstat::weigh;
 
 use crate::load::generator::Act;
 use crate::load::timetable::Pace;
-use crate::model::record::Fault;
+use crate::model::record::FaultResponse;
 use crate::run::session::{Reason, Session};
 use crate::run::step::settle::Snapshot;
 use crate::run::step::{offer, reset_peak, sample_peak};
@@ -48,13 +48,13 @@ pub async fn all(session: &mut Session<'_>, held: Duration) -> Result<(), Reason
     session.run.memory.settled = weigh::memory(session.process.pid()).ok();
     session.run.converge_cpu_s = last.cpu_s_since(&before);
     session.run.requests = last.requests_since(&before);
-    session.run.fault = fault(held, &windows, session.journal.timeline().progress().ready);
+    session.run.fault_response = fault(held, &windows, session.journal.timeline().progress().ready);
     Ok(())
 }
 
 /// `None` where the server counts no requests.
-fn fault(held: Duration, windows: &[f64], ready: u64) -> Option<Fault> {
-    Some(Fault {
+fn fault(held: Duration, windows: &[f64], ready: u64) -> Option<FaultResponse> {
+    Some(FaultResponse {
         held_s: held.as_secs_f64(),
         most_requests_per_s: windows.iter().copied().reduce(f64::max)?,
         last_requests_per_s: *windows.last()?,

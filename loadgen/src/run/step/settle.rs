@@ -73,7 +73,7 @@ pub async fn settle(
             Verdict::Settled => return Ok(begin),
             Verdict::GaveUp => {
                 let s = rule.at_most.as_secs();
-                session.run.remarks.push(format!(
+                session.run.warnings.push(format!(
                     "{what}: still at work after {s} s, weighed as it was"
                 ));
                 return Ok(None);
