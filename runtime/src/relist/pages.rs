@@ -14,8 +14,8 @@ use tracing::debug;
 use crate::http::paths::Paths;
 use crate::http::request::{Api, ApiError, OBJECT_BYTES, Request};
 use crate::metrics::Verb;
-use crate::model::object::Lean;
-use crate::relist::thin::Thin;
+use crate::model::object::PartialObject;
+use crate::relist::strip::StripManagedFields;
 
 /// Objects asked for at once. About 3 KB each on the wire.
 const PAGE_OBJECTS: u32 = 100;
@@ -56,14 +56,14 @@ pub(crate) fn split(body: &[u8]) -> Result<(ListMeta, Vec<Range<usize>>), ApiErr
 
 /// A page that could not be read.
 #[derive(Debug)]
-pub struct Unread {
+pub struct ListError {
     /// Of which collection.
     pub kind: usize,
     /// Why not.
     pub error: ApiError,
 }
 
-impl Unread {
+impl ListError {
     /// Whether less should be asked for at once.
     pub fn is_too_large(&self) -> bool {
         matches!(self.error, ApiError::TooLarge(_))
@@ -106,12 +106,12 @@ impl Pages {
     ///
     /// # Errors
     /// The page could not be read; the collection then starts over.
-    pub async fn open(&mut self, api: &Api, paths: &Paths) -> Result<u64, Unread> {
+    pub async fn open(&mut self, api: &Api, paths: &Paths) -> Result<u64, ListError> {
         let kind = self.kind;
         let version = self.fetch(api, paths).await?;
         self.started = true;
         self.current = self.items.next();
-        version.parse().map_err(|_| Unread {
+        version.parse().map_err(|_| ListError {
             kind,
             error: ApiError::Undecodable("the list has no resourceVersion in decimal".into()),
         })
@@ -123,7 +123,7 @@ impl Pages {
     }
 
     /// The object at hand, decoded.
-    pub fn lean(&self) -> Option<Result<Lean<'_>, serde_json::Error>> {
+    pub fn object(&self) -> Option<Result<PartialObject<'_>, serde_json::Error>> {
         self.current().map(serde_json::from_str)
     }
 
@@ -131,7 +131,7 @@ impl Pages {
     ///
     /// # Errors
     /// The next page could not be read; calling again tries again.
-    pub async fn advance(&mut self, api: &Api, paths: &Paths) -> Result<(), Unread> {
+    pub async fn advance(&mut self, api: &Api, paths: &Paths) -> Result<(), ListError> {
         self.current = self.items.next();
         self.fill(api, paths).await
     }
@@ -140,7 +140,7 @@ impl Pages {
     ///
     /// # Errors
     /// The next page could not be read; calling again tries again.
-    pub async fn fill(&mut self, api: &Api, paths: &Paths) -> Result<(), Unread> {
+    pub async fn fill(&mut self, api: &Api, paths: &Paths) -> Result<(), ListError> {
         while self.started && self.current.is_none() && self.resume.is_some() {
             self.fetch(api, paths).await?;
             self.current = self.items.next();
@@ -151,10 +151,10 @@ impl Pages {
         Ok(())
     }
 
-    async fn fetch(&mut self, api: &Api, paths: &Paths) -> Result<String, Unread> {
+    async fn fetch(&mut self, api: &Api, paths: &Paths) -> Result<String, ListError> {
         let kind = self.kind;
         let page = self.page(api, paths).await;
-        page.map_err(|error| Unread { kind, error })
+        page.map_err(|error| ListError { kind, error })
     }
 
     async fn page(&mut self, api: &Api, paths: &Paths) -> Result<String, ApiError> {
@@ -167,7 +167,12 @@ impl Pages {
                 PAGE_BYTES
             };
             match api
-                .call_into(Verb::List, Request::get(&path), bound, Thin::default())
+                .call_into(
+                    Verb::List,
+                    Request::get(&path),
+                    bound,
+                    StripManagedFields::default(),
+                )
                 .await
             {
                 Ok(body) => break body,

@@ -5,45 +5,45 @@
 
 use std::sync::Arc;
 
-use crate::queue::{Entry, Offer, Queue, State, Work};
+use crate::queue::{Admission, Entry, OwnerState, Queue, State};
 
 impl Queue {
-    pub(crate) fn insert(&mut self, key: &str, work: Work, state: State) -> Offer {
-        let bytes = work.spec_bytes();
+    pub(super) fn insert(&mut self, key: &str, owner: OwnerState, state: State) -> Admission {
+        let bytes = owner.spec_bytes();
         // One spec is always let in: an object larger than the bound must be worked on too.
         if state == State::Queued
             && self.queued_bytes > 0
             && self.queued_bytes + bytes > self.limits.spec_bytes
         {
-            return Offer::Owed;
+            return Admission::Rejected;
         }
         // Owners without a spec weigh nothing; too many of them would push out those that wait for
         // their children.
         if state == State::Queued && self.ready.len() >= self.limits.queued() {
-            return Offer::Owed;
+            return Admission::Rejected;
         }
         if self.entries.len() >= self.limits.entries && !self.evict() {
-            return Offer::Owed;
+            return Admission::Rejected;
         }
         let key: Arc<str> = key.into();
-        *pool(state, &mut self.queued_bytes, &mut self.held_bytes) += bytes;
+        *pool(state, &mut self.queued_bytes, &mut self.waiting_bytes) += bytes;
         match state {
             State::Queued => self.ready.push_back(Arc::clone(&key)),
-            State::Delayed { due_ms: at } | State::Held { until_ms: at } => {
+            State::Delayed { due_ms: at } | State::Awaiting { until_ms: at } => {
                 self.timers.insert((at, Arc::clone(&key)));
             }
             State::InFlight => {}
         }
         let entry = Entry {
             state,
-            work,
+            owner,
             pending: None,
-            news: Vec::new(),
+            child_events: Vec::new(),
             gone: false,
-            doubted: false,
+            must_recheck: false,
         };
         self.entries.insert(key, Box::new(entry));
-        Offer::Accepted
+        Admission::Accepted
     }
 
     /// Makes room by forgetting the entry that waits longest. One that waits for its children is seen
@@ -55,7 +55,7 @@ impl Queue {
         };
         let entry = self.entries.get(&key);
         self.lost |= entry.is_some_and(|entry| {
-            matches!(entry.state, State::Delayed { .. }) && entry.work.attempts == 0
+            matches!(entry.state, State::Delayed { .. }) && entry.owner.attempts == 0
         });
         self.remove(&key);
         true
@@ -67,25 +67,26 @@ impl Queue {
     }
 
     /// A waiting owner keeps its spec only while the bound for those allows it.
-    pub(crate) fn spare_specs(&mut self, key: &str) {
-        if self.held_bytes <= self.limits.held_spec_bytes {
+    pub(crate) fn drop_specs(&mut self, key: &str) {
+        if self.waiting_bytes <= self.limits.waiting_spec_bytes {
             return;
         }
         if let Some(entry) = self.entries.get_mut(key)
-            && matches!(entry.state, State::Held { .. } | State::Delayed { .. })
+            && matches!(entry.state, State::Awaiting { .. } | State::Delayed { .. })
         {
-            self.held_bytes -= entry.work.spec_bytes();
-            entry.work.spare();
+            self.waiting_bytes -= entry.owner.spec_bytes();
+            entry.owner.drop_bodies();
         }
     }
 
-    pub(crate) fn remove(&mut self, key: &str) {
+    pub(super) fn remove(&mut self, key: &str) {
         let Some((key, entry)) = self.entries.remove_entry(key) else {
             return;
         };
-        *pool(entry.state, &mut self.queued_bytes, &mut self.held_bytes) -= entry.work.spec_bytes();
+        *pool(entry.state, &mut self.queued_bytes, &mut self.waiting_bytes) -=
+            entry.owner.spec_bytes();
         self.queued_bytes -= entry.pending.as_ref().map_or(0, |p| p.spec_bytes());
-        if let State::Delayed { due_ms: at } | State::Held { until_ms: at } = entry.state {
+        if let State::Delayed { due_ms: at } | State::Awaiting { until_ms: at } = entry.state {
             self.timers.remove(&(at, key));
         }
         self.shrink();
@@ -104,6 +105,6 @@ impl Queue {
 pub(crate) fn pool<'a>(state: State, queued: &'a mut usize, held: &'a mut usize) -> &'a mut usize {
     match state {
         State::Queued | State::InFlight => queued,
-        State::Delayed { .. } | State::Held { .. } => held,
+        State::Delayed { .. } | State::Awaiting { .. } => held,
     }
 }

@@ -12,18 +12,18 @@ use crate::api::Operator;
 use crate::http::paths::Paths;
 use crate::http::request::{Api, OBJECT_BYTES, Request};
 use crate::metrics::Verb;
-use crate::model::object::Lean;
-use crate::queue::Work;
+use crate::model::object::PartialObject;
+use crate::queue::OwnerState;
 use crate::reconcile::child::Actual;
 use crate::relist::pages;
-use crate::relist::pages::{PAGE_BYTES, Unread};
-use crate::relist::thin::Thin;
+use crate::relist::pages::{ListError, PAGE_BYTES};
+use crate::relist::strip::StripManagedFields;
 
 /// Owners examined at once: their names fit into a URL, their children into a page.
 pub(crate) const OWNERS: usize = 50;
 
 /// Children as they came, by kind.
-pub(crate) struct Family {
+pub(crate) struct ChildrenByLabel {
     kinds: Vec<Listed>,
 }
 
@@ -33,7 +33,7 @@ struct Listed {
     items: Vec<(String, Range<usize>)>,
 }
 
-impl Family {
+impl ChildrenByLabel {
     /// Reads all children of `owners`.
     ///
     /// # Errors
@@ -41,8 +41,8 @@ impl Family {
     pub async fn list<O: Operator>(
         api: &Api,
         paths: &Paths,
-        owners: &[(String, Work)],
-    ) -> Result<Self, Unread> {
+        owners: &[(String, OwnerState)],
+    ) -> Result<Self, ListError> {
         let mut kinds = Vec::with_capacity(O::KINDS.len());
         for kind in 1..=O::KINDS.len() {
             let path = paths.children_path(kind, owners.iter().map(|(key, _)| key.as_str()));
@@ -50,16 +50,21 @@ impl Family {
                 1 => OBJECT_BYTES,
                 _ => PAGE_BYTES,
             };
-            let unread = |error| Unread { kind, error };
+            let error = |error| ListError { kind, error };
             let body = api
-                .call_into(Verb::List, Request::get(&path), bound, Thin::default())
+                .call_into(
+                    Verb::List,
+                    Request::get(&path),
+                    bound,
+                    StripManagedFields::default(),
+                )
                 .await
-                .map_err(unread)?;
-            let (_, ranges) = pages::split(&body).map_err(unread)?;
+                .map_err(error)?;
+            let (_, ranges) = pages::split(&body).map_err(error)?;
             let mut items = Vec::with_capacity(ranges.len());
             for range in ranges {
                 let text = std::str::from_utf8(&body[range.clone()]);
-                let object = text.ok().map(serde_json::from_str::<Lean<'_>>);
+                let object = text.ok().map(serde_json::from_str::<PartialObject<'_>>);
                 // One that cannot be read is missed below, and then read by itself.
                 if let Some(Ok(object)) = object
                     && let Some(owner) = object.metadata.owner_name(&paths.owner_kind)

@@ -10,7 +10,7 @@ use crate::http::request::Sink;
 
 /// Bytes come in by pieces and stay, unless they belong to `managedFields`.
 #[derive(Debug, Default)]
-pub(crate) struct Thin {
+pub(crate) struct StripManagedFields {
     kept: Vec<u8>,
     depth: usize,
     /// Bit n: what was opened at depth n is an object.
@@ -43,7 +43,7 @@ const ITEMS: (usize, &[u8]) = (1, b"items");
 const METADATA: (usize, &[u8]) = (3, b"metadata");
 const LEFT_OUT: (usize, &[u8]) = (4, b"managedFields");
 
-impl Sink for Thin {
+impl Sink for StripManagedFields {
     fn push(&mut self, mut bytes: &[u8]) {
         while let Some((&byte, rest)) = bytes.split_first() {
             match self.text {
@@ -83,7 +83,7 @@ impl Sink for Thin {
     }
 }
 
-impl Thin {
+impl StripManagedFields {
     fn outside(&mut self, byte: u8) {
         match byte {
             b'"' => {
@@ -180,12 +180,12 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
-    fn thin(text: &str, piece: usize) -> Value {
-        let mut thin = Thin::default();
+    fn strip(text: &str, piece: usize) -> Value {
+        let mut strip = StripManagedFields::default();
         for bytes in text.as_bytes().chunks(piece) {
-            thin.push(bytes);
+            strip.push(bytes);
         }
-        let kept = thin.finish();
+        let kept = strip.finish();
         serde_json::from_slice(&kept)
             .unwrap_or_else(|error| panic!("{error} in {}", String::from_utf8_lossy(&kept)))
     }
@@ -226,7 +226,7 @@ mod tests {
             });
             for text in [list.to_string(), format!("{list:#}")] {
                 for piece in [1, 2, 7, text.len()] {
-                    assert_eq!(thin(&text, piece), wanted(&list), "{text} by {piece}");
+                    assert_eq!(strip(&text, piece), wanted(&list), "{text} by {piece}");
                 }
             }
         }
@@ -258,7 +258,7 @@ mod tests {
         #[test]
         fn whatever_the_list_is_like(items in proptest::collection::vec(value(), 0..4), piece in 1usize..40) {
             let list = json!({"metadata": {"continue": ""}, "items": items});
-            prop_assert_eq!(thin(&list.to_string(), piece), wanted(&list));
+            prop_assert_eq!(strip(&list.to_string(), piece), wanted(&list));
         }
     }
 }

@@ -6,14 +6,14 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::api::{Child, Operator, Owner, OwnerStatus, Status, kind_index};
-use crate::cache::Keeps;
-use crate::queue::{Reasons, Slot, Work};
-use crate::reconcile::child::{Actual, proof, with_labels};
+use crate::cache::Retention;
+use crate::queue::{ChildRecord, OwnerState, Triggers};
+use crate::reconcile::child::{Actual, last_applied, with_labels};
 use crate::reconcile::drift;
 use crate::reconcile::owner;
-use crate::relist::Join;
+use crate::relist::Relist;
 
-impl<O: Operator> Join<O> {
+impl<O: Operator> Relist<O> {
     /// The children at hand that are named like the owner `key`.
     pub(crate) fn at_hand(&self, key: &str) -> Vec<(u8, Actual)> {
         let kinds = (0..).zip(O::KINDS).zip(self.pages.iter().skip(1));
@@ -27,27 +27,27 @@ impl<O: Operator> Join<O> {
 
     /// What the owner's plan says about its children as they were found; nothing where the owner has
     /// work of its own.
-    pub(crate) fn examine(
+    pub(crate) fn compare(
         &mut self,
         key: &str,
-        work: &mut Work,
+        state: &mut OwnerState,
         found: &[(u8, Actual)],
-    ) -> Reasons {
-        if work.deleting || !owner::reasons_beside_children::<O>(work).is_empty() {
-            return Reasons::default();
+    ) -> Triggers {
+        if state.deleting || !owner::triggers_beside_children::<O>(state).is_empty() {
+            return Triggers::default();
         }
         for (kind, actual) in found {
-            work.see(Slot {
+            state.record_child(ChildRecord {
                 kind: *kind,
                 name_hash: actual.name_hash,
                 resource_version: actual.resource_version,
                 state: actual.state,
-                proof: None,
+                last_applied: None,
             });
         }
-        work.slots_complete = true;
-        let Some((owner, plan)) = owner::plan(&*self.operator, key, work) else {
-            return Reasons::CHECK;
+        state.children_complete = true;
+        let Some((owner, plan)) = owner::plan(&*self.operator, key, state) else {
+            return Triggers::CHECK;
         };
         if self.ordered
             && let Some(child) = plan.children.iter().find(|c| c.name != *owner.meta.name)
@@ -56,31 +56,31 @@ impl<O: Operator> Join<O> {
                 "{} {:?} is not named like its owner",
                 child.kind.kind, child.name
             ));
-            return Reasons::default();
+            return Triggers::default();
         }
         let mut differs = false;
         for child in &plan.children {
-            differs |= self.child_differs(child, &owner, work, found);
+            differs |= self.child_differs(child, &owner, state, found);
         }
         if differs {
-            return Reasons::CHECK;
+            return Triggers::CHECK;
         }
         let mut status = plan.status;
-        if owner::remember::<O>(&mut status).digest != work.status.digest {
+        if owner::remember::<O>(&mut status).digest != state.status.digest {
             // The worker reads what the status follows from.
-            return Reasons::CHECK;
+            return Triggers::CHECK;
         }
         if !Status::<O>::OBSERVES {
-            work.status.observed_generation = Some(work.generation);
+            state.status.observed_generation = Some(state.generation);
         }
-        Reasons::default()
+        Triggers::default()
     }
 
     fn child_differs(
         &self,
         child: &Child,
         owner: &Owner<O>,
-        work: &mut Work,
+        state: &mut OwnerState,
         found: &[(u8, Actual)],
     ) -> bool {
         let uid = owner.meta.uid;
@@ -98,11 +98,11 @@ impl<O: Operator> Join<O> {
                 let body = with_labels::<O>(body.clone(), &owner.meta.name);
                 let differs =
                     actual.owner != Some(uid) || drift::differs(&body, &actual.value).is_some();
-                if let Some(slot) = work.slot(place, actual.name_hash)
+                if let Some(record) = state.record(place, actual.name_hash)
                     && !differs
-                    && self.keeps == Keeps::Specs
+                    && self.retention == Retention::Specs
                 {
-                    slot.proof = Some(proof(actual.uid, &body, child.immutable));
+                    record.last_applied = Some(last_applied(actual.uid, &body, child.immutable));
                 }
                 differs
             }

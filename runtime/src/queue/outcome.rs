@@ -4,24 +4,24 @@ use std::time::Duration;
 
 /// What became of something offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Offer {
+pub enum Admission {
     /// Nothing has to be done about it.
     Idle,
     /// It is held and will be worked on.
     Accepted,
     /// There was no room; a join has to find it again.
-    Owed,
+    Rejected,
 }
 
 /// How a worker left its owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Outcome {
     /// All is written as the plan says; `ready` when nothing more is awaited.
     Written {
         /// Nothing more is awaited.
         ready: bool,
         /// When the owner wants to be looked at again, if it named a time.
-        within: Option<Duration>,
+        requeue_after: Option<Duration>,
     },
     /// The owner is gone, or it is not ours to work on.
     Gone,
@@ -42,12 +42,12 @@ pub enum Verdict {
     },
 }
 
-impl Verdict {
+impl Outcome {
     /// The first delay that it names, ms.
     pub(crate) fn base_ms(self) -> Option<u64> {
         match self {
-            Verdict::Failed { base_ms } => base_ms,
-            Verdict::Waits { base_ms } => Some(base_ms),
+            Outcome::Failed { base_ms } => base_ms,
+            Outcome::Waits { base_ms } => Some(base_ms),
             _ => None,
         }
     }
