@@ -13,7 +13,7 @@ use kube::{Client, Config};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-use crate::measure::ledger::Ledger;
+use crate::model::ledger::Ledger;
 use crate::model::workload::Resource;
 
 /// Longest wait for an answer; a watch has its own.

@@ -1,4 +1,4 @@
-//! An embedded server on loopback in this process, with or without an operator, and loadgen
+//! An simulated server on loopback in this process, with or without an operator, and loadgen
 //! started against it.
 //!
 //! Guarantees: server and operator end with the bed, and the operator with this process. Leaves to

@@ -13,9 +13,9 @@ use anyhow::Context;
 const PREFIX: &str = "loadgen-";
 
 #[derive(Debug)]
-pub struct PrivateFolder(PathBuf);
+pub struct TempDir(PathBuf);
 
-impl PrivateFolder {
+impl TempDir {
     pub fn create() -> anyhow::Result<Self> {
         let parent = std::env::temp_dir();
         remove_leftovers(&parent);
@@ -32,7 +32,7 @@ impl PrivateFolder {
     }
 }
 
-impl Drop for PrivateFolder {
+impl Drop for TempDir {
     fn drop(&mut self) {
         // The credentials in it died with their servers.
         let _ = fs::remove_dir_all(&self.0);

@@ -8,8 +8,8 @@
 use crate::load::generator::Act;
 use crate::load::timetable::Pace;
 use crate::model::record::Soak;
-use crate::run::phases::offer;
-use crate::run::run::{Reason, Stage};
+use crate::run::session::{Reason, Session};
+use crate::run::step::offer;
 
 /// What is done to all objects at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,12 +32,12 @@ fn turn(number: u64) -> Turn {
 }
 
 /// Goes on until at least `events` have passed.
-pub async fn age(stage: &mut Stage<'_>, events: u64) -> Result<Soak, Reason> {
-    let begun = stage.journal.timeline().events;
+pub async fn soak(session: &mut Session<'_>, events: u64) -> Result<Soak, Reason> {
+    let begun = session.journal.timeline().events;
     let started = std::time::Instant::now();
     let mut turns = 0;
     loop {
-        let passed = stage.journal.timeline().events - begun;
+        let passed = session.journal.timeline().events - begun;
         if passed >= events {
             let seconds = started.elapsed().as_secs_f64();
             return Ok(Soak {
@@ -49,36 +49,38 @@ pub async fn age(stage: &mut Stage<'_>, events: u64) -> Result<Soak, Reason> {
         let what = format!("{passed} of {events} events, turn {}", turns + 1);
         match turn(turns) {
             Turn::Update(wave) => {
-                stage.journal.timeline().begin_wave();
-                all_ready(stage, Act::Update(wave), &what).await?;
+                session.journal.timeline().begin_wave();
+                all_ready(session, Act::Update(wave), &what).await?;
             }
-            Turn::Flip => flip(stage, &what).await?,
-            Turn::Recreate => recreate(stage, &what).await?,
+            Turn::Flip => flip(session, &what).await?,
+            Turn::Recreate => recreate(session, &what).await?,
         }
         turns += 1;
     }
 }
 
-async fn all_ready(stage: &mut Stage<'_>, act: Act, what: &str) -> Result<(), Reason> {
-    let done = offer(stage, act, Pace::Burst, what, |t| t.all(|p| p.ready));
+async fn all_ready(session: &mut Session<'_>, act: Act, what: &str) -> Result<(), Reason> {
+    let done = offer(session, act, Pace::Burst, what, |t| t.all(|p| p.ready));
     ended(done.await?, what, "ready")
 }
 
-async fn flip(stage: &mut Stage<'_>, what: &str) -> Result<(), Reason> {
-    stage.journal.timeline().begin_flip();
-    let done = offer(stage, Act::Child(false), Pace::Burst, what, |t| {
+async fn flip(session: &mut Session<'_>, what: &str) -> Result<(), Reason> {
+    session.journal.timeline().begin_flip();
+    let done = offer(session, Act::Child(false), Pace::Burst, what, |t| {
         t.objects.iter().all(|object| object.is_unready())
     });
-    ended(done.await?, what, "unready")?;
-    stage.journal.timeline().begin_flip();
-    all_ready(stage, Act::Child(true), what).await
+    ended(done.await?, what, "not ready")?;
+    session.journal.timeline().begin_flip();
+    all_ready(session, Act::Child(true), what).await
 }
 
-async fn recreate(stage: &mut Stage<'_>, what: &str) -> Result<(), Reason> {
-    let done = offer(stage, Act::Delete, Pace::Burst, what, |t| t.all(|p| p.gone));
+async fn recreate(session: &mut Session<'_>, what: &str) -> Result<(), Reason> {
+    let done = offer(session, Act::Delete, Pace::Burst, what, |t| {
+        t.all(|p| p.gone)
+    });
     ended(done.await?, what, "gone")?;
-    stage.journal.timeline().begin_again();
-    all_ready(stage, Act::Create, what).await
+    session.journal.timeline().begin_again();
+    all_ready(session, Act::Create, what).await
 }
 
 fn ended(done: bool, what: &str, state: &str) -> Result<(), Reason> {

@@ -3,7 +3,7 @@
 //! Guarantees: pure; no terminal sequences, bounded in length. Leaves to others: which lines.
 
 /// Log lines as a report can hold them: without colours, cut where they go on for ever.
-pub fn last_words(lines: &[String]) -> Vec<String> {
+pub fn log_tail(lines: &[String]) -> Vec<String> {
     const MOST_CHARACTERS: usize = 300;
     let shortened = |line: &String| {
         let plain = without_colours(line);
@@ -38,7 +38,7 @@ mod tests {
     #[test]
     fn last_words_are_plain_and_short() {
         let coloured = "\u{1b}[2m2026\u{1b}[0m \u{1b}[33m WARN\u{1b}[0m disk\tfull".to_owned();
-        let words = last_words(&[coloured, "x".repeat(1_000)]);
+        let words = log_tail(&[coloured, "x".repeat(1_000)]);
         assert_eq!(words[0], "2026  WARN disk full");
         assert_eq!(words[1].chars().count(), 301);
     }

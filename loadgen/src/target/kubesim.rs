@@ -1,4 +1,4 @@
-//! The embedded API server as a process of its own: started for a run, gone after it.
+//! The simulated API server as a process of its own: started for a run, gone after it.
 //!
 //! Guarantees: when it is started it answers, and has the CRD and one kubeconfig per user; it
 //! ends with this process. Leaves to others: what is done with it.
@@ -20,7 +20,7 @@ const MALLOC: &str = "glibc.malloc.tcache_count=2000:glibc.malloc.trim_threshold
 
 /// A server that answers.
 #[derive(Debug)]
-pub struct Embedded {
+pub struct Kubesim {
     process: Process,
     dir: PathBuf,
 }
@@ -34,27 +34,27 @@ pub struct Announcement {
 /// Why there is no server.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("cannot find this program to start the embedded server: {0}")]
+    #[error("cannot find this program to start the simulated server: {0}")]
     Program(std::io::Error),
     #[error(transparent)]
     Process(#[from] tare_procstat::process::Error),
-    #[error("the embedded server ended at once ({status}): {last_words}")]
+    #[error("the simulated server ended at once ({status}): {log_tail}")]
     Ended {
         status: std::process::ExitStatus,
-        last_words: String,
+        log_tail: String,
     },
-    #[error("the embedded server did not answer within {} s; its log: {}", START.as_secs(), log.display())]
+    #[error("the simulated server did not answer within {} s; its log: {}", START.as_secs(), log.display())]
     Silent { log: PathBuf },
 }
 
-impl Embedded {
+impl Kubesim {
     /// # Errors
     /// See [`Error`].
     pub async fn start(order: &Order<'_>) -> Result<Self, Error> {
         let path = |path: &Path| path.display().to_string();
         let log = crate::target::with_suffix(&order.logs, ".server.log");
         let args = [
-            "embedded",
+            "kubesim",
             "--listen",
             "127.0.0.1:0",
             "--ready-delay-ms",
@@ -67,7 +67,7 @@ impl Embedded {
             &path(order.crd),
         ];
         let spec = Spec {
-            name: "embedded API server".into(),
+            name: "simulated API server".into(),
             program: std::env::current_exe().map_err(Error::Program)?,
             args: args.map(str::to_owned).to_vec(),
             env: vec![("GLIBC_TUNABLES".into(), MALLOC.into())],
@@ -81,8 +81,8 @@ impl Embedded {
         let deadline = Instant::now() + START;
         while !server.announced() {
             if let Some(status) = server.process.exited()? {
-                let last_words = server.process.last_log_lines(3).join(" ");
-                return Err(Error::Ended { status, last_words });
+                let log_tail = server.process.last_log_lines(3).join(" ");
+                return Err(Error::Ended { status, log_tail });
             }
             if Instant::now() > deadline {
                 return Err(Error::Silent { log });

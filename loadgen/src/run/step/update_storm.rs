@@ -4,56 +4,50 @@
 //! Guarantees: updates keep to their timetable whatever the subject does; how far each object is
 //! behind is looked at once a round. Leaves to others: comparing.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::load::generator::Act;
 use crate::load::timetable::Pace;
+use crate::model::profile::{UPDATE_EVERY as EVERY, UPDATE_ROUNDS as ROUNDS};
 use crate::model::record::UpdateStorm;
-use crate::run::phases::{offer, reset_peak, weigh_peak};
-use crate::run::quiet::Snapshot;
-use crate::run::run::{Reason, Stage};
-
-/// Every object changes once in this long.
-pub const EVERY: Duration = Duration::from_millis(500);
-/// Objects in a storm at most.
-pub const OBJECTS: usize = 500;
-/// How often every object changes: for a minute.
-pub const ROUNDS: u64 = 120;
+use crate::run::session::{Reason, Session};
+use crate::run::step::settle::Snapshot;
+use crate::run::step::{offer, reset_peak, sample_peak};
 
 /// Creates the objects, then updates all of them [`ROUNDS`] times.
-pub async fn all(stage: &mut Stage<'_>) -> Result<(), Reason> {
-    let objects = stage.cell.objects;
-    let created = offer(stage, Act::Create, Pace::Burst, "converged", |t| {
+pub async fn all(session: &mut Session<'_>) -> Result<(), Reason> {
+    let objects = session.cell.objects;
+    let created = offer(session, Act::Create, Pace::Burst, "converged", |t| {
         t.all(|p| p.ready)
     });
     if !created.await? {
         return Err("not every object converged before the storm".into());
     }
-    reset_peak(stage);
-    let before = Snapshot::take(stage).await;
+    reset_peak(session);
+    let before = Snapshot::take(session).await;
     let started = Instant::now();
     let mut behind = Vec::new();
     for round in 1..=ROUNDS {
         let what = format!("storm, round {round} of {ROUNDS}");
-        stage.setting.say_step(stage.cell, &what);
-        stage.check_alive()?;
-        stage.journal.timeline().begin_wave();
-        update_all(stage, round).await;
-        behind.push(furthest_behind(stage));
+        session.setting.say_step(session.cell, &what);
+        session.check_alive()?;
+        session.journal.timeline().begin_wave();
+        update_all(session, round).await;
+        behind.push(furthest_behind(session));
     }
     let (ended, seconds) = (Instant::now(), started.elapsed().as_secs_f64());
-    let patience = stage.setting.patience(objects, Pace::Burst);
-    let deadline = ended + patience.deadline;
-    let caught_up = stage.wait_until(deadline, |t| t.all(|p| p.observed));
+    let timeout = session.setting.timeout(objects, Pace::Burst);
+    let deadline = ended + timeout.deadline;
+    let caught_up = session.wait_until(deadline, |t| t.all(|p| p.observed));
     let caught_up_ms = match caught_up.await? {
         true => Some(ended.elapsed().as_secs_f64() * 1e3),
         false => None,
     };
-    let after = Snapshot::take(stage).await;
-    stage.run.memory.burst = weigh_peak(stage);
-    stage.run.converge_cpu_s = after.cpu_s_since(&before);
-    stage.run.requests = after.requests_since(&before);
-    stage.run.update_storm = Some(UpdateStorm {
+    let after = Snapshot::take(session).await;
+    session.run.memory.burst = sample_peak(session);
+    session.run.converge_cpu_s = after.cpu_s_since(&before);
+    session.run.requests = after.requests_since(&before);
+    session.run.update_storm = Some(UpdateStorm {
         rounds: ROUNDS,
         updates: ROUNDS * objects as u64,
         seconds,
@@ -67,16 +61,16 @@ pub async fn all(stage: &mut Stage<'_>) -> Result<(), Reason> {
     }
 }
 
-async fn update_all(stage: &Stage<'_>, round: u64) {
+async fn update_all(session: &Session<'_>, round: u64) {
     let pace = Pace::Steady {
-        per_s: stage.cell.objects as f64 / EVERY.as_secs_f64(),
+        per_s: session.cell.objects as f64 / EVERY.as_secs_f64(),
     };
-    stage.offer(Act::Update(round), pace).send().await;
+    session.offer(Act::Update(round), pace).send().await;
 }
 
 /// Generations that the object which is furthest behind was not yet observed at.
-fn furthest_behind(stage: &Stage<'_>) -> u64 {
-    let timeline = stage.journal.timeline();
+fn furthest_behind(session: &Session<'_>) -> u64 {
+    let timeline = session.journal.timeline();
     let behind = timeline.objects.iter().map(|object| object.behind());
     behind.max().unwrap_or(0)
 }

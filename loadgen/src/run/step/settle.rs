@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use tare_procstat::weigh;
 
 use crate::load::journal::Journal;
-use crate::measure::ledger::Ledger;
-use crate::measure::settle::{Look, Rule, Verdict, Watchman};
+use crate::measure::settle::{Rule, Sample, SettleDetector, Verdict};
+use crate::model::ledger::Ledger;
 use crate::model::record::Idle;
-use crate::run::run::{Reason, Stage};
+use crate::run::session::{Reason, Session};
 use crate::target::SUBJECT;
 
 /// Work that follows the last event for this long still belongs to converging, not to idling.
@@ -30,16 +30,16 @@ pub struct Snapshot {
 
 /// Goes on leaving the subject alone until `window` has passed since `begin`, whatever it does.
 pub async fn linger(
-    stage: &mut Stage<'_>,
+    session: &mut Session<'_>,
     what: &str,
     begin: &Snapshot,
     window: Duration,
 ) -> Result<(), Reason> {
-    stage.setting.say_step(stage.cell, what);
+    session.setting.say_step(session.cell, what);
     while begin.at.elapsed() < window {
         let left = window.saturating_sub(begin.at.elapsed());
         tokio::time::sleep(left.min(Duration::from_millis(500))).await;
-        stage.check_alive()?;
+        session.check_alive()?;
     }
     Ok(())
 }
@@ -47,24 +47,24 @@ pub async fn linger(
 /// Waits until the subject has settled; the counters at the beginning of its quiet, or `None`
 /// when it never was quiet for longer than [`AFTERMATH`].
 pub async fn settle(
-    stage: &mut Stage<'_>,
+    session: &mut Session<'_>,
     what: &str,
     rule: Rule,
 ) -> Result<Option<Snapshot>, Reason> {
-    stage.setting.say_step(stage.cell, what);
+    session.setting.say_step(session.cell, what);
     let started = Instant::now();
-    let pid = stage.process.pid();
-    let mut watchman = Watchman::new(rule, look(pid, &stage.journal, started));
+    let pid = session.process.pid();
+    let mut detector = SettleDetector::new(rule, look(pid, &session.journal, started));
     let mut begin = None;
     loop {
         tokio::time::sleep(Duration::from_millis(500)).await;
-        stage.check_alive()?;
-        let verdict = watchman.look(look(pid, &stage.journal, started));
-        match watchman.quiet_for() {
+        session.check_alive()?;
+        let verdict = detector.look(look(pid, &session.journal, started));
+        match detector.quiet_for() {
             quiet if quiet < AFTERMATH => begin = None,
             _ if begin.is_none() => {
-                begin = Some(Snapshot::take(stage).await);
-                stage.rest();
+                begin = Some(Snapshot::take(session).await);
+                session.rest();
             }
             _ => {}
         }
@@ -73,7 +73,7 @@ pub async fn settle(
             Verdict::Settled => return Ok(begin),
             Verdict::GaveUp => {
                 let s = rule.at_most.as_secs();
-                stage.run.warnings.push(format!(
+                session.run.warnings.push(format!(
                     "{what}: still at work after {s} s, weighed as it was"
                 ));
                 return Ok(None);
@@ -83,8 +83,8 @@ pub async fn settle(
 }
 
 /// One look at a process and at the events of the objects.
-pub fn look(pid: u32, journal: &Journal, started: Instant) -> Look {
-    Look {
+pub fn look(pid: u32, journal: &Journal, started: Instant) -> Sample {
+    Sample {
         at: started.elapsed(),
         events: journal.timeline().events,
         // Where CPU and memory cannot be read, events alone decide: a constant never changes.
@@ -94,15 +94,15 @@ pub fn look(pid: u32, journal: &Journal, started: Instant) -> Look {
 }
 
 impl Snapshot {
-    pub async fn take(stage: &Stage<'_>) -> Self {
-        let pid = stage.process.pid();
+    pub async fn take(session: &Session<'_>) -> Self {
+        let pid = session.process.pid();
         Self {
             at: Instant::now(),
             cpu_s: weigh::cpu_seconds(pid).ok(),
             context_switches: weigh::context_switches(pid).ok(),
-            server_cpu_s: stage.server.cpu_s(),
-            datastore_written_bytes: stage.server.datastore_written_bytes(),
-            ledger: stage.server.ledger(&stage.cluster).await,
+            server_cpu_s: session.server.cpu_s(),
+            datastore_written_bytes: session.server.datastore_written_bytes(),
+            ledger: session.server.ledger(&session.cluster).await,
         }
     }
 

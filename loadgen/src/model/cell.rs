@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::rng::Chance;
+use crate::model::rng::SplitMix64;
 
 /// One run: a subject at a size, measured once.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -21,27 +21,28 @@ pub struct Cell {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Everything offered as fast as the server takes it.
+    /// All objects offered as fast as the server takes them.
     Burst,
-    /// Offered at a rate that every subject can keep up with.
+    /// Objects offered at a rate that every subject keeps up with.
     Steady,
-    /// A burst of a subject that is measured anyway: what differs between the two is noise.
+    /// A second burst of a subject: what differs between the two is noise.
     #[serde(rename = "a-a")]
     AA,
-    /// A burst with the server's audit log on, for the requests alone: the log slows subjects
-    /// that send many.
+    /// A burst with the server's audit log on, to count requests. Its other figures are not used:
+    /// the log slows subjects that send many requests.
     RequestCount,
-    /// A burst against an API server with its own default flags.
+    /// A burst against a kube-apiserver with its own default flags.
     DefaultFlags,
-    /// Objects whose children the server refuses.
+    /// Objects whose children the server rejects.
     Rejected,
     /// Objects whose children never become ready.
     NeverReady,
-    /// Objects that change faster than a subject may follow.
+    /// Objects that change faster than a subject may be able to follow.
     UpdateStorm,
 }
 
 impl Kind {
+    /// Its name in records, file names and limits.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Burst => "burst",
@@ -55,12 +56,12 @@ impl Kind {
         }
     }
 
-    /// Whether cells of this kind are known before anything is measured.
+    /// Whether cells of this kind are known before the first run.
     pub fn is_planned_first(self) -> bool {
         !matches!(self, Kind::Steady | Kind::DefaultFlags)
     }
 
-    /// Objects of such a cell are never Ready.
+    /// Objects of such a cell never become Ready.
     pub fn is_unhealthy(self) -> bool {
         matches!(self, Kind::Rejected | Kind::NeverReady)
     }
@@ -109,11 +110,11 @@ pub fn interleaved(
     seed: u64,
 ) -> Vec<Cell> {
     let entries: Vec<(String, Kind)> = subjects.iter().map(|s| (s.clone(), kind)).collect();
-    let mut chance = Chance::of(seed, kind as u64 + 1);
-    let blocks = blocks(sizes, &mut chance);
+    let mut rng = SplitMix64::of(seed, kind as u64 + 1);
+    let blocks = blocks(sizes, &mut rng);
     let cells = blocks.into_iter().flat_map(|block| {
         let mut entries = entries.clone();
-        chance.shuffle(&mut entries);
+        rng.shuffle(&mut entries);
         block.cells(entries)
     });
     cells.collect()
@@ -128,14 +129,14 @@ pub fn bursts(
     seed: u64,
 ) -> Vec<Cell> {
     let largest = sizes.iter().map(|(objects, _)| *objects).max();
-    let mut chance = Chance::of(seed, Kind::Burst as u64 + 1);
-    let blocks = blocks(sizes, &mut chance);
+    let mut rng = SplitMix64::of(seed, Kind::Burst as u64 + 1);
+    let blocks = blocks(sizes, &mut rng);
     let cells = blocks.into_iter().flat_map(|block| {
         let bursts = subjects.iter().map(|s| (s.clone(), Kind::Burst));
         let twin = twin.filter(|_| Some(block.objects) == largest);
         let twin = twin.map(|subject| (subject.to_owned(), Kind::AA));
         let mut entries: Vec<_> = bursts.chain(twin).collect();
-        chance.shuffle(&mut entries);
+        rng.shuffle(&mut entries);
         block.cells(entries)
     });
     cells.collect()
@@ -159,13 +160,13 @@ impl Block {
     }
 }
 
-fn blocks(sizes: &[(usize, u32)], chance: &mut Chance) -> Vec<Block> {
+fn blocks(sizes: &[(usize, u32)], rng: &mut SplitMix64) -> Vec<Block> {
     let most = sizes.iter().map(|(_, repeats)| *repeats).max().unwrap_or(0);
     let mut blocks = Vec::new();
     for repeat in 1..=most {
         let within = sizes.iter().filter(|(_, repeats)| repeat <= *repeats);
         let mut round: Vec<usize> = within.map(|(objects, _)| *objects).collect();
-        chance.shuffle(&mut round);
+        rng.shuffle(&mut round);
         blocks.extend(round.into_iter().map(|objects| Block { objects, repeat }));
     }
     blocks

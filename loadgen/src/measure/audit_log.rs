@@ -15,8 +15,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use k8s_openapi::jiff::Timestamp;
 use serde::Deserialize;
 
-use crate::measure::ledger::{Entry, Ledger, is_write};
 use crate::model::latency::Latencies;
+use crate::model::ledger::{Entry, Ledger, is_write};
 
 /// What is read of an event; everything else is skipped by the parser.
 #[derive(Deserialize)]
@@ -81,13 +81,13 @@ impl Account {
     /// Adds one line of the log.
     pub fn add(&mut self, line: &[u8]) {
         match serde_json::from_slice::<Event>(line) {
-            Ok(event) => self.book(event),
+            Ok(event) => self.count(event),
             Err(_) if line.iter().all(u8::is_ascii_whitespace) => {}
             Err(_) => self.unread += 1,
         }
     }
 
-    fn book(&mut self, event: Event<'_>) {
+    fn count(&mut self, event: Event<'_>) {
         // A request has an event per stage; it is counted at its end.
         if event.stage != "ResponseComplete" && event.stage != "Panic" {
             return;

@@ -19,17 +19,17 @@ use crate::load::observer::Observer;
 use crate::load::timeline::Timeline;
 use crate::load::timetable::Pace;
 use crate::measure::admin;
-use crate::model::order::{Cell, Kind};
+use crate::measure::log_tail::log_tail;
+use crate::model::cell::{Cell, Kind};
 use crate::model::record::{Failure, PhaseMemory, Run};
 use crate::model::subject::{Places, Subject};
 use crate::model::workload::{CANARY, Scenario};
-use crate::run::last_words::last_words;
-use crate::run::{Setting, phases};
+use crate::run::{Setting, step};
 use crate::target::cluster::Cluster;
 use crate::target::{HARNESS, Order, SUBJECT, Server};
 
 /// How often waiting looks again; times come from events, not from these looks.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL: Duration = Duration::from_millis(20);
 
 /// A readiness that nobody lives to see: 49 days.
 const NEVER_MS: u64 = u32::MAX as u64;
@@ -44,7 +44,7 @@ pub struct Outcome {
 pub type Reason = String;
 
 /// Everything that a run holds while it lasts.
-pub struct Stage<'a> {
+pub struct Session<'a> {
     pub setting: &'a Setting,
     pub subject: &'a Subject,
     pub cell: &'a Cell,
@@ -76,7 +76,7 @@ pub async fn run(setting: &Setting, subject: &Subject, cell: &Cell, pace: Pace) 
     let turn = setting.turn().await;
     let started = Instant::now();
     let mut samples = None;
-    let mut run = match Stage::set(setting, subject, cell, pace, turn).await {
+    let mut run = match Session::start(setting, subject, cell, pace, turn).await {
         Err(reason) => {
             let mut run = empty_run(cell);
             run.failure = Some(Failure {
@@ -85,16 +85,16 @@ pub async fn run(setting: &Setting, subject: &Subject, cell: &Cell, pace: Pace) 
             });
             run
         }
-        Ok(mut stage) => {
-            if let Err(reason) = phases::all(&mut stage).await {
-                let last_log_lines = last_words(&stage.process.last_log_lines(8));
-                stage.run.failure = Some(Failure {
+        Ok(mut session) => {
+            if let Err(reason) = step::all(&mut session).await {
+                let last_log_lines = log_tail(&session.process.last_log_lines(8));
+                session.run.failure = Some(Failure {
                     reason,
                     last_log_lines,
                 });
             }
-            samples = (cell.objects > 0).then(|| stage.journal.timeline().samples());
-            stage.strike().await
+            samples = (cell.objects > 0).then(|| session.journal.timeline().samples());
+            session.teardown().await
         }
     };
     run.wall_s = started.elapsed().as_secs_f64();
@@ -105,7 +105,7 @@ pub fn empty_run(cell: &Cell) -> Run {
     Run {
         schema: 1,
         cell: cell.clone(),
-        started_at: crate::run::now_rfc3339(),
+        started_at: crate::model::timestamp::now_rfc3339(),
         wall_s: 0.0,
         kubernetes_version: None,
         failure: None,
@@ -131,15 +131,15 @@ pub fn empty_run(cell: &Cell) -> Run {
     }
 }
 
-impl<'a> Stage<'a> {
+impl<'a> Session<'a> {
     /// Server, namespace, canary and watch are there before the subject is started.
-    async fn set(
+    async fn start(
         setting: &'a Setting,
         subject: &'a Subject,
         cell: &'a Cell,
         pace: Pace,
         turn: Option<OwnedSemaphorePermit>,
-    ) -> Result<Stage<'a>, Reason> {
+    ) -> Result<Session<'a>, Reason> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
         let stem = cell.file_stem();
         let dir = setting.private.join(&stem);
@@ -194,7 +194,7 @@ impl<'a> Stage<'a> {
             if Instant::now() > watching {
                 return Err("the harness's own list was not answered within 10 s".into());
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL).await;
         }
 
         let admin = admin::free_address().map_err(|e| format!("no free port on loopback: {e}"))?;
@@ -206,7 +206,7 @@ impl<'a> Stage<'a> {
         };
         let log = setting.evidence.path(&format!("logs/{stem}.log"));
         let process = spawn(subject, &places, &log).await?;
-        Ok(Stage {
+        Ok(Session {
             setting,
             subject,
             cell,
@@ -238,8 +238,8 @@ impl<'a> Stage<'a> {
     }
 
     /// Takes everything down; the record.
-    async fn strike(self) -> Run {
-        let Stage {
+    async fn teardown(self) -> Run {
+        let Session {
             mut process,
             server,
             mut run,
@@ -257,7 +257,7 @@ impl<'a> Stage<'a> {
         run
     }
 
-    /// Waits until no other run works, and keeps it so until [`Stage::rest`].
+    /// Waits until no other run works, and keeps it so until [`Session::rest`].
     pub async fn work(&mut self) {
         if self.turn.is_none() {
             self.setting.say_step(self.cell, "waiting for its turn");
@@ -322,7 +322,7 @@ impl<'a> Stage<'a> {
             if Instant::now() > deadline {
                 return Ok(false);
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL).await;
         }
     }
 
@@ -339,7 +339,7 @@ impl<'a> Stage<'a> {
                     self.subject.id()
                 ));
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL).await;
         }
     }
 }

@@ -1,14 +1,14 @@
 //! The child of an object, as a node would report on it: what ageing flips.
 //!
 //! Guarantees: data, beside the scenario's. Leaves to others: when it is said, and that nobody else
-//! says something different (only the embedded server leaves a child as it was told).
+//! says something different (only the simulated server leaves a child as it was told).
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::model::workload;
 
-const EDGEAPP: &str = include_str!("../../scenarios/edgeapp-child.toml");
+const EDGEAPP: &str = include_str!("../../../scenarios/edgeapp-child.toml");
 
 /// The child whose readiness decides about the object's.
 #[derive(Debug, Clone, Deserialize)]
@@ -18,7 +18,7 @@ pub struct Child {
     path: String,
     /// Merge patches.
     ready: Value,
-    unready: Value,
+    not_ready: Value,
 }
 
 /// That of the default scenario.
@@ -35,7 +35,7 @@ impl Child {
         let path = self.path.replace("{namespace}", namespace);
         let status = match ready {
             true => &self.ready,
-            false => &self.unready,
+            false => &self.not_ready,
         };
         let patch = status.to_string().into_bytes();
         (path.replace("{name}", name), patch)

@@ -5,10 +5,10 @@
 
 use std::time::Duration;
 
-use crate::model::order::{Cell, Kind};
-use crate::model::profile::Mode;
-use crate::run::storm;
-use crate::target::Choice;
+use crate::model::cell::{Cell, Kind};
+use crate::model::control_plane::ControlPlane;
+use crate::model::profile;
+use crate::model::profile::Timing;
 
 /// What a control plane adds, in seconds.
 struct Pace {
@@ -18,14 +18,14 @@ struct Pace {
 }
 
 /// Means over fast and slow subjects on two cores: 5,000 objects in 40 to 80 s.
-fn pace(control_plane: Choice) -> Pace {
+fn pace(control_plane: ControlPlane) -> Pace {
     match control_plane {
-        Choice::Embedded => Pace {
+        ControlPlane::Kubesim => Pace {
             start_s: 1.0,
             create_s: 0.003,
             delete_s: 0.003,
         },
-        Choice::Kube | Choice::Kine | Choice::Existing => Pace {
+        ControlPlane::Kube | ControlPlane::Kine | ControlPlane::Existing => Pace {
             start_s: 8.0,
             create_s: 0.012,
             delete_s: 0.012,
@@ -63,7 +63,7 @@ impl Course {
 }
 
 /// Of one cell.
-pub fn of_cell(cell: &Cell, largest: usize, mode: &Mode, control_plane: Choice) -> Cost {
+pub fn of_cell(cell: &Cell, largest: usize, mode: &Timing, control_plane: ControlPlane) -> Cost {
     let pace = pace(control_plane);
     let objects = cell.objects as f64;
     let (start_s, converge_s) = (pace.start_s, objects * pace.create_s);
@@ -95,7 +95,7 @@ pub fn of_cell(cell: &Cell, largest: usize, mode: &Mode, control_plane: Choice) 
         Kind::RequestCount => also(0.0, 62_u64.saturating_sub(mode.settled_s)),
         Kind::Burst | Kind::DefaultFlags => {}
         Kind::UpdateStorm => {
-            cost.work_s += storm::ROUNDS as f64 * storm::EVERY.as_secs_f64();
+            cost.work_s += profile::UPDATE_ROUNDS as f64 * profile::UPDATE_EVERY.as_secs_f64();
             cost.quiet_s = empty_s;
         }
         Kind::Rejected | Kind::NeverReady => {
@@ -114,7 +114,12 @@ pub fn of_cell(cell: &Cell, largest: usize, mode: &Mode, control_plane: Choice) 
 }
 
 /// Of a cell that is not known yet.
-pub fn of_following(kind: Kind, largest: usize, mode: &Mode, control_plane: Choice) -> Cost {
+pub fn of_following(
+    kind: Kind,
+    largest: usize,
+    mode: &Timing,
+    control_plane: ControlPlane,
+) -> Cost {
     let cell = Cell {
         subject: String::new(),
         objects: largest,
@@ -141,7 +146,7 @@ pub fn words(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::record::Profile;
+    use crate::model::profile::Profile;
 
     #[test]
     fn times_are_rounded_for_people() {
@@ -164,8 +169,8 @@ mod tests {
             repeat,
             kind,
         };
-        let mode = Mode::of(Profile::Standard);
-        let cost = |cell: Cell| of_cell(&cell, 5_000, &mode, Choice::Kube);
+        let mode = Timing::of(Profile::Standard);
+        let cost = |cell: Cell| of_cell(&cell, 5_000, &mode, ControlPlane::Kube);
         let quiet = |cell: Cell| cost(cell).quiet_s;
         assert!(quiet(cell(Kind::Burst, 0, 1)) >= 150.0);
         assert!(quiet(cell(Kind::Burst, 5_000, 2)) >= 210.0);

@@ -20,16 +20,16 @@ use crate::model::subject::{Places, Subject};
 use crate::run::conformance::expect::{Check, Mismatch};
 use crate::run::conformance::objects::{Kind, NAMESPACE};
 use crate::run::conformance::{Gate, trouble};
-use crate::run::run::{readiness, spawn};
+use crate::run::session::{readiness, spawn};
 use crate::target::cluster::{Cluster, JSON, request};
 use crate::target::{HARNESS, Order, SUBJECT, Server};
 
 /// How often a wait looks again.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL: Duration = Duration::from_millis(20);
 /// Who changes what is not the subject's to change.
 const SOMEBODY: &str = "somebody";
 
-pub struct Stage<'a> {
+pub struct Session<'a> {
     subject: &'a Subject,
     server: Server,
     cluster: Cluster,
@@ -40,9 +40,12 @@ pub struct Stage<'a> {
     step_deadline: Duration,
 }
 
-impl<'a> Stage<'a> {
+impl<'a> Session<'a> {
     /// Server, namespace and a subject that says it is ready; `None` where its CRD is no EdgeApp.
-    pub async fn set(gate: &Gate<'_>, subject: &'a Subject) -> Result<Option<Stage<'a>>, Failure> {
+    pub async fn start(
+        gate: &Gate<'_>,
+        subject: &'a Subject,
+    ) -> Result<Option<Session<'a>>, Failure> {
         let server_failed =
             |error: &dyn std::fmt::Display| trouble("the API server", "an answer", error);
         let dir = gate
@@ -80,7 +83,7 @@ impl<'a> Stage<'a> {
         log.push(".log");
         let log = PathBuf::from(log);
         let (process, admin) = start(subject, &places, &log).await?;
-        let mut stage = Stage {
+        let mut session = Session {
             subject,
             server,
             cluster,
@@ -90,13 +93,13 @@ impl<'a> Stage<'a> {
             log,
             step_deadline: gate.step_deadline,
         };
-        stage.until_ready().await?;
-        Ok(Some(stage))
+        session.until_ready().await?;
+        Ok(Some(session))
     }
 
     /// Takes everything down.
-    pub async fn strike(self) {
-        let Stage {
+    pub async fn teardown(self) {
+        let Session {
             mut process,
             server,
             ..
@@ -141,7 +144,7 @@ impl<'a> Stage<'a> {
                 let expected = format!("to be ready within {} s", self.step_deadline.as_secs());
                 return Err(trouble(&self.subject.id(), &expected, last));
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL).await;
         }
     }
 
@@ -266,7 +269,7 @@ impl<'a> Stage<'a> {
                 _ => {}
             }
             self.check_alive()?;
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL).await;
         }
     }
 
@@ -285,7 +288,7 @@ impl<'a> Stage<'a> {
                 return Err(self.late(kind, name, mismatch));
             }
             self.check_alive()?;
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL).await;
         }
         Ok(())
     }

@@ -11,18 +11,18 @@ use tare_procstat::weigh;
 use crate::load::generator::Act;
 use crate::load::timetable::Pace;
 use crate::model::record::FaultResponse;
-use crate::run::phases::{offer, reset_peak, weigh_peak};
-use crate::run::quiet::Snapshot;
-use crate::run::run::{Reason, Stage};
+use crate::run::session::{Reason, Session};
+use crate::run::step::settle::Snapshot;
+use crate::run::step::{offer, reset_peak, sample_peak};
 
 /// Requests are counted over this long.
 const WINDOW: Duration = Duration::from_secs(5);
 
 /// Offers them, and watches what the subject does about them for `held`.
-pub async fn all(stage: &mut Stage<'_>, held: Duration) -> Result<(), Reason> {
-    let before = Snapshot::take(stage).await;
-    reset_peak(stage);
-    let offered = offer(stage, Act::Create, Pace::Burst, "offered", |t| {
+pub async fn all(session: &mut Session<'_>, held: Duration) -> Result<(), Reason> {
+    let before = Snapshot::take(session).await;
+    reset_peak(session);
+    let offered = offer(session, Act::Create, Pace::Burst, "offered", |t| {
         t.all(|p| p.acked)
     });
     if !offered.await? {
@@ -30,30 +30,30 @@ pub async fn all(stage: &mut Stage<'_>, held: Duration) -> Result<(), Reason> {
     }
     let mut windows = Vec::new();
     let until = Instant::now() + held;
-    let mut last = Snapshot::take(stage).await;
+    let mut last = Snapshot::take(session).await;
     while Instant::now() < until {
         let what = format!(
             "unhealthy for {} s more",
             (until - Instant::now()).as_secs()
         );
-        stage.setting.say_step(stage.cell, &what);
+        session.setting.say_step(session.cell, &what);
         tokio::time::sleep(WINDOW).await;
-        stage.check_alive()?;
-        let now = Snapshot::take(stage).await;
+        session.check_alive()?;
+        let now = Snapshot::take(session).await;
         let counted = now.requests_since(&last);
         windows.extend(counted.map(|l| (l.writes() + l.reads()) as f64 / WINDOW.as_secs_f64()));
         last = now;
     }
-    stage.run.memory.burst = weigh_peak(stage);
-    stage.run.memory.settled = weigh::memory(stage.process.pid()).ok();
-    stage.run.converge_cpu_s = last.cpu_s_since(&before);
-    stage.run.requests = last.requests_since(&before);
-    stage.run.fault_response = trouble(held, &windows, stage.journal.timeline().progress().ready);
+    session.run.memory.burst = sample_peak(session);
+    session.run.memory.settled = weigh::memory(session.process.pid()).ok();
+    session.run.converge_cpu_s = last.cpu_s_since(&before);
+    session.run.requests = last.requests_since(&before);
+    session.run.fault_response = fault(held, &windows, session.journal.timeline().progress().ready);
     Ok(())
 }
 
 /// `None` where the server counts no requests.
-fn trouble(held: Duration, windows: &[f64], ready: u64) -> Option<FaultResponse> {
+fn fault(held: Duration, windows: &[f64], ready: u64) -> Option<FaultResponse> {
     Some(FaultResponse {
         held_s: held.as_secs_f64(),
         most_requests_per_s: windows.iter().copied().reduce(f64::max)?,
@@ -69,9 +69,9 @@ mod tests {
     #[test]
     fn the_worst_window_and_the_last_one_are_kept() {
         let held = Duration::from_secs(15);
-        let told = trouble(held, &[40.0, 90.0, 5.0], 0).expect("counted");
+        let told = fault(held, &[40.0, 90.0, 5.0], 0).expect("counted");
         assert_eq!(told.most_requests_per_s, 90.0);
         assert_eq!(told.last_requests_per_s, 5.0);
-        assert!(trouble(held, &[], 0).is_none(), "nobody counted");
+        assert!(fault(held, &[], 0).is_none(), "nobody counted");
     }
 }
