@@ -8,13 +8,14 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use tare_procstat::weigh::{Machine, Memory};
 
-use crate::measure::ledger::Ledger;
-use crate::measure::metrics_text::Buckets;
+use crate::model::cell::Cell;
+use crate::model::conformance::Conformance;
+use crate::model::histogram::Buckets;
 use crate::model::latency::Latencies;
-use crate::model::order::Cell;
+use crate::model::ledger::Ledger;
+use crate::model::profile::Profile;
 use crate::model::subject::Subject;
 use crate::model::workload::Scenario;
-use crate::run::conformance::Conformance;
 
 /// What is measured, where and with what: the head of everything that is written.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -52,18 +53,6 @@ pub struct Experiment {
 
 fn one() -> usize {
     1
-}
-
-/// How long a subject is left alone before it is weighed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum Profile {
-    /// 10 s without events.
-    Quick,
-    /// As full, but churn and deletion in the first repeat only.
-    Standard,
-    /// 150 s without events and less than 1 % change in 30 s.
-    Full,
 }
 
 /// A subject as it was measured.
@@ -143,7 +132,7 @@ pub struct PhaseMemory {
     pub burst: Option<Peaked>,
     pub settled: Option<Memory>,
     pub churn: Option<Peaked>,
-    /// Settled after ageing.
+    /// Settled after the soak.
     #[serde(default)]
     pub after_soak: Option<Peaked>,
     pub deleted: Option<Memory>,

@@ -58,7 +58,7 @@ pub struct Scenario {
     pub service: String,
     pub seed: u64,
     pub ready_delay_ms: u64,
-    pub profile: record::Profile,
+    pub profile: crate::model::profile::Profile,
 }
 
 #[derive(Debug, Clone, Serialize)]

@@ -3,7 +3,7 @@
 //! Guarantees: beside each figure stands what healthy objects cost, where that was measured in the
 //! same bench. Leaves to others: the measuring.
 
-use crate::model::order::Kind;
+use crate::model::cell::Kind;
 use crate::model::record::{Record, Run};
 use crate::report::summary::{Subject, Summary};
 use crate::report::table::{Table, figure, grouped};

@@ -6,8 +6,8 @@
 
 use crate::analyse::compare;
 use crate::analyse::statistics::median;
+use crate::model::cell::Kind;
 use crate::model::latency::{Latencies, Quantiles};
-use crate::model::order::Kind;
 use crate::model::record;
 use crate::model::record::{Peaked, Record};
 use crate::report::summary::{Run, Subject, Summary};
