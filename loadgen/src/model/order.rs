@@ -18,7 +18,9 @@ pub struct Cell {
 }
 
 /// What a cell is measured for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Everything offered as fast as the server takes it.
@@ -26,7 +28,7 @@ pub enum Kind {
     /// Offered at a rate that every subject can keep up with.
     Steady,
     /// A burst of a subject that is measured anyway: what differs between the two is noise.
-    #[serde(rename = "a-a")]
+    #[serde(rename = "aa")]
     AA,
     /// A burst with the server's audit log on, for the requests alone: the log slows subjects
     /// that send many.
@@ -34,7 +36,7 @@ pub enum Kind {
     /// A burst against an API server with its own default flags.
     DefaultFlags,
     /// Objects whose children the server refuses.
-    Rejected,
+    Reject,
     /// Objects whose children never become ready.
     NeverReady,
     /// Objects that change faster than a subject may follow.
@@ -42,14 +44,25 @@ pub enum Kind {
 }
 
 impl Kind {
+    pub const ALL: [Kind; 8] = [
+        Kind::Burst,
+        Kind::Steady,
+        Kind::AA,
+        Kind::RequestCount,
+        Kind::DefaultFlags,
+        Kind::Reject,
+        Kind::NeverReady,
+        Kind::UpdateStorm,
+    ];
+
     pub fn name(self) -> &'static str {
         match self {
             Kind::Burst => "burst",
             Kind::Steady => "steady",
-            Kind::AA => "a-a",
+            Kind::AA => "aa",
             Kind::RequestCount => "request-count",
             Kind::DefaultFlags => "default-flags",
-            Kind::Rejected => "rejected",
+            Kind::Reject => "reject",
             Kind::NeverReady => "never-ready",
             Kind::UpdateStorm => "update-storm",
         }
@@ -62,7 +75,7 @@ impl Kind {
 
     /// Objects of such a cell are never Ready.
     pub fn is_unhealthy(self) -> bool {
-        matches!(self, Kind::Rejected | Kind::NeverReady)
+        matches!(self, Kind::Reject | Kind::NeverReady)
     }
 }
 

@@ -52,7 +52,7 @@ impl Plan {
         };
         cells.extend(order::bursts(&self.ids(), &sizes, twin.as_deref(), seed));
         if self.unhealthy && self.largest() > 0 {
-            for kind in [Kind::Rejected, Kind::NeverReady] {
+            for kind in [Kind::Reject, Kind::NeverReady] {
                 cells.extend(interleaved(&self.ids(), &[(self.largest(), 1)], kind, seed));
             }
         }
@@ -180,7 +180,7 @@ mod tests {
             unhealthy: true,
             ..plan(&[0, 500, 5000], 3, false)
         };
-        for kind in [Kind::Rejected, Kind::NeverReady] {
+        for kind in [Kind::Reject, Kind::NeverReady] {
             assert_eq!(count(&plan, kind, 5000), 2);
             assert_eq!(count(&plan, kind, 500), 0);
         }

@@ -98,7 +98,7 @@ pub fn of_cell(cell: &Cell, largest: usize, mode: &Mode, control_plane: Choice) 
             cost.work_s += storm::ROUNDS as f64 * storm::EVERY.as_secs_f64();
             cost.quiet_s = empty_s;
         }
-        Kind::Rejected | Kind::NeverReady => {
+        Kind::Reject | Kind::NeverReady => {
             // Retries are work: nobody else may disturb them.
             cost.work_s += mode.unhealthy_s as f64;
             cost.quiet_s = empty_s;

@@ -283,7 +283,7 @@ async fn grow_old(stage: &mut Stage<'_>, events: u64, mode: &Mode) -> Result<(),
     reset_peak(stage);
     stage.run.soak = Some(age::age(stage, events).await?);
     settle(stage, "settling", quiet(mode.settled_s, mode.steady_s)).await?;
-    stage.run.memory.after_soak = weigh_peak(stage);
+    stage.run.memory.soak = weigh_peak(stage);
     Ok(())
 }
 

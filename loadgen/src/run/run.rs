@@ -103,7 +103,7 @@ pub async fn run(setting: &Setting, subject: &Subject, cell: &Cell, pace: Pace) 
 
 pub fn empty_run(cell: &Cell) -> Run {
     Run {
-        schema: 1,
+        schema: crate::model::record::SCHEMA,
         cell: cell.clone(),
         started_at: crate::run::now_rfc3339(),
         wall_s: 0.0,
@@ -119,7 +119,7 @@ pub fn empty_run(cell: &Cell) -> Run {
         idle: None,
         convergence: None,
         soak: None,
-        fault_response: None,
+        fault: None,
         update_storm: None,
         reconcile: None,
         requests: None,
@@ -273,7 +273,7 @@ impl<'a> Stage<'a> {
     /// What is created in this cell.
     fn scenario(&self) -> Arc<Scenario> {
         match self.kind() {
-            Kind::Rejected => Arc::clone(&self.setting.refused),
+            Kind::Reject => Arc::clone(&self.setting.refused),
             _ => self.setting.scenario_of(self.subject),
         }
     }

@@ -10,7 +10,7 @@ use tare_procstat::weigh;
 
 use crate::load::generator::Act;
 use crate::load::timetable::Pace;
-use crate::model::record::FaultResponse;
+use crate::model::record::Fault;
 use crate::run::phases::{offer, reset_peak, weigh_peak};
 use crate::run::quiet::Snapshot;
 use crate::run::run::{Reason, Stage};
@@ -48,13 +48,13 @@ pub async fn all(stage: &mut Stage<'_>, held: Duration) -> Result<(), Reason> {
     stage.run.memory.settled = weigh::memory(stage.process.pid()).ok();
     stage.run.converge_cpu_s = last.cpu_s_since(&before);
     stage.run.requests = last.requests_since(&before);
-    stage.run.fault_response = trouble(held, &windows, stage.journal.timeline().progress().ready);
+    stage.run.fault = trouble(held, &windows, stage.journal.timeline().progress().ready);
     Ok(())
 }
 
 /// `None` where the server counts no requests.
-fn trouble(held: Duration, windows: &[f64], ready: u64) -> Option<FaultResponse> {
-    Some(FaultResponse {
+fn trouble(held: Duration, windows: &[f64], ready: u64) -> Option<Fault> {
+    Some(Fault {
         held_s: held.as_secs_f64(),
         most_requests_per_s: windows.iter().copied().reduce(f64::max)?,
         last_requests_per_s: *windows.last()?,
