@@ -182,7 +182,7 @@ async fn the_right_that_an_owner_reference_asks_for_is_named() {
         .await;
     let message = world.condition("web", "Degraded")["message"].clone();
     let message = message.as_str().unwrap_or_default();
-    let right = "the right to update edgeapps/finalizers in API group tare.dev";
+    let right = "the permission to update edgeapps/finalizers in API group tare.dev";
     assert!(message.contains(right), "{message}");
     refusal.lift();
     world.until_phase("web", "Running").await;

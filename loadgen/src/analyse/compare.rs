@@ -6,8 +6,8 @@
 
 use crate::analyse::noise;
 use crate::analyse::statistics::ratio_of_pairs;
+use crate::model::cell::Kind;
 use crate::model::metric;
-use crate::model::order::Kind;
 use crate::model::summary::{Comparison, NoiseFloor, Run, Subject, Summary};
 
 /// What is compared: the cell and the path of the figure within its runs. Requests come from the

@@ -102,7 +102,7 @@ impl Judgement {
 pub mod tests {
     use super::*;
     use crate::analyse::limits::tests::LEAST;
-    use crate::model::order::Kind;
+    use crate::model::cell::Kind;
     use crate::model::summary::sample;
     use tare_procstat::weigh::Memory;
 

@@ -7,9 +7,9 @@
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::model::cell::Kind;
 use crate::model::metric;
 use crate::model::metric::Metric;
-use crate::model::order::Kind;
 use crate::model::subject::line_of;
 
 #[derive(Debug, Clone, PartialEq)]

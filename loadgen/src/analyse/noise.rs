@@ -6,7 +6,7 @@
 
 use crate::analyse::compare::{METRICS, by_repeat, pairs};
 use crate::analyse::statistics::ratio_of_pairs;
-use crate::model::order::Kind;
+use crate::model::cell::Kind;
 use crate::model::summary::{Comparison, NoiseFloor, Summary};
 
 /// The metric whose floor stands in the summary.

@@ -85,10 +85,18 @@ const RUN: &Reads<Run> = &[
     ("memory.churn.pss_bytes", |r| pss(end(r.memory.churn))),
     ("memory.churn.anon_bytes", |r| anon(end(r.memory.churn))),
     ("memory.churn.peak_bytes", |r| peak(r.memory.churn)),
-    ("memory.soak.rss_bytes", |r| rss(end(r.memory.soak))),
-    ("memory.soak.pss_bytes", |r| pss(end(r.memory.soak))),
-    ("memory.soak.anon_bytes", |r| anon(end(r.memory.soak))),
-    ("memory.soak.peak_bytes", |r| peak(r.memory.soak)),
+    ("memory.after_soak.rss_bytes", |r| {
+        rss(end(r.memory.after_soak))
+    }),
+    ("memory.after_soak.pss_bytes", |r| {
+        pss(end(r.memory.after_soak))
+    }),
+    ("memory.after_soak.anon_bytes", |r| {
+        anon(end(r.memory.after_soak))
+    }),
+    ("memory.after_soak.peak_bytes", |r| {
+        peak(r.memory.after_soak)
+    }),
     ("memory.deleted.rss_bytes", |r| rss(r.memory.deleted)),
     ("memory.deleted.pss_bytes", |r| pss(r.memory.deleted)),
     ("memory.deleted.anon_bytes", |r| anon(r.memory.deleted)),
@@ -203,8 +211,8 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::model::cell::Kind;
     use crate::model::latency::Quantiles;
-    use crate::model::order::Kind;
     use crate::model::summary::{
         BytesPerObject, Convergence, DatastoreCost, GcPause, Reconcile, Requests, WriteSpan, sample,
     };
@@ -233,7 +241,7 @@ mod tests {
         };
         run.memory.burst = peaked(2_001);
         run.memory.churn = peaked(2_002);
-        run.memory.soak = peaked(2_003);
+        run.memory.after_soak = peaked(2_003);
         run.memory.restart = peaked(2_004);
         let mut value = || {
             let whole: u64 = number();

@@ -9,13 +9,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tare_procstat::weigh::{Machine, Memory};
 
-use crate::measure::ledger::Ledger;
-use crate::measure::metrics_text::Buckets;
+use crate::model::cell::Cell;
+use crate::model::conformance::Conformance;
+use crate::model::histogram::Buckets;
 use crate::model::latency::Latencies;
-use crate::model::order::Cell;
+use crate::model::ledger::Ledger;
+use crate::model::profile::Profile;
 use crate::model::subject::Subject;
 use crate::model::workload::Scenario;
-use crate::run::conformance::Conformance;
 
 /// Version of the format of `experiment.json`, `runs/*.json` and `summary.json`.
 pub const SCHEMA: u32 = 2;
@@ -66,20 +67,6 @@ pub struct Experiment {
     pub resumed_at: Vec<String>,
 }
 
-/// How long a subject is left alone before it is weighed.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Profile {
-    /// 10 s without events.
-    Quick,
-    /// As full, but churn and deletion in the first repeat only.
-    Standard,
-    /// 150 s without events and less than 1 % change in 30 s.
-    Full,
-}
-
 /// A subject as it was measured.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SubjectRecord {
@@ -123,7 +110,7 @@ pub struct Run {
     pub idle: Option<Idle>,
     pub convergence: Option<Convergence>,
     pub soak: Option<Soak>,
-    pub fault: Option<Fault>,
+    pub fault_response: Option<FaultResponse>,
     pub update_storm: Option<UpdateStorm>,
     pub reconcile: Option<Reconcile>,
     /// The subject's requests from the first object until it was quiet.
@@ -151,15 +138,15 @@ pub struct PhaseMemory {
     pub burst: Option<Peaked>,
     pub settled: Option<Memory>,
     pub churn: Option<Peaked>,
-    /// Settled after ageing.
-    pub soak: Option<Peaked>,
+    /// Settled after the soak.
+    pub after_soak: Option<Peaked>,
     pub deleted: Option<Memory>,
     pub restart: Option<Peaked>,
 }
 
 /// What a subject did about objects that cannot become healthy.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct Fault {
+pub struct FaultResponse {
     /// How long they were left so, once all were created.
     pub held_s: f64,
     /// Reads and writes of the subject in that time, by windows of 5 s.

@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::model::cell::Kind;
 use crate::model::latency::Quantiles;
-use crate::model::order::Kind;
-use crate::model::record::{Environment, PhaseMemory, Profile};
+use crate::model::profile::Profile;
+use crate::model::record::{Environment, PhaseMemory};
 use crate::model::subject::Language;
 
 /// A campaign: every subject, its runs, and their comparison.

@@ -5,7 +5,7 @@
 //! the bursts themselves (`view`).
 
 use crate::analyse::noise::largest_ratio;
-use crate::model::order::Kind;
+use crate::model::cell::Kind;
 use crate::model::summary::{Comparison, Summary};
 use crate::report::table::{Table, figure, grouped};
 use crate::report::view::{figures, header, sizes_of};

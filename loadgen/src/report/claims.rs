@@ -6,8 +6,8 @@
 
 use serde::Deserialize;
 
+use crate::model::cell::Kind;
 use crate::model::metric;
-use crate::model::order::Kind;
 use crate::model::subject::Language;
 use crate::model::summary::{self, Subject, Summary};
 use crate::report::table::{Table, figure};
@@ -58,7 +58,7 @@ fn one() -> f64 {
 
 /// The claims about subjects of this summary.
 pub fn judged(summary: &Summary) -> Vec<summary::Claim> {
-    if summary.environment.control_plane == "embedded" {
+    if summary.environment.control_plane == "kubesim" {
         return Vec::new();
     }
     let about = |claim: &Claim| summary.subjects.iter().find(|s| s.id() == claim.subject);

@@ -27,11 +27,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context;
 
+use crate::model::conformance;
+use crate::model::conformance::Verdict;
 use crate::model::evidence::{EXPERIMENT, Evidence};
 use crate::model::record::{Record, Run};
 use crate::model::summary::Summary;
-use crate::run::conformance;
-use crate::run::conformance::Verdict;
 
 pub const SUMMARY: &str = "summary.json";
 

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::model::order::Kind;
-use crate::model::profile::Mode;
+use crate::model::cell::Kind;
+use crate::model::conformance::Conformance;
+use crate::model::profile::Timing;
 use crate::model::record::Record;
 use crate::model::summary::Summary;
-use crate::run::conformance::Conformance;
 
 /// Why a figure is null, by how its path ends; the first that fits.
 const REASONS: [(&str, &str); 30] = [
@@ -29,7 +29,7 @@ const REASONS: [(&str, &str); 30] = [
     ),
     (
         "requests.wire_bytes_per_object",
-        "an audit log has no bytes; only the embedded server counts them",
+        "an audit log has no bytes; only the simulated server counts them",
     ),
     (
         "bytes_per_object.ci95",
@@ -50,7 +50,7 @@ const REASONS: [(&str, &str); 30] = [
     ),
     (
         "runs[].requests",
-        "counted by the embedded server, or in the runs of kind `request-count`; nothing to count with 0 objects",
+        "counted by the simulated server, or in the runs of kind `request-count`; nothing to count with 0 objects",
     ),
     (
         "runs[].api_server_cpu_s",
@@ -58,7 +58,7 @@ const REASONS: [(&str, &str); 30] = [
     ),
     (
         "datastore",
-        "the embedded server keeps its objects in memory, and that of an existing cluster cannot be read",
+        "the simulated server keeps its objects in memory, and that of an existing cluster cannot be read",
     ),
     (
         "gc_pause.p99_ms",
@@ -78,7 +78,7 @@ const REASONS: [(&str, &str); 30] = [
         "in the burst at the largest size: of the first repeat with --profile standard, of all with full, of none with quick",
     ),
     (
-        "memory.soak",
+        "memory.after_soak",
         "only with --soak-events, in the first run at the largest size",
     ),
     (
@@ -131,7 +131,7 @@ pub fn notes(summary: &Summary, record: &Record) -> Vec<String> {
     let mut notes: Vec<String> = conformance.filter_map(Conformance::warning).collect();
     notes.extend(missing(record));
     notes.extend(failures(record));
-    notes.extend(Mode::says(record.experiment.profile).map(str::to_owned));
+    notes.extend(Timing::says(record.experiment.profile).map(str::to_owned));
     notes.extend(own_objects(record));
     if !record.images.is_empty() {
         notes.push("images are from scratch, of the program alone, packed with zstd -19 (gzip -9 in images.json)".into());
@@ -146,8 +146,8 @@ pub fn notes(summary: &Summary, record: &Record) -> Vec<String> {
         format!("the bench was interrupted and resumed at {at}; finished runs were kept")
     }));
     notes.extend(of_real(summary));
-    if record.experiment.origin.environment.control_plane == "embedded" {
-        notes.push("measured against the embedded API server, which answers faster than kube-apiserver; these figures never share a table with those of a real control plane".into());
+    if record.experiment.origin.environment.control_plane == "kubesim" {
+        notes.push("measured against the simulated API server, which answers faster than kube-apiserver; these figures never share a table with those of a real control plane".into());
     }
     if let Some(window) = idle_window(record) {
         notes.push(format!(
@@ -185,7 +185,7 @@ fn own_objects(record: &Record) -> Vec<String> {
 
 /// What differs on a control plane that is not embedded.
 fn of_real(summary: &Summary) -> Vec<String> {
-    if summary.environment.control_plane == "embedded" {
+    if summary.environment.control_plane == "kubesim" {
         return Vec::new();
     }
     let mut notes = Vec::new();
@@ -207,7 +207,7 @@ fn of_real(summary: &Summary) -> Vec<String> {
         notes.push("runs of kind `default-flags` have the servers' default flags and are in no other table or ratio".into());
     }
     if any(Kind::AA) {
-        notes.push("runs of kind `aa` are a subject measured a second time beside itself; the noise floor of a metric is the 95 % interval of that ratio, and a difference within it, or whose own interval holds 1, is called none".into());
+        notes.push("runs of kind `a-a` are a subject measured a second time beside itself; the noise floor of a metric is the 95 % interval of that ratio, and a difference within it, or whose own interval holds 1, is called none".into());
     }
     notes.push("collector pauses are stop-the-world times for garbage collection from the runtime's own histogram: upper bounds of buckets, which Go's metrics library keeps about a factor of 11 apart (0.9, 10.5, 117 ms), so the true pause may be far shorter; their sum is a lower bound".into());
     notes

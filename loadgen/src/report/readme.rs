@@ -6,9 +6,9 @@
 
 use std::path::Path;
 
+use crate::model::cell::Kind;
 use crate::model::error::Usage;
 use crate::model::evidence::Evidence;
-use crate::model::order::Kind;
 use crate::model::summary::{Subject, Summary};
 use crate::report::sizing;
 use crate::report::table::{Table, figure, grouped};

@@ -5,8 +5,8 @@
 //! largest peak (burst, churn or restart), rounded up, never below what a container needs to start.
 //! Leaves to others: where the table goes (`readme`).
 
+use crate::model::cell::Kind;
 use crate::model::metric;
-use crate::model::order::Kind;
 use crate::model::summary::{Subject, Summary};
 use crate::report::table::{Table, figure, grouped};
 use crate::report::view::burst_sizes;

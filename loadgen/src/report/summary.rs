@@ -7,7 +7,7 @@
 use crate::analyse::compare;
 use crate::analyse::noise;
 use crate::analyse::statistics::line_fit;
-use crate::model::order::Kind;
+use crate::model::cell::Kind;
 use crate::model::record::{Environment, Record, SCHEMA, SubjectRecord};
 use crate::model::summary::{BytesPerObject, Run, Scenario, Subject, Summary};
 use crate::report::{claims, figures, notes};

@@ -3,7 +3,7 @@
 //! Guarantees: beside each figure stands what healthy objects cost, where that was measured in the
 //! same bench. Leaves to others: the measuring.
 
-use crate::model::order::Kind;
+use crate::model::cell::Kind;
 use crate::model::record::{Record, Run};
 use crate::model::summary::{Subject, Summary};
 use crate::report::table::{Table, figure, grouped};
@@ -13,7 +13,7 @@ const MB: f64 = 1e6;
 
 pub fn tables(summary: &Summary, record: &Record) -> Vec<Table> {
     [
-        (Kind::Reject, "whose children the server refuses"),
+        (Kind::Rejected, "whose children the server refuses"),
         (Kind::NeverReady, "whose children never become ready"),
     ]
     .into_iter()
@@ -26,7 +26,7 @@ fn table(summary: &Summary, record: &Record, kind: Kind, which: &str) -> Option<
     let runs = runs(summary, record, kind);
     let first = runs.iter().flatten().next()?;
     let objects = first.cell.objects;
-    let held_s = first.fault.map_or(0.0, |trouble| trouble.held_s);
+    let held_s = first.fault_response.map_or(0.0, |trouble| trouble.held_s);
     let line = |label: &str, value: fn(&Run) -> Option<f64>| line(&runs, label, value);
     let healthy = |label: &str, path: &str| {
         let of = |s: &Subject| typical(s, Kind::Burst, objects, path).map(|bytes| bytes / MB);
@@ -55,10 +55,10 @@ fn table(summary: &Summary, record: &Record, kind: Kind, which: &str) -> Option<
                 Some(run.requests.as_ref()?.reads() as f64 / run.cell.objects as f64)
             }),
             line("requests per second, most within 5 s", |run| {
-                Some(run.fault?.most_requests_per_s)
+                Some(run.fault_response?.most_requests_per_s)
             }),
             line("requests per second, in the last 5 s", |run| {
-                Some(run.fault?.last_requests_per_s)
+                Some(run.fault_response?.last_requests_per_s)
             }),
             line("CPU, s", |run| run.converge_cpu_s),
         ],

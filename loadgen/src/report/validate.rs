@@ -180,7 +180,7 @@ fn interval(ends: Option<[f64; 2]>, path: &str, found: &mut Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::order::Kind;
+    use crate::model::cell::Kind;
     use crate::model::record::Peaked;
     use crate::model::summary::{Run, sample};
 

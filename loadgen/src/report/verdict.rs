@@ -3,8 +3,9 @@
 //! Guarantees: speaks of valid runs only, and says so where there are none. Leaves to others:
 //! the figures.
 
-use crate::model::order::Kind;
-use crate::model::record::{Profile, Record};
+use crate::model::cell::Kind;
+use crate::model::profile::Profile;
+use crate::model::record::Record;
 use crate::model::summary::{Comparison, Summary};
 use crate::report::table::{figure, grouped};
 use crate::report::view::{burst_sizes, typical};
@@ -86,7 +87,7 @@ fn alone(summary: &Summary, largest: usize) -> String {
 pub fn not_measured(summary: &Summary, record: &Record) -> String {
     let runs = || summary.subjects.iter().flat_map(|s| &s.runs);
     let mut gaps = Vec::new();
-    if summary.environment.control_plane == "embedded" {
+    if summary.environment.control_plane == "kubesim" {
         gaps.push("a real control plane");
     }
     gaps.push("images");

@@ -5,9 +5,9 @@
 //! (`table`).
 
 use crate::analyse::statistics::median;
+use crate::model::cell::Kind;
 use crate::model::latency::{Latencies, Quantiles};
 use crate::model::metric;
-use crate::model::order::Kind;
 use crate::model::record;
 use crate::model::record::{Peaked, Record};
 use crate::model::summary::{Subject, Summary};
@@ -169,7 +169,7 @@ fn aged(summary: &Summary, record: &Record) -> Vec<Vec<String>> {
         let id = subject.id();
         let mut own = record.runs.values().filter(|run| run.cell.subject == id);
         own.find_map(|run| {
-            let (before, after) = (run.memory.settled?, run.memory.soak?);
+            let (before, after) = (run.memory.settled?, run.memory.after_soak?);
             Some((before, after, run.soak?))
         })
     };

@@ -178,7 +178,7 @@ pub fn a_subject_beside_itself_gives_the_noise_floor() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let summary = bed.summary();
     let runs = summary["subjects"][0]["runs"].as_array().expect("runs");
-    let twins = runs.iter().filter(|run| run["cell"] == "twin");
+    let twins = runs.iter().filter(|run| run["cell"] == "a-a");
     assert_eq!(twins.count(), 2, "{runs:?}");
     let floor = &summary["noise_floor"];
     assert_eq!(floor["metric"], "memory.settled.rss_bytes", "{floor}");

@@ -144,8 +144,9 @@ fn started_as(record: &SubjectRecord) -> impl PartialEq + use<> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::order::{Cell, Kind};
-    use crate::model::record::{Environment, Origin, Profile};
+    use crate::model::cell::{Cell, Kind};
+    use crate::model::profile::Profile;
+    use crate::model::record::{Environment, Origin};
     use crate::model::subject::built_in;
 
     fn experiment() -> Experiment {
@@ -173,7 +174,7 @@ mod tests {
                     command_line: String::new(),
                     host_label: "local".into(),
                     tare_revision: "unknown".into(),
-                    control_plane: "embedded".into(),
+                    control_plane: "kubesim".into(),
                     control_plane_flags: String::new(),
                     kubernetes_version: None,
                     filesystem: None,
@@ -220,7 +221,7 @@ mod tests {
             ),
             (
                 |e| e.origin.environment.control_plane = "kube".into(),
-                "--control-plane was embedded, is kube",
+                "--control-plane was kubesim, is kube",
             ),
             (
                 |e| e.planned[0].objects = 7,
