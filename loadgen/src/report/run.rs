@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use tare_procstat::weigh::Memory;
+use tare_procstat::Memory;
 
 use crate::model::latency::Quantiles;
 use crate::model::record;

@@ -43,7 +43,7 @@ pub struct Environment {
     pub page_size_bytes: Option<u64>,
     pub transparent_huge_pages: Option<String>,
     pub filesystem: Option<String>,
-    pub cgroup: Option<tare_procstat::weigh::Cgroup>,
+    pub cgroup: Option<tare_procstat::Cgroup>,
     pub swap: Option<bool>,
     pub tare_revision: String,
     pub started_at: String,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use sha2::{Digest, Sha256};
-use tare_procstat::{checkout, weigh};
+use tare_procstat::checkout;
 
 use crate::cli::BenchArgs;
 use crate::model::plan::Plan;
@@ -41,7 +41,7 @@ pub fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Res
             workspace: &setting.workspace,
             bin: &setting.bin,
         })?,
-        filesystem: weigh::filesystem(data),
+        filesystem: tare_procstat::filesystem(data),
         profile: setting.profile,
         ready_delay_ms: setting.ready_delay_ms,
         planned: plan.cells(setting.seed),
@@ -76,7 +76,7 @@ pub fn origin(measured: &Measured<'_>) -> anyhow::Result<Origin> {
             .unwrap_or_else(|| "unknown".into()),
         control_plane: measured.control_plane.name().into(),
         control_plane_flags: measured.source.flags(),
-        machine: weigh::machine(),
+        machine: tare_procstat::machine(),
         scenario: measured.scenario.clone(),
         seed: measured.seed,
         subjects: subjects.collect::<anyhow::Result<_>>()?,

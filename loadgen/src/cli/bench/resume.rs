@@ -173,7 +173,7 @@ mod tests {
                 tare_revision: "unknown".into(),
                 control_plane: "kubesim".into(),
                 control_plane_flags: String::new(),
-                machine: tare_procstat::weigh::machine(),
+                machine: tare_procstat::machine(),
                 scenario: crate::model::workload::edgeapp().expect("valid"),
                 seed: 1,
                 subjects: subjects.collect(),
