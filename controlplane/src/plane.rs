@@ -10,7 +10,7 @@ use std::time::Duration;
 use http::Request;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 
-use crate::access::{Access, READINESS, TESTBED};
+use crate::access::{Access, OWN, READINESS};
 use crate::port::HeldPort;
 use crate::readiness::{Agent, Counts};
 use crate::started::Component;
@@ -73,7 +73,7 @@ impl ControlPlane {
         };
         let names = options.network.as_ref().map_or_else(Vec::new, names);
         let access = Access::create(&options.dir, &url(port), &names, &options.users)?;
-        let client = client(&access.kubeconfig(TESTBED)).await?;
+        let client = client(&access.kubeconfig(OWN)).await?;
         let datastore = start_datastore(&options, binaries, &[]).await?;
         let (api_server, version) =
             start_api_server(&options, binaries, &access, port, &client).await?;
