@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Which cgroup hierarchies are mounted.
 #[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Cgroup {
     V1,

@@ -10,6 +10,7 @@ use crate::Cgroup;
 
 /// The facts of a machine that a figure depends on.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Machine {
     /// Kernel release, such as `6.18.44`.
     pub kernel: Option<String>,

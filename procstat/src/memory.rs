@@ -6,6 +6,7 @@ use crate::Error;
 
 /// Resident memory of a process, as `/proc/PID/smaps_rollup` has it.
 #[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Memory {
     /// Every resident page in full, shared ones too.
     pub rss_bytes: u64,
