@@ -16,8 +16,9 @@ use crate::tree;
 const RUN: &[&str] = &[
     "loadgen doctor",
     "loadgen subjects",
-    "loadgen version",
-    "loadgen validate results/2026-11-21-shared-2-core-kube",
+    "loadgen --version",
+    "loadgen completions bash",
+    "loadgen schema",
     "tare crd",
     "tare help",
     "tare version",
@@ -36,7 +37,7 @@ const LISTED: &[(&str, &str)] = &[
     ("loadgen clean*", "needs a cluster; loadgen/tests runs it on one"),
     ("loadgen report *", "writes into results/; loadgen/tests runs it on a folder of its own"),
     ("loadgen check *", "needs a folder that a bench has written; loadgen/tests runs it"),
-    ("loadgen validate results/mine", "needs a folder that a bench has written"),
+    ("loadgen validate *", "needs a folder that a bench has written; loadgen/tests runs it"),
     ("loadgen kubesim *", "runs until Ctrl-C; every bench starts it"),
     ("loadgen control-plane build*", "takes minutes; .ci/run does it"),
     ("loadgen control-plane up*", "runs until Ctrl-C; loadgen/tests starts it"),
@@ -164,8 +165,9 @@ fn commands(path: &Path, fence: &Fence) -> Vec<Documented> {
     found
 }
 
-/// The command as the lists have it: `cargo run … -p loadgen -- X` is `loadgen X`.
+/// The command as the lists have it: `cargo run … -p loadgen -- X` is `loadgen X`, whatever it prints to.
 fn plain(command: &str) -> String {
+    let command = command.split(" > ").next().unwrap_or_default();
     let command = match command.split_once('=') {
         Some((name, rest)) if name.chars().all(|c| c.is_ascii_uppercase() || c == '_') => {
             rest.split_once(' ').map_or("", |(_, rest)| rest)
