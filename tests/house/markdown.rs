@@ -161,7 +161,8 @@ mod tests {
 
     #[test]
     fn a_document_is_taken_apart() {
-        let text = "# A `b` (c)\nsee [x](y.md#z), `[n](o)` and [q](r \"t\")\n```sh\nls\n```\n# A b c\n";
+        let text =
+            "# A `b` (c)\nsee [x](y.md#z), `[n](o)` and [q](r \"t\")\n```sh\nls\n```\n# A b c\n";
         let document = Document::parse(text);
         assert_eq!(document.anchors(), ["a-b-c", "a-b-c-1"]);
         let links: Vec<&str> = document.links().iter().map(|link| link.target).collect();

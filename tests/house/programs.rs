@@ -22,13 +22,17 @@ pub fn loadgen() -> &'static Path {
         let path = tare().with_file_name("loadgen");
         let changed = |path: &Path| path.metadata().and_then(|m| m.modified()).ok();
         let sources = tree::files("loadgen", "rs").into_iter();
-        let newest: Option<SystemTime> =
-            sources.filter_map(|file| changed(&tree::root().join(file))).max();
+        let newest: Option<SystemTime> = sources
+            .filter_map(|file| changed(&tree::root().join(file)))
+            .max();
         if changed(&path) < newest {
             let mut build = Command::new(env!("CARGO"));
             build.args(["build", "--quiet", "-p", "loadgen"]);
             let built = build.current_dir(tree::root()).status();
-            assert!(built.is_ok_and(|status| status.success()), "cannot build loadgen");
+            assert!(
+                built.is_ok_and(|status| status.success()),
+                "cannot build loadgen"
+            );
         }
         path
     })
@@ -53,7 +57,8 @@ pub fn run(program: &Path, arguments: &[&str]) -> Output {
 /// What a program prints, standard output and error.
 pub fn printed(output: &Output) -> String {
     let both = [&output.stdout, &output.stderr];
-    both.map(|bytes| String::from_utf8_lossy(bytes).into_owned()).concat()
+    both.map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+        .concat()
 }
 
 /// Whether the program accepts these arguments: help is asked for behind them, and is only printed

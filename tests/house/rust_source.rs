@@ -144,7 +144,10 @@ pub fn without_tests(tokens: &[Token]) -> (Vec<Token>, Vec<String>) {
     while at < tokens.len() {
         let mark = ["#", "[", "cfg", "(", "test", ")", "]"];
         let is_test = tokens[at..].len() > mark.len()
-            && tokens[at..].iter().zip(mark).all(|(token, m)| token.text == m);
+            && tokens[at..]
+                .iter()
+                .zip(mark)
+                .all(|(token, m)| token.text == m);
         if !is_test {
             kept.push(tokens[at].clone());
             at += 1;
@@ -199,7 +202,12 @@ pub fn paths(tokens: &[Token]) -> Vec<Path> {
     let (mut found, mut inside, mut at) = (Vec::new(), Vec::<(String, usize)>::new(), 0);
     let mut depth = 0_usize;
     while at < tokens.len() {
-        let around = || inside.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        let around = || {
+            inside
+                .iter()
+                .map(|(name, _)| name.clone())
+                .collect::<Vec<_>>()
+        };
         match tokens[at].text.as_str() {
             "use" => {
                 let end = (at..tokens.len()).find(|i| tokens[*i].text == ";");
@@ -257,7 +265,10 @@ pub fn paths(tokens: &[Token]) -> Vec<Path> {
 /// Whether `pub`, also `pub(crate)`, stands before the token.
 fn before(tokens: &[Token], at: usize) -> bool {
     let start = at.saturating_sub(4);
-    let last = tokens[start..at].iter().rev().map(|token| token.text.as_str());
+    let last = tokens[start..at]
+        .iter()
+        .rev()
+        .map(|token| token.text.as_str());
     last.take_while(|text| !matches!(*text, ";" | "}" | "{" | "]"))
         .any(|text| text == "pub")
 }
@@ -370,7 +381,10 @@ mod tests {
 
     fn segments(text: &str) -> Vec<String> {
         let tokens = without_tests(&tokens(text)).0;
-        paths(&tokens).iter().map(|p| p.segments.join("::")).collect()
+        paths(&tokens)
+            .iter()
+            .map(|p| p.segments.join("::"))
+            .collect()
     }
 
     #[test]

@@ -35,7 +35,9 @@ fn collect(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
     };
     for entry in entries.flatten() {
         let (path, name) = (entry.path(), entry.file_name());
-        let left_out = ["target", "node_modules", "dist"].iter().any(|n| name == *n);
+        let left_out = ["target", "node_modules", "dist"]
+            .iter()
+            .any(|n| name == *n);
         if path.is_dir() && !left_out && !name.to_string_lossy().starts_with('.') {
             collect(&path, extension, found);
         } else if path.extension().is_some_and(|e| e == extension) && path.is_file() {
