@@ -3,19 +3,23 @@
 //! Guarantees: one revision counter for everything; a commit, its history entry and its notice to
 //! the watches are one step; keys are ordered as bytes of `namespace/name`. History is bounded in
 //! events and in bytes over all resources together, the oldest goes first.
-//! Leaves to others: what may be written (verbs), who must hear of it beyond watches (controllers).
+//! Leaves to others: what may be written (`api`), and what a write leads to (`controllers`).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-use crate::kind::Kind;
-use crate::record::{Draft, Record, Uid};
+use crate::model::kind::Kind;
+use crate::model::record::{Draft, Record, Uid};
 
 /// Index of a resource; never used again after the resource is gone.
 pub(crate) type TableId = usize;
 
+/// Where an object is kept: its table and its key there.
+pub(crate) type Location = (TableId, Arc<str>);
+
+/// What a commit did to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     Added,
@@ -42,7 +46,7 @@ pub(crate) enum Expect {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CommitError {
     Exists,
-    /// Somebody else wrote first, or the object is gone.
+    /// Another write came first, or the object is gone.
     Stale,
     /// The resource itself is gone.
     NoTable,
@@ -86,13 +90,13 @@ pub(crate) struct State {
     /// Nothing at or before this revision can be watched from or continued, except itself.
     pub(crate) compacted: u64,
     tables: Vec<Option<Table>>,
-    /// Which table the next oldest event is in.
+    /// The table of each event in the history, the oldest first.
     order: VecDeque<TableId>,
     history_bytes: usize,
     max_events: usize,
     max_bytes: usize,
-    uids: HashMap<Uid, (TableId, Arc<str>)>,
-    children: HashMap<Uid, BTreeSet<(TableId, Arc<str>)>>,
+    uids: HashMap<Uid, Location>,
+    children: HashMap<Uid, BTreeSet<Location>>,
 }
 
 impl State {
@@ -107,14 +111,14 @@ impl State {
             .filter_map(|(id, table)| Some((id, table.as_ref()?)))
     }
 
-    pub(crate) fn children(&self, owner: Uid) -> Vec<(TableId, Arc<str>)> {
+    pub(crate) fn children(&self, owner: Uid) -> Vec<Location> {
         self.children
             .get(&owner)
             .map(|set| set.iter().cloned().collect())
             .unwrap_or_default()
     }
 
-    pub(crate) fn locate(&self, uid: Uid) -> Option<&(TableId, Arc<str>)> {
+    pub(crate) fn locate(&self, uid: Uid) -> Option<&Location> {
         self.uids.get(&uid)
     }
 
@@ -237,7 +241,7 @@ impl Store {
         self.lock().revision
     }
 
-    /// A receiver that hears every commit to the table, or nothing when the resource is gone.
+    /// A receiver of every commit to the table; `None` when the resource is gone.
     pub(crate) fn subscribe(&self, id: TableId) -> Option<watch::Receiver<u64>> {
         Some(self.lock().table(id)?.changed.subscribe())
     }

@@ -7,13 +7,18 @@
 pub mod bench;
 pub mod check;
 pub mod clean;
+pub mod completions;
 pub mod conform;
 pub mod control_plane;
 pub mod doctor;
 pub mod kubesim;
 pub mod mock_subject;
 pub mod question;
+pub mod report;
 pub mod run;
+pub mod schema;
+pub mod subjects;
+pub mod validate;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -28,21 +33,18 @@ use crate::cli::control_plane::ControlPlaneCommand;
 use crate::cli::doctor::DoctorArgs;
 use crate::cli::run as load;
 use crate::cli::run::RunArgs;
+use crate::model::control_plane::ControlPlane;
 use crate::model::error::Usage;
-use crate::model::record::Profile;
-use crate::model::subject::Measured;
-use crate::model::{subject, workload};
-use crate::report;
-use crate::run::conformance;
+use crate::model::profile::Profile;
+use crate::model::workload;
 use crate::run::restarts;
 use crate::run::restarts::RestartArgs;
-use crate::target::Choice;
-use crate::target::existing_cluster::TargetArgs;
+use crate::target::context::TargetArgs;
 
 /// Weighs Kubernetes operators: creates thousands of custom resources, measures what the
 /// operator costs, and publishes a report that can be checked.
 #[derive(Parser)]
-#[command(name = "loadgen", version, disable_help_subcommand = true)]
+#[command(name = "loadgen", version = env!("TARE_VERSION"), disable_help_subcommand = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -53,7 +55,7 @@ pub enum Command {
     /// Measures subjects side by side and writes a report.
     Bench(BenchArgs),
     /// Checks that subjects do what an EdgeApp operator has to do.
-    Conform(conformance::ConformArgs),
+    Conform(conform::ConformArgs),
     /// Creates EdgeApps on a cluster of yours, says how they converged, and removes them.
     Run(RunArgs),
     /// Removes what runs left behind on a cluster.
@@ -63,25 +65,22 @@ pub enum Command {
     ControlPlane(ControlPlaneCommand),
     /// Says what works on this machine, and what to do about the rest.
     Doctor(DoctorArgs),
-    /// Rebuilds summary.json, report.md and the table of a folder from its raw data.
-    Report {
-        dir: PathBuf,
-        /// Puts the short table, the sizing table or both into this Markdown file, between their marks.
-        #[arg(long, value_name = "FILE")]
-        readme: Option<PathBuf>,
-    },
+    /// Rebuild summary.json, report.md and the tables of a folder from its raw data
+    Report(report::ReportArgs),
     /// Starts subjects again and again on objects that are there already, and weighs what that takes.
     Restarts(RestartArgs),
-    /// Checks that a folder's summary.json keeps to the schema.
-    Validate { dir: PathBuf },
+    /// Check that the files of a folder are complete and well-formed
+    Validate(validate::ValidateArgs),
+    /// Print the JSON Schema of summary.json
+    Schema,
     /// Judges a folder's summary.json by a file of limits.
     Check(CheckArgs),
-    /// Lists the subjects that come with loadgen.
-    Subjects,
-    /// Prints the version.
-    Version,
+    /// List the built-in subjects
+    Subjects(subjects::SubjectsArgs),
+    /// Print a completion script for a shell
+    Completions(completions::CompletionsArgs),
     #[command(hide = true)]
-    Embedded(kubesim::EmbeddedArgs),
+    Kubesim(kubesim::KubesimArgs),
     #[command(hide = true)]
     MockSubject(mock_subject::MockArgs),
 }
@@ -98,7 +97,7 @@ pub struct BenchArgs {
     /// Numbers of objects, separated by commas.
     #[arg(long, value_name = "N,M", default_value = "0,500,2000,5000")]
     pub objects: String,
-    /// How often each is measured [default: 1; 3 unless the control plane is embedded].
+    /// How often each is measured [default: 1; 3 on another control plane than kubesim].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub repeats: Option<u32>,
     /// The same at the largest number of objects [default: --repeats, or else 1 or 5].
@@ -113,8 +112,8 @@ pub struct BenchArgs {
     /// Goes on with the interrupted bench in --out: finished runs are kept.
     #[arg(long, requires = "out")]
     pub resume: bool,
-    /// How long a subject is left alone before it is weighed [default: quick; standard unless the
-    /// control plane is embedded].
+    /// How long a subject is left alone before it is weighed [default: quick; standard on another
+    /// control plane than kubesim].
     #[arg(long, value_enum)]
     pub profile: Option<Profile>,
     /// How many runs may be under way at once: one works, the others are being left alone, which is
@@ -157,8 +156,8 @@ pub struct BenchArgs {
     #[arg(long)]
     pub skip_conformance: bool,
     /// What the subjects run against.
-    #[arg(long, value_enum, default_value = "embedded")]
-    pub control_plane: Choice,
+    #[arg(long, value_enum, default_value = "kubesim")]
+    pub control_plane: ControlPlane,
     /// Of an existing cluster; one that is not on this machine needs --yes.
     #[command(flatten)]
     pub cluster: TargetArgs,
@@ -210,35 +209,21 @@ fn one_line(rendered: &str) -> String {
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Bench(args) => bench::run(args),
-        Command::Conform(args) => conformance::run(args),
+        Command::Conform(args) => conform::run(args),
         Command::Run(args) => load::run(args),
         Command::Clean(args) => clean::run(args),
         Command::ControlPlane(command) => control_plane::run(command),
         Command::Doctor(args) => doctor::run(args),
-        Command::Report { dir, readme } => report::rebuild(&dir, readme.as_deref()),
+        Command::Report(args) => report::run(args),
         Command::Restarts(args) => restarts::run(args),
-        Command::Validate { dir } => report::validate(&dir),
+        Command::Validate(args) => validate::run(args),
+        Command::Schema => schema::run(),
         Command::Check(args) => check::run(args),
-        Command::Subjects => list_subjects(),
-        Command::Version => {
-            println!("loadgen {}", env!("CARGO_PKG_VERSION"));
-            Ok(ExitCode::SUCCESS)
-        }
-        Command::Embedded(args) => kubesim::run(args),
+        Command::Subjects(args) => subjects::run(args),
+        Command::Completions(args) => completions::run(args),
+        Command::Kubesim(args) => kubesim::run(args),
         Command::MockSubject(args) => mock_subject::run(args),
     }
-}
-
-fn list_subjects() -> anyhow::Result<ExitCode> {
-    for subject in subject::built_in()? {
-        let named = match subject.measured {
-            Measured::Always => "always",
-            Measured::OnRealServers => "on real servers",
-            Measured::ByName => "by name",
-        };
-        println!("{:<28}  {named:<15}  {}", subject.id(), subject.run.command);
-    }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// A size that an object of the scenario can have.

@@ -105,7 +105,7 @@ fn bad_input_is_one_line_that_says_what_where_and_what_to_do() {
             "unknown control plane",
             &["bench", "--control-plane", "minikube"],
             2,
-            &["'minikube'", "embedded"],
+            &["'minikube'", "kubesim"],
         ),
         case(
             "subject file absent",
@@ -161,7 +161,7 @@ fn bad_input_is_one_line_that_says_what_where_and_what_to_do() {
     });
     cases.push(Case {
         name: "port in use",
-        args: vec!["embedded", "--listen", &taken, "--dir", &empty],
+        args: vec!["kubesim", "--listen", &taken, "--dir", &empty],
         code: 1,
         want: vec![&taken, "in use", "--listen"],
     });
@@ -198,11 +198,21 @@ fn questions_are_answered() {
         subjects.status.success() && text.contains("tare/none") && text.contains("kube-rs/stock"),
         "{text}"
     );
-    let version = loadgen(&["version"]);
-    assert_eq!(
-        String::from_utf8_lossy(&version.stdout),
-        format!("loadgen {}\n", env!("CARGO_PKG_VERSION"))
-    );
+    let version = loadgen(&["--version"]);
+    let version = String::from_utf8_lossy(&version.stdout).into_owned();
+    let want = format!("loadgen {}+", env!("CARGO_PKG_VERSION"));
+    assert!(version.starts_with(&want), "{version}");
+    let schema = loadgen(&["schema"]);
+    let schema: serde_json::Value = serde_json::from_slice(&schema.stdout).expect("JSON");
+    assert_eq!(schema["title"], "Summary", "{schema}");
+    for shell in ["bash", "zsh", "fish"] {
+        let script = loadgen(&["completions", shell]);
+        let script = String::from_utf8_lossy(&script.stdout).into_owned();
+        assert!(script.contains("control-plane"), "{shell}: {script}");
+    }
+    let subjects = loadgen(&["subjects", "--json"]);
+    let subjects: serde_json::Value = serde_json::from_slice(&subjects.stdout).expect("JSON");
+    assert_eq!(subjects[0]["id"], "tare/none");
     assert!(loadgen(&["bench", "--help"]).status.success());
 }
 
@@ -212,7 +222,7 @@ fn credentials_are_readable_by_their_owner_only() {
     use std::os::unix::fs::PermissionsExt;
     let dir = folder("credentials");
     let mut server = Command::new(env!("CARGO_BIN_EXE_loadgen"))
-        .args(["embedded", "--users", "a,b", "--dir"])
+        .args(["kubesim", "--users", "a,b", "--dir"])
         .arg(&dir)
         .stdout(std::process::Stdio::piped())
         .spawn()

@@ -83,7 +83,7 @@ fn a_failure_says_step_object_expected_and_seen() {
 
 #[test]
 fn an_operator_for_another_resource_is_not_checked() {
-    let crd = repository("testbed/tests/data/widget-crd.yaml");
+    let crd = repository("kubesim/tests/data/widget-crd.yaml");
     let output = conform_mock("widget", "works", &crd);
     let said = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{said}");
@@ -113,7 +113,7 @@ fn the_operators_of_this_workspace_pass() {
 #[ignore = "needs operators beside loadgen: cargo build -p tare; .ci/run has them"]
 fn an_operator_is_weighed_again_when_it_has_aged_and_with_unhealthy_objects() {
     let beside = Path::new(LOADGEN).parent().expect("a folder");
-    let out = folder("aged").join("out");
+    let out = folder("soak").join("out");
     let mut command = Command::new(LOADGEN);
     command
         .args(["bench", "--no-build", "--skip-conformance", "--bursts-only"])
@@ -128,7 +128,11 @@ fn an_operator_is_weighed_again_when_it_has_aged_and_with_unhealthy_objects() {
     assert!(said.contains("RSS settled after "), "{said}");
     let run = std::fs::read(out.join("runs/tare-none-burst-20-r1.json")).expect("a run");
     let run: serde_json::Value = serde_json::from_slice(&run).expect("JSON");
-    assert!(run["soak"]["events"].as_u64() >= Some(600), "{}", run["soak"]);
+    assert!(
+        run["soak"]["events"].as_u64() >= Some(600),
+        "{}",
+        run["soak"]
+    );
     assert!(run["soak"]["turns"].as_u64() >= Some(6), "{}", run["soak"]);
     assert!(run["memory"]["after_soak"]["memory"]["rss_bytes"].is_u64());
     for (kind, which) in [

@@ -119,10 +119,10 @@ async fn two_replicas_at_once_do_no_harm(mode: Mode) {
     }
     pass(60).await;
     assert_same(&world.essence(), &calm.essence());
-    let quiet = (world.writes(), world.server.ledger().writes("twin"));
+    let quiet = (world.writes(), world.server.requests().writes("twin"));
     pass(3_600).await;
     assert_eq!(
-        (world.writes(), world.server.ledger().writes("twin")),
+        (world.writes(), world.server.requests().writes("twin")),
         quiet,
         "they do not fight"
     );
@@ -156,7 +156,10 @@ async fn a_field_that_somebody_keeps_setting_back_is_not_fought_over(mode: Mode)
             .unwrap();
         pass(3).await;
     }
-    assert_eq!(world.condition("web", "Degraded")["reason"], "Fought");
+    assert_eq!(
+        world.condition("web", "Degraded")["reason"],
+        "FieldConflict"
+    );
     let patches = world.requests("patch", "deployments");
     assert_eq!(patches, 3, "set back three times, then left alone");
     running.stop().await;

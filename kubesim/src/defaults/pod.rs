@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::defaults::{default, quantity};
-use crate::object::{as_map, map_at};
-use crate::status::FieldError;
+use crate::model::json::{as_map, map_at};
+use crate::schema::field_error::FieldError;
 
 /// A Pod of its own: pending for ever, since nothing here runs it.
 pub(crate) fn shape(object: &mut Value) -> Vec<FieldError> {
@@ -160,7 +160,7 @@ fn shape_resources(
     }
 }
 
-/// Nothing is asked for beyond its limit (`ValidateResourceRequirements`).
+/// No request is above its limit (`ValidateResourceRequirements`).
 fn check_limits(
     resources: &serde_json::Map<String, Value>,
     at: &str,
@@ -175,8 +175,8 @@ fn check_limits(
         let Some(limit) = limits.get(name) else {
             continue;
         };
-        if let (Some(asked), Some(most)) = (nano(request), nano(limit))
-            && asked > most
+        if let (Some(requested), Some(most)) = (nano(request), nano(limit))
+            && requested > most
         {
             let limit = limit.as_str().unwrap_or_default();
             errors.push(FieldError::invalid(

@@ -3,10 +3,10 @@
 //! Guarantees: pure; the same plan and seed give the same cells. Leaves to others: the cells whose
 //! rate or subject follows from what was measured before (steady, check).
 
-use crate::model::order;
-use crate::model::order::{Cell, Kind, interleaved};
+use crate::model::cell;
+use crate::model::cell::{Cell, Kind, interleaved};
+use crate::model::profile;
 use crate::model::subject::Subject;
-use crate::run::storm;
 
 /// Requests are counted with at most this many objects: what one costs does not depend on it.
 const AUDITED: usize = 2_000;
@@ -27,9 +27,9 @@ pub struct Plan {
     /// How many runs may be under way at once.
     pub overlap: usize,
     /// Whether requests are counted in runs of their own.
-    pub audits: bool,
+    pub request_counts: bool,
     /// Whether the control plane has default flags to check against.
-    pub checks: bool,
+    pub default_flags: bool,
 }
 
 impl Plan {
@@ -46,18 +46,18 @@ impl Plan {
         let sizes: Vec<(usize, u32)> = self.sizes.iter().map(repeats).collect();
         let twin = self.twin();
         // Requests first: an interrupted experiment then lacks repeats, not a whole kind of figures.
-        let mut cells = match self.audited().filter(|_| self.audits) {
+        let mut cells = match self.audited().filter(|_| self.request_counts) {
             Some(objects) => interleaved(&self.ids(), &[(objects, 1)], Kind::RequestCount, seed),
             None => Vec::new(),
         };
-        cells.extend(order::bursts(&self.ids(), &sizes, twin.as_deref(), seed));
+        cells.extend(cell::bursts(&self.ids(), &sizes, twin.as_deref(), seed));
         if self.unhealthy && self.largest() > 0 {
             for kind in [Kind::Rejected, Kind::NeverReady] {
                 cells.extend(interleaved(&self.ids(), &[(self.largest(), 1)], kind, seed));
             }
         }
         if self.update_storm && self.largest() > 0 {
-            let objects = self.largest().min(storm::OBJECTS);
+            let objects = self.largest().min(profile::UPDATE_OBJECTS);
             cells.extend(interleaved(
                 &self.ids(),
                 &[(objects, 1)],
@@ -103,7 +103,7 @@ impl Plan {
         if self.largest() == 0 {
             return (0, 0);
         }
-        let checks = if self.checks {
+        let checks = if self.default_flags {
             self.subjects.len().min(2)
         } else {
             0
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
     use crate::model::subject::built_in;
 
-    fn plan(sizes: &[usize], repeats_largest: u32, audits: bool) -> Plan {
+    fn plan(sizes: &[usize], repeats_largest: u32, request_counts: bool) -> Plan {
         Plan {
             subjects: built_in().expect("valid").into_iter().take(2).collect(),
             sizes: sizes.to_vec(),
@@ -131,8 +131,8 @@ mod tests {
             update_storm: false,
             overlap: 1,
             steady: true,
-            audits,
-            checks: audits,
+            request_counts,
+            default_flags: request_counts,
         }
     }
 
@@ -153,8 +153,8 @@ mod tests {
         assert_eq!(plan.to_follow(), (6, 2));
         let bursts = Plan {
             steady: false,
-            audits: false,
-            checks: false,
+            request_counts: false,
+            default_flags: false,
             ..plan
         };
         assert_eq!(bursts.to_follow(), (0, 0));

@@ -1,16 +1,36 @@
 //! How long a subject is left alone, phase by phase, in each settle mode.
 //!
 //! Guarantees: the same times for every subject; what each mode leaves out is said by
-//! [`Mode::says`]. Leaves to others: the looking (`quiet`) and the weighing (`phases`).
+//! [`Timing::says`]. Leaves to others: the looking (`quiet`) and the weighing (`phases`).
 
 use std::time::Duration;
 
-use crate::measure::settle::Rule;
-use crate::model::record::Profile;
+use serde::{Deserialize, Serialize};
 
-/// The times of one settle mode, in seconds without events.
+/// In an update storm every object changes once in this long.
+pub const UPDATE_EVERY: Duration = Duration::from_millis(500);
+/// Most objects in an update storm.
+pub const UPDATE_OBJECTS: usize = 500;
+/// How often every object changes in an update storm: for a minute.
+pub const UPDATE_ROUNDS: u64 = 120;
+
+/// How thorough a bench is: how long it leaves a subject idle before it samples memory.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema, clap::ValueEnum,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Profile {
+    /// 10 s without events.
+    Quick,
+    /// As full, but churn and deletion in the first repeat only.
+    Standard,
+    /// 150 s without events and less than 1 % change in 30 s.
+    Full,
+}
+
+/// The times of one profile, in seconds without events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mode {
+pub struct Timing {
     pub empty_s: u64,
     pub settled_s: u64,
     /// Anonymous bytes must also change by less than 1 % over this long.
@@ -50,9 +70,9 @@ impl Extent {
     }
 }
 
-impl Mode {
-    pub const fn of(profile: Profile) -> Self {
-        match profile {
+impl Timing {
+    pub const fn of(settle: Profile) -> Self {
+        match settle {
             Profile::Quick => Self {
                 empty_s: 1,
                 settled_s: 10,
@@ -104,8 +124,8 @@ impl Mode {
     }
 
     /// What a reader must know about a mode that waits for less than the full time.
-    pub const fn says(profile: Profile) -> Option<&'static str> {
-        match profile {
+    pub const fn says(settle: Profile) -> Option<&'static str> {
+        match settle {
             Profile::Quick => Some(
                 "quick mode: a subject is weighed after 10 s without events (empty 1 s, restarted 4 s, all deleted 2 s), not after 150 s; caches and allocators may still give memory back later",
             ),
@@ -117,15 +137,6 @@ impl Mode {
     }
 }
 
-/// The rule of a phase.
-pub fn quiet(quiet_s: u64, steady_s: Option<u64>) -> Rule {
-    Rule {
-        quiet: Duration::from_secs(quiet_s),
-        steady: steady_s.map(Duration::from_secs),
-        at_most: Duration::from_secs(4 * quiet_s + 30),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,7 +144,7 @@ mod tests {
     #[test]
     fn more_patience_never_waits_less() {
         let [quick, standard, full] =
-            [Profile::Quick, Profile::Standard, Profile::Full].map(Mode::of);
+            [Profile::Quick, Profile::Standard, Profile::Full].map(Timing::of);
         for (less, more) in [(quick, standard), (standard, full)] {
             assert!(less.empty_s <= more.empty_s && less.settled_s <= more.settled_s);
             assert!(less.restart_s <= more.restart_s && less.deleted_s <= more.deleted_s);

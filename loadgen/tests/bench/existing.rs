@@ -1,4 +1,4 @@
-//! Benches on a cluster that is there already; the embedded server stands in for it.
+//! Benches on a cluster that is there already; the simulated server stands in for it.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -20,7 +20,7 @@ impl Cluster {
         let crd = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/base/crd.yaml");
         let mut command = Command::new(LOADGEN);
         command
-            .args(["embedded", "--users", "owner", "--crd", crd, "--dir"])
+            .args(["kubesim", "--users", "owner", "--crd", crd, "--dir"])
             .arg(&dir)
             .stdout(Stdio::null());
         let server = command.spawn().expect("loadgen starts");

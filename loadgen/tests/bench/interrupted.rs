@@ -33,7 +33,7 @@ pub fn a_killed_bench_takes_its_processes_with_it() {
 }
 
 pub fn a_killed_bench_goes_on_where_it_was() {
-    goes_on("embedded", "0,2", &[]);
+    goes_on("kubesim", "0,2", &[]);
 }
 
 /// Two runs, and none that count requests: this is about the processes of a real control plane.

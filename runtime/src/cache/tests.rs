@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::api::{Children, DEPLOYMENT, Owner};
 use crate::cache::*;
 use crate::edgeapp::EdgeApps;
+use crate::http::paths::Paths;
 use crate::model::{ChildRecord, ChildState, Finalizers, KindId, LastApplied, Meta, hash32};
 use crate::reconcile::child::{digest, with_labels};
 use crate::reconcile::drift;
@@ -105,7 +106,7 @@ fn event(resource_version: u64, edit: impl FnOnce(&mut Value)) -> (ChildEvent, V
         &object,
         deployments(),
         false,
-        "EdgeApp",
+        &Paths::of::<EdgeApps>(None, None),
     );
     (event.expect("a child").1, line.into_bytes())
 }

@@ -204,7 +204,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
     }
 
     fn count_request(&self, is_new: bool) {
-        let requested = &self.api.metrics().joins_owed;
+        let requested = &self.api.metrics().relists_requested;
         requested.fetch_add(u64::from(is_new), Relaxed);
     }
 
@@ -330,12 +330,12 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         };
         let now_ms = self.now_ms();
         self.cache.relist_ended(true);
-        self.api.metrics().joins_done.fetch_add(1, Relaxed);
+        self.api.metrics().relists_completed.fetch_add(1, Relaxed);
         if let Some(period) = self.schedule.listed(coverage, objects) {
             info!(
                 objects,
                 period_s = period.as_secs(),
-                "the period of the full relist follows from the number of objects; --resync sets another"
+                "the relist period follows from the number of objects; --relist-period sets another"
             );
         }
         self.schedule

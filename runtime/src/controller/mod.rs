@@ -97,7 +97,7 @@ pub async fn run<O: Operator>(
     let drained = async { while workers.next().await.is_some() {} };
     if tokio::time::timeout(config.drain, drained).await.is_err() {
         warn!(
-            left = workers.len(),
+            in_flight = workers.len(),
             "some reconciles did not end in time; the next start continues them"
         );
     }

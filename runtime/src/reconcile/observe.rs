@@ -63,7 +63,7 @@ impl<O: Operator> Decode for Observer<O> {
         deleted: bool,
     ) -> Result<Option<Observed>, serde_json::Error> {
         if !kind.is_owner() {
-            let event = child_event::<O>(object, kind, deleted, &self.paths.owner_kind);
+            let event = child_event::<O>(object, kind, deleted, &self.paths);
             return Ok(event.map(|(owner, event)| Observed::Child { owner, event }));
         }
         let key = object.metadata.key();
@@ -82,10 +82,10 @@ pub(crate) fn child_event<O: Operator>(
     object: &PartialObject<'_>,
     kind: KindId,
     deleted: bool,
-    owner_kind: &str,
+    paths: &Paths,
 ) -> Option<(ObjectKey, ChildEvent)> {
     let meta = &object.metadata;
-    let owner = meta.owner_name(owner_kind)?;
+    let owner = meta.owner_name(&paths.owner_kind, &paths.owner_label)?;
     let event = ChildEvent {
         kind,
         name_hash: hash32(&meta.name),
@@ -95,5 +95,5 @@ pub(crate) fn child_event<O: Operator>(
         state: ChildState::of(object, kind.of(O::KINDS)?.workload),
         differs: false,
     };
-    Some((ObjectKey::new(&meta.namespace, owner), event))
+    Some((ObjectKey::new(&meta.namespace, &owner), event))
 }

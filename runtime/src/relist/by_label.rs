@@ -62,9 +62,11 @@ impl ChildrenByLabel {
                 let object = text.ok().map(serde_json::from_str::<PartialObject<'_>>);
                 // One that cannot be decoded is missing below, and then read by itself.
                 if let Some(Ok(object)) = object
-                    && let Some(owner) = object.metadata.owner_name(&paths.owner_kind)
+                    && let Some(owner) = object
+                        .metadata
+                        .owner_name(&paths.owner_kind, &paths.owner_label)
                 {
-                    items.push((ObjectKey::new(&object.metadata.namespace, owner), range));
+                    items.push((ObjectKey::new(&object.metadata.namespace, &owner), range));
                 }
             }
             kinds.push(Listed { kind, body, items });

@@ -170,7 +170,7 @@ impl<D: Decode> WatchStream<D> {
             }
             Err(error) if error.code() == Some(410) => self.expire(false),
             Err(error) => {
-                self.reopen("Refused");
+                self.reopen("Rejected");
                 WatchEvent::Closed(error)
             }
         }

@@ -9,26 +9,27 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use sha2::{Digest, Sha256};
-use tare_procstat::{checkout, weigh};
+use tare_procstat::checkout;
 
 use crate::cli::BenchArgs;
 use crate::model::plan::Plan;
-use crate::model::record::{Experiment, Origin, SubjectRecord};
+use crate::model::record::{Environment, Experiment, Origin, SubjectRecord};
 use crate::model::subject;
 use crate::model::subject::Subject;
+use crate::model::timestamp::now_rfc3339;
 use crate::model::workload::Scenario;
-use crate::run::{Setting, now_rfc3339};
-use crate::target::{Choice, Source};
+use crate::run::Setting;
+use crate::{model::control_plane::ControlPlane, target::Source};
 
 pub fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Result<Experiment> {
     // A datastore writes to the private folder, and only there its filesystem matters.
-    let data = if plan.audits {
+    let data = if plan.request_counts {
         &setting.private
     } else {
         setting.evidence.root()
     };
     Ok(Experiment {
-        schema: 1,
+        schema: crate::model::record::SCHEMA,
         origin: origin(&Measured {
             host_label: &args.host_label,
             control_plane: args.control_plane,
@@ -39,8 +40,8 @@ pub fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Res
             seed: setting.seed,
             workspace: &setting.workspace,
             bin: &setting.bin,
+            data,
         })?,
-        filesystem: weigh::filesystem(data),
         profile: setting.profile,
         ready_delay_ms: setting.ready_delay_ms,
         planned: plan.cells(setting.seed),
@@ -52,7 +53,7 @@ pub fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Res
 /// What an [`Origin`] is made of.
 pub struct Measured<'a> {
     pub host_label: &'a str,
-    pub control_plane: Choice,
+    pub control_plane: ControlPlane,
     pub target: Option<&'a str>,
     pub subjects: &'a [Subject],
     pub source: &'a Source,
@@ -60,6 +61,8 @@ pub struct Measured<'a> {
     pub seed: u64,
     pub workspace: &'a Path,
     pub bin: &'a Path,
+    /// Where a datastore or else the evidence is written.
+    pub data: &'a Path,
 }
 
 /// # Errors
@@ -68,14 +71,18 @@ pub fn origin(measured: &Measured<'_>) -> anyhow::Result<Origin> {
     let subjects = measured.subjects.iter();
     let subjects = subjects.map(|subject| program(subject, measured));
     Ok(Origin {
-        started_at: now_rfc3339(),
-        command_line: std::env::args().collect::<Vec<_>>().join(" "),
-        host_label: measured.host_label.to_owned(),
-        tare_revision: checkout::revision(measured.workspace, None)
-            .unwrap_or_else(|| "unknown".into()),
-        control_plane: measured.control_plane.name().into(),
-        control_plane_flags: measured.source.flags(),
-        machine: weigh::machine(),
+        environment: Environment {
+            started_at: now_rfc3339(),
+            command_line: std::env::args().collect::<Vec<_>>().join(" "),
+            host_label: measured.host_label.to_owned(),
+            tare_revision: checkout::revision(measured.workspace, None)
+                .unwrap_or_else(|| "unknown".into()),
+            control_plane: measured.control_plane.name().into(),
+            control_plane_flags: measured.source.flags(),
+            kubernetes_version: None,
+            filesystem: tare_procstat::filesystem(measured.data),
+            machine: tare_procstat::machine(),
+        },
         scenario: measured.scenario.clone(),
         seed: measured.seed,
         subjects: subjects.collect::<anyhow::Result<_>>()?,

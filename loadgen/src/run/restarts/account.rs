@@ -5,10 +5,9 @@
 //! else uses them. What a server does not say is `None`. Leaves to others: the words (`page`).
 
 use serde::{Deserialize, Serialize};
-use tare_procstat::weigh;
 
-use crate::measure::ledger::Ledger;
 use crate::measure::metrics_text::counter_of;
+use crate::model::ledger::Ledger;
 use crate::run::restarts::world::World;
 use crate::target::{SUBJECT, Server};
 
@@ -53,15 +52,15 @@ impl Account {
     /// `None` where the server has no process of ours.
     pub async fn take(world: &World, owners: &str) -> Option<Account> {
         let pid = world.server.pid()?;
-        let peak_bytes = weigh::peak_bytes(pid).ok();
+        let peak_bytes = tare_procstat::peak_bytes(pid).ok();
         let account = Account {
             cpu_s: world.server.cpu_s(),
-            rss_bytes: weigh::memory(pid).map(|memory| memory.rss_bytes).ok(),
+            rss_bytes: tare_procstat::memory(pid).map(|memory| memory.rss_bytes).ok(),
             peak_bytes,
             requests: requests(world, owners).await,
         };
         // From here on the next peak counts; where the kernel refuses, it is that of its whole life.
-        let _ = weigh::reset_peak(pid);
+        let _ = tare_procstat::reset_peak(pid);
         Some(account)
     }
 
@@ -85,7 +84,7 @@ impl Account {
 
 async fn requests(world: &World, owners: &str) -> Option<Requests> {
     match &world.server {
-        Server::Embedded(_) => {
+        Server::Kubesim(_) => {
             let ledger = world.server.ledger(&world.cluster).await?;
             Some(of_ledger(&ledger.of(SUBJECT)))
         }
