@@ -15,6 +15,7 @@ pub mod profile;
 pub mod progress;
 pub mod record;
 pub mod rng;
+pub mod step;
 pub mod subject;
 pub mod timestamp;
 pub mod workload;

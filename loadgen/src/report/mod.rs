@@ -30,28 +30,15 @@ use anyhow::Context;
 
 use crate::model::conformance;
 use crate::model::conformance::Verdict;
-use crate::model::error::Usage;
 use crate::model::evidence;
 use crate::model::evidence::Evidence;
 use crate::model::record::{Record, Run};
-use crate::run::restarts as starts;
 
 const SUMMARY: &str = "summary.json";
 
 /// `loadgen report DIR`.
 pub fn rebuild(dir: &Path, readme: Option<&Path>) -> anyhow::Result<ExitCode> {
     let evidence = Evidence::open(dir);
-    if starts::is_of(&evidence) {
-        if readme.is_some() {
-            let what = format!(
-                "--readme: {} has starts alone, and a README shows a bench",
-                dir.display()
-            );
-            return Err(Usage(what).into());
-        }
-        starts::publish(&evidence)?;
-        return Ok(ExitCode::SUCCESS);
-    }
     publish(&evidence)?;
     if let Some(readme) = readme {
         let summary = summary::summarise(&read(&evidence)?);

@@ -8,9 +8,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use tare_procstat::weigh::Memory;
 
+use crate::analyse::statistics::median;
 use crate::model::latency::Quantiles;
 use crate::model::record;
 use crate::model::record::Peaked;
+use crate::model::record::Restart;
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Run {
@@ -135,12 +137,12 @@ pub fn summarise_run(run: &record::Run) -> Run {
             settled: run.memory.settled,
             churn: run.memory.churn.map(peak),
             deleted: run.memory.deleted,
-            restart: run.memory.restart.map(peak),
+            restart: restarted(&run.restarts),
             cgroup_peak_bytes: None,
         },
         cpu: Cpu {
             converge_s: run.converge_cpu_s,
-            restart_s: run.restart_cpu_s,
+            restart_s: median_of(&run.restarts, |r| r.cpu_s),
             idle_ms_per_minute: idle.map(|i| per_minute(i, i.cpu_s * 1_000.0)),
             idle_context_switches_per_s: idle
                 .and_then(|i| Some(i.context_switches? as f64 / i.window_s)),
@@ -194,6 +196,25 @@ pub fn summarise_run(run: &record::Run) -> Run {
             size_bytes: datastore.size_bytes,
         }),
     }
+}
+
+/// Median of each figure over the restarts of a run.
+fn restarted(restarts: &[Restart]) -> Option<Peak> {
+    let bytes = |of: fn(&Peaked) -> Option<u64>| {
+        median_of(restarts, |r| Some(of(r.memory.as_ref()?)? as f64)).map(|bytes| bytes as u64)
+    };
+    Some(Peak {
+        memory: Memory {
+            rss_bytes: bytes(|m| Some(m.memory.rss_bytes))?,
+            pss_bytes: bytes(|m| Some(m.memory.pss_bytes))?,
+            anon_bytes: bytes(|m| Some(m.memory.anon_bytes))?,
+        },
+        peak_bytes: bytes(|m| m.peak_bytes),
+    })
+}
+
+fn median_of(restarts: &[Restart], of: impl Fn(&Restart) -> Option<f64>) -> Option<f64> {
+    median(&restarts.iter().filter_map(of).collect::<Vec<_>>())
 }
 
 fn peak(peaked: Peaked) -> Peak {
