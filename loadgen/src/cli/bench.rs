@@ -56,7 +56,7 @@ pub fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
     let folder = folder(&args).map_err(no_folder)?;
     if matches!(source, Source::Existing(_)) {
         // Pods of thousands of objects are more than a cluster that is not ours may have room for.
-        scenario = scenario.without_pods();
+        scenario = scenario.without_pods().of_bench();
     }
     runtime.block_on(measure(args, plan, workspace, scenario, source, folder))
 }
@@ -84,7 +84,7 @@ async fn measure(
     let setting = Setting {
         ready_delay_ms: scenario.ready_delay_ms,
         source,
-        refused: Arc::new(workload::refused(&scenario)?),
+        rejected: Arc::new(workload::rejected(&scenario)?),
         scenario: Arc::new(scenario),
         seed: args.seed,
         profile: plan::profile(&args),

@@ -46,7 +46,7 @@ pub struct Setting {
     pub source: Source,
     pub scenario: Arc<Scenario>,
     /// The same with children that the server refuses.
-    pub refused: Arc<Scenario>,
+    pub rejected: Arc<Scenario>,
     pub seed: u64,
     pub profile: Profile,
     pub ready_delay_ms: u64,

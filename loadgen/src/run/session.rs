@@ -291,7 +291,7 @@ impl<'a> Session<'a> {
     /// What is created in this cell.
     fn scenario(&self) -> Arc<Scenario> {
         match self.cell.kind {
-            Kind::Rejected => Arc::clone(&self.setting.refused),
+            Kind::Rejected => Arc::clone(&self.setting.rejected),
             _ => self.setting.scenario_of(self.subject),
         }
     }

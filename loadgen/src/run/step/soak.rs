@@ -80,7 +80,7 @@ async fn all_ready(session: &mut Session<'_>, act: Act, what: &str) -> Result<()
 async fn flip(session: &mut Session<'_>, what: &str) -> Result<(), Reason> {
     session.journal.timeline().begin_flip();
     let done = offer(session, Act::Child(false), Pace::Burst, what, |t| {
-        t.objects.iter().all(|object| object.is_unready())
+        t.all(|p| p.not_ready)
     });
     ended(done.await?, what, "not ready")?;
     session.journal.timeline().begin_flip();

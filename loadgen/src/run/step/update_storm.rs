@@ -71,7 +71,7 @@ async fn update_all(session: &Session<'_>, round: u64) {
 /// Generations that the object which is furthest behind was not yet observed at.
 fn furthest_behind(session: &Session<'_>) -> u64 {
     let timeline = session.journal.timeline();
-    let behind = timeline.objects.iter().map(|object| object.behind());
+    let behind = timeline.objects().iter().map(|object| object.behind());
     behind.max().unwrap_or(0)
 }
 
