@@ -357,7 +357,7 @@ impl Desk {
     }
 
     fn so_far(&self) -> Cost {
-        let ledger = self.world.server.ledger();
+        let ledger = self.world.server.requests();
         let ours = ledger.entries.iter().filter(|entry| entry.user == "tare");
         let own = ours.filter(|entry| !matches!(entry.verb.as_str(), "list" | "watch"));
         Cost {

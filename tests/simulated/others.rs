@@ -119,10 +119,10 @@ async fn two_replicas_at_once_do_no_harm(mode: Mode) {
     }
     pass(60).await;
     assert_same(&world.essence(), &calm.essence());
-    let quiet = (world.writes(), world.server.ledger().writes("twin"));
+    let quiet = (world.writes(), world.server.requests().writes("twin"));
     pass(3_600).await;
     assert_eq!(
-        (world.writes(), world.server.ledger().writes("twin")),
+        (world.writes(), world.server.requests().writes("twin")),
         quiet,
         "they do not fight"
     );

@@ -197,15 +197,15 @@ impl World {
     }
 
     pub fn writes(&self) -> u64 {
-        self.server.ledger().writes("tare")
+        self.server.requests().writes("tare")
     }
 
     pub fn reads(&self) -> u64 {
-        self.server.ledger().reads("tare")
+        self.server.requests().reads("tare")
     }
 
     pub fn requests(&self, verb: &str, resource: &str) -> u64 {
-        self.server.ledger().count("tare", verb, resource)
+        self.server.requests().count("tare", verb, resource)
     }
 
     /// Starts the operator as user `tare`.

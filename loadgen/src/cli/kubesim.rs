@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
-use kubesim::{Options, Server, Tls, kubeconfig, serve};
+use kubesim::{Options, Server, Tls, kubeconfig};
 use tokio::net::TcpListener;
 
 use crate::model::interrupt::Stop;
@@ -50,6 +50,7 @@ async fn listen(args: KubesimArgs) -> anyhow::Result<()> {
     let server = Server::new(Options {
         ready_delay: Duration::from_millis(args.ready_delay_ms),
         bookmark_every: Duration::from_secs(args.bookmark_s),
+        admin_user: "loadgen".to_owned(),
         seed: unguessable_seed()?,
         ..Options::default()
     });
@@ -78,7 +79,9 @@ async fn listen(args: KubesimArgs) -> anyhow::Result<()> {
         )?;
     }
     println!("{}", serde_json::to_string(&Announcement { url })?);
-    serve(server, listener, tls, async move { stop.requested().await }).await?;
+    server
+        .serve(listener, tls, async move { stop.requested().await })
+        .await?;
     Ok(())
 }
 

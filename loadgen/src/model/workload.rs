@@ -309,11 +309,11 @@ mod tests {
     #[test]
     fn a_refused_object_asks_for_more_than_its_limit_and_is_else_the_same() {
         let healthy = edgeapp().expect("valid");
-        let refused = refused(&healthy).expect("valid");
+        let rejected = rejected(&healthy).expect("valid");
         let object = |scenario: &Scenario| -> Value {
             serde_json::from_slice(&scenario.object("a", 1, 1)).expect("JSON")
         };
-        let (mut was, is) = (object(&healthy), object(&refused));
+        let (mut was, is) = (object(&healthy), object(&rejected));
         let memory = "/spec/resources/requests/memory";
         assert_eq!(is.pointer(memory), Some(&"1Gi".into()));
         *was.pointer_mut(memory).expect("there") = "1Gi".into();

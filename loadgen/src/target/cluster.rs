@@ -235,7 +235,8 @@ impl Cluster {
     /// # Errors
     /// `Request` where the server keeps none.
     pub async fn ledger(&self) -> Result<Ledger, Error> {
-        self.ask(Method::GET, "/testbed/ledger", None, vec![]).await
+        self.ask(Method::GET, "/kubesim/requests", None, vec![])
+            .await
     }
 
     /// The server's own metrics page.
