@@ -131,8 +131,8 @@ pub fn next(record: &Record) -> &'static str {
     } else if missing {
         "repeat the command with --resume --out and that folder"
     } else if record.experiment.profile == Profile::Quick {
-        "loadgen bench --objects 0,500,2000,5000 --repeats 5    (larger sizes, confidence intervals)"
+        "cargo run --release -p loadgen -- bench --objects 0,500,2000,5000 --repeats 5    (larger sizes, confidence intervals)"
     } else {
-        "loadgen bench --subject your-operator.toml    (measure your own operator)"
+        "cargo run --release -p loadgen -- bench --subject your-operator.toml    (your own operator)"
     }
 }
