@@ -133,7 +133,7 @@ async fn what_admission_refuses_is_no_missing_right() {
         })
         .await;
     let degraded = world.condition("web", "Degraded");
-    assert_eq!(degraded["reason"], "Refused");
+    assert_eq!(degraded["reason"], "Rejected");
     let message = degraded["message"].as_str().unwrap_or_default();
     assert!(message.contains("exceeded quota: few"), "{message}");
     refusal.lift();

@@ -231,7 +231,7 @@ async fn a_failure_is_tried_again_after_ten_seconds_and_ever_more_rarely(mode: M
     // Its status has no words for it, so an Event tells, once.
     let told = || {
         let events = world.server.objects("events");
-        let of = |event: &Value| event["reason"] == "Refused";
+        let of = |event: &Value| event["reason"] == "Rejected";
         events.iter().filter(|event| of(event)).count()
     };
     world.until("it is told", |_| told() == 1).await;

@@ -68,7 +68,7 @@ pub async fn a_field_somebody_keeps_setting_is_not_fought_over(world: World) {
     }
     let edit = json!({ "spec": { "replicas": 5 } });
     world.patch("deployments", "web", edit).await;
-    world.until_degraded("web", "Fought").await;
+    world.until_degraded("web", "FieldConflict").await;
     // An attempt that met a newer object, say a status, has written nothing.
     let mut asked = world.asked("tare");
     asked.retain(|one| one.code == 200);
@@ -188,7 +188,7 @@ pub async fn what_the_server_refuses_is_told_once_and_heals(world: World) {
     let mut spec = web();
     spec["resources"] = json!({ "requests": { "cpu": "2" }, "limits": { "cpu": "1" } });
     world.create("web", spec).await;
-    let degraded = world.until_degraded("web", "Refused").await;
+    let degraded = world.until_degraded("web", "Rejected").await;
     let message = text(condition(&degraded, "Degraded"), "/message");
     assert!(
         message.contains("must be less than or equal to cpu limit"),

@@ -75,9 +75,10 @@ pub async fn webapp_leaves_a_foreign_deployment_alone(world: World) {
     let spec = json!({"image": "nginx:1.27", "replicas": 3});
     make(&world, "webapps", "WebApp", spec).await;
     operator
-        .until_figure("tare_reconcile_errors_total{reason=\"Collision\"}", |n| {
-            n >= 1.0
-        })
+        .until_figure(
+            "webapp_operator_reconcile_errors_total{reason=\"Collision\"}",
+            |n| n >= 1.0,
+        )
         .await;
     world.delete("webapps", "hello").await;
     world.until_gone("webapps", "hello").await;

@@ -43,7 +43,7 @@ use controlplane::{Binaries, Datastore};
 use futures::future::BoxFuture;
 use libtest_mimic::{Arguments, Failed, Trial};
 use site::{Setting, Site};
-use tare_procstat::stand::Stand;
+use controlplane::shared::Shared;
 use world::World;
 
 /// Scenarios mostly wait: for a server, for readiness.
@@ -218,7 +218,7 @@ impl Place {
         };
         let has_kubectl = binaries.kubectl.is_some();
         let (datastore, setting) = (self.datastore, self.setting);
-        let stand = Arc::new(Stand::new(move || {
+        let shared = Arc::new(Shared::new(move || {
             let binaries = binaries.clone();
             async move {
                 Site::start(&binaries, datastore, setting)
@@ -232,12 +232,12 @@ impl Place {
                 eprintln!("ignored, {name}: no kubectl; run `loadgen control-plane build`");
                 return ignored(name);
             }
-            let stand = Arc::clone(&stand);
+            let shared = Arc::clone(&shared);
             Trial::test(name, move || {
                 let on = async |site: &Arc<Site>| run.on(site).await;
                 let done = match run.needs("alone") {
-                    true => stand.alone(on),
-                    false => stand.beside_others(on),
+                    true => shared.alone(on),
+                    false => shared.beside_others(on),
                 };
                 done.map_err(Failed::from)
             })

@@ -41,7 +41,7 @@ pub async fn three_hundred_at_once_cost_five_writes_each_and_no_read(world: Worl
     // A restart finds nothing to do.
     let operator = world.operate().await;
     operator
-        .until_figure("tare_joins_done_total", |joins| joins >= 1.0)
+        .until_figure("tare_relists_completed_total", |joins| joins >= 1.0)
         .await;
     let after = world.asked("tare");
     let written = after.iter().filter(|one| one.is_write()).count();

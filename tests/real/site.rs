@@ -11,7 +11,7 @@ use std::time::Duration;
 use controlplane::{Binaries, ControlPlane, Datastore, Options, User};
 use kube::Client;
 use kubesim::kubeconfig;
-use tare_procstat::scratch::Scratch;
+use tare_procstat::temp_dir::TempDir;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
@@ -51,7 +51,7 @@ pub struct Site {
     pub audit_log: PathBuf,
     // Ended before its folder is removed.
     plane: Mutex<ControlPlane>,
-    dir: Scratch,
+    dir: TempDir,
 }
 
 /// A program of `examples/`, as cargo builds it together with the tests of the package.
@@ -76,7 +76,7 @@ impl Site {
             Setting::Installed => format!("real-{}", datastore.name()),
             Setting::Bare => format!("shipped-{}", datastore.name()),
         };
-        let dir = Scratch::create(base, &name).map_err(|error| error.to_string())?;
+        let dir = TempDir::create(base, &name).map_err(|error| error.to_string())?;
         let logs = base.join("logs").join(&name);
         // Those of an earlier run are of no use any more.
         let _ = std::fs::remove_dir_all(&logs);

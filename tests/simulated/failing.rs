@@ -109,7 +109,7 @@ async fn failures_back_off_are_told_on_the_object_and_heal(mode: Mode) {
     let degraded = world.condition("web-0", "Degraded");
     assert_eq!(
         (degraded["status"].as_str(), degraded["reason"].as_str()),
-        (Some("True"), Some("Refused"))
+        (Some("True"), Some("Rejected"))
     );
     assert!(
         degraded["message"]

@@ -156,7 +156,10 @@ async fn a_field_that_somebody_keeps_setting_back_is_not_fought_over(mode: Mode)
             .unwrap();
         pass(3).await;
     }
-    assert_eq!(world.condition("web", "Degraded")["reason"], "Fought");
+    assert_eq!(
+        world.condition("web", "Degraded")["reason"],
+        "FieldConflict"
+    );
     let patches = world.requests("patch", "deployments");
     assert_eq!(patches, 3, "set back three times, then left alone");
     running.stop().await;

@@ -4,7 +4,7 @@
 //! metrics page are upper bounds of its buckets. Leaves to others: why a figure is missing
 //! (`notes`).
 
-use tare_procstat::weigh::Memory;
+use tare_procstat::Memory;
 
 use crate::analyse::statistics::median;
 use crate::model::record;

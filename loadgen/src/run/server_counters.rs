@@ -4,8 +4,6 @@
 //! kube-apiserver those of all clients for the same kinds, from its own metrics page, while nothing
 //! else uses them. What a server does not tell is `None`. Leaves to others: when it is read.
 
-use tare_procstat::weigh;
-
 use crate::measure::metrics_text::counter_of;
 use crate::model::ledger::Ledger;
 use crate::model::record::ServerUse;
@@ -36,15 +34,17 @@ impl ServerCounters {
     /// `None` where the server has no process of ours.
     pub async fn take(session: &Session<'_>) -> Option<ServerCounters> {
         let pid = session.server.pid()?;
-        let peak_bytes = weigh::peak_bytes(pid).ok();
+        let peak_bytes = tare_procstat::peak_bytes(pid).ok();
         let counters = ServerCounters {
             cpu_s: session.server.cpu_s(),
-            rss_bytes: weigh::memory(pid).map(|memory| memory.rss_bytes).ok(),
+            rss_bytes: tare_procstat::memory(pid)
+                .map(|memory| memory.rss_bytes)
+                .ok(),
             peak_bytes,
             requests: requests(session).await,
         };
         // The next peak counts from here; where the kernel does not allow it, since the start.
-        let _ = weigh::reset_peak(pid);
+        let _ = tare_procstat::reset_peak(pid);
         Some(counters)
     }
 

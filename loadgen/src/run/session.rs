@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tare_procstat::process::{Process, Spec};
-use tare_procstat::weigh;
-use tare_procstat::weigh::Memory;
+
+use tare_procstat::Memory;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::AbortHandle;
 
@@ -318,20 +318,20 @@ impl<'a> Session<'a> {
     /// The subject's memory; `None` where this machine does not tell. A subject that has ended is
     /// noticed by [`Session::check_alive`].
     pub fn memory(&self) -> Option<Memory> {
-        weigh::memory(self.process.pid()).ok()
+        tare_procstat::memory(self.process.pid()).ok()
     }
 
     /// The same, with the peak since [`Session::reset_peak`].
     pub fn peak(&self) -> Option<Peaked> {
         Some(Peaked {
             memory: self.memory()?,
-            peak_bytes: weigh::peak_bytes(self.process.pid()).ok(),
+            peak_bytes: tare_procstat::peak_bytes(self.process.pid()).ok(),
         })
     }
 
     /// From here on the next peak counts.
     pub fn reset_peak(&mut self) {
-        if let Err(error) = weigh::reset_peak(self.process.pid()) {
+        if let Err(error) = tare_procstat::reset_peak(self.process.pid()) {
             self.run.warnings.push(format!(
                 "peaks count from the start of the process: {error}"
             ));

@@ -5,8 +5,6 @@
 
 use std::time::Instant;
 
-use tare_procstat::weigh;
-
 use crate::model::ledger::Ledger;
 use crate::model::record::Idle;
 use crate::run::session::Session;
@@ -26,8 +24,8 @@ impl Snapshot {
         let pid = session.process.pid();
         Self {
             at: Instant::now(),
-            cpu_s: weigh::cpu_seconds(pid).ok(),
-            context_switches: weigh::context_switches(pid).ok(),
+            cpu_s: tare_procstat::cpu_seconds(pid).ok(),
+            context_switches: tare_procstat::context_switches(pid).ok(),
             server_cpu_s: session.server.cpu_s(),
             datastore_written_bytes: session.server.datastore_written_bytes(),
             ledger: session.server.ledger(&session.cluster).await,

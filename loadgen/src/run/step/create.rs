@@ -5,8 +5,6 @@
 
 use std::time::{Duration, Instant};
 
-use tare_procstat::weigh;
-
 use crate::load::generator::Act;
 use crate::load::timeline::Timeline;
 use crate::load::timetable::Pace;
@@ -19,7 +17,7 @@ const LATE_MS: f64 = 100.0;
 
 pub async fn run(session: &mut Session<'_>, pace: Pace) -> Result<(), Reason> {
     let objects = session.cell.objects;
-    let own_before = weigh::cpu_seconds(std::process::id()).ok();
+    let own_before = tare_procstat::cpu_seconds(std::process::id()).ok();
     let started = Instant::now();
     session.reset_peak();
     let name = Step::Create { per_s: None }.name();
@@ -29,7 +27,8 @@ pub async fn run(session: &mut Session<'_>, pace: Pace) -> Result<(), Reason> {
         session.run.memory.burst = session.peak();
     }
     let wall_s = started.elapsed().as_secs_f64();
-    if let (Some(before), Ok(after)) = (own_before, weigh::cpu_seconds(std::process::id())) {
+    if let (Some(before), Ok(after)) = (own_before, tare_procstat::cpu_seconds(std::process::id()))
+    {
         session.run.generator_cpu_s = Some(after - before);
         judge_generator(session, (after - before) / wall_s);
     }

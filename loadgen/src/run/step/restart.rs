@@ -6,8 +6,6 @@
 
 use std::time::Instant;
 
-use tare_procstat::weigh;
-
 use crate::load::timetable::Pace;
 use crate::measure::settle::Rule;
 use crate::model::record::Restart;
@@ -47,7 +45,7 @@ async fn restart(session: &mut Session<'_>, quiet: Quiet) -> Result<Restart, Rea
     let ready_s = session.process.spawned_at().elapsed().as_secs_f64();
     let settled = settle(session, "settling after the restart", Rule::of(quiet)).await?;
     let memory = session.peak();
-    let cpu_s = weigh::cpu_seconds(session.process.pid()).ok();
+    let cpu_s = tare_procstat::cpu_seconds(session.process.pid()).ok();
     let after = ServerCounters::take(session).await;
     Ok(Restart {
         ready_s,

@@ -6,8 +6,6 @@
 
 use std::time::{Duration, Instant};
 
-use tare_procstat::weigh;
-
 use crate::measure::settle::{Rule, Sample, SettleDetector, Verdict};
 use crate::model::record::Datastore;
 use crate::model::step::Quiet;
@@ -98,7 +96,7 @@ fn sample(session: &Session<'_>, started: Instant) -> Sample {
         at: started.elapsed(),
         events: session.journal.timeline().events,
         // Where CPU and memory cannot be read, events alone decide: a constant never changes.
-        cpu_s: weigh::cpu_seconds(pid).unwrap_or_default(),
-        anon_bytes: weigh::memory(pid).map_or(0, |memory| memory.anon_bytes),
+        cpu_s: tare_procstat::cpu_seconds(pid).unwrap_or_default(),
+        anon_bytes: tare_procstat::memory(pid).map_or(0, |memory| memory.anon_bytes),
     }
 }
