@@ -4,7 +4,7 @@
 default:
     @just --list --unsorted
 
-# Format, lints as errors, licences and sources of the dependencies.
+# Format and lints; warnings are errors.
 check:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets -- -D warnings
@@ -17,16 +17,25 @@ deny:
 test:
     cargo test --workspace
 
+# This repository itself: circles between rooms, words, links, commands in documents.
+house:
+    cargo build -p loadgen
+    cargo test -p tare --test house
+
+# Documentation of the crates; warnings are errors.
+doc:
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+
 # The Go baselines: format, vet, tests. No cluster needed.
 test-go:
     test -z "$(gofmt -l baselines/controller-runtime)"
     cd baselines/controller-runtime && go vet ./... && go test ./...
 
-# Weighs tare/none and kube-rs/stock against the embedded API server; `just bench --help` for more.
+# Measures tare/none and kube-rs/stock on the simulated API server; `just bench --help` for more.
 bench *ARGS:
     cargo run --release -p loadgen -- bench {{ARGS}}
 
-# Weighs the four operators of examples/ with 5,000 objects each, on the embedded API server.
+# Measures the four operators of examples/ with 5,000 objects each, on the simulated API server.
 bench-examples *ARGS:
     cargo run --release -p loadgen -- bench --bursts-only --objects 0,5000 \
         --subject examples/webapp/subject.toml --subject examples/myservice/subject.toml \
@@ -37,7 +46,7 @@ bench-examples *ARGS:
 bench-all:
     TARE_CRITERION_RESULTS=results/criterion cargo bench
 
-# Writes every crd.yaml anew from the Rust types.
+# Writes every crd.yaml from the Rust types.
 manifests:
     TARE_WRITE_MANIFESTS=1 cargo test -q -p tare --test crd
 
@@ -65,7 +74,7 @@ image *ARGS:
 image-check:
     scripts/image-check.sh
 
-# The shipped image on a real node (kubelet, containerd, runc), as root on Linux; what it needs of ours is made first.
+# The shipped image on a real node (kubelet, containerd, runc), as root on Linux; builds what it needs first.
 node-test *ARGS:
     cargo run --quiet -p loadgen -- control-plane build --node
     scripts/image.sh {{ if arch() == "aarch64" { "arm64" } else { "amd64" } }}
@@ -78,11 +87,11 @@ release-check: node-test
     scripts/dist.sh aarch64-unknown-linux-musl
     cargo test -p tare --test release -- --ignored --nocapture
 
-# Writes deploy/install.yaml anew from deploy/base.
+# Writes deploy/install.yaml from deploy/base.
 install-yaml:
     scripts/install-yaml.sh
 
-# What checkov finds in deploy/ and nobody has explained.
+# Findings of checkov in deploy/ that nobody has explained.
 checkov:
     scripts/checkov.sh
 

@@ -51,7 +51,7 @@ END
         || { echo "error: no process has left a profile; the bench says above why" >&2; exit 1; }
 }
 profile start none --objects 0
-profile work "none metadata pruned" --objects "$objects" --storm
+profile work "none metadata pruned" --objects "$objects" --update-storm
 python3 scripts/order.py "$symbols/$target/tare" \
     "$out"/start-none.[0-9]* "$out"/work-none.[0-9]* "$out"/work-{metadata,pruned}.[0-9]* >"$out/order.txt"
 mv "$out/order.txt" scripts/order/tare.txt

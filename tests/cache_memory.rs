@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use tare::edgeapp::EdgeApps;
 use tare_runtime::cache::{Cache, Mode};
 use tare_runtime::model::object::{ChildState, Uid};
-use tare_runtime::queue::{Finalizers, Proof, Slot, StatusMemory, Transition, Work};
+use tare_runtime::queue::{
+    ChildRecord, Finalizers, LastApplied, OwnerState, StatusRecord, Transition,
+};
 
 struct Counting;
 
@@ -38,16 +40,16 @@ const SPEC: &str =
     r#"{"image":"registry.local/shop/web:1.4","replicas":1,"port":8080,"headless":true}"#;
 
 /// An owner with its Service and its Deployment, as a join hands it over.
-fn owner(n: usize) -> Work {
+fn owner(n: usize) -> OwnerState {
     let uid = |kind: usize| {
         Uid::parse(&format!("0000000{kind}-0000-0000-0000-{n:012x}")).unwrap_or_default()
     };
-    let slot = |kind: u8| Slot {
+    let record = |kind: u8| ChildRecord {
         kind,
         name_hash: 7,
         resource_version: 8,
         state: ChildState::default(),
-        proof: Some(Box::new(Proof {
+        last_applied: Some(Box::new(LastApplied {
             uid: uid(usize::from(kind) + 1),
             plan: 1,
             fixed: 2,
@@ -58,7 +60,7 @@ fn owner(n: usize) -> Work {
         status: b'T',
         since_s: 2,
     };
-    Work {
+    OwnerState {
         uid: uid(0),
         generation: 1,
         resource_version: 9,
@@ -68,15 +70,15 @@ fn owner(n: usize) -> Work {
             orphan: false,
         },
         spec: Some(SPEC.into()),
-        status: StatusMemory {
+        status: StatusRecord {
             digest: 3,
             observed_generation: Some(1),
             ready: true,
             transitions: Box::new([transition; 3]),
         },
-        slots: vec![slot(0), slot(1)],
-        slots_complete: true,
-        ..Work::default()
+        children: vec![record(0), record(1)],
+        children_complete: true,
+        ..OwnerState::default()
     }
 }
 
@@ -84,7 +86,7 @@ fn filled(mode: Mode) -> (Box<dyn Cache>, usize) {
     let before = HELD_BYTES.load(Relaxed);
     let mut cache = mode.cache(&Arc::new(EdgeApps));
     for n in 0..COUNT {
-        assert!(cache.seen(&mut owner(n), Some(&[9, 9, 9])));
+        assert!(cache.on_owner(&mut owner(n), Some(&[9, 9, 9])));
     }
     let bytes = HELD_BYTES.load(Relaxed).saturating_sub(before);
     (cache, bytes)
@@ -114,7 +116,7 @@ fn a_kept_owner_weighs_what_its_mode_promises() {
         let kept = if mode == Mode::None { 0 } else { COUNT };
         assert_eq!(cache.len(), kept);
         for n in 0..COUNT {
-            cache.gone(owner(n).uid);
+            cache.on_owner_gone(owner(n).uid);
         }
         assert!(cache.is_empty());
         drop(cache);

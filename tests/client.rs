@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use kubesim::{Options, Server, Tls, serve};
+use kubesim::{Options, Server, Tls};
 use tare::edgeapp::CRD_YAML;
 use tare_runtime::http::client;
-use tare_runtime::http::request::{Api, Ask};
+use tare_runtime::http::request::{Api, Request};
 use tare_runtime::metrics::{Metrics, Verb};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -32,7 +32,7 @@ impl Cluster {
         let port = listener.local_addr()?.port();
         let tls = Tls::generate()?;
         let ca = tls.ca_pem().to_owned();
-        tokio::spawn(serve(server.clone(), listener, tls, std::future::pending()));
+        tokio::spawn(server.clone().serve(listener, tls, std::future::pending()));
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
             .join(format!("client-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder)?;
@@ -83,7 +83,7 @@ async fn list(kubeconfig: &Path) -> Result<usize, String> {
     let api = Api::new(client, Arc::<Metrics>::default(), Duration::from_secs(10));
     let path = "/apis/tare.dev/v1alpha1/namespaces/default/edgeapps";
     let answer = api
-        .call(Verb::List, Ask::get(path), 1 << 20)
+        .call(Verb::List, Request::get(path), 1 << 20)
         .await
         .map_err(|error| error.to_string())?;
     let list: serde_json::Value = serde_json::from_slice(&answer).map_err(|e| e.to_string())?;
@@ -123,7 +123,7 @@ async fn edgeapps_are_listed_with_every_kind_of_kubeconfig() -> Outcome {
     for (name, at, user) in cases {
         assert_eq!(cluster.list(at, user).await, Ok(0), "{name}");
     }
-    let asked = cluster.server.ledger().count("ada", "list", "edgeapps");
+    let asked = cluster.server.requests().count("ada", "list", "edgeapps");
     assert_eq!(asked, cases.len() as u64);
 
     let json = serde_json::json!({

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use kubesim::{Options, Server, Tls, kubeconfig, serve};
+use kubesim::{Options, Server, Tls, kubeconfig};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -131,7 +131,7 @@ impl Cluster {
         let text = kubeconfig(&url, tls.ca_pem(), "tare", &server.token("tare"));
         let path = dir.join("kubeconfig");
         std::fs::write(&path, text).unwrap();
-        runtime.spawn(serve(server.clone(), listener, tls, std::future::pending()));
+        runtime.spawn(server.clone().serve(listener, tls, std::future::pending()));
         Self {
             server,
             kubeconfig: path,

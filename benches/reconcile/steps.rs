@@ -17,13 +17,13 @@ use kube::api::PostParams;
 use serde_json::{Value, json};
 use tare::edgeapp::EdgeApps;
 use tare_runtime::api::{Children, DEPLOYMENT, Operator, Owner, SERVICE};
-use tare_runtime::cache::{Keeps, Mode};
-use tare_runtime::http::paths::Scope;
+use tare_runtime::cache::{Mode, Retention};
+use tare_runtime::http::paths::Paths;
 use tare_runtime::http::request::Api;
 use tare_runtime::model::object::{ChildState, Meta, Uid};
-use tare_runtime::queue::{Finalizers, Limits, Offer, Queue, Reasons, Verdict, Work};
-use tare_runtime::relist::{Extent, Found, Join};
-use tare_runtime::watch::{Source, What};
+use tare_runtime::queue::{Admission, Finalizers, Limits, Outcome, OwnerState, Queue, Triggers};
+use tare_runtime::relist::{Coverage, Found, Relist};
+use tare_runtime::watch::{WatchEvent, WatchStream};
 use tokio::runtime::{Builder, Runtime};
 
 use super::scenario::{Running, Simulated, pass};
@@ -80,13 +80,13 @@ pub fn decode<M: Measurement>(
     let mut source = runtime.block_on(async {
         let event = event(mode, &template).await;
         let api = Api::new(canned::endless_watch(&event), Arc::default(), DEADLINE);
-        let scope = Scope::of::<EdgeApps>(None, None);
-        let scope = match mode {
-            Mode::Metadata => scope.watched_as_metadata::<EdgeApps>(),
-            Mode::None | Mode::Pruned => scope,
+        let paths = Paths::of::<EdgeApps>(None, None);
+        let paths = match mode {
+            Mode::Metadata => paths.watched_as_metadata::<EdgeApps>(),
+            Mode::None | Mode::Pruned => paths,
         };
-        let mut source = Source::<EdgeApps>::new(api, Arc::new(scope), 0, 1);
-        assert!(matches!(source.next().await.what, What::Opened));
+        let mut source = WatchStream::<EdgeApps>::new(api, Arc::new(paths), 0, 1);
+        assert!(matches!(source.next().await.event, WatchEvent::Opened));
         source
     });
     let mut cache = mode.cache(&Arc::new(EdgeApps));
@@ -96,11 +96,11 @@ pub fn decode<M: Measurement>(
                 let before = measurement.start();
                 for _ in 0..times {
                     let seen = source.next().await;
-                    let What::Owner { mut work, .. } = seen.what else {
+                    let WatchEvent::Owner { mut state, .. } = seen.event else {
                         panic!("not an owner: {seen:?}");
                     };
-                    assert!(cache.seen(&mut work, None));
-                    black_box(work);
+                    assert!(cache.on_owner(&mut state, None));
+                    black_box(state);
                 }
                 measurement.end(before)
             })
@@ -130,7 +130,7 @@ async fn event(mode: Mode, template: &Template) -> Value {
 /// 1,000 events through the queue: 500 new owners and what our own writes to them show, with a worker
 /// that is done at once.
 pub fn queue<M: Measurement>() -> impl FnMut(&mut Bencher<'_, M>) {
-    let owners: Vec<(String, Work, Work)> = (0..QUEUED).map(sights).collect();
+    let owners: Vec<(String, OwnerState, OwnerState)> = (0..QUEUED).map(sights).collect();
     move |bencher: &mut Bencher<'_, M>| {
         bencher.iter_batched(
             || owners.clone(),
@@ -138,21 +138,21 @@ pub fn queue<M: Measurement>() -> impl FnMut(&mut Bencher<'_, M>) {
                 let mut queue = Queue::new(Limits::default(), EdgeApps::KINDS.len(), true, 7);
                 for (key, new, written) in owners {
                     assert_eq!(
-                        queue.offer_owner(&key, new, Reasons::default()),
-                        Offer::Accepted
+                        queue.admit_owner(&key, new, Triggers::default()),
+                        Admission::Accepted
                     );
                     let Some((taken, mut work)) = queue.take() else {
                         panic!("{key} was not queued");
                     };
                     work.own_version = written.resource_version;
                     work.status = written.status.clone();
-                    let verdict = Verdict::Written {
+                    let outcome = Outcome::Written {
                         ready: true,
-                        within: None,
+                        requeue_after: None,
                     };
-                    queue.finish(&taken, work, verdict, 0);
-                    queue.shown(0, written.resource_version);
-                    queue.offer_owner(&key, written, Reasons::default());
+                    queue.finish(&taken, work, outcome, 0);
+                    queue.advance(0, written.resource_version);
+                    queue.admit_owner(&key, written, Triggers::default());
                 }
                 assert!(queue.is_empty(), "a converged owner needs no entry");
                 queue
@@ -163,8 +163,8 @@ pub fn queue<M: Measurement>() -> impl FnMut(&mut Bencher<'_, M>) {
 }
 
 /// An owner as it is new, and as our write to its status shows it.
-fn sights(n: usize) -> (String, Work, Work) {
-    let new = Work {
+fn sights(n: usize) -> (String, OwnerState, OwnerState) {
+    let new = OwnerState {
         uid: Uid::parse(&format!("00000000-0000-0000-0000-{n:012x}")).unwrap_or_default(),
         generation: 1,
         resource_version: 2 * n as u64 + 1,
@@ -174,7 +174,7 @@ fn sights(n: usize) -> (String, Work, Work) {
             orphan: false,
         },
         spec: Some(r#"{"image":"registry.local/shop/web:1.4","replicas":1,"port":8080}"#.into()),
-        ..Work::default()
+        ..OwnerState::default()
     };
     let mut written = new.clone();
     written.resource_version += 1;
@@ -226,8 +226,14 @@ fn remembered(edgeapps: usize) -> (Runtime, Client) {
 
 async fn join_once(client: Client) {
     let api = Api::new(client, Arc::default(), DEADLINE);
-    let scope = Arc::new(Scope::of::<EdgeApps>(None, None));
-    let mut join = Join::new(Arc::new(EdgeApps), api, scope, Extent::All, Keeps::Nothing);
+    let paths = Arc::new(Paths::of::<EdgeApps>(None, None));
+    let mut join = Relist::new(
+        Arc::new(EdgeApps),
+        api,
+        paths,
+        Coverage::All,
+        Retention::Nothing,
+    );
     loop {
         match join.next().await {
             Found::Opened { .. } => {}
@@ -352,8 +358,8 @@ impl Desk {
     }
 
     fn so_far(&self) -> Cost {
-        let ledger = self.cluster.server.ledger();
-        let ours = ledger.entries.iter().filter(|entry| entry.user == "tare");
+        let requests = self.cluster.server.requests();
+        let ours = requests.entries.iter().filter(|entry| entry.user == "tare");
         let own = ours.filter(|entry| !matches!(entry.verb.as_str(), "list" | "watch"));
         Cost {
             spent: self.spent(),

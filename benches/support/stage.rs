@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 use kube::api::{Api, PostParams};
-use kubesim::{Options, Server, Tls, kubeconfig, serve};
+use kubesim::{Options, Server, Tls, kubeconfig};
 use tare::edgeapp::{CRD_YAML, EdgeApp};
 use tare_procstat::scratch::Scratch;
 use tokio::net::TcpListener;
@@ -46,7 +46,7 @@ impl Stage {
             .context("cannot listen on loopback")?;
         let url = format!("https://{}", listener.local_addr()?);
         let ca_pem = tls.ca_pem().to_owned();
-        runtime.spawn(serve(server.clone(), listener, tls, std::future::pending()));
+        runtime.spawn(server.clone().serve(listener, tls, std::future::pending()));
         Ok(Self {
             runtime,
             server,
@@ -102,7 +102,7 @@ impl Stage {
 
     /// Requests of one user so far, and whether it watches EdgeApps, Deployments and Services.
     pub fn heard_of(&self, user: &str) -> (u64, bool) {
-        let ledger = self.server.ledger();
+        let ledger = self.server.requests();
         let watched = ["edgeapps", "deployments", "services"];
         let watches = watched
             .iter()

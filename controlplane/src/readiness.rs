@@ -24,7 +24,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::readiness::pending::{Key, Pending, Written};
-use kubesim::clock::Clock;
+use kubesim::Clock;
 use kubesim::readiness::Observed;
 
 const PATH: &str = "/apis/apps/v1/deployments";

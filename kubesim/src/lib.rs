@@ -26,55 +26,29 @@
 //! addresses are missing: a rule that uses them refuses the object. `managedFields` are not capped
 //! at ten updaters.
 
-pub mod agenda;
-pub mod clock;
+mod api;
+mod clock;
 pub mod contract;
 mod controllers;
 mod defaults;
-mod definition;
-mod discovery;
-mod events;
+mod error;
 mod faults;
 mod fields;
-mod gc;
-mod http;
-mod kind;
-mod ledger;
-mod list;
-mod logs;
-mod metadata;
-mod names;
-mod object;
+mod model;
 mod patch;
-mod prepare;
 pub mod readiness;
-mod record;
-mod route;
+mod requests;
 mod schema;
-mod selector;
+mod serve;
 mod server;
-mod service;
-mod status;
+mod state;
 mod store;
 mod tls;
-mod verbs;
-mod watch;
 
+pub use crate::clock::Clock;
+pub use crate::error::Error;
 pub use crate::faults::{Faults, RequestFacts, RequestFault, WatchFacts, WatchFault};
-pub use crate::http::serve;
-pub use crate::ledger::{Entry, Ledger};
-pub use crate::server::{Decide, Options, Readiness, Server};
+pub use crate::requests::{RequestCount, RequestCounts};
+pub use crate::server::Server;
+pub use crate::state::options::{Decide, Options, Readiness};
 pub use crate::tls::{Tls, kubeconfig};
-
-/// What can go wrong outside of requests.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    #[error("the CustomResourceDefinition cannot be installed: {0}")]
-    Definition(String),
-    #[error("the line cannot be logged: {0}")]
-    Log(String),
-    #[error("the serving certificate cannot be made: {0}")]
-    Certificate(#[from] rcgen::Error),
-    #[error("the TLS configuration is refused: {0}")]
-    Tls(#[from] rustls::Error),
-}

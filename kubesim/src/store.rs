@@ -10,12 +10,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-use crate::kind::Kind;
-use crate::record::{Draft, Record, Uid};
+use crate::model::kind::Kind;
+use crate::model::record::{Draft, Record, Uid};
 
 /// Index of a resource; never used again after the resource is gone.
 pub(crate) type TableId = usize;
 
+/// Where an object is kept: its table and its key there.
+pub(crate) type Location = (TableId, Arc<str>);
+
+/// What a commit did to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     Added,
@@ -91,8 +95,8 @@ pub(crate) struct State {
     history_bytes: usize,
     max_events: usize,
     max_bytes: usize,
-    uids: HashMap<Uid, (TableId, Arc<str>)>,
-    children: HashMap<Uid, BTreeSet<(TableId, Arc<str>)>>,
+    uids: HashMap<Uid, Location>,
+    children: HashMap<Uid, BTreeSet<Location>>,
 }
 
 impl State {
@@ -107,14 +111,14 @@ impl State {
             .filter_map(|(id, table)| Some((id, table.as_ref()?)))
     }
 
-    pub(crate) fn children(&self, owner: Uid) -> Vec<(TableId, Arc<str>)> {
+    pub(crate) fn children(&self, owner: Uid) -> Vec<Location> {
         self.children
             .get(&owner)
             .map(|set| set.iter().cloned().collect())
             .unwrap_or_default()
     }
 
-    pub(crate) fn locate(&self, uid: Uid) -> Option<&(TableId, Arc<str>)> {
+    pub(crate) fn locate(&self, uid: Uid) -> Option<&Location> {
         self.uids.get(&uid)
     }
 

@@ -6,7 +6,7 @@ use rcgen::{
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
-use crate::Error;
+use crate::error::Error;
 
 /// What a server on loopback presents, and what its clients trust.
 pub struct Tls {
@@ -35,8 +35,7 @@ impl Tls {
         let mut ca = CertificateParams::new(Vec::new())?;
         ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         ca.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        ca.distinguished_name
-            .push(DnType::CommonName, "tare testbed CA");
+        ca.distinguished_name.push(DnType::CommonName, "kubesim CA");
         let ca = CertifiedIssuer::self_signed(ca, KeyPair::generate()?)?;
 
         let mut names = ["127.0.0.1", "::1", "localhost"]
@@ -46,7 +45,7 @@ impl Tls {
         let mut server = CertificateParams::new(names)?;
         server
             .distinguished_name
-            .push(DnType::CommonName, "tare testbed API server");
+            .push(DnType::CommonName, "kubesim API server");
         server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         server.use_authority_key_identifier_extension = true;
         let key = KeyPair::generate()?;
@@ -111,7 +110,7 @@ pub fn kubeconfig(server_url: &str, ca_pem: &str, user: &str, token: &str) -> St
         "apiVersion: v1
 kind: Config
 clusters:
-- name: testbed
+- name: kubesim
   cluster:
     server: {url}
     certificate-authority-data: {ca}
@@ -122,7 +121,7 @@ users:
 contexts:
 - name: {user}
   context:
-    cluster: testbed
+    cluster: kubesim
     user: {user}
     namespace: default
 current-context: {user}

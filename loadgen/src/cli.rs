@@ -28,16 +28,15 @@ use crate::cli::control_plane::ControlPlaneCommand;
 use crate::cli::doctor::DoctorArgs;
 use crate::cli::run as load;
 use crate::cli::run::RunArgs;
-use crate::model::evidence;
-use crate::model::record::Settle;
+use crate::model::control_plane::ControlPlane;
+use crate::model::error::Usage;
+use crate::model::profile::Profile;
 use crate::model::subject::Measured;
 use crate::model::{subject, workload};
 use crate::report;
-use crate::run::conformance;
 use crate::run::restarts;
 use crate::run::restarts::RestartArgs;
-use crate::target::Choice;
-use crate::target::existing_cluster::TargetArgs;
+use crate::target::context::TargetArgs;
 
 /// Weighs Kubernetes operators: creates thousands of custom resources, measures what the
 /// operator costs, and publishes a report that can be checked.
@@ -53,7 +52,7 @@ pub enum Command {
     /// Measures subjects side by side and writes a report.
     Bench(BenchArgs),
     /// Checks that subjects do what an EdgeApp operator has to do.
-    Conform(conformance::ConformArgs),
+    Conform(conform::ConformArgs),
     /// Creates EdgeApps on a cluster of yours, says how they converged, and removes them.
     Run(RunArgs),
     /// Removes what runs left behind on a cluster.
@@ -81,7 +80,7 @@ pub enum Command {
     /// Prints the version.
     Version,
     #[command(hide = true)]
-    Embedded(kubesim::EmbeddedArgs),
+    Kubesim(kubesim::KubesimArgs),
     #[command(hide = true)]
     MockSubject(mock_subject::MockArgs),
 }
@@ -98,7 +97,7 @@ pub struct BenchArgs {
     /// Numbers of objects, separated by commas.
     #[arg(long, value_name = "N,M", default_value = "0,500,2000,5000")]
     pub objects: String,
-    /// How often each is measured [default: 1; 3 unless the control plane is embedded].
+    /// How often each is measured [default: 1; 3 on another control plane than kubesim].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub repeats: Option<u32>,
     /// The same at the largest number of objects [default: --repeats, or else 1 or 5].
@@ -113,15 +112,15 @@ pub struct BenchArgs {
     /// Goes on with the interrupted bench in --out: finished runs are kept.
     #[arg(long, requires = "out")]
     pub resume: bool,
-    /// How long a subject is left alone before it is weighed [default: quick; standard unless the
-    /// control plane is embedded].
+    /// How long a subject is left alone before it is weighed [default: quick; standard on another
+    /// control plane than kubesim].
     #[arg(long, value_enum)]
-    pub settle: Option<Settle>,
+    pub profile: Option<Profile>,
     /// How many runs may be under way at once: one works, the others are being left alone, which is
     /// most of the time. Each has a control plane of its own [default: 8, as far as memory allows; 1
-    /// with --settle quick, and on an existing cluster].
+    /// with --profile quick, and on an existing cluster].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=16))]
-    pub lanes: Option<u8>,
+    pub overlap: Option<u8>,
     /// Size of one object as it is sent, filled up with an annotation [default: the scenario's, 2048].
     #[arg(long, value_name = "BYTES", value_parser = object_bytes)]
     pub object_bytes: Option<usize>,
@@ -141,11 +140,11 @@ pub struct BenchArgs {
     pub unhealthy: bool,
     /// Also update 500 objects (or as many as there are at the largest size) every 500 ms for a minute.
     #[arg(long)]
-    pub storm: bool,
+    pub update_storm: bool,
     /// In the first run at the largest size, go on changing all objects (updates, children that fail and
     /// recover, deletions and re-creations) until so many watch events have passed, and weigh again.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
-    pub churn_events: Option<u64>,
+    pub soak_events: Option<u64>,
     /// Build Tare and its Rust rivals static for this target, such as x86_64-unknown-linux-musl
     /// [default: this machine's own].
     #[arg(long, value_name = "TRIPLE")]
@@ -157,27 +156,14 @@ pub struct BenchArgs {
     #[arg(long)]
     pub skip_conformance: bool,
     /// What the subjects run against.
-    #[arg(long, value_enum, default_value = "embedded")]
-    pub control_plane: Choice,
+    #[arg(long, value_enum, default_value = "kubesim")]
+    pub control_plane: ControlPlane,
     /// Of an existing cluster; one that is not on this machine needs --yes.
     #[command(flatten)]
     pub cluster: TargetArgs,
     /// How the report calls this machine.
     #[arg(long, value_name = "LABEL", default_value = "local")]
     pub host_label: String,
-}
-
-/// Input that cannot be used: exit code 2.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct Usage(pub String);
-
-/// What a folder of results that cannot be had is: another one is for the user to choose.
-pub fn no_folder(error: evidence::Error) -> anyhow::Error {
-    match error.is_of_usage() {
-        true => Usage(error.to_string()).into(),
-        false => error.into(),
-    }
 }
 
 /// # Errors
@@ -223,7 +209,7 @@ fn one_line(rendered: &str) -> String {
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Bench(args) => bench::run(args),
-        Command::Conform(args) => conformance::run(args),
+        Command::Conform(args) => conform::run(args),
         Command::Run(args) => load::run(args),
         Command::Clean(args) => clean::run(args),
         Command::ControlPlane(command) => control_plane::run(command),
@@ -237,7 +223,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
             println!("loadgen {}", env!("CARGO_PKG_VERSION"));
             Ok(ExitCode::SUCCESS)
         }
-        Command::Embedded(args) => kubesim::run(args),
+        Command::Kubesim(args) => kubesim::run(args),
         Command::MockSubject(args) => mock_subject::run(args),
     }
 }

@@ -1,4 +1,4 @@
-//! What a subject runs against: the embedded server, a real control plane of our own, or a cluster
+//! What a subject runs against: the simulated server, a real control plane of our own, or a cluster
 //! that is there already.
 //!
 //! Guarantees: when it is started it answers, has the CRD and a kubeconfig per user; a server of
@@ -7,9 +7,9 @@
 
 pub mod cleanup;
 pub mod cluster;
-pub mod embedded;
+pub mod context;
 pub mod existing;
-pub mod existing_cluster;
+pub mod kubesim;
 pub mod real;
 
 use std::path::{Path, PathBuf};
@@ -17,11 +17,12 @@ use std::path::{Path, PathBuf};
 use controlplane::{Binaries, Datastore};
 use tare_procstat::weigh;
 
-use crate::measure::ledger::Ledger;
+use crate::model::control_plane::ControlPlane;
 use crate::model::latency::Latencies;
+use crate::model::ledger::Ledger;
 use crate::target::cluster::Cluster;
-use crate::target::embedded::Embedded;
-use crate::target::existing::{Existing, Lender};
+use crate::target::existing::{Existing, ExistingCluster};
+use crate::target::kubesim::Kubesim;
 use crate::target::real::Real;
 
 /// The user of the harness itself.
@@ -29,44 +30,15 @@ pub const HARNESS: &str = "loadgen";
 /// The user of the subject under test.
 pub const SUBJECT: &str = "subject";
 
-/// The choices of `--control-plane`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Choice {
-    /// In memory, as a process of its own.
-    Embedded,
-    /// kube-apiserver on etcd.
-    Kube,
-    /// kube-apiserver on kine and SQLite, as in k3s.
-    Kine,
-    /// The cluster of a kubeconfig, or the one this runs in.
-    Existing,
-}
-
-impl Choice {
-    pub fn name(self) -> &'static str {
-        match self {
-            Choice::Embedded => "embedded",
-            Choice::Kube => "kube",
-            Choice::Kine => "kine",
-            Choice::Existing => "existing",
-        }
-    }
-
-    /// A real kube-apiserver that is started for this alone.
-    pub fn is_ours_and_real(self) -> bool {
-        matches!(self, Choice::Kube | Choice::Kine)
-    }
-}
-
 /// Where servers come from, for a whole experiment.
 #[derive(Debug, Clone)]
 pub enum Source {
-    Embedded,
+    Kubesim,
     Real {
         datastore: Datastore,
         binaries: Binaries,
     },
-    Existing(Box<Lender>),
+    Existing(Box<ExistingCluster>),
 }
 
 impl Source {
@@ -74,12 +46,12 @@ impl Source {
     ///
     /// # Errors
     /// When a real control plane was not built.
-    pub fn own(choice: Choice) -> Result<Option<Source>, controlplane::Error> {
+    pub fn own(choice: ControlPlane) -> Result<Option<Source>, controlplane::Error> {
         let datastore = match choice {
-            Choice::Embedded => return Ok(Some(Source::Embedded)),
-            Choice::Existing => return Ok(None),
-            Choice::Kube => Datastore::Etcd,
-            Choice::Kine => Datastore::Kine,
+            ControlPlane::Kubesim => return Ok(Some(Source::Kubesim)),
+            ControlPlane::Existing => return Ok(None),
+            ControlPlane::Kube => Datastore::Etcd,
+            ControlPlane::Kine => Datastore::Kine,
         };
         Ok(Some(Source::Real {
             datastore,
@@ -90,9 +62,9 @@ impl Source {
     /// How the control plane differs from one with default settings, for a report.
     pub fn flags(&self) -> String {
         match self {
-            Source::Embedded => "an in-memory server that holds what operators use; malloc tuned for it, not for subjects".into(),
+            Source::Kubesim => "an in-memory server that holds what operators use; malloc tuned for it, not for subjects".into(),
             Source::Real { datastore, .. } => real::flags(*datastore).into(),
-            Source::Existing(lender) => format!("as it was found, at {}", lender.address),
+            Source::Existing(existing) => format!("as it was found, at {}", existing.address),
         }
     }
 }
@@ -115,7 +87,7 @@ pub struct Order<'a> {
 /// A server that answers.
 #[derive(Debug)]
 pub enum Server {
-    Embedded(Embedded),
+    Kubesim(Kubesim),
     Real(Box<Real>),
     Existing(Existing),
 }
@@ -124,7 +96,7 @@ pub enum Server {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
-    Embedded(#[from] embedded::Error),
+    Kubesim(#[from] kubesim::Error),
     #[error(transparent)]
     Real(#[from] controlplane::Error),
     #[error(transparent)]
@@ -136,18 +108,20 @@ impl Server {
     /// See [`Error`].
     pub async fn start(order: Order<'_>) -> Result<Self, Error> {
         Ok(match order.source {
-            Source::Embedded => Server::Embedded(Embedded::start(&order).await?),
+            Source::Kubesim => Server::Kubesim(Kubesim::start(&order).await?),
             Source::Real {
                 datastore,
                 binaries,
             } => Server::Real(Box::new(Real::start(&order, *datastore, binaries).await?)),
-            Source::Existing(lender) => Server::Existing(Existing::start(&order, lender).await?),
+            Source::Existing(existing) => {
+                Server::Existing(Existing::start(&order, existing).await?)
+            }
         })
     }
 
     pub fn kubeconfig(&self, user: &str) -> PathBuf {
         match self {
-            Server::Embedded(server) => server.kubeconfig(user),
+            Server::Kubesim(server) => server.kubeconfig(user),
             Server::Real(server) => server.kubeconfig(user),
             Server::Existing(server) => server.kubeconfig(),
         }
@@ -156,7 +130,7 @@ impl Server {
     /// The API server's process, where it is ours.
     pub fn pid(&self) -> Option<u32> {
         match self {
-            Server::Embedded(server) => Some(server.pid()),
+            Server::Kubesim(server) => Some(server.pid()),
             Server::Real(server) => Some(server.pid()),
             Server::Existing(_) => None,
         }
@@ -170,7 +144,7 @@ impl Server {
     /// Requests of all users so far.
     pub async fn ledger(&self, cluster: &Cluster) -> Option<Ledger> {
         match self {
-            Server::Embedded(_) => cluster.ledger().await.ok(),
+            Server::Kubesim(_) => cluster.ledger().await.ok(),
             Server::Real(server) => server.ledger(),
             Server::Existing(_) => None,
         }
@@ -180,7 +154,7 @@ impl Server {
     pub fn write_spans(&self) -> Option<Latencies> {
         match self {
             Server::Real(server) => server.write_spans(),
-            Server::Embedded(_) | Server::Existing(_) => None,
+            Server::Kubesim(_) | Server::Existing(_) => None,
         }
     }
 
@@ -188,7 +162,7 @@ impl Server {
     pub fn datastore_written_bytes(&self) -> Option<u64> {
         match self {
             Server::Real(server) => server.datastore_written_bytes(),
-            Server::Embedded(_) | Server::Existing(_) => None,
+            Server::Kubesim(_) | Server::Existing(_) => None,
         }
     }
 
@@ -196,7 +170,7 @@ impl Server {
     pub fn datastore_size_bytes(&self) -> Option<u64> {
         match self {
             Server::Real(server) => server.datastore_size_bytes(),
-            Server::Embedded(_) | Server::Existing(_) => None,
+            Server::Kubesim(_) | Server::Existing(_) => None,
         }
     }
 
@@ -207,7 +181,7 @@ impl Server {
     pub fn exited(&mut self) -> Result<Option<String>, Error> {
         let ended = |status| format!("the API server ended by itself ({status})");
         Ok(match self {
-            Server::Embedded(server) => server.exited()?.map(ended),
+            Server::Kubesim(server) => server.exited()?.map(ended),
             Server::Real(server) => server.exited()?,
             Server::Existing(_) => None,
         })
@@ -217,7 +191,7 @@ impl Server {
     /// When the kernel refuses the signal, or a namespace cannot be deleted.
     pub async fn stop(self) -> Result<(), Error> {
         match self {
-            Server::Embedded(server) => server.stop().await?,
+            Server::Kubesim(server) => server.stop().await?,
             Server::Real(server) => server.stop().await?,
             Server::Existing(server) => server.stop().await?,
         }

@@ -105,7 +105,7 @@ fn bad_input_is_one_line_that_says_what_where_and_what_to_do() {
             "unknown control plane",
             &["bench", "--control-plane", "minikube"],
             2,
-            &["'minikube'", "embedded"],
+            &["'minikube'", "kubesim"],
         ),
         case(
             "subject file absent",
@@ -161,7 +161,7 @@ fn bad_input_is_one_line_that_says_what_where_and_what_to_do() {
     });
     cases.push(Case {
         name: "port in use",
-        args: vec!["embedded", "--listen", &taken, "--dir", &empty],
+        args: vec!["kubesim", "--listen", &taken, "--dir", &empty],
         code: 1,
         want: vec![&taken, "in use", "--listen"],
     });
@@ -212,7 +212,7 @@ fn credentials_are_readable_by_their_owner_only() {
     use std::os::unix::fs::PermissionsExt;
     let dir = folder("credentials");
     let mut server = Command::new(env!("CARGO_BIN_EXE_loadgen"))
-        .args(["embedded", "--users", "a,b", "--dir"])
+        .args(["kubesim", "--users", "a,b", "--dir"])
         .arg(&dir)
         .stdout(std::process::Stdio::piped())
         .spawn()

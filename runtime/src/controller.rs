@@ -7,7 +7,7 @@
 
 pub mod concurrency;
 mod config;
-mod joining;
+mod relisting;
 pub mod trim;
 
 use std::future::Future;
@@ -24,25 +24,25 @@ use tokio::time::{Instant, sleep_until};
 use tracing::{info, warn};
 
 use crate::api::{Operator, OwnerStatus, Status};
-use crate::cache::{Cache, Heard, Keeps};
-use crate::controller::concurrency::Width;
+use crate::cache::{Cache, ChildUpdate, Retention};
+use crate::controller::concurrency::Concurrency;
 pub use crate::controller::config::Config;
-use crate::controller::joining::{Running, next_found};
-use crate::controller::trim::Tidying;
-use crate::http::paths::Scope;
+use crate::controller::relisting::{Running, next_found};
+use crate::controller::trim::TrimTimer;
+use crate::http::paths::Paths;
 use crate::http::request::{Api, ApiError};
 use crate::metrics::Metrics;
-use crate::queue::{Offer, Queue, Verdict, Work};
+use crate::queue::{Admission, Outcome, OwnerState, Queue};
 use crate::reconcile::Applier;
 use crate::reconcile::events::Events;
-use crate::relist::Extent;
-use crate::relist::schedule::Resync;
-use crate::watch::{Seen, Source, What};
+use crate::relist::Coverage;
+use crate::relist::schedule::RelistSchedule;
+use crate::watch::{WatchEvent, WatchItem, WatchStream};
 
 type Worker<'a> = Pin<Box<dyn Future<Output = Worked> + Send + 'a>>;
 
 /// What a worker gives back, and when it had begun, ms.
-type Worked = (Arc<str>, Work, Verdict, u64);
+type Worked = (Arc<str>, OwnerState, Outcome, u64);
 
 /// Runs `operator` until `shutdown` completes. Trouble with the server is waited out, never an end.
 pub async fn run<O: Operator>(
@@ -53,44 +53,44 @@ pub async fn run<O: Operator>(
     config: Config,
     shutdown: impl Future<Output = ()>,
 ) {
-    let keeps = cache.keeps();
-    let scope = Scope::of::<O>(config.namespace.clone(), config.selector.as_deref());
-    let scope = Arc::new(match keeps {
-        Keeps::Identities => scope.watched_as_metadata::<O>(),
-        Keeps::Nothing | Keeps::Specs => scope,
+    let retention = cache.retention();
+    let paths = Paths::of::<O>(config.namespace.clone(), config.selector.as_deref());
+    let paths = Arc::new(match retention {
+        Retention::Identities => paths.watched_as_metadata::<O>(),
+        Retention::Nothing | Retention::Specs => paths,
     });
     let api = Api::new(client, metrics, config.request_deadline);
     let applier = Applier {
         operator: Arc::clone(&operator),
         api: api.clone(),
-        scope: Arc::clone(&scope),
+        paths: Arc::clone(&paths),
         events: Events::default(),
         deadline: config.deadline,
-        keeps_proofs: keeps == Keeps::Specs,
+        keeps_last_applied: retention == Retention::Specs,
     };
-    let mut controller = Controller::new(operator, cache, api, scope, &config);
+    let mut controller = Controller::new(operator, cache, api, paths, &config);
     let mut workers: FuturesUnordered<Worker<'_>> = FuturesUnordered::new();
     tokio::pin!(shutdown);
 
     loop {
-        controller.begin_join();
-        while workers.len() < controller.width.now()
-            && let Some((key, work)) = controller.take()
+        controller.begin_relist();
+        while workers.len() < controller.concurrency.now()
+            && let Some((key, state)) = controller.take()
         {
             let (applier, begun_ms) = (&applier, controller.now_ms());
             workers.push(Box::pin(async move {
-                let (work, verdict) = applier.reconcile(&key, work).await;
-                (key, work, verdict, begun_ms)
+                let (state, outcome) = applier.reconcile(&key, state).await;
+                (key, state, outcome, begun_ms)
             }));
         }
         controller.gauge();
         let due = controller.due();
-        let join_may_go_on = controller.join_may_go_on();
+        let relist_may_go_on = controller.relist_may_go_on();
         tokio::select! {
             () = &mut shutdown => break,
-            seen = next_seen(&mut controller.sources, &mut controller.turn) => controller.see(seen),
+            item = next_watch_item(&mut controller.watches, &mut controller.turn) => controller.on_watch_item(item),
             Some(worked) = workers.next(), if !workers.is_empty() => controller.finish(worked),
-            Some(found) = next_found(&mut controller.join), if join_may_go_on => controller.found(found),
+            Some(found) = next_found(&mut controller.relist), if relist_may_go_on => controller.on_found(found),
             () = sleep_until(due) => controller.wake(),
         }
     }
@@ -105,16 +105,19 @@ pub async fn run<O: Operator>(
 }
 
 /// The next thing that any watch shows; they take turns.
-async fn next_seen(sources: &mut [Option<BoxStream<'static, Seen>>], turn: &mut usize) -> Seen {
+async fn next_watch_item(
+    watches: &mut [Option<BoxStream<'static, WatchItem>>],
+    turn: &mut usize,
+) -> WatchItem {
     std::future::poll_fn(|cx| {
-        let count = sources.len();
+        let count = watches.len();
         for step in 0..count {
             let index = (*turn + step) % count;
-            if let Some(source) = &mut sources[index]
-                && let Poll::Ready(Some(seen)) = source.poll_next_unpin(cx)
+            if let Some(stream) = &mut watches[index]
+                && let Poll::Ready(Some(item)) = stream.poll_next_unpin(cx)
             {
                 *turn = index + 1;
-                return Poll::Ready(seen);
+                return Poll::Ready(item);
             }
         }
         Poll::Pending
@@ -127,25 +130,25 @@ struct Controller<O: Operator, C> {
     operator: Arc<O>,
     cache: C,
     api: Api,
-    scope: Arc<Scope>,
+    paths: Arc<Paths>,
     queue: Queue,
-    resync: Resync,
+    schedule: RelistSchedule,
     /// The watches, the owners' first; `None` while one waits for a join to tell its place.
-    sources: Vec<Option<BoxStream<'static, Seen>>>,
+    watches: Vec<Option<BoxStream<'static, WatchItem>>>,
     turn: usize,
     /// Why each watch is not open, where it is not.
     closed: Vec<Option<String>>,
     /// Which kind the last join could not list and why, where it is to be told.
-    unread: Option<(usize, String)>,
-    join: Option<Running>,
-    joined_once: bool,
+    unlisted: Option<(usize, String)>,
+    relist: Option<Running>,
+    relisted_once: bool,
     started: Instant,
-    tidying: Tidying,
-    width: Width,
+    trim_timer: TrimTimer,
+    concurrency: Concurrency,
 }
 
 impl<O: Operator, C: Cache> Controller<O, C> {
-    fn new(operator: Arc<O>, cache: C, api: Api, scope: Arc<Scope>, config: &Config) -> Self {
+    fn new(operator: Arc<O>, cache: C, api: Api, paths: Arc<Paths>, config: &Config) -> Self {
         Self {
             operator,
             cache,
@@ -156,17 +159,17 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                 O::FINALIZER.is_some(),
                 config.seed,
             ),
-            resync: Resync::new(config.resync, config.seed),
-            sources: (0..scope.len()).map(|_| None).collect(),
+            schedule: RelistSchedule::new(config.resync, config.seed),
+            watches: (0..paths.len()).map(|_| None).collect(),
             turn: 0,
-            closed: vec![None; scope.len()],
-            unread: None,
-            join: None,
-            joined_once: false,
+            closed: vec![None; paths.len()],
+            unlisted: None,
+            relist: None,
+            relisted_once: false,
             started: Instant::now(),
-            tidying: Tidying::default(),
-            width: Width::of(config.concurrency),
-            scope,
+            trim_timer: TrimTimer::default(),
+            concurrency: Concurrency::of(config.concurrency),
+            paths,
         }
     }
 
@@ -174,168 +177,169 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    fn take(&mut self) -> Option<(Arc<str>, Work)> {
-        let (key, mut work) = self.queue.take()?;
-        self.cache.complete(&mut work);
-        Some((key, work))
+    fn take(&mut self) -> Option<(Arc<str>, OwnerState)> {
+        let (key, mut state) = self.queue.take()?;
+        self.cache.complete(&mut state);
+        Some((key, state))
     }
 
     /// When the loop has to look up without being told.
     fn due(&self) -> Instant {
-        let (_, join_ms) = self.resync.next();
-        let join_ms = if self.join.is_some() {
+        let (_, relist_ms) = self.schedule.next();
+        let relist_ms = if self.relist.is_some() {
             u64::MAX
         } else {
-            join_ms
+            relist_ms
         };
         let now_ms = self.now_ms();
-        let mut due_ms = self.queue.next_due_ms().unwrap_or(u64::MAX).min(join_ms);
-        if join_ms <= now_ms {
+        let mut due_ms = self.queue.next_due_ms().unwrap_or(u64::MAX).min(relist_ms);
+        if relist_ms <= now_ms {
             // A join is due and waits for room: what makes room is an event of its own.
             due_ms = self.queue.next_due_ms().unwrap_or(u64::MAX);
         }
         // An hour stands for ever: an `Instant` cannot hold every number of milliseconds.
-        due_ms = due_ms.min(self.tidying.due_ms().unwrap_or(u64::MAX));
+        due_ms = due_ms.min(self.trim_timer.due_ms().unwrap_or(u64::MAX));
         self.started + Duration::from_millis(due_ms.min(now_ms + 3_600_000))
     }
 
     fn wake(&mut self) {
         let now_ms = self.now_ms();
         self.queue.wake(now_ms);
-        if self.tidying.is_due(now_ms) {
+        if self.trim_timer.is_due(now_ms) {
             crate::app::allocator::tidy();
         }
     }
 
-    fn watch(&self, kind: usize, resource_version: u64) -> BoxStream<'static, Seen> {
-        let source = Source::<O>::new(
+    fn watch(&self, kind: usize, resource_version: u64) -> BoxStream<'static, WatchItem> {
+        let stream = WatchStream::<O>::new(
             self.api.clone(),
-            Arc::clone(&self.scope),
+            Arc::clone(&self.paths),
             kind,
             resource_version,
         );
-        unfold(source, |mut source| async {
-            Some((source.next().await, source))
+        unfold(stream, |mut stream| async {
+            Some((stream.next().await, stream))
         })
         .boxed()
     }
 
-    fn see(
+    fn on_watch_item(
         &mut self,
-        Seen {
+        WatchItem {
             kind,
             resource_version,
-            what,
-        }: Seen,
+            event,
+        }: WatchItem,
     ) {
         let now_ms = self.now_ms();
-        self.queue.shown(kind, resource_version);
-        if !matches!(what, What::Closed(_) | What::Expired { .. })
+        self.queue.advance(kind, resource_version);
+        if !matches!(event, WatchEvent::Closed(_) | WatchEvent::Expired { .. })
             && self.closed[kind].take().is_some()
         {
             self.check_ready();
         }
-        match what {
-            What::Owner { key, mut work } => {
-                if self.cache.seen(&mut work, None) {
-                    let offer = self.queue.offer_owner(&key, *work, Default::default());
+        match event {
+            WatchEvent::Owner { key, mut state } => {
+                if self.cache.on_owner(&mut state, None) {
+                    let admission = self.queue.admit_owner(&key, *state, Default::default());
                     // Where a status does not tell what was observed, only children do.
-                    let extent = match Status::<O>::OBSERVES {
-                        true => Extent::Owners,
-                        false => Extent::All,
+                    let coverage = match Status::<O>::OBSERVES {
+                        true => Coverage::Owners,
+                        false => Coverage::All,
                     };
-                    self.heed(offer, extent);
+                    self.on_admission(admission, coverage);
                 }
             }
-            What::OwnerGone { key, uid } => {
-                self.cache.gone(uid);
+            WatchEvent::OwnerGone { key, uid } => {
+                self.cache.on_owner_gone(uid);
                 self.queue.owner_gone(&key, uid);
             }
-            What::Child {
+            WatchEvent::Child {
                 owner,
-                mut news,
+                mut event,
                 line,
             } => {
-                let at_rest = self.queue.is_at_rest(&owner);
-                let asked = self.cache.heard(Heard {
+                let idle = self.queue.is_idle(&owner);
+                let asked = self.cache.on_child_event(ChildUpdate {
                     owner: &owner,
-                    news: &mut news,
+                    event: &mut event,
                     line: &line,
-                    at_rest,
+                    idle,
                 });
-                let offer = match (at_rest, asked) {
-                    (true, Some(work)) => self.queue.offer_at_rest(&owner, work, now_ms),
-                    (true, None) => Offer::Idle,
-                    (false, _) => self.queue.offer_child(&owner, news),
+                let admission = match (idle, asked) {
+                    (true, Some(state)) => self.queue.admit_idle(&owner, state, now_ms),
+                    (true, None) => Admission::Idle,
+                    (false, _) => self.queue.admit_child(&owner, event),
                 };
-                self.heed(offer, Extent::All);
+                self.on_admission(admission, Coverage::All);
             }
-            What::Bookmark => self.queue.settle_all(),
-            What::Opened | What::Skipped => {}
-            What::Expired { backwards } => {
-                self.sources[kind] = None;
+            WatchEvent::Bookmark => self.queue.settle_all(),
+            WatchEvent::Opened | WatchEvent::Skipped => {}
+            WatchEvent::Expired { backwards } => {
+                self.watches[kind] = None;
                 if backwards {
                     warn!(
-                        kind = self.scope.plural(kind),
+                        kind = self.paths.plural(kind),
                         "the server's revisions went backwards: joining anew"
                     );
                     self.queue.forget_revisions();
-                    self.cache.forget();
+                    self.cache.clear();
                 }
-                self.owe(Extent::All);
+                self.request_relist(Coverage::All);
             }
-            What::Closed(error) => self.close(kind, &error),
+            WatchEvent::Closed(error) => self.set_closed(kind, &error),
         }
     }
 
-    fn heed(&mut self, offer: Offer, extent: Extent) {
-        if offer == Offer::Owed {
+    fn on_admission(&mut self, admission: Admission, coverage: Coverage) {
+        if admission == Admission::Rejected {
             self.api.metrics().dropped_events.fetch_add(1, Relaxed);
-            let news = self.resync.owe_events(extent, self.now_ms());
-            self.count_owed(news);
+            let is_new = self.schedule.request_for_dropped(coverage, self.now_ms());
+            self.count_request(is_new);
         }
     }
 
-    fn owe(&mut self, extent: Extent) {
+    fn request_relist(&mut self, coverage: Coverage) {
         let now_ms = self.now_ms();
-        let news = self.resync.owe(extent, now_ms);
-        self.count_owed(news);
+        let is_new = self.schedule.request(coverage, now_ms);
+        self.count_request(is_new);
     }
 
-    fn count_owed(&self, news: bool) {
+    fn count_request(&self, is_new: bool) {
         let joins_owed = &self.api.metrics().joins_owed;
-        joins_owed.fetch_add(u64::from(news), Relaxed);
+        joins_owed.fetch_add(u64::from(is_new), Relaxed);
     }
 
-    fn finish(&mut self, (key, mut work, verdict, begun_ms): Worked) {
+    fn finish(&mut self, (key, mut state, outcome, begun_ms): Worked) {
         let now_ms = self.now_ms();
-        self.width.worked(verdict, now_ms.saturating_sub(begun_ms));
-        if let Verdict::Written {
-            within: Some(within),
+        self.concurrency
+            .worked(outcome, now_ms.saturating_sub(begun_ms));
+        if let Outcome::Written {
+            requeue_after: Some(requeue_after),
             ..
-        } = verdict
+        } = outcome
         {
-            self.resync.within(within, now_ms);
+            self.schedule.limit_period(requeue_after, now_ms);
         }
-        if verdict != Verdict::Gone {
-            self.cache.learn(&mut work);
+        if outcome != Outcome::Gone {
+            self.cache.record(&mut state);
         }
-        self.queue.finish(&key, work, verdict, now_ms);
-        self.tidying.worked(now_ms);
+        self.queue.finish(&key, state, outcome, now_ms);
+        self.trim_timer.worked(now_ms);
     }
 
     fn check_ready(&self) {
         let hindered = self.closed.iter().flatten();
-        let hindered = hindered.chain(self.unread.as_ref().map(|(_, because)| because));
+        let hindered = hindered.chain(self.unlisted.as_ref().map(|(_, because)| because));
         if let Some(because) = hindered.last() {
             self.api.metrics().set_not_ready(because);
-        } else if self.joined_once && self.api.metrics().set_ready() {
+        } else if self.relisted_once && self.api.metrics().set_ready() {
             info!(after_ms = self.now_ms(), "ready");
         }
     }
 
     /// A watch cannot be opened.
-    fn close(&mut self, kind: usize, error: &ApiError) {
+    fn set_closed(&mut self, kind: usize, error: &ApiError) {
         let because = self.because("watch", kind, error);
         if self.closed[kind].as_ref() != Some(&because) {
             warn!("{because}");
@@ -345,11 +349,11 @@ impl<O: Operator, C: Cache> Controller<O, C> {
     }
 
     /// A join cannot read on.
-    fn leave_unread(&mut self, kind: usize, error: &ApiError) {
-        let unread = Some((kind, self.because("list", kind, error)));
-        if self.unread != unread {
-            self.unread = unread;
-            if let Some((_, because)) = &self.unread {
+    fn set_unlisted(&mut self, kind: usize, error: &ApiError) {
+        let unlisted = Some((kind, self.because("list", kind, error)));
+        if self.unlisted != unlisted {
+            self.unlisted = unlisted;
+            if let Some((_, because)) = &self.unlisted {
                 warn!("{because}");
             }
         }
@@ -358,20 +362,20 @@ impl<O: Operator, C: Cache> Controller<O, C> {
 
     /// Why a kind cannot be read, and what to do about it.
     fn because(&self, verb: &str, kind: usize, error: &ApiError) -> String {
-        let plural = self.scope.plural(kind);
-        match (error.code(), error.denied()) {
+        let plural = self.paths.plural(kind);
+        match (error.code(), error.missing_permission()) {
             (Some(404), _) if kind == 0 => format!(
-                "the {} CRD is not installed: run `{} install` (trying again)",
-                self.scope.owner_kind,
+                "the {} CRD is not installed: run `{} install` (retrying)",
+                self.paths.owner_kind,
                 O::NAME
             ),
-            (_, Some(right)) => {
+            (_, Some(permission)) => {
                 format!(
-                    "may not {right}: grant that to this operator's role (trying again): {error}"
+                    "may not {permission}: grant that to this operator's role (retrying): {error}"
                 )
             }
-            (Some(401 | 403), None) => format!("may not {verb} {plural}: {error} (trying again)"),
-            _ => format!("cannot read {plural}: {error} (trying again)"),
+            (Some(401 | 403), None) => format!("may not {verb} {plural}: {error} (retrying)"),
+            _ => format!("cannot read {plural}: {error} (retrying)"),
         }
     }
 

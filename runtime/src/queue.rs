@@ -5,24 +5,25 @@
 //! to a join; a failing key never delays another; an older event never undoes a newer one.
 //! Leaves to others: doing the work (`apply`), finding what was dropped (`join`).
 
+mod admission;
 mod children;
 mod entry;
 mod limits;
-mod room;
-mod verdict;
+mod outcome;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 pub use crate::queue::entry::{
-    ChildNews, Finalizers, Proof, Reasons, Shown, Sight, Slot, StatusMemory, Transition, Work,
+    ChildEvent, ChildRecord, ChildSnapshot, Finalizers, LastApplied, OwnerState, SnapshotContent,
+    StatusRecord, Transition, Triggers,
 };
 pub use crate::queue::limits::Limits;
-pub use crate::queue::verdict::{Offer, Verdict};
+pub use crate::queue::outcome::{Admission, Outcome};
 
 use crate::model::object::Uid;
+use crate::queue::admission::pool;
 use crate::queue::limits::backoff_ms;
-use crate::queue::room::pool;
 
 /// From this failure in a row on an owner waits without its spec: it may wait for minutes, and reading
 /// it anew is one request beside those that fail.
@@ -37,21 +38,21 @@ enum State {
     /// Waits for its time: after a failure, or while child events merge.
     Delayed { due_ms: u64 },
     /// Written; kept until the watches have shown it and it is ready, at the latest until `until_ms`.
-    Held { until_ms: u64 },
+    Awaiting { until_ms: u64 },
 }
 
 #[derive(Debug)]
 struct Entry {
     state: State,
-    work: Work,
+    owner: OwnerState,
     /// The newest sight of the owner that came while a worker had it.
-    pending: Option<Box<Work>>,
+    pending: Option<Box<OwnerState>>,
     /// Changes of children that came while a worker had it, one for each child.
-    news: Vec<ChildNews>,
+    child_events: Vec<ChildEvent>,
     /// The owner vanished while a worker had it.
     gone: bool,
     /// A child may have changed unseen while a worker had it.
-    doubted: bool,
+    must_recheck: bool,
 }
 
 /// The entries and their order.
@@ -64,12 +65,12 @@ pub struct Queue {
     timers: BTreeSet<(u64, Arc<str>)>,
     /// Bytes of specs of owners that wait for a worker, and of those that wait for anything else.
     queued_bytes: usize,
-    held_bytes: usize,
+    waiting_bytes: usize,
     in_flight: usize,
     /// Work was forgotten to make room.
     lost: bool,
     /// Newest resourceVersion that each watch has shown: the owner's first, then the kinds'.
-    shown: Vec<u64>,
+    revisions: Vec<u64>,
     random: u64,
 }
 
@@ -83,10 +84,10 @@ impl Queue {
             ready: VecDeque::new(),
             timers: BTreeSet::new(),
             queued_bytes: 0,
-            held_bytes: 0,
+            waiting_bytes: 0,
             in_flight: 0,
             lost: false,
-            shown: vec![0; kinds + 1],
+            revisions: vec![0; kinds + 1],
             random: seed | 1,
         }
     }
@@ -109,103 +110,103 @@ impl Queue {
     }
     /// Bytes of specs held here (not by workers).
     pub fn spec_bytes(&self) -> usize {
-        self.queued_bytes + self.held_bytes
+        self.queued_bytes + self.waiting_bytes
     }
     /// Whether a join may add more: half of the bounds is free, so that the watches keep theirs, and
     /// an entry is free or one that waits can make room.
-    pub fn has_room(&self) -> bool {
+    pub fn has_capacity(&self) -> bool {
         (self.entries.len() < self.limits.entries || !self.timers.is_empty())
             && self.queued_bytes < self.limits.spec_bytes / 2
             && self.ready.len() < self.limits.queued().div_ceil(2)
     }
 
     /// Whether most entries are of owners that fail, in a table that is full.
-    pub fn is_crowded(&self) -> bool {
+    pub fn is_full_of_failures(&self) -> bool {
         let failing = self
             .entries
             .values()
-            .filter(|entry| entry.work.attempts > 0);
+            .filter(|entry| entry.owner.attempts > 0);
         self.entries.len() >= self.limits.entries && failing.count() > self.limits.entries / 2
     }
 
     /// A watch has shown everything of `kind` (0: owners, then the kinds) up to `resource_version`.
-    pub fn shown(&mut self, kind: usize, resource_version: u64) {
-        if let Some(shown) = self.shown.get_mut(kind) {
-            *shown = resource_version.max(*shown);
+    pub fn advance(&mut self, kind: usize, resource_version: u64) {
+        if let Some(newest) = self.revisions.get_mut(kind) {
+            *newest = resource_version.max(*newest);
         }
     }
 
     /// Revisions start over (the server was restored from a backup): forgets all that compare.
     pub fn forget_revisions(&mut self) {
-        self.shown.fill(0);
+        self.revisions.fill(0);
         for entry in self.entries.values_mut() {
-            entry.work.own_version = 0;
-            entry.work.resource_version = 0;
-            entry.work.slots.clear();
-            entry.work.slots_complete = false;
-            entry.news.clear();
+            entry.owner.own_version = 0;
+            entry.owner.resource_version = 0;
+            entry.owner.children.clear();
+            entry.owner.children_complete = false;
+            entry.child_events.clear();
             let pending = entry.pending.take();
             self.queued_bytes -= pending.map_or(0, |p| p.spec_bytes());
         }
     }
 
     /// An owner as a watch or a join shows it. With `beyond`, reasons that do not show on the owner.
-    pub fn offer_owner(&mut self, key: &str, mut seen: Work, beyond: Reasons) -> Offer {
-        seen.reasons = seen.own_reasons(self.finalizer).with(beyond);
+    pub fn admit_owner(&mut self, key: &str, mut shown: OwnerState, beyond: Triggers) -> Admission {
+        shown.triggers = shown.own_triggers(self.finalizer).with(beyond);
         let Some(entry) = self.entries.get_mut(key) else {
-            if seen.reasons.is_empty() {
-                return Offer::Idle;
+            if shown.triggers.is_empty() {
+                return Admission::Idle;
             }
-            return self.insert(key, seen, State::Queued);
+            return self.insert(key, shown, State::Queued);
         };
-        let same = entry.work.uid == seen.uid || entry.work.uid == Uid::default();
+        let same = entry.owner.uid == shown.uid || entry.owner.uid == Uid::default();
         if entry.state == State::InFlight {
             if entry
                 .pending
                 .as_ref()
-                .is_none_or(|p| p.resource_version < seen.resource_version)
+                .is_none_or(|p| p.resource_version < shown.resource_version)
             {
-                self.queued_bytes += seen.spec_bytes();
+                self.queued_bytes += shown.spec_bytes();
                 self.queued_bytes -= entry.pending.as_ref().map_or(0, |p| p.spec_bytes());
                 entry.gone &= same;
-                entry.pending = Some(Box::new(seen));
+                entry.pending = Some(Box::new(shown));
             }
-            return Offer::Accepted;
+            return Admission::Accepted;
         }
-        let newest = entry.work.own_version.max(entry.work.resource_version);
-        if same && seen.resource_version <= newest {
-            if beyond.is_empty() || seen.resource_version < newest {
+        let newest = entry.owner.own_version.max(entry.owner.resource_version);
+        if same && shown.resource_version <= newest {
+            if beyond.is_empty() || shown.resource_version < newest {
                 self.settle(key);
-                return Offer::Idle;
+                return Admission::Idle;
             }
-            entry.work.reasons = entry.work.reasons.with(beyond);
+            entry.owner.triggers = entry.owner.triggers.with(beyond);
         } else if same {
-            let known = entry.work.uid != Uid::default();
+            let known = entry.owner.uid != Uid::default();
             let spec_changed = known
-                && (seen.generation != entry.work.generation
-                    || seen.deleting != entry.work.deleting);
+                && (shown.generation != entry.owner.generation
+                    || shown.deleting != entry.owner.deleting);
             // It failed, or its children's events are being merged.
-            let waits =
-                matches!(entry.state, State::Delayed { .. }) && (known || seen.reasons.is_empty());
-            let pool = pool(entry.state, &mut self.queued_bytes, &mut self.held_bytes);
-            *pool -= entry.work.spec_bytes();
-            entry.work.refresh(seen);
+            let waits = matches!(entry.state, State::Delayed { .. })
+                && (known || shown.triggers.is_empty());
+            let pool = pool(entry.state, &mut self.queued_bytes, &mut self.waiting_bytes);
+            *pool -= entry.owner.spec_bytes();
+            entry.owner.refresh(shown);
             // Asked anew: a sight of the metadata alone does not tell what was observed.
-            let own = entry.work.own_reasons(self.finalizer);
-            entry.work.reasons = entry.work.reasons.with(own).with(beyond);
-            *pool += entry.work.spec_bytes();
+            let own = entry.owner.own_triggers(self.finalizer);
+            entry.owner.triggers = entry.owner.triggers.with(own).with(beyond);
+            *pool += entry.owner.spec_bytes();
             if waits && !spec_changed {
                 // Nothing that matters changed: its time stands.
-                self.spare_specs(key);
-                return Offer::Accepted;
+                self.drop_specs(key);
+                return Admission::Accepted;
             }
-            entry.work.attempts = 0;
+            entry.owner.attempts = 0;
         } else {
             self.remove(key);
-            if seen.reasons.is_empty() {
-                return Offer::Idle;
+            if shown.triggers.is_empty() {
+                return Admission::Idle;
             }
-            return self.insert(key, seen, State::Queued);
+            return self.insert(key, shown, State::Queued);
         }
         self.requeue_or_settle(key)
     }
@@ -219,7 +220,7 @@ impl Queue {
                 entry.gone = newer.is_none();
                 entry.pending = newer;
             }
-            Some(entry) if entry.work.uid == uid || entry.work.uid == Uid::default() => {
+            Some(entry) if entry.owner.uid == uid || entry.owner.uid == Uid::default() => {
                 self.remove(key)
             }
             _ => {}
@@ -227,7 +228,7 @@ impl Queue {
     }
 
     /// The next owner to work on.
-    pub fn take(&mut self) -> Option<(Arc<str>, Work)> {
+    pub fn take(&mut self) -> Option<(Arc<str>, OwnerState)> {
         while let Some(key) = self.ready.pop_front() {
             let Some(entry) = self.entries.get_mut(&key) else {
                 continue;
@@ -237,44 +238,47 @@ impl Queue {
             }
             entry.state = State::InFlight;
             self.in_flight += 1;
-            let work = std::mem::take(&mut entry.work);
+            let owner = std::mem::take(&mut entry.owner);
             // The identity stays here, for the events that come meanwhile.
-            entry.work.uid = work.uid;
-            self.queued_bytes -= work.spec_bytes();
-            return Some((key, work));
+            entry.owner.uid = owner.uid;
+            self.queued_bytes -= owner.spec_bytes();
+            return Some((key, owner));
         }
         None
     }
 
     /// A worker gives back what it took.
-    pub fn finish(&mut self, key: &Arc<str>, mut work: Work, verdict: Verdict, now_ms: u64) {
+    pub fn finish(&mut self, key: &Arc<str>, mut owner: OwnerState, outcome: Outcome, now_ms: u64) {
         let Some(entry) = self.entries.get_mut(key) else {
             return;
         };
         self.in_flight -= 1;
         let pending = entry.pending.take();
-        let news = std::mem::take(&mut entry.news);
+        let child_events = std::mem::take(&mut entry.child_events);
         let gone = std::mem::take(&mut entry.gone);
-        let doubted = std::mem::take(&mut entry.doubted);
-        let mut reasons = Reasons::default();
+        let must_recheck = std::mem::take(&mut entry.must_recheck);
+        let mut triggers = Triggers::default();
         self.queued_bytes -= pending.as_ref().map_or(0, |p| p.spec_bytes());
 
-        if let Some(seen) = pending {
-            if seen.uid != work.uid && work.uid != Uid::default() {
+        if let Some(shown) = pending {
+            if shown.uid != owner.uid && owner.uid != Uid::default() {
                 // Deleted and created again under the same name: the old one is done with.
                 self.entries.remove(key);
-                if !seen.reasons.is_empty() {
-                    self.insert(key, *seen, State::Queued);
+                if !shown.triggers.is_empty() {
+                    self.insert(key, *shown, State::Queued);
                 }
                 return;
             }
-            if seen.resource_version > work.own_version.max(work.resource_version) {
-                let changed = seen.generation != work.generation || seen.deleting != work.deleting;
-                let beyond = seen.reasons.without(Reasons::SPEC.with(Reasons::DELETE));
-                work.refresh(*seen);
-                reasons = work.own_reasons(self.finalizer).with(beyond);
+            if shown.resource_version > owner.own_version.max(owner.resource_version) {
+                let changed =
+                    shown.generation != owner.generation || shown.deleting != owner.deleting;
+                let beyond = shown
+                    .triggers
+                    .without(Triggers::SPEC.with(Triggers::DELETE));
+                owner.refresh(*shown);
+                triggers = owner.own_triggers(self.finalizer).with(beyond);
                 if changed {
-                    work.attempts = 0;
+                    owner.attempts = 0;
                 }
             }
         } else if gone {
@@ -282,61 +286,61 @@ impl Queue {
             self.shrink();
             return;
         }
-        if verdict == Verdict::Gone && reasons.is_empty() {
+        if outcome == Outcome::Gone && triggers.is_empty() {
             self.entries.remove(key);
             self.shrink();
             return;
         }
-        for one in &news {
-            reasons = reasons.with(work.hear(one));
+        for one in &child_events {
+            triggers = triggers.with(owner.on_event(one));
         }
-        if doubted {
-            reasons = reasons.with(Reasons::CHECK).with(Reasons::READ);
+        if must_recheck {
+            triggers = triggers.with(Triggers::CHECK).with(Triggers::READ);
         }
         let Some(entry) = self.entries.get_mut(key) else {
             return;
         };
-        match verdict {
-            Verdict::Written { .. } | Verdict::Gone => {
-                work.attempts = 0;
-                work.shown = Vec::new();
-                work.reasons = reasons;
+        match outcome {
+            Outcome::Written { .. } | Outcome::Gone => {
+                owner.attempts = 0;
+                owner.snapshots = Vec::new();
+                owner.triggers = triggers;
             }
-            Verdict::Stuck => work.reasons = reasons,
-            Verdict::Again => work.reasons = work.reasons.with(reasons),
-            Verdict::Failed { .. } | Verdict::Waits { .. } => {
+            Outcome::Stuck => owner.triggers = triggers,
+            Outcome::Again => owner.triggers = owner.triggers.with(triggers),
+            Outcome::Failed { .. } | Outcome::Waits { .. } => {
                 // What failed is still to be done; what it was must not be forgotten.
-                work.reasons = work.reasons.with(reasons);
-                work.attempts = work.attempts.saturating_add(1);
-                if work.attempts >= SPARED_FROM {
-                    work.spare();
+                owner.triggers = owner.triggers.with(triggers);
+                owner.attempts = owner.attempts.saturating_add(1);
+                if owner.attempts >= SPARED_FROM {
+                    owner.drop_bodies();
                 }
-                let base_ms = verdict.base_ms();
+                let base_ms = outcome.base_ms();
                 let due_ms =
-                    now_ms + backoff_ms(&self.limits, work.attempts, base_ms, &mut self.random);
-                self.held_bytes += work.spec_bytes();
-                entry.work = work;
+                    now_ms + backoff_ms(&self.limits, owner.attempts, base_ms, &mut self.random);
+                self.waiting_bytes += owner.spec_bytes();
+                entry.owner = owner;
                 entry.state = State::Delayed { due_ms };
                 self.timers.insert((due_ms, Arc::clone(key)));
-                self.spare_specs(key);
+                self.drop_specs(key);
                 return;
             }
         }
-        let hold_ms = if matches!(verdict, Verdict::Written { ready: true, .. }) {
-            if work.reasons.is_empty() {
-                work.spec = None;
+        let keep_ms = if matches!(outcome, Outcome::Written { ready: true, .. }) {
+            if owner.triggers.is_empty() {
+                owner.spec = None;
             }
             self.limits.confirm_ms
         } else {
-            self.limits.hold_ms
+            self.limits.progress_ms
         };
-        self.held_bytes += work.spec_bytes();
-        entry.work = work;
-        let until_ms = now_ms + hold_ms;
-        entry.state = State::Held { until_ms };
+        self.waiting_bytes += owner.spec_bytes();
+        entry.owner = owner;
+        let until_ms = now_ms + keep_ms;
+        entry.state = State::Awaiting { until_ms };
         self.timers.insert((until_ms, Arc::clone(key)));
         self.requeue_or_settle(key);
-        self.spare_specs(key);
+        self.drop_specs(key);
     }
 
     /// When something is due next, ms.
@@ -351,7 +355,7 @@ impl Queue {
                 return;
             }
             match self.entries.get(&key).map(|entry| entry.state) {
-                Some(State::Held { .. }) => self.remove(&key),
+                Some(State::Awaiting { .. }) => self.remove(&key),
                 _ => {
                     self.enqueue(&key);
                 }
@@ -359,12 +363,12 @@ impl Queue {
         }
     }
 
-    fn requeue_or_settle(&mut self, key: &str) -> Offer {
+    fn requeue_or_settle(&mut self, key: &str) -> Admission {
         match self.entries.get(key) {
-            Some(entry) if !entry.work.reasons.is_empty() => self.enqueue(key),
+            Some(entry) if !entry.owner.triggers.is_empty() => self.enqueue(key),
             _ => {
                 self.settle(key);
-                Offer::Idle
+                Admission::Idle
             }
         }
     }
@@ -382,42 +386,45 @@ impl Queue {
         let Some(entry) = self.entries.get(key) else {
             return;
         };
-        let work = &entry.work;
-        let seen =
-            |kind: usize, version: u64| self.shown.get(kind).is_some_and(|shown| *shown >= version);
-        if matches!(entry.state, State::Held { .. })
-            && work.status.ready
-            && work.reasons.is_empty()
+        let owner = &entry.owner;
+        let confirmed = |kind: usize, version: u64| {
+            self.revisions
+                .get(kind)
+                .is_some_and(|revision| *revision >= version)
+        };
+        if matches!(entry.state, State::Awaiting { .. })
+            && owner.status.ready
+            && owner.triggers.is_empty()
             // Somebody changed a child: remembered for a while, to tell a slip from a fight.
-            && work.mends == 0
-            && seen(0, work.own_version)
-            && work
-                .slots
+            && owner.corrections == 0
+            && confirmed(0, owner.own_version)
+            && owner
+                .children
                 .iter()
-                .all(|slot| seen(usize::from(slot.kind) + 1, slot.resource_version))
+                .all(|record| confirmed(usize::from(record.kind) + 1, record.resource_version))
         {
             self.remove(key);
         }
     }
 
-    fn enqueue(&mut self, key: &str) -> Offer {
+    fn enqueue(&mut self, key: &str) -> Admission {
         let Some((key, entry)) = self.entries.get_key_value(key) else {
-            return Offer::Idle;
+            return Admission::Idle;
         };
         let key = Arc::clone(key);
         match entry.state {
-            State::InFlight | State::Queued => return Offer::Accepted,
-            State::Delayed { due_ms: at } | State::Held { until_ms: at } => {
+            State::InFlight | State::Queued => return Admission::Accepted,
+            State::Delayed { due_ms: at } | State::Awaiting { until_ms: at } => {
                 self.timers.remove(&(at, Arc::clone(&key)));
             }
         }
         if let Some(entry) = self.entries.get_mut(&key) {
             entry.state = State::Queued;
-            self.held_bytes -= entry.work.spec_bytes();
-            self.queued_bytes += entry.work.spec_bytes();
+            self.waiting_bytes -= entry.owner.spec_bytes();
+            self.queued_bytes += entry.owner.spec_bytes();
         }
         self.ready.push_back(key);
-        Offer::Accepted
+        Admission::Accepted
     }
 }
 

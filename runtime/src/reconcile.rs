@@ -12,7 +12,7 @@ pub mod drift;
 pub mod events;
 mod failure;
 pub mod owner;
-mod shown;
+mod snapshots;
 mod teardown;
 
 use std::panic::AssertUnwindSafe;
@@ -26,14 +26,14 @@ use serde_json::{Value, json};
 use tracing::{debug, warn};
 
 use crate::api::{Children, Failure, Operator, Owner, OwnerStatus, Plan, Requeue, Retry, Status};
-use crate::http::paths::Scope;
-use crate::http::request::{Api, ApiError, Ask, METADATA, OBJECT_BYTES, WHOLE};
+use crate::http::paths::Paths;
+use crate::http::request::{Api, ApiError, METADATA, OBJECT_BYTES, Request, WHOLE};
 use crate::metrics::Verb;
-use crate::model::object::{Lean, Uid};
-use crate::queue::{Reasons, Shown, Verdict, Work};
+use crate::model::object::{PartialObject, Uid};
+use crate::queue::{ChildSnapshot, Outcome, OwnerState, Triggers};
 use crate::reconcile::events::Events;
 
-pub(crate) use crate::reconcile::failure::Stop;
+pub(crate) use crate::reconcile::failure::Interrupt;
 
 /// How often a write that met a newer object starts over before the object backs off.
 const ATTEMPTS_AT_ONCE: usize = 4;
@@ -48,45 +48,45 @@ pub(crate) const APPLY_PATCH: &str = "application/apply-patch+yaml";
 pub struct Applier<O> {
     pub(crate) operator: Arc<O>,
     pub(crate) api: Api,
-    pub(crate) scope: Arc<Scope>,
+    pub(crate) paths: Arc<Paths>,
     pub(crate) events: Events,
     /// How long one reconcile may take.
     pub(crate) deadline: Duration,
     /// Whether the cache keeps what children were found to be like, which spares reads of them.
-    pub(crate) keeps_proofs: bool,
+    pub(crate) keeps_last_applied: bool,
 }
 
 impl<O: Operator> Applier<O> {
     /// Brings one owner as far as it gets and says how far that was.
-    pub async fn reconcile(&self, key: &str, mut work: Work) -> (Work, Verdict) {
+    pub async fn reconcile(&self, key: &str, mut state: OwnerState) -> (OwnerState, Outcome) {
         let _timed = self.api.metrics().time_reconcile();
-        let verdict = self.attempt(key, &mut work).await;
-        let verdict = match verdict {
-            Ok(verdict) => verdict,
-            Err(Stop::Gone) => Verdict::Gone,
-            Err(Stop::Again) => Verdict::Again,
-            Err(Stop::Wait(after)) => Verdict::Waits {
+        let outcome = self.attempt(key, &mut state).await;
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
+            Err(Interrupt::Gone) => Outcome::Gone,
+            Err(Interrupt::Again) => Outcome::Again,
+            Err(Interrupt::Wait(after)) => Outcome::Waits {
                 base_ms: millis(after),
             },
-            Err(Stop::Failed { failure, degraded }) => {
-                self.report(key, &mut work, &failure, degraded).await
+            Err(Interrupt::Failed { failure, degraded }) => {
+                self.report(key, &mut state, &failure, degraded).await
             }
         };
-        (work, verdict)
+        (state, outcome)
     }
 
     /// Starts over while writes meet newer objects, within the deadline.
-    async fn attempt(&self, key: &str, work: &mut Work) -> Result<Verdict, Stop> {
-        let all_shown = std::mem::take(&mut work.shown);
+    async fn attempt(&self, key: &str, state: &mut OwnerState) -> Result<Outcome, Interrupt> {
+        let all_snapshots = std::mem::take(&mut state.snapshots);
         let attempts = async {
             // Good for one attempt: what events showed is read by the next one.
-            let mut shown = all_shown.as_slice();
+            let mut snapshots = all_snapshots.as_slice();
             for _ in 0..ATTEMPTS_AT_ONCE {
-                let once = self.once(key, work, std::mem::take(&mut shown));
+                let once = self.once(key, state, std::mem::take(&mut snapshots));
                 match AssertUnwindSafe(once).catch_unwind().await {
-                    Ok(Err(Stop::Again)) => {
-                        let anew = Reasons::REFRESH.with(Reasons::CHECK).with(Reasons::READ);
-                        work.reasons = work.reasons.with(anew);
+                    Ok(Err(Interrupt::Again)) => {
+                        let anew = Triggers::REFRESH.with(Triggers::CHECK).with(Triggers::READ);
+                        state.triggers = state.triggers.with(anew);
                     }
                     Ok(result) => return result,
                     Err(panic) => return Err(failure::panicked(panic.as_ref())),
@@ -98,120 +98,136 @@ impl<O: Operator> Applier<O> {
             Ok(result) => result,
             Err(_) => Err(failure::late(self.deadline)),
         };
-        if result.is_err() && !all_shown.is_empty() {
-            work.reasons = work.reasons.with(Reasons::CHECK);
+        if result.is_err() && !all_snapshots.is_empty() {
+            state.triggers = state.triggers.with(Triggers::CHECK);
         }
         result
     }
 
-    async fn once(&self, key: &str, work: &mut Work, shown: &[Shown]) -> Result<Verdict, Stop> {
-        if work.reasons.has(Reasons::REFRESH) || work.resource_version == 0 || work.spec.is_none() {
-            self.read_owner(key, work).await?;
+    async fn once(
+        &self,
+        key: &str,
+        state: &mut OwnerState,
+        snapshots: &[ChildSnapshot],
+    ) -> Result<Outcome, Interrupt> {
+        if state.triggers.has(Triggers::REFRESH)
+            || state.resource_version == 0
+            || state.spec.is_none()
+        {
+            self.read_owner(key, state).await?;
         }
-        let owner = owner::rebuild::<O>(key, work).map_err(|error| failure::unreadable(&error))?;
-        if work.deleting {
-            return self.teardown(key, &owner, work).await;
+        let owner = owner::rebuild::<O>(key, state).map_err(|error| failure::unreadable(&error))?;
+        if state.deleting {
+            return self.teardown(key, &owner, state).await;
         }
-        let adopts = work.adopts(O::FINALIZER.is_some());
+        let adopts = state.adopts(O::FINALIZER.is_some());
         let never_seen = match Status::<O>::WRITTEN {
-            true => work.status.digest == 0,
+            true => state.status.digest == 0,
             false => adopts,
         };
         if let Some(finalizer) = O::FINALIZER.filter(|_| adopts) {
-            self.add_finalizer(key, work, finalizer).await?;
+            self.add_finalizer(key, state, finalizer).await?;
         }
-        let mut plan = self.plan(&owner, &owner::children::<O>(work))?;
-        let within = match plan.requeue {
-            Requeue::After(within) => Some(within),
+        let mut plan = self.plan(&owner, &owner::children::<O>(state))?;
+        let requeue_after = match plan.requeue {
+            Requeue::After(requeue_after) => Some(requeue_after),
             Requeue::Default | Requeue::AwaitChange => None,
         };
-        let wanted = work.reasons.has(Reasons::SPEC.with(Reasons::CHECK));
-        if !wanted && !shown.is_empty() && work.status.ready {
+        let wanted = state.triggers.has(Triggers::SPEC.with(Triggers::CHECK));
+        if !wanted && !snapshots.is_empty() && state.status.ready {
             if !self
-                .ensure_shown(&owner, work, &plan.children, shown)
+                .ensure_snapshots(&owner, state, &plan.children, snapshots)
                 .await?
             {
                 // No status follows from them.
-                return Ok(Verdict::Written {
+                return Ok(Outcome::Written {
                     ready: true,
-                    within,
+                    requeue_after,
                 });
             }
-            plan = self.plan(&owner, &owner::children::<O>(work))?;
-        } else if wanted || !shown.is_empty() {
-            let fresh = never_seen && !work.reasons.has(Reasons::CHECK);
+            plan = self.plan(&owner, &owner::children::<O>(state))?;
+        } else if wanted || !snapshots.is_empty() {
+            let fresh = never_seen && !state.triggers.has(Triggers::CHECK);
             // Each goes as soon as it is written: a burst holds as many plans as there are workers.
             for child in std::mem::take(&mut plan.children) {
-                let sight = shown::sight_of::<O>(shown, &child);
-                self.ensure(&owner, work, child, fresh, sight).await?;
+                let snapshot = snapshots::snapshot_of::<O>(snapshots, &child);
+                self.ensure(&owner, state, child, fresh, snapshot).await?;
             }
-            work.slots_complete = true;
-            plan = self.plan(&owner, &owner::children::<O>(work))?;
+            state.children_complete = true;
+            plan = self.plan(&owner, &owner::children::<O>(state))?;
         }
         // The bodies of its children go before the answer is waited for.
         let Plan { status, .. } = { plan };
         let ready = status.ready();
-        self.write_status(key, work, status).await?;
+        self.write_status(key, state, status).await?;
         if !Status::<O>::OBSERVES {
             // Not on the object, but known as long as the entry lives (or a cache keeps it).
-            work.status.observed_generation = Some(work.generation);
+            state.status.observed_generation = Some(state.generation);
         }
-        Ok(Verdict::Written { ready, within })
+        Ok(Outcome::Written {
+            ready,
+            requeue_after,
+        })
     }
 
     pub(crate) fn plan(
         &self,
         owner: &Owner<O>,
         children: &Children,
-    ) -> Result<Plan<Status<O>>, Stop> {
+    ) -> Result<Plan<Status<O>>, Interrupt> {
         self.operator
             .plan(owner, children)
             .map_err(|error| failure::planned(&error))
     }
 
     /// Reads the owner anew; what was known of its children stays if it is still the same one.
-    async fn read_owner(&self, key: &str, work: &mut Work) -> Result<(), Stop> {
-        if work.reasons.has(Reasons::CHILD) {
+    async fn read_owner(&self, key: &str, state: &mut OwnerState) -> Result<(), Interrupt> {
+        if state.triggers.has(Triggers::CHILD) {
             self.api
                 .metrics()
                 .owner_reads_for_children
                 .fetch_add(1, Relaxed);
         }
-        let path = self.scope.owner_path(key);
+        let path = self.paths.owner_path(key);
         let body = match self
             .api
-            .call(Verb::Get, Ask::get(&path), OBJECT_BYTES)
+            .call(Verb::Get, Request::get(&path), OBJECT_BYTES)
             .await
         {
             Ok(body) => body,
-            Err(error) if error.code() == Some(404) => return Err(Stop::Gone),
-            Err(error) => return Err(failure::asked(error, "get", &self.scope.owner_kind, key)),
+            Err(error) if error.code() == Some(404) => return Err(Interrupt::Gone),
+            Err(error) => return Err(failure::asked(error, "get", &self.paths.owner_kind, key)),
         };
-        let seen = serde_json::from_slice::<Lean<'_>>(&body)
-            .and_then(|object| owner::see::<O>(&object))
+        let seen = serde_json::from_slice::<PartialObject<'_>>(&body)
+            .and_then(|object| owner::decode::<O>(&object))
             .map_err(|error| failure::unreadable(&error))?;
-        if work.uid != seen.uid && work.uid != Uid::default() {
-            work.slots.clear();
-            work.slots_complete = false;
-            work.own_version = 0;
+        if state.uid != seen.uid && state.uid != Uid::default() {
+            state.children.clear();
+            state.children_complete = false;
+            state.own_version = 0;
         }
-        work.refresh(seen);
-        let own = owner::reasons_beside_children::<O>(work);
-        if own.is_empty() && work.deleting {
-            return Err(Stop::Gone);
+        state.refresh(seen);
+        let own = owner::triggers_beside_children::<O>(state);
+        if own.is_empty() && state.deleting {
+            return Err(Interrupt::Gone);
         }
-        work.reasons = work.reasons.with(own);
+        state.triggers = state.triggers.with(own);
         Ok(())
     }
 
-    async fn add_finalizer(&self, key: &str, work: &mut Work, finalizer: &str) -> Result<(), Stop> {
-        let add = match work.finalizers.count {
+    async fn add_finalizer(
+        &self,
+        key: &str,
+        state: &mut OwnerState,
+        finalizer: &str,
+    ) -> Result<(), Interrupt> {
+        let add = match state.finalizers.count {
             0 => json!({"op": "add", "path": "/metadata/finalizers", "value": [finalizer]}),
             _ => json!({"op": "add", "path": "/metadata/finalizers/-", "value": finalizer}),
         };
-        self.patch_owner(key, "", work, &[add]).await?;
-        work.finalizers.ours = Some(work.finalizers.count);
-        work.finalizers.count = work.finalizers.count.saturating_add(1);
+        self.patch_owner(key, "", state, &[add]).await?;
+        state.finalizers.ours = Some(state.finalizers.count);
+        state.finalizers.count = state.finalizers.count.saturating_add(1);
         Ok(())
     }
 
@@ -219,22 +235,22 @@ impl<O: Operator> Applier<O> {
     pub(crate) async fn write_status(
         &self,
         key: &str,
-        work: &mut Work,
+        state: &mut OwnerState,
         mut status: Status<O>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Interrupt> {
         if !Status::<O>::WRITTEN {
             return Ok(());
         }
         let mut memory = owner::remember::<O>(&mut status);
-        if memory.digest == work.status.digest {
+        if memory.digest == state.status.digest {
             return Ok(());
         }
-        owner::stamp(status.conditions(), &work.status, &mut memory, now_s());
+        owner::stamp(status.conditions(), &state.status, &mut memory, now_s());
         // The whole status is ours: replaced at once, nothing of an earlier one is left behind.
         let value = serde_json::to_value(&status).map_err(|error| failure::unreadable(&error))?;
         let replace = json!({"op": "add", "path": "/status", "value": value});
-        self.patch_owner(key, "/status", work, &[replace]).await?;
-        work.status = memory;
+        self.patch_owner(key, "/status", state, &[replace]).await?;
+        state.status = memory;
         Ok(())
     }
 
@@ -243,40 +259,40 @@ impl<O: Operator> Applier<O> {
         &self,
         key: &str,
         subresource: &str,
-        work: &mut Work,
+        state: &mut OwnerState,
         operations: &[Value],
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Interrupt> {
         let mut patch = vec![
-            json!({"op": "test", "path": "/metadata/uid", "value": work.uid.to_string()}),
+            json!({"op": "test", "path": "/metadata/uid", "value": state.uid.to_string()}),
             // Not a `test`: a resourceVersion that is part of the object makes the server refuse
             // the write with 409 where a newer one exists.
-            json!({"op": "replace", "path": "/metadata/resourceVersion", "value": work.resource_version.to_string()}),
+            json!({"op": "replace", "path": "/metadata/resourceVersion", "value": state.resource_version.to_string()}),
         ];
         patch.extend_from_slice(operations);
-        let mut path = self.scope.owner_path(key);
+        let mut path = self.paths.owner_path(key);
         path.push_str(subresource);
         path.push_str("?fieldManager=");
         path.push_str(O::NAME);
-        let ask = Ask {
+        let request = Request {
             method: Method::PATCH,
             path: &path,
             body: Some((JSON_PATCH, encode(&Value::Array(patch)))),
             accept: METADATA,
         };
-        match self.api.call(Verb::Patch, ask, OBJECT_BYTES).await {
+        match self.api.call(Verb::Patch, request, OBJECT_BYTES).await {
             Ok(body) => {
-                let object: Lean<'_> =
+                let object: PartialObject<'_> =
                     serde_json::from_slice(&body).map_err(|error| failure::unreadable(&error))?;
-                work.resource_version = object.metadata.resource_version;
-                work.own_version = object.metadata.resource_version;
+                state.resource_version = object.metadata.resource_version;
+                state.own_version = object.metadata.resource_version;
                 Ok(())
             }
-            Err(error) if error.code() == Some(404) => Err(Stop::Gone),
+            Err(error) if error.code() == Some(404) => Err(Interrupt::Gone),
             // 422: a `test` failed, so it is another object, or its list of finalizers moved.
             Err(error) if matches!(error.code(), Some(409)) || is_failed_test(&error) => {
-                Err(Stop::Again)
+                Err(Interrupt::Again)
             }
-            Err(error) => Err(failure::asked(error, "patch", &self.scope.owner_kind, key)),
+            Err(error) => Err(failure::asked(error, "patch", &self.paths.owner_kind, key)),
         }
     }
 
@@ -284,25 +300,25 @@ impl<O: Operator> Applier<O> {
     async fn report(
         &self,
         key: &str,
-        work: &mut Work,
+        state: &mut OwnerState,
         failure: &Failure,
         degraded: bool,
-    ) -> Verdict {
+    ) -> Outcome {
         self.api.metrics().error(failure.reason);
-        let kind = &self.scope.owner_kind;
+        let kind = &self.paths.owner_kind;
         if degraded {
-            match self.write_failure(key, work, failure).await {
+            match self.write_failure(key, state, failure).await {
                 Ok(true) => {
                     warn!(%kind, object = key, reason = failure.reason, "{}", failure.message);
                     self.events
-                        .warn(&self.api, &self.scope, key, work.uid, failure)
+                        .warn(&self.api, &self.paths, key, state.uid, failure)
                         .await;
                 }
                 Ok(false) => {
                     debug!(%kind, object = key, reason = failure.reason, "{}", failure.message)
                 }
-                Err(stop) => {
-                    debug!(%kind, object = key, ?stop, "the failure could not be written down")
+                Err(interrupt) => {
+                    debug!(%kind, object = key, ?interrupt, "the failure could not be written down")
                 }
             }
         } else {
@@ -313,11 +329,11 @@ impl<O: Operator> Applier<O> {
             named => named,
         };
         match retry {
-            Retry::Backoff => Verdict::Failed { base_ms: None },
-            Retry::From(delay) => Verdict::Failed {
+            Retry::Backoff => Outcome::Failed { base_ms: None },
+            Retry::From(delay) => Outcome::Failed {
                 base_ms: Some(millis(delay)),
             },
-            Retry::AwaitChange => Verdict::Stuck,
+            Retry::AwaitChange => Outcome::Stuck,
         }
     }
 
@@ -326,23 +342,23 @@ impl<O: Operator> Applier<O> {
     async fn write_failure(
         &self,
         key: &str,
-        work: &mut Work,
+        state: &mut OwnerState,
         failure: &Failure,
-    ) -> Result<bool, Stop> {
-        let first = work.attempts == 0;
-        let Ok(owner) = owner::rebuild::<O>(key, work) else {
+    ) -> Result<bool, Interrupt> {
+        let first = state.attempts == 0;
+        let Ok(owner) = owner::rebuild::<O>(key, state) else {
             return Ok(first);
         };
-        let children = owner::children::<O>(work);
+        let children = owner::children::<O>(state);
         let status = AssertUnwindSafe(|| self.operator.failed(&owner, &children, failure));
         let Ok(Some(status)) = std::panic::catch_unwind(status) else {
             return Ok(first);
         };
-        let before = work.status.digest;
+        let before = state.status.digest;
         let written =
-            tokio::time::timeout(self.deadline, self.write_status(key, work, status)).await;
+            tokio::time::timeout(self.deadline, self.write_status(key, state, status)).await;
         match written {
-            Ok(result) => result.map(|()| work.status.digest != before),
+            Ok(result) => result.map(|()| state.status.digest != before),
             Err(_) => Ok(false),
         }
     }
@@ -378,8 +394,8 @@ pub(crate) fn whole<'a>(
     method: Method,
     path: &'a str,
     body: Option<(&'static str, &Value)>,
-) -> Ask<'a> {
-    Ask {
+) -> Request<'a> {
+    Request {
         method,
         path,
         body: body.map(|(kind, value)| (kind, encode(value))),

@@ -7,11 +7,11 @@
 //! does not hold, owners are taken in batches and their children listed by label (`batch`).
 //! Leaves to others: when to run (`controller`), doing the work (`apply`).
 
-mod batch;
-mod examine;
+mod by_label;
+mod compare;
 mod pages;
 pub mod schedule;
-mod thin;
+mod strip;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,30 +20,30 @@ use std::sync::atomic::Ordering::Relaxed;
 use tracing::{info, warn};
 
 use crate::api::Operator;
-use crate::cache::Keeps;
-use crate::http::paths::Scope;
+use crate::cache::Retention;
+use crate::http::paths::Paths;
 use crate::http::request::Api;
-use crate::queue::{Reasons, Work};
+use crate::queue::{OwnerState, Triggers};
 use crate::reconcile::owner;
-use crate::relist::batch::Family;
+use crate::relist::by_label::ChildrenByLabel;
+pub use crate::relist::pages::ListError;
 use crate::relist::pages::Pages;
-pub use crate::relist::pages::Unread;
 
 /// How much a join looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
+pub enum Coverage {
     /// Owners with work of their own: after events of owners found no room.
     Owners,
     /// Owners and children.
     All,
 }
 
-impl Extent {
+impl Coverage {
     /// Collections that are listed, the owners' among them.
-    pub fn kinds(self, scope: &Scope) -> usize {
+    pub fn kinds(self, paths: &Paths) -> usize {
         match self {
-            Extent::Owners => 1,
-            Extent::All => scope.len(),
+            Coverage::Owners => 1,
+            Coverage::All => paths.len(),
         }
     }
 }
@@ -59,13 +59,13 @@ pub enum Found {
         resource_version: u64,
     },
     /// An owner with work, or, for a cache that keeps owners, any.
-    Work {
+    Owner {
         /// `namespace/name`.
         key: String,
         /// What its page says.
-        work: Box<Work>,
+        state: Box<OwnerState>,
         /// Reasons beyond what shows on the owner itself.
-        reasons: Reasons,
+        triggers: Triggers,
     },
     /// It is through, and has read so many objects: owners, and as many children of each kind, which is
     /// about right and does not depend on how the children were listed.
@@ -74,7 +74,7 @@ pub enum Found {
         objects: usize,
     },
     /// A page could not be read.
-    Failed(Unread),
+    Failed(ListError),
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -85,10 +85,10 @@ enum Step {
 }
 
 /// A join under way.
-pub struct Join<O: Operator> {
+pub struct Relist<O: Operator> {
     operator: Arc<O>,
     api: Api,
-    scope: Arc<Scope>,
+    paths: Arc<Paths>,
     pages: Vec<Pages>,
     step: Step,
     last_keys: Vec<String>,
@@ -96,12 +96,12 @@ pub struct Join<O: Operator> {
     /// Of owners that were taken in a batch.
     found: VecDeque<Found>,
     /// How many make one.
-    batch: usize,
-    extent: Extent,
-    keeps: Keeps,
+    by_label: usize,
+    coverage: Coverage,
+    retention: Retention,
 }
 
-impl<O: Operator> Join<O> {
+impl<O: Operator> Relist<O> {
     /// A join that has read nothing yet.
     ///
     /// For a cache that keeps owners it hands on those without work too; for one that keeps specs,
@@ -109,29 +109,29 @@ impl<O: Operator> Join<O> {
     pub fn new(
         operator: Arc<O>,
         api: Api,
-        scope: Arc<Scope>,
-        extent: Extent,
-        keeps: Keeps,
+        paths: Arc<Paths>,
+        coverage: Coverage,
+        retention: Retention,
     ) -> Self {
-        let kinds = extent.kinds(&scope);
+        let kinds = coverage.kinds(&paths);
         Self {
             operator,
             api,
-            scope,
+            paths,
             pages: (0..kinds).map(Pages::new).collect(),
             step: Step::Opening(0),
             last_keys: vec![String::new(); kinds],
             ordered: true,
             found: VecDeque::new(),
-            batch: batch::OWNERS,
-            extent,
-            keeps,
+            by_label: by_label::OWNERS,
+            coverage,
+            retention,
         }
     }
 
     /// How much it looks at.
-    pub fn extent(&self) -> Extent {
-        self.extent
+    pub fn coverage(&self) -> Coverage {
+        self.coverage
     }
 
     /// Whether first pages are still to be read; they must not wait for room in the queue.
@@ -143,18 +143,18 @@ impl<O: Operator> Join<O> {
     pub async fn next(&mut self) -> Found {
         match self.advance().await {
             Ok(found) => found,
-            Err(unread) => {
+            Err(error) => {
                 self.step = Step::Over;
-                Found::Failed(unread)
+                Found::Failed(error)
             }
         }
     }
 
-    async fn advance(&mut self) -> Result<Found, Unread> {
+    async fn advance(&mut self) -> Result<Found, ListError> {
         loop {
             match self.step {
                 Step::Opening(kind) if kind < self.pages.len() => {
-                    let resource_version = self.pages[kind].open(&self.api, &self.scope).await?;
+                    let resource_version = self.pages[kind].open(&self.api, &self.paths).await?;
                     self.step = Step::Opening(kind + 1);
                     return Ok(Found::Opened {
                         kind,
@@ -163,41 +163,41 @@ impl<O: Operator> Join<O> {
                 }
                 Step::Opening(_) => {
                     for pages in &mut self.pages {
-                        pages.fill(&self.api, &self.scope).await?;
+                        pages.fill(&self.api, &self.paths).await?;
                     }
                     self.step = Step::Merging;
                 }
-                Step::Merging if self.extent == Extent::All && !self.ordered => {
+                Step::Merging if self.coverage == Coverage::All && !self.ordered => {
                     if let Some(found) = self.found.pop_front() {
                         return Ok(found);
                     }
-                    if !self.examine_batch().await? {
+                    if !self.compare_by_label().await? {
                         self.step = Step::Over;
                     }
                 }
                 Step::Merging => {
-                    let Some((key, mut work)) = self.owner() else {
+                    let Some((key, mut state)) = self.owner() else {
                         if self.pages[0].current().is_none() {
                             self.step = Step::Over;
                             return Ok(self.done());
                         }
-                        self.pages[0].advance(&self.api, &self.scope).await?;
+                        self.pages[0].advance(&self.api, &self.paths).await?;
                         continue;
                     };
-                    let mut reasons = Reasons::default();
-                    if self.extent == Extent::All {
+                    let mut triggers = Triggers::default();
+                    if self.coverage == Coverage::All {
                         self.catch_up(&key).await?;
                         if self.ordered {
                             let mine = self.at_hand(&key);
-                            reasons = self.examine(&key, &mut work, &mine);
+                            triggers = self.compare(&key, &mut state, &mine);
                         }
                         if !self.ordered {
                             // The owner at hand is the first of a batch.
                             continue;
                         }
                     }
-                    self.pages[0].advance(&self.api, &self.scope).await?;
-                    if let Some(found) = self.hand_on(key, work, reasons) {
+                    self.pages[0].advance(&self.api, &self.paths).await?;
+                    if let Some(found) = self.report(key, state, triggers) {
                         return Ok(found);
                     }
                 }
@@ -207,31 +207,32 @@ impl<O: Operator> Join<O> {
     }
 
     /// Examines the next owners together with their children; false when there is none left.
-    async fn examine_batch(&mut self) -> Result<bool, Unread> {
-        let mut owners = Vec::with_capacity(self.batch);
-        while owners.len() < self.batch && self.pages[0].current().is_some() {
+    async fn compare_by_label(&mut self) -> Result<bool, ListError> {
+        let mut owners = Vec::with_capacity(self.by_label);
+        while owners.len() < self.by_label && self.pages[0].current().is_some() {
             owners.extend(self.owner());
-            self.pages[0].advance(&self.api, &self.scope).await?;
+            self.pages[0].advance(&self.api, &self.paths).await?;
         }
         let any = !owners.is_empty();
         while !owners.is_empty() {
-            let part = self.batch.min(owners.len());
-            let family = match Family::list::<O>(&self.api, &self.scope, &owners[..part]).await {
-                Ok(family) => Some(family),
-                Err(unread) if unread.is_too_large() && part > 1 => {
-                    self.batch = (part / 4).max(1);
-                    continue;
-                }
-                Err(unread) if unread.is_too_large() => None,
-                Err(unread) => return Err(unread),
-            };
-            for (key, mut work) in owners.drain(..part) {
-                let reasons = match &family {
-                    Some(family) => self.examine(&key, &mut work, &family.of::<O>(&key)),
-                    // More than a page for one owner: each child is read by itself.
-                    None => Reasons::CHECK.with(Reasons::READ),
+            let part = self.by_label.min(owners.len());
+            let family =
+                match ChildrenByLabel::list::<O>(&self.api, &self.paths, &owners[..part]).await {
+                    Ok(family) => Some(family),
+                    Err(error) if error.is_too_large() && part > 1 => {
+                        self.by_label = (part / 4).max(1);
+                        continue;
+                    }
+                    Err(error) if error.is_too_large() => None,
+                    Err(error) => return Err(error),
                 };
-                let found = self.hand_on(key, work, reasons);
+            for (key, mut state) in owners.drain(..part) {
+                let triggers = match &family {
+                    Some(family) => self.compare(&key, &mut state, &family.of::<O>(&key)),
+                    // More than a page for one owner: each child is read by itself.
+                    None => Triggers::CHECK.with(Triggers::READ),
+                };
+                let found = self.report(key, state, triggers);
                 self.found.extend(found);
             }
         }
@@ -240,42 +241,42 @@ impl<O: Operator> Join<O> {
 
     fn done(&self) -> Found {
         Found::Done {
-            objects: self.pages[0].read() * self.extent.kinds(&self.scope),
+            objects: self.pages[0].read() * self.coverage.kinds(&self.paths),
         }
     }
 
     /// What becomes of an owner that was looked at.
-    fn hand_on(&self, key: String, mut work: Work, mut reasons: Reasons) -> Option<Found> {
-        let own = match self.extent {
-            Extent::All => owner::reasons_beside_children::<O>(&work),
-            Extent::Owners => work.own_reasons(O::FINALIZER.is_some()),
+    fn report(&self, key: String, mut state: OwnerState, mut triggers: Triggers) -> Option<Found> {
+        let own = match self.coverage {
+            Coverage::All => owner::triggers_beside_children::<O>(&state),
+            Coverage::Owners => state.own_triggers(O::FINALIZER.is_some()),
         };
-        let found = !own.with(reasons).is_empty();
+        let found = !own.with(triggers).is_empty();
         // The first write of these carries the resourceVersion on the page.
-        let adopts = work.adopts(O::FINALIZER.is_some());
-        let stands = adopts || own.has(Reasons::DELETE) || self.keeps == Keeps::Specs;
+        let adopts = state.adopts(O::FINALIZER.is_some());
+        let stands = adopts || own.has(Triggers::DELETE) || self.retention == Retention::Specs;
         if found && !stands {
             // A page may be old: the worker reads the owner first.
-            reasons = reasons.with(Reasons::REFRESH);
-            work.spec = None;
+            triggers = triggers.with(Triggers::REFRESH);
+            state.spec = None;
         }
-        (found || self.keeps != Keeps::Nothing).then(|| Found::Work {
+        (found || self.retention != Retention::Nothing).then(|| Found::Owner {
             key,
-            work: Box::new(work),
-            reasons,
+            state: Box::new(state),
+            triggers,
         })
     }
 
     /// The owner at hand; one that cannot be decoded is skipped and said so.
-    fn owner(&mut self) -> Option<(String, Work)> {
-        let seen = self.pages[0].lean()?.and_then(|object| {
-            let work = owner::see::<O>(&object)?;
-            Ok((object.metadata.key(), work))
+    fn owner(&mut self) -> Option<(String, OwnerState)> {
+        let decoded = self.pages[0].object()?.and_then(|object| {
+            let state = owner::decode::<O>(&object)?;
+            Ok((object.metadata.key(), state))
         });
-        match seen {
-            Ok((key, work)) => {
+        match decoded {
+            Ok((key, state)) => {
                 self.check_order(0, &key);
-                Some((key, work))
+                Some((key, state))
             }
             Err(error) => {
                 self.skip(0, &error);
@@ -286,18 +287,18 @@ impl<O: Operator> Join<O> {
 
     fn skip(&self, kind: usize, error: &serde_json::Error) {
         let object = self.pages[kind]
-            .lean()
+            .object()
             .and_then(Result::ok)
             .map_or_else(|| "(unknown)".to_owned(), |object| object.metadata.key());
         self.api.metrics().undecodable.fetch_add(1, Relaxed);
-        warn!(kind = self.scope.plural(kind), object, %error, "skipped an object that cannot be decoded");
+        warn!(kind = self.paths.plural(kind), object, %error, "skipped an object that cannot be decoded");
     }
 
     fn check_order(&mut self, kind: usize, key: &str) {
         if key < self.last_keys[kind].as_str() {
             self.unordered(&format!(
                 "{} does not come in order of namespace/name",
-                self.scope.plural(kind)
+                self.paths.plural(kind)
             ));
         }
         self.last_keys[kind].clear();
@@ -316,14 +317,14 @@ impl<O: Operator> Join<O> {
     }
 
     /// Moves the children's pages up to the owner `key`.
-    async fn catch_up(&mut self, key: &str) -> Result<(), Unread> {
+    async fn catch_up(&mut self, key: &str) -> Result<(), ListError> {
         for kind in 1..self.pages.len() {
             loop {
-                let (child, named_like_owner) = match self.pages[kind].lean() {
+                let (child, named_like_owner) = match self.pages[kind].object() {
                     None => break,
                     Some(Ok(object)) => {
                         let name = &object.metadata.name;
-                        let owner = object.metadata.owner_name(&self.scope.owner_kind);
+                        let owner = object.metadata.owner_name(&self.paths.owner_kind);
                         (
                             object.metadata.key(),
                             owner.is_none_or(|owner| owner == name),
@@ -331,14 +332,14 @@ impl<O: Operator> Join<O> {
                     }
                     Some(Err(error)) => {
                         self.skip(kind, &error);
-                        self.pages[kind].advance(&self.api, &self.scope).await?;
+                        self.pages[kind].advance(&self.api, &self.paths).await?;
                         continue;
                     }
                 };
                 if !named_like_owner {
                     self.unordered(&format!(
                         "{} {child} is not named like its owner",
-                        self.scope.plural(kind)
+                        self.paths.plural(kind)
                     ));
                     return Ok(());
                 }
@@ -350,7 +351,7 @@ impl<O: Operator> Join<O> {
                 if !self.ordered {
                     return Ok(());
                 }
-                self.pages[kind].advance(&self.api, &self.scope).await?;
+                self.pages[kind].advance(&self.api, &self.paths).await?;
             }
         }
         Ok(())

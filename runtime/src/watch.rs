@@ -21,10 +21,10 @@ use tracing::{debug, warn};
 
 use crate::api::Operator;
 use crate::http::client;
-use crate::http::paths::Scope;
-use crate::http::request::{Api, ApiError, Ask, METADATA, ServerStatus};
-use crate::model::object::{ChildState, Lean, Uid, hash32};
-use crate::queue::{ChildNews, Work};
+use crate::http::paths::Paths;
+use crate::http::request::{Api, ApiError, METADATA, Request, ServerStatus};
+use crate::model::object::{ChildState, PartialObject, Uid, hash32};
+use crate::queue::{ChildEvent, OwnerState};
 use crate::reconcile::owner;
 use crate::watch::lines::{Line, Lines};
 
@@ -37,24 +37,24 @@ const REOPEN: (Duration, Duration) = (Duration::from_millis(250), Duration::from
 
 /// One thing that a watch has shown.
 #[derive(Debug)]
-pub struct Seen {
+pub struct WatchItem {
     /// 0 for owners, then the places of the kinds, from 1.
     pub kind: usize,
     /// Everything of this kind up to here has been shown; 0 when that is not known.
     pub resource_version: u64,
     /// What it was.
-    pub what: What,
+    pub event: WatchEvent,
 }
 
 /// What a watch has shown.
 #[derive(Debug)]
-pub enum What {
+pub enum WatchEvent {
     /// An owner as it is now.
     Owner {
         /// `namespace/name`.
         key: String,
         /// What it says.
-        work: Box<Work>,
+        state: Box<OwnerState>,
     },
     /// An owner vanished, or stopped matching the selector.
     OwnerGone {
@@ -68,7 +68,7 @@ pub enum What {
         /// `namespace/name` of its owner.
         owner: String,
         /// How.
-        news: ChildNews,
+        event: ChildEvent,
         /// The event as it came.
         line: Vec<u8>,
     },
@@ -92,7 +92,7 @@ struct Event<'a> {
     #[serde(borrow, rename = "type")]
     type_: Cow<'a, str>,
     #[serde(borrow)]
-    object: Lean<'a>,
+    object: PartialObject<'a>,
 }
 
 #[derive(Deserialize)]
@@ -101,9 +101,9 @@ struct ErrorEvent {
 }
 
 /// The watch of one kind.
-pub struct Source<O> {
+pub struct WatchStream<O> {
     api: Api,
-    scope: Arc<Scope>,
+    paths: Arc<Paths>,
     kind: usize,
     resource_version: u64,
     lines: Option<Lines<Body>>,
@@ -115,12 +115,12 @@ pub struct Source<O> {
     operator: PhantomData<fn() -> O>,
 }
 
-impl<O: Operator> Source<O> {
+impl<O: Operator> WatchStream<O> {
     /// Watches `kind` (0: the owners) from `resource_version` on.
-    pub fn new(api: Api, scope: Arc<Scope>, kind: usize, resource_version: u64) -> Self {
+    pub fn new(api: Api, paths: Arc<Paths>, kind: usize, resource_version: u64) -> Self {
         Self {
             api,
-            scope,
+            paths,
             kind,
             resource_version,
             lines: None,
@@ -133,7 +133,7 @@ impl<O: Operator> Source<O> {
     }
 
     /// The next thing seen; nothing comes after `Expired`.
-    pub async fn next(&mut self) -> Seen {
+    pub async fn next(&mut self) -> WatchItem {
         loop {
             if self.expired {
                 std::future::pending::<()>().await;
@@ -143,8 +143,8 @@ impl<O: Operator> Source<O> {
                 self.retry_at = None;
             }
             let Some(lines) = &mut self.lines else {
-                let what = self.open().await;
-                return self.seen(what);
+                let event = self.open().await;
+                return self.item(event);
             };
             // Counted from the opening: the server ends every watch by then.
             let dead_at = self.opened + Duration::from_secs(WATCH_S) + GRACE;
@@ -157,7 +157,7 @@ impl<O: Operator> Source<O> {
                 Ok(Ok(line)) => line,
                 Ok(Err(error)) => {
                     debug!(
-                        kind = self.scope.plural(self.kind),
+                        kind = self.paths.plural(self.kind),
                         error = client::cause(&error),
                         "watch broke"
                     );
@@ -169,7 +169,7 @@ impl<O: Operator> Source<O> {
                     continue;
                 }
             };
-            let what = match line {
+            let event = match line {
                 Line::Whole(line) => self.decode(line),
                 Line::TooLong => Some(self.skip("(unknown)", "the event is larger than its bound")),
                 Line::End { truncated } => {
@@ -185,47 +185,47 @@ impl<O: Operator> Source<O> {
                     None
                 }
             };
-            if let Some(what) = what {
-                return self.seen(what);
+            if let Some(event) = event {
+                return self.item(event);
             }
         }
     }
 
-    fn seen(&self, what: What) -> Seen {
-        Seen {
+    fn item(&self, event: WatchEvent) -> WatchItem {
+        WatchItem {
             kind: self.kind,
             resource_version: self.resource_version,
-            what,
+            event,
         }
     }
 
-    async fn open(&mut self) -> What {
+    async fn open(&mut self) -> WatchEvent {
         let path = self
-            .scope
+            .paths
             .watch_path(self.kind, self.resource_version, WATCH_S);
-        let mut ask = Ask::get(&path);
-        ask.accept = self.scope.watched_as(self.kind);
-        match self.api.open(ask).await {
+        let mut request = Request::get(&path);
+        request.accept = self.paths.watched_as(self.kind);
+        match self.api.open(request).await {
             Ok(body) => {
                 self.lines = Some(Lines::new(body));
                 self.opened = Instant::now();
-                What::Opened
+                WatchEvent::Opened
             }
             Err(error) if error.code() == Some(410) => self.expire(false),
             Err(error) => {
                 self.reopen("Refused");
-                What::Closed(error)
+                WatchEvent::Closed(error)
             }
         }
     }
 
-    fn expire(&mut self, backwards: bool) -> What {
+    fn expire(&mut self, backwards: bool) -> WatchEvent {
         self.api
             .metrics()
             .watch_restart(if backwards { "Backwards" } else { "Expired" });
         self.lines = None;
         self.expired = true;
-        What::Expired { backwards }
+        WatchEvent::Expired { backwards }
     }
 
     fn reopen(&mut self, reason: &'static str) {
@@ -239,15 +239,15 @@ impl<O: Operator> Source<O> {
         self.retry_at = Some(Instant::now() + delay);
     }
 
-    fn decode(&mut self, line: Vec<u8>) -> Option<What> {
-        let mut what = self.decode_event(&line)?;
-        if let What::Child { line: kept, .. } = &mut what {
+    fn decode(&mut self, line: Vec<u8>) -> Option<WatchEvent> {
+        let mut event = self.decode_event(&line)?;
+        if let WatchEvent::Child { line: kept, .. } = &mut event {
             *kept = line;
         }
-        Some(what)
+        Some(event)
     }
 
-    fn decode_event(&mut self, line: &[u8]) -> Option<What> {
+    fn decode_event(&mut self, line: &[u8]) -> Option<WatchEvent> {
         let event: Event<'_> = match serde_json::from_slice(line) {
             Ok(event) => event,
             Err(error) => return Some(self.undecodable(line, &error)),
@@ -259,11 +259,11 @@ impl<O: Operator> Source<O> {
         if version < self.resource_version {
             return Some(self.expire(true));
         }
-        let what = match &*event.type_ {
-            "BOOKMARK" => What::Bookmark,
+        let event = match &*event.type_ {
+            "BOOKMARK" => WatchEvent::Bookmark,
             "ADDED" | "MODIFIED" | "DELETED" => match self.decode_object(&event) {
-                Ok(Some(what)) => what,
-                Ok(None) => What::Bookmark,
+                Ok(Some(event)) => event,
+                Ok(None) => WatchEvent::Bookmark,
                 Err(error) => return Some(self.undecodable(line, &error)),
             },
             other => {
@@ -275,36 +275,36 @@ impl<O: Operator> Source<O> {
         };
         self.failures = 0;
         self.resource_version = version;
-        Some(what)
+        Some(event)
     }
 
-    fn decode_object(&self, event: &Event<'_>) -> Result<Option<What>, serde_json::Error> {
+    fn decode_object(&self, event: &Event<'_>) -> Result<Option<WatchEvent>, serde_json::Error> {
         let (object, deleted) = (&event.object, event.type_ == "DELETED");
         if self.kind == 0 {
             let key = object.metadata.key();
             return Ok(Some(if deleted {
-                What::OwnerGone {
+                WatchEvent::OwnerGone {
                     key,
                     uid: object.metadata.uid,
                 }
             } else {
-                let mut work = Box::new(owner::see::<O>(object)?);
-                work.identity_only = self.scope.watched_as(0) == METADATA;
-                What::Owner { key, work }
+                let mut state = Box::new(owner::decode::<O>(object)?);
+                state.metadata_only = self.paths.watched_as(0) == METADATA;
+                WatchEvent::Owner { key, state }
             }));
         }
         Ok(
-            child_news::<O>(object, self.kind - 1, deleted, &self.scope.owner_kind).map(
-                |(owner, news)| What::Child {
+            child_event::<O>(object, self.kind - 1, deleted, &self.paths.owner_kind).map(
+                |(owner, event)| WatchEvent::Child {
                     owner,
-                    news,
+                    event,
                     line: Vec::new(),
                 },
             ),
         )
     }
 
-    fn error_event(&mut self, line: &[u8]) -> Option<What> {
+    fn error_event(&mut self, line: &[u8]) -> Option<WatchEvent> {
         let status = serde_json::from_slice::<ErrorEvent>(line)
             .map(|event| event.object)
             .unwrap_or_default();
@@ -312,10 +312,10 @@ impl<O: Operator> Source<O> {
             return Some(self.expire(false));
         }
         self.reopen("ErrorEvent");
-        Some(What::Closed(status.into_error(None)))
+        Some(WatchEvent::Closed(status.into_error(None)))
     }
 
-    fn undecodable(&mut self, line: &[u8], error: &serde_json::Error) -> What {
+    fn undecodable(&mut self, line: &[u8], error: &serde_json::Error) -> WatchEvent {
         #[derive(Deserialize)]
         struct Named {
             object: NamedObject,
@@ -350,27 +350,27 @@ impl<O: Operator> Source<O> {
         )
     }
 
-    fn skip(&self, object: &str, cause: &str) -> What {
+    fn skip(&self, object: &str, cause: &str) -> WatchEvent {
         self.api.metrics().undecodable.fetch_add(1, Relaxed);
         warn!(
-            kind = self.scope.plural(self.kind),
+            kind = self.paths.plural(self.kind),
             object, cause, "skipped an event that cannot be decoded"
         );
-        What::Skipped
+        WatchEvent::Skipped
     }
 }
 
 /// What a child tells about itself, with its owner's key; `None` when it has no owner of our kind.
-pub(crate) fn child_news<O: Operator>(
-    object: &Lean<'_>,
+pub(crate) fn child_event<O: Operator>(
+    object: &PartialObject<'_>,
     kind: usize,
     deleted: bool,
     owner_kind: &str,
-) -> Option<(String, ChildNews)> {
+) -> Option<(String, ChildEvent)> {
     let meta = &object.metadata;
     let owner = meta.owner_name(owner_kind)?;
     let key = format!("{}/{owner}", meta.namespace);
-    let news = ChildNews {
+    let event = ChildEvent {
         kind: u8::try_from(kind).ok()?,
         name_hash: hash32(&meta.name),
         owner_uid: meta.controller().map(|reference| reference.uid),
@@ -379,5 +379,5 @@ pub(crate) fn child_news<O: Operator>(
         state: ChildState::of(object, O::KINDS.get(kind)?.workload),
         differs: false,
     };
-    Some((key, news))
+    Some((key, event))
 }

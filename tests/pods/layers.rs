@@ -88,7 +88,7 @@ async fn a_reflector_knows_all_pods_without_asking() {
     let (server, desk) = world().await;
     let reflector = desk.starts("reflector");
     reflector.until_out("1 Pods: 0 Running, 1 Pending\n").await;
-    let asked = server.ledger().reads("person");
+    let asked = server.requests().reads("person");
     create(&desk, "two").await;
     runs(&desk, "one").await;
     let all = "\
@@ -97,7 +97,7 @@ async fn a_reflector_knows_all_pods_without_asking() {
 2 Pods: 1 Running, 1 Pending
 ";
     reflector.until_out(all).await;
-    assert_eq!(server.ledger().reads("person"), asked, "no request");
+    assert_eq!(server.requests().reads("person"), asked, "no request");
     reflector.stop();
 }
 

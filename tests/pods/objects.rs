@@ -78,8 +78,8 @@ async fn an_update_that_meets_another_reads_again() {
     };
     server.faults().on_request(conflict(2));
     desk.types("label hello tier=front").await;
-    assert_eq!(server.ledger().count("person", "update", "pods"), 3);
-    assert_eq!(server.ledger().count("person", "get", "pods"), 3);
+    assert_eq!(server.requests().count("person", "update", "pods"), 3);
+    assert_eq!(server.requests().count("person", "get", "pods"), 3);
     server.faults().on_request(conflict(u64::MAX));
     let error = desk.fails("label hello tier=back").await;
     assert_eq!(

@@ -143,7 +143,7 @@ pub async fn fifty_thousand_failing_objects_stay_within_the_bounds(mode: Mode) {
         let bytes = running.metrics.spec_bytes.load(Relaxed) as usize;
         assert!(entries <= limits.entries, "{when}: {entries} entries");
         assert!(
-            bytes <= limits.spec_bytes + limits.held_spec_bytes,
+            bytes <= limits.spec_bytes + limits.waiting_spec_bytes,
             "{when}: {bytes} bytes of specs"
         );
     };

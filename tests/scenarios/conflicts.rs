@@ -105,10 +105,10 @@ pub async fn two_operators_end_in_the_same_state_as_one(mode: Mode) {
     }
     pass(60).await;
     assert_same(&cluster.essence(), &calm.essence());
-    let quiet = (cluster.writes(), cluster.server.ledger().writes("twin"));
+    let quiet = (cluster.writes(), cluster.server.requests().writes("twin"));
     pass(3_600).await;
     assert_eq!(
-        (cluster.writes(), cluster.server.ledger().writes("twin")),
+        (cluster.writes(), cluster.server.requests().writes("twin")),
         quiet,
         "one of them writes again and again"
     );

@@ -138,7 +138,7 @@ pub async fn the_permission_that_an_owner_reference_needs_is_named(mode: Mode) {
         .await;
     let message = cluster.condition("web", "Degraded")["message"].clone();
     let message = message.as_str().unwrap_or_default();
-    let permission = "the right to update edgeapps/finalizers in API group tare.dev";
+    let permission = "the permission to update edgeapps/finalizers in API group tare.dev";
     assert!(message.contains(permission), "{message}");
     refusal.lift();
     cluster.until_phase("web", "Running").await;

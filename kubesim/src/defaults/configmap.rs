@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::status::FieldError;
+use crate::schema::field_error::FieldError;
 
 pub(crate) fn shape(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut errors = Vec::new();

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::defaults::{default, pod};
-use crate::object::{as_map, map_at};
-use crate::status::FieldError;
+use crate::model::json::{as_map, map_at};
+use crate::schema::field_error::FieldError;
 
 pub(crate) fn shape(object: &mut Value, old: Option<&Value>) -> Vec<FieldError> {
     let spec = map_at(object, "spec");

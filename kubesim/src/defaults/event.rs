@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 
-use crate::object::meta_str;
-use crate::status::FieldError;
+use crate::model::json::meta_str;
+use crate::schema::field_error::FieldError;
 
 pub(crate) fn validate(object: &Value) -> Vec<FieldError> {
     if object.get("eventTime").is_some_and(|time| !time.is_null()) {

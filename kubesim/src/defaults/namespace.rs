@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::defaults::default;
-use crate::object::{as_map, map_at, meta_mut, meta_str};
+use crate::model::json::{as_map, map_at, meta_mut, meta_str};
 
 pub(crate) fn shape(object: &mut Value, old: Option<&Value>) {
     let name = meta_str(object, "name").to_owned();

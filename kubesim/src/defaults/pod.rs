@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::defaults::{default, quantity};
-use crate::object::{as_map, map_at};
-use crate::status::FieldError;
+use crate::model::json::{as_map, map_at};
+use crate::schema::field_error::FieldError;
 
 /// A Pod of its own: pending for ever, since nothing here runs it.
 pub(crate) fn shape(object: &mut Value) -> Vec<FieldError> {

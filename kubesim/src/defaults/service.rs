@@ -1,16 +1,19 @@
 //! Services: addresses, families, ports.
 
 use std::net::Ipv4Addr;
-use std::sync::PoisonError;
 
 use serde_json::{Value, json};
 
+use crate::defaults::addresses::Addresses;
 use crate::defaults::default;
-use crate::object::{as_map, map_at};
-use crate::server::Inner;
-use crate::status::FieldError;
+use crate::model::json::{as_map, map_at};
+use crate::schema::field_error::FieldError;
 
-pub(crate) fn shape(inner: &Inner, object: &mut Value, old: Option<&Value>) -> Vec<FieldError> {
+pub(crate) fn shape(
+    addresses: &Addresses,
+    object: &mut Value,
+    old: Option<&Value>,
+) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let spec = map_at(object, "spec");
     default(spec, "type", "ClusterIP");
@@ -59,13 +62,18 @@ pub(crate) fn shape(inner: &Inner, object: &mut Value, old: Option<&Value>) -> V
     }
     default(map_at(object, "status"), "loadBalancer", json!({}));
     if errors.is_empty() && !external {
-        address(inner, object, old, &mut errors);
+        address(addresses, object, old, &mut errors);
     }
     errors
 }
 
 /// Gives an address to a new Service; an old one keeps its own.
-fn address(inner: &Inner, object: &mut Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
+fn address(
+    addresses: &Addresses,
+    object: &mut Value,
+    old: Option<&Value>,
+    errors: &mut Vec<FieldError>,
+) {
     let spec = map_at(object, "spec");
     let before = old
         .and_then(|old| old.pointer("/spec/clusterIP"))
@@ -86,11 +94,7 @@ fn address(inner: &Inner, object: &mut Value, old: Option<&Value>, errors: &mut 
         (Some(before), _) => before.to_owned(),
         (None, Some(wanted)) => {
             if let Ok(address) = wanted.parse::<Ipv4Addr>() {
-                inner
-                    .addresses
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .claim(address);
+                addresses.claim(address);
             } else if wanted != "None" {
                 errors.push(FieldError::invalid(
                     "spec.clusterIPs[0]",
@@ -102,11 +106,7 @@ fn address(inner: &Inner, object: &mut Value, old: Option<&Value>, errors: &mut 
             wanted.to_owned()
         }
         (None, None) => {
-            let next = inner
-                .addresses
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .next();
+            let next = addresses.next();
             let Some(address) = next else {
                 errors.push(FieldError::invalid(
                     "spec.clusterIPs",
@@ -123,13 +123,9 @@ fn address(inner: &Inner, object: &mut Value, old: Option<&Value>, errors: &mut 
 }
 
 /// Gives the address back.
-pub(crate) fn released(inner: &Inner, object: &Value) {
+pub(crate) fn released(addresses: &Addresses, object: &Value) {
     let address = object.pointer("/spec/clusterIP").and_then(Value::as_str);
     if let Some(Ok(address)) = address.map(str::parse::<Ipv4Addr>) {
-        inner
-            .addresses
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .release(address);
+        addresses.release(address);
     }
 }

@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde::de::Deserialize;
 use serde_json::Value;
 
-use crate::kind::{Kind, Rules};
-use crate::status::ApiError;
+use crate::model::kind::{Kind, Rules};
+use crate::model::status::ApiError;
 
 /// Decodes and encodes again, as the real server does with every body.
 pub(crate) fn typed(kind: &Kind, object: &mut Value) -> Result<(), ApiError> {

@@ -9,8 +9,8 @@ use crate::fields::compare::{compare, named_by};
 use crate::fields::layout::{Items, Layout, element};
 use crate::fields::managed::{Managers, Writer, strip};
 use crate::fields::set::Fields;
-use crate::kind::Kind;
-use crate::status::ApiError;
+use crate::model::kind::Kind;
+use crate::model::status::ApiError;
 
 /// The object after the apply, and who owns what in it.
 pub(crate) fn apply(

@@ -5,8 +5,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::kind::{Kind, Rules};
-use crate::schema::Schema;
+use crate::model::kind::{Kind, Rules};
+use crate::schema::{ListType, Schema};
 
 /// A place in an object.
 #[derive(Clone, Copy)]
@@ -119,8 +119,23 @@ impl<'a> Layout<'a> {
                 }
                 _ => Items::Atomic,
             },
-            Layout::Schema(schema) => schema.items_kind(),
+            Layout::Schema(schema) => schema_items(schema),
             _ => Items::Atomic,
+        }
+    }
+}
+
+/// How `x-kubernetes-list-type` and `x-kubernetes-list-map-keys` tell items apart.
+fn schema_items(schema: &Schema) -> Items<'_> {
+    let keyed = |key: &'_ String| {
+        let property = schema.item().and_then(|item| item.properties.get(key));
+        property.and_then(|property| property.default.clone())
+    };
+    match &schema.list {
+        ListType::Atomic => Items::Atomic,
+        ListType::Set => Items::Set,
+        ListType::Map(keys) => {
+            Items::Keyed(keys.iter().map(|key| (key.as_str(), keyed(key))).collect())
         }
     }
 }

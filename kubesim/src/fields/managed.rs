@@ -5,9 +5,8 @@ use serde_json::{Value, json};
 use crate::fields::compare::compare;
 use crate::fields::layout::Layout;
 use crate::fields::set::Fields;
-use crate::kind::Kind;
-use crate::object::{meta, meta_mut};
-use crate::verbs::Call;
+use crate::model::json::{meta, meta_mut};
+use crate::model::kind::Kind;
 
 /// Who writes, how and when.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,24 +34,6 @@ impl Operation {
 }
 
 impl Writer {
-    pub(crate) fn update(call: &Call<'_>, manager: &str) -> Writer {
-        Writer::new(call, manager, Operation::Update)
-    }
-
-    pub(crate) fn apply(call: &Call<'_>, manager: &str) -> Writer {
-        Writer::new(call, manager, Operation::Apply)
-    }
-
-    fn new(call: &Call<'_>, manager: &str, operation: Operation) -> Writer {
-        Writer {
-            manager: manager.to_owned(),
-            operation,
-            api_version: call.served.kind.api_version(),
-            subresource: call.subresource.unwrap_or("").to_owned(),
-            time: call.inner.clock.now(),
-        }
-    }
-
     pub(crate) fn is(&self, entry: &Entry) -> bool {
         entry.writer.manager == self.manager
             && entry.writer.operation == self.operation

@@ -3,7 +3,7 @@
 use json_patch::{Patch, PatchOperation};
 use serde_json::Value;
 
-use crate::status::ApiError;
+use crate::model::status::ApiError;
 
 /// As `--max-json-patch-operations`' constant in apiserver v0.36.4, `handlers/patch.go`.
 const MAX_OPERATIONS: usize = 10_000;

@@ -7,7 +7,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::status::ApiError;
+use crate::model::status::ApiError;
 
 /// The field that tells items of a list apart, by the list's name.
 pub(crate) fn merge_key(list: &str, item: &Value) -> Option<&'static str> {

@@ -2,6 +2,7 @@
 //! validate and to tell how lists merge.
 
 pub(crate) mod default;
+pub(crate) mod field_error;
 mod format;
 mod parse;
 pub(crate) mod prune;
@@ -12,8 +13,6 @@ use std::collections::BTreeMap;
 
 use regex::Regex;
 use serde_json::Value;
-
-use crate::fields::layout::Items;
 
 /// One level of a structural schema.
 #[derive(Debug, Default)]
@@ -94,23 +93,5 @@ impl Schema {
 
     pub(crate) fn item(&self) -> Option<&Schema> {
         self.items.as_deref()
-    }
-
-    pub(crate) fn items_kind(&self) -> Items<'_> {
-        match &self.list {
-            ListType::Atomic => Items::Atomic,
-            ListType::Set => Items::Set,
-            ListType::Map(keys) => Items::Keyed(
-                keys.iter()
-                    .map(|key| {
-                        let default = self
-                            .item()
-                            .and_then(|item| item.properties.get(key))
-                            .and_then(|schema| schema.default.clone());
-                        (key.as_str(), default)
-                    })
-                    .collect(),
-            ),
-        }
     }
 }

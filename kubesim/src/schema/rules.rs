@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use kube_cel::{CompiledSchema, Validator, compile_schema};
 use serde_json::Value;
 
-use crate::status::FieldError;
+use crate::schema::field_error::FieldError;
 
 /// The rules of one schema.
 pub(crate) struct Rules {

@@ -5,8 +5,8 @@
 
 use serde_json::Value;
 
+use crate::schema::field_error::FieldError;
 use crate::schema::{ListType, Schema, Type, format};
-use crate::status::FieldError;
 
 /// All errors, in the order of the fields.
 pub(crate) fn validate(schema: &Schema, value: &Value, at: &str) -> Vec<FieldError> {

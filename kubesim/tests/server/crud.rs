@@ -51,11 +51,11 @@ async fn create_get_update_conflict_delete() {
     api.delete("a", &DeleteParams::default()).await.unwrap();
     assert_eq!(status(api.get("a").await.unwrap_err()).code, 404);
 
-    let ledger = server.ledger();
-    assert_eq!(ledger.count("alice", "create", "widgets"), 2);
-    assert_eq!(ledger.count("alice", "update", "widgets"), 2);
-    assert_eq!(ledger.writes("alice"), 6);
-    assert_eq!(ledger.reads("alice"), 1);
+    let requests = server.requests();
+    assert_eq!(requests.count("alice", "create", "widgets"), 2);
+    assert_eq!(requests.count("alice", "update", "widgets"), 2);
+    assert_eq!(requests.writes("alice"), 6);
+    assert_eq!(requests.reads("alice"), 1);
 }
 
 #[tokio::test(start_paused = true)]

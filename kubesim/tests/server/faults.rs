@@ -43,7 +43,7 @@ async fn requests_hang_wait_or_are_refused_as_told() {
         }
         other => panic!("{other}"),
     }
-    assert_eq!(server.ledger().count("alice", "create", "configmaps"), 3);
+    assert_eq!(server.requests().count("alice", "create", "configmaps"), 3);
     server.faults().clear();
     api.create(&PostParams::default(), &named("b"))
         .await

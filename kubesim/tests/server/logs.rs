@@ -4,7 +4,7 @@ use futures::{AsyncBufReadExt, TryStreamExt};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, LogParams, PostParams};
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
-use kubesim::{Options, Server, Tls, kubeconfig, serve};
+use kubesim::{Options, Server, Tls, kubeconfig};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -100,7 +100,7 @@ async fn lines_arrive_as_they_are_written_and_a_server_that_goes_ends_them() {
     let tls = Tls::generate().unwrap();
     let text = kubeconfig(&url, tls.ca_pem(), "user", &server.token("user"));
     let (stop, stopped) = oneshot::channel::<()>();
-    let serving = tokio::spawn(serve(server.clone(), listener, tls, async move {
+    let serving = tokio::spawn(server.clone().serve(listener, tls, async move {
         let _ = stopped.await;
     }));
     let file = Kubeconfig::from_yaml(&text).unwrap();

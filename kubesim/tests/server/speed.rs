@@ -6,7 +6,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use futures::StreamExt;
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kubesim::{Options, Server, Tls, kubeconfig, serve};
+use kubesim::{Options, Server, Tls, kubeconfig};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -126,7 +126,7 @@ async fn creates_over_tls() {
     let url = format!("https://{}", listener.local_addr().unwrap());
     let tls = Tls::generate().unwrap();
     let text = kubeconfig(&url, tls.ca_pem(), "load", &server.token("load"));
-    let serving = tokio::spawn(serve(server.clone(), listener, tls, std::future::pending()));
+    let serving = tokio::spawn(server.clone().serve(listener, tls, std::future::pending()));
     let config = kube::Config::from_custom_kubeconfig(
         Kubeconfig::from_yaml(&text).unwrap(),
         &KubeConfigOptions::default(),

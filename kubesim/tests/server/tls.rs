@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kubesim::{Options, RequestFault, Server, Tls, kubeconfig, serve};
+use kubesim::{Options, RequestFault, Server, Tls, kubeconfig};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
@@ -25,7 +25,7 @@ async fn tokens_name_users_and_shutdown_joins() {
     let tls = Tls::generate().unwrap();
     let ca = tls.ca_pem().to_owned();
     let (stop, stopped) = oneshot::channel::<()>();
-    let serving = tokio::spawn(serve(server.clone(), listener, tls, async move {
+    let serving = tokio::spawn(server.clone().serve(listener, tls, async move {
         let _ = stopped.await;
     }));
 
@@ -33,7 +33,7 @@ async fn tokens_name_users_and_shutdown_joins() {
     let api: Api<ConfigMap> = Api::default_namespaced(alice.clone());
     let object = serde_json::from_value(serde_json::json!({"metadata": {"name": "a"}})).unwrap();
     api.create(&PostParams::default(), &object).await.unwrap();
-    assert_eq!(server.ledger().count("alice", "create", "configmaps"), 1);
+    assert_eq!(server.requests().count("alice", "create", "configmaps"), 1);
     assert!(
         alice
             .apiserver_version()
@@ -60,12 +60,12 @@ async fn tokens_name_users_and_shutdown_joins() {
         "executed all the same"
     );
 
-    let loadgen = client(&url, &ca, "loadgen", &server.token("loadgen")).await;
-    let get = http::Request::get("/testbed/ledger")
+    let admin = client(&url, &ca, "admin", &server.token("admin")).await;
+    let get = http::Request::get("/kubesim/requests")
         .body(Vec::new())
         .unwrap();
-    let ledger: kubesim::Ledger = loadgen.request(get).await.unwrap();
-    assert_eq!(ledger.count("alice", "create", "configmaps"), 2);
+    let requests: kubesim::RequestCounts = admin.request(get).await.unwrap();
+    assert_eq!(requests.count("alice", "create", "configmaps"), 2);
 
     let _watch = api
         .watch(&kube::api::WatchParams::default(), "0")

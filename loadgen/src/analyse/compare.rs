@@ -46,9 +46,9 @@ pub const METRICS: [(&str, &str); 22] = [
     ("burst", "cpu.idle_ms_per_minute"),
     ("burst", "api_server_cpu_s"),
     ("burst", "datastore.written_bytes_per_object"),
-    ("audit", "requests.writes_per_object"),
-    ("audit", "requests.reads_per_object"),
-    ("audit", "write_span.p99_ms"),
+    ("request-count", "requests.writes_per_object"),
+    ("request-count", "requests.reads_per_object"),
+    ("request-count", "write_span.p99_ms"),
     ("steady", "convergence.observed.p99_ms"),
     ("steady", "convergence.ready.p99_ms"),
 ];

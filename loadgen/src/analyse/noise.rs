@@ -34,13 +34,13 @@ impl NoiseFloor {
 pub fn floors(summary: &Summary) -> Vec<NoiseFloor> {
     let mut floors = Vec::new();
     for subject in &summary.subjects {
-        let twins = || subject.runs.iter().filter(|run| run.cell == "twin");
+        let twins = || subject.runs.iter().filter(|run| run.cell == "a-a");
         let Some(objects) = twins().map(|run| run.objects).max() else {
             continue;
         };
         for (_, metric) in METRICS.iter().filter(|(cell, _)| *cell == "burst") {
             let of = |cell| by_repeat(subject, cell, objects, metric);
-            let ratio = ratio_of_pairs(&pairs(&of("burst"), &of("twin")), summary.scenario.seed);
+            let ratio = ratio_of_pairs(&pairs(&of("burst"), &of("a-a")), summary.scenario.seed);
             floors.extend(ratio.map(|ratio| NoiseFloor {
                 metric,
                 ratio: ratio.ratio,

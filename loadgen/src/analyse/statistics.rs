@@ -3,7 +3,7 @@
 //! Guarantees: pure; where a figure cannot be told (too few points, no spread to divide by) the
 //! answer is `None`, never 0. Leaves to others: which figures to compare.
 
-use crate::model::rng::Chance;
+use crate::model::rng::SplitMix64;
 
 /// The middle value, or the mean of the two middle ones.
 pub fn median(values: &[f64]) -> Option<f64> {
@@ -95,13 +95,10 @@ pub fn ratio_of_pairs(pairs: &[(f64, f64)], seed: u64) -> Option<Ratio> {
 
 fn bootstrap_mean(values: &[f64], seed: u64) -> [f64; 2] {
     const DRAWS: usize = 2_000;
-    let mut chance = Chance::new(seed);
+    let mut rng = SplitMix64::new(seed);
     let mut means: Vec<f64> = (0..DRAWS)
         .map(|_| {
-            let sum: f64 = values
-                .iter()
-                .map(|_| values[chance.below(values.len())])
-                .sum();
+            let sum: f64 = values.iter().map(|_| values[rng.below(values.len())]).sum();
             sum / values.len() as f64
         })
         .collect();

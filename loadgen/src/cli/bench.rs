@@ -6,7 +6,6 @@
 
 pub mod describe;
 pub mod plan;
-pub mod private;
 pub mod resume;
 
 use std::process::ExitCode;
@@ -15,27 +14,30 @@ use std::time::Duration;
 
 use anyhow::Context;
 
-pub use crate::cli::bench::private::PrivateFolder;
-use crate::cli::{BenchArgs, Usage, no_folder};
-use crate::model::child;
+use crate::cli::BenchArgs;
+use crate::model::cell::Kind;
+use crate::model::error::{Usage, no_folder};
+use crate::model::estimate;
 use crate::model::evidence;
 use crate::model::evidence::{EXPERIMENT, Evidence};
 use crate::model::interrupt::Stop;
-use crate::model::order::Kind;
 use crate::model::plan::Plan;
+use crate::model::profile::Profile;
 use crate::model::progress::Progress;
-use crate::model::record::{Experiment, Settle};
+use crate::model::record::Experiment;
 use crate::model::workload;
 use crate::model::workload::Scenario;
+use crate::model::workload::child;
 use crate::report;
 use crate::run;
 use crate::run::build;
 use crate::run::build::Workspace;
 use crate::run::conformance;
-use crate::run::{Ending, Runs, Setting, estimate};
-use crate::target::existing::Lender;
-use crate::target::existing_cluster::Target;
-use crate::target::{Choice, Source};
+use crate::run::temp_dir::TempDir;
+use crate::run::{Ending, Runs, Setting};
+use crate::target::context::Target;
+use crate::target::existing::ExistingCluster;
+use crate::{model::control_plane::ControlPlane, target::Source};
 
 pub fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
     let plan = plan::plan(&args)?;
@@ -77,14 +79,14 @@ async fn measure(
             () = stop.requested() => return Ok(interrupted(&progress, "while building; nothing was measured")),
         }
     }
-    let private = PrivateFolder::create()?;
+    let private = TempDir::create()?;
     let setting = Setting {
         ready_delay_ms: scenario.ready_delay_ms,
         source,
         refused: Arc::new(workload::refused(&scenario)?),
         scenario: Arc::new(scenario),
         seed: args.seed,
-        settle: plan::settle(&args),
+        profile: plan::profile(&args),
         deadline: args.deadline_s.map(Duration::from_secs),
         largest: plan.largest(),
         bin: workspace.bin(),
@@ -94,8 +96,8 @@ async fn measure(
         progress: progress.clone(),
         bursts_only: args.bursts_only,
         child: Arc::new(child::of_edgeapp()?),
-        churn_events: args.churn_events,
-        lanes: plan.lanes,
+        soak_events: args.soak_events,
+        overlap: plan.overlap,
         machine: Arc::new(tokio::sync::Semaphore::new(1)),
     };
     let mut described = describe::describe(&args, &plan, &setting)?;
@@ -115,9 +117,9 @@ async fn measure(
     announce(&plan, &setting, args.control_plane, &kept);
     let ending = run::run(&plan, &setting, &mut experiment, kept, &stop).await;
     progress.finish();
-    if let Source::Existing(lender) = &setting.source {
+    if let Source::Existing(existing) = &setting.source {
         // After Ctrl-C the namespace of the run at hand is still there.
-        lender.clean(private.path()).await?;
+        existing.clean(private.path()).await?;
     }
     drop(private);
     let ending = ending?;
@@ -155,7 +157,7 @@ fn go_on(
 }
 
 /// How many runs there are and how long they may take.
-fn announce(plan: &Plan, setting: &Setting, control_plane: Choice, kept: &Runs) {
+fn announce(plan: &Plan, setting: &Setting, control_plane: ControlPlane, kept: &Runs) {
     let mode = setting.mode();
     let cells = plan.cells(setting.seed);
     let left = cells.iter().filter(|cell| !kept.contains_key(cell));
@@ -167,11 +169,11 @@ fn announce(plan: &Plan, setting: &Setting, control_plane: Choice, kept: &Runs) 
         );
     }
     let (steady, checks) = plan.to_follow();
-    for (kind, runs) in [(Kind::Steady, steady), (Kind::Check, checks)] {
+    for (kind, runs) in [(Kind::Steady, steady), (Kind::DefaultFlags, checks)] {
         let one = estimate::of_following(kind, setting.largest, &mode, control_plane);
         course.add(one, runs);
     }
-    let time = course.time(setting.lanes);
+    let time = course.time(setting.overlap);
     let all = cells.len() + steady + checks;
     let kept = match kept.len() {
         0 => String::new(),
@@ -179,9 +181,9 @@ fn announce(plan: &Plan, setting: &Setting, control_plane: Choice, kept: &Runs) 
     };
     setting.progress.say(&format!(
         "{all} runs{kept}, {}about {}",
-        match setting.lanes {
+        match setting.overlap {
             1 => String::new(),
-            lanes => format!("{lanes} under way at once, "),
+            overlap => format!("{overlap} under way at once, "),
         },
         estimate::words(time)
     ));
@@ -196,7 +198,7 @@ fn interrupted(progress: &Progress, what: &str) -> ExitCode {
 async fn source(args: &BenchArgs, scenario: &mut Scenario) -> anyhow::Result<Source> {
     let cluster = &args.cluster;
     let elsewhere = cluster.kubeconfig.is_some() || cluster.context.is_some() || cluster.yes;
-    if elsewhere && args.control_plane != Choice::Existing {
+    if elsewhere && args.control_plane != ControlPlane::Existing {
         let with = "--kubeconfig, --context and --yes go with --control-plane existing";
         return Err(Usage(with.into()).into());
     }
@@ -212,9 +214,9 @@ async fn source(args: &BenchArgs, scenario: &mut Scenario) -> anyhow::Result<Sou
         .into());
     }
     let file = cluster.kubeconfig.as_deref();
-    let lender = Lender::of(&target, file, &scenario.resource)?;
-    scenario.resource = lender.resource.clone();
-    Ok(Source::Existing(Box::new(lender)))
+    let existing = ExistingCluster::of(&target, file, &scenario.resource)?;
+    scenario.resource = existing.resource.clone();
+    Ok(Source::Existing(Box::new(existing)))
 }
 
 /// Where the evidence goes, and whether some is there already.
@@ -231,10 +233,10 @@ fn folder(args: &BenchArgs) -> Result<Folder, evidence::Error> {
             resumed: !anew,
         });
     }
-    let kind = match plan::settle(args) {
-        Settle::Quick => "quick",
-        Settle::Standard => "standard",
-        Settle::Full => "full",
+    let kind = match plan::profile(args) {
+        Profile::Quick => "quick",
+        Profile::Standard => "standard",
+        Profile::Full => "full",
     };
     Ok(Folder {
         evidence: Evidence::create_new(args.out.as_deref(), kind)?,

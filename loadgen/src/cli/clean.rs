@@ -21,7 +21,7 @@ use crate::report::table::grouped;
 use crate::target::cleanup;
 use crate::target::cleanup::{Found, Scope};
 use crate::target::cluster::{Cluster, Error};
-use crate::target::existing_cluster::{Target, TargetArgs};
+use crate::target::context::{Target, TargetArgs};
 
 #[derive(Args, Clone, Debug)]
 pub struct CleanArgs {
@@ -110,17 +110,17 @@ async fn find_and_remove(
         progress.say("nothing was removed");
         return Ok(ExitCode::from(130));
     }
-    let swept = cleanup::sweep(&cluster, &scope, progress).await;
+    let cleaned = cleanup::sweep(&cluster, &scope, progress).await;
     progress.finish();
-    let removal = Removal::of(&swept);
+    let removal = Removal::of(&cleaned);
     println!(
         "removed {} EdgeApps and {} namespaces; {} EdgeApps left",
         grouped(removal.deleted),
-        swept.namespaces_gone(),
+        cleaned.namespaces_gone(),
         grouped(removal.left)
     );
-    removal.remarks.iter().for_each(|line| println!("{line}"));
-    Ok(if swept.is_complete() {
+    removal.warnings.iter().for_each(|line| println!("{line}"));
+    Ok(if cleaned.is_complete() {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE

@@ -10,9 +10,9 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::Args;
 
-use crate::cli::bench::PrivateFolder;
-use crate::cli::{Usage, no_folder};
+use crate::model::conformance::step::Step;
 use crate::model::conformance::{Conformance, Outcome, Verdict};
+use crate::model::error::{Usage, no_folder};
 use crate::model::evidence::Evidence;
 use crate::model::interrupt::Stop;
 use crate::model::progress::Progress;
@@ -22,9 +22,9 @@ use crate::model::workload;
 use crate::report::Table;
 use crate::run::build;
 use crate::run::build::Workspace;
-use crate::run::conformance::step::Step;
 use crate::run::conformance::{Gate, STEP_DEADLINE};
-use crate::target::{Choice, Source};
+use crate::run::temp_dir::TempDir;
+use crate::{model::control_plane::ControlPlane, target::Source};
 
 #[derive(Args, Clone, Debug)]
 pub struct ConformArgs {
@@ -35,8 +35,8 @@ pub struct ConformArgs {
     #[arg(long, value_name = "FILE")]
     subject: Vec<PathBuf>,
     /// What the subjects run against.
-    #[arg(long, value_enum, default_value = "embedded")]
-    control_plane: Choice,
+    #[arg(long, value_enum, default_value = "kubesim")]
+    control_plane: ControlPlane,
     /// Longest wait of one step.
     #[arg(long, value_name = "S", default_value_t = STEP_DEADLINE.as_secs(), value_parser = clap::value_parser!(u64).range(1..=600))]
     deadline_s: u64,
@@ -51,7 +51,7 @@ pub struct ConformArgs {
 pub fn run(args: ConformArgs) -> anyhow::Result<ExitCode> {
     let usage = |error: &dyn std::fmt::Display| Usage(error.to_string());
     let Some(source) = Source::own(args.control_plane)? else {
-        let why = "--control-plane existing: the conformance scenario runs on a control plane of its own; use embedded, kube or kine";
+        let why = "--control-plane existing: the conformance scenario runs on a control plane of its own; use kubesim, kube or kine";
         return Err(Usage(why.into()).into());
     };
     let names = args.subjects.as_ref();
@@ -80,7 +80,7 @@ async fn check(
 ) -> anyhow::Result<ExitCode> {
     let stop = Stop::on_signals().context("cannot listen for Ctrl-C")?;
     let progress = Progress::new();
-    let private = PrivateFolder::create()?;
+    let private = TempDir::create()?;
     let gate = Gate {
         source: &source,
         workspace: &workspace.root,

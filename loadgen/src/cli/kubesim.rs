@@ -14,14 +14,14 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
-use kubesim::{Options, Server, Tls, kubeconfig, serve};
+use kubesim::{Options, Server, Tls, kubeconfig};
 use tokio::net::TcpListener;
 
 use crate::model::interrupt::Stop;
-use crate::target::embedded::{Announcement, kubeconfig_path};
+use crate::target::kubesim::{Announcement, kubeconfig_path};
 
 #[derive(Args)]
-pub struct EmbeddedArgs {
+pub struct KubesimArgs {
     #[arg(long, default_value = "127.0.0.1:0")]
     listen: SocketAddr,
     #[arg(long, default_value_t = 0)]
@@ -36,7 +36,7 @@ pub struct EmbeddedArgs {
     crd: Vec<PathBuf>,
 }
 
-pub fn run(args: EmbeddedArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: KubesimArgs) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -45,11 +45,12 @@ pub fn run(args: EmbeddedArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn listen(args: EmbeddedArgs) -> anyhow::Result<()> {
+async fn listen(args: KubesimArgs) -> anyhow::Result<()> {
     let stop = Stop::on_signals()?;
     let server = Server::new(Options {
         ready_delay: Duration::from_millis(args.ready_delay_ms),
         bookmark_every: Duration::from_secs(args.bookmark_s),
+        admin_user: "loadgen".to_owned(),
         seed: unguessable_seed()?,
         ..Options::default()
     });
@@ -78,7 +79,9 @@ async fn listen(args: EmbeddedArgs) -> anyhow::Result<()> {
         )?;
     }
     println!("{}", serde_json::to_string(&Announcement { url })?);
-    serve(server, listener, tls, async move { stop.requested().await }).await?;
+    server
+        .serve(listener, tls, async move { stop.requested().await })
+        .await?;
     Ok(())
 }
 

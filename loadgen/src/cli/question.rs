@@ -7,8 +7,8 @@ use std::io::Write;
 
 use tokio::sync::oneshot;
 
-use crate::cli::Usage;
-use crate::target::existing_cluster::can_ask;
+use crate::model::error::Usage;
+use crate::target::context::can_ask;
 
 /// # Errors
 /// `Usage` where nobody can be asked.

@@ -14,8 +14,8 @@ use tokio::task::JoinSet;
 use crate::load::journal::Journal;
 use crate::load::timeline::Failed;
 use crate::load::timetable::Pace;
-use crate::model::child::Child;
 use crate::model::workload::Scenario;
+use crate::model::workload::child::Child;
 use crate::target::cluster::{Cluster, Error};
 
 /// Enough to keep a local server busy on a few cores, and few enough for its in-flight limits.
@@ -108,7 +108,7 @@ impl Offer {
             Ok(generation) => timeline.objects[index].acknowledge(now_ns, generation),
             Err(error) => {
                 let failed = match error.code() {
-                    Some(_) => Failed::Refused,
+                    Some(_) => Failed::Rejected,
                     None => Failed::Unanswered,
                 };
                 // Without the object's name the same refusal is the same words.

@@ -34,7 +34,7 @@ pub struct Object {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failed {
     /// The server said no.
-    Refused,
+    Rejected,
     /// Nobody knows: no answer, or none that is one.
     Unanswered,
 }
@@ -322,10 +322,10 @@ mod tests {
     fn failures_are_counted_by_what_was_said_and_stay_bounded() {
         let mut timeline = Timeline::of(30);
         timeline.fail(0, Failed::Unanswered, "no answer".into());
-        (1..4).for_each(|i| timeline.fail(i, Failed::Refused, "quota".into()));
+        (1..4).for_each(|i| timeline.fail(i, Failed::Rejected, "quota".into()));
         assert_eq!(timeline.failed(), Some(("no answer", 4)));
         assert_eq!(timeline.failures[1], ("quota".to_owned(), 3));
-        (4..30).for_each(|i| timeline.fail(i, Failed::Refused, format!("reason {i}")));
+        (4..30).for_each(|i| timeline.fail(i, Failed::Rejected, format!("reason {i}")));
         assert_eq!(timeline.failures.len(), MOST_WORDS + 1);
         assert_eq!(timeline.failures[MOST_WORDS], (OTHER_WORDS.to_owned(), 18));
         assert_eq!(timeline.failed(), Some(("no answer", 30)));

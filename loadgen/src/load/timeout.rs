@@ -9,22 +9,22 @@ use crate::load::timetable::Pace;
 
 /// Bounds of one wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
+pub struct Timeout {
     /// From the first due time on.
     pub deadline: Duration,
     /// Without any progress.
     pub stall: Duration,
 }
 
-impl Patience {
+impl Timeout {
     /// What the timetable takes, and then what the user chose, or else a minute and 200 ms for each
     /// object: stock kube-rs takes 55 ms on a real server with two cores
     /// (`results/2026-11-21-shared-2-core-kube`). What moves nothing forward for a minute never will.
     pub fn of(objects: usize, pace: Pace, chosen: Option<Duration>) -> Self {
         let minute = Duration::from_secs(60);
-        let patience = minute + Duration::from_millis(200) * objects as u32;
+        let timeout = minute + Duration::from_millis(200) * objects as u32;
         Self {
-            deadline: pace.due(objects) + chosen.unwrap_or(patience),
+            deadline: pace.due(objects) + chosen.unwrap_or(timeout),
             stall: chosen.unwrap_or(minute).min(minute),
         }
     }
@@ -44,8 +44,8 @@ mod tests {
             ("chosen", 5_000, steady, Some(s(3)), (s(503), s(3))),
             ("long", 1, Pace::Burst, Some(s(300)), (s(300), s(60))),
         ] {
-            let patience = Patience::of(objects, pace, chosen);
-            assert_eq!((patience.deadline, patience.stall), want, "{name}");
+            let timeout = Timeout::of(objects, pace, chosen);
+            assert_eq!((timeout.deadline, timeout.stall), want, "{name}");
         }
     }
 }

@@ -6,12 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
-/// Counts per bucket (not cumulative), by upper bound in seconds; the last bound may be infinite
-/// and is then written as `null`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Buckets(Vec<(Option<f64>, u64)>);
+use crate::model::histogram::Buckets;
 
 /// The histogram `name` (without `_bucket`).
 pub fn histogram(page: &str, name: &str) -> Option<Buckets> {
@@ -69,49 +64,6 @@ pub fn counter_of(page: &str, name: &str, wanted: &[(&str, &[&str])]) -> Option<
     };
     let own = samples(page).filter(|sample| sample.name == name && is_wanted(sample));
     Some(own.map(|sample| sample.value).sum())
-}
-
-impl Buckets {
-    pub fn count(&self) -> u64 {
-        self.0.iter().map(|(_, count)| count).sum()
-    }
-
-    /// Upper bound, in ms, of the highest bucket that holds anything; `None` when there is nothing
-    /// or that bucket has no upper bound.
-    pub fn max_ms(&self) -> Option<f64> {
-        self.quantile_ms(1.0)
-    }
-
-    /// What came after `earlier`; a bucket that fell (the process restarted) counts as it is.
-    pub fn since(&self, earlier: &Buckets) -> Buckets {
-        let before = |bound: Option<f64>| {
-            earlier
-                .0
-                .iter()
-                .find(|(b, _)| *b == bound)
-                .map_or(0, |(_, count)| *count)
-        };
-        Buckets(
-            self.0
-                .iter()
-                .map(|(bound, count)| (*bound, count.checked_sub(before(*bound)).unwrap_or(*count)))
-                .collect(),
-        )
-    }
-
-    /// Upper bound, in ms, of the bucket that holds the quantile; `None` when there is nothing
-    /// or the bucket has no upper bound.
-    pub fn quantile_ms(&self, quantile: f64) -> Option<f64> {
-        let rank = (quantile * self.count() as f64).ceil().max(1.0) as u64;
-        let mut passed = 0;
-        for (bound, count) in &self.0 {
-            passed += count;
-            if passed >= rank && *count > 0 {
-                return bound.map(|seconds| seconds * 1_000.0);
-            }
-        }
-        None
-    }
 }
 
 struct Sample<'a> {
@@ -236,16 +188,6 @@ errors_total{reason="conflict"} 4
         assert_eq!(
             counter("# TYPE errors_other counter\n", "errors_total"),
             None
-        );
-    }
-
-    #[test]
-    fn a_difference_survives_a_restart() {
-        let earlier = Buckets(vec![(Some(1.0), 5), (None, 2)]);
-        let later = Buckets(vec![(Some(1.0), 9), (None, 1)]);
-        assert_eq!(
-            later.since(&earlier),
-            Buckets(vec![(Some(1.0), 4), (None, 1)])
         );
     }
 

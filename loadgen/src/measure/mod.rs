@@ -1,8 +1,8 @@
 //! What is read from outside the subject: its metrics page, the server's ledger, its quiet.
 
 pub mod admin;
-pub mod audit;
+pub mod audit_log;
 pub mod gc_pause;
-pub mod ledger;
+pub mod log_tail;
 pub mod metrics_text;
 pub mod settle;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// What one look shows. Counters since the start of the run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Look {
+pub struct Sample {
     pub at: Duration,
     /// Watch events of the objects.
     pub events: u64,
@@ -26,6 +26,17 @@ pub struct Rule {
     pub at_most: Duration,
 }
 
+impl Rule {
+    /// Settled after `quiet_s` seconds; gives up after four times as long and 30 s.
+    pub fn of(quiet_s: u64, steady_s: Option<u64>) -> Self {
+        Self {
+            quiet: Duration::from_secs(quiet_s),
+            steady: steady_s.map(Duration::from_secs),
+            at_most: Duration::from_secs(4 * quiet_s + 30),
+        }
+    }
+}
+
 /// A subject that uses more of a core than this between two looks is at work, even where its
 /// work changes nothing that a watch would show (a restart that applies everything again).
 pub const BUSY: f64 = 0.05;
@@ -40,17 +51,17 @@ pub enum Verdict {
 
 /// The looks so far, as far as they matter.
 #[derive(Debug)]
-pub struct Watchman {
+pub struct SettleDetector {
     rule: Rule,
     started: Duration,
     quiet_since: Duration,
-    last: Look,
+    last: Sample,
     /// Looks within the `steady` window.
-    recent: Vec<Look>,
+    recent: Vec<Sample>,
 }
 
-impl Watchman {
-    pub fn new(rule: Rule, first: Look) -> Self {
+impl SettleDetector {
+    pub fn new(rule: Rule, first: Sample) -> Self {
         Self {
             rule,
             started: first.at,
@@ -64,7 +75,7 @@ impl Watchman {
         self.last.at.saturating_sub(self.quiet_since)
     }
 
-    pub fn look(&mut self, look: Look) -> Verdict {
+    pub fn look(&mut self, look: Sample) -> Verdict {
         let passed = look.at.saturating_sub(self.last.at).as_secs_f64();
         let busy = look.cpu_s - self.last.cpu_s > BUSY * passed;
         if look.events != self.last.events || busy {
@@ -123,16 +134,16 @@ mod tests {
     fn settled_at(rule: Rule, at: impl Fn(u32) -> (u64, f64, u64)) -> (u32, Verdict) {
         let look = |t: u32| {
             let (events, cpu_s, anon_bytes) = at(t);
-            Look {
+            Sample {
                 at: S * t,
                 events,
                 cpu_s,
                 anon_bytes,
             }
         };
-        let mut watchman = Watchman::new(rule, look(0));
+        let mut detector = SettleDetector::new(rule, look(0));
         (1..)
-            .map(|t| (t, watchman.look(look(t))))
+            .map(|t| (t, detector.look(look(t))))
             .find(|(_, v)| *v != Verdict::Restless)
             .expect("gives up")
     }

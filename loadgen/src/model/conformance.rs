@@ -3,13 +3,39 @@
 //! Guarantees: a step that was not run is said to be so, and never counts as passed. Leaves to
 //! others: what follows from it.
 
+pub mod step;
+
 use std::fmt;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use crate::run::conformance::Stepped;
-use crate::run::conformance::step::Step;
+use crate::model::conformance::step::Step;
+use crate::model::evidence::{self, Evidence};
+
+/// Where the records of the gate are, in the folder of results.
+pub const FOLDER: &str = "conformance";
+
+/// What the gate found, as it was kept; nothing where there was none.
+///
+/// # Errors
+/// When a file cannot be read.
+pub fn read(evidence: &Evidence) -> Result<Vec<Conformance>, evidence::Error> {
+    let names = evidence.json_files(FOLDER)?;
+    names.iter().map(|name| evidence.read_json(name)).collect()
+}
+
+/// The result of a step.
+pub type Stepped = Result<(), Failure>;
+
+impl From<Stepped> for Outcome {
+    fn from(stepped: Stepped) -> Self {
+        match stepped {
+            Ok(()) => Outcome::Passed,
+            Err(failure) => Outcome::Failed(failure),
+        }
+    }
+}
 
 /// What was found about one subject.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -96,7 +122,7 @@ impl Conformance {
     }
 
     /// What a reader of figures must know; nothing where the subject passed.
-    pub fn remark(&self) -> Option<String> {
+    pub fn warning(&self) -> Option<String> {
         let subject = &self.subject;
         match &self.verdict {
             Verdict::Passed => None,
@@ -176,7 +202,7 @@ mod tests {
         ];
         let found = Conformance::of("a/b".into(), steps);
         assert_eq!(
-            found.remark().expect("it failed"),
+            found.warning().expect("it failed"),
             "a/b is not measured, since it failed the conformance scenario: \
              scale: Deployment scale: expected /spec/replicas 3, seen 1"
         );

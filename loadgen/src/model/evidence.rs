@@ -13,7 +13,7 @@ use flate2::{Compression, GzBuilder};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::run::now_rfc3339;
+use crate::model::timestamp::now_rfc3339;
 
 /// What says which experiment a folder holds.
 pub const EXPERIMENT: &str = "experiment.json";

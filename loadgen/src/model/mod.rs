@@ -1,15 +1,20 @@
 //! What is measured and what is recorded: workloads, subjects, plans, results. Imports no other room.
 
-pub mod child;
+pub mod cell;
 pub mod conformance;
+pub mod control_plane;
+pub mod error;
+pub mod estimate;
 pub mod evidence;
+pub mod histogram;
 pub mod interrupt;
 pub mod latency;
-pub mod order;
+pub mod ledger;
 pub mod plan;
 pub mod profile;
 pub mod progress;
 pub mod record;
 pub mod rng;
 pub mod subject;
+pub mod timestamp;
 pub mod workload;

@@ -3,10 +3,10 @@
 //! Guarantees: pure; the same plan and seed give the same cells. Leaves to others: the cells whose
 //! rate or subject follows from what was measured before (steady, check).
 
-use crate::model::order;
-use crate::model::order::{Cell, Kind, interleaved};
+use crate::model::cell;
+use crate::model::cell::{Cell, Kind, interleaved};
+use crate::model::profile;
 use crate::model::subject::Subject;
-use crate::run::storm;
 
 /// Requests are counted with at most this many objects: what one costs does not depend on it.
 const AUDITED: usize = 2_000;
@@ -21,15 +21,15 @@ pub struct Plan {
     /// Whether objects that cannot become healthy are offered too, once at the largest size.
     pub unhealthy: bool,
     /// Whether some objects are also updated again and again.
-    pub storm: bool,
+    pub update_storm: bool,
     /// Whether objects are also offered at a rate that every subject can keep up with.
     pub steady: bool,
     /// How many runs may be under way at once.
-    pub lanes: usize,
+    pub overlap: usize,
     /// Whether requests are counted in runs of their own.
-    pub audits: bool,
+    pub request_counts: bool,
     /// Whether the control plane has default flags to check against.
-    pub checks: bool,
+    pub default_flags: bool,
 }
 
 impl Plan {
@@ -46,19 +46,24 @@ impl Plan {
         let sizes: Vec<(usize, u32)> = self.sizes.iter().map(repeats).collect();
         let twin = self.twin();
         // Requests first: an interrupted experiment then lacks repeats, not a whole kind of figures.
-        let mut cells = match self.audited().filter(|_| self.audits) {
-            Some(objects) => interleaved(&self.ids(), &[(objects, 1)], Kind::Audit, seed),
+        let mut cells = match self.audited().filter(|_| self.request_counts) {
+            Some(objects) => interleaved(&self.ids(), &[(objects, 1)], Kind::RequestCount, seed),
             None => Vec::new(),
         };
-        cells.extend(order::bursts(&self.ids(), &sizes, twin.as_deref(), seed));
+        cells.extend(cell::bursts(&self.ids(), &sizes, twin.as_deref(), seed));
         if self.unhealthy && self.largest() > 0 {
-            for kind in [Kind::Refused, Kind::Unready] {
+            for kind in [Kind::Rejected, Kind::NeverReady] {
                 cells.extend(interleaved(&self.ids(), &[(self.largest(), 1)], kind, seed));
             }
         }
-        if self.storm && self.largest() > 0 {
-            let objects = self.largest().min(storm::OBJECTS);
-            cells.extend(interleaved(&self.ids(), &[(objects, 1)], Kind::Storm, seed));
+        if self.update_storm && self.largest() > 0 {
+            let objects = self.largest().min(profile::UPDATE_OBJECTS);
+            cells.extend(interleaved(
+                &self.ids(),
+                &[(objects, 1)],
+                Kind::UpdateStorm,
+                seed,
+            ));
         }
         cells
     }
@@ -98,7 +103,7 @@ impl Plan {
         if self.largest() == 0 {
             return (0, 0);
         }
-        let checks = if self.checks {
+        let checks = if self.default_flags {
             self.subjects.len().min(2)
         } else {
             0
@@ -116,18 +121,18 @@ mod tests {
     use super::*;
     use crate::model::subject::built_in;
 
-    fn plan(sizes: &[usize], repeats_largest: u32, audits: bool) -> Plan {
+    fn plan(sizes: &[usize], repeats_largest: u32, request_counts: bool) -> Plan {
         Plan {
             subjects: built_in().expect("valid").into_iter().take(2).collect(),
             sizes: sizes.to_vec(),
             repeats: 3,
             repeats_largest,
             unhealthy: false,
-            storm: false,
-            lanes: 1,
+            update_storm: false,
+            overlap: 1,
             steady: true,
-            audits,
-            checks: audits,
+            request_counts,
+            default_flags: request_counts,
         }
     }
 
@@ -143,13 +148,13 @@ mod tests {
         let plan = plan(&[0, 500, 2000, 5000], 5, true);
         assert_eq!(count(&plan, Kind::Burst, 500), 2 * 3);
         assert_eq!(count(&plan, Kind::Burst, 5000), 2 * 5);
-        assert_eq!(count(&plan, Kind::Twin, 5000), 5);
-        assert_eq!(count(&plan, Kind::Audit, 2000), 2);
+        assert_eq!(count(&plan, Kind::AA, 5000), 5);
+        assert_eq!(count(&plan, Kind::RequestCount, 2000), 2);
         assert_eq!(plan.to_follow(), (6, 2));
         let bursts = Plan {
             steady: false,
-            audits: false,
-            checks: false,
+            request_counts: false,
+            default_flags: false,
             ..plan
         };
         assert_eq!(bursts.to_follow(), (0, 0));
@@ -157,15 +162,15 @@ mod tests {
             bursts
                 .cells(1)
                 .iter()
-                .all(|c| matches!(c.kind, Kind::Burst | Kind::Twin))
+                .all(|c| matches!(c.kind, Kind::Burst | Kind::AA))
         );
     }
 
     #[test]
     fn one_repeat_has_no_twin_and_the_embedded_server_no_audit() {
         let plan = plan(&[0, 500], 1, false);
-        assert_eq!(count(&plan, Kind::Twin, 500), 0);
-        assert_eq!(count(&plan, Kind::Audit, 500), 0);
+        assert_eq!(count(&plan, Kind::AA, 500), 0);
+        assert_eq!(count(&plan, Kind::RequestCount, 500), 0);
         assert_eq!(plan.to_follow(), (6, 0));
     }
 
@@ -175,7 +180,7 @@ mod tests {
             unhealthy: true,
             ..plan(&[0, 500, 5000], 3, false)
         };
-        for kind in [Kind::Refused, Kind::Unready] {
+        for kind in [Kind::Rejected, Kind::NeverReady] {
             assert_eq!(count(&plan, kind, 5000), 2);
             assert_eq!(count(&plan, kind, 500), 0);
         }
@@ -184,7 +189,7 @@ mod tests {
     #[test]
     fn large_sizes_alone_are_audited_at_the_smallest() {
         assert_eq!(
-            count(&plan(&[0, 5000, 9000], 1, true), Kind::Audit, 5000),
+            count(&plan(&[0, 5000, 9000], 1, true), Kind::RequestCount, 5000),
             2
         );
         assert_eq!(plan(&[0], 1, true).audited(), None);

@@ -1,16 +1,34 @@
 //! How long a subject is left alone, phase by phase, in each settle mode.
 //!
 //! Guarantees: the same times for every subject; what each mode leaves out is said by
-//! [`Mode::says`]. Leaves to others: the looking (`quiet`) and the weighing (`phases`).
+//! [`Timing::says`]. Leaves to others: the looking (`quiet`) and the weighing (`phases`).
 
 use std::time::Duration;
 
-use crate::measure::settle::Rule;
-use crate::model::record::Settle;
+use serde::{Deserialize, Serialize};
 
-/// The times of one settle mode, in seconds without events.
+/// In an update storm every object changes once in this long.
+pub const UPDATE_EVERY: Duration = Duration::from_millis(500);
+/// Most objects in an update storm.
+pub const UPDATE_OBJECTS: usize = 500;
+/// How often every object changes in an update storm: for a minute.
+pub const UPDATE_ROUNDS: u64 = 120;
+
+/// How thorough a bench is: how long it leaves a subject idle before it samples memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Profile {
+    /// 10 s without events.
+    Quick,
+    /// As full, but churn and deletion in the first repeat only.
+    Standard,
+    /// 150 s without events and less than 1 % change in 30 s.
+    Full,
+}
+
+/// The times of one profile, in seconds without events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mode {
+pub struct Timing {
     pub empty_s: u64,
     pub settled_s: u64,
     /// Anonymous bytes must also change by less than 1 % over this long.
@@ -50,10 +68,10 @@ impl Extent {
     }
 }
 
-impl Mode {
-    pub const fn of(settle: Settle) -> Self {
+impl Timing {
+    pub const fn of(settle: Profile) -> Self {
         match settle {
-            Settle::Quick => Self {
+            Profile::Quick => Self {
                 empty_s: 1,
                 settled_s: 10,
                 steady_s: None,
@@ -70,14 +88,14 @@ impl Mode {
             },
             // Go's runtime forces a collection only every two minutes: sooner would be too early for
             // it to have given memory back.
-            Settle::Standard => Self {
+            Profile::Standard => Self {
                 offer_s: 30,
                 churn: Extent::FirstRepeat,
                 deletion: Extent::FirstRepeat,
                 steady_settles: false,
-                ..Self::of(Settle::Full)
+                ..Self::of(Profile::Full)
             },
-            Settle::Full => Self {
+            Profile::Full => Self {
                 empty_s: 10,
                 settled_s: 150,
                 steady_s: Some(30),
@@ -104,25 +122,16 @@ impl Mode {
     }
 
     /// What a reader must know about a mode that waits for less than the full time.
-    pub const fn says(settle: Settle) -> Option<&'static str> {
+    pub const fn says(settle: Profile) -> Option<&'static str> {
         match settle {
-            Settle::Quick => Some(
+            Profile::Quick => Some(
                 "quick mode: a subject is weighed after 10 s without events (empty 1 s, restarted 4 s, all deleted 2 s), not after 150 s; caches and allocators may still give memory back later",
             ),
-            Settle::Standard => Some(
+            Profile::Standard => Some(
                 "standard mode: churn and deletion are measured in the first repeat at the largest size only; at a steady rate memory is not weighed",
             ),
-            Settle::Full => None,
+            Profile::Full => None,
         }
-    }
-}
-
-/// The rule of a phase.
-pub fn quiet(quiet_s: u64, steady_s: Option<u64>) -> Rule {
-    Rule {
-        quiet: Duration::from_secs(quiet_s),
-        steady: steady_s.map(Duration::from_secs),
-        at_most: Duration::from_secs(4 * quiet_s + 30),
     }
 }
 
@@ -132,7 +141,8 @@ mod tests {
 
     #[test]
     fn more_patience_never_waits_less() {
-        let [quick, standard, full] = [Settle::Quick, Settle::Standard, Settle::Full].map(Mode::of);
+        let [quick, standard, full] =
+            [Profile::Quick, Profile::Standard, Profile::Full].map(Timing::of);
         for (less, more) in [(quick, standard), (standard, full)] {
             assert!(less.empty_s <= more.empty_s && less.settled_s <= more.settled_s);
             assert!(less.restart_s <= more.restart_s && less.deleted_s <= more.deleted_s);

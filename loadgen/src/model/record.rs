@@ -8,13 +8,14 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use tare_procstat::weigh::{Machine, Memory};
 
-use crate::measure::ledger::Ledger;
-use crate::measure::metrics_text::Buckets;
+use crate::model::cell::Cell;
+use crate::model::conformance::Conformance;
+use crate::model::histogram::Buckets;
 use crate::model::latency::Latencies;
-use crate::model::order::Cell;
+use crate::model::ledger::Ledger;
+use crate::model::profile::Profile;
 use crate::model::subject::Subject;
 use crate::model::workload::Scenario;
-use crate::run::conformance::Conformance;
 
 /// What is measured, where and with what: the head of everything that is written.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -38,13 +39,13 @@ pub struct Experiment {
     #[serde(flatten)]
     pub origin: Origin,
     pub filesystem: Option<String>,
-    pub settle: Settle,
+    pub profile: Profile,
     pub ready_delay_ms: u64,
     /// Every run that should be there; the steady ones are known only when the bursts are done.
     pub planned: Vec<Cell>,
     /// How many runs were under way at once, of which one worked.
     #[serde(default = "one")]
-    pub lanes: usize,
+    pub overlap: usize,
     /// When the bench went on after an interruption.
     #[serde(default)]
     pub resumed_at: Vec<String>,
@@ -52,18 +53,6 @@ pub struct Experiment {
 
 fn one() -> usize {
     1
-}
-
-/// How long a subject is left alone before it is weighed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum Settle {
-    /// 10 s without events.
-    Quick,
-    /// As full, but churn and deletion in the first repeat only.
-    Standard,
-    /// 150 s without events and less than 1 % change in 30 s.
-    Full,
 }
 
 /// A subject as it was measured.
@@ -99,9 +88,9 @@ pub struct Run {
     /// Why it ended early.
     pub failure: Option<Failure>,
     /// Why its figures must not be compared, one sentence each.
-    pub doubts: Vec<String>,
+    pub invalid_because: Vec<String>,
     /// What a reader should know.
-    pub remarks: Vec<String>,
+    pub warnings: Vec<String>,
     pub spawn_to_canary_ms: Option<f64>,
     pub memory: PhaseMemory,
     pub converge_cpu_s: Option<f64>,
@@ -110,11 +99,11 @@ pub struct Run {
     pub idle: Option<Idle>,
     pub convergence: Option<Convergence>,
     #[serde(default)]
-    pub age: Option<Age>,
+    pub soak: Option<Soak>,
     #[serde(default)]
-    pub trouble: Option<Trouble>,
+    pub fault_response: Option<FaultResponse>,
     #[serde(default)]
-    pub storm: Option<Storm>,
+    pub update_storm: Option<UpdateStorm>,
     pub reconcile: Option<Reconcile>,
     /// The subject's requests from the first object until it was quiet.
     pub requests: Option<Ledger>,
@@ -143,16 +132,16 @@ pub struct PhaseMemory {
     pub burst: Option<Peaked>,
     pub settled: Option<Memory>,
     pub churn: Option<Peaked>,
-    /// Settled after ageing.
+    /// Settled after the soak.
     #[serde(default)]
-    pub aged: Option<Peaked>,
+    pub after_soak: Option<Peaked>,
     pub deleted: Option<Memory>,
     pub restart: Option<Peaked>,
 }
 
 /// What a subject did about objects that cannot become healthy.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct Trouble {
+pub struct FaultResponse {
     /// How long they were left so, once all were created.
     pub held_s: f64,
     /// Reads and writes of the subject in that time, by windows of 5 s.
@@ -164,7 +153,7 @@ pub struct Trouble {
 
 /// How a subject followed objects that changed all the time.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct Storm {
+pub struct UpdateStorm {
     pub rounds: u64,
     pub updates: u64,
     pub seconds: f64,
@@ -178,7 +167,7 @@ pub struct Storm {
 
 /// What passed before a subject was weighed as aged.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct Age {
+pub struct Soak {
     /// Watch events of the objects.
     pub events: u64,
     /// How often all objects were changed, flipped or made again.

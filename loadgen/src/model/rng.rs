@@ -1,13 +1,13 @@
-//! Chance that can be repeated: one 64-bit generator and what is drawn from it.
+//! SplitMix64 that can be repeated: one 64-bit generator and what is drawn from it.
 //!
 //! Guarantees: the same seed gives the same draws on every machine. Leaves to others: what the
 //! draws decide. Not for secrets.
 
 /// `SplitMix64` (Steele, Lea, Flood 2014): small, and good enough to shuffle and to pick words.
 #[derive(Debug, Clone)]
-pub struct Chance(u64);
+pub struct SplitMix64(u64);
 
-impl Chance {
+impl SplitMix64 {
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -59,7 +59,7 @@ mod tests {
         #[test]
         fn a_shuffle_keeps_every_item(seed: u64, mut items: Vec<u16>) {
             let mut shuffled = items.clone();
-            Chance::new(seed).shuffle(&mut shuffled);
+            SplitMix64::new(seed).shuffle(&mut shuffled);
             items.sort_unstable();
             shuffled.sort_unstable();
             prop_assert_eq!(items, shuffled);
@@ -67,13 +67,13 @@ mod tests {
 
         #[test]
         fn a_draw_stays_below_its_bound(seed: u64, bound in 1usize..10_000) {
-            prop_assert!(Chance::new(seed).below(bound) < bound);
+            prop_assert!(SplitMix64::new(seed).below(bound) < bound);
         }
     }
 
     #[test]
     fn the_same_seed_gives_the_same_digits() {
-        assert_eq!(Chance::of(7, 3).hex(40), Chance::of(7, 3).hex(40));
-        assert_ne!(Chance::of(7, 3).hex(40), Chance::of(7, 4).hex(40));
+        assert_eq!(SplitMix64::of(7, 3).hex(40), SplitMix64::of(7, 3).hex(40));
+        assert_ne!(SplitMix64::of(7, 3).hex(40), SplitMix64::of(7, 4).hex(40));
     }
 }

@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub mod child;
 pub mod fill;
 
 use crate::model::workload::fill::{Fill, enlarge, filled};

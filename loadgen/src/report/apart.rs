@@ -5,7 +5,7 @@
 //! the bursts themselves (`view`).
 
 use crate::analyse::compare::Comparison;
-use crate::model::order::Kind;
+use crate::model::cell::Kind;
 use crate::report::summary::Summary;
 use crate::report::table::{Table, figure, grouped};
 use crate::report::view::{figures, header, sizes_of};
@@ -57,13 +57,13 @@ const COMPARED: [(&str, &str); 8] = [
 ];
 
 pub fn tables(summary: &Summary) -> Vec<Table> {
-    let audited = of_kind(summary, Kind::Audit, &AUDITED, |objects| {
+    let audited = of_kind(summary, Kind::RequestCount, &AUDITED, |objects| {
         format!(
             "Requests at {} objects, counted with the API server's audit log on (runs of their own)",
             grouped(objects)
         )
     });
-    let checked = of_kind(summary, Kind::Check, &CHECKED, |objects| {
+    let checked = of_kind(summary, Kind::DefaultFlags, &CHECKED, |objects| {
         format!(
             "Check at {} objects with the API server's default flags (fsync, priority and fairness, in-flight limits), one run each",
             grouped(objects)

@@ -67,7 +67,7 @@ pub struct Judged {
 
 /// The claims about subjects of this summary.
 pub fn judged(summary: &Summary) -> Vec<Judged> {
-    if summary.environment.control_plane == "embedded" {
+    if summary.environment.control_plane == "kubesim" {
         return Vec::new();
     }
     let about = |claim: &Claim| summary.subjects.iter().find(|s| s.id() == claim.subject);

@@ -28,12 +28,12 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 
-use crate::cli::Usage;
+use crate::model::conformance;
+use crate::model::conformance::Verdict;
+use crate::model::error::Usage;
 use crate::model::evidence;
 use crate::model::evidence::Evidence;
 use crate::model::record::{Record, Run};
-use crate::run::conformance;
-use crate::run::conformance::Verdict;
 use crate::run::restarts as starts;
 
 const SUMMARY: &str = "summary.json";
@@ -174,9 +174,9 @@ fn failures(record: &Record) -> Vec<String> {
             }
         }
         lines.extend(
-            run.doubts
+            run.invalid_because
                 .iter()
-                .map(|doubt| format!("NOT VALID {}: {doubt}", run.cell)),
+                .map(|reason| format!("NOT VALID {}: {reason}", run.cell)),
         );
     }
     lines

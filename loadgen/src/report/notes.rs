@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::model::order::Kind;
-use crate::model::profile::Mode;
+use crate::model::cell::Kind;
+use crate::model::conformance::Conformance;
+use crate::model::profile::Timing;
 use crate::model::record::Record;
 use crate::report::summary::Summary;
-use crate::run::conformance::Conformance;
 
 /// Why a figure is null, by how its path ends; the first that fits.
 const REASONS: [(&str, &str); 30] = [
@@ -29,7 +29,7 @@ const REASONS: [(&str, &str); 30] = [
     ),
     (
         "requests.wire_bytes_per_object",
-        "an audit log has no bytes; only the embedded server counts them",
+        "an audit log has no bytes; only the simulated server counts them",
     ),
     (
         "bytes_per_object.ci95",
@@ -50,11 +50,11 @@ const REASONS: [(&str, &str); 30] = [
     ),
     (
         "write_span",
-        "from the audit log of a real control plane, which is on only in the runs of cell `audit`",
+        "from the audit log of a real control plane, which is on only in the runs of kind `request-count`",
     ),
     (
         "runs[].requests",
-        "counted by the embedded server, or in the runs of cell `audit`; nothing to count with 0 objects",
+        "counted by the simulated server, or in the runs of kind `request-count`; nothing to count with 0 objects",
     ),
     (
         "runs[].api_server_cpu_s",
@@ -62,7 +62,7 @@ const REASONS: [(&str, &str); 30] = [
     ),
     (
         "datastore",
-        "the embedded server keeps its objects in memory, and that of an existing cluster cannot be read",
+        "the simulated server keeps its objects in memory, and that of an existing cluster cannot be read",
     ),
     (
         "gc_pause.p99_ms",
@@ -79,11 +79,11 @@ const REASONS: [(&str, &str); 30] = [
     ("memory.burst", "only where objects are offered as a burst"),
     (
         "memory.churn",
-        "in the burst at the largest size: of the first repeat with --settle standard, of all with full, of none with quick",
+        "in the burst at the largest size: of the first repeat with --profile standard, of all with full, of none with quick",
     ),
     (
         "memory.deleted",
-        "in the burst at the largest size: of the first repeat with --settle standard, of all with full, of those up to 1,000 objects with quick",
+        "in the burst at the largest size: of the first repeat with --profile standard, of all with full, of those up to 1,000 objects with quick",
     ),
     (
         "memory.restart",
@@ -92,7 +92,7 @@ const REASONS: [(&str, &str); 30] = [
     ("cpu.restart_s", "measured in the burst at the largest size"),
     (
         "memory.settled",
-        "a steady cell is left to settle only with --settle full",
+        "a steady cell is left to settle only with --profile full",
     ),
     (
         "cpu.idle_ms_per_minute",
@@ -128,26 +128,26 @@ const REASONS: [(&str, &str); 30] = [
 /// All notes, the most important first.
 pub fn notes(summary: &Summary, record: &Record) -> Vec<String> {
     let conformance = record.conformance.iter();
-    let mut notes: Vec<String> = conformance.filter_map(Conformance::remark).collect();
+    let mut notes: Vec<String> = conformance.filter_map(Conformance::warning).collect();
     notes.extend(missing(record));
     notes.extend(failures(record));
-    notes.extend(Mode::says(record.experiment.settle).map(str::to_owned));
+    notes.extend(Timing::says(record.experiment.profile).map(str::to_owned));
     notes.extend(own_objects(record));
     if !record.images.is_empty() {
         notes.push("images are from scratch, of the program alone, packed with zstd -19 (gzip -9 in images.json)".into());
     }
-    if record.experiment.lanes > 1 {
+    if record.experiment.overlap > 1 {
         notes.push(format!(
             "up to {} runs were under way at once, each with a control plane of its own: one worked, the subjects of the others were being left alone; PSS divides pages of a program's file among runs of the same program and is therefore lower than alone",
-            record.experiment.lanes
+            record.experiment.overlap
         ));
     }
     notes.extend(record.experiment.resumed_at.iter().map(|at| {
         format!("the bench was interrupted and resumed at {at}; finished runs were kept")
     }));
     notes.extend(of_real(summary));
-    if record.experiment.origin.control_plane == "embedded" {
-        notes.push("measured against the embedded API server, which answers faster than kube-apiserver; these figures never share a table with those of a real control plane".into());
+    if record.experiment.origin.control_plane == "kubesim" {
+        notes.push("measured against the simulated API server, which answers faster than kube-apiserver; these figures never share a table with those of a real control plane".into());
     }
     if let Some(window) = idle_window(record) {
         notes.push(format!(
@@ -157,7 +157,7 @@ pub fn notes(summary: &Summary, record: &Record) -> Vec<String> {
     notes.push("latencies count from the intended send time, which in a burst is its start for every object; those from the actual send are in runs/".into());
     notes.push("drain_s is the time from the first send until the last object is Ready, the readiness delay included; reconcile percentiles are upper bounds of buckets".into());
     notes.extend(kept_pace(record));
-    notes.extend(remarks(record));
+    notes.extend(warnings(record));
     notes.extend(nulls(summary));
     notes
 }
@@ -185,7 +185,7 @@ fn own_objects(record: &Record) -> Vec<String> {
 
 /// What differs on a control plane that is not embedded.
 fn of_real(summary: &Summary) -> Vec<String> {
-    if summary.environment.control_plane == "embedded" {
+    if summary.environment.control_plane == "kubesim" {
         return Vec::new();
     }
     let mut notes = Vec::new();
@@ -200,14 +200,14 @@ fn of_real(summary: &Summary) -> Vec<String> {
         "the datastore's size is that of its files, which etcd allocates ahead in pieces of 64 MB"
             .into(),
     );
-    if any(Kind::Audit) {
-        notes.push("requests and write spans come from runs of their own (cell `audit`) with the audit log on, which slows subjects that send many; a patch counts as an apply when it asks for force; a write span goes from the arrival of the first to the answer to the last write under an object's name, the one that makes it Ready included".into());
+    if any(Kind::RequestCount) {
+        notes.push("requests and write spans come from runs of their own (kind `request-count`) with the audit log on, which slows subjects that send many; a patch counts as an apply when it asks for force; a write span goes from the arrival of the first to the answer to the last write under an object's name, the one that makes it Ready included".into());
     }
-    if any(Kind::Check) {
-        notes.push("runs of cell `check` have the servers' default flags and are in no other table or ratio".into());
+    if any(Kind::DefaultFlags) {
+        notes.push("runs of kind `default-flags` have the servers' default flags and are in no other table or ratio".into());
     }
-    if any(Kind::Twin) {
-        notes.push("runs of cell `twin` are a subject measured a second time beside itself; the noise floor of a metric is the 95 % interval of that ratio, and a difference within it, or whose own interval holds 1, is called none".into());
+    if any(Kind::AA) {
+        notes.push("runs of kind `a-a` are a subject measured a second time beside itself; the noise floor of a metric is the 95 % interval of that ratio, and a difference within it, or whose own interval holds 1, is called none".into());
     }
     notes.push("collector pauses are stop-the-world times for garbage collection from the runtime's own histogram: upper bounds of buckets, which Go's metrics library keeps about a factor of 11 apart (0.9, 10.5, 117 ms), so the true pause may be far shorter; their sum is a lower bound".into());
     notes
@@ -261,12 +261,12 @@ fn kept_pace(record: &Record) -> Vec<String> {
     told.collect()
 }
 
-fn remarks(record: &Record) -> Vec<String> {
+fn warnings(record: &Record) -> Vec<String> {
     let all = record
         .runs
         .values()
-        .flat_map(|run| run.remarks.iter().map(move |remark| (run, remark)));
-    all.map(|(run, remark)| format!("{}: {remark}", run.cell))
+        .flat_map(|run| run.warnings.iter().map(move |warning| (run, warning)));
+    all.map(|(run, warning)| format!("{}: {warning}", run.cell))
         .collect()
 }
 

@@ -6,9 +6,9 @@
 
 use std::path::Path;
 
-use crate::cli::Usage;
+use crate::model::cell::Kind;
+use crate::model::error::Usage;
 use crate::model::evidence::Evidence;
-use crate::model::order::Kind;
 use crate::report::sizing;
 use crate::report::summary::{Subject, Summary};
 use crate::report::table::{Table, figure, grouped};
@@ -68,7 +68,7 @@ const ROWS: [(&str, Kind, &str, f64); 10] = [
     ("API server CPU, s", Kind::Burst, "api_server_cpu_s", 1.0),
     (
         "writes per object",
-        Kind::Audit,
+        Kind::RequestCount,
         "requests.writes_per_object",
         1.0,
     ),

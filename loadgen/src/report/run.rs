@@ -114,11 +114,11 @@ pub fn summarise_run(run: &record::Run) -> Run {
         .failure
         .iter()
         .map(|f| f.reason.as_str())
-        .chain(run.doubts.iter().map(String::as_str))
+        .chain(run.invalid_because.iter().map(String::as_str))
         .collect();
     let idle = run.idle.as_ref().filter(|idle| idle.window_s > 0.0);
     let per_minute = |idle: &record::Idle, n: f64| n / idle.window_s * 60.0;
-    let idle_requests = |count: fn(&crate::measure::ledger::Ledger) -> u64| {
+    let idle_requests = |count: fn(&crate::model::ledger::Ledger) -> u64| {
         idle.and_then(|i| Some(per_minute(i, count(i.requests.as_ref()?) as f64)))
     };
     let objects = run.cell.objects as f64;

@@ -31,7 +31,14 @@ const NUMBER: Shape = Nullable(&Number);
 const TEXT: Shape = Nullable(&Text);
 
 const CELLS: &[&str] = &[
-    "burst", "steady", "twin", "audit", "check", "refused", "unready", "storm",
+    "burst",
+    "steady",
+    "a-a",
+    "request-count",
+    "default-flags",
+    "rejected",
+    "never-ready",
+    "update-storm",
 ];
 
 const MEMORY: Shape = Nullable(&Fields(&[
@@ -142,7 +149,7 @@ const SUMMARY: Shape = Fields(&[
         Fields(&[
             (
                 "control_plane",
-                OneOf(&["embedded", "kube", "kine", "existing"]),
+                OneOf(&["kubesim", "kube", "kine", "existing"]),
             ),
             ("control_plane_flags", Text),
             ("kubernetes_version", TEXT),
@@ -169,7 +176,7 @@ const SUMMARY: Shape = Fields(&[
             ("service", OneOf(&["headless", "cluster-ip"])),
             ("seed", Count),
             ("ready_delay_ms", Count),
-            ("settle", OneOf(&["quick", "standard", "full"])),
+            ("profile", OneOf(&["quick", "standard", "full"])),
         ]),
     ),
     (

@@ -6,7 +6,7 @@
 //! Leaves to others: where the table goes (`readme`).
 
 use crate::analyse::compare;
-use crate::model::order::Kind;
+use crate::model::cell::Kind;
 use crate::report::summary::{Subject, Summary};
 use crate::report::table::{Table, figure, grouped};
 use crate::report::view::burst_sizes;

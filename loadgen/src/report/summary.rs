@@ -58,7 +58,7 @@ pub struct Scenario {
     pub service: String,
     pub seed: u64,
     pub ready_delay_ms: u64,
-    pub settle: record::Settle,
+    pub profile: crate::model::profile::Profile,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -124,7 +124,7 @@ pub fn summarise(record: &Record) -> Summary {
             service: origin.scenario.service.clone(),
             seed: origin.seed,
             ready_delay_ms: experiment.ready_delay_ms,
-            settle: experiment.settle,
+            profile: experiment.profile,
         },
         noise_floor: None,
         subjects,

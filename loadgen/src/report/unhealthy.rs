@@ -3,7 +3,7 @@
 //! Guarantees: beside each figure stands what healthy objects cost, where that was measured in the
 //! same bench. Leaves to others: the measuring.
 
-use crate::model::order::Kind;
+use crate::model::cell::Kind;
 use crate::model::record::{Record, Run};
 use crate::report::summary::{Subject, Summary};
 use crate::report::table::{Table, figure, grouped};
@@ -13,8 +13,8 @@ const MB: f64 = 1e6;
 
 pub fn tables(summary: &Summary, record: &Record) -> Vec<Table> {
     [
-        (Kind::Refused, "whose children the server refuses"),
-        (Kind::Unready, "whose children never become ready"),
+        (Kind::Rejected, "whose children the server refuses"),
+        (Kind::NeverReady, "whose children never become ready"),
     ]
     .into_iter()
     .filter_map(|(kind, which)| table(summary, record, kind, which))
@@ -26,7 +26,7 @@ fn table(summary: &Summary, record: &Record, kind: Kind, which: &str) -> Option<
     let runs = runs(summary, record, kind);
     let first = runs.iter().flatten().next()?;
     let objects = first.cell.objects;
-    let held_s = first.trouble.map_or(0.0, |trouble| trouble.held_s);
+    let held_s = first.fault_response.map_or(0.0, |trouble| trouble.held_s);
     let line = |label: &str, value: fn(&Run) -> Option<f64>| line(&runs, label, value);
     let healthy = |label: &str, path: &str| {
         let of = |s: &Subject| typical(s, "burst", objects, path).map(|bytes| bytes / MB);
@@ -55,10 +55,10 @@ fn table(summary: &Summary, record: &Record, kind: Kind, which: &str) -> Option<
                 Some(run.requests.as_ref()?.reads() as f64 / run.cell.objects as f64)
             }),
             line("requests per second, most within 5 s", |run| {
-                Some(run.trouble?.most_requests_per_s)
+                Some(run.fault_response?.most_requests_per_s)
             }),
             line("requests per second, in the last 5 s", |run| {
-                Some(run.trouble?.last_requests_per_s)
+                Some(run.fault_response?.last_requests_per_s)
             }),
             line("CPU, s", |run| run.converge_cpu_s),
         ],
@@ -66,11 +66,11 @@ fn table(summary: &Summary, record: &Record, kind: Kind, which: &str) -> Option<
 }
 
 fn storm(summary: &Summary, record: &Record) -> Option<Table> {
-    let runs = runs(summary, record, Kind::Storm);
+    let runs = runs(summary, record, Kind::UpdateStorm);
     let (cell, storm) = runs
         .iter()
         .flatten()
-        .find_map(|run| Some((&run.cell, run.storm?)))?;
+        .find_map(|run| Some((&run.cell, run.update_storm?)))?;
     let line = |label: &str, value: fn(&Run) -> Option<f64>| line(&runs, label, value);
     Some(Table {
         title: format!(
@@ -82,19 +82,19 @@ fn storm(summary: &Summary, record: &Record) -> Option<Table> {
         header: header(summary, false),
         rows: vec![
             line("generations behind, median of the furthest", |run| {
-                Some(run.storm?.typically_behind as f64)
+                Some(run.update_storm?.typically_behind as f64)
             }),
             line("generations behind, most", |run| {
-                Some(run.storm?.most_behind as f64)
+                Some(run.update_storm?.most_behind as f64)
             }),
             line("caught up after the last update, ms", |run| {
-                run.storm?.caught_up_ms
+                run.update_storm?.caught_up_ms
             }),
             line("writes per update", |run| {
-                Some(run.requests.as_ref()?.writes() as f64 / run.storm?.updates as f64)
+                Some(run.requests.as_ref()?.writes() as f64 / run.update_storm?.updates as f64)
             }),
             line("reads per update", |run| {
-                Some(run.requests.as_ref()?.reads() as f64 / run.storm?.updates as f64)
+                Some(run.requests.as_ref()?.reads() as f64 / run.update_storm?.updates as f64)
             }),
             line("CPU, s", |run| run.converge_cpu_s),
             line("RSS peak, MB", |run| {

@@ -4,7 +4,8 @@
 //! the figures.
 
 use crate::analyse::compare::Comparison;
-use crate::model::record::{Record, Settle};
+use crate::model::profile::Profile;
+use crate::model::record::Record;
 use crate::report::summary::Summary;
 use crate::report::table::{figure, grouped};
 use crate::report::view::{burst_sizes, typical};
@@ -86,7 +87,7 @@ fn alone(summary: &Summary, largest: usize) -> String {
 pub fn not_measured(summary: &Summary, record: &Record) -> String {
     let runs = || summary.subjects.iter().flat_map(|s| &s.runs);
     let mut gaps = Vec::new();
-    if summary.environment.control_plane == "embedded" {
+    if summary.environment.control_plane == "kubesim" {
         gaps.push("a real control plane");
     }
     gaps.push("images");
@@ -99,7 +100,7 @@ pub fn not_measured(summary: &Summary, record: &Record) -> String {
     if runs().all(|run| run.memory.churn.is_none()) {
         gaps.push("churn");
     }
-    if record.experiment.settle == Settle::Quick {
+    if record.experiment.profile == Profile::Quick {
         gaps.push("long settling (150 s)");
     }
     if summary.comparisons.iter().all(|c| c.ci95.is_none()) {
@@ -123,7 +124,7 @@ pub fn next(record: &Record) -> &'static str {
         "read logs/ in that folder, then the same command again"
     } else if missing {
         "the same command again, with --resume and --out that folder"
-    } else if record.experiment.settle == Settle::Quick {
+    } else if record.experiment.profile == Profile::Quick {
         "cargo run --release -p loadgen -- bench --repeats 5    (intervals for every ratio)"
     } else {
         "cargo run --release -p loadgen -- bench --subject your-operator.toml"

@@ -6,8 +6,8 @@
 
 use crate::analyse::compare;
 use crate::analyse::statistics::median;
+use crate::model::cell::Kind;
 use crate::model::latency::{Latencies, Quantiles};
-use crate::model::order::Kind;
 use crate::model::record;
 use crate::model::record::{Peaked, Record};
 use crate::report::summary::{Run, Subject, Summary};
@@ -169,8 +169,8 @@ fn aged(summary: &Summary, record: &Record) -> Vec<Vec<String>> {
         let id = subject.id();
         let mut own = record.runs.values().filter(|run| run.cell.subject == id);
         own.find_map(|run| {
-            let (before, after) = (run.memory.settled?, run.memory.aged?);
-            Some((before, after, run.age?))
+            let (before, after) = (run.memory.settled?, run.memory.after_soak?);
+            Some((before, after, run.soak?))
         })
     };
     let aged: Vec<_> = summary.subjects.iter().map(aged).collect();
@@ -229,7 +229,7 @@ fn latencies(summary: &Summary, record: &Record, kind: Kind, objects: usize) -> 
                 && run.cell.kind == kind
                 && run.cell.objects == objects
                 && run.failure.is_none()
-                && run.doubts.is_empty()
+                && run.invalid_because.is_empty()
         });
         runs.filter_map(|run| run.convergence.as_ref())
             .for_each(|c| all.merge(pick(c)));

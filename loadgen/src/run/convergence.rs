@@ -3,8 +3,9 @@
 //! Guarantees: pure; every object is either Ready or censored, none is left out. Leaves to
 //! others: quantiles and comparisons (`report`).
 
+use crate::analyse::saturation::saturated;
 use crate::load::timeline::{Object, Timeline};
-use crate::load::timetable::{Pace, saturated};
+use crate::load::timetable::Pace;
 use crate::model::latency::Latencies;
 use crate::model::record::Convergence;
 

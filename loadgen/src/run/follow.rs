@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 
 use crate::analyse::statistics::median;
-use crate::model::order::{Cell, Kind, interleaved};
+use crate::model::cell::{Cell, Kind, interleaved};
 use crate::model::plan::Plan;
-use crate::model::profile::Mode;
+use crate::model::profile::Timing;
 use crate::model::record::Run;
 use crate::model::subject::{Language, Subject};
 use crate::run::{Runs, Setting};
@@ -35,7 +35,7 @@ pub fn steady_offer(runs: &Runs, setting: &Setting) -> Option<(usize, f64)> {
     let mean = |per_s: &Vec<f64>| per_s.iter().sum::<f64>() / per_s.len() as f64;
     let bursts = throughputs(runs, setting.largest);
     let per_s = bursts.values().map(mean).min_by(f64::total_cmp)? * 0.6;
-    let seconds = Mode::of(setting.settle).offer_s as f64;
+    let seconds = Timing::of(setting.profile).offer_s as f64;
     let objects = ((per_s * seconds) as usize)
         .clamp(100, 100_000)
         .min(setting.largest);
@@ -57,8 +57,11 @@ pub fn steady_cells(plan: &Plan, runs: &Runs, setting: &Setting, objects: usize)
 
 /// Ours, and of the others the one with the lowest settled memory (one in Go, where there is one),
 /// once each at the largest size.
-pub fn check_cells(plan: &Plan, runs: &Runs) -> Vec<Cell> {
-    let Some(ours) = plan.ours().filter(|_| plan.checks && plan.largest() > 0) else {
+pub fn default_flags_cells(plan: &Plan, runs: &Runs) -> Vec<Cell> {
+    let Some(ours) = plan
+        .ours()
+        .filter(|_| plan.default_flags && plan.largest() > 0)
+    else {
         return Vec::new();
     };
     let weight = |subject: &Subject| {
@@ -87,7 +90,7 @@ pub fn check_cells(plan: &Plan, runs: &Runs) -> Vec<Cell> {
         subject,
         objects: plan.largest(),
         repeat: 1,
-        kind: Kind::Check,
+        kind: Kind::DefaultFlags,
     };
     subjects.map(cell).collect()
 }
@@ -96,7 +99,7 @@ pub fn check_cells(plan: &Plan, runs: &Runs) -> Vec<Cell> {
 mod tests {
     use super::*;
     use crate::model::subject::built_in;
-    use crate::run::run::empty_run;
+    use crate::run::session::empty_run;
     use tare_procstat::weigh::Memory;
 
     fn subject(name: &str, language: Language) -> Subject {
@@ -115,11 +118,11 @@ mod tests {
             repeats: 1,
             repeats_largest: 1,
             unhealthy: false,
-            storm: false,
-            lanes: 1,
+            update_storm: false,
+            overlap: 1,
             steady: true,
-            audits: true,
-            checks: true,
+            request_counts: true,
+            default_flags: true,
         }
     }
 
@@ -156,7 +159,7 @@ mod tests {
             ("vanilla", 140),
             ("tuned", 60),
         ]);
-        let ids: Vec<String> = check_cells(&plan, &runs)
+        let ids: Vec<String> = default_flags_cells(&plan, &runs)
             .into_iter()
             .map(|c| c.subject)
             .collect();
@@ -167,7 +170,7 @@ mod tests {
     fn without_go_the_best_other_one_is_checked() {
         let plan = plan(&[("tare", Language::Rust), ("mine", Language::Other)]);
         let ids = |runs: &Runs| {
-            let cells = check_cells(&plan, runs).into_iter();
+            let cells = default_flags_cells(&plan, runs).into_iter();
             cells.map(|c| c.subject).collect::<Vec<_>>()
         };
         assert_eq!(ids(&runs(&[("mine", 9)])), ["tare/none", "mine/none"]);

@@ -6,42 +6,37 @@
 //! the runs at hand and keeps those before them. Leaves to others: a single run (`run`), and what the
 //! runs mean (`report`).
 
-pub mod age;
 pub mod build;
 pub mod conformance;
 pub mod convergence;
-pub mod estimate;
 pub mod follow;
-pub mod last_words;
-pub mod phases;
-pub mod quiet;
 pub mod restarts;
-pub mod run;
-pub mod storm;
-pub mod unhealthy;
+pub mod session;
+pub mod step;
+pub mod temp_dir;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::model::order::{Cell, Kind};
+use crate::model::cell::{Cell, Kind};
 use crate::model::plan::Plan;
-use crate::model::profile::Mode;
+use crate::model::profile::Timing;
 use futures::StreamExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::load::timeout::Patience;
+use crate::load::timeout::Timeout;
 use crate::load::timetable::Pace;
-use crate::model::child::Child;
 use crate::model::evidence;
 use crate::model::evidence::Evidence;
 use crate::model::interrupt::Stop;
+use crate::model::profile::Profile;
 use crate::model::progress::Progress;
 use crate::model::record;
-use crate::model::record::Settle;
 use crate::model::subject::Subject;
 use crate::model::workload::Scenario;
+use crate::model::workload::child::Child;
 use crate::target::Source;
 
 /// What is the same for all runs of an experiment.
@@ -51,7 +46,7 @@ pub struct Setting {
     /// The same with children that the server refuses.
     pub refused: Arc<Scenario>,
     pub seed: u64,
-    pub settle: Settle,
+    pub profile: Profile,
     pub ready_delay_ms: u64,
     /// Longest wait for convergence, where the user chose one.
     pub deadline: Option<Duration>,
@@ -68,9 +63,9 @@ pub struct Setting {
     /// What ageing flips.
     pub child: Arc<Child>,
     /// Watch events to age the subject with, in the first burst at the largest size.
-    pub churn_events: Option<u64>,
+    pub soak_events: Option<u64>,
     /// How many runs may be under way at once.
-    pub lanes: usize,
+    pub overlap: usize,
     /// Has one permit: for the run that works.
     pub machine: Arc<Semaphore>,
 }
@@ -97,15 +92,15 @@ impl Setting {
     }
 
     /// How long subjects are left alone, and which phases there are.
-    pub fn mode(&self) -> Mode {
+    pub fn mode(&self) -> Timing {
         match self.bursts_only {
-            true => Mode::of(self.settle).bursts_only(),
-            false => Mode::of(self.settle),
+            true => Timing::of(self.profile).bursts_only(),
+            false => Timing::of(self.profile),
         }
     }
 
-    fn patience(&self, objects: usize, pace: Pace) -> Patience {
-        Patience::of(objects, pace, self.deadline)
+    fn timeout(&self, objects: usize, pace: Pace) -> Timeout {
+        Timeout::of(objects, pace, self.deadline)
     }
 
     fn say_step(&self, cell: &Cell, what: &str) {
@@ -163,7 +158,7 @@ pub async fn run(
         let cells = follow::steady_cells(plan, &course.runs, setting, objects);
         following.extend(cells.into_iter().map(|c| (c, Pace::Steady { per_s })));
     }
-    let checks = follow::check_cells(plan, &course.runs);
+    let checks = follow::default_flags_cells(plan, &course.runs);
     following.extend(checks.into_iter().map(|c| (c, Pace::Burst)));
     let new = following.iter().map(|(cell, _)| cell);
     let new: Vec<Cell> = new
@@ -201,9 +196,9 @@ impl Course<'_> {
         let runs = missing.into_iter().map(|(subject, cell, pace)| async move {
             let logs = format!("logs/{}", cell.file_stem());
             setting.evidence.remove_logs(&logs)?;
-            Ok(run::run(setting, subject, cell, pace).await)
+            Ok(session::run(setting, subject, cell, pace).await)
         });
-        let mut ended = futures::stream::iter(runs).buffer_unordered(setting.lanes);
+        let mut ended = futures::stream::iter(runs).buffer_unordered(setting.overlap);
         loop {
             // Dropping the runs under way ends their subjects and servers.
             let outcome = tokio::select! {
@@ -218,7 +213,7 @@ impl Course<'_> {
         }
     }
 
-    fn keep(&mut self, outcome: run::Outcome) -> Result<(), evidence::Error> {
+    fn keep(&mut self, outcome: session::Outcome) -> Result<(), evidence::Error> {
         self.write(&outcome)?;
         self.done += 1;
         let progress = &self.setting.progress;
@@ -230,7 +225,7 @@ impl Course<'_> {
     }
 
     /// The run comes last: with it the cell is done, and everything else of it is there.
-    fn write(&self, outcome: &run::Outcome) -> Result<(), evidence::Error> {
+    fn write(&self, outcome: &session::Outcome) -> Result<(), evidence::Error> {
         let (evidence, stem) = (&self.setting.evidence, outcome.run.cell.file_stem());
         if outcome.run.failure.is_none() {
             evidence.trim_logs(&format!("logs/{stem}"))?;
@@ -267,13 +262,10 @@ fn sentence(run: &record::Run) -> String {
                 .map(|q| format!("observed P99 {:.1} ms", q.p99_ms)),
         );
     }
-    parts.extend(run.doubts.iter().map(|doubt| format!("NOT VALID: {doubt}")));
+    parts.extend(
+        run.invalid_because
+            .iter()
+            .map(|doubt| format!("NOT VALID: {doubt}")),
+    );
     format!("{cell}: {} ({:.0} s)", parts.join(", "), run.wall_s)
-}
-
-/// Now, UTC, to the second.
-pub fn now_rfc3339() -> String {
-    k8s_openapi::jiff::Timestamp::now()
-        .strftime("%Y-%m-%dT%H:%M:%SZ")
-        .to_string()
 }

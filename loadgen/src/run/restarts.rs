@@ -21,13 +21,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::cli::bench::describe;
 use crate::cli::bench::describe::Measured;
-use crate::cli::bench::{PrivateFolder, plan};
-use crate::cli::{Usage, no_folder};
+use crate::cli::bench::plan;
+use crate::model::error::{Usage, no_folder};
 use crate::model::evidence::Evidence;
 use crate::model::interrupt::Stop;
 use crate::model::progress::Progress;
 use crate::model::record::Origin;
-use crate::model::rng::Chance;
+use crate::model::rng::SplitMix64;
 use crate::model::subject;
 use crate::model::subject::Subject;
 use crate::model::workload;
@@ -36,7 +36,8 @@ use crate::run::build;
 use crate::run::build::Workspace;
 use crate::run::restarts::start::Start;
 use crate::run::restarts::world::{Filled, World};
-use crate::target::{Choice, Source};
+use crate::run::temp_dir::TempDir;
+use crate::{model::control_plane::ControlPlane, target::Source};
 
 /// The raw data.
 const RECORD: &str = "restarts.json";
@@ -80,8 +81,8 @@ pub struct RestartArgs {
     #[arg(long)]
     pub no_build: bool,
     /// What the subjects run against: a server of our own.
-    #[arg(long, value_enum, default_value = "embedded")]
-    pub control_plane: Choice,
+    #[arg(long, value_enum, default_value = "kubesim")]
+    pub control_plane: ControlPlane,
     /// How the report calls this machine.
     #[arg(long, default_value = "local")]
     pub host_label: String,
@@ -137,7 +138,7 @@ pub fn run(args: RestartArgs) -> anyhow::Result<ExitCode> {
         .into());
     }
     let source = Source::own(args.control_plane)?.ok_or_else(|| {
-        Usage("--control-plane existing: objects are left on the server between starts, so it has to be one of our own; choose embedded, kube or kine".into())
+        Usage("--control-plane existing: objects are left on the server between starts, so it has to be one of our own; choose kubesim, kube or kine".into())
     })?;
     let workspace = Workspace::find()
         .and_then(|found| found.for_target(args.target.as_deref()))
@@ -160,7 +161,7 @@ async fn measure(
 ) -> anyhow::Result<ExitCode> {
     let stop = Stop::on_signals().context("cannot listen for Ctrl-C")?;
     let progress = Progress::new();
-    let private = PrivateFolder::create()?;
+    let private = TempDir::create()?;
     let work = async {
         if !args.no_build {
             let log = evidence.path("logs/build.log");
@@ -275,10 +276,10 @@ async fn of_size(
     setting.progress.say(&restarts::came_to_be(&converged));
     record.converged.push(converged);
     keep(setting, record)?;
-    let mut chance = Chance::of(setting.seed, objects as u64);
+    let mut rng = SplitMix64::of(setting.seed, objects as u64);
     for repeat in 1..=repeats {
         let mut order: Vec<&Subject> = subjects.iter().collect();
-        chance.shuffle(&mut order);
+        rng.shuffle(&mut order);
         for subject in order {
             let start = start::measure(setting, &mut world, subject, repeat).await;
             setting.progress.say(&restarts::sentence(&start));
@@ -286,7 +287,7 @@ async fn of_size(
             keep(setting, record)?;
         }
     }
-    world.strike().await;
+    world.teardown().await;
     Ok(())
 }
 

@@ -20,7 +20,7 @@ const CONNECTIONS: usize = 24;
 /// When nothing went away for this long, nothing will.
 pub const STALL_S: u64 = 30;
 /// First and longest pause between looks.
-const LOOKS: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(3)];
+const POLLS: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(3)];
 /// A namespace that was emptied beforehand is gone within seconds.
 const NAMESPACE_GOES: Duration = Duration::from_secs(30);
 
@@ -56,15 +56,15 @@ impl Found {
 
 /// What was removed and what was not.
 #[derive(Debug, Clone, Default)]
-pub struct Swept {
+pub struct CleanUp {
     pub deleted: usize,
     pub left: Vec<Found>,
     pub namespaces: Vec<(String, NamespaceEnd)>,
     /// What stood in the way, a line each.
-    pub remarks: Vec<String>,
+    pub warnings: Vec<String>,
 }
 
-impl Swept {
+impl CleanUp {
     pub fn namespaces_gone(&self) -> usize {
         let gone = |(_, end): &&(String, NamespaceEnd)| *end == NamespaceEnd::Gone;
         self.namespaces.iter().filter(gone).count()
@@ -75,7 +75,7 @@ impl Swept {
     pub fn is_complete(&self) -> bool {
         let goes = |end: &NamespaceEnd| matches!(end, NamespaceEnd::Gone | NamespaceEnd::Emptying);
         let namespaces = self.namespaces.iter().all(|(_, end)| goes(end));
-        self.left.is_empty() && self.remarks.is_empty() && namespaces
+        self.left.is_empty() && self.warnings.is_empty() && namespaces
     }
 }
 
@@ -88,7 +88,7 @@ pub enum NamespaceEnd {
     #[error("left there, because it holds EdgeApps that are not of this run")]
     InUse,
     #[error("left there: {0}")]
-    Refused(String),
+    Failed(String),
 }
 
 #[derive(Debug, Deserialize)]
@@ -168,42 +168,42 @@ async fn list(cluster: &Cluster, collection: &str, selector: &str) -> Result<Vec
 }
 
 /// Removes everything in scope and waits until it is gone.
-pub async fn sweep(cluster: &Cluster, scope: &Scope<'_>, progress: &Progress) -> Swept {
-    let mut swept = Swept::default();
-    if let Err(error) = sweep_objects(cluster, scope, progress, &mut swept).await {
-        swept.remarks.push(format!(
+pub async fn sweep(cluster: &Cluster, scope: &Scope<'_>, progress: &Progress) -> CleanUp {
+    let mut cleaned = CleanUp::default();
+    if let Err(error) = sweep_objects(cluster, scope, progress, &mut cleaned).await {
+        cleaned.warnings.push(format!(
             "what is left could not be looked for: {}",
             error.words()
         ));
-        return swept;
+        return cleaned;
     }
     match namespaces(cluster, scope).await {
         Ok(found) => {
             for namespace in found {
                 progress.step(&format!("removing namespace {}", namespace.name));
                 let end = remove_namespace(cluster, scope, &namespace).await;
-                swept.namespaces.push((namespace.name, end));
+                cleaned.namespaces.push((namespace.name, end));
             }
         }
         // Whoever may not list namespaces could not make one either.
         Err(error) if error.code() == Some(403) => {}
-        Err(error) => swept.remarks.push(format!(
+        Err(error) => cleaned.warnings.push(format!(
             "namespaces could not be looked for: {}",
             error.words()
         )),
     }
-    swept
+    cleaned
 }
 
 async fn sweep_objects(
     cluster: &Cluster,
     scope: &Scope<'_>,
     progress: &Progress,
-    swept: &mut Swept,
+    cleaned: &mut CleanUp,
 ) -> Result<(), Error> {
     let mut known: HashSet<String> = HashSet::new();
     let (mut last_left, mut moved_at) = (usize::MAX, Instant::now());
-    let mut pause = LOOKS[0];
+    let mut pause = POLLS[0];
     let mut refusal = None;
     let mut nothing_seen = false;
     loop {
@@ -217,8 +217,8 @@ async fn sweep_objects(
             Err(error) => return Err(error),
         };
         known.extend(left.iter().map(|found| found.uid.clone()));
-        swept.deleted = known.len() - left.len();
-        progress.count("removed", swept.deleted as u64, known.len() as u64);
+        cleaned.deleted = known.len() - left.len();
+        progress.count("removed", cleaned.deleted as u64, known.len() as u64);
         if left.len() < last_left {
             (last_left, moved_at) = (left.len(), Instant::now());
         }
@@ -231,20 +231,20 @@ async fn sweep_objects(
         // Once more: a create whose answer nobody awaited may have come after the look.
         if left.is_empty() && !nothing_seen {
             nothing_seen = true;
-            tokio::time::sleep(LOOKS[0]).await;
+            tokio::time::sleep(POLLS[0]).await;
             continue;
         }
         if left.is_empty() || give_up {
-            swept.remarks.extend(refusal);
-            swept.remarks.extend(held_up(&left));
-            swept.left = left;
+            cleaned.warnings.extend(refusal);
+            cleaned.warnings.extend(held_up(&left));
+            cleaned.left = left;
             return Ok(());
         }
         refusal = delete(cluster, scope, &pending).await;
         pause = if pending.is_empty() {
-            (pause * 3 / 2).min(LOOKS[1])
+            (pause * 3 / 2).min(POLLS[1])
         } else {
-            LOOKS[0]
+            POLLS[0]
         };
         tokio::time::sleep(pause).await;
     }
@@ -276,7 +276,7 @@ fn held_up(left: &[Found]) -> Option<String> {
 }
 
 async fn remove_namespace(cluster: &Cluster, scope: &Scope<'_>, namespace: &Found) -> NamespaceEnd {
-    let refused = |error: &Error| NamespaceEnd::Refused(error.words());
+    let refused = |error: &Error| NamespaceEnd::Failed(error.words());
     let content = format!("{}?limit=1", scope.in_namespace(&namespace.name));
     match cluster
         .ask::<Page>(Method::GET, &content, None, vec![])
@@ -297,7 +297,7 @@ async fn remove_namespace(cluster: &Cluster, scope: &Scope<'_>, namespace: &Foun
             Err(error) if error.code() == Some(404) => return NamespaceEnd::Gone,
             Ok(item) if item.metadata.uid != namespace.uid => return NamespaceEnd::Gone,
             _ if Instant::now() > deadline => return NamespaceEnd::Emptying,
-            _ => tokio::time::sleep(LOOKS[0]).await,
+            _ => tokio::time::sleep(POLLS[0]).await,
         }
     }
 }

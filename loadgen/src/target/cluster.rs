@@ -13,7 +13,7 @@ use kube::{Client, Config};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-use crate::measure::ledger::Ledger;
+use crate::model::ledger::Ledger;
 use crate::model::workload::Resource;
 
 /// Longest wait for an answer; a watch has its own.
@@ -235,7 +235,8 @@ impl Cluster {
     /// # Errors
     /// `Request` where the server keeps none.
     pub async fn ledger(&self) -> Result<Ledger, Error> {
-        self.ask(Method::GET, "/testbed/ledger", None, vec![]).await
+        self.ask(Method::GET, "/kubesim/requests", None, vec![])
+            .await
     }
 
     /// The server's own metrics page.

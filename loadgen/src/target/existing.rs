@@ -16,7 +16,7 @@ use crate::model::workload::Resource;
 use crate::target::Order;
 use crate::target::cluster;
 use crate::target::cluster::Cluster;
-use crate::target::existing_cluster::{IN_CLUSTER, Target};
+use crate::target::context::{IN_CLUSTER, Target};
 
 /// The label of a namespace that a bench made; so that what a crash left is known as ours.
 pub const LABEL: &str = "loadgen.tare.dev/bench";
@@ -26,7 +26,7 @@ const GONE: Duration = Duration::from_secs(300);
 
 /// A cluster that may be borrowed, with the credentials for it.
 #[derive(Debug, Clone)]
-pub struct Lender {
+pub struct ExistingCluster {
     kubeconfig: Kubeconfig,
     /// URL of the API server.
     pub address: String,
@@ -67,7 +67,7 @@ pub enum Error {
     StillThere { namespace: String },
 }
 
-impl Lender {
+impl ExistingCluster {
     /// The chosen cluster with a copy of its credentials, for the subject has no use of the user's
     /// other contexts. Nothing is asked of the cluster yet.
     ///
@@ -116,10 +116,10 @@ impl Lender {
 impl Existing {
     /// # Errors
     /// `NoCrd`, or whatever the cluster refuses.
-    pub async fn start(order: &Order<'_>, lender: &Lender) -> Result<Self, Error> {
-        let kubeconfig = lender.write(order.dir)?;
+    pub async fn start(order: &Order<'_>, existing: &ExistingCluster) -> Result<Self, Error> {
+        let kubeconfig = existing.write(order.dir)?;
         let cluster = Cluster::connect(&kubeconfig).await?;
-        let resource = &lender.resource;
+        let resource = &existing.resource;
         has_kind(&cluster, resource, order.crd).await?;
         clean(&cluster, resource).await?;
         if !cluster
@@ -142,7 +142,7 @@ impl Existing {
     /// Deletes everything that the run made.
     ///
     /// # Errors
-    /// As for [`Lender::clean`].
+    /// As for [`ExistingCluster::clean`].
     pub async fn stop(self) -> Result<(), Error> {
         clean(&Cluster::connect(&self.kubeconfig).await?, &self.resource).await
     }

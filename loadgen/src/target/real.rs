@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use controlplane::{Binaries, ControlPlane, Datastore, Error, Flags, Options, User};
 
-use crate::measure::audit::AuditLog;
-use crate::measure::ledger::Ledger;
+use crate::measure::audit_log::AuditLog;
 use crate::model::latency::Latencies;
+use crate::model::ledger::Ledger;
 use crate::model::workload::CANARY;
 use crate::target::{HARNESS, Order, SUBJECT};
 

@@ -1,4 +1,4 @@
-//! Benches on a cluster that is there already; the embedded server stands in for it.
+//! Benches on a cluster that is there already; the simulated server stands in for it.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -20,7 +20,7 @@ impl Cluster {
         let crd = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/base/crd.yaml");
         let mut command = Command::new(LOADGEN);
         command
-            .args(["embedded", "--users", "owner", "--crd", crd, "--dir"])
+            .args(["kubesim", "--users", "owner", "--crd", crd, "--dir"])
             .arg(&dir)
             .stdout(Stdio::null());
         let server = command.spawn().expect("loadgen starts");
@@ -48,7 +48,7 @@ pub fn a_namespace_is_borrowed_and_given_back() {
     std::fs::write(&file, subject).expect("writable");
     let kubeconfig = cluster.kubeconfig.display().to_string();
     args.extend(["--control-plane", "existing", "--kubeconfig", &kubeconfig].map(str::to_owned));
-    args.extend(["--settle", "quick", "--repeats", "1"].map(str::to_owned));
+    args.extend(["--profile", "quick", "--repeats", "1"].map(str::to_owned));
     // Twice: what the first one left would be in the way of the second.
     for out in ["out", "again"] {
         let place = bed.out().with_file_name(out).display().to_string();

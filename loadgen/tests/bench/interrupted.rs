@@ -33,12 +33,12 @@ pub fn a_killed_bench_takes_its_processes_with_it() {
 }
 
 pub fn a_killed_bench_goes_on_where_it_was() {
-    goes_on("embedded", "0,2", &[]);
+    goes_on("kubesim", "0,2", &[]);
 }
 
 /// Two runs, and none that count requests: this is about the processes of a real control plane.
 pub fn a_killed_bench_on_a_real_control_plane_goes_on_where_it_was() {
-    goes_on("kube", "0", &["--repeats", "2", "--settle", "quick"]);
+    goes_on("kube", "0", &["--repeats", "2", "--profile", "quick"]);
 }
 
 fn goes_on(control_plane: &str, objects: &str, more: &[&str]) {

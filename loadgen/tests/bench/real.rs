@@ -18,7 +18,7 @@ fn counts(control_plane: &str) {
     let more = [
         "--repeats",
         "1",
-        "--settle",
+        "--profile",
         "quick",
         "--control-plane",
         control_plane,
@@ -45,22 +45,25 @@ fn counts(control_plane: &str) {
             .cloned()
             .unwrap_or_else(|| panic!("no {cell}"))
     };
-    let (burst, audit) = (run("burst"), run("audit"));
+    let (burst, counted) = (run("burst"), run("request-count"));
     assert_eq!(
-        audit["requests"]["by_verb"]["patch edgeapps/status"], 3,
-        "{audit}"
+        counted["requests"]["by_verb"]["patch edgeapps/status"], 3,
+        "{counted}"
     );
-    assert_eq!(audit["requests"]["writes_per_object"], 1.0, "{audit}");
-    assert_eq!(audit["requests"]["idle_writes_per_minute"], 0.0, "{audit}");
-    assert_eq!(audit["requests"]["wire_bytes_per_object"], Value::Null);
+    assert_eq!(counted["requests"]["writes_per_object"], 1.0, "{counted}");
+    assert_eq!(
+        counted["requests"]["idle_writes_per_minute"], 0.0,
+        "{counted}"
+    );
+    assert_eq!(counted["requests"]["wire_bytes_per_object"], Value::Null);
     assert!(
-        audit["write_span"]["p99_ms"].as_f64() > Some(0.0),
-        "{audit}"
+        counted["write_span"]["p99_ms"].as_f64() > Some(0.0),
+        "{counted}"
     );
     assert_eq!(burst["requests"], Value::Null, "the audit log was off");
     assert!(burst["api_server_cpu_s"].as_f64() > Some(0.0), "{burst}");
     let written = &burst["datastore"]["written_bytes_per_object"];
     assert!(written.as_f64() > Some(1_000.0), "{burst}");
-    assert_eq!(run("check")["valid"], true);
+    assert_eq!(run("default-flags")["valid"], true);
     assert_eq!(dir_command("validate", &bed).status.code(), Some(0));
 }

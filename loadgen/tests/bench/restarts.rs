@@ -123,7 +123,7 @@ pub fn a_cluster_of_somebody_else_is_refused() {
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
-    assert!(said.contains("choose embedded, kube or kine"), "{said}");
+    assert!(said.contains("choose kubesim, kube or kine"), "{said}");
     assert!(!bed.out().exists());
 }
 

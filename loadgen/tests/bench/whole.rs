@@ -178,7 +178,7 @@ pub fn a_subject_beside_itself_gives_the_noise_floor() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let summary = bed.summary();
     let runs = summary["subjects"][0]["runs"].as_array().expect("runs");
-    let twins = runs.iter().filter(|run| run["cell"] == "twin");
+    let twins = runs.iter().filter(|run| run["cell"] == "a-a");
     assert_eq!(twins.count(), 2, "{runs:?}");
     let floor = &summary["noise_floor"];
     assert_eq!(floor["metric"], "memory.settled.rss_bytes", "{floor}");
@@ -196,9 +196,9 @@ pub fn a_subject_beside_itself_gives_the_noise_floor() {
 }
 
 pub fn several_runs_may_be_under_way_at_once() {
-    let bed = Bed::new("lanes");
+    let bed = Bed::new("overlap");
     let mut args = bed.bench(&["works", "twin"], "0,5");
-    args.extend(["--lanes", "3", "--bursts-only"].map(str::to_owned));
+    args.extend(["--overlap", "3", "--bursts-only"].map(str::to_owned));
     let output = loadgen(&args);
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");

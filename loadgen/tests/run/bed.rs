@@ -1,4 +1,4 @@
-//! An embedded server on loopback in this process, with or without an operator, and loadgen
+//! An simulated server on loopback in this process, with or without an operator, and loadgen
 //! started against it.
 //!
 //! Guarantees: server and operator end with the bed, and the operator with this process. Leaves to
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use kubesim::{Options, Server, Tls, kubeconfig, serve};
+use kubesim::{Options, Server, Tls, kubeconfig};
 use serde_json::{Value, json};
 use tare_procstat::process::{Process, Spec};
 use tokio::net::TcpListener;
@@ -55,7 +55,7 @@ impl Bed {
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0"));
         let listener = listener.expect("a port");
         let url = format!("https://{}", listener.local_addr().expect("bound"));
-        runtime.spawn(serve(server.clone(), listener, tls, std::future::pending()));
+        runtime.spawn(server.clone().serve(listener, tls, std::future::pending()));
         let folder = folder(name);
         for user in ["tester", OPERATOR] {
             let text = kubeconfig(&url, &ca_pem, user, &server.token(user));
@@ -92,7 +92,7 @@ impl Bed {
         bed._operator = Some(operator.expect("tare starts"));
         // What is offered to an operator that still starts is another experiment.
         wait_for("the operator's watches", || {
-            let ledger = bed.server.ledger();
+            let ledger = bed.server.requests();
             let watched = |resource| ledger.count(OPERATOR, "watch", resource) > 0;
             ["edgeapps", "deployments", "services"]
                 .into_iter()

@@ -1,4 +1,4 @@
-//! `loadgen run` and `loadgen clean` against the embedded server on loopback: every object is
+//! `loadgen run` and `loadgen clean` against the simulated server on loopback: every object is
 //! accounted for, and nothing is left behind, however it ends.
 //!
 //! What needs an operator uses the `tare` binary of the same build and is listed as ignored where
@@ -20,7 +20,7 @@ const WITHOUT_OPERATOR: [(&str, Scenario); 7] = [
         "a_missing_crd_is_one_line_that_says_how_to_install_it",
         missing_crd,
     ),
-    ("a_context_that_is_not_local_is_refused_unasked", not_local),
+    ("a_context_that_is_not_local_is_rejected_unasked", not_local),
     ("unusable_kubeconfigs_are_one_line", unusable_kubeconfigs),
     ("a_server_that_is_gone_is_one_line", server_gone),
     (
@@ -33,7 +33,7 @@ const WITHOUT_OPERATOR: [(&str, Scenario); 7] = [
 
 const WITH_OPERATOR: [(&str, Scenario); 4] = [
     ("a_run_converges_and_leaves_nothing", converges),
-    ("refused_creates_are_accounted_for", refused),
+    ("rejected_creates_are_accounted_for", rejected),
     ("ctrl_c_midway_cleans_up", ctrl_c),
     ("clean_removes_what_a_killed_run_left", killed),
 ];
@@ -137,8 +137,8 @@ fn converges() {
     );
 }
 
-fn refused() {
-    let bed = Bed::with_operator("refused");
+fn rejected() {
+    let bed = Bed::with_operator("rejected");
     bed.server.faults().on_request(|facts| {
         if (facts.verb, facts.resource) == ("create", "edgeapps") && facts.nth % 5 == 4 {
             RequestFault::Status {
@@ -161,7 +161,7 @@ fn refused() {
         &[
             ("asked for", 20),
             ("created", 16),
-            ("refused", 4),
+            ("rejected", 4),
             ("deleted", 16),
             ("left behind", 0),
         ],

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
-use crate::http::request::{Api, ApiError, Ask, METADATA, OBJECT_BYTES, WHOLE};
+use crate::http::request::{Api, ApiError, METADATA, OBJECT_BYTES, Request, WHOLE};
 use crate::metrics::Verb;
 use crate::reconcile::APPLY_PATCH;
 
@@ -84,13 +84,13 @@ struct Condition {
 pub async fn install(api: &Api, crd: &Crd, patience: Duration) -> Result<(), InstallError> {
     let path = format!("{CRDS}{}?fieldManager={}&force=true", crd.name, crd.manager);
     let body = Some((APPLY_PATCH, crd.definition.as_bytes().to_vec()));
-    let ask = Ask {
+    let request = Request {
         method: Method::PATCH,
         path: &path,
         body,
         accept: METADATA,
     };
-    api.call(Verb::Patch, ask, OBJECT_BYTES).await?;
+    api.call(Verb::Patch, request, OBJECT_BYTES).await?;
     let until = Instant::now() + patience;
     loop {
         let conditions = read(api, crd, WHOLE)
@@ -171,11 +171,11 @@ fn tell(api: &Api, program: &str, revision: i64, ours: i64) {
 
 async fn read(api: &Api, crd: &Crd, accept: &'static str) -> Result<Found, ApiError> {
     let path = format!("{CRDS}{}", crd.name);
-    let ask = Ask {
+    let request = Request {
         accept,
-        ..Ask::get(&path)
+        ..Request::get(&path)
     };
-    let body = api.call(Verb::Get, ask, OBJECT_BYTES).await?;
+    let body = api.call(Verb::Get, request, OBJECT_BYTES).await?;
     serde_json::from_slice(&body).map_err(|error| ApiError::undecodable(&error))
 }
 

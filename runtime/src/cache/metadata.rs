@@ -15,9 +15,9 @@
 use std::collections::HashMap;
 
 use crate::api::Operator;
-use crate::cache::{Cache, Heard, Keeps, unknown};
+use crate::cache::{Cache, ChildUpdate, Retention, unknown};
 use crate::model::object::Uid;
-use crate::queue::Work;
+use crate::queue::OwnerState;
 
 /// What is kept of one owner.
 #[derive(Debug, Clone, Copy)]
@@ -61,58 +61,58 @@ impl Identities {
 }
 
 impl Cache for Identities {
-    fn keeps(&self) -> Keeps {
-        Keeps::Identities
+    fn retention(&self) -> Retention {
+        Retention::Identities
     }
 
     fn len(&self) -> usize {
         self.marks.len()
     }
 
-    fn seen(&mut self, work: &mut Work, _page: Option<&[u64]>) -> bool {
-        if !work.identity_only {
-            self.mark(work.uid, work.status.observed_generation);
-        } else if let Some(mark) = self.marks.get_mut(&work.uid.halves()) {
+    fn on_owner(&mut self, state: &mut OwnerState, _page: Option<&[u64]>) -> bool {
+        if !state.metadata_only {
+            self.mark(state.uid, state.status.observed_generation);
+        } else if let Some(mark) = self.marks.get_mut(&state.uid.halves()) {
             mark.epoch = self.epoch;
-            work.status.observed_generation = Some(mark.observed.into());
+            state.status.observed_generation = Some(mark.observed.into());
         }
         true
     }
 
-    fn gone(&mut self, uid: Uid) {
+    fn on_owner_gone(&mut self, uid: Uid) {
         self.marks.remove(&uid.halves());
         if self.marks.capacity() > 1_024 && self.marks.len() < self.marks.capacity() / 4 {
             self.marks.shrink_to(self.marks.len() * 2);
         }
     }
 
-    fn heard(&mut self, heard: Heard<'_>) -> Option<Work> {
-        let whole = self.whole.get(usize::from(heard.news.kind)).copied();
-        heard
-            .at_rest
-            .then(|| unknown(&heard, whole.unwrap_or(false)))
+    fn on_child_event(&mut self, update: ChildUpdate<'_>) -> Option<OwnerState> {
+        let whole = self.whole.get(usize::from(update.event.kind)).copied();
+        update
+            .idle
+            .then(|| unknown(&update, whole.unwrap_or(false)))
     }
 
-    fn complete(&self, _work: &mut Work) {}
+    fn complete(&self, _work: &mut OwnerState) {}
 
-    fn learn(&mut self, work: &mut Work) {
-        if work.uid != Uid::default() && !work.identity_only {
-            self.mark(work.uid, work.status.observed_generation);
+    fn record(&mut self, state: &mut OwnerState) {
+        if state.uid != Uid::default() && !state.metadata_only {
+            self.mark(state.uid, state.status.observed_generation);
         }
     }
 
-    fn join_began(&mut self) {
+    fn relist_began(&mut self) {
         self.epoch = self.epoch.wrapping_add(1);
     }
 
-    fn join_ended(&mut self, whole: bool) {
+    fn relist_ended(&mut self, whole: bool) {
         if whole {
             let epoch = self.epoch;
             self.marks.retain(|_, mark| mark.epoch == epoch);
         }
     }
 
-    fn forget(&mut self) {
+    fn clear(&mut self) {
         self.marks = HashMap::new();
     }
 }

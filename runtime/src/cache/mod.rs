@@ -5,7 +5,7 @@
 //! Leaves to others: the queue of owners with work, which every mode has; finding what events
 //! missed, which is the join's in every mode.
 //!
-//! What the work on an owner at rest reads (`tests/modes.rs` counts it); the writes are the same:
+//! What the work on an owner at rest reads (`tests/scenarios/cache_modes.rs` counts it); the writes are the same:
 //!
 //! | | `none` | `metadata` | `pruned` |
 //! |---|---|---|---|
@@ -33,12 +33,12 @@ pub use crate::cache::pruned::Pruned;
 
 use crate::api::Operator;
 use crate::model::object::Uid;
-use crate::queue::{ChildNews, Reasons, Shown, Sight, Work};
+use crate::queue::{ChildEvent, ChildSnapshot, OwnerState, SnapshotContent, Triggers};
 use crate::reconcile::child;
 
 /// How much a mode keeps, which is how much of an event it wants to see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Keeps {
+pub enum Retention {
     /// Nothing.
     Nothing,
     /// Which owners there are and what of them is done: watches show metadata only.
@@ -48,21 +48,21 @@ pub enum Keeps {
 }
 
 /// One event of a child.
-pub struct Heard<'a> {
+pub struct ChildUpdate<'a> {
     /// `namespace/name` of the owner.
     pub owner: &'a str,
     /// What it says.
-    pub news: &'a mut ChildNews,
+    pub event: &'a mut ChildEvent,
     /// The event as it came.
     pub line: &'a [u8],
     /// Whether the owner is at rest; if not, its entry in the queue hears the news itself.
-    pub at_rest: bool,
+    pub idle: bool,
 }
 
 /// A cache mode at work. Every call comes from the one task that runs the loop.
 pub trait Cache: Send {
     /// How much it keeps.
-    fn keeps(&self) -> Keeps;
+    fn retention(&self) -> Retention;
     /// Owners it keeps something of.
     fn len(&self) -> usize;
     /// Whether it keeps nothing at present.
@@ -71,76 +71,76 @@ pub trait Cache: Send {
     }
     /// An owner was shown by a watch or a page; of a page, the revisions at which each kind's first
     /// one was read. A mode that keeps specs takes `work.spec` over. False: it is known to be gone.
-    fn seen(&mut self, work: &mut Work, page: Option<&[u64]>) -> bool;
+    fn on_owner(&mut self, state: &mut OwnerState, page: Option<&[u64]>) -> bool;
     /// An owner is gone.
-    fn gone(&mut self, uid: Uid);
+    fn on_owner_gone(&mut self, uid: Uid);
     /// A child changed. What is to be done if its owner is at rest; `None` when that is nothing.
-    fn heard(&mut self, heard: Heard<'_>) -> Option<Work>;
+    fn on_child_event(&mut self, update: ChildUpdate<'_>) -> Option<OwnerState>;
     /// A worker is about to take `work`: fills in what is kept here.
-    fn complete(&self, work: &mut Work);
+    fn complete(&self, state: &mut OwnerState);
     /// A worker gave `work` back: keeps what it learned.
-    fn learn(&mut self, work: &mut Work);
+    fn record(&mut self, state: &mut OwnerState);
     /// A join begins: what it shows from now on is there.
-    fn join_began(&mut self);
+    fn relist_began(&mut self);
     /// The join is through; `whole`: all owners were shown, so the others are gone.
-    fn join_ended(&mut self, whole: bool);
+    fn relist_ended(&mut self, whole: bool);
     /// Revisions start over: nothing that is kept compares with what comes.
-    fn forget(&mut self);
+    fn clear(&mut self);
 }
 
 impl<C: Cache + ?Sized> Cache for Box<C> {
-    fn keeps(&self) -> Keeps {
-        (**self).keeps()
+    fn retention(&self) -> Retention {
+        (**self).retention()
     }
     fn len(&self) -> usize {
         (**self).len()
     }
-    fn seen(&mut self, work: &mut Work, page: Option<&[u64]>) -> bool {
-        (**self).seen(work, page)
+    fn on_owner(&mut self, state: &mut OwnerState, page: Option<&[u64]>) -> bool {
+        (**self).on_owner(state, page)
     }
-    fn gone(&mut self, uid: Uid) {
-        (**self).gone(uid);
+    fn on_owner_gone(&mut self, uid: Uid) {
+        (**self).on_owner_gone(uid);
     }
-    fn heard(&mut self, heard: Heard<'_>) -> Option<Work> {
-        (**self).heard(heard)
+    fn on_child_event(&mut self, update: ChildUpdate<'_>) -> Option<OwnerState> {
+        (**self).on_child_event(update)
     }
-    fn complete(&self, work: &mut Work) {
-        (**self).complete(work);
+    fn complete(&self, state: &mut OwnerState) {
+        (**self).complete(state);
     }
-    fn learn(&mut self, work: &mut Work) {
-        (**self).learn(work);
+    fn record(&mut self, state: &mut OwnerState) {
+        (**self).record(state);
     }
-    fn join_began(&mut self) {
-        (**self).join_began();
+    fn relist_began(&mut self) {
+        (**self).relist_began();
     }
-    fn join_ended(&mut self, whole: bool) {
-        (**self).join_ended(whole);
+    fn relist_ended(&mut self, whole: bool) {
+        (**self).relist_ended(whole);
     }
-    fn forget(&mut self) {
-        (**self).forget();
+    fn clear(&mut self) {
+        (**self).clear();
     }
 }
 
 /// The work that a child's event asks for where nothing is known of its owner: a read of the owner.
 /// What a `whole` event shows spares a read of the child.
-fn unknown(heard: &Heard<'_>, whole: bool) -> Work {
-    let sight = match (heard.news.deleted, whole) {
-        (true, _) => Sight::Gone,
-        (false, true) => child::sight(heard.line),
-        (false, false) => Sight::Unread,
+fn unknown(update: &ChildUpdate<'_>, whole: bool) -> OwnerState {
+    let snapshot = match (update.event.deleted, whole) {
+        (true, _) => SnapshotContent::Gone,
+        (false, true) => child::snapshot(update.line),
+        (false, false) => SnapshotContent::Unread,
     };
-    Work {
-        reasons: Reasons::REFRESH.with(Reasons::CHILD),
-        shown: vec![shown(heard.news, sight)],
-        ..Work::default()
+    OwnerState {
+        triggers: Triggers::REFRESH.with(Triggers::CHILD),
+        snapshots: vec![snapshot_of(update.event, snapshot)],
+        ..OwnerState::default()
     }
 }
 
-fn shown(news: &ChildNews, sight: Sight) -> Shown {
-    Shown {
-        kind: news.kind,
-        name_hash: news.name_hash,
-        sight,
+fn snapshot_of(event: &ChildEvent, snapshot: SnapshotContent) -> ChildSnapshot {
+    ChildSnapshot {
+        kind: event.kind,
+        name_hash: event.name_hash,
+        content: snapshot,
     }
 }
 

@@ -1,30 +1,30 @@
 //! Nothing is kept: a converged object is recognised by its own generation and status.
 
-use crate::cache::{Cache, Heard, Keeps, unknown};
+use crate::cache::{Cache, ChildUpdate, Retention, unknown};
 use crate::model::object::Uid;
-use crate::queue::Work;
+use crate::queue::OwnerState;
 
 /// The mode `none`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Storeless;
 
 impl Cache for Storeless {
-    fn keeps(&self) -> Keeps {
-        Keeps::Nothing
+    fn retention(&self) -> Retention {
+        Retention::Nothing
     }
     fn len(&self) -> usize {
         0
     }
-    fn seen(&mut self, _work: &mut Work, _page: Option<&[u64]>) -> bool {
+    fn on_owner(&mut self, _work: &mut OwnerState, _page: Option<&[u64]>) -> bool {
         true
     }
-    fn gone(&mut self, _uid: Uid) {}
-    fn heard(&mut self, heard: Heard<'_>) -> Option<Work> {
-        heard.at_rest.then(|| unknown(&heard, true))
+    fn on_owner_gone(&mut self, _uid: Uid) {}
+    fn on_child_event(&mut self, update: ChildUpdate<'_>) -> Option<OwnerState> {
+        update.idle.then(|| unknown(&update, true))
     }
-    fn complete(&self, _work: &mut Work) {}
-    fn learn(&mut self, _work: &mut Work) {}
-    fn join_began(&mut self) {}
-    fn join_ended(&mut self, _whole: bool) {}
-    fn forget(&mut self) {}
+    fn complete(&self, _work: &mut OwnerState) {}
+    fn record(&mut self, _work: &mut OwnerState) {}
+    fn relist_began(&mut self) {}
+    fn relist_ended(&mut self, _whole: bool) {}
+    fn clear(&mut self) {}
 }

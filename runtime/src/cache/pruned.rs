@@ -24,9 +24,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::api::{Child, Operator, kind_index};
-use crate::cache::{Cache, Heard, Keeps, shown, unknown};
+use crate::cache::{Cache, ChildUpdate, Retention, snapshot_of, unknown};
 use crate::model::object::{Uid, hash32};
-use crate::queue::{ChildNews, Reasons, Sight, Slot, Work};
+use crate::queue::{ChildEvent, ChildRecord, OwnerState, SnapshotContent, Triggers};
 use crate::reconcile::child;
 use crate::reconcile::child::{Actual, with_labels};
 use crate::reconcile::drift;
@@ -36,7 +36,7 @@ use crate::reconcile::owner;
 #[derive(Debug)]
 struct Kept {
     /// Without reasons: those are the queue's.
-    work: Work,
+    state: OwnerState,
     /// resourceVersion of the newest deletion of a child: what is older and not kept is gone.
     lost_version: u64,
     /// The join that last showed it.
@@ -66,48 +66,48 @@ impl<O: Operator> Pruned<O> {
 }
 
 impl<O: Operator> Cache for Pruned<O> {
-    fn keeps(&self) -> Keeps {
-        Keeps::Specs
+    fn retention(&self) -> Retention {
+        Retention::Specs
     }
 
     fn len(&self) -> usize {
         self.owners.len()
     }
 
-    fn seen(&mut self, work: &mut Work, page: Option<&[u64]>) -> bool {
+    fn on_owner(&mut self, state: &mut OwnerState, page: Option<&[u64]>) -> bool {
         if self
             .departed
             .as_ref()
-            .is_some_and(|gone| gone.contains(&work.uid))
+            .is_some_and(|gone| gone.contains(&state.uid))
         {
             return false;
         }
         let epoch = self.epoch;
-        let kept = self.owners.entry(work.uid.halves()).or_insert_with(|| {
+        let kept = self.owners.entry(state.uid.halves()).or_insert_with(|| {
             Box::new(Kept {
-                work: Work::default(),
+                state: OwnerState::default(),
                 lost_version: 0,
                 epoch,
             })
         });
         kept.epoch = epoch;
         if let Some(revisions) = page
-            && work.slots_complete
+            && state.children_complete
         {
-            kept.replace_slots(&work.slots, revisions);
+            kept.replace_slots(&state.children, revisions);
         }
-        let spec = work.spec.take();
-        if work.resource_version >= kept.work.resource_version {
-            let slots = std::mem::take(&mut work.slots);
-            let mut newer = work.clone();
+        let spec = state.spec.take();
+        if state.resource_version >= kept.state.resource_version {
+            let children = std::mem::take(&mut state.children);
+            let mut newer = state.clone();
             newer.spec = spec;
-            kept.work.refresh(newer);
-            work.slots = slots;
+            kept.state.refresh(newer);
+            state.children = children;
         }
         true
     }
 
-    fn gone(&mut self, uid: Uid) {
+    fn on_owner_gone(&mut self, uid: Uid) {
         self.owners.remove(&uid.halves());
         if let Some(departed) = &mut self.departed {
             departed.insert(uid);
@@ -117,74 +117,75 @@ impl<O: Operator> Cache for Pruned<O> {
         }
     }
 
-    fn heard(&mut self, heard: Heard<'_>) -> Option<Work> {
-        let kept = heard
-            .news
+    fn on_child_event(&mut self, update: ChildUpdate<'_>) -> Option<OwnerState> {
+        let kept = update
+            .event
             .owner_uid
             .map(|uid| self.owners.get_mut(&uid.halves()));
         match kept {
             Some(Some(kept)) => {
-                let Heard {
+                let ChildUpdate {
                     owner,
-                    news,
+                    event,
                     line,
-                    at_rest,
-                } = heard;
-                let asked = kept.judge(&*self.operator, owner, news, line, at_rest);
-                asked.filter(|_| at_rest)
+                    idle,
+                } = update;
+                let asked = kept.judge(&*self.operator, owner, event, line, idle);
+                asked.filter(|_| idle)
             }
             // An owner that no watch and no page has shown: its children are the garbage collector's.
             Some(None) if self.departed.is_none() => None,
-            _ => heard.at_rest.then(|| unknown(&heard, true)),
+            _ => update.idle.then(|| unknown(&update, true)),
         }
     }
 
-    fn complete(&self, work: &mut Work) {
-        let Some(Kept { work: kept, .. }) = self.owners.get(&work.uid.halves()).map(|kept| &**kept)
+    fn complete(&self, state: &mut OwnerState) {
+        let Some(Kept { state: kept, .. }) =
+            self.owners.get(&state.uid.halves()).map(|kept| &**kept)
         else {
             return;
         };
-        if kept.resource_version >= work.resource_version {
-            work.resource_version = kept.resource_version;
-            work.generation = kept.generation;
-            work.deleting = kept.deleting;
-            work.finalizers = kept.finalizers;
-            work.status = kept.status.clone();
-            work.spec = kept.spec.clone();
-        } else if kept.generation == work.generation {
-            work.spec = kept.spec.clone();
+        if kept.resource_version >= state.resource_version {
+            state.resource_version = kept.resource_version;
+            state.generation = kept.generation;
+            state.deleting = kept.deleting;
+            state.finalizers = kept.finalizers;
+            state.status = kept.status.clone();
+            state.spec = kept.spec.clone();
+        } else if kept.generation == state.generation {
+            state.spec = kept.spec.clone();
         }
-        work.slots = kept.slots.clone();
-        work.slots_complete = kept.slots_complete;
+        state.children = kept.children.clone();
+        state.children_complete = kept.children_complete;
     }
 
-    fn learn(&mut self, work: &mut Work) {
-        let spec = work.spec.take();
-        if let Some(kept) = self.owners.get_mut(&work.uid.halves()) {
-            kept.merge_slots(&work.slots);
-            kept.work.slots_complete |= work.slots_complete;
-            if work.resource_version >= kept.work.resource_version {
-                let known = &mut kept.work;
-                known.resource_version = work.resource_version;
-                known.generation = work.generation;
-                known.deleting = work.deleting;
-                known.finalizers = work.finalizers;
-                known.status = work.status.clone();
+    fn record(&mut self, state: &mut OwnerState) {
+        let spec = state.spec.take();
+        if let Some(kept) = self.owners.get_mut(&state.uid.halves()) {
+            kept.merge_slots(&state.children);
+            kept.state.children_complete |= state.children_complete;
+            if state.resource_version >= kept.state.resource_version {
+                let known = &mut kept.state;
+                known.resource_version = state.resource_version;
+                known.generation = state.generation;
+                known.deleting = state.deleting;
+                known.finalizers = state.finalizers;
+                known.status = state.status.clone();
                 known.spec = spec.or(known.spec.take());
             }
         }
         // The queue needs to know what it wrote, not what it looked like.
-        for slot in &mut work.slots {
-            slot.proof = None;
+        for record in &mut state.children {
+            record.last_applied = None;
         }
     }
 
-    fn join_began(&mut self) {
+    fn relist_began(&mut self) {
         self.epoch = self.epoch.wrapping_add(1);
         self.departed = Some(HashSet::new());
     }
 
-    fn join_ended(&mut self, whole: bool) {
+    fn relist_ended(&mut self, whole: bool) {
         self.departed = None;
         if whole {
             let epoch = self.epoch;
@@ -192,7 +193,7 @@ impl<O: Operator> Cache for Pruned<O> {
         }
     }
 
-    fn forget(&mut self) {
+    fn clear(&mut self) {
         self.owners = HashMap::new();
     }
 }
@@ -203,60 +204,60 @@ impl Kept {
         &mut self,
         operator: &O,
         key: &str,
-        news: &mut ChildNews,
+        event: &mut ChildEvent,
         line: &[u8],
-        at_rest: bool,
-    ) -> Option<Work> {
-        let place = self.place(news);
+        idle: bool,
+    ) -> Option<OwnerState> {
+        let place = self.place(event);
         let known = place.map_or(self.lost_version, |place| {
-            self.work.slots[place].resource_version
+            self.state.children[place].resource_version
         });
-        if news.resource_version <= known {
+        if event.resource_version <= known {
             // Our own write, or older than what a worker has read.
             return None;
         }
-        if news.deleted {
-            self.lost_version = self.lost_version.max(news.resource_version);
+        if event.deleted {
+            self.lost_version = self.lost_version.max(event.resource_version);
             if let Some(place) = place {
-                self.work.slots.swap_remove(place);
+                self.state.children.swap_remove(place);
             }
-            let planned = at_rest && !self.work.deleting && self.wants(operator, key, news);
-            let reasons = Reasons::REFRESH.with(Reasons::CHECK);
-            return planned.then(|| self.ask(reasons, Some((news, Sight::Gone))));
+            let planned = idle && !self.state.deleting && self.wants(operator, key, event);
+            let triggers = Triggers::REFRESH.with(Triggers::CHECK);
+            return planned.then(|| self.ask(triggers, Some((event, SnapshotContent::Gone))));
         }
         let unchanged = place.is_some_and(|place| {
-            let known = &self.work.slots[place].state;
-            known.generation == news.state.generation && known.generation != 0
+            let known = &self.state.children[place].state;
+            known.generation == event.state.generation && known.generation != 0
         });
         let place = place.unwrap_or_else(|| {
-            self.work.slots.reserve_exact(1);
-            self.work.slots.push(Slot {
-                kind: news.kind,
-                name_hash: news.name_hash,
+            self.state.children.reserve_exact(1);
+            self.state.children.push(ChildRecord {
+                kind: event.kind,
+                name_hash: event.name_hash,
                 resource_version: 0,
-                state: news.state,
-                proof: None,
+                state: event.state,
+                last_applied: None,
             });
-            self.work.slots.len() - 1
+            self.state.children.len() - 1
         });
-        let slot = &mut self.work.slots[place];
-        slot.resource_version = news.resource_version;
-        slot.state = news.state;
-        if !at_rest && unchanged {
+        let record = &mut self.state.children[place];
+        record.resource_version = event.resource_version;
+        record.state = event.state;
+        if !idle && unchanged {
             // The entry hears of its counters; a changed spec would have another generation.
             return None;
         }
-        slot.proof = None;
-        let Some((planned, plan)) = owner::plan(operator, key, &self.work) else {
-            return Some(self.ask(Reasons::CHECK, None));
+        record.last_applied = None;
+        let Some((planned, plan)) = owner::plan(operator, key, &self.state) else {
+            return Some(self.ask(Triggers::CHECK, None));
         };
-        let child = plan.children.iter().find(|child| is::<O>(child, news));
+        let child = plan.children.iter().find(|child| is::<O>(child, event));
         if let Some(child) = child {
-            let kind = O::KINDS.get(usize::from(news.kind))?;
-            let sight = child::sight(line);
-            let actual = match &sight {
-                Sight::Object(json) => Actual::decode(json, kind.workload).ok(),
-                Sight::Unread | Sight::Gone => None,
+            let kind = O::KINDS.get(usize::from(event.kind))?;
+            let snapshot = child::snapshot(line);
+            let actual = match &snapshot {
+                SnapshotContent::Object(json) => Actual::decode(json, kind.workload).ok(),
+                SnapshotContent::Unread | SnapshotContent::Gone => None,
             };
             let body = child
                 .body
@@ -264,71 +265,75 @@ impl Kept {
                 .map(|body| with_labels::<O>(body.clone(), &planned.meta.name));
             match (body, actual) {
                 (Some(body), Some(actual)) if drift::differs(&body, &actual.value).is_none() => {
-                    self.work.slots[place].proof =
-                        Some(child::proof(actual.uid, &body, child.immutable));
+                    self.state.children[place].last_applied =
+                        Some(child::last_applied(actual.uid, &body, child.immutable));
                 }
                 _ => {
-                    news.differs = true;
-                    return Some(self.ask(Reasons::CHECK, Some((news, sight))));
+                    event.differs = true;
+                    return Some(self.ask(Triggers::CHECK, Some((event, snapshot))));
                 }
             }
         }
-        if !self.work.slots_complete {
-            return Some(self.ask(Reasons::CHECK, None));
+        if !self.state.children_complete {
+            return Some(self.ask(Triggers::CHECK, None));
         }
         let mut status = plan.status;
-        let same = owner::remember::<O>(&mut status).digest == self.work.status.digest;
+        let same = owner::remember::<O>(&mut status).digest == self.state.status.digest;
         // The children are looked at again too: what their digests vouch for costs nothing.
-        (!same).then(|| self.ask(Reasons::CHECK, None))
+        (!same).then(|| self.ask(Triggers::CHECK, None))
     }
 
     /// Whether the plan has a body for the child.
-    fn wants<O: Operator>(&self, operator: &O, key: &str, news: &ChildNews) -> bool {
-        owner::plan(operator, key, &self.work).is_none_or(|(_, plan)| {
+    fn wants<O: Operator>(&self, operator: &O, key: &str, event: &ChildEvent) -> bool {
+        owner::plan(operator, key, &self.state).is_none_or(|(_, plan)| {
             let mut wanted = plan.children.iter().filter(|child| child.body.is_some());
-            wanted.any(|child| is::<O>(child, news))
+            wanted.any(|child| is::<O>(child, event))
         })
     }
 
     /// An entry for the queue; the rest is filled in when a worker takes it.
-    fn ask(&self, reasons: Reasons, sight: Option<(&ChildNews, Sight)>) -> Work {
-        Work {
-            uid: self.work.uid,
-            generation: self.work.generation,
-            resource_version: self.work.resource_version,
-            deleting: self.work.deleting,
-            finalizers: self.work.finalizers,
-            status: self.work.status.clone(),
-            reasons: reasons.with(Reasons::CHILD),
-            shown: sight
-                .map(|(news, sight)| shown(news, sight))
+    fn ask(
+        &self,
+        triggers: Triggers,
+        snapshot: Option<(&ChildEvent, SnapshotContent)>,
+    ) -> OwnerState {
+        OwnerState {
+            uid: self.state.uid,
+            generation: self.state.generation,
+            resource_version: self.state.resource_version,
+            deleting: self.state.deleting,
+            finalizers: self.state.finalizers,
+            status: self.state.status.clone(),
+            triggers: triggers.with(Triggers::CHILD),
+            snapshots: snapshot
+                .map(|(event, snapshot)| snapshot_of(event, snapshot))
                 .into_iter()
                 .collect(),
-            ..Work::default()
+            ..OwnerState::default()
         }
     }
 
-    fn place(&self, news: &ChildNews) -> Option<usize> {
-        let mut slots = self.work.slots.iter();
-        slots.position(|slot| (slot.kind, slot.name_hash) == (news.kind, news.name_hash))
+    fn place(&self, event: &ChildEvent) -> Option<usize> {
+        let mut children = self.state.children.iter();
+        children.position(|record| (record.kind, record.name_hash) == (event.kind, event.name_hash))
     }
 
     /// Takes over what a worker has seen or written, where it is newer.
-    fn merge_slots(&mut self, slots: &[Slot]) {
-        for slot in slots {
+    fn merge_slots(&mut self, children: &[ChildRecord]) {
+        for record in children {
             let known = self
-                .work
-                .slots
+                .state
+                .children
                 .iter_mut()
-                .find(|known| (known.kind, known.name_hash) == (slot.kind, slot.name_hash));
+                .find(|known| (known.kind, known.name_hash) == (record.kind, record.name_hash));
             match known {
-                Some(known) if known.resource_version <= slot.resource_version => {
-                    known.clone_from(slot);
+                Some(known) if known.resource_version <= record.resource_version => {
+                    known.clone_from(record);
                 }
                 Some(_) => {}
-                None if slot.resource_version > self.lost_version => {
-                    self.work.slots.reserve_exact(1);
-                    self.work.slots.push(slot.clone());
+                None if record.resource_version > self.lost_version => {
+                    self.state.children.reserve_exact(1);
+                    self.state.children.push(record.clone());
                 }
                 None => {}
             }
@@ -337,19 +342,19 @@ impl Kept {
 
     /// Takes over what pages have shown: what they do not show and is not younger than they are, is
     /// gone.
-    fn replace_slots(&mut self, slots: &[Slot], revisions: &[u64]) {
-        self.work.slots.retain(|known| {
+    fn replace_slots(&mut self, children: &[ChildRecord], revisions: &[u64]) {
+        self.state.children.retain(|known| {
             let page = revisions.get(usize::from(known.kind) + 1);
             page.is_none_or(|page| known.resource_version > *page)
-                || slots
+                || children
                     .iter()
-                    .any(|slot| (known.kind, known.name_hash) == (slot.kind, slot.name_hash))
+                    .any(|record| (known.kind, known.name_hash) == (record.kind, record.name_hash))
         });
-        self.merge_slots(slots);
-        self.work.slots_complete = true;
+        self.merge_slots(children);
+        self.state.children_complete = true;
     }
 }
 
-fn is<O: Operator>(child: &Child, news: &ChildNews) -> bool {
-    kind_index(O::KINDS, &child.kind) == Some(news.kind) && hash32(&child.name) == news.name_hash
+fn is<O: Operator>(child: &Child, event: &ChildEvent) -> bool {
+    kind_index(O::KINDS, &child.kind) == Some(event.kind) && hash32(&child.name) == event.name_hash
 }

@@ -6,7 +6,7 @@ use crate::api::{Children, DEPLOYMENT, Owner};
 use crate::cache::*;
 use crate::edgeapp::EdgeApps;
 use crate::model::object::{ChildState, hash32};
-use crate::queue::{Finalizers, Proof, Slot};
+use crate::queue::{ChildRecord, Finalizers, LastApplied};
 use crate::reconcile::child::{digest, with_labels};
 use crate::reconcile::drift;
 use crate::reconcile::owner::remember;
@@ -48,9 +48,9 @@ fn planned() -> (Value, crate::edgeapp::EdgeAppStatus) {
 }
 
 /// The owner `shop/web` with its Deployment, as a join hands it over.
-fn converged(resource_version: u64, child_version: u64) -> Work {
+fn converged(resource_version: u64, child_version: u64) -> OwnerState {
     let (body, mut status) = planned();
-    Work {
+    OwnerState {
         uid: uid(1),
         generation: 1,
         resource_version,
@@ -61,20 +61,20 @@ fn converged(resource_version: u64, child_version: u64) -> Work {
         },
         spec: Some(r#"{"image":"web:1"}"#.into()),
         status: remember::<EdgeApps>(&mut status),
-        slots: vec![slot(child_version, Some(digest(&body)))],
-        slots_complete: true,
-        ..Work::default()
+        children: vec![record(child_version, Some(digest(&body)))],
+        children_complete: true,
+        ..OwnerState::default()
     }
 }
 
-fn slot(resource_version: u64, plan: Option<u64>) -> Slot {
-    Slot {
+fn record(resource_version: u64, plan: Option<u64>) -> ChildRecord {
+    ChildRecord {
         kind: DEPLOYMENTS,
         name_hash: hash32("web"),
         resource_version,
         state: ready(),
-        proof: plan.map(|plan| {
-            Box::new(Proof {
+        last_applied: plan.map(|plan| {
+            Box::new(LastApplied {
                 uid: uid(2),
                 plan,
                 fixed: 0,
@@ -84,7 +84,7 @@ fn slot(resource_version: u64, plan: Option<u64>) -> Slot {
 }
 
 /// An event of the Deployment.
-fn event(resource_version: u64, edit: impl FnOnce(&mut Value)) -> (ChildNews, Vec<u8>) {
+fn event(resource_version: u64, edit: impl FnOnce(&mut Value)) -> (ChildEvent, Vec<u8>) {
     let (mut object, _) = planned();
     object = drift::without_nulls(&object);
     object["metadata"]["name"] = "web".into();
@@ -98,33 +98,34 @@ fn event(resource_version: u64, edit: impl FnOnce(&mut Value)) -> (ChildNews, Ve
         json!({"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1});
     edit(&mut object);
     let line = json!({"type": "MODIFIED", "object": object}).to_string();
-    let lean = object.to_string();
-    let lean = serde_json::from_str(&lean).expect("an object");
-    let news = crate::watch::child_news::<EdgeApps>(&lean, DEPLOYMENTS.into(), false, "EdgeApp");
-    (news.expect("a child").1, line.into_bytes())
+    let object = object.to_string();
+    let object = serde_json::from_str(&object).expect("an object");
+    let event =
+        crate::watch::child_event::<EdgeApps>(&object, DEPLOYMENTS.into(), false, "EdgeApp");
+    (event.expect("a child").1, line.into_bytes())
 }
 
 fn pruned() -> Box<dyn Cache> {
     Mode::Pruned.cache(&Arc::new(EdgeApps))
 }
 
-fn hear(cache: &mut dyn Cache, (mut news, line): (ChildNews, Vec<u8>)) -> Option<Work> {
-    cache.heard(Heard {
+fn on_event(cache: &mut dyn Cache, (mut event, line): (ChildEvent, Vec<u8>)) -> Option<OwnerState> {
+    cache.on_child_event(ChildUpdate {
         owner: "shop/web",
-        news: &mut news,
+        event: &mut event,
         line: &line,
-        at_rest: true,
+        idle: true,
     })
 }
 
 /// What a worker would get for an owner of which only the uid is known.
-fn taken(cache: &dyn Cache) -> Work {
-    let mut work = Work {
+fn taken(cache: &dyn Cache) -> OwnerState {
+    let mut state = OwnerState {
         uid: uid(1),
-        ..Work::default()
+        ..OwnerState::default()
     };
-    cache.complete(&mut work);
-    work
+    cache.complete(&mut state);
+    state
 }
 
 #[test]
@@ -163,20 +164,20 @@ fn a_childs_event_asks_only_for_what_it_changes() {
     ];
     for case in cases {
         let mut cache = pruned();
-        assert!(cache.seen(&mut converged(5, 6), Some(&[9, 9, 9])));
-        let asked = hear(&mut *cache, event(10, case.edit));
-        let differs = asked.as_ref().map(|work| !work.shown.is_empty());
+        assert!(cache.on_owner(&mut converged(5, 6), Some(&[9, 9, 9])));
+        let asked = on_event(&mut *cache, event(10, case.edit));
+        let differs = asked.as_ref().map(|state| !state.snapshots.is_empty());
         assert_eq!(differs, case.differs, "{}", case.name);
-        if let Some(work) = asked {
-            assert!(work.reasons.has(Reasons::CHECK), "{}", case.name);
+        if let Some(state) = asked {
+            assert!(state.triggers.has(Triggers::CHECK), "{}", case.name);
             assert!(
-                !work.reasons.has(Reasons::REFRESH),
+                !state.triggers.has(Triggers::REFRESH),
                 "{}: no read",
                 case.name
             );
-            assert_eq!(work.resource_version, 5, "{}", case.name);
+            assert_eq!(state.resource_version, 5, "{}", case.name);
         }
-        let again = hear(&mut *cache, event(10, case.edit));
+        let again = on_event(&mut *cache, event(10, case.edit));
         assert_eq!(again, None, "{}: the same event again", case.name);
     }
 }
@@ -184,45 +185,48 @@ fn a_childs_event_asks_only_for_what_it_changes() {
 #[test]
 fn what_is_older_than_what_is_kept_changes_nothing() {
     let mut cache = pruned();
-    cache.seen(&mut converged(5, 6), Some(&[9, 9, 9]));
+    cache.on_owner(&mut converged(5, 6), Some(&[9, 9, 9]));
     let mut older = converged(4, 6);
     older.spec = Some(r#"{"image":"web:0"}"#.into());
-    assert!(cache.seen(&mut older, None));
+    assert!(cache.on_owner(&mut older, None));
     assert_eq!(taken(&*cache).resource_version, 5);
     assert_eq!(taken(&*cache).spec.as_deref(), Some(r#"{"image":"web:1"}"#));
     let edit = |object: &mut Value| object["spec"]["replicas"] = 9.into();
-    assert_eq!(hear(&mut *cache, event(6, edit)), None, "our own write");
-    assert!(taken(&*cache).slots[0].proof.is_some());
+    assert_eq!(on_event(&mut *cache, event(6, edit)), None, "our own write");
+    assert!(taken(&*cache).children[0].last_applied.is_some());
 }
 
 #[test]
 fn a_page_that_was_read_before_an_owner_went_does_not_bring_it_back() {
     let mut cache = pruned();
-    cache.join_began();
-    cache.gone(uid(1));
-    assert!(!cache.seen(&mut converged(5, 6), Some(&[9, 9, 9])));
-    cache.join_ended(true);
+    cache.relist_began();
+    cache.on_owner_gone(uid(1));
+    assert!(!cache.on_owner(&mut converged(5, 6), Some(&[9, 9, 9])));
+    cache.relist_ended(true);
     assert!(cache.is_empty());
-    assert!(cache.seen(&mut converged(5, 6), None), "it was restored");
+    assert!(
+        cache.on_owner(&mut converged(5, 6), None),
+        "it was restored"
+    );
 }
 
 #[test]
 fn a_join_forgets_the_owners_that_it_did_not_show() {
     for mode in [Mode::Metadata, Mode::Pruned] {
         let mut cache = mode.cache(&Arc::new(EdgeApps));
-        cache.seen(&mut converged(5, 6), None);
-        cache.join_began();
-        cache.join_ended(false);
+        cache.on_owner(&mut converged(5, 6), None);
+        cache.relist_began();
+        cache.relist_ended(false);
         assert_eq!(cache.len(), 1, "{mode}: that join broke off");
-        cache.join_began();
-        let mut other = Work {
+        cache.relist_began();
+        let mut other = OwnerState {
             uid: uid(3),
             ..converged(5, 6)
         };
-        cache.seen(&mut other, Some(&[9, 9, 9]));
-        cache.join_ended(true);
+        cache.on_owner(&mut other, Some(&[9, 9, 9]));
+        cache.relist_ended(true);
         assert_eq!(cache.len(), 1, "{mode}");
-        cache.gone(uid(3));
+        cache.on_owner_gone(uid(3));
         assert!(cache.is_empty(), "{mode}");
     }
 }
@@ -231,58 +235,62 @@ fn a_join_forgets_the_owners_that_it_did_not_show() {
 fn a_child_that_no_page_shows_is_gone_unless_it_is_younger_than_the_page() {
     for (page_revision, left) in [(6, 0), (5, 1)] {
         let mut cache = pruned();
-        cache.seen(&mut converged(5, 6), Some(&[9, 9, 9]));
-        let mut work = Work {
-            slots: Vec::new(),
+        cache.on_owner(&mut converged(5, 6), Some(&[9, 9, 9]));
+        let mut state = OwnerState {
+            children: Vec::new(),
             ..converged(5, 6)
         };
-        cache.seen(&mut work, Some(&[page_revision; 3]));
-        assert_eq!(taken(&*cache).slots.len(), left, "page of {page_revision}");
+        cache.on_owner(&mut state, Some(&[page_revision; 3]));
+        assert_eq!(
+            taken(&*cache).children.len(),
+            left,
+            "page of {page_revision}"
+        );
     }
 }
 
 #[test]
 fn a_worker_does_not_bring_back_a_child_that_vanished_meanwhile() {
     let mut cache = pruned();
-    cache.seen(&mut converged(5, 6), Some(&[9, 9, 9]));
-    let mut work = taken(&*cache);
-    let (mut news, line) = event(7, |_| {});
-    news.deleted = true;
-    let asked = hear(&mut *cache, (news, line)).expect("it is planned");
+    cache.on_owner(&mut converged(5, 6), Some(&[9, 9, 9]));
+    let mut state = taken(&*cache);
+    let (mut event, line) = event(7, |_| {});
+    event.deleted = true;
+    let asked = on_event(&mut *cache, (event, line)).expect("it is planned");
     assert!(
-        asked.reasons.has(Reasons::REFRESH),
+        asked.triggers.has(Triggers::REFRESH),
         "the owner may be gone, too"
     );
-    assert_eq!(asked.shown[0].sight, Sight::Gone);
-    cache.learn(&mut work);
-    assert!(taken(&*cache).slots.is_empty());
-    work.slots = vec![slot(8, None)];
-    cache.learn(&mut work);
-    assert_eq!(taken(&*cache).slots.len(), 1, "made anew");
+    assert_eq!(asked.snapshots[0].content, SnapshotContent::Gone);
+    cache.record(&mut state);
+    assert!(taken(&*cache).children.is_empty());
+    state.children = vec![record(8, None)];
+    cache.record(&mut state);
+    assert_eq!(taken(&*cache).children.len(), 1, "made anew");
 }
 
 #[test]
 fn metadata_tell_what_is_observed_from_what_was_kept() {
     let mut cache = Mode::Metadata.cache(&Arc::new(EdgeApps));
-    let metadata = || Work {
-        identity_only: true,
+    let metadata = || OwnerState {
+        metadata_only: true,
         spec: None,
         status: Default::default(),
         ..converged(7, 6)
     };
     let mut unknown = metadata();
-    cache.seen(&mut unknown, None);
-    assert!(unknown.own_reasons(true).has(Reasons::SPEC), "it is read");
-    cache.learn(&mut converged(5, 6));
+    cache.on_owner(&mut unknown, None);
+    assert!(unknown.own_triggers(true).has(Triggers::SPEC), "it is read");
+    cache.record(&mut converged(5, 6));
     let mut known = metadata();
-    cache.seen(&mut known, None);
-    assert!(known.own_reasons(true).is_empty());
-    let mut changed = Work {
+    cache.on_owner(&mut known, None);
+    assert!(known.own_triggers(true).is_empty());
+    let mut changed = OwnerState {
         generation: 2,
         ..metadata()
     };
-    cache.seen(&mut changed, None);
-    assert!(changed.own_reasons(true).has(Reasons::SPEC));
+    cache.on_owner(&mut changed, None);
+    assert!(changed.own_triggers(true).has(Triggers::SPEC));
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! opens it again, so that what hangs holds up nobody else. Leaves to others: when a failed owner is
 //! tried again (`queue`).
 
-use crate::queue::Verdict;
+use crate::queue::Outcome;
 
 /// A failure that took less was an answer, not a deadline.
 const AT_ONCE_MS: u64 = 1_000;
@@ -16,12 +16,12 @@ const AT_ONCE_MS: u64 = 1_000;
 const NARROWED: usize = 4;
 
 #[derive(Debug)]
-pub struct Width {
+pub struct Concurrency {
     most: usize,
     refused_in_a_row: usize,
 }
 
-impl Width {
+impl Concurrency {
     pub fn of(most: usize) -> Self {
         Self {
             most,
@@ -38,14 +38,14 @@ impl Width {
     }
 
     /// One ended after `took_ms`.
-    pub fn worked(&mut self, verdict: Verdict, took_ms: u64) {
-        self.refused_in_a_row = match verdict {
-            Verdict::Failed { .. } | Verdict::Stuck if took_ms < AT_ONCE_MS => {
+    pub fn worked(&mut self, outcome: Outcome, took_ms: u64) {
+        self.refused_in_a_row = match outcome {
+            Outcome::Failed { .. } | Outcome::Stuck if took_ms < AT_ONCE_MS => {
                 self.refused_in_a_row.saturating_add(1)
             }
             // It says nothing about the next one.
-            Verdict::Gone | Verdict::Again | Verdict::Waits { .. } => self.refused_in_a_row,
-            Verdict::Written { .. } | Verdict::Failed { .. } | Verdict::Stuck => 0,
+            Outcome::Gone | Outcome::Again | Outcome::Waits { .. } => self.refused_in_a_row,
+            Outcome::Written { .. } | Outcome::Failed { .. } | Outcome::Stuck => 0,
         };
     }
 }
@@ -54,15 +54,15 @@ impl Width {
 mod tests {
     use super::*;
 
-    const REFUSED: (Verdict, u64) = (Verdict::Failed { base_ms: None }, 5);
-    const LATE: (Verdict, u64) = (Verdict::Failed { base_ms: None }, 10_000);
-    const AGAIN: (Verdict, u64) = (Verdict::Again, 5);
+    const REFUSED: (Outcome, u64) = (Outcome::Failed { base_ms: None }, 5);
+    const LATE: (Outcome, u64) = (Outcome::Failed { base_ms: None }, 10_000);
+    const AGAIN: (Outcome, u64) = (Outcome::Again, 5);
     /// As in a mass deletion: its children have to go first.
-    const WAITS: (Verdict, u64) = (Verdict::Waits { base_ms: 10_000 }, 5);
-    const DONE: (Verdict, u64) = (
-        Verdict::Written {
+    const WAITS: (Outcome, u64) = (Outcome::Waits { base_ms: 10_000 }, 5);
+    const DONE: (Outcome, u64) = (
+        Outcome::Written {
             ready: true,
-            within: None,
+            requeue_after: None,
         },
         5,
     );
@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn it_narrows_while_one_after_the_other_is_refused() {
         let refused = [REFUSED; 16];
-        let then = |more: (Verdict, u64)| [&refused[..], &[more]].concat();
+        let then = |more: (Outcome, u64)| [&refused[..], &[more]].concat();
         for (ended, want) in [
             (vec![], 16),
             (vec![REFUSED; 15], 16),
@@ -84,22 +84,22 @@ mod tests {
             (then(DONE), 16),
             (then(LATE), 16),
         ] {
-            let mut width = Width::of(16);
-            for (verdict, took_ms) in &ended {
-                width.worked(*verdict, *took_ms);
+            let mut concurrency = Concurrency::of(16);
+            for (outcome, took_ms) in &ended {
+                concurrency.worked(*outcome, *took_ms);
             }
-            assert_eq!(width.now(), want, "{} ended", ended.len());
+            assert_eq!(concurrency.now(), want, "{} ended", ended.len());
         }
     }
 
     #[test]
     fn one_worker_is_left_always() {
         for most in 1..=4 {
-            let mut width = Width::of(most);
+            let mut concurrency = Concurrency::of(most);
             for _ in 0..100 {
-                width.worked(REFUSED.0, REFUSED.1);
+                concurrency.worked(REFUSED.0, REFUSED.1);
             }
-            assert_eq!(width.now(), 1, "of {most}");
+            assert_eq!(concurrency.now(), 1, "of {most}");
         }
     }
 }

@@ -12,12 +12,12 @@ const AFTER_MS: u64 = 2 * IDLE.as_secs() * 1_000 + 1_000;
 
 /// The next turn, if there is one.
 #[derive(Debug, Default)]
-pub struct Tidying {
+pub struct TrimTimer {
     due_ms: Option<u64>,
     worked_ms: u64,
 }
 
-impl Tidying {
+impl TrimTimer {
     /// Something was worked off.
     pub fn worked(&mut self, now_ms: u64) {
         self.worked_ms = now_ms;
@@ -45,14 +45,14 @@ mod tests {
 
     /// When it is due, asked every 100 ms, with work at these times.
     fn turns(work_ms: &[u64]) -> Vec<u64> {
-        let mut tidying = Tidying::default();
+        let mut trim_timer = TrimTimer::default();
         (0..60_000u64)
             .step_by(100)
             .filter(|now_ms| {
                 if work_ms.contains(now_ms) {
-                    tidying.worked(*now_ms);
+                    trim_timer.worked(*now_ms);
                 }
-                tidying.is_due(*now_ms)
+                trim_timer.is_due(*now_ms)
             })
             .collect()
     }

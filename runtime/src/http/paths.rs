@@ -9,7 +9,7 @@ use crate::http::request::{METADATA, WHOLE, encode};
 
 /// The collections of one operator: the owners (0) and its kinds of children (from 1).
 #[derive(Debug, Clone)]
-pub struct Scope {
+pub struct Paths {
     /// Kind of the owners.
     pub owner_kind: String,
     /// `group/version` of the owners.
@@ -30,7 +30,7 @@ struct Collection {
     watched_as: &'static str,
 }
 
-impl Scope {
+impl Paths {
     /// The collections of `O` in one namespace or in all, owners narrowed by a label selector.
     pub fn of<O: Operator>(namespace: Option<String>, selector: Option<&str>) -> Self {
         let root = |api_version: &str| match api_version.contains('/') {
@@ -132,7 +132,7 @@ impl Scope {
     }
 
     /// All children of `kind` that name one of `owners` (each `namespace/name`): in their namespace
-    /// where it is the same one, else in all of the scope.
+    /// where it is the same one, else in all that are looked at.
     pub fn children_path<'a>(
         &self,
         kind: usize,
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn paths() {
-        let all = Scope::of::<EdgeApps>(None, Some("a=b"));
+        let all = Paths::of::<EdgeApps>(None, Some("a=b"));
         assert_eq!(
             all.list_path(0, 5, None),
             "/apis/tare.dev/v1alpha1/edgeapps?limit=5&labelSelector=a%3Db"
@@ -227,7 +227,7 @@ mod tests {
             children(&["a/x", "b/y"]),
             format!("/api/v1/services?{terms}x%2Cy%29")
         );
-        let one = Scope::of::<EdgeApps>(Some("shop".to_owned()), None);
+        let one = Paths::of::<EdgeApps>(Some("shop".to_owned()), None);
         assert_eq!(
             one.watch_path(0, 7, 9),
             "/apis/tare.dev/v1alpha1/namespaces/shop/edgeapps?watch=1&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=9"
@@ -237,7 +237,7 @@ mod tests {
             "/apis/tare.dev/v1alpha1/namespaces/shop/edgeapps/web"
         );
         assert_eq!(
-            Scope::child_path(&DEPLOYMENT, "shop", "web"),
+            Paths::child_path(&DEPLOYMENT, "shop", "web"),
             "/apis/apps/v1/namespaces/shop/deployments/web"
         );
     }

@@ -1,10 +1,10 @@
-//! Rights that the API server denies: which one it is, and that it is told once.
+//! RBAC permissions that the operator lacks: which one, and a log line for it.
 //!
-//! Guarantees: a right is read from the words in which the server's authorisation refuses; what its
-//! admission refuses (a quota, a policy, a namespace that is being deleted) has the same status, 403,
-//! and is none. One line in the log names verb, resource and the way out, once in [`TELL_AGAIN`] for
-//! each right, however many objects wait for it.
-//! Leaves to others: what follows for an owner (`apply`), for a watch or a join (`controller`).
+//! Guarantees: a missing permission is read from the message with which the server's authoriser
+//! refuses. What admission refuses (a quota, a policy, a namespace that is being deleted) also has
+//! status 403 and names no permission. One log line names verb, resource and what to do, once in
+//! [`REPORT_AGAIN`] for each permission, however many objects need it.
+//! Leaves to others: what follows for an owner (`reconcile`), for a watch or a relist (`controller`).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,15 +14,15 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tracing::warn;
 
-/// After this a right that is still denied is told again.
-pub const TELL_AGAIN: Duration = Duration::from_secs(3_600);
-/// Rights that are remembered as told: an operator asks for some thirty; a server that makes up more
-/// of them has them told each time.
+/// A permission that is still missing after this time is reported again.
+pub const REPORT_AGAIN: Duration = Duration::from_secs(3_600);
+/// Permissions of which the last report is remembered. An operator needs about thirty; what exceeds
+/// this number is reported each time.
 const REMEMBERED: usize = 64;
 
 /// What a rule of a role grants: a verb on a resource of an API group.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Right {
+pub struct Permission {
     verb: Box<str>,
     /// With its subresource: `edgeapps/status`.
     resource: Box<str>,
@@ -30,7 +30,7 @@ pub struct Right {
     group: Box<str>,
 }
 
-impl fmt::Display for Right {
+impl fmt::Display for Permission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} in ", self.verb, self.resource)?;
         match &*self.group {
@@ -40,7 +40,7 @@ impl fmt::Display for Right {
     }
 }
 
-impl Right {
+impl Permission {
     /// `verb` on `resource` of an API group or of a version of it (`tare.dev/v1alpha1`).
     pub(crate) fn new(verb: &str, resource: &str, api_version: &str) -> Self {
         let group = api_version.split_once('/').map_or("", |(group, _)| group);
@@ -51,9 +51,9 @@ impl Right {
         }
     }
 
-    /// The right that a refusal speaks of: `User "x" cannot list resource "services" in API group ""`,
+    /// The permission that a refusal names: `User "x" cannot list resource "services" in API group ""`,
     /// from `forbiddenMessage` in k8s.io/apiserver, the same for every authoriser.
-    pub(crate) fn denied_in(message: &str) -> Option<Self> {
+    pub(crate) fn missing_in(message: &str) -> Option<Self> {
         let (before, rest) = message.split_once(" resource \"")?;
         let (_, verb) = before.rsplit_once(" cannot ")?;
         let (resource, rest) = rest.split_once("\" in API group \"")?;
@@ -66,44 +66,45 @@ impl Right {
     }
 }
 
-/// Whether a refusal is that of the admission plugin OwnerReferencesPermissionEnforcement: whoever
-/// makes a child with `blockOwnerDeletion` needs `update` on `finalizers` of its owner. Its words are
-/// the only ones about a right that do not name it.
-pub(crate) fn is_of_owner_references(message: &str) -> bool {
+/// Whether a refusal comes from the admission plugin OwnerReferencesPermissionEnforcement: creating a
+/// child with `blockOwnerDeletion` needs `update` on `finalizers` of its owner. It is the only refusal
+/// about a permission that does not name the permission.
+pub(crate) fn is_about_owner_references(message: &str) -> bool {
     message.contains("cannot set blockOwnerDeletion") && message.contains("can't set finalizers on")
 }
 
-/// Whether the same plugin does not know the owner's kind: it learns of a new CRD within half a minute.
-pub(crate) fn is_of_unknown_owner_kind(message: &str) -> bool {
+/// Whether the same plugin does not know the owner's kind yet: it learns of a new CRD within 30 s.
+pub(crate) fn is_about_unknown_owner_kind(message: &str) -> bool {
     message.contains("cannot set blockOwnerDeletion") && message.contains("RESTMapping")
 }
 
-/// Rights that were denied, and when that was told.
+/// Missing permissions and when each was last reported.
 #[derive(Default)]
-pub(crate) struct Denied {
-    told: Mutex<BTreeMap<Right, Instant>>,
+pub(crate) struct MissingPermissions {
+    reported: Mutex<BTreeMap<Permission, Instant>>,
 }
 
-impl Denied {
-    /// Tells of a right that is missing, unless that was told lately. Whether it was.
-    pub(crate) fn tell(&self, right: Right) -> bool {
+impl MissingPermissions {
+    /// Logs that `permission` is missing unless that was logged within [`REPORT_AGAIN`]. Returns
+    /// whether it was logged now.
+    pub(crate) fn report(&self, permission: Permission) -> bool {
         let now = Instant::now();
-        let mut told = self
-            .told
+        let mut reported = self
+            .reported
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        told.retain(|_, at| now.duration_since(*at) < TELL_AGAIN);
-        if told.contains_key(&right) {
+        reported.retain(|_, at| now.duration_since(*at) < REPORT_AGAIN);
+        if reported.contains_key(&permission) {
             return false;
         }
         warn!(
-            verb = &*right.verb,
-            resource = &*right.resource,
-            group = &*right.group,
-            "may not {right}: grant that to this operator's role (trying again)"
+            verb = &*permission.verb,
+            resource = &*permission.resource,
+            group = &*permission.group,
+            "may not {permission}: grant that to this operator's role (retrying)"
         );
-        if told.len() < REMEMBERED {
-            told.insert(right, now);
+        if reported.len() < REMEMBERED {
+            reported.insert(permission, now);
         }
         true
     }
@@ -114,8 +115,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_right_is_read_from_the_words_of_the_server() {
-        for (message, right) in [
+    fn a_permission_is_read_from_the_message_of_the_server() {
+        for (message, permission) in [
             (
                 r#"services is forbidden: User "system:serviceaccount:tare-system:tare" cannot list resource "services" in API group "" at the cluster scope"#,
                 Some("list services in the core API group"),
@@ -138,23 +139,23 @@ mod tests {
             ),
             ("", None),
         ] {
-            let found = Right::denied_in(message).map(|right| right.to_string());
-            assert_eq!(found.as_deref(), right, "{message}");
+            let found = Permission::missing_in(message).map(|found| found.to_string());
+            assert_eq!(found.as_deref(), permission, "{message}");
         }
         assert_eq!(
-            Right::new("update", "edgeapps/finalizers", "tare.dev/v1alpha1").to_string(),
+            Permission::new("update", "edgeapps/finalizers", "tare.dev/v1alpha1").to_string(),
             "update edgeapps/finalizers in API group tare.dev"
         );
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_right_that_is_missing_is_told_once_an_hour() {
-        let denied = Denied::default();
-        let right = |resource| Right::new("list", resource, "v1");
-        assert!(denied.tell(right("services")));
-        assert!(!denied.tell(right("services")));
-        assert!(denied.tell(right("events")), "another one is news");
-        tokio::time::advance(TELL_AGAIN).await;
-        assert!(denied.tell(right("services")), "it is still missing");
+    async fn a_missing_permission_is_reported_once_an_hour() {
+        let missing = MissingPermissions::default();
+        let list = |resource| Permission::new("list", resource, "v1");
+        assert!(missing.report(list("services")));
+        assert!(!missing.report(list("services")));
+        assert!(missing.report(list("events")), "another one is reported");
+        tokio::time::advance(REPORT_AGAIN).await;
+        assert!(missing.report(list("services")), "it is still missing");
     }
 }

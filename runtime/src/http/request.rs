@@ -1,29 +1,30 @@
 //! One request to the API server: bounded in time and in bytes, counted by verb.
 //!
-//! Guarantees: every request but a watch has a deadline that covers the whole answer; an answer
-//! larger than its bound is given up, not buffered; an error says what was asked of which object; a
-//! right that is missing is told in the log once (of lists and watches by the `controller`).
-//! Leaves to others: what to ask (`apply`, `join`, `source`), when to ask again (`queue`).
+//! Guarantees: every request has a deadline that covers the whole answer; that of a watch covers its
+//! opening. An answer larger than its bound is an error and is not buffered. A missing permission is
+//! logged once, except for lists and watches, which the `controller` reports.
+//! Leaves to others: what to request (`watch`, `relist`, `reconcile`), when to retry (`queue`).
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Method, Request, Response, StatusCode, header};
+use http::{Method, Response, StatusCode, header};
 use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
 use serde::Deserialize;
 
 use crate::http::client;
-use crate::http::permission::{Denied, Right};
+use crate::http::permission::{MissingPermissions, Permission};
 use crate::metrics::{Metrics, Verb};
 
-/// Answers with the metadata only: for writes whose spec we know already.
+/// Asks for the metadata only: for writes whose spec is known already.
 pub const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
-/// Answers with the whole object.
+/// Asks for the whole object.
 pub const WHOLE: &str = "application/json";
 
-/// The largest answer to a request for one object, bytes: etcd takes 1.5 MiB, managedFields on top.
+/// The largest answer to a request for one object, bytes: etcd stores 1.5 MiB, and managedFields add
+/// to that.
 pub const OBJECT_BYTES: usize = 4 << 20;
 
 /// What went wrong with a request.
@@ -36,11 +37,11 @@ pub enum ApiError {
         code: u16,
         /// `AlreadyExists`, `Forbidden`, ...
         reason: Box<str>,
-        /// In the server's words.
+        /// The message of the server.
         message: Box<str>,
         /// How long the server asks to wait.
         retry_after: Option<Duration>,
-        /// The token with which an expired list may go on.
+        /// The token with which an expired list may continue.
         resume: Option<Box<str>>,
         /// Whether the namespace is being deleted.
         namespace_terminating: bool,
@@ -54,7 +55,7 @@ pub enum ApiError {
     /// The answer was larger than its bound.
     #[error("the answer is larger than {0} bytes")]
     TooLarge(usize),
-    /// The answer was not what was asked for.
+    /// The answer cannot be decoded.
     #[error("the answer cannot be decoded: {0}")]
     Undecodable(Box<str>),
 }
@@ -73,12 +74,12 @@ impl ApiError {
         matches!(self, Self::Status { reason, .. } if &**reason == wanted)
     }
 
-    /// The right that is missing, where that is why the server refuses.
-    pub(crate) fn denied(&self) -> Option<Right> {
+    /// The missing permission, if that is why the server refuses.
+    pub(crate) fn missing_permission(&self) -> Option<Permission> {
         match self {
             Self::Status {
                 code: 403, message, ..
-            } => Right::denied_in(message),
+            } => Permission::missing_in(message),
             _ => None,
         }
     }
@@ -88,52 +89,59 @@ impl ApiError {
     }
 }
 
-/// The API server as the runtime speaks to it.
+/// A client of the API server that counts and bounds its requests.
 #[derive(Clone)]
 pub struct Api {
     client: Client,
     metrics: Arc<Metrics>,
-    denied: Arc<Denied>,
+    missing: Arc<MissingPermissions>,
     deadline: Duration,
 }
 
 impl Api {
-    /// Requests through `client`, each answered within `deadline`.
+    /// Sends requests through `client`; each has `deadline` for its answer.
     pub fn new(client: Client, metrics: Arc<Metrics>, deadline: Duration) -> Self {
         Self {
             client,
             metrics,
-            denied: Arc::default(),
+            missing: Arc::default(),
             deadline,
         }
     }
 
-    /// The figures that requests are counted in.
+    /// The metrics in which requests are counted.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 
-    /// Tells of a right that is missing, once.
-    pub(crate) fn tell_denied(&self, right: Right) {
-        self.denied.tell(right);
+    /// Logs that a permission is missing, once in a while.
+    pub(crate) fn report_missing(&self, permission: Permission) {
+        self.missing.report(permission);
     }
 
     /// Sends one request and reads its whole answer.
     ///
     /// # Errors
-    /// Every status of 400 and above is an error, and so is an answer of more than `limit` bytes.
-    pub async fn call(&self, verb: Verb, ask: Ask<'_>, limit: usize) -> Result<Vec<u8>, ApiError> {
-        self.call_into(verb, ask, limit, Vec::new()).await
+    /// The server answers with a status of 400 or above, or with more than `limit` bytes; it does not
+    /// answer in time, or cannot be reached.
+    pub async fn call(
+        &self,
+        verb: Verb,
+        request: Request<'_>,
+        limit: usize,
+    ) -> Result<Vec<u8>, ApiError> {
+        self.call_into(verb, request, limit, Vec::new()).await
     }
 
-    /// The same, with an answer that goes through `sink` as it comes in; what an error says does not.
+    /// The same, with an answer that goes through `sink` as it is received. The body of an error does
+    /// not.
     ///
     /// # Errors
-    /// As for [`Api::call`]; the bound is on what comes in.
+    /// As for [`Api::call`]; `limit` bounds the bytes received.
     pub(crate) async fn call_into<S: Sink>(
         &self,
         verb: Verb,
-        ask: Ask<'_>,
+        request: Request<'_>,
         limit: usize,
         sink: S,
     ) -> Result<Vec<u8>, ApiError> {
@@ -141,7 +149,7 @@ impl Api {
         let exchange = async {
             let response = self
                 .client
-                .send(ask.into_request()?)
+                .send(request.into_http()?)
                 .await
                 .map_err(unreachable)?;
             let status = response.status();
@@ -158,23 +166,23 @@ impl Api {
         };
         if let Err(error) = &result
             && verb != Verb::List
-            && let Some(right) = error.denied()
+            && let Some(permission) = error.missing_permission()
         {
-            self.tell_denied(right);
+            self.report_missing(permission);
         }
         result
     }
 
-    /// Opens a stream that the caller reads; only its opening has a deadline.
+    /// Opens a watch, which the caller reads; the deadline covers its opening only.
     ///
     /// # Errors
-    /// Every status but 200 is an error.
-    pub async fn open(&self, ask: Ask<'_>) -> Result<Body, ApiError> {
+    /// The server answers with another status than 200, not in time, or cannot be reached.
+    pub async fn open(&self, request: Request<'_>) -> Result<Body, ApiError> {
         self.metrics.request(Verb::Watch);
         let exchange = async {
             let response = self
                 .client
-                .send(ask.into_request()?)
+                .send(request.into_http()?)
                 .await
                 .map_err(unreachable)?;
             if response.status() == StatusCode::OK {
@@ -193,7 +201,7 @@ impl Api {
 
 /// The parts of a request.
 #[derive(Debug, Clone)]
-pub struct Ask<'a> {
+pub struct Request<'a> {
     /// Method.
     pub method: Method,
     /// Path and query.
@@ -204,8 +212,8 @@ pub struct Ask<'a> {
     pub accept: &'static str,
 }
 
-impl<'a> Ask<'a> {
-    /// Asks for what is at `path`.
+impl<'a> Request<'a> {
+    /// Reads what is at `path`.
     pub fn get(path: &'a str) -> Self {
         Self {
             method: Method::GET,
@@ -215,8 +223,8 @@ impl<'a> Ask<'a> {
         }
     }
 
-    fn into_request(self) -> Result<Request<Body>, ApiError> {
-        let mut request = Request::builder()
+    fn into_http(self) -> Result<http::Request<Body>, ApiError> {
+        let mut request = http::Request::builder()
             .method(self.method)
             .uri(self.path)
             .header(header::ACCEPT, self.accept)
@@ -237,7 +245,7 @@ impl<'a> Ask<'a> {
     }
 }
 
-/// Where a body goes as it comes in.
+/// Takes a body piece by piece, as it is received.
 pub(crate) trait Sink {
     fn push(&mut self, bytes: &[u8]);
     fn finish(self) -> Vec<u8>;
@@ -283,7 +291,7 @@ fn retry_after<B>(response: &Response<B>) -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
-/// The `Status` object of an error, as far as it matters.
+/// The fields of a `Status` object that matter here.
 #[derive(Deserialize, Default)]
 pub(crate) struct ServerStatus {
     #[serde(default)]
@@ -338,7 +346,7 @@ impl ServerStatus {
 fn status_error(status: StatusCode, body: &[u8], retry_after: Option<Duration>) -> ApiError {
     let mut parsed: ServerStatus = serde_json::from_slice(body).unwrap_or_default();
     if parsed.message.is_empty() {
-        // A proxy in between answers in its own words; the first line of them will do.
+        // A proxy answers with a text of its own: its first line says enough.
         let text = String::from_utf8_lossy(&body[..body.len().min(200)]);
         parsed.message = text.lines().next().unwrap_or_default().into();
         parsed.reason = status.canonical_reason().unwrap_or("Unknown").into();
@@ -366,7 +374,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_is_told_in_the_words_of_the_server() {
+    fn an_error_has_the_message_of_the_server() {
         let body = br#"{"kind":"Status","reason":"Forbidden","code":403,"message":"no",
             "details":{"causes":[{"reason":"NamespaceTerminating"}]}}"#;
         let error = status_error(StatusCode::FORBIDDEN, body, None);

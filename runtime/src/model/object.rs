@@ -13,9 +13,9 @@ use serde_json::value::RawValue;
 
 /// One object of a list page, a watch event or an answer, borrowed from its JSON.
 #[derive(Deserialize, Debug)]
-pub(crate) struct Lean<'a> {
+pub(crate) struct PartialObject<'a> {
     #[serde(borrow, default)]
-    pub metadata: LeanMeta<'a>,
+    pub metadata: PartialMetadata<'a>,
     #[serde(borrow, default)]
     pub spec: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -28,7 +28,7 @@ pub(crate) struct Lean<'a> {
     rename_all = "camelCase",
     bound(deserialize = "L: Deserialize<'de> + Default")
 )]
-pub(crate) struct LeanMeta<'a, L = LeanLabels<'a>> {
+pub(crate) struct PartialMetadata<'a, L = OwnerLabel<'a>> {
     #[serde(borrow, default)]
     pub name: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -62,12 +62,12 @@ pub(crate) struct OwnerReference<'a> {
 }
 
 #[derive(Deserialize, Debug, Default)]
-pub(crate) struct LeanLabels<'a> {
+pub(crate) struct OwnerLabel<'a> {
     #[serde(borrow, default, rename = "tare.dev/owner")]
     pub owner: Option<Cow<'a, str>>,
 }
 
-impl<L> LeanMeta<'_, L> {
+impl<L> PartialMetadata<'_, L> {
     /// `namespace/name`.
     pub fn key(&self) -> String {
         let mut key = String::with_capacity(self.namespace.len() + 1 + self.name.len());
@@ -89,7 +89,7 @@ impl<L> LeanMeta<'_, L> {
     }
 }
 
-impl LeanMeta<'_> {
+impl PartialMetadata<'_> {
     /// Name of the owner of `kind`: by the controller reference, else by the label.
     pub fn owner_name(&self, kind: &str) -> Option<&str> {
         match self.controller() {
@@ -183,7 +183,7 @@ impl ChildState {
     }
 
     /// Reads the counters of `object`; a status of another shape leaves them at zero.
-    pub(crate) fn of(object: &Lean<'_>, workload: bool) -> Self {
+    pub(crate) fn of(object: &PartialObject<'_>, workload: bool) -> Self {
         Self::read(object.metadata.generation, object.status, workload)
     }
 
@@ -340,7 +340,7 @@ mod tests {
               "uid":"01234567-89ab-cdef-0123-456789abcdef","controller":true}]},
             "spec":{"replicas":2},"status":{"observedGeneration":3,"replicas":2,"readyReplicas":1,
             "conditions":[{"type":"Progressing","status":"False"}]}}"#;
-        let object: Lean<'_> = serde_json::from_str(json)?;
+        let object: PartialObject<'_> = serde_json::from_str(json)?;
         assert_eq!(object.metadata.key(), "shop/web");
         assert_eq!(object.metadata.resource_version, 42);
         assert_eq!(object.metadata.owner_name("EdgeApp"), Some("web"));

@@ -6,97 +6,99 @@
 
 use std::sync::Arc;
 
-use crate::queue::room::pool;
-use crate::queue::{ChildNews, Offer, Queue, Reasons, State, Uid, Work};
+use crate::queue::admission::pool;
+use crate::queue::{Admission, ChildEvent, OwnerState, Queue, State, Triggers, Uid};
 
 impl Queue {
     /// Whether the owner `key` has no entry, or only one in which changes of its children merge.
-    pub fn is_at_rest(&self, key: &str) -> bool {
+    pub fn is_idle(&self, key: &str) -> bool {
         self.entries.get(key).is_none_or(|entry| {
             matches!(entry.state, State::Delayed { .. })
-                && entry.work.reasons.has(Reasons::CHILD)
-                && entry.work.attempts == 0
+                && entry.owner.triggers.has(Triggers::CHILD)
+                && entry.owner.attempts == 0
         })
     }
 
     /// A change of a child asks for work on an owner at rest; more of them merge for a while.
-    pub fn offer_at_rest(&mut self, key: &str, work: Work, now_ms: u64) -> Offer {
-        let offer = match self.entries.get_mut(key) {
+    pub fn admit_idle(&mut self, key: &str, owner: OwnerState, now_ms: u64) -> Admission {
+        let admission = match self.entries.get_mut(key) {
             None => {
                 let due_ms = now_ms + self.limits.merge_ms;
-                self.insert(key, work, State::Delayed { due_ms })
+                self.insert(key, owner, State::Delayed { due_ms })
             }
             Some(entry) => {
-                let pool = pool(entry.state, &mut self.queued_bytes, &mut self.held_bytes);
-                *pool -= entry.work.spec_bytes();
-                entry.work.show(work);
-                *pool += entry.work.spec_bytes();
-                Offer::Accepted
+                let pool = pool(entry.state, &mut self.queued_bytes, &mut self.waiting_bytes);
+                *pool -= entry.owner.spec_bytes();
+                entry.owner.merge_snapshots(owner);
+                *pool += entry.owner.spec_bytes();
+                Admission::Accepted
             }
         };
-        self.spare_specs(key);
-        offer
+        self.drop_specs(key);
+        admission
     }
 
     /// A kind of child was listed, and its watch begins at that list: what changed before it comes as
     /// no event. A join compares the owners as they were at `owners_version`; those that were
     /// written or seen since then, and those at work, have their children read.
-    pub fn listed_anew(&mut self, owners_version: u64) {
-        let doubt = Reasons::CHECK.with(Reasons::READ);
-        let mut doubted = Vec::new();
+    pub fn relisted(&mut self, owners_version: u64) {
+        let doubt = Triggers::CHECK.with(Triggers::READ);
+        let mut must_recheck = Vec::new();
         for (key, entry) in &mut self.entries {
             if entry.state == State::InFlight {
-                entry.doubted = true;
-            } else if entry.work.own_version.max(entry.work.resource_version) > owners_version {
-                entry.work.reasons = entry.work.reasons.with(doubt);
-                if matches!(entry.state, State::Held { .. }) {
-                    doubted.push(Arc::clone(key));
+                entry.must_recheck = true;
+            } else if entry.owner.own_version.max(entry.owner.resource_version) > owners_version {
+                entry.owner.triggers = entry.owner.triggers.with(doubt);
+                if matches!(entry.state, State::Awaiting { .. }) {
+                    must_recheck.push(Arc::clone(key));
                 }
             }
         }
-        for key in doubted {
+        for key in must_recheck {
             self.enqueue(&key);
         }
     }
 
     /// A child of the owner `key`, which has an entry, changed.
-    pub fn offer_child(&mut self, key: &str, news: ChildNews) -> Offer {
+    pub fn admit_child(&mut self, key: &str, event: ChildEvent) -> Admission {
         let Some(entry) = self.entries.get_mut(key) else {
-            return Offer::Idle;
+            return Admission::Idle;
         };
-        let stranger = news
+        let stranger = event
             .owner_uid
-            .is_some_and(|uid| uid != entry.work.uid && entry.work.uid != Uid::default());
-        if stranger && !news.deleted {
-            return Offer::Idle;
+            .is_some_and(|uid| uid != entry.owner.uid && entry.owner.uid != Uid::default());
+        if stranger && !event.deleted {
+            return Admission::Idle;
         }
         match entry.state {
             State::InFlight => {
-                let slot = entry
-                    .news
+                let record = entry
+                    .child_events
                     .iter_mut()
-                    .find(|n| (n.kind, n.name_hash) == (news.kind, news.name_hash));
-                match slot {
-                    Some(known) if known.resource_version < news.resource_version => *known = news,
+                    .find(|n| (n.kind, n.name_hash) == (event.kind, event.name_hash));
+                match record {
+                    Some(known) if known.resource_version < event.resource_version => {
+                        *known = event
+                    }
                     Some(_) => {}
-                    None => entry.news.push(news),
+                    None => entry.child_events.push(event),
                 }
-                Offer::Accepted
+                Admission::Accepted
             }
             State::Delayed { .. } | State::Queued => {
-                let reasons = entry.work.hear(&news);
+                let triggers = entry.owner.on_event(&event);
                 // A key that backs off stays where it is, unless the world moved under its feet.
-                let moved = news.deleted || reasons.has(Reasons::STATUS);
-                entry.work.reasons = entry.work.reasons.with(reasons);
-                if entry.work.attempts > 0 && moved {
-                    entry.work.attempts = 0;
+                let moved = event.deleted || triggers.has(Triggers::STATUS);
+                entry.owner.triggers = entry.owner.triggers.with(triggers);
+                if entry.owner.attempts > 0 && moved {
+                    entry.owner.attempts = 0;
                     return self.enqueue(key);
                 }
-                Offer::Accepted
+                Admission::Accepted
             }
-            State::Held { .. } => {
-                let reasons = entry.work.hear(&news);
-                entry.work.reasons = entry.work.reasons.with(reasons);
+            State::Awaiting { .. } => {
+                let triggers = entry.owner.on_event(&event);
+                entry.owner.triggers = entry.owner.triggers.with(triggers);
                 self.requeue_or_settle(key)
             }
         }

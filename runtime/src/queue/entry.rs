@@ -6,9 +6,9 @@ use crate::model::object::{ChildState, Uid};
 
 /// Why an owner is looked at; several reasons may hold at once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Reasons(u8);
+pub struct Triggers(u8);
 
-impl Reasons {
+impl Triggers {
     /// The spec was not observed yet, or the finalizer is missing.
     pub const SPEC: Self = Self(1);
     /// A child moved on; the status may follow.
@@ -68,7 +68,7 @@ pub struct Transition {
 
 /// What is remembered of the status last written: enough to tell whether a new one differs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct StatusMemory {
+pub struct StatusRecord {
     /// Hash of the status without its transition times; 0 when there is none.
     pub digest: u64,
     /// Generation it speaks of.
@@ -81,7 +81,7 @@ pub struct StatusMemory {
 
 /// A child as it was last seen or written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Slot {
+pub struct ChildRecord {
     /// Place of its kind in [`Operator::KINDS`](crate::api::Operator::KINDS).
     pub kind: u8,
     /// Hash of its name.
@@ -91,12 +91,12 @@ pub struct Slot {
     /// What it told.
     pub state: ChildState,
     /// What it was found to be like, in modes that keep that.
-    pub proof: Option<Box<Proof>>,
+    pub last_applied: Option<Box<LastApplied>>,
 }
 
 /// A child was found to be as its plan said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Proof {
+pub struct LastApplied {
     /// Which child.
     pub uid: Uid,
     /// Digest of the planned body.
@@ -107,18 +107,18 @@ pub struct Proof {
 
 /// A child as an event has shown it to an owner at rest: spares a read of the child.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown {
+pub struct ChildSnapshot {
     /// Place of its kind in [`Operator::KINDS`](crate::api::Operator::KINDS).
     pub kind: u8,
     /// Hash of its name.
     pub name_hash: u32,
     /// What the event said.
-    pub sight: Sight,
+    pub content: SnapshotContent,
 }
 
 /// What an event said of a child.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sight {
+pub enum SnapshotContent {
     /// It looks like this, as JSON.
     Object(Box<str>),
     /// It changed, and how is not kept.
@@ -129,7 +129,7 @@ pub enum Sight {
 
 /// What is known of an owner. A worker takes it and gives it back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Work {
+pub struct OwnerState {
     /// Identity of the owner.
     pub uid: Uid,
     /// Generation of its spec.
@@ -145,54 +145,57 @@ pub struct Work {
     /// Its spec as JSON, while it is kept.
     pub spec: Option<Box<str>>,
     /// Its status, while that is known.
-    pub status: StatusMemory,
+    pub status: StatusRecord,
     /// Whether only its metadata were seen: its spec and status are not known.
-    pub identity_only: bool,
+    pub metadata_only: bool,
     /// Its children, as far as they are known.
-    pub slots: Vec<Slot>,
+    pub children: Vec<ChildRecord>,
     /// Whether these are all of its children.
-    pub slots_complete: bool,
+    pub children_complete: bool,
     /// Children as events showed them since it came to rest.
-    pub shown: Vec<Shown>,
+    pub snapshots: Vec<ChildSnapshot>,
     /// What is to be done.
-    pub reasons: Reasons,
+    pub triggers: Triggers,
     /// Failures in a row.
     pub attempts: u8,
     /// Times that a child was set back to its plan since the spec last changed.
-    pub mends: u8,
+    pub corrections: u8,
 }
 
-impl Work {
+impl OwnerState {
     /// Bytes of the spec held, and of children that wait to be compared with it.
     pub fn spec_bytes(&self) -> usize {
-        let shown = self.shown.iter().map(|shown| match &shown.sight {
-            Sight::Object(json) => json.len(),
-            Sight::Unread | Sight::Gone => 0,
-        });
-        self.spec.as_ref().map_or(0, |spec| spec.len()) + shown.sum::<usize>()
+        let snapshots = self
+            .snapshots
+            .iter()
+            .map(|snapshot| match &snapshot.content {
+                SnapshotContent::Object(json) => json.len(),
+                SnapshotContent::Unread | SnapshotContent::Gone => 0,
+            });
+        self.spec.as_ref().map_or(0, |spec| spec.len()) + snapshots.sum::<usize>()
     }
 
     /// Lets go of all that can be read again.
-    pub fn spare(&mut self) {
+    pub fn drop_bodies(&mut self) {
         self.spec = None;
-        for shown in &mut self.shown {
-            if matches!(shown.sight, Sight::Object(_)) {
-                shown.sight = Sight::Unread;
+        for snapshot in &mut self.snapshots {
+            if matches!(snapshot.content, SnapshotContent::Object(_)) {
+                snapshot.content = SnapshotContent::Unread;
             }
         }
     }
 
     /// Takes in what else an event has shown of an owner at rest.
-    pub fn show(&mut self, more: Work) {
-        self.reasons = self.reasons.with(more.reasons);
-        for new in more.shown {
+    pub fn merge_snapshots(&mut self, more: OwnerState) {
+        self.triggers = self.triggers.with(more.triggers);
+        for new in more.snapshots {
             match self
-                .shown
+                .snapshots
                 .iter_mut()
                 .find(|s| (s.kind, s.name_hash) == (new.kind, new.name_hash))
             {
                 Some(known) => *known = new,
-                None => self.shown.push(new),
+                None => self.snapshots.push(new),
             }
         }
     }
@@ -203,102 +206,102 @@ impl Work {
     }
 
     /// What an owner asks for by itself, by its generation, finalizer and deletion.
-    pub fn own_reasons(&self, finalizer: bool) -> Reasons {
+    pub fn own_triggers(&self, finalizer: bool) -> Triggers {
         if self.deleting {
             let ours = self.finalizers.ours.is_some();
             return if ours {
-                Reasons::DELETE
+                Triggers::DELETE
             } else {
-                Reasons::default()
+                Triggers::default()
             };
         }
         if self.adopts(finalizer) || self.status.observed_generation != Some(self.generation) {
-            return Reasons::SPEC;
+            return Triggers::SPEC;
         }
-        Reasons::default()
+        Triggers::default()
     }
 
     /// Takes over what a newer sight of the same owner says; what is known of children stays.
-    pub fn refresh(&mut self, newer: Work) {
+    pub fn refresh(&mut self, newer: OwnerState) {
         let spec_changed = self.generation != newer.generation;
         if spec_changed {
-            self.mends = 0;
+            self.corrections = 0;
         }
         self.uid = newer.uid;
         self.generation = newer.generation;
         self.resource_version = newer.resource_version;
         self.deleting = newer.deleting;
         self.finalizers = newer.finalizers;
-        if newer.identity_only {
+        if newer.metadata_only {
             if spec_changed {
                 self.spec = None;
             }
         } else {
             self.spec = newer.spec;
             self.status = newer.status;
-            self.identity_only = false;
+            self.metadata_only = false;
         }
     }
 
     /// What is known of a child.
-    pub fn slot(&mut self, kind: Option<u8>, name_hash: u32) -> Option<&mut Slot> {
-        let mut slots = self.slots.iter_mut();
-        slots.find(|slot| Some(slot.kind) == kind && slot.name_hash == name_hash)
+    pub fn record(&mut self, kind: Option<u8>, name_hash: u32) -> Option<&mut ChildRecord> {
+        let mut children = self.children.iter_mut();
+        children.find(|record| Some(record.kind) == kind && record.name_hash == name_hash)
     }
 
     /// Notes what was seen of a child, whoever wrote it.
-    pub fn see(&mut self, slot: Slot) {
+    pub fn record_child(&mut self, record: ChildRecord) {
         match self
-            .slots
+            .children
             .iter_mut()
-            .find(|s| (s.kind, s.name_hash) == (slot.kind, slot.name_hash))
+            .find(|s| (s.kind, s.name_hash) == (record.kind, record.name_hash))
         {
-            Some(known) => *known = slot,
+            Some(known) => *known = record,
             None => {
-                self.slots.reserve_exact(1);
-                self.slots.push(slot);
+                self.children.reserve_exact(1);
+                self.children.push(record);
             }
         }
     }
 
     /// Takes in one change of a child; says what has to be done about it.
-    pub fn hear(&mut self, news: &ChildNews) -> Reasons {
+    pub fn on_event(&mut self, event: &ChildEvent) -> Triggers {
         let place = self
-            .slots
+            .children
             .iter()
-            .position(|s| (s.kind, s.name_hash) == (news.kind, news.name_hash));
+            .position(|s| (s.kind, s.name_hash) == (event.kind, event.name_hash));
         let Some(place) = place else {
             // A child that is not known here: it appeared, or it vanished before we saw it. Where all
             // of them are known, it is one that we took down.
-            return match news.deleted && self.slots_complete {
-                true => Reasons::default(),
-                false => Reasons::CHECK,
+            return match event.deleted && self.children_complete {
+                true => Triggers::default(),
+                false => Triggers::CHECK,
             };
         };
-        let known = &mut self.slots[place];
-        if news.resource_version <= known.resource_version {
-            return Reasons::default();
+        let known = &mut self.children[place];
+        if event.resource_version <= known.resource_version {
+            return Triggers::default();
         }
-        if news.deleted {
-            self.slots.swap_remove(place);
-            return Reasons::CHECK;
+        if event.deleted {
+            self.children.swap_remove(place);
+            return Triggers::CHECK;
         }
-        known.resource_version = news.resource_version;
-        known.proof = None;
-        let before = std::mem::replace(&mut known.state, news.state);
-        if news.differs || before.generation != news.state.generation {
-            Reasons::CHECK
-        } else if before != news.state {
-            Reasons::STATUS
+        known.resource_version = event.resource_version;
+        known.last_applied = None;
+        let before = std::mem::replace(&mut known.state, event.state);
+        if event.differs || before.generation != event.state.generation {
+            Triggers::CHECK
+        } else if before != event.state {
+            Triggers::STATUS
         } else {
-            Reasons::default()
+            Triggers::default()
         }
     }
 }
 
 /// A change of a child, from its watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChildNews {
+pub struct ChildEvent {
     /// Place of its kind in [`Operator::KINDS`](crate::api::Operator::KINDS).
     pub kind: u8,
     /// Hash of its name.

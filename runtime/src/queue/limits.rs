@@ -10,7 +10,7 @@ pub struct Limits {
     /// Bytes of specs that wait for a worker at most.
     pub spec_bytes: usize,
     /// Bytes of specs kept at most for owners that wait for something else.
-    pub held_spec_bytes: usize,
+    pub waiting_spec_bytes: usize,
     /// First delay after a failure, ms.
     pub backoff_base_ms: u64,
     /// Longest delay after a failure, ms.
@@ -18,7 +18,7 @@ pub struct Limits {
     /// How long child events of an owner without an entry are merged, ms.
     pub merge_ms: u64,
     /// How long an owner that is not ready is kept, ms: its progress deadline.
-    pub hold_ms: u64,
+    pub progress_ms: u64,
     /// How long an owner is kept at most for a watch to show our last write, ms.
     pub confirm_ms: u64,
 }
@@ -34,11 +34,11 @@ impl Default for Limits {
         Self {
             entries: 640,
             spec_bytes: 256 << 10,
-            held_spec_bytes: 192 << 10,
+            waiting_spec_bytes: 192 << 10,
             backoff_base_ms: 500,
             backoff_max_ms: 300_000,
             merge_ms: 1_000,
-            hold_ms: 600_000,
+            progress_ms: 600_000,
             confirm_ms: 60_000,
         }
     }

@@ -16,8 +16,8 @@ fn uid(n: u8) -> Uid {
 }
 
 /// An owner with our finalizer whose newest generation is not observed yet.
-fn sight(generation: i64, resource_version: u64) -> Work {
-    Work {
+fn owner_at(generation: i64, resource_version: u64) -> OwnerState {
+    OwnerState {
         uid: uid(1),
         generation,
         resource_version,
@@ -27,18 +27,18 @@ fn sight(generation: i64, resource_version: u64) -> Work {
             orphan: false,
         },
         spec: Some(format!("{{\"generation\":{generation}}}").into()),
-        ..Work::default()
+        ..OwnerState::default()
     }
 }
 
-fn observed(mut work: Work, ready: bool) -> Work {
-    work.status.observed_generation = Some(work.generation);
-    work.status.ready = ready;
-    work
+fn observed(mut owner: OwnerState, ready: bool) -> OwnerState {
+    owner.status.observed_generation = Some(owner.generation);
+    owner.status.ready = ready;
+    owner
 }
 
-fn child(resource_version: u64, ready: i32) -> ChildNews {
-    ChildNews {
+fn child(resource_version: u64, ready: i32) -> ChildEvent {
+    ChildEvent {
         kind: 0,
         name_hash: 1,
         owner_uid: Some(uid(1)),
@@ -54,55 +54,55 @@ fn child(resource_version: u64, ready: i32) -> ChildNews {
 }
 
 /// A child's event as the loop passes it on in mode `none`.
-fn hear(queue: &mut Queue, key: &str, news: ChildNews, now_ms: u64) -> Offer {
-    if !queue.is_at_rest(key) {
-        return queue.offer_child(key, news);
+fn on_event(queue: &mut Queue, key: &str, event: ChildEvent, now_ms: u64) -> Admission {
+    if !queue.is_idle(key) {
+        return queue.admit_child(key, event);
     }
-    let sight = match news.deleted {
-        true => Sight::Gone,
-        false => Sight::Object("{\"child\":1}".into()),
+    let snapshot = match event.deleted {
+        true => SnapshotContent::Gone,
+        false => SnapshotContent::Object("{\"child\":1}".into()),
     };
-    let work = Work {
-        reasons: Reasons::REFRESH.with(Reasons::CHILD),
-        shown: vec![Shown {
-            kind: news.kind,
-            name_hash: news.name_hash,
-            sight,
+    let owner = OwnerState {
+        triggers: Triggers::REFRESH.with(Triggers::CHILD),
+        snapshots: vec![ChildSnapshot {
+            kind: event.kind,
+            name_hash: event.name_hash,
+            content: snapshot,
         }],
-        ..Work::default()
+        ..OwnerState::default()
     };
-    queue.offer_at_rest(key, work, now_ms)
+    queue.admit_idle(key, owner, now_ms)
 }
 
-fn slot(resource_version: u64) -> Slot {
-    Slot {
+fn record(resource_version: u64) -> ChildRecord {
+    ChildRecord {
         kind: 0,
         name_hash: 1,
         resource_version,
         state: ChildState::default(),
-        proof: None,
+        last_applied: None,
     }
 }
 
-fn take(queue: &mut Queue) -> (Arc<str>, Work) {
+fn take(queue: &mut Queue) -> (Arc<str>, OwnerState) {
     queue.take().expect("nothing is queued")
 }
 
-const WRITTEN: Verdict = Verdict::Written {
+const WRITTEN: Outcome = Outcome::Written {
     ready: true,
-    within: None,
+    requeue_after: None,
 };
-const WAITING: Verdict = Verdict::Written {
+const WAITING: Outcome = Outcome::Written {
     ready: false,
-    within: None,
+    requeue_after: None,
 };
 
 #[test]
 fn a_converged_owner_needs_no_entry() {
     let mut queue = queue(Limits::default());
     assert_eq!(
-        queue.offer_owner("a/x", observed(sight(1, 5), true), Reasons::default()),
-        Offer::Idle
+        queue.admit_owner("a/x", observed(owner_at(1, 5), true), Triggers::default()),
+        Admission::Idle
     );
     assert!(queue.is_empty());
 }
@@ -110,42 +110,42 @@ fn a_converged_owner_needs_no_entry() {
 #[test]
 fn an_entry_lives_until_every_watch_has_shown_the_last_write() {
     let mut queue = queue(Limits::default());
-    queue.offer_owner("a/x", sight(1, 5), Reasons::default());
-    let (key, mut work) = take(&mut queue);
-    work.own_version = 9;
-    work.see(slot(8));
-    queue.finish(&key, observed(work, true), WRITTEN, 0);
+    queue.admit_owner("a/x", owner_at(1, 5), Triggers::default());
+    let (key, mut owner) = take(&mut queue);
+    owner.own_version = 9;
+    owner.record_child(record(8));
+    queue.finish(&key, observed(owner, true), WRITTEN, 0);
     assert_eq!(queue.len(), 1, "no watch has shown anything");
-    queue.shown(0, 9);
-    queue.offer_owner("a/x", observed(sight(1, 9), true), Reasons::default());
+    queue.advance(0, 9);
+    queue.admit_owner("a/x", observed(owner_at(1, 9), true), Triggers::default());
     assert_eq!(queue.len(), 1, "the child's watch has not shown our write");
-    queue.shown(1, 8);
-    hear(&mut queue, "a/x", child(8, 0), 0);
+    queue.advance(1, 8);
+    on_event(&mut queue, "a/x", child(8, 0), 0);
     assert!(queue.is_empty());
 }
 
 #[test]
 fn our_own_writes_are_no_news() {
     let mut queue = queue(Limits::default());
-    queue.offer_owner("a/x", sight(1, 5), Reasons::default());
-    let (key, mut work) = take(&mut queue);
-    queue.offer_owner("a/x", sight(1, 6), Reasons::default());
-    hear(&mut queue, "a/x", child(8, 0), 0);
-    work.own_version = 9;
-    work.see(slot(8));
-    queue.finish(&key, observed(work, false), WAITING, 0);
+    queue.admit_owner("a/x", owner_at(1, 5), Triggers::default());
+    let (key, mut owner) = take(&mut queue);
+    queue.admit_owner("a/x", owner_at(1, 6), Triggers::default());
+    on_event(&mut queue, "a/x", child(8, 0), 0);
+    owner.own_version = 9;
+    owner.record_child(record(8));
+    queue.finish(&key, observed(owner, false), WAITING, 0);
     assert_eq!(queue.depth(), 0);
 }
 
 #[test]
 fn a_newer_spec_that_arrives_in_flight_wins() {
     let mut queue = queue(Limits::default());
-    queue.offer_owner("a/x", sight(1, 5), Reasons::default());
-    let (key, mut work) = take(&mut queue);
-    queue.offer_owner("a/x", sight(3, 12), Reasons::default());
-    queue.offer_owner("a/x", sight(2, 11), Reasons::default());
-    work.own_version = 10;
-    queue.finish(&key, observed(work, true), WRITTEN, 0);
+    queue.admit_owner("a/x", owner_at(1, 5), Triggers::default());
+    let (key, mut owner) = take(&mut queue);
+    queue.admit_owner("a/x", owner_at(3, 12), Triggers::default());
+    queue.admit_owner("a/x", owner_at(2, 11), Triggers::default());
+    owner.own_version = 10;
+    queue.finish(&key, observed(owner, true), WRITTEN, 0);
     let (_, again) = take(&mut queue);
     assert_eq!(
         (again.generation, again.spec.as_deref()),
@@ -156,44 +156,44 @@ fn a_newer_spec_that_arrives_in_flight_wins() {
 #[test]
 fn a_child_that_becomes_ready_in_flight_is_looked_at_again() {
     let mut queue = queue(Limits::default());
-    queue.offer_owner("a/x", sight(1, 5), Reasons::default());
-    let (key, mut work) = take(&mut queue);
-    hear(&mut queue, "a/x", child(9, 1), 0);
-    work.see(slot(8));
-    work.own_version = 10;
-    queue.finish(&key, observed(work, false), WAITING, 0);
+    queue.admit_owner("a/x", owner_at(1, 5), Triggers::default());
+    let (key, mut owner) = take(&mut queue);
+    on_event(&mut queue, "a/x", child(9, 1), 0);
+    owner.record_child(record(8));
+    owner.own_version = 10;
+    queue.finish(&key, observed(owner, false), WAITING, 0);
     let (_, again) = take(&mut queue);
-    assert!(again.reasons.has(Reasons::STATUS));
-    assert_eq!(again.slots[0].state.ready_replicas, 1);
+    assert!(again.triggers.has(Triggers::STATUS));
+    assert_eq!(again.children[0].state.ready_replicas, 1);
 }
 
 #[test]
 fn re_created_under_the_same_name_is_another_owner() {
     let mut queue = queue(Limits::default());
-    queue.offer_owner("a/x", sight(1, 5), Reasons::default());
-    let (key, mut work) = take(&mut queue);
-    work.see(slot(6));
+    queue.admit_owner("a/x", owner_at(1, 5), Triggers::default());
+    let (key, mut owner) = take(&mut queue);
+    owner.record_child(record(6));
     queue.owner_gone("a/x", uid(1));
-    queue.offer_owner(
+    queue.admit_owner(
         "a/x",
-        Work {
+        OwnerState {
             uid: uid(2),
-            ..sight(1, 20)
+            ..owner_at(1, 20)
         },
-        Reasons::default(),
+        Triggers::default(),
     );
-    queue.finish(&key, work, Verdict::Gone, 0);
+    queue.finish(&key, owner, Outcome::Gone, 0);
     let (_, again) = take(&mut queue);
-    assert_eq!((again.uid, again.slots.len()), (uid(2), 0));
+    assert_eq!((again.uid, again.children.len()), (uid(2), 0));
 }
 
 #[test]
 fn an_owner_that_vanished_in_flight_leaves_nothing() {
     let mut queue = queue(Limits::default());
-    queue.offer_owner("a/x", sight(1, 5), Reasons::default());
-    let (key, work) = take(&mut queue);
+    queue.admit_owner("a/x", owner_at(1, 5), Triggers::default());
+    let (key, owner) = take(&mut queue);
     queue.owner_gone("a/x", uid(1));
-    queue.finish(&key, work, Verdict::Failed { base_ms: None }, 0);
+    queue.finish(&key, owner, Outcome::Failed { base_ms: None }, 0);
     assert!(queue.is_empty());
     assert_eq!((queue.in_flight(), queue.spec_bytes()), (0, 0));
 }
@@ -202,25 +202,25 @@ fn an_owner_that_vanished_in_flight_leaves_nothing() {
 fn child_events_without_an_entry_are_merged_for_a_second() {
     let mut queue = queue(Limits::default());
     for version in 1..100 {
-        hear(&mut queue, "a/x", child(version, 0), 10);
+        on_event(&mut queue, "a/x", child(version, 0), 10);
     }
     assert_eq!((queue.len(), queue.depth()), (1, 0));
     queue.wake(1_009);
     assert_eq!(queue.depth(), 0);
     queue.wake(1_010);
-    let (_, work) = take(&mut queue);
-    assert!(work.reasons.has(Reasons::REFRESH) && work.reasons.has(Reasons::CHILD));
+    let (_, owner) = take(&mut queue);
+    assert!(owner.triggers.has(Triggers::REFRESH) && owner.triggers.has(Triggers::CHILD));
 }
 
 #[test]
 fn back_off_grows_is_jittered_and_is_reset_by_success() {
     let limits = Limits::default();
     let mut queue = queue(limits);
-    queue.offer_owner("a/x", sight(1, 5), Reasons::default());
+    queue.admit_owner("a/x", owner_at(1, 5), Triggers::default());
     let (mut now_ms, mut delays) = (0, Vec::new());
     for _ in 0..12 {
-        let (key, work) = take(&mut queue);
-        queue.finish(&key, work, Verdict::Failed { base_ms: None }, now_ms);
+        let (key, owner) = take(&mut queue);
+        queue.finish(&key, owner, Outcome::Failed { base_ms: None }, now_ms);
         let due_ms = queue.next_due_ms().expect("a failure has a due time");
         delays.push(due_ms - now_ms);
         now_ms = due_ms;
@@ -233,22 +233,22 @@ fn back_off_grows_is_jittered_and_is_reset_by_success() {
             "attempt {attempt}: {delays:?}"
         );
     }
-    let (key, work) = take(&mut queue);
-    queue.finish(&key, observed(work, false), WAITING, now_ms);
-    queue.offer_owner("a/x", sight(2, 50), Reasons::default());
-    let (_, work) = take(&mut queue);
-    assert_eq!(work.attempts, 0);
+    let (key, owner) = take(&mut queue);
+    queue.finish(&key, observed(owner, false), WAITING, now_ms);
+    queue.admit_owner("a/x", owner_at(2, 50), Triggers::default());
+    let (_, owner) = take(&mut queue);
+    assert_eq!(owner.attempts, 0);
 }
 
 #[test]
 fn an_event_that_changes_nothing_does_not_cut_a_back_off_short() {
     let mut queue = queue(Limits::default());
-    queue.offer_owner("a/x", sight(1, 5), Reasons::default());
-    let (key, work) = take(&mut queue);
-    queue.finish(&key, work, Verdict::Failed { base_ms: None }, 0);
-    queue.offer_owner("a/x", sight(1, 6), Reasons::default());
+    queue.admit_owner("a/x", owner_at(1, 5), Triggers::default());
+    let (key, owner) = take(&mut queue);
+    queue.finish(&key, owner, Outcome::Failed { base_ms: None }, 0);
+    queue.admit_owner("a/x", owner_at(1, 6), Triggers::default());
     assert_eq!(queue.depth(), 0, "a label or a status of somebody else");
-    queue.offer_owner("a/x", sight(2, 7), Reasons::default());
+    queue.admit_owner("a/x", owner_at(2, 7), Triggers::default());
     assert_eq!(queue.depth(), 1, "the user mended the spec");
 }
 
@@ -259,13 +259,17 @@ fn failing_owners_make_room_for_others() {
         ..Limits::default()
     });
     for n in 0..4 {
-        queue.offer_owner(&format!("a/bad{n}"), sight(1, n + 1), Reasons::default());
-        let (key, work) = take(&mut queue);
-        queue.finish(&key, work, Verdict::Failed { base_ms: None }, 0);
+        queue.admit_owner(
+            &format!("a/bad{n}"),
+            owner_at(1, n + 1),
+            Triggers::default(),
+        );
+        let (key, owner) = take(&mut queue);
+        queue.finish(&key, owner, Outcome::Failed { base_ms: None }, 0);
     }
     assert_eq!(
-        queue.offer_owner("a/good", sight(1, 99), Reasons::default()),
-        Offer::Accepted
+        queue.admit_owner("a/good", owner_at(1, 99), Triggers::default()),
+        Admission::Accepted
     );
     assert_eq!(&*take(&mut queue).0, "a/good");
     assert_eq!(queue.len(), 4);
@@ -277,40 +281,41 @@ fn beyond_half_of_the_entries_new_owners_are_owed_to_a_join() {
         entries: 8,
         ..Limits::default()
     });
-    let mut offer = |n: u64| queue.offer_owner(&format!("a/{n}"), sight(1, n), Reasons::default());
+    let mut admission =
+        |n: u64| queue.admit_owner(&format!("a/{n}"), owner_at(1, n), Triggers::default());
     for n in 1..=4 {
-        assert_eq!(offer(n), Offer::Accepted, "owner {n}");
+        assert_eq!(admission(n), Admission::Accepted, "owner {n}");
     }
-    assert_eq!(offer(5), Offer::Owed);
+    assert_eq!(admission(5), Admission::Rejected);
 }
 
 #[test]
 fn a_kind_listed_anew_casts_doubt_on_what_changed_since_the_owners_were_listed() {
     let mut queue = queue(Limits::default());
     for (key, version) in [("ns/before", 5), ("ns/since", 9), ("ns/at-work", 3)] {
-        queue.offer_owner(key, sight(1, version), Reasons::default());
+        queue.admit_owner(key, owner_at(1, version), Triggers::default());
     }
     let mut taken: Vec<_> = std::iter::from_fn(|| queue.take()).collect();
     let (at_work, busy) = taken.pop().expect("the third");
-    for (key, work) in taken {
-        let written = Verdict::Written {
+    for (key, owner) in taken {
+        let written = Outcome::Written {
             ready: false,
-            within: None,
+            requeue_after: None,
         };
-        queue.finish(&key, observed(work, false), written, 0);
+        queue.finish(&key, observed(owner, false), written, 0);
     }
-    queue.listed_anew(5);
-    let (key, work) = queue.take().expect("one is in doubt");
+    queue.relisted(5);
+    let (key, owner) = queue.take().expect("one is in doubt");
     assert_eq!(&*key, "ns/since");
-    assert!(work.reasons.has(Reasons::CHECK) && work.reasons.has(Reasons::READ));
+    assert!(owner.triggers.has(Triggers::CHECK) && owner.triggers.has(Triggers::READ));
     assert!(queue.take().is_none(), "the join compares the other one");
 
-    let written = Verdict::Written {
+    let written = Outcome::Written {
         ready: true,
-        within: None,
+        requeue_after: None,
     };
     queue.finish(&at_work, observed(busy, true), written, 0);
-    let (key, work) = queue.take().expect("looked at again");
+    let (key, owner) = queue.take().expect("looked at again");
     assert_eq!(&*key, "ns/at-work");
-    assert!(work.reasons.has(Reasons::READ));
+    assert!(owner.triggers.has(Triggers::READ));
 }

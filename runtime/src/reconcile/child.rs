@@ -13,8 +13,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::api::{MANAGED_BY_LABEL, OWNER_LABEL, Operator};
-use crate::model::object::{ChildState, LeanMeta, Uid, hash32, hash64};
-use crate::queue::{Proof, Sight};
+use crate::model::object::{ChildState, PartialMetadata, Uid, hash32, hash64};
+use crate::queue::{LastApplied, SnapshotContent};
 
 /// A child as it is: what the drift check and the writes need of it.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ impl Actual {
 /// An object of which one pass keeps what an [`Actual`] needs. (`#[serde(flatten)]` would first
 /// collect the whole object.)
 struct Wire<'a> {
-    metadata: LeanMeta<'a, Value>,
+    metadata: PartialMetadata<'a, Value>,
     status: Option<&'a RawValue>,
     rest: Map<String, Value>,
 }
@@ -130,8 +130,8 @@ pub(crate) fn with_labels<O: Operator>(mut body: Value, owner_name: &str) -> Val
 }
 
 /// What stands for a child that was found to be as `body` says: the next body is compared with this.
-pub(crate) fn proof(uid: Uid, body: &Value, immutable: &[&str]) -> Box<Proof> {
-    Box::new(Proof {
+pub(crate) fn last_applied(uid: Uid, body: &Value, immutable: &[&str]) -> Box<LastApplied> {
+    Box::new(LastApplied {
         uid,
         plan: digest(body),
         fixed: fixed(body, immutable),
@@ -153,7 +153,7 @@ pub(crate) fn fixed(body: &Value, immutable: &[&str]) -> u64 {
 
 /// The object of a watch event as it is kept until a worker compares it: without managedFields,
 /// which are half of it. What cannot be cut is read again.
-pub(crate) fn sight(line: &[u8]) -> Sight {
+pub(crate) fn snapshot(line: &[u8]) -> SnapshotContent {
     #[derive(Deserialize)]
     struct Event<'a> {
         #[serde(borrow)]
@@ -171,21 +171,21 @@ pub(crate) fn sight(line: &[u8]) -> Sight {
         managed_fields: Option<&'a RawValue>,
     }
     let Ok(Event { object }) = serde_json::from_slice::<Event<'_>>(line) else {
-        return Sight::Unread;
+        return SnapshotContent::Unread;
     };
     let object = object.get();
     let Ok(Spans { metadata }) = serde_json::from_str::<Spans<'_>>(object) else {
-        return Sight::Unread;
+        return SnapshotContent::Unread;
     };
     let Some(managed) = metadata.managed_fields.map(RawValue::get) else {
-        return Sight::Object(object.into());
+        return SnapshotContent::Object(object.into());
     };
     // The span is a part of `object`: it was borrowed from it.
     let start = managed.as_ptr() as usize - object.as_ptr() as usize;
     let (before, after) = (&object[..start], &object[start + managed.len()..]);
     let mut kept = String::with_capacity(before.len() + 2 + after.len());
     kept.extend([before, "[]", after]);
-    Sight::Object(kept.into())
+    SnapshotContent::Object(kept.into())
 }
 
 #[cfg(test)]
@@ -227,7 +227,7 @@ mod tests {
     fn a_kept_sight_has_no_managed_fields_and_reads_the_same() -> Result<(), serde_json::Error> {
         let object = deployment();
         let line = json!({"type": "MODIFIED", "object": object}).to_string();
-        let Sight::Object(kept) = sight(line.as_bytes()) else {
+        let SnapshotContent::Object(kept) = snapshot(line.as_bytes()) else {
             panic!("it was not kept");
         };
         let mut wanted = object.clone();
@@ -237,7 +237,10 @@ mod tests {
             Actual::decode(&kept, true)?.value,
             Actual::decode(&object.to_string(), true)?.value
         );
-        assert!(matches!(sight(b"{\"object\":3}"), Sight::Unread));
+        assert!(matches!(
+            snapshot(b"{\"object\":3}"),
+            SnapshotContent::Unread
+        ));
         Ok(())
     }
 
@@ -250,7 +253,7 @@ mod tests {
         cluster["spec"]["clusterIP"] = Value::Null;
         let pointers = ["/spec/clusterIP"];
         let [body, ports, cluster] =
-            [&body, &ports, &cluster].map(|b| proof(Uid::default(), b, &pointers));
+            [&body, &ports, &cluster].map(|b| last_applied(Uid::default(), b, &pointers));
         assert!(body.plan != ports.plan && body.fixed == ports.fixed);
         assert!(body.plan != cluster.plan && body.fixed != cluster.fixed);
     }

@@ -32,25 +32,25 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::api::{Child, Kind, Operator, Owner, Writes, kind_index};
-use crate::http::paths::Scope;
+use crate::http::paths::Paths;
 use crate::http::permission;
-use crate::http::permission::Right;
-use crate::http::request::{ApiError, Ask, METADATA, OBJECT_BYTES};
+use crate::http::permission::Permission;
+use crate::http::request::{ApiError, METADATA, OBJECT_BYTES, Request};
 use crate::metrics::Verb;
-use crate::model::object::{Lean, Uid, hash32};
-use crate::queue::{Reasons, Sight, Slot, Work};
+use crate::model::object::{PartialObject, Uid, hash32};
+use crate::queue::{ChildRecord, OwnerState, SnapshotContent, Triggers};
 use crate::reconcile::child;
 use crate::reconcile::child::{Actual, with_labels};
 use crate::reconcile::drift;
 use crate::reconcile::failure;
-use crate::reconcile::failure::Stop;
+use crate::reconcile::failure::Interrupt;
 use crate::reconcile::{APPLY_PATCH, Applier, JSON, MERGE_PATCH, whole};
 
 /// How long something that is being deleted is given before it is looked at again.
 const TERMINATING: Duration = Duration::from_secs(1);
 
 /// How often a child is set back to its plan within a minute before that is called a fight.
-const MENDS: u8 = 3;
+const CORRECTIONS: u8 = 3;
 
 /// With this an apply creates only: it is a revision that no object has.
 const NEVER: u64 = 1;
@@ -61,67 +61,70 @@ impl<O: Operator> Applier<O> {
     pub(crate) async fn ensure(
         &self,
         owner: &Owner<O>,
-        work: &mut Work,
+        state: &mut OwnerState,
         mut child: Child,
         fresh: bool,
-        sight: Option<&Sight>,
-    ) -> Result<(), Stop> {
-        let kept = self.keeps_proofs && sight.is_none() && !work.reasons.has(Reasons::READ);
+        snapshot: Option<&SnapshotContent>,
+    ) -> Result<(), Interrupt> {
+        let kept =
+            self.keeps_last_applied && snapshot.is_none() && !state.triggers.has(Triggers::READ);
         let planned = child.body.take();
         let child = &child;
-        let known = slot_of::<O>(work, child).is_some();
-        let missing = !known && (fresh || (kept && work.slots_complete));
+        let known = record_of::<O>(state, child).is_some();
+        let missing = !known && (fresh || (kept && state.children_complete));
         let Some(body) = planned else {
             if missing {
                 return Ok(());
             }
-            let slot = slot_of::<O>(work, child).filter(|_| kept);
-            let known = slot.and_then(|slot| Some((slot.proof.take()?.uid, slot.resource_version)));
+            let record = record_of::<O>(state, child).filter(|_| kept);
+            let known = record.and_then(|record| {
+                Some((record.last_applied.take()?.uid, record.resource_version))
+            });
             return match known {
                 Some((uid, version)) => {
                     let namespace = &owner.meta.namespace;
                     self.delete_child(namespace, child, uid, version).await?;
-                    forget::<O>(work, child);
+                    forget::<O>(state, child);
                     Ok(())
                 }
-                None => self.ensure_absent(owner, work, child, sight).await,
+                None => self.ensure_absent(owner, state, child, snapshot).await,
             };
         };
         let body = with_labels::<O>(body, &owner.meta.name);
         if kept
-            && let Some(slot) = slot_of::<O>(work, child)
-            && let Some(proof) = &slot.proof
+            && let Some(record) = record_of::<O>(state, child)
+            && let Some(last_applied) = &record.last_applied
         {
-            if proof.plan == child::digest(&body) {
+            if last_applied.plan == child::digest(&body) {
                 return Ok(());
             }
-            if proof.fixed == child::fixed(&body, child.immutable) {
-                let (uid, resource_version) = (proof.uid, slot.resource_version);
+            if last_applied.fixed == child::fixed(&body, child.immutable) {
+                let (uid, resource_version) = (last_applied.uid, record.resource_version);
                 return self
-                    .patch(owner, work, child, &body, uid, resource_version)
+                    .patch(owner, state, child, &body, uid, resource_version)
                     .await;
             }
         }
-        if !missing && !matches!(sight, Some(Sight::Gone)) {
+        if !missing && !matches!(snapshot, Some(SnapshotContent::Gone)) {
             let namespace = &owner.meta.namespace;
             if let Some(actual) = self
-                .look(&child.kind, namespace, &child.name, sight)
+                .child_as_shown(&child.kind, namespace, &child.name, snapshot)
                 .await?
             {
-                return self.align(owner, work, child, &body, actual).await;
+                return self.align(owner, state, child, &body, actual).await;
             }
         }
-        forget::<O>(work, child);
-        self.create(owner, work, child, &body).await
+        forget::<O>(state, child);
+        self.create(owner, state, child, &body).await
     }
 
     async fn create(
         &self,
         owner: &Owner<O>,
-        work: &mut Work,
+        state: &mut OwnerState,
         child: &Child,
         body: &Value,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Interrupt> {
         let mut object = self.object(owner, child, body);
         let (path, how);
         match O::WRITES {
@@ -135,17 +138,17 @@ impl<O: Operator> Applier<O> {
                 how = (Method::PATCH, APPLY_PATCH);
             }
         }
-        let mut ask = whole(how.0, &path, Some((how.1, &object)));
+        let mut request = whole(how.0, &path, Some((how.1, &object)));
         // It is in the request's body now: nothing waits for the answer with two copies of it.
         drop(object);
         if !child.kind.workload {
             // A workload's answer carries its counters; of others the metadata are enough.
-            ask.accept = METADATA;
+            request.accept = METADATA;
         }
-        match self.api.call(Verb::Create, ask, OBJECT_BYTES).await {
+        match self.api.call(Verb::Create, request, OBJECT_BYTES).await {
             Ok(answer) => {
                 let made = decode(&answer, &child.kind)?;
-                self.see(work, child, &made, Some(body));
+                self.record(state, child, &made, Some(body));
                 Ok(())
             }
             // Applied with a revision of its own, what exists is a conflict.
@@ -157,12 +160,12 @@ impl<O: Operator> Applier<O> {
                     .read_child(&child.kind, &owner.meta.namespace, &child.name)
                     .await?
                 {
-                    Some(actual) => self.align(owner, work, child, body, actual).await,
-                    None => Err(Stop::Again),
+                    Some(actual) => self.align(owner, state, child, body, actual).await,
+                    None => Err(Interrupt::Again),
                 }
             }
             // The namespace is gone, and with it, soon, the owner.
-            Err(error) if error.code() == Some(404) => Err(Stop::Wait(TERMINATING)),
+            Err(error) if error.code() == Some(404) => Err(Interrupt::Wait(TERMINATING)),
             Err(error) => Err(self.not_created(error, &child.kind, &child.name)),
         }
     }
@@ -175,8 +178,8 @@ impl<O: Operator> Applier<O> {
         object["metadata"]["name"] = child.name.as_str().into();
         object["metadata"]["namespace"] = owner.meta.namespace.as_ref().into();
         object["metadata"]["ownerReferences"] = json!([{
-            "apiVersion": self.scope.owner_api_version,
-            "kind": self.scope.owner_kind,
+            "apiVersion": self.paths.owner_api_version,
+            "kind": self.paths.owner_kind,
             "name": owner.meta.name,
             "uid": owner.meta.uid.to_string(),
             "controller": true,
@@ -187,30 +190,30 @@ impl<O: Operator> Applier<O> {
 
     fn write_path(&self, owner: &Owner<O>, child: &Child, name: &str) -> String {
         let namespace = &owner.meta.namespace;
-        Scope::child_path(&child.kind, namespace, name) + "?fieldManager=" + O::NAME
+        Paths::child_path(&child.kind, namespace, name) + "?fieldManager=" + O::NAME
     }
 
-    fn not_created(&self, error: ApiError, kind: &Kind, name: &str) -> Stop {
-        let of_owner = matches!(&error, ApiError::Status { message, .. } if permission::is_of_owner_references(message));
+    fn not_created(&self, error: ApiError, kind: &Kind, name: &str) -> Interrupt {
+        let of_owner = matches!(&error, ApiError::Status { message, .. } if permission::is_about_owner_references(message));
         if !of_owner {
             return failure::asked(error, "create", kind.kind, name);
         }
-        let finalizers = format!("{}/finalizers", self.scope.plural(0));
-        let right = Right::new("update", &finalizers, &self.scope.owner_api_version);
-        let stop = failure::owner_denied(&right, kind.kind, name);
-        self.api.tell_denied(right);
-        stop
+        let finalizers = format!("{}/finalizers", self.paths.plural(0));
+        let permission = Permission::new("update", &finalizers, &self.paths.owner_api_version);
+        let interrupt = failure::owner_denied(&permission, kind.kind, name);
+        self.api.report_missing(permission);
+        interrupt
     }
 
     /// Brings an existing child to its plan, if it is ours.
     async fn align(
         &self,
         owner: &Owner<O>,
-        work: &mut Work,
+        state: &mut OwnerState,
         child: &Child,
         body: &Value,
         actual: Actual,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Interrupt> {
         self.check_ours(owner, child, &actual)?;
         if drift::differs_at(body, &actual.value, child.immutable) {
             if self
@@ -222,29 +225,29 @@ impl<O: Operator> Applier<O> {
                 )
                 .await?
             {
-                return Err(Stop::Wait(TERMINATING));
+                return Err(Interrupt::Wait(TERMINATING));
             }
-            forget::<O>(work, child);
+            forget::<O>(state, child);
             // Boxed: `create` may come back here when somebody else was faster.
-            return Box::pin(self.create(owner, work, child, body)).await;
+            return Box::pin(self.create(owner, state, child, body)).await;
         }
         let Some(path) = drift::differs(body, &actual.value) else {
-            self.see(work, child, &actual, Some(body));
+            self.record(state, child, &actual, Some(body));
             return Ok(());
         };
-        let mending = !work.reasons.has(Reasons::SPEC);
-        if mending && work.mends >= MENDS {
-            self.see(work, child, &actual, None);
-            return Err(failure::fought(child.kind.kind, &child.name, &path));
+        let correcting = !state.triggers.has(Triggers::SPEC);
+        if correcting && state.corrections >= CORRECTIONS {
+            self.record(state, child, &actual, None);
+            return Err(failure::field_conflict(child.kind.kind, &child.name, &path));
         }
         let (uid, resource_version) = (actual.uid, actual.resource_version);
         let patched = self
-            .patch(owner, work, child, body, uid, resource_version)
+            .patch(owner, state, child, body, uid, resource_version)
             .await;
         // Of a 409, since a status was written in between, or a refusal: nothing was set back, and
         // nobody fights.
-        if mending && patched.is_ok() {
-            work.mends += 1;
+        if correcting && patched.is_ok() {
+            state.corrections += 1;
         }
         patched
     }
@@ -253,12 +256,12 @@ impl<O: Operator> Applier<O> {
     async fn patch(
         &self,
         owner: &Owner<O>,
-        work: &mut Work,
+        state: &mut OwnerState,
         child: &Child,
         body: &Value,
         uid: Uid,
         resource_version: u64,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Interrupt> {
         let mut path = self.write_path(owner, child, &child.name);
         let (mut patch, how) = match O::WRITES {
             Writes::Patch => (drift::as_merge_patch(body), MERGE_PATCH),
@@ -269,18 +272,18 @@ impl<O: Operator> Applier<O> {
         };
         patch["metadata"]["uid"] = uid.to_string().into();
         patch["metadata"]["resourceVersion"] = resource_version.to_string().into();
-        let ask = whole(Method::PATCH, &path, Some((how, &patch)));
+        let request = whole(Method::PATCH, &path, Some((how, &patch)));
         drop(patch);
-        let answer = match self.api.call(Verb::Patch, ask, OBJECT_BYTES).await {
+        let answer = match self.api.call(Verb::Patch, request, OBJECT_BYTES).await {
             Ok(answer) => answer,
-            Err(error) if matches!(error.code(), Some(404 | 409)) => return Err(Stop::Again),
+            Err(error) if matches!(error.code(), Some(404 | 409)) => return Err(Interrupt::Again),
             Err(error) => return Err(failure::asked(error, "patch", child.kind.kind, &child.name)),
         };
         let after = decode(&answer, &child.kind)?;
         let differs = drift::differs(body, &after.value);
-        self.see(work, child, &after, differs.is_none().then_some(body));
+        self.record(state, child, &after, differs.is_none().then_some(body));
         match differs {
-            Some(path) => Err(failure::fought(child.kind.kind, &child.name, &path)),
+            Some(path) => Err(failure::field_conflict(child.kind.kind, &child.name, &path)),
             None => Ok(()),
         }
     }
@@ -288,13 +291,13 @@ impl<O: Operator> Applier<O> {
     async fn ensure_absent(
         &self,
         owner: &Owner<O>,
-        work: &mut Work,
+        state: &mut OwnerState,
         child: &Child,
-        sight: Option<&Sight>,
-    ) -> Result<(), Stop> {
-        if !matches!(sight, Some(Sight::Gone))
+        snapshot: Option<&SnapshotContent>,
+    ) -> Result<(), Interrupt> {
+        if !matches!(snapshot, Some(SnapshotContent::Gone))
             && let Some(actual) = self
-                .look(&child.kind, &owner.meta.namespace, &child.name, sight)
+                .child_as_shown(&child.kind, &owner.meta.namespace, &child.name, snapshot)
                 .await?
             && actual.owner == Some(owner.meta.uid)
             && !actual.deleting
@@ -303,28 +306,33 @@ impl<O: Operator> Applier<O> {
             self.delete_child(&owner.meta.namespace, child, uid, version)
                 .await?;
         }
-        forget::<O>(work, child);
+        forget::<O>(state, child);
         Ok(())
     }
 
-    fn check_ours(&self, owner: &Owner<O>, child: &Child, actual: &Actual) -> Result<(), Stop> {
+    fn check_ours(
+        &self,
+        owner: &Owner<O>,
+        child: &Child,
+        actual: &Actual,
+    ) -> Result<(), Interrupt> {
         if actual.deleting {
-            return Err(Stop::Wait(TERMINATING));
+            return Err(Interrupt::Wait(TERMINATING));
         }
         if actual.owner == Some(owner.meta.uid) {
             return Ok(());
         }
-        let namesake = format!("{} {:?}", self.scope.owner_kind, owner.meta.name);
+        let namesake = format!("{} {:?}", self.paths.owner_kind, owner.meta.name);
         if actual.owner_text.as_ref() == Some(&namesake) {
             // It belongs to an earlier owner of the same name and will be collected.
-            return Err(Stop::Wait(TERMINATING));
+            return Err(Interrupt::Wait(TERMINATING));
         }
         let foreign = actual.owner_text.as_deref();
         Err(failure::collision(
             child.kind.kind,
             &child.name,
             foreign,
-            &self.scope.owner_kind,
+            &self.paths.owner_kind,
         ))
     }
 
@@ -333,11 +341,11 @@ impl<O: Operator> Applier<O> {
         kind: &Kind,
         namespace: &str,
         name: &str,
-    ) -> Result<Option<Actual>, Stop> {
-        let path = Scope::child_path(kind, namespace, name);
+    ) -> Result<Option<Actual>, Interrupt> {
+        let path = Paths::child_path(kind, namespace, name);
         match self
             .api
-            .call(Verb::Get, Ask::get(&path), OBJECT_BYTES)
+            .call(Verb::Get, Request::get(&path), OBJECT_BYTES)
             .await
         {
             Ok(answer) => decode(&answer, kind).map(Some),
@@ -347,17 +355,17 @@ impl<O: Operator> Applier<O> {
     }
 
     /// Notes a child as it is now, and, where `body` is what it was found to be like, that too.
-    fn see(&self, work: &mut Work, child: &Child, actual: &Actual, body: Option<&Value>) {
+    fn record(&self, state: &mut OwnerState, child: &Child, actual: &Actual, body: Option<&Value>) {
         let Some(kind) = kind_index(O::KINDS, &child.kind) else {
             return;
         };
-        let body = body.filter(|_| self.keeps_proofs);
-        work.see(Slot {
+        let body = body.filter(|_| self.keeps_last_applied);
+        state.record_child(ChildRecord {
             kind,
             name_hash: actual.name_hash,
             resource_version: actual.resource_version,
             state: actual.state,
-            proof: body.map(|body| child::proof(actual.uid, body, child.immutable)),
+            last_applied: body.map(|body| child::last_applied(actual.uid, body, child.immutable)),
         });
     }
 
@@ -368,26 +376,26 @@ impl<O: Operator> Applier<O> {
         child: &Child,
         uid: Uid,
         resource_version: u64,
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool, Interrupt> {
         let options = json!({
             "kind": "DeleteOptions",
             "apiVersion": "v1",
             "propagationPolicy": "Background",
             "preconditions": {"uid": uid.to_string(), "resourceVersion": resource_version.to_string()},
         });
-        let path = Scope::child_path(&child.kind, namespace, &child.name);
-        let mut ask = whole(Method::DELETE, &path, Some((JSON, &options)));
-        ask.accept = METADATA;
-        match self.api.call(Verb::Delete, ask, OBJECT_BYTES).await {
+        let path = Paths::child_path(&child.kind, namespace, &child.name);
+        let mut request = whole(Method::DELETE, &path, Some((JSON, &options)));
+        request.accept = METADATA;
+        match self.api.call(Verb::Delete, request, OBJECT_BYTES).await {
             // A `Status` when it is gone at once, the object when it is not.
             Ok(answer) => Ok(
-                serde_json::from_slice::<Lean<'_>>(&answer).is_ok_and(|object| {
+                serde_json::from_slice::<PartialObject<'_>>(&answer).is_ok_and(|object| {
                     object.metadata.deleting() && !object.metadata.finalizers.is_empty()
                 }),
             ),
             Err(error) => match error.code() {
                 Some(404) => Ok(false),
-                Some(409) => Err(Stop::Again),
+                Some(409) => Err(Interrupt::Again),
                 _ => Err(failure::asked(
                     error,
                     "delete",
@@ -399,7 +407,7 @@ impl<O: Operator> Applier<O> {
     }
 }
 
-fn decode(answer: &[u8], kind: &Kind) -> Result<Actual, Stop> {
+fn decode(answer: &[u8], kind: &Kind) -> Result<Actual, Interrupt> {
     std::str::from_utf8(answer)
         .map_err(|error| ApiError::Undecodable(error.to_string().into()))
         .and_then(|text| {
@@ -409,12 +417,16 @@ fn decode(answer: &[u8], kind: &Kind) -> Result<Actual, Stop> {
 }
 
 /// What is known of a planned child.
-pub(crate) fn slot_of<'a, O: Operator>(work: &'a mut Work, child: &Child) -> Option<&'a mut Slot> {
-    work.slot(kind_index(O::KINDS, &child.kind), hash32(&child.name))
+pub(crate) fn record_of<'a, O: Operator>(
+    state: &'a mut OwnerState,
+    child: &Child,
+) -> Option<&'a mut ChildRecord> {
+    state.record(kind_index(O::KINDS, &child.kind), hash32(&child.name))
 }
 
-fn forget<O: Operator>(work: &mut Work, child: &Child) {
+fn forget<O: Operator>(state: &mut OwnerState, child: &Child) {
     let kind = kind_index(O::KINDS, &child.kind);
-    work.slots
-        .retain(|slot| Some(slot.kind) != kind || slot.name_hash != hash32(&child.name));
+    state
+        .children
+        .retain(|record| Some(record.kind) != kind || record.name_hash != hash32(&child.name));
 }

@@ -13,7 +13,7 @@ use tokio::time::{Duration, Instant};
 use tracing::debug;
 
 use crate::api::Failure;
-use crate::http::paths::Scope;
+use crate::http::paths::Paths;
 use crate::http::request::{Api, METADATA, OBJECT_BYTES};
 use crate::metrics::Verb;
 use crate::model::object::{Uid, hash32};
@@ -58,7 +58,7 @@ impl Events {
     }
 
     /// Says on the owner why it is degraded.
-    pub async fn warn(&self, api: &Api, scope: &Scope, key: &str, uid: Uid, failure: &Failure) {
+    pub async fn warn(&self, api: &Api, paths: &Paths, key: &str, uid: Uid, failure: &Failure) {
         if !self.may_write() {
             api.metrics().events_suppressed.fetch_add(1, Relaxed);
             return;
@@ -75,22 +75,22 @@ impl Events {
             "kind": "Event",
             "metadata": {"name": event_name, "namespace": namespace},
             "involvedObject": {
-                "apiVersion": scope.owner_api_version, "kind": scope.owner_kind,
+                "apiVersion": paths.owner_api_version, "kind": paths.owner_kind,
                 "namespace": namespace, "name": name, "uid": uid.to_string(),
             },
             "type": "Warning",
             "reason": failure.reason,
             "message": failure.message.chars().take(1024).collect::<String>(),
-            "source": {"component": scope.manager},
-            "reportingComponent": scope.manager,
+            "source": {"component": paths.manager},
+            "reportingComponent": paths.manager,
             "firstTimestamp": now,
             "lastTimestamp": now,
             "count": 1,
         });
         let path = format!("/api/v1/namespaces/{namespace}/events");
-        let mut ask = whole(Method::POST, &path, Some((JSON, &event)));
-        ask.accept = METADATA;
-        match api.call(Verb::Create, ask, OBJECT_BYTES).await {
+        let mut request = whole(Method::POST, &path, Some((JSON, &event)));
+        request.accept = METADATA;
+        match api.call(Verb::Create, request, OBJECT_BYTES).await {
             Ok(_) => {}
             Err(error) if error.is("AlreadyExists") => {}
             Err(error) => debug!(object = key, %error, "the Event could not be written"),

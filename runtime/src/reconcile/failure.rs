@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use crate::api::{Failure, PlanError, Retry};
 use crate::http::permission;
-use crate::http::permission::Right;
+use crate::http::permission::Permission;
 use crate::http::request::ApiError;
 
 /// How the work on an owner ended early.
 #[derive(Debug)]
-pub(crate) enum Stop {
+pub(crate) enum Interrupt {
     /// The owner is gone.
     Gone,
     /// Something is newer than what we knew: read it and start again.
@@ -23,8 +23,8 @@ pub(crate) enum Stop {
     Failed { failure: Failure, degraded: bool },
 }
 
-fn failed(reason: &'static str, message: String, retry: Retry) -> Stop {
-    Stop::Failed {
+fn failed(reason: &'static str, message: String, retry: Retry) -> Interrupt {
+    Interrupt::Failed {
         failure: Failure {
             reason,
             message,
@@ -35,8 +35,8 @@ fn failed(reason: &'static str, message: String, retry: Retry) -> Stop {
 }
 
 /// Like [`failed`], for what is wrong with the server or the way to it and not with the owner.
-fn elsewhere(reason: &'static str, message: String, retry: Retry) -> Stop {
-    Stop::Failed {
+fn elsewhere(reason: &'static str, message: String, retry: Retry) -> Interrupt {
+    Interrupt::Failed {
         failure: Failure {
             reason,
             message,
@@ -46,7 +46,7 @@ fn elsewhere(reason: &'static str, message: String, retry: Retry) -> Stop {
     }
 }
 
-pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Stop {
+pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Interrupt {
     let what = panic
         .downcast_ref::<&str>()
         .map(|text| (*text).to_owned())
@@ -59,7 +59,7 @@ pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Stop {
     )
 }
 
-pub(crate) fn contended() -> Stop {
+pub(crate) fn contended() -> Interrupt {
     elsewhere(
         "Conflict",
         "the object kept changing while it was written".to_owned(),
@@ -67,7 +67,7 @@ pub(crate) fn contended() -> Stop {
     )
 }
 
-pub(crate) fn late(deadline: Duration) -> Stop {
+pub(crate) fn late(deadline: Duration) -> Interrupt {
     let message = format!(
         "not done within {} s; the API server answers too slowly",
         deadline.as_secs_f32()
@@ -75,7 +75,7 @@ pub(crate) fn late(deadline: Duration) -> Stop {
     failed("Timeout", message, Retry::Backoff)
 }
 
-pub(crate) fn unreadable(error: &serde_json::Error) -> Stop {
+pub(crate) fn unreadable(error: &serde_json::Error) -> Interrupt {
     failed(
         "Undecodable",
         format!("the object is not what this version expects: {error}"),
@@ -83,12 +83,17 @@ pub(crate) fn unreadable(error: &serde_json::Error) -> Stop {
     )
 }
 
-pub(crate) fn planned<E: PlanError>(error: &E) -> Stop {
+pub(crate) fn planned<E: PlanError>(error: &E) -> Interrupt {
     failed(error.reason(), error.to_string(), error.retry())
 }
 
 /// A child of that name that is not ours.
-pub(crate) fn collision(kind: &str, name: &str, owner: Option<&str>, owner_kind: &str) -> Stop {
+pub(crate) fn collision(
+    kind: &str,
+    name: &str,
+    owner: Option<&str>,
+    owner_kind: &str,
+) -> Interrupt {
     let belongs = match owner {
         Some(owner) => format!("belongs to {owner}"),
         None => "was not made by this operator".to_owned(),
@@ -99,35 +104,35 @@ pub(crate) fn collision(kind: &str, name: &str, owner: Option<&str>, owner_kind:
 }
 
 /// A field that somebody sets back at once.
-pub(crate) fn fought(kind: &str, name: &str, path: &str) -> Stop {
+pub(crate) fn field_conflict(kind: &str, name: &str, path: &str) -> Interrupt {
     let message = format!("{kind} {name:?}: another controller sets {path} back; it is left alone");
     failed("Fought", message, Retry::AwaitChange)
 }
 
-/// A child that may not be made because of a right on its owner.
-pub(crate) fn owner_denied(right: &Right, kind: &str, name: &str) -> Stop {
+/// A child that may not be made because of a missing permission on its owner.
+pub(crate) fn owner_denied(permission: &Permission, kind: &str, name: &str) -> Interrupt {
     let message = format!(
         "may not create {kind} {name:?}: its owner reference with blockOwnerDeletion asks for the \
-         right to {right}"
+         permission to {permission}"
     );
     failed("Forbidden", message, Retry::Backoff)
 }
 
 /// What a request that failed means for the owner it was made for.
-pub(crate) fn asked(error: ApiError, verb: &str, kind: &str, name: &str) -> Stop {
+pub(crate) fn asked(error: ApiError, verb: &str, kind: &str, name: &str) -> Interrupt {
     match error {
         ApiError::Status {
             namespace_terminating: true,
             ..
-        } => Stop::Wait(Duration::from_secs(5)),
+        } => Interrupt::Wait(Duration::from_secs(5)),
         ApiError::Status {
             code: 403, message, ..
-        } if permission::is_of_unknown_owner_kind(&message) => elsewhere(
+        } if permission::is_about_unknown_owner_kind(&message) => elsewhere(
             "ServerError",
             format!("{verb} {kind} {name:?}: {message}"),
             Retry::Backoff,
         ),
-        _ if error.denied().is_some() => failed(
+        _ if error.missing_permission().is_some() => failed(
             "Forbidden",
             format!("may not {verb} {kind} {name:?}: {error}"),
             Retry::Backoff,
@@ -142,7 +147,7 @@ pub(crate) fn asked(error: ApiError, verb: &str, kind: &str, name: &str) -> Stop
             format!("the API server refuses {kind} {name:?}: {message}"),
             Retry::Backoff,
         ),
-        ApiError::Status { code: 409, .. } => Stop::Again,
+        ApiError::Status { code: 409, .. } => Interrupt::Again,
         ApiError::Status {
             code: 429 | 500..=599,
             retry_after,

@@ -6,9 +6,9 @@
 use std::panic::AssertUnwindSafe;
 
 use crate::api::{Children, Condition, Operator, Owner, OwnerStatus, Plan, Spec, Status};
-use crate::model::object::{ChildState, Lean, hash32, hash64};
+use crate::model::object::{ChildState, PartialObject, hash32, hash64};
 use crate::model::timestamp::{rfc3339, seconds};
-use crate::queue::{Finalizers, Reasons, StatusMemory, Transition, Work};
+use crate::queue::{Finalizers, OwnerState, StatusRecord, Transition, Triggers};
 
 /// The finalizer with which the garbage collector is told to let the children be.
 const ORPHAN: &str = "orphan";
@@ -17,15 +17,17 @@ const ORPHAN: &str = "orphan";
 ///
 /// # Errors
 /// The status is not of the operator's type.
-pub(crate) fn see<O: Operator>(object: &Lean<'_>) -> Result<Work, serde_json::Error> {
+pub(crate) fn decode<O: Operator>(
+    object: &PartialObject<'_>,
+) -> Result<OwnerState, serde_json::Error> {
     let meta = &object.metadata;
     let count = u8::try_from(meta.finalizers.len()).unwrap_or(u8::MAX);
     let ours = O::FINALIZER.and_then(|ours| meta.finalizers.iter().position(|f| f == ours));
     let status = match object.status.map_or("null", |raw| raw.get()) {
-        "null" if Status::<O>::WRITTEN => StatusMemory::default(),
+        "null" if Status::<O>::WRITTEN => StatusRecord::default(),
         json => remember::<O>(&mut serde_json::from_str(json)?),
     };
-    Ok(Work {
+    Ok(OwnerState {
         uid: meta.uid,
         generation: meta.generation,
         resource_version: meta.resource_version,
@@ -37,7 +39,7 @@ pub(crate) fn see<O: Operator>(object: &Lean<'_>) -> Result<Work, serde_json::Er
         },
         spec: object.spec.map(|raw| raw.get().into()),
         status,
-        ..Work::default()
+        ..OwnerState::default()
     })
 }
 
@@ -45,33 +47,36 @@ pub(crate) fn see<O: Operator>(object: &Lean<'_>) -> Result<Work, serde_json::Er
 ///
 /// # Errors
 /// The spec is not of the operator's type, or it is not kept any more.
-pub(crate) fn rebuild<O: Operator>(key: &str, work: &Work) -> Result<Owner<O>, serde_json::Error> {
+pub(crate) fn rebuild<O: Operator>(
+    key: &str,
+    state: &OwnerState,
+) -> Result<Owner<O>, serde_json::Error> {
     let (namespace, name) = key.split_once('/').unwrap_or(("", key));
-    let spec: Spec<O> = serde_json::from_str(work.spec.as_deref().unwrap_or("{}"))?;
+    let spec: Spec<O> = serde_json::from_str(state.spec.as_deref().unwrap_or("{}"))?;
     Ok(Owner {
         meta: crate::model::object::Meta {
             name: name.into(),
             namespace: namespace.into(),
-            uid: work.uid,
-            resource_version: work.resource_version,
-            generation: work.generation,
-            observed_generation: work.status.observed_generation,
-            deleting: work.deleting,
+            uid: state.uid,
+            resource_version: state.resource_version,
+            generation: state.generation,
+            observed_generation: state.status.observed_generation,
+            deleting: state.deleting,
         },
         spec,
     })
 }
 
 /// The children as the plan sees them: of a kind without replicas, only that they exist.
-pub(crate) fn children<O: Operator>(work: &Work) -> Children {
+pub(crate) fn children<O: Operator>(state: &OwnerState) -> Children {
     let mut children = Children::default();
-    for slot in &work.slots {
-        let kind = O::KINDS.get(usize::from(slot.kind));
+    for record in &state.children {
+        let kind = O::KINDS.get(usize::from(record.kind));
         let state = match kind.is_some_and(|kind| kind.workload) {
-            true => slot.state,
+            true => record.state,
             false => ChildState::default(),
         };
-        children.set(slot.kind, slot.name_hash, state);
+        children.set(record.kind, record.name_hash, state);
     }
     children
 }
@@ -81,25 +86,25 @@ pub(crate) fn children<O: Operator>(work: &Work) -> Children {
 pub(crate) fn plan<O: Operator>(
     operator: &O,
     key: &str,
-    work: &Work,
+    state: &OwnerState,
 ) -> Option<(Owner<O>, Plan<Status<O>>)> {
-    let owner = rebuild::<O>(key, work).ok()?;
-    let plan = AssertUnwindSafe(|| operator.plan(&owner, &children::<O>(work)));
+    let owner = rebuild::<O>(key, state).ok()?;
+    let plan = AssertUnwindSafe(|| operator.plan(&owner, &children::<O>(state)));
     let plan = std::panic::catch_unwind(plan).ok()?.ok()?;
     Some((owner, plan))
 }
 
 /// What an owner asks for where its children are compared as well: not what only they can tell.
-pub(crate) fn reasons_beside_children<O: Operator>(work: &Work) -> Reasons {
-    let own = work.own_reasons(O::FINALIZER.is_some());
-    match Status::<O>::OBSERVES || work.adopts(O::FINALIZER.is_some()) {
+pub(crate) fn triggers_beside_children<O: Operator>(state: &OwnerState) -> Triggers {
+    let own = state.own_triggers(O::FINALIZER.is_some());
+    match Status::<O>::OBSERVES || state.adopts(O::FINALIZER.is_some()) {
         true => own,
-        false => own.without(Reasons::SPEC),
+        false => own.without(Triggers::SPEC),
     }
 }
 
 /// Takes the transition times out of `status` and remembers them beside a digest of the rest.
-pub(crate) fn remember<O: Operator>(status: &mut Status<O>) -> StatusMemory {
+pub(crate) fn remember<O: Operator>(status: &mut Status<O>) -> StatusRecord {
     let transitions = status
         .conditions()
         .iter_mut()
@@ -117,7 +122,7 @@ pub(crate) fn remember<O: Operator>(status: &mut Status<O>) -> StatusMemory {
         true => serde_json::to_vec(status).ok(),
         false => None,
     };
-    StatusMemory {
+    StatusRecord {
         // Serialising our own types into memory cannot fail; if it did, the digest would differ
         // and the status be written.
         digest: json.map_or(0, |json| hash64(&json)),
@@ -130,8 +135,8 @@ pub(crate) fn remember<O: Operator>(status: &mut Status<O>) -> StatusMemory {
 /// Fills the transition times in: an unchanged condition keeps its own, a changed one gets `now_s`.
 pub(crate) fn stamp(
     conditions: &mut [Condition],
-    before: &StatusMemory,
-    now: &mut StatusMemory,
+    before: &StatusRecord,
+    now: &mut StatusRecord,
     now_s: u32,
 ) {
     for (condition, transition) in conditions.iter_mut().zip(now.transitions.iter_mut()) {

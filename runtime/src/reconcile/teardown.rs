@@ -9,11 +9,11 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::api::{Child, Operator, Owner, kind_index};
-use crate::queue::{Reasons, Verdict, Work};
+use crate::queue::{Outcome, OwnerState, Triggers};
 use crate::reconcile::Applier;
-use crate::reconcile::children::slot_of;
+use crate::reconcile::children::record_of;
 use crate::reconcile::failure;
-use crate::reconcile::failure::Stop;
+use crate::reconcile::failure::Interrupt;
 use crate::reconcile::owner;
 
 /// How long a child with a finalizer of its own is waited for before it is looked at again; its
@@ -25,21 +25,21 @@ impl<O: Operator> Applier<O> {
         &self,
         key: &str,
         owner: &Owner<O>,
-        work: &mut Work,
-    ) -> Result<Verdict, Stop> {
-        let (Some(place), Some(finalizer)) = (work.finalizers.ours, O::FINALIZER) else {
-            return Err(Stop::Gone);
+        state: &mut OwnerState,
+    ) -> Result<Outcome, Interrupt> {
+        let (Some(place), Some(finalizer)) = (state.finalizers.ours, O::FINALIZER) else {
+            return Err(Interrupt::Gone);
         };
         // Without a plan the names are not known: those children go with their owner reference.
-        if !work.finalizers.orphan
-            && let Ok(plan) = self.plan(owner, &owner::children::<O>(work))
+        if !state.finalizers.orphan
+            && let Ok(plan) = self.plan(owner, &owner::children::<O>(state))
         {
             let mut children: Vec<&Child> = plan.children.iter().collect();
             children.sort_by_key(|child| kind_index(O::KINDS, &child.kind));
             for child in children {
-                if self.take_down(owner, work, child).await? {
-                    self.write_status(key, work, plan.status).await?;
-                    return Err(Stop::Wait(LINGERING));
+                if self.take_down(owner, state, child).await? {
+                    self.write_status(key, state, plan.status).await?;
+                    return Err(Interrupt::Wait(LINGERING));
                 }
             }
             self.operator
@@ -52,27 +52,27 @@ impl<O: Operator> Applier<O> {
             json!({"op": "test", "path": path, "value": finalizer}),
             json!({"op": "remove", "path": path}),
         ];
-        self.patch_owner(key, "", work, &remove).await?;
-        Ok(Verdict::Gone)
+        self.patch_owner(key, "", state, &remove).await?;
+        Ok(Outcome::Gone)
     }
 
     /// Deletes one child; true while it lingers.
     async fn take_down(
         &self,
         owner: &Owner<O>,
-        work: &mut Work,
+        state: &mut OwnerState,
         child: &Child,
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool, Interrupt> {
         let namespace = &owner.meta.namespace;
-        if self.keeps_proofs && !work.reasons.has(Reasons::READ) {
-            let complete = work.slots_complete;
-            match slot_of::<O>(work, child) {
-                Some(slot) => {
+        if self.keeps_last_applied && !state.triggers.has(Triggers::READ) {
+            let complete = state.children_complete;
+            match record_of::<O>(state, child) {
+                Some(record) => {
                     // Once: one that lingers is read from then on.
-                    if let Some(proof) = slot.proof.take() {
-                        let version = slot.resource_version;
+                    if let Some(last_applied) = record.last_applied.take() {
+                        let version = record.resource_version;
                         return self
-                            .delete_child(namespace, child, proof.uid, version)
+                            .delete_child(namespace, child, last_applied.uid, version)
                             .await;
                     }
                 }

@@ -11,11 +11,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tracing::debug;
 
-use crate::http::paths::Scope;
-use crate::http::request::{Api, ApiError, Ask, OBJECT_BYTES};
+use crate::http::paths::Paths;
+use crate::http::request::{Api, ApiError, OBJECT_BYTES, Request};
 use crate::metrics::Verb;
-use crate::model::object::Lean;
-use crate::relist::thin::Thin;
+use crate::model::object::PartialObject;
+use crate::relist::strip::StripManagedFields;
 
 /// Objects asked for at once. About 3 KB each on the wire.
 const PAGE_OBJECTS: u32 = 100;
@@ -56,14 +56,14 @@ pub(crate) fn split(body: &[u8]) -> Result<(ListMeta, Vec<Range<usize>>), ApiErr
 
 /// A page that could not be read.
 #[derive(Debug)]
-pub struct Unread {
+pub struct ListError {
     /// Of which collection.
     pub kind: usize,
     /// Why not.
     pub error: ApiError,
 }
 
-impl Unread {
+impl ListError {
     /// Whether less should be asked for at once.
     pub fn is_too_large(&self) -> bool {
         matches!(self.error, ApiError::TooLarge(_))
@@ -83,7 +83,7 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// The collection `kind` of a scope, from its start.
+    /// The collection `kind` of the paths, from its start.
     pub fn new(kind: usize) -> Self {
         Self {
             kind,
@@ -106,12 +106,12 @@ impl Pages {
     ///
     /// # Errors
     /// The page could not be read; the collection then starts over.
-    pub async fn open(&mut self, api: &Api, scope: &Scope) -> Result<u64, Unread> {
+    pub async fn open(&mut self, api: &Api, paths: &Paths) -> Result<u64, ListError> {
         let kind = self.kind;
-        let version = self.fetch(api, scope).await?;
+        let version = self.fetch(api, paths).await?;
         self.started = true;
         self.current = self.items.next();
-        version.parse().map_err(|_| Unread {
+        version.parse().map_err(|_| ListError {
             kind,
             error: ApiError::Undecodable("the list has no resourceVersion in decimal".into()),
         })
@@ -123,7 +123,7 @@ impl Pages {
     }
 
     /// The object at hand, decoded.
-    pub fn lean(&self) -> Option<Result<Lean<'_>, serde_json::Error>> {
+    pub fn object(&self) -> Option<Result<PartialObject<'_>, serde_json::Error>> {
         self.current().map(serde_json::from_str)
     }
 
@@ -131,18 +131,18 @@ impl Pages {
     ///
     /// # Errors
     /// The next page could not be read; calling again tries again.
-    pub async fn advance(&mut self, api: &Api, scope: &Scope) -> Result<(), Unread> {
+    pub async fn advance(&mut self, api: &Api, paths: &Paths) -> Result<(), ListError> {
         self.current = self.items.next();
-        self.fill(api, scope).await
+        self.fill(api, paths).await
     }
 
     /// Reads on until an object is at hand or the collection is at its end.
     ///
     /// # Errors
     /// The next page could not be read; calling again tries again.
-    pub async fn fill(&mut self, api: &Api, scope: &Scope) -> Result<(), Unread> {
+    pub async fn fill(&mut self, api: &Api, paths: &Paths) -> Result<(), ListError> {
         while self.started && self.current.is_none() && self.resume.is_some() {
-            self.fetch(api, scope).await?;
+            self.fetch(api, paths).await?;
             self.current = self.items.next();
         }
         if self.current.is_none() {
@@ -151,30 +151,35 @@ impl Pages {
         Ok(())
     }
 
-    async fn fetch(&mut self, api: &Api, scope: &Scope) -> Result<String, Unread> {
+    async fn fetch(&mut self, api: &Api, paths: &Paths) -> Result<String, ListError> {
         let kind = self.kind;
-        let page = self.page(api, scope).await;
-        page.map_err(|error| Unread { kind, error })
+        let page = self.page(api, paths).await;
+        page.map_err(|error| ListError { kind, error })
     }
 
-    async fn page(&mut self, api: &Api, scope: &Scope) -> Result<String, ApiError> {
+    async fn page(&mut self, api: &Api, paths: &Paths) -> Result<String, ApiError> {
         self.body = Vec::new();
         let body = loop {
-            let path = scope.list_path(self.kind, self.limit, self.resume.as_deref());
+            let path = paths.list_path(self.kind, self.limit, self.resume.as_deref());
             let bound = if self.limit == 1 {
                 OBJECT_BYTES
             } else {
                 PAGE_BYTES
             };
             match api
-                .call_into(Verb::List, Ask::get(&path), bound, Thin::default())
+                .call_into(
+                    Verb::List,
+                    Request::get(&path),
+                    bound,
+                    StripManagedFields::default(),
+                )
                 .await
             {
                 Ok(body) => break body,
                 Err(ApiError::TooLarge(_)) if self.limit > 1 => {
                     self.limit = (self.limit / 4).max(1);
                     debug!(
-                        kind = scope.plural(self.kind),
+                        kind = paths.plural(self.kind),
                         limit = self.limit,
                         "page too large, asking for less"
                     );

@@ -158,8 +158,8 @@ fn client(collections: Collections, page: usize) -> Client {
     Client::new(service, "default")
 }
 
-async fn found(collections: Collections, page: usize, extent: Extent) -> Vec<String> {
-    found_by(EdgeApps, collections, page, extent).await.0
+async fn found(collections: Collections, page: usize, coverage: Coverage) -> Vec<String> {
+    found_by(EdgeApps, collections, page, coverage).await.0
 }
 
 /// What a join of `operator` finds, and with how many lists.
@@ -167,23 +167,23 @@ async fn found_by<O: Operator>(
     operator: O,
     collections: Collections,
     page: usize,
-    extent: Extent,
+    coverage: Coverage,
 ) -> (Vec<String>, u64) {
     let api = Api::new(
         client(collections, page),
         Arc::new(Metrics::default()),
         Duration::from_secs(5),
     );
-    let scope = Arc::new(Scope::of::<O>(None, None));
+    let paths = Arc::new(Paths::of::<O>(None, None));
     let operator = Arc::new(operator);
-    let mut join = Join::new(operator, api.clone(), scope, extent, Keeps::Nothing);
+    let mut join = Relist::new(operator, api.clone(), paths, coverage, Retention::Nothing);
     let mut keys = Vec::new();
     loop {
         match join.next().await {
             Found::Opened { .. } => {}
-            Found::Work { key, .. } => keys.push(key),
+            Found::Owner { key, .. } => keys.push(key),
             Found::Done { .. } => return (keys, api.metrics().requests(Verb::List)),
-            Found::Failed(unread) => panic!("{unread:?}"),
+            Found::Failed(error) => panic!("{error:?}"),
         }
     }
 }
@@ -222,7 +222,7 @@ proptest! {
         ]));
         let last = faults.keys().next_back().cloned().unwrap_or_default();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        let keys = runtime.block_on(found(Arc::clone(&collections), page, Extent::All));
+        let keys = runtime.block_on(found(Arc::clone(&collections), page, Coverage::All));
         let unique: BTreeSet<&String> = keys.iter().collect();
         prop_assert_eq!(unique.len(), keys.len(), "found twice: {:?}", keys);
         for (name, fault) in &faults {
@@ -235,7 +235,7 @@ proptest! {
                 prop_assert!(!unique.contains(&key), "{key} has no work");
             }
         }
-        let own = runtime.block_on(found(collections, page, Extent::Owners));
+        let own = runtime.block_on(found(collections, page, Coverage::Owners));
         let wanted = faults.iter().filter(|(_, fault)| {
             matches!(fault, Fault::NoFinalizer | Fault::NotObserved | Fault::Deleting)
         });
@@ -320,7 +320,7 @@ fn children_that_do_not_sort_like_their_owners_are_joined_with_few_lists() {
         .enable_all()
         .build()
         .expect("a runtime");
-    let (keys, lists) = runtime.block_on(found_by(Suffixed, collections, 100, Extent::All));
+    let (keys, lists) = runtime.block_on(found_by(Suffixed, collections, 100, Coverage::All));
     assert_eq!(keys.iter().cloned().collect::<BTreeSet<_>>(), wanted);
     assert_eq!(keys.len(), wanted.len(), "found twice: {keys:?}");
     // Three pages of owners, the first of children, and one list for each 50 owners.

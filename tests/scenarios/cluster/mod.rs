@@ -328,7 +328,7 @@ impl Cluster {
     /// How many requests to write each of these users has sent.
     pub fn writes(&self, users: &[&str]) -> usize {
         let of = |user: &&str| match &self.kind {
-            Kind::Simulated(simulated) => simulated.server.ledger().writes(user) as usize,
+            Kind::Simulated(simulated) => simulated.server.requests().writes(user) as usize,
             Kind::Real(_) => {
                 let answered = self.answered(user);
                 answered.iter().filter(|one| one.is_write()).count()

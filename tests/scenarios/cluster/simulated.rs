@@ -204,32 +204,34 @@ impl Simulated {
     }
 
     pub fn writes(&self) -> u64 {
-        self.server.ledger().writes("tare")
+        self.server.requests().writes("tare")
     }
 
     pub fn reads(&self) -> u64 {
-        self.server.ledger().reads("tare")
+        self.server.requests().reads("tare")
     }
 
     pub fn requests(&self, verb: &str, resource: &str) -> u64 {
-        self.server.ledger().count("tare", verb, resource)
+        self.server.requests().count("tare", verb, resource)
     }
 
     /// Requests of the operator that were answered with success.
     pub fn successes(&self, verb: &str, resource: &str) -> u64 {
-        let ledger = self.server.ledger();
-        let of =
-            |e: &&kubesim::Entry| (&*e.user, &*e.verb, &*e.resource) == ("tare", verb, resource);
-        let entries = ledger.entries.iter().filter(of);
+        let requests = self.server.requests();
+        let of = |e: &&kubesim::RequestCount| {
+            (&*e.user, &*e.verb, &*e.resource) == ("tare", verb, resource)
+        };
+        let entries = requests.entries.iter().filter(of);
         entries.map(|e| e.requests - e.errors).sum()
     }
 
     /// Writes of the operator that were refused.
     pub fn refused_writes(&self) -> u64 {
-        let ledger = self.server.ledger();
-        let is_write =
-            |e: &&kubesim::Entry| e.user == "tare" && !matches!(&*e.verb, "get" | "list" | "watch");
-        let entries = ledger.entries.iter().filter(is_write);
+        let requests = self.server.requests();
+        let is_write = |e: &&kubesim::RequestCount| {
+            e.user == "tare" && !matches!(&*e.verb, "get" | "list" | "watch")
+        };
+        let entries = requests.entries.iter().filter(is_write);
         entries.map(|e| e.errors).sum()
     }
 

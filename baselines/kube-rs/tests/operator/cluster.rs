@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
-use kubesim::{Options, Server, Tls, kubeconfig, serve};
+use kubesim::{Options, Server, Tls, kubeconfig};
 use serde_json::{Value, json};
 use tare_procstat::process::{Process, Spec};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -54,7 +54,7 @@ impl Cluster {
         let tls = Tls::generate().unwrap();
         let config = kubeconfig(&url, tls.ca_pem(), "operator", &server.token("operator"));
         std::fs::write(folder.join("kubeconfig"), config).unwrap();
-        tokio::spawn(serve(server.clone(), listener, tls, std::future::pending()));
+        tokio::spawn(server.clone().serve(listener, tls, std::future::pending()));
 
         let (operator, admin) = spawn(variant, &folder).await;
         let mut cluster = Cluster {
@@ -87,7 +87,7 @@ impl Cluster {
 
     /// How often the operator has written so far.
     pub fn writes(&self) -> u64 {
-        self.server.ledger().writes("operator")
+        self.server.requests().writes("operator")
     }
 
     pub async fn create(&self, resource: &str, object: Value) {

@@ -16,13 +16,14 @@ use crate::model::plan::Plan;
 use crate::model::record::{Experiment, Origin, SubjectRecord};
 use crate::model::subject;
 use crate::model::subject::Subject;
+use crate::model::timestamp::now_rfc3339;
 use crate::model::workload::Scenario;
-use crate::run::{Setting, now_rfc3339};
-use crate::target::{Choice, Source};
+use crate::run::Setting;
+use crate::{model::control_plane::ControlPlane, target::Source};
 
 pub fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Result<Experiment> {
     // A datastore writes to the private folder, and only there its filesystem matters.
-    let data = if plan.audits {
+    let data = if plan.request_counts {
         &setting.private
     } else {
         setting.evidence.root()
@@ -41,10 +42,10 @@ pub fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Res
             bin: &setting.bin,
         })?,
         filesystem: weigh::filesystem(data),
-        settle: setting.settle,
+        profile: setting.profile,
         ready_delay_ms: setting.ready_delay_ms,
         planned: plan.cells(setting.seed),
-        lanes: setting.lanes,
+        overlap: setting.overlap,
         resumed_at: vec![],
     })
 }
@@ -52,7 +53,7 @@ pub fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Res
 /// What an [`Origin`] is made of.
 pub struct Measured<'a> {
     pub host_label: &'a str,
-    pub control_plane: Choice,
+    pub control_plane: ControlPlane,
     pub target: Option<&'a str>,
     pub subjects: &'a [Subject],
     pub source: &'a Source,

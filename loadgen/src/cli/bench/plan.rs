@@ -3,12 +3,13 @@
 //! Guarantees: everything is refused here, in one line, before anything is built or started.
 //! Leaves to others: the cells (`experiment::plan`).
 
-use crate::cli::{BenchArgs, Usage};
+use crate::cli::BenchArgs;
+use crate::model::control_plane::ControlPlane;
+use crate::model::error::Usage;
 use crate::model::plan::Plan;
-use crate::model::record::Settle;
+use crate::model::profile::Profile;
 use crate::model::subject;
 use crate::model::subject::Subject;
-use crate::target::Choice;
 
 const MOST_OBJECTS: usize = 1_000_000;
 
@@ -23,10 +24,10 @@ pub fn plan(args: &BenchArgs) -> Result<Plan, Usage> {
     let extra = extra_bytes(args.object_bytes);
     let sizes = sizes_that_fit(&args.objects, extra, args.control_plane)?;
     let largest = sizes.iter().copied().max().unwrap_or(0);
-    let lanes = lanes(args, largest, available_bytes())?;
-    if args.churn_events.is_some() && args.control_plane != Choice::Embedded {
+    let overlap = overlap(args, largest, available_bytes())?;
+    if args.soak_events.is_some() && args.control_plane != ControlPlane::Kubesim {
         return Err(Usage(
-            "--churn-events: only the embedded control plane lets somebody else say what a child is like; leave out --control-plane".into(),
+            "--soak-events: only the simulated control plane lets somebody else say what a child is like; leave out --control-plane".into(),
         ));
     }
     only_edgeapps(args, &subjects)?;
@@ -37,11 +38,11 @@ pub fn plan(args: &BenchArgs) -> Result<Plan, Usage> {
         repeats,
         repeats_largest,
         unhealthy: args.unhealthy,
-        storm: args.storm,
-        lanes,
+        update_storm: args.update_storm,
+        overlap,
         steady: !args.bursts_only,
-        audits: real && !args.bursts_only,
-        checks: real && !args.bursts_only,
+        request_counts: real && !args.bursts_only,
+        default_flags: real && !args.bursts_only,
     })
 }
 
@@ -52,7 +53,7 @@ pub fn plan(args: &BenchArgs) -> Result<Plan, Usage> {
 pub fn sizes_that_fit(
     list: &str,
     extra: usize,
-    control_plane: Choice,
+    control_plane: ControlPlane,
 ) -> Result<Vec<usize>, Usage> {
     let sizes = sizes(list)?;
     let largest = sizes.iter().copied().max().unwrap_or(0);
@@ -67,11 +68,11 @@ pub fn sizes_that_fit(
 fn only_edgeapps(args: &BenchArgs, subjects: &[Subject]) -> Result<(), Usage> {
     let asked = [
         (args.unhealthy, "--unhealthy"),
-        (args.storm, "--storm"),
-        (args.churn_events.is_some(), "--churn-events"),
+        (args.update_storm, "--update-storm"),
+        (args.soak_events.is_some(), "--soak-events"),
         (args.object_bytes.is_some(), "--object-bytes"),
         (
-            args.control_plane == Choice::Existing,
+            args.control_plane == ControlPlane::Existing,
             "--control-plane existing",
         ),
     ];
@@ -86,54 +87,54 @@ fn only_edgeapps(args: &BenchArgs, subjects: &[Subject]) -> Result<(), Usage> {
     }
 }
 
-/// A quick look at the embedded server measures once; a real control plane is worth the time that
+/// A quick look at the simulated server measures once; a real control plane is worth the time that
 /// intervals take.
 fn repeats(args: &BenchArgs) -> (u32, u32) {
     let (repeats, repeats_largest) = match args.control_plane {
-        Choice::Embedded => (1, 1),
-        Choice::Kube | Choice::Kine | Choice::Existing => (3, 5),
+        ControlPlane::Kubesim => (1, 1),
+        ControlPlane::Kube | ControlPlane::Kine | ControlPlane::Existing => (3, 5),
     };
     let asked = args.repeats.unwrap_or(repeats);
     let largest = args.repeats_largest.or(args.repeats);
     (asked, largest.unwrap_or(repeats_largest))
 }
 
-pub fn settle(args: &BenchArgs) -> Settle {
-    args.settle.unwrap_or(match args.control_plane {
-        Choice::Embedded => Settle::Quick,
-        Choice::Kube | Choice::Kine | Choice::Existing => Settle::Standard,
+pub fn profile(args: &BenchArgs) -> Profile {
+    args.profile.unwrap_or(match args.control_plane {
+        ControlPlane::Kubesim => Profile::Quick,
+        ControlPlane::Kube | ControlPlane::Kine | ControlPlane::Existing => Profile::Standard,
     })
 }
 
 /// Runs under way at once where nobody chose: enough that one of them works even where a run is 10 to
 /// 20 s of work and 160 s of quiet. A control plane that is left alone takes 1.5 % of a core.
-const LANES: usize = 8;
+const OVERLAP: usize = 8;
 
 /// How many runs may be under way at once.
 ///
 /// # Errors
 /// More were asked for than there is memory or a cluster for.
-fn lanes(args: &BenchArgs, largest: usize, available: Option<u64>) -> Result<usize, Usage> {
-    let asked = args.lanes.map(usize::from);
-    if args.control_plane == Choice::Existing {
+fn overlap(args: &BenchArgs, largest: usize, available: Option<u64>) -> Result<usize, Usage> {
+    let asked = args.overlap.map(usize::from);
+    if args.control_plane == ControlPlane::Existing {
         return match asked {
             None | Some(1) => Ok(1),
             Some(n) => Err(Usage(format!(
-                "--lanes {n}: a cluster that is there already has room for one run at a time; leave it out"
+                "--overlap {n}: a cluster that is there already has room for one run at a time; leave it out"
             ))),
         };
     }
     let extra = extra_bytes(args.object_bytes);
     let needed = needed_bytes(largest, extra, args.control_plane).max(1);
-    let fit = available.map_or(LANES, |available| (available / needed).max(1) as usize);
+    let fit = available.map_or(OVERLAP, |available| (available / needed).max(1) as usize);
     match asked {
         Some(n) if n > 1 && n > fit && available.is_some() => Err(Usage(format!(
-            "--lanes {n}: {n} runs of {largest} objects need about {} MB of memory and there is room for {fit}; choose fewer",
+            "--overlap {n}: {n} runs of {largest} objects need about {} MB of memory and there is room for {fit}; choose fewer",
             n as u64 * needed / 1_000_000
         ))),
         Some(n) => Ok(n),
-        None if settle(args) == Settle::Quick => Ok(1),
-        None => Ok(fit.min(LANES)),
+        None if profile(args) == Profile::Quick => Ok(1),
+        None => Ok(fit.min(OVERLAP)),
     }
 }
 
@@ -156,16 +157,16 @@ fn sizes(list: &str) -> Result<Vec<usize>, Usage> {
 }
 
 /// What the servers, a subject that keeps everything (30 KB per object) and the harness need at
-/// most, in bytes. The embedded server keeps 20 KB per object with its children. kube-apiserver holds the
+/// most, in bytes. The simulated server keeps 20 KB per object with its children. kube-apiserver holds the
 /// last events of a kind beside the objects, those of [`IN_HISTORY`]: measured during bursts it held 2.8 GB
 /// with 5,000, 7.3 from 19,000 to 24,000 (on kine), and 14.8 with 100,000, where etcd held 2.0 more and the
 /// controllers 1.7. `extra` bytes of a larger object are there once for each
 /// revision in the datastore, and again in the caches of the server and of the subject.
-pub fn needed_bytes(objects: usize, extra: usize, control_plane: Choice) -> u64 {
+pub fn needed_bytes(objects: usize, extra: usize, control_plane: ControlPlane) -> u64 {
     let (base, per_object, per_recent, copies) = match control_plane {
-        Choice::Embedded => (300_000_000, 52_000, 0, 8),
-        Choice::Kube | Choice::Kine => (900_000_000, 130_000, 260_000, 20),
-        Choice::Existing => (100_000_000, 32_000, 0, 4),
+        ControlPlane::Kubesim => (300_000_000, 52_000, 0, 8),
+        ControlPlane::Kube | ControlPlane::Kine => (900_000_000, 130_000, 260_000, 20),
+        ControlPlane::Existing => (100_000_000, 32_000, 0, 4),
     };
     let recent = objects.min(IN_HISTORY) as u64;
     base + objects as u64 * (per_object + extra as u64 * copies) + recent * per_recent
@@ -183,7 +184,7 @@ fn extra_bytes(object_bytes: Option<usize>) -> usize {
 fn enough_memory(
     objects: usize,
     extra: usize,
-    control_plane: Choice,
+    control_plane: ControlPlane,
     available: Option<u64>,
 ) -> Result<(), Usage> {
     let needed = needed_bytes(objects, extra, control_plane);
@@ -247,30 +248,30 @@ mod tests {
         let gb = |gb: u64| Some(gb * 1_000_000_000);
         for (words, available, want) in [
             ("", gb(20), 1),
-            ("--settle full", gb(20), 8),
+            ("--profile full", gb(20), 8),
             ("--control-plane kube", gb(25), 8),
             ("--control-plane kube", gb(6), 2),
             ("--control-plane kube", gb(1), 1),
             ("--control-plane kube", None, 8),
-            ("--control-plane kube --settle quick", gb(20), 1),
-            ("--control-plane kube --lanes 6", gb(20), 6),
-            ("--control-plane kube --lanes 6", None, 6),
+            ("--control-plane kube --profile quick", gb(20), 1),
+            ("--control-plane kube --overlap 6", gb(20), 6),
+            ("--control-plane kube --overlap 6", None, 6),
             ("--control-plane existing", gb(20), 1),
         ] {
-            let got = lanes(&args(words), 5_000, available).expect(words);
+            let got = overlap(&args(words), 5_000, available).expect(words);
             assert_eq!(got, want, "{words} with {available:?}");
         }
         for (words, want) in [
             (
-                "--control-plane kube --lanes 3",
-                "--lanes 3: 3 runs of 5000 objects need about 8550 MB of memory and there is room for 2",
+                "--control-plane kube --overlap 3",
+                "--overlap 3: 3 runs of 5000 objects need about 8550 MB of memory and there is room for 2",
             ),
             (
-                "--control-plane existing --lanes 2",
-                "--lanes 2: a cluster that is there already has room for one run at a time",
+                "--control-plane existing --overlap 2",
+                "--overlap 2: a cluster that is there already has room for one run at a time",
             ),
         ] {
-            let error = lanes(&args(words), 5_000, gb(6))
+            let error = overlap(&args(words), 5_000, gb(6))
                 .expect_err(words)
                 .to_string();
             assert!(error.contains(want), "{error}");
@@ -281,22 +282,23 @@ mod tests {
     fn bursts_only_leaves_out_all_that_follows_from_them() {
         let plan = plan(&args("--control-plane kube --objects 10 --bursts-only")).expect("valid");
         assert_eq!(plan.to_follow(), (0, 0));
-        assert!(!plan.audits);
+        assert!(!plan.request_counts);
     }
 
     #[test]
-    fn children_are_flipped_on_the_embedded_server_only() {
-        let words = "--control-plane kube --objects 10 --churn-events 100";
+    fn children_are_flipped_on_the_simulated_server_only() {
+        let words = "--control-plane kube --objects 10 --soak-events 100";
         let error = plan(&args(words)).expect_err(words).to_string();
         assert!(
-            error.contains("--churn-events: only the embedded"),
+            error.contains("--soak-events: only the simulated"),
             "{error}"
         );
     }
 
     #[test]
     fn memory_needed_and_present_are_said() {
-        let enough = |objects, available| enough_memory(objects, 0, Choice::Embedded, available);
+        let enough =
+            |objects, available| enough_memory(objects, 0, ControlPlane::Kubesim, available);
         let error = enough(100_000, Some(2_000_000_000))
             .expect_err("too little")
             .to_string();
@@ -308,7 +310,7 @@ mod tests {
         assert!(enough(5_000, None).is_ok());
         let large = args("--control-plane kube --objects 2000 --object-bytes 51200");
         let extra = extra_bytes(large.object_bytes);
-        let error = enough_memory(2_000, extra, Choice::Kube, Some(3_000_000_000));
+        let error = enough_memory(2_000, extra, ControlPlane::Kube, Some(3_000_000_000));
         let error = error.expect_err("large objects").to_string();
         assert!(error.contains("2000 need about 3646 MB"), "{error}");
     }

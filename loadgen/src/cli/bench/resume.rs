@@ -18,7 +18,7 @@ pub fn go_on(begun: Experiment, now: &Experiment) -> Result<Experiment, String> 
     let mut experiment = begun;
     experiment.resumed_at.push(now.origin.started_at.clone());
     // Only one run works at a time, however many there are: the report says how many at most.
-    experiment.lanes = experiment.lanes.max(now.lanes);
+    experiment.overlap = experiment.overlap.max(now.overlap);
     Ok(experiment)
 }
 
@@ -46,9 +46,9 @@ fn differences(begun: &Experiment, now: &Experiment) -> Vec<String> {
         now.origin.seed.to_string(),
     );
     compare(
-        "--settle",
-        format!("{:?}", begun.settle).to_lowercase(),
-        format!("{:?}", now.settle).to_lowercase(),
+        "--profile",
+        format!("{:?}", begun.profile).to_lowercase(),
+        format!("{:?}", now.profile).to_lowercase(),
     );
     compare(
         "--ready-delay-ms",
@@ -142,8 +142,9 @@ fn started_as(record: &SubjectRecord) -> impl PartialEq + use<> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::order::{Cell, Kind};
-    use crate::model::record::{Origin, Settle};
+    use crate::model::cell::{Cell, Kind};
+    use crate::model::profile::Profile;
+    use crate::model::record::Origin;
     use crate::model::subject::built_in;
 
     fn experiment() -> Experiment {
@@ -170,7 +171,7 @@ mod tests {
                 command_line: String::new(),
                 host_label: "local".into(),
                 tare_revision: "unknown".into(),
-                control_plane: "embedded".into(),
+                control_plane: "kubesim".into(),
                 control_plane_flags: String::new(),
                 machine: tare_procstat::weigh::machine(),
                 scenario: crate::model::workload::edgeapp().expect("valid"),
@@ -178,10 +179,10 @@ mod tests {
                 subjects: subjects.collect(),
             },
             filesystem: None,
-            settle: Settle::Quick,
+            profile: Profile::Quick,
             ready_delay_ms: 0,
             planned: vec![cell(Kind::Burst)],
-            lanes: 1,
+            overlap: 1,
             resumed_at: vec![],
         }
     }
@@ -206,10 +207,13 @@ mod tests {
         type Change = fn(&mut Experiment);
         let table: [(Change, &str); 8] = [
             (|e| e.origin.seed = 2, "--seed was 1, is 2"),
-            (|e| e.settle = Settle::Full, "--settle was quick, is full"),
+            (
+                |e| e.profile = Profile::Full,
+                "--profile was quick, is full",
+            ),
             (
                 |e| e.origin.control_plane = "kube".into(),
-                "--control-plane was embedded, is kube",
+                "--control-plane was kubesim, is kube",
             ),
             (
                 |e| e.planned[0].objects = 7,

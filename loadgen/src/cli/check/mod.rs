@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::analyse::judge::Judgement;
 use crate::analyse::limits::Limits;
-use crate::cli::Usage;
+use crate::model::error::Usage;
 use crate::model::evidence::Evidence;
 use crate::report::schema;
 

@@ -11,18 +11,18 @@ use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use controlplane::{Binaries, Datastore, Options, User};
 
-use crate::cli::Usage;
 use crate::cli::control_plane::folder::{Elsewhere, Folder, clear_leftovers};
 use crate::cli::control_plane::started;
 use crate::cli::control_plane::started::{Programs, Started};
 use crate::cli::control_plane::{build, hints};
+use crate::model::error::Usage;
 use crate::model::interrupt::Stop;
 use crate::run::build::Workspace;
 
 const ADMIN: &str = "admin";
 const CRD: &str = "deploy/base/crd.yaml";
 /// How often the processes are looked at.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL: Duration = Duration::from_millis(200);
 
 #[derive(Args)]
 pub struct UpArgs {
@@ -153,7 +153,7 @@ async fn serve(args: &UpArgs, programs: &Programs, folder: &Folder) -> anyhow::R
     println!("  {}", kubectl(&programs.0, &args.crd, &crds));
     println!("\nCtrl-C ends it and removes its data.");
     loop {
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL).await;
         if let Some((component, status)) = started.exited()? {
             bail!("{component} ended ({status}); all of the control plane is taken down");
         }

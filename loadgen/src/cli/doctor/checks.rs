@@ -8,7 +8,7 @@ use tare_procstat::weigh::Cgroup;
 
 use crate::cli::bench::plan::needed_bytes;
 use crate::cli::doctor::facts::Facts;
-use crate::target::Choice;
+use crate::model::control_plane::ControlPlane;
 
 /// The harness, a server and a subject with a connection for each of some hundred objects.
 const OPEN_FILES: u64 = 1024;
@@ -104,8 +104,8 @@ fn cores(facts: &Facts) -> Check {
 
 fn memory_for(facts: &Facts, objects: usize) -> Check {
     let (embedded, real) = (
-        needed_bytes(objects, 0, Choice::Embedded),
-        needed_bytes(objects, 0, Choice::Kube),
+        needed_bytes(objects, 0, ControlPlane::Kubesim),
+        needed_bytes(objects, 0, ControlPlane::Kube),
     );
     let needs = format!(
         "{objects} objects need about {} MB embedded, {} MB with a real control plane",
@@ -258,7 +258,7 @@ fn control_plane(facts: &Facts) -> Check {
     let name = CONTROL_PLANE;
     match &facts.control_plane {
         Ok(binaries) => found(name, binaries),
-        // Both say what to do in a line of their own; the embedded server needs none of it.
+        // Both say what to do in a line of their own; the simulated server needs none of it.
         Err(error) => check(name, State::Missing, error.to_string()),
     }
 }

@@ -40,9 +40,9 @@ fn verdict(cannot: &[&str], real_too: bool, objects: usize) -> String {
         return format!("a bench cannot run here: see {} above", cannot.join(", "));
     }
     let servers = if real_too {
-        "the embedded API server and a real control plane"
+        "the simulated API server and a real control plane"
     } else {
-        "the embedded API server only; for a real one see control plane and memory above"
+        "the simulated API server only; for a real one see control plane and memory above"
     };
     format!("a bench of {objects} objects can run here, against {servers}")
 }
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn the_verdict_says_which_servers_there_are() {
         assert!(verdict(&[], true, 5).ends_with("a real control plane"));
-        assert!(verdict(&[], false, 5).contains("embedded API server only"));
+        assert!(verdict(&[], false, 5).contains("simulated API server only"));
         let cannot = verdict(&["memory"], true, 5);
         assert_eq!(cannot, "a bench cannot run here: see memory above");
     }

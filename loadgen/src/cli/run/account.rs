@@ -8,7 +8,7 @@ use crate::load::timeline::{Failed, Timeline};
 use crate::model::latency::Latencies;
 use crate::model::record::Convergence;
 use crate::report::table::{Table, figure, grouped};
-use crate::target::cleanup::{NamespaceEnd, Swept};
+use crate::target::cleanup::{CleanUp, NamespaceEnd};
 
 /// Later sends than this are worth a line; the bench calls a run void then.
 const LATE_MS: f64 = 100.0;
@@ -21,7 +21,7 @@ pub struct Account {
     pub observed: usize,
     /// Created and never observed.
     pub unobserved: usize,
-    pub refused: usize,
+    pub rejected: usize,
     /// Sent, and nobody knows what became of it.
     pub unanswered: usize,
     pub not_sent: usize,
@@ -35,14 +35,14 @@ pub struct Removal {
     pub deleted: usize,
     pub left: usize,
     pub complete: bool,
-    pub remarks: Vec<String>,
+    pub warnings: Vec<String>,
 }
 
 impl Account {
-    pub fn of(timeline: &Timeline, swept: Option<&Swept>) -> Self {
+    pub fn of(timeline: &Timeline, cleaned: Option<&CleanUp>) -> Self {
         let mut account = Self {
             asked: timeline.objects.len(),
-            removal: swept.map(Removal::of),
+            removal: cleaned.map(Removal::of),
             ..Self::default()
         };
         for object in &timeline.objects {
@@ -50,7 +50,7 @@ impl Account {
                 (Some(_), ..) if object.ready_ns().is_some() => &mut account.ready,
                 (Some(_), ..) if object.observed_ns().is_some() => &mut account.observed,
                 (Some(_), ..) => &mut account.unobserved,
-                (None, Some(Failed::Refused), _) => &mut account.refused,
+                (None, Some(Failed::Rejected), _) => &mut account.rejected,
                 (None, Some(Failed::Unanswered), _) | (None, None, Some(_)) => {
                     &mut account.unanswered
                 }
@@ -86,7 +86,7 @@ impl Account {
         some("  ready", self.ready);
         some("  observed, not ready (censored)", self.observed);
         some("  not observed (censored)", self.unobserved);
-        some("refused", self.refused);
+        some("rejected", self.rejected);
         some("unanswered", self.unanswered);
         some("not sent", self.not_sent);
         match &self.removal {
@@ -109,7 +109,7 @@ impl Account {
     }
 
     /// What a reader should know beside the tables, a line each.
-    pub fn remarks(
+    pub fn warnings(
         &self,
         timeline: &Timeline,
         times: &Convergence,
@@ -173,7 +173,7 @@ impl Account {
                 "all of it was kept; remove it with: loadgen clean --run {run}"
             )),
             Some(removal) => {
-                lines.extend(removal.remarks.iter().cloned());
+                lines.extend(removal.warnings.iter().cloned());
                 if removal.left > 0 {
                     lines.push(format!("remove the rest with: loadgen clean --run {run}"));
                 }
@@ -184,16 +184,16 @@ impl Account {
 }
 
 impl Removal {
-    pub fn of(swept: &Swept) -> Self {
-        let namespaces = swept.namespaces.iter();
+    pub fn of(cleaned: &CleanUp) -> Self {
+        let namespaces = cleaned.namespaces.iter();
         Self {
-            deleted: swept.deleted,
-            left: swept.left.len(),
-            complete: swept.is_complete(),
-            remarks: namespaces
+            deleted: cleaned.deleted,
+            left: cleaned.left.len(),
+            complete: cleaned.is_complete(),
+            warnings: namespaces
                 .filter(|(_, end)| *end != NamespaceEnd::Gone)
                 .map(|(name, end)| format!("namespace {name}: {end}"))
-                .chain(swept.remarks.iter().cloned())
+                .chain(cleaned.warnings.iter().cloned())
                 .collect(),
         }
     }
@@ -259,7 +259,7 @@ mod tests {
             };
             timeline.objects[index].see(11_000_000, seen);
         }
-        timeline.fail(3, Failed::Refused, "exceeded quota".into());
+        timeline.fail(3, Failed::Rejected, "exceeded quota".into());
         timeline.fail(4, Failed::Unanswered, "no answer".into());
         timeline
     }
@@ -272,7 +272,7 @@ mod tests {
             ready: 1,
             observed: 1,
             unobserved: 1,
-            refused: 1,
+            rejected: 1,
             unanswered: 1,
             not_sent: 1,
             removal: None,
@@ -284,12 +284,12 @@ mod tests {
 
     #[test]
     fn the_account_reads_from_top_to_bottom() {
-        let swept = Swept {
+        let cleaned = CleanUp {
             deleted: 2,
-            ..Swept::default()
+            ..CleanUp::default()
         };
         let timeline = timeline();
-        let account = Account::of(&timeline, Some(&swept));
+        let account = Account::of(&timeline, Some(&cleaned));
         let times = convergence(&timeline, Pace::Steady { per_s: 10.0 });
         assert_eq!(
             account.table().plain().lines().skip(1).collect::<Vec<_>>(),
@@ -300,7 +300,7 @@ mod tests {
                 "  ready                           1",
                 "  observed, not ready (censored)  1",
                 "  not observed (censored)         1",
-                "refused                           1",
+                "rejected                          1",
                 "unanswered                        1",
                 "not sent                          1",
                 "deleted                           2",
@@ -326,7 +326,7 @@ mod tests {
         );
         let since = Duration::from_secs(60);
         assert_eq!(
-            account.remarks(&timeline, &times, Ended::Stalled { since }, "3f9c1b"),
+            account.warnings(&timeline, &times, Ended::Stalled { since }, "3f9c1b"),
             [
                 "failed 1 times: exceeded quota",
                 "failed 1 times: no answer",
@@ -346,12 +346,12 @@ mod tests {
         timeline.objects[0].see(2, seen);
         let kept = Account::of(&timeline, None);
         assert!(kept.is_sound());
-        let mut swept = Swept {
+        let mut cleaned = CleanUp {
             deleted: 1,
-            ..Swept::default()
+            ..CleanUp::default()
         };
-        assert!(Account::of(&timeline, Some(&swept)).is_sound());
-        swept.left.push(crate::target::cleanup::Found::default());
-        assert!(!Account::of(&timeline, Some(&swept)).is_sound());
+        assert!(Account::of(&timeline, Some(&cleaned)).is_sound());
+        cleaned.left.push(crate::target::cleanup::Found::default());
+        assert!(!Account::of(&timeline, Some(&cleaned)).is_sound());
     }
 }

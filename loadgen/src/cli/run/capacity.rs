@@ -100,7 +100,7 @@ pub async fn nodes(cluster: &Cluster) -> Result<Nodes, Error> {
     match page.await {
         Ok(page) if page.items.is_empty() => Ok(Nodes::Absent),
         Ok(_) => Ok(Nodes::Present),
-        // The embedded server has no such resource.
+        // The simulated server has no such resource.
         Err(error) if matches!(error.code(), Some(404 | 501)) => Ok(Nodes::Absent),
         Err(error) if error.code() == Some(403) => Ok(Nodes::Unknown),
         Err(error) => Err(error),

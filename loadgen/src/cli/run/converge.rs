@@ -1,7 +1,7 @@
-//! One wave of objects: sent on its timetable, watched until each is Ready or patience ends.
+//! One wave of objects: sent on its timetable, watched until each is Ready or timeout ends.
 //!
 //! Guarantees: after a stop nothing more is sent and what is in flight is answered or given up on
-//! within [`LAST_ANSWERS`]; patience runs out only over what was sent. Leaves to others: what is
+//! within [`LAST_ANSWERS`]; timeout runs out only over what was sent. Leaves to others: what is
 //! made of the times (`account`).
 
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use crate::load::generator::Offer;
 use crate::load::journal::Journal;
 use crate::load::timeline;
 use crate::load::timeline::Timeline;
-use crate::load::timeout::Patience;
+use crate::load::timeout::Timeout;
 use crate::model::interrupt::Stop;
 use crate::model::progress::Progress;
 
 /// How often the timeline is looked at; times come from events, not from these looks.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL: Duration = Duration::from_millis(100);
 /// A request that is not answered by then may still be executed; the sweep after it finds it.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 /// Acknowledged objects that nobody has observed for this long are worth a hint.
@@ -25,7 +25,7 @@ const WATCH_OPENS: Duration = Duration::from_secs(15);
 
 pub struct Wave {
     pub offer: Offer,
-    pub patience: Patience,
+    pub timeout: Timeout,
 }
 
 /// Why a wave is over.
@@ -72,7 +72,7 @@ impl Wave {
         let stopping = stop.clone();
         let offer = self.offer;
         let mut sending = tokio::spawn(async move { offer.send_until(stopping.requested()).await });
-        let waiting = wait(&journal, self.patience, progress);
+        let waiting = wait(&journal, self.timeout, progress);
         let ended = tokio::select! {
             biased;
             () = stop.requested() => Ended::Stopped,
@@ -81,13 +81,13 @@ impl Wave {
         if ended == Ended::Stopped {
             let _ = tokio::time::timeout(LAST_ANSWERS, &mut sending).await;
         }
-        // Patience does not end before the last answer; this ends what a stop could not wait for.
+        // Timeout does not end before the last answer; this ends what a stop could not wait for.
         sending.abort();
         ended
     }
 }
 
-async fn wait(journal: &Arc<Journal>, patience: Patience, progress: &Progress) -> Ended {
+async fn wait(journal: &Arc<Journal>, timeout: Timeout, progress: &Progress) -> Ended {
     let started = Instant::now();
     let (mut last, mut moved_at) = (timeline::Progress::default(), started);
     let mut hinted = false;
@@ -104,15 +104,15 @@ async fn wait(journal: &Arc<Journal>, patience: Patience, progress: &Progress) -
         if sent.all_answered() && now.ready >= now.acked {
             return Ended::Converged;
         }
-        if started.elapsed() > patience.deadline {
-            let after = patience.deadline;
+        if started.elapsed() > timeout.deadline {
+            let after = timeout.deadline;
             return Ended::OutOfTime { after };
         }
-        if moved_at.elapsed() > patience.stall {
-            let since = patience.stall;
+        if moved_at.elapsed() > timeout.stall {
+            let since = timeout.stall;
             return Ended::Stalled { since };
         }
-        let hint_after = NOBODY_ANSWERS.min(patience.stall / 2);
+        let hint_after = NOBODY_ANSWERS.min(timeout.stall / 2);
         if !hinted && now.observed == 0 && sent.first_ack_is_older_than(journal, hint_after) {
             hinted = true;
             progress.say(&format!(
@@ -120,7 +120,7 @@ async fn wait(journal: &Arc<Journal>, patience: Patience, progress: &Progress) -
                 hint_after.as_secs()
             ));
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL).await;
     }
 }
 

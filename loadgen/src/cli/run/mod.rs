@@ -30,7 +30,7 @@ use crate::cli::run::converge::{Ended, Wave};
 use crate::load::generator::{Act, Offer};
 use crate::load::journal::Journal;
 use crate::load::observer::Observer;
-use crate::load::timeout::Patience;
+use crate::load::timeout::Timeout;
 use crate::load::timetable::Pace;
 use crate::model::interrupt::Stop;
 use crate::model::progress::Progress;
@@ -39,9 +39,9 @@ use crate::model::workload;
 use crate::model::workload::{RUN_LABEL, Scenario};
 use crate::report::table::grouped;
 use crate::run::convergence::convergence;
-use crate::target::cleanup::{Scope, Swept};
+use crate::target::cleanup::{CleanUp, Scope};
 use crate::target::cluster::Cluster;
-use crate::target::existing_cluster::{Target, TargetArgs};
+use crate::target::context::{Target, TargetArgs};
 
 #[derive(Args, Clone, Debug)]
 pub struct RunArgs {
@@ -224,7 +224,7 @@ impl Load {
             ));
         }
         // Whatever happened, what was created is removed.
-        let swept = if self.args.keep {
+        let cleaned = if self.args.keep {
             None
         } else {
             Some(self.sweep().await)
@@ -232,11 +232,11 @@ impl Load {
         self.progress.finish();
         let ended = ended?;
         let timeline = journal.timeline();
-        let account = Account::of(&timeline, swept.as_ref());
+        let account = Account::of(&timeline, cleaned.as_ref());
         let times = convergence(&timeline, self.pace());
         println!("{}", account::latencies(&times).plain());
         println!("{}", account.table().plain());
-        for line in account.remarks(&timeline, &times, ended, &self.run) {
+        for line in account.warnings(&timeline, &times, ended, &self.run) {
             println!("{line}");
         }
         Ok(match ended {
@@ -276,12 +276,12 @@ impl Load {
                 pace,
                 objects,
             },
-            patience: Patience::of(objects, pace, chosen),
+            timeout: Timeout::of(objects, pace, chosen),
         };
         Ok(wave.run(&self.progress, &self.stop).await)
     }
 
-    async fn sweep(&self) -> Swept {
+    async fn sweep(&self) -> CleanUp {
         let scope = Scope {
             resource: &self.scenario.resource,
             stall: Duration::from_secs(cleanup::STALL_S),

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use crate::model::rng::Chance;
+use crate::model::rng::SplitMix64;
 
 /// All annotations of an object together, bytes: `TotalAnnotationSizeLimitB` in apimachinery v0.36.4,
 /// `pkg/api/validation/objectmeta.go`.
@@ -36,7 +36,7 @@ pub fn to(
         // Names and quotes of the variables take some of it.
         _ => object_bytes.saturating_sub(build("", &parts).len()),
     };
-    let mut left = words(&mut Chance::of(seed, index as u64), room);
+    let mut left = words(&mut SplitMix64::of(seed, index as u64), room);
     let mut rest = left.split_off(room.min(in_annotation));
     for part in &mut parts {
         let after = rest.split_off(rest.len().min(PART_BYTES));
@@ -63,7 +63,7 @@ pub struct Fill {
 impl Fill {
     /// Of object `index` of a seed.
     pub fn of(name: &str, index: usize, seed: u64, words: &str) -> Self {
-        let digest = Chance::of(seed, !(index as u64)).hex(64);
+        let digest = SplitMix64::of(seed, !(index as u64)).hex(64);
         Self {
             pairs: [
                 ("{name}", name.into()),
@@ -97,7 +97,7 @@ pub fn filled(template: &Value, fill: &Fill) -> Value {
 }
 
 /// Exactly `bytes` of text that looks like a list of changes; nothing in it needs escaping.
-fn words(chance: &mut Chance, bytes: usize) -> String {
+fn words(rng: &mut SplitMix64, bytes: usize) -> String {
     const WORDS: [&str; 16] = [
         "fix",
         "rounding",
@@ -118,7 +118,7 @@ fn words(chance: &mut Chance, bytes: usize) -> String {
     ];
     let mut text = String::with_capacity(bytes + 16);
     while text.len() < bytes {
-        text.push_str(WORDS[chance.below(WORDS.len())]);
+        text.push_str(WORDS[rng.below(WORDS.len())]);
         text.push(' ');
     }
     text.truncate(bytes);

@@ -7,17 +7,14 @@
 
 pub mod expect;
 pub mod objects;
-pub mod stage;
-pub mod step;
+pub mod session;
 pub mod steps;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-pub use crate::cli::conform::{ConformArgs, run};
-pub use crate::model::conformance::{Conformance, Verdict};
-
-use crate::model::conformance::{Failure, Outcome, StepRecord};
+use crate::model::conformance::step::Step;
+use crate::model::conformance::{Conformance, FOLDER, Failure, StepRecord, Verdict};
 use crate::model::evidence;
 use crate::model::evidence::Evidence;
 use crate::model::interrupt::Stop;
@@ -26,16 +23,12 @@ use crate::model::progress::Progress;
 use crate::model::record::Experiment;
 use crate::model::subject::Subject;
 use crate::run::Setting;
-use crate::run::conformance::stage::Stage;
-use crate::run::conformance::step::Step;
+use crate::run::conformance::session::Session;
 use crate::target::Source;
 
 /// Longest wait of one step. A subject that needs a second is slow; half a minute is for machines
 /// that build something else at the same time.
 pub(crate) const STEP_DEADLINE: Duration = Duration::from_secs(30);
-
-/// Where the evidence of the gate is, in its folder.
-const FOLDER: &str = "conformance";
 
 /// What is the same for all subjects.
 pub struct Gate<'a> {
@@ -111,15 +104,6 @@ pub fn retain(
     experiment.planned = plan.cells(setting.seed);
 }
 
-/// What the gate found, as it was kept; nothing where there was none.
-///
-/// # Errors
-/// When a file cannot be read.
-pub fn read(evidence: &Evidence) -> Result<Vec<Conformance>, evidence::Error> {
-    let names = evidence.json_files(FOLDER)?;
-    names.iter().map(|name| evidence.read_json(name)).collect()
-}
-
 impl Gate<'_> {
     /// Takes one subject through the scenario.
     pub async fn check(&self, subject: &Subject) -> Conformance {
@@ -127,8 +111,8 @@ impl Gate<'_> {
         let mut steps = Vec::new();
         let started = Instant::now();
         self.progress.step(&format!("{id}: conformance: start"));
-        let mut stage = match Stage::set(self, subject).await {
-            Ok(Some(stage)) => stage,
+        let mut session = match Session::start(self, subject).await {
+            Ok(Some(session)) => session,
             Ok(None) => return Conformance::not_checked(id, "the scenario is EdgeApp's"),
             Err(failure) => {
                 steps.push(StepRecord::new(Step::Start, started, Err(failure)));
@@ -145,10 +129,10 @@ impl Gate<'_> {
             }
             self.progress.step(&format!("{id}: conformance: {step}"));
             let started = Instant::now();
-            let outcome = steps::run(step, &mut stage).await;
+            let outcome = steps::run(step, &mut session).await;
             steps.push(StepRecord::new(step, started, outcome));
         }
-        stage.strike().await;
+        session.teardown().await;
         self.judge(id, steps)
     }
 
@@ -188,17 +172,5 @@ fn trouble(object: &str, expected: &str, seen: impl std::fmt::Display) -> Failur
         object: object.to_owned(),
         expected: expected.to_owned(),
         seen: seen.to_string(),
-    }
-}
-
-/// The result of a step.
-pub(crate) type Stepped = Result<(), Failure>;
-
-impl From<Stepped> for Outcome {
-    fn from(stepped: Stepped) -> Self {
-        match stepped {
-            Ok(()) => Outcome::Passed,
-            Err(failure) => Outcome::Failed(failure),
-        }
     }
 }

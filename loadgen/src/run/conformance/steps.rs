@@ -8,54 +8,57 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::model::conformance::Failure;
+use crate::model::conformance::Stepped;
+use crate::model::conformance::step::Step;
 use crate::run::conformance::expect;
 use crate::run::conformance::expect::{Check, Mismatch};
 use crate::run::conformance::objects;
 use crate::run::conformance::objects::Kind;
-use crate::run::conformance::stage::Stage;
-use crate::run::conformance::step::Step;
-use crate::run::conformance::{Stepped, trouble};
+use crate::run::conformance::session::Session;
+use crate::run::conformance::trouble;
 
 /// What a child has to be, given its EdgeApp.
-type Look = fn(&Value, &Value) -> Check;
+type Sample = fn(&Value, &Value) -> Check;
 
 /// An annotation that no plan has.
 const NOTE: &str = "example.com/note";
 
 /// Takes one step.
-pub async fn run(step: Step, stage: &mut Stage<'_>) -> Stepped {
+pub async fn run(step: Step, session: &mut Session<'_>) -> Stepped {
     match step {
-        // Done when the stage is set.
+        // Done when the session is set.
         Step::Start => Ok(()),
-        Step::Create => create(stage).await,
-        Step::Scale => scale(stage).await,
-        Step::ChangeImage => change_image(stage).await,
-        Step::DropEnvVar => drop_env_var(stage).await,
-        Step::DeleteChild => delete_child(stage).await,
-        Step::EditChild => edit_child(stage).await,
-        Step::BadReplicas => bad_replicas(stage).await,
-        Step::Collision => collision(stage).await,
-        Step::Delete => delete(stage).await,
-        Step::Restart => restart(stage).await,
+        Step::Create => create(session).await,
+        Step::Scale => scale(session).await,
+        Step::ChangeImage => change_image(session).await,
+        Step::DropEnvVar => drop_env_var(session).await,
+        Step::DeleteChild => delete_child(session).await,
+        Step::EditChild => edit_child(session).await,
+        Step::BadReplicas => bad_replicas(session).await,
+        Step::Collision => collision(session).await,
+        Step::Delete => delete(session).await,
+        Step::Restart => restart(session).await,
     }
 }
 
 /// An EdgeApp that was created and has converged, with its children.
-async fn created(stage: &mut Stage<'_>, name: &str) -> Result<Value, Failure> {
-    stage.create(Kind::EdgeApp, &objects::app(name)).await?;
-    settled(stage, name).await
+async fn created(session: &mut Session<'_>, name: &str) -> Result<Value, Failure> {
+    session.create(Kind::EdgeApp, &objects::app(name)).await?;
+    settled(session, name).await
 }
 
 /// Waits until status and children are what the EdgeApp asks for.
-async fn settled(stage: &mut Stage<'_>, name: &str) -> Result<Value, Failure> {
-    let app = stage.until(Kind::EdgeApp, name, expect::converged).await?;
+async fn settled(session: &mut Session<'_>, name: &str) -> Result<Value, Failure> {
+    let app = session
+        .until(Kind::EdgeApp, name, expect::converged)
+        .await?;
     // From here on the children have to be right: the status says that they are.
-    let looks: [(Kind, Look); 2] = [
+    let looks: [(Kind, Sample); 2] = [
         (Kind::Deployment, ready_deployment),
         (Kind::Service, expect::service),
     ];
     for (kind, look) in looks {
-        let child = stage.get(kind, name).await?;
+        let child = session.get(kind, name).await?;
         let child = child.ok_or_else(|| {
             trouble(
                 &kind.of(name),
@@ -78,41 +81,45 @@ fn ready_deployment(object: &Value, app: &Value) -> Check {
     expect::field(object, "/status/readyReplicas", &app["spec"]["replicas"])
 }
 
-async fn create(stage: &mut Stage<'_>) -> Stepped {
-    created(stage, "create").await.map(drop)
+async fn create(session: &mut Session<'_>) -> Stepped {
+    created(session, "create").await.map(drop)
 }
 
-async fn scale(stage: &mut Stage<'_>) -> Stepped {
-    created(stage, "scale").await?;
+async fn scale(session: &mut Session<'_>) -> Stepped {
+    created(session, "scale").await?;
     let more = json!({"spec": {"replicas": 3}});
-    stage.change(Kind::EdgeApp, "scale", &more).await?;
-    settled(stage, "scale").await.map(drop)
+    session.change(Kind::EdgeApp, "scale", &more).await?;
+    settled(session, "scale").await.map(drop)
 }
 
-async fn change_image(stage: &mut Stage<'_>) -> Stepped {
-    created(stage, "change-image").await?;
+async fn change_image(session: &mut Session<'_>) -> Stepped {
+    created(session, "change-image").await?;
     let newer = json!({"spec": {"image": "registry.example/conformance:2"}});
-    stage.change(Kind::EdgeApp, "change-image", &newer).await?;
-    settled(stage, "change-image").await.map(drop)
+    session
+        .change(Kind::EdgeApp, "change-image", &newer)
+        .await?;
+    settled(session, "change-image").await.map(drop)
 }
 
-async fn drop_env_var(stage: &mut Stage<'_>) -> Stepped {
-    created(stage, "drop-env-var").await?;
+async fn drop_env_var(session: &mut Session<'_>) -> Stepped {
+    created(session, "drop-env-var").await?;
     let fewer = json!({"spec": {"env": [{"name": "STAYS", "value": "1"}]}});
-    stage.change(Kind::EdgeApp, "drop-env-var", &fewer).await?;
-    settled(stage, "drop-env-var").await.map(drop)
+    session
+        .change(Kind::EdgeApp, "drop-env-var", &fewer)
+        .await?;
+    settled(session, "drop-env-var").await.map(drop)
 }
 
-async fn delete_child(stage: &mut Stage<'_>) -> Stepped {
+async fn delete_child(session: &mut Session<'_>) -> Stepped {
     let name = "delete-child";
-    let app = created(stage, name).await?;
-    let looks: [(Kind, Look); 2] = [
+    let app = created(session, name).await?;
+    let looks: [(Kind, Sample); 2] = [
         (Kind::Service, expect::service),
         (Kind::Deployment, expect::deployment),
     ];
     for (kind, look) in looks {
-        let old = stage.get(kind, name).await?.unwrap_or_default();
-        stage.delete(kind, name).await?;
+        let old = session.get(kind, name).await?.unwrap_or_default();
+        session.delete(kind, name).await?;
         let is_new_and_planned = |child: &Value| {
             if child["metadata"]["uid"] == old["metadata"]["uid"] {
                 return Err(Mismatch {
@@ -122,18 +129,20 @@ async fn delete_child(stage: &mut Stage<'_>) -> Stepped {
             }
             look(child, &app)
         };
-        stage.until(kind, name, is_new_and_planned).await?;
+        session.until(kind, name, is_new_and_planned).await?;
     }
-    stage.until(Kind::EdgeApp, name, expect::converged).await?;
+    session
+        .until(Kind::EdgeApp, name, expect::converged)
+        .await?;
     Ok(())
 }
 
-async fn edit_child(stage: &mut Stage<'_>) -> Stepped {
+async fn edit_child(session: &mut Session<'_>) -> Stepped {
     let name = "edit-child";
-    let app = created(stage, name).await?;
+    let app = created(session, name).await?;
     let noted = json!({"annotations": {NOTE: "theirs"}});
     let theirs =
-        json!({"name": container(stage, name).await?, "image": "registry.example/theirs:1"});
+        json!({"name": container(session, name).await?, "image": "registry.example/theirs:1"});
     let deployment = json!({
         "metadata": noted,
         "spec": {"replicas": 7, "template": {"spec": {"containers": [theirs]}}},
@@ -142,80 +151,90 @@ async fn edit_child(stage: &mut Stage<'_>) -> Stepped {
         "metadata": noted,
         "spec": {"ports": [{"port": 80, "targetPort": 9999}]},
     });
-    stage.change(Kind::Deployment, name, &deployment).await?;
-    stage.change(Kind::Service, name, &service).await?;
+    session.change(Kind::Deployment, name, &deployment).await?;
+    session.change(Kind::Service, name, &service).await?;
     let note = format!("/metadata/annotations/{}", NOTE.replace('/', "~1"));
     for kind in [Kind::Deployment, Kind::Service] {
         let put_back = |child: &Value| match kind {
             Kind::Deployment => expect::deployment(child, &app),
             _ => expect::service(child, &app),
         };
-        let child = stage.until(kind, name, put_back).await?;
+        let child = session.until(kind, name, put_back).await?;
         expect::field(&child, &note, &json!("theirs")).map_err(|mismatch| Failure {
             object: kind.of(name),
             expected: format!("{} of another field manager to be left", mismatch.expected),
             seen: mismatch.seen,
         })?;
     }
-    stage.until(Kind::EdgeApp, name, expect::converged).await?;
+    session
+        .until(Kind::EdgeApp, name, expect::converged)
+        .await?;
     Ok(())
 }
 
 /// The name that the subject gave the container: a strategic merge goes by it.
-async fn container(stage: &Stage<'_>, name: &str) -> Result<Value, Failure> {
-    let deployment = stage.get(Kind::Deployment, name).await?.unwrap_or_default();
+async fn container(session: &Session<'_>, name: &str) -> Result<Value, Failure> {
+    let deployment = session
+        .get(Kind::Deployment, name)
+        .await?
+        .unwrap_or_default();
     Ok(deployment["spec"]["template"]["spec"]["containers"][0]["name"].clone())
 }
 
-async fn bad_replicas(stage: &mut Stage<'_>) -> Stepped {
+async fn bad_replicas(session: &mut Session<'_>) -> Stepped {
     let name = "bad-replicas";
-    let app = created(stage, name).await?;
-    let deployment = stage.get(Kind::Deployment, name).await?.unwrap_or_default();
+    let app = created(session, name).await?;
+    let deployment = session
+        .get(Kind::Deployment, name)
+        .await?
+        .unwrap_or_default();
     let (collection, edge_app) = (Kind::EdgeApp.path(), Kind::EdgeApp.of(name));
     for replicas in [-1, 1001] {
         let change = json!({"spec": {"replicas": replicas}});
         let one = format!("{collection}/{name}");
-        stage
+        session
             .refused(Method::PATCH, &one, &edge_app, &change)
             .await?;
         let mut bad = objects::app("bad-replicas-new");
         bad["spec"]["replicas"] = json!(replicas);
         let new = Kind::EdgeApp.of("bad-replicas-new");
-        stage.refused(Method::POST, &collection, &new, &bad).await?;
+        session
+            .refused(Method::POST, &collection, &new, &bad)
+            .await?;
     }
     for (kind, before) in [(Kind::EdgeApp, &app), (Kind::Deployment, &deployment)] {
         let unchanged = |object: &Value| expect::untouched(object, before);
-        stage.until(kind, name, unchanged).await?;
+        session.until(kind, name, unchanged).await?;
     }
     Ok(())
 }
 
-async fn collision(stage: &mut Stage<'_>) -> Stepped {
+async fn collision(session: &mut Session<'_>) -> Stepped {
     let name = "collision";
     let theirs = objects::foreign_deployment(name);
-    let theirs = stage.create(Kind::Deployment, &theirs).await?;
+    let theirs = session.create(Kind::Deployment, &theirs).await?;
     let same = |child: &Value| expect::untouched(child, &theirs);
-    stage.create(Kind::EdgeApp, &objects::app(name)).await?;
-    stage.until(Kind::EdgeApp, name, expect::degraded).await?;
-    stage.until(Kind::Deployment, name, same).await?;
-    stage.delete(Kind::EdgeApp, name).await?;
-    stage.until_gone(Kind::EdgeApp, name).await?;
-    stage.until_gone(Kind::Service, name).await?;
-    stage.until(Kind::Deployment, name, same).await?;
+    session.create(Kind::EdgeApp, &objects::app(name)).await?;
+    session.until(Kind::EdgeApp, name, expect::degraded).await?;
+    session.until(Kind::Deployment, name, same).await?;
+    session.delete(Kind::EdgeApp, name).await?;
+    session.until_gone(Kind::EdgeApp, name).await?;
+    session.until_gone(Kind::Service, name).await?;
+    session.until(Kind::Deployment, name, same).await?;
     Ok(())
 }
 
-async fn delete(stage: &mut Stage<'_>) -> Stepped {
+async fn delete(session: &mut Session<'_>) -> Stepped {
     let name = "delete";
-    let app = created(stage, name).await?;
+    let app = created(session, name).await?;
     let since = app["metadata"]["resourceVersion"]
         .as_str()
         .unwrap_or_default()
         .to_owned();
-    stage.delete(Kind::EdgeApp, name).await?;
+    session.delete(Kind::EdgeApp, name).await?;
     // Revisions order the two deletions, however late they are looked at.
-    let service = stage.deletion(Kind::Service, name, &since);
-    let deployment = stage.deletion(Kind::Deployment, name, &since);
+    let service = session.deletion(Kind::Service, name, &since);
+    let deployment = session.deletion(Kind::Deployment, name, &since);
     let (service, deployment) = futures::try_join!(service, deployment)?;
     if service > deployment {
         return Err(trouble(
@@ -225,33 +244,33 @@ async fn delete(stage: &mut Stage<'_>) -> Stepped {
         ));
     }
     for kind in [Kind::EdgeApp, Kind::Service, Kind::Deployment] {
-        stage.until_gone(kind, name).await?;
+        session.until_gone(kind, name).await?;
     }
     Ok(())
 }
 
-async fn restart(stage: &mut Stage<'_>) -> Stepped {
+async fn restart(session: &mut Session<'_>) -> Stepped {
     const CHANGED: &str = "restart-changed";
     const LOST: &str = "restart-lost-child";
     const DELETED: &str = "restart-deleted";
     const NEW: &str = "restart-new";
     for name in [CHANGED, LOST, DELETED] {
-        created(stage, name).await?;
+        created(session, name).await?;
     }
-    stage.stop_subject().await?;
+    session.stop_subject().await?;
     let newer = json!({"spec": {"image": "registry.example/conformance:2"}});
-    stage.change(Kind::EdgeApp, CHANGED, &newer).await?;
-    stage.delete(Kind::Deployment, LOST).await?;
-    stage.delete(Kind::EdgeApp, DELETED).await?;
-    stage.create(Kind::EdgeApp, &objects::app(NEW)).await?;
-    stage.start_subject().await?;
-    settled(stage, CHANGED).await?;
-    settled(stage, NEW).await?;
+    session.change(Kind::EdgeApp, CHANGED, &newer).await?;
+    session.delete(Kind::Deployment, LOST).await?;
+    session.delete(Kind::EdgeApp, DELETED).await?;
+    session.create(Kind::EdgeApp, &objects::app(NEW)).await?;
+    session.start_subject().await?;
+    settled(session, CHANGED).await?;
+    settled(session, NEW).await?;
     for kind in [Kind::EdgeApp, Kind::Service, Kind::Deployment] {
-        stage.until_gone(kind, DELETED).await?;
+        session.until_gone(kind, DELETED).await?;
     }
-    let app = stage.get(Kind::EdgeApp, LOST).await?.unwrap_or_default();
+    let app = session.get(Kind::EdgeApp, LOST).await?.unwrap_or_default();
     let is_planned = |child: &Value| expect::deployment(child, &app);
-    stage.until(Kind::Deployment, LOST, is_planned).await?;
-    settled(stage, LOST).await.map(drop)
+    session.until(Kind::Deployment, LOST, is_planned).await?;
+    settled(session, LOST).await.map(drop)
 }

@@ -7,8 +7,8 @@
 use serde::{Deserialize, Serialize};
 use tare_procstat::weigh;
 
-use crate::measure::ledger::Ledger;
 use crate::measure::metrics_text::counter_of;
+use crate::model::ledger::Ledger;
 use crate::run::restarts::world::World;
 use crate::target::{SUBJECT, Server};
 
@@ -85,7 +85,7 @@ impl Account {
 
 async fn requests(world: &World, owners: &str) -> Option<Requests> {
     match &world.server {
-        Server::Embedded(_) => {
+        Server::Kubesim(_) => {
             let ledger = world.server.ledger(&world.cluster).await?;
             Some(of_ledger(&ledger.of(SUBJECT)))
         }

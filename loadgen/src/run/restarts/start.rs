@@ -12,20 +12,19 @@ use tare_procstat::process::Process;
 use tare_procstat::weigh;
 
 use crate::measure::admin;
-use crate::measure::settle::{Rule, Verdict, Watchman};
+use crate::measure::log_tail::log_tail;
+use crate::measure::settle::{Rule, SettleDetector, Verdict};
 use crate::model::record::{Failure, Peaked};
 use crate::model::subject::{Places, Subject};
-use crate::run::last_words::last_words;
-use crate::run::quiet;
 use crate::run::restarts::Setting;
 use crate::run::restarts::account::{Account, Spent};
 use crate::run::restarts::world::{Reason, World};
-use crate::run::run::{readiness, spawn};
+use crate::run::session::{readiness, spawn};
+use crate::run::step::settle;
 use crate::target::SUBJECT;
 
-const LOOK: Duration = Duration::from_millis(20);
 /// Between two looks at whether it is quiet.
-const QUIET_LOOK: Duration = Duration::from_millis(500);
+const POLL: Duration = Duration::from_millis(500);
 
 /// One start, as it is written.
 #[derive(Debug, Serialize, Deserialize)]
@@ -77,7 +76,7 @@ pub async fn measure(
     setting.progress.step(&start.name());
     let failed = |reason, lines: &[String]| Failure {
         reason,
-        last_log_lines: last_words(lines),
+        last_log_lines: log_tail(lines),
     };
     let events = world.journal.timeline().events;
     let before = Account::take(world, &setting.scenario.resource.plural).await;
@@ -144,19 +143,19 @@ impl Running {
         admin: SocketAddr,
     ) -> Result<(), Reason> {
         // A minute, and what reading each object may take of a server that has little time.
-        let patience = Duration::from_secs(60) + Duration::from_millis(5) * world.objects as u32;
-        let deadline = Instant::now() + setting.deadline.unwrap_or(patience);
+        let timeout = Duration::from_secs(60) + Duration::from_millis(5) * world.objects as u32;
+        let deadline = Instant::now() + setting.deadline.unwrap_or(timeout);
         while let Some(last) = readiness(subject, &self.process, admin).await {
             self.check_alive()?;
             world.check_alive()?;
             if Instant::now() > deadline {
-                let words = last_words(&self.process.last_log_lines(3)).join(" ");
+                let words = log_tail(&self.process.last_log_lines(3)).join(" ");
                 return Err(format!(
                     "{} was not ready in time: {last}; {words}",
                     self.id
                 ));
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL).await;
         }
         Ok(())
     }
@@ -173,13 +172,13 @@ impl Running {
         };
         let started = Instant::now();
         let pid = self.process.pid();
-        let look = |world: &World| quiet::look(pid, &world.journal, started);
-        let mut watchman = Watchman::new(rule, look(world));
+        let look = |world: &World| settle::look(pid, &world.journal, started);
+        let mut detector = SettleDetector::new(rule, look(world));
         loop {
-            tokio::time::sleep(QUIET_LOOK).await;
+            tokio::time::sleep(POLL).await;
             self.check_alive()?;
             world.check_alive()?;
-            match watchman.look(look(world)) {
+            match detector.look(look(world)) {
                 Verdict::Restless => {}
                 Verdict::Settled => return Ok(true),
                 Verdict::GaveUp => return Ok(false),

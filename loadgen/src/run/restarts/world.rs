@@ -13,17 +13,17 @@ use tokio::task::JoinSet;
 use crate::load::generator::{Act, Offer};
 use crate::load::journal::Journal;
 use crate::load::observer::Observer;
-use crate::load::timeout::Patience;
+use crate::load::timeout::Timeout;
 use crate::load::timetable::Pace;
 use crate::model::record::Peaked;
 use crate::model::subject::Subject;
 use crate::run::restarts::Setting;
 use crate::run::restarts::start::Running;
-use crate::run::run::AbortOnDrop;
+use crate::run::session::AbortOnDrop;
 use crate::target::cluster::Cluster;
 use crate::target::{HARNESS, Order, Server};
 
-const LOOK: Duration = Duration::from_millis(100);
+const POLL: Duration = Duration::from_millis(100);
 
 /// Why there is none, in words.
 pub type Reason = String;
@@ -108,7 +108,7 @@ impl World {
     async fn fill(&mut self, setting: &Setting, first: &Subject) -> Result<(), Reason> {
         let objects = self.objects;
         let mut running = Running::spawn(setting, self, first).await?;
-        let patience = Patience::of(objects, Pace::Burst, setting.deadline);
+        let timeout = Timeout::of(objects, Pace::Burst, setting.deadline);
         let started = Instant::now();
         let mut sending = JoinSet::new();
         let offer = Offer {
@@ -139,14 +139,14 @@ impl World {
             if progress != last {
                 (last, moved) = (progress, Instant::now());
             }
-            if started.elapsed() > patience.deadline || moved.elapsed() > patience.stall {
+            if started.elapsed() > timeout.deadline || moved.elapsed() > timeout.stall {
                 return Err(format!(
                     "{} converged within {:.0} s",
                     progress.ready,
                     started.elapsed().as_secs_f64()
                 ));
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL).await;
         }
         let drain_s = started.elapsed().as_secs_f64();
         running.settle(setting, self).await?;
@@ -169,7 +169,7 @@ impl World {
     }
 
     /// Takes the server down, with its data.
-    pub async fn strike(self) {
+    pub async fn teardown(self) {
         let World { server, dir, .. } = self;
         // What cannot be stopped is killed with this process, and its folder goes with the one above.
         let _ = server.stop().await;

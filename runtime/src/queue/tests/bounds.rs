@@ -24,7 +24,7 @@ enum Step {
     Take,
     Finish {
         which: usize,
-        verdict: u8,
+        outcome: u8,
     },
     Wake {
         after_ms: u64,
@@ -49,7 +49,7 @@ fn step() -> impl Strategy<Value = Step> {
             deleted
         }),
         Just(Step::Take),
-        (0..8usize, 0..5u8).prop_map(|(which, verdict)| Step::Finish { which, verdict }),
+        (0..8usize, 0..5u8).prop_map(|(which, outcome)| Step::Finish { which, outcome }),
         (0..5_000u64).prop_map(|after_ms| Step::Wake { after_ms }),
         Just(Step::Bookmark),
     ]
@@ -62,72 +62,72 @@ proptest! {
     /// counts are true, and when all is worked off nothing is left that wants work.
     #[test]
     fn bounds_and_counts_hold(steps in proptest::collection::vec(step(), 1..120)) {
-        let limits = Limits { entries: 4, spec_bytes: 64, held_spec_bytes: 32, ..Limits::default() };
+        let limits = Limits { entries: 4, spec_bytes: 64, waiting_spec_bytes: 32, ..Limits::default() };
         let mut queue = queue(limits);
         let (mut version, mut now_ms) = (0u64, 0u64);
-        let mut flying: Vec<(Arc<str>, Work)> = Vec::new();
+        let mut flying: Vec<(Arc<str>, OwnerState)> = Vec::new();
         for step in steps {
             version += 1;
             match step {
                 Step::Owner { key, uid: id, generation, deleting } => {
-                    let work = Work { uid: uid(id), deleting, ..sight(generation, version) };
-                    queue.shown(0, version);
-                    queue.offer_owner(&format!("n/{key}"), work, Reasons::default());
+                    let owner = OwnerState { uid: uid(id), deleting, ..owner_at(generation, version) };
+                    queue.advance(0, version);
+                    queue.admit_owner(&format!("n/{key}"), owner, Triggers::default());
                 }
                 Step::Gone { key, uid: id } => queue.owner_gone(&format!("n/{key}"), uid(id)),
                 Step::Child { key, ready, deleted } => {
-                    queue.shown(1, version);
-                    let news = ChildNews { deleted, owner_uid: None, ..child(version, ready) };
-                    hear(&mut queue, &format!("n/{key}"), news, now_ms);
+                    queue.advance(1, version);
+                    let event = ChildEvent { deleted, owner_uid: None, ..child(version, ready) };
+                    on_event(&mut queue, &format!("n/{key}"), event, now_ms);
                 }
                 Step::Take => {
-                    if let Some((key, work)) = queue.take() {
+                    if let Some((key, owner)) = queue.take() {
                         prop_assert!(flying.iter().all(|(k, _)| k != &key), "{key} is with two workers");
-                        flying.push((key, work));
+                        flying.push((key, owner));
                     }
                 }
-                Step::Finish { which, verdict } => {
+                Step::Finish { which, outcome } => {
                     if flying.is_empty() { continue; }
-                    let (key, mut work) = flying.swap_remove(which % flying.len());
-                    work.own_version = version;
-                    work.resource_version = version;
-                    let verdict = match verdict {
+                    let (key, mut owner) = flying.swap_remove(which % flying.len());
+                    owner.own_version = version;
+                    owner.resource_version = version;
+                    let outcome = match outcome {
                         0 => WRITTEN,
                         1 => WAITING,
-                        2 => Verdict::Gone,
-                        3 => Verdict::Failed { base_ms: None },
-                        _ => Verdict::Stuck,
+                        2 => Outcome::Gone,
+                        3 => Outcome::Failed { base_ms: None },
+                        _ => Outcome::Stuck,
                     };
-                    if verdict == WRITTEN { work = observed(work, true); }
-                    queue.finish(&key, work, verdict, now_ms);
+                    if outcome == WRITTEN { owner = observed(owner, true); }
+                    queue.finish(&key, owner, outcome, now_ms);
                 }
                 Step::Wake { after_ms } => { now_ms += after_ms; queue.wake(now_ms); }
                 Step::Bookmark => {
-                    for kind in 0..=KINDS { queue.shown(kind, version); }
+                    for kind in 0..=KINDS { queue.advance(kind, version); }
                     queue.settle_all();
                 }
             }
             prop_assert!(queue.len() <= limits.entries);
-            prop_assert!(queue.held_bytes <= limits.held_spec_bytes);
+            prop_assert!(queue.waiting_bytes <= limits.waiting_spec_bytes);
             prop_assert_eq!(queue.in_flight(), flying.len());
             let held: usize = queue.entries.values()
-                .map(|e| e.work.spec_bytes() + e.pending.as_ref().map_or(0, |p| p.spec_bytes())).sum();
+                .map(|e| e.owner.spec_bytes() + e.pending.as_ref().map_or(0, |p| p.spec_bytes())).sum();
             prop_assert_eq!(queue.spec_bytes(), held);
             let timed = queue.entries.values()
-                .filter(|e| matches!(e.state, State::Delayed { .. } | State::Held { .. })).count();
+                .filter(|e| matches!(e.state, State::Delayed { .. } | State::Awaiting { .. })).count();
             prop_assert_eq!(queue.timers.len(), timed);
         }
         // Work off what is left: it ends.
-        for (key, work) in flying.drain(..) {
-            queue.finish(&key, observed(work, true), WRITTEN, now_ms);
+        for (key, owner) in flying.drain(..) {
+            queue.finish(&key, observed(owner, true), WRITTEN, now_ms);
         }
         for _ in 0..64 {
             now_ms += 700_000;
             queue.wake(now_ms);
-            while let Some((key, mut work)) = queue.take() {
-                work.own_version = version;
-                work.resource_version = version;
-                queue.finish(&key, observed(work, true), WRITTEN, now_ms);
+            while let Some((key, mut owner)) = queue.take() {
+                owner.own_version = version;
+                owner.resource_version = version;
+                queue.finish(&key, observed(owner, true), WRITTEN, now_ms);
             }
         }
         prop_assert!(queue.is_empty(), "{:?}", queue.entries);

@@ -47,7 +47,7 @@ fn what_is_wrong_is_named_with_what_to_do() {
         ),
         (
             "memory",
-            |f| f.available_bytes = Some(needed_bytes(5_000, 0, Choice::Embedded)),
+            |f| f.available_bytes = Some(needed_bytes(5_000, 0, ControlPlane::Kubesim)),
             State::Warning,
             "with a real control plane",
         ),

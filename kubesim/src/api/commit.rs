@@ -1,0 +1,83 @@
+//! Storing an object, and what a write sets in motion.
+
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+use crate::model::json::{generation, is_deleting, owner_references};
+use crate::model::kind::Rules;
+use crate::model::record::{Draft, Record, Uid};
+use crate::state::{Inner, Served};
+use crate::store::{CommitError, Expect};
+
+/// Stores an object and tells the controllers.
+pub(crate) fn commit(
+    inner: &Arc<Inner>,
+    served: &Served,
+    key: &str,
+    expect: Expect,
+    object: &Value,
+) -> Result<Arc<Record>, CommitError> {
+    let record = inner
+        .store
+        .put(served.table, expect, Draft::new(key, object))?;
+    written(inner, served, &record, object);
+    Ok(record)
+}
+
+/// What a write may set in motion.
+fn written(inner: &Arc<Inner>, served: &Served, record: &Record, object: &Value) {
+    let at = || (served.table, record.key.clone());
+    let mut work = false;
+    if !owner_references(object).is_empty() && has_unknown_owner(inner, record) {
+        inner.garbage.check(at());
+        work = true;
+    }
+    if is_deleting(object) {
+        inner.garbage.deleting(at());
+        work = true;
+    }
+    if matches!(served.kind.rules, Rules::Deployment) && !is_deleting(object) {
+        let observed = object
+            .get("status")
+            .and_then(|status| status.get("observedGeneration"))
+            .and_then(Value::as_i64);
+        if observed != Some(generation(object)) {
+            inner.schedule.add(inner.options.ready_delay, at());
+            work = true;
+        }
+    }
+    if work {
+        inner.work.notify_one();
+    }
+}
+
+fn has_unknown_owner(inner: &Inner, record: &Record) -> bool {
+    let state = inner.store.lock();
+    record.owners.iter().any(|owner| {
+        state.locate(*owner).is_none_or(|(_, key)| {
+            key.split_once('/')
+                .is_some_and(|(namespace, _)| namespace != record.namespace())
+        })
+    })
+}
+
+/// A namespace that is there from the start.
+pub(crate) fn seed_namespace(inner: &Arc<Inner>, name: &str) {
+    let Some(served) = inner.served("", "namespaces") else {
+        return;
+    };
+    let uid = Uid::random_text(inner.random(), inner.random());
+    let object = json!({
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {
+            "name": name,
+            "uid": uid,
+            "creationTimestamp": inner.clock.now(),
+            "labels": {"kubernetes.io/metadata.name": name},
+        },
+        "spec": {"finalizers": ["kubernetes"]},
+        "status": {"phase": "Active"},
+    });
+    let _ = commit(inner, &served, name, Expect::Absent, &object);
+}

@@ -1,0 +1,232 @@
+//! CustomResourceDefinitions: read, checked, served and taken away again.
+//!
+//! Limits: one served version, no conversion. Both conditions are set with the write that creates
+//! the definition, where a real server needs a few milliseconds more.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::api;
+use crate::api::call::Call;
+use crate::api::query::{Query, Shape};
+use crate::model::json::{is_deleting, map_at, meta_str};
+use crate::model::kind::{Kind, Rules, Scale};
+use crate::model::status::ApiError;
+use crate::schema::Schema;
+use crate::schema::field_error::FieldError;
+use crate::state::{Inner, Served};
+
+/// Creates or replaces a definition, as an administrator.
+pub(crate) fn install(inner: &Arc<Inner>, mut definition: Value) -> Result<(), ApiError> {
+    let Some(served) = inner.served("apiextensions.k8s.io", "customresourcedefinitions") else {
+        return Err(ApiError::no_such_path());
+    };
+    let name = meta_str(&definition, "name").to_owned();
+    let query = Query {
+        field_manager: Some("kubesim".to_owned()),
+        force: true,
+        ..Query::default()
+    };
+    if let Some(map) = definition.as_object_mut() {
+        map.remove("status");
+    }
+    let call = Call {
+        inner,
+        served: &served,
+        namespace: "",
+        name: &name,
+        subresource: None,
+        manager: "kubesim".to_owned(),
+        query: &query,
+        shape: Shape::Full,
+    };
+    let mut headers = http::HeaderMap::new();
+    headers.insert(
+        http::header::CONTENT_TYPE,
+        http::HeaderValue::from_static("application/apply-patch+yaml"),
+    );
+    let body = bytes::Bytes::from(definition.to_string());
+    api::run("patch", &call, &headers, &body).map(|_| ())
+}
+
+/// Defaults of a definition, and its status.
+pub(crate) fn shape(now: &str, object: &mut Value, old: Option<&Value>) -> Result<(), ApiError> {
+    let kind = read(object)?;
+    let names = map_at(&mut object["spec"], "names");
+    names.entry("singular").or_insert(json!(kind.singular));
+    names.entry("listKind").or_insert(json!(kind.list_kind));
+    let names = names.clone();
+    map_at(object, "spec")
+        .entry("conversion")
+        .or_insert(json!({"strategy": "None"}));
+    if old.is_none_or(|old| old.get("status").is_none()) {
+        let condition = |kind: &str, reason: &str, message: &str| json!({"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": now});
+        object["status"] = json!({
+            "conditions": [
+                condition("NamesAccepted", "NoConflicts", "no conflicts found"),
+                condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+            ],
+            "acceptedNames": names,
+            "storedVersions": [kind.version],
+        });
+    }
+    Ok(())
+}
+
+/// Serves what a stored definition describes, with its new rules if it was served already.
+pub(crate) fn established(inner: &Inner, definition: &Value) -> Result<(), ApiError> {
+    if is_deleting(definition) {
+        return Ok(());
+    }
+    let kind = read(definition)?;
+    match inner.served(&kind.group, &kind.plural) {
+        Some(Served { table, .. }) => inner.update_kind(table, kind),
+        None => {
+            inner.serve_kind(kind);
+        }
+    }
+    Ok(())
+}
+
+/// The definition is gone: its objects go with it, its watches end, its path is 404.
+pub(crate) fn removed(inner: &Inner, definition: &Value) {
+    let Ok(kind) = read(definition) else {
+        return;
+    };
+    for record in inner.drop_kind(&kind.group, &kind.plural) {
+        inner.garbage.gone(inner, &record);
+    }
+}
+
+/// A definition as a kind to serve.
+fn read(definition: &Value) -> Result<Kind, ApiError> {
+    let text = |path: &str| {
+        definition
+            .pointer(path)
+            .and_then(Value::as_str)
+            .unwrap_or("")
+            .to_owned()
+    };
+    let texts = |path: &str| -> Vec<String> {
+        definition
+            .pointer(path)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect()
+    };
+    let name = meta_str(definition, "name");
+    let refuse = |error: FieldError| refused(name, error);
+    for path in [
+        "/spec/group",
+        "/spec/names/plural",
+        "/spec/names/kind",
+        "/spec/scope",
+    ] {
+        if text(path).is_empty() {
+            return Err(refuse(FieldError::required(
+                path[1..].replace('/', "."),
+                "",
+            )));
+        }
+    }
+    let (group, plural) = (text("/spec/group"), text("/spec/names/plural"));
+    if name != format!("{plural}.{group}") {
+        return Err(refuse(FieldError::invalid(
+            "metadata.name",
+            &json!(name),
+            "must be spec.names.plural+\".\"+spec.group",
+        )));
+    }
+    if text("/spec/conversion/strategy") == "Webhook" {
+        return Err(ApiError::not_implemented("conversion webhooks"));
+    }
+    let served: Vec<&Value> = definition
+        .pointer("/spec/versions")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter(|version| version.get("served").and_then(Value::as_bool) == Some(true))
+        .collect();
+    let [version] = served.as_slice() else {
+        return Err(if served.is_empty() {
+            refuse(FieldError::required(
+                "spec.versions",
+                "must have at least one served version",
+            ))
+        } else {
+            ApiError::not_implemented("CustomResourceDefinitions with several served versions")
+        });
+    };
+    let source = version.pointer("/schema/openAPIV3Schema").ok_or_else(|| {
+        refuse(FieldError::required(
+            "spec.versions[0].schema.openAPIV3Schema",
+            "schemas are required",
+        ))
+    })?;
+    let schema = Schema::parse(source).map_err(|why| {
+        refuse(FieldError::invalid(
+            "spec.versions[0].schema.openAPIV3Schema",
+            &json!(why),
+            &why,
+        ))
+    })?;
+    let kind = text("/spec/names/kind");
+    let or = |given: String, otherwise: String| if given.is_empty() { otherwise } else { given };
+    let path = |field: &str| {
+        version
+            .pointer(&format!("/subresources/scale/{field}"))
+            .and_then(Value::as_str)
+            .map(|path| {
+                path.split('.')
+                    .filter(|s| !s.is_empty())
+                    .map(str::to_owned)
+                    .collect()
+            })
+    };
+    Ok(Kind {
+        version: version
+            .get("name")
+            .and_then(Value::as_str)
+            .unwrap_or("")
+            .to_owned(),
+        singular: or(text("/spec/names/singular"), kind.to_lowercase()),
+        list_kind: or(text("/spec/names/listKind"), format!("{kind}List")),
+        short_names: texts("/spec/names/shortNames"),
+        categories: texts("/spec/names/categories"),
+        namespaced: text("/spec/scope") == "Namespaced",
+        has_status: version.pointer("/subresources/status").is_some(),
+        scale: path("specReplicasPath")
+            .zip(path("statusReplicasPath"))
+            .map(|(spec_replicas, status_replicas)| Scale {
+                spec_replicas,
+                status_replicas,
+                selector: Some(path("labelSelectorPath").unwrap_or_default()),
+            }),
+        rules: Rules::Custom(Arc::new(schema)),
+        group,
+        plural,
+        kind,
+    })
+}
+
+fn refused(name: &str, error: FieldError) -> ApiError {
+    let mut refusal = ApiError::new(
+        422,
+        "Invalid",
+        format!(
+            "CustomResourceDefinition.apiextensions.k8s.io \"{name}\" is invalid: {}: {}",
+            error.field, error.message
+        ),
+    );
+    refusal.details = Some(json!({
+        "name": name,
+        "group": "apiextensions.k8s.io",
+        "kind": "CustomResourceDefinition",
+        "causes": [{"reason": error.kind, "message": error.message, "field": error.field}],
+    }));
+    refusal
+}

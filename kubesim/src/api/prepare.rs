@@ -1,0 +1,212 @@
+//! What the server makes of an object before it is stored: server fields, defaults, validation,
+//! generation, and the isolation of status from the rest.
+//!
+//! Follows `rest.BeforeCreate`, `rest.BeforeUpdate` and the strategies of each kind in v0.36.4.
+
+use serde_json::{Map, Value, json};
+
+use crate::api::call::Call;
+use crate::api::definition;
+use crate::defaults::{configmap, deployment, empty, event, namespace, pod, service, typed};
+use crate::model::json::{generation, meta, meta_mut, meta_str};
+use crate::model::kind::{Kind, Rules};
+use crate::model::metadata;
+use crate::model::record::Uid;
+use crate::model::status::ApiError;
+use crate::schema;
+use crate::schema::Schema;
+use crate::schema::field_error::FieldError;
+
+pub(crate) fn for_create(call: &Call<'_>, object: &mut Value) -> Result<(), ApiError> {
+    let kind = &call.served.kind;
+    metadata::normalise(kind, object)?;
+    let uid = Uid::random_text(call.inner.random(), call.inner.random());
+    metadata::stamp_new(kind, object, uid, call.inner.clock.now());
+    if kind.has_status
+        && let Value::Object(map) = &mut *object
+    {
+        map.remove("status");
+    }
+    let mut errors = shape(call, kind, object, None)?;
+    errors.extend(metadata::validate(kind, object, None));
+    refuse(kind, meta_str(object, "name"), &errors)
+}
+
+pub(crate) fn for_update(call: &Call<'_>, old: &Value, new: &mut Value) -> Result<(), ApiError> {
+    let kind = &call.served.kind;
+    metadata::normalise(kind, new)?;
+    metadata::keep_server_fields(old, new);
+    if call.subresource == Some("status") {
+        keep_all_but_status(kind, old, new);
+    } else if kind.has_status {
+        copy_field(old, new, "status");
+    }
+    let mut errors = shape(call, kind, new, Some(old))?;
+    errors.extend(metadata::validate(kind, new, Some(old)));
+    refuse(kind, meta_str(old, "name"), &errors)?;
+    let is_status = call.subresource == Some("status");
+    let moves =
+        moves_generation(kind, old, new) || (!is_status && annotates_replica_sets(kind, old, new));
+    if kind.has_generation() && moves {
+        meta_mut(new).insert("generation".to_owned(), json!(generation(old) + 1));
+    }
+    Ok(())
+}
+
+fn refuse(kind: &Kind, name: &str, errors: &[FieldError]) -> Result<(), ApiError> {
+    if errors.is_empty() {
+        Ok(())
+    } else {
+        Err(ApiError::invalid(kind, name, errors))
+    }
+}
+
+/// A status write changes status; built-in kinds let it change annotations and finalizers too.
+fn keep_all_but_status(kind: &Kind, old: &Value, new: &mut Value) {
+    let status = new.get("status").cloned();
+    let sent_meta = meta(new).cloned().unwrap_or_default();
+    let mut kept = old.clone();
+    match status {
+        Some(status) if !status.is_null() => kept["status"] = status,
+        _ => {
+            if let Value::Object(map) = &mut kept {
+                map.remove("status");
+            }
+        }
+    }
+    if kind.is_custom() {
+        // Only who owns what, which the write itself records.
+        if let Some(managed) = sent_meta.get("managedFields") {
+            meta_mut(&mut kept).insert("managedFields".to_owned(), managed.clone());
+        }
+    } else {
+        let labels = meta(old).and_then(|m| m.get("labels")).cloned();
+        let mut meta: Map<String, Value> = sent_meta;
+        match labels {
+            Some(labels) => meta.insert("labels".to_owned(), labels),
+            None => meta.remove("labels"),
+        };
+        kept["metadata"] = Value::Object(meta);
+    }
+    *new = kept;
+}
+
+fn copy_field(old: &Value, new: &mut Value, field: &str) {
+    if let Value::Object(map) = new {
+        match old.get(field) {
+            Some(value) => map.insert(field.to_owned(), value.clone()),
+            None => map.remove(field),
+        };
+    }
+}
+
+/// For kinds with status: anything but metadata and status. Without: anything but metadata.
+fn moves_generation(kind: &Kind, old: &Value, new: &Value) -> bool {
+    let spec = |object: &Value| -> Map<String, Value> {
+        object
+            .as_object()
+            .into_iter()
+            .flatten()
+            .filter(|(key, _)| {
+                key.as_str() != "metadata" && !(kind.has_status && key.as_str() == "status")
+            })
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect()
+    };
+    old != new && spec(old) != spec(new)
+}
+
+/// A Deployment's annotations are copied to its ReplicaSets (Kubernetes v1.36.4,
+/// `pkg/registry/apps/deployment/strategy.go`).
+fn annotates_replica_sets(kind: &Kind, old: &Value, new: &Value) -> bool {
+    let annotations = |object| meta(object).and_then(|meta| meta.get("annotations"));
+    matches!(kind.rules, Rules::Deployment) && annotations(old) != annotations(new)
+}
+
+/// Defaults and validation by kind.
+fn shape(
+    call: &Call<'_>,
+    kind: &Kind,
+    object: &mut Value,
+    old: Option<&Value>,
+) -> Result<Vec<FieldError>, ApiError> {
+    if !kind.is_custom() {
+        typed::typed(kind, object)?;
+        empty::drop_empty(object);
+    }
+    Ok(match &kind.rules {
+        Rules::Custom(schema) => custom(call, schema, object, old)?,
+        Rules::Deployment => deployment::shape(object, old),
+        Rules::ReplicaSet => deployment::shape_replica_set(object, old),
+        Rules::Service => service::shape(&call.inner.addresses, object, old),
+        Rules::Pod => pod::shape(object),
+        Rules::ConfigMap => configmap::shape(object, old),
+        Rules::Namespace => {
+            namespace::shape(object, old);
+            Vec::new()
+        }
+        Rules::Event | Rules::EventView => event::validate(object),
+        Rules::Lease => Vec::new(),
+        Rules::Definition => {
+            definition::shape(&call.inner.clock.now(), object, old)?;
+            Vec::new()
+        }
+    })
+}
+
+fn custom(
+    call: &Call<'_>,
+    schema: &Schema,
+    object: &mut Value,
+    old: Option<&Value>,
+) -> Result<Vec<FieldError>, ApiError> {
+    let kind = &call.served.kind;
+    let (type_fields, mut rest) = take_type(object);
+    let unknown = schema::prune::prune(schema, &mut rest, "");
+    schema::default::default(schema, &mut rest);
+    let mut errors = schema::validate::validate(schema, &rest, "");
+    put_type(object, type_fields, rest);
+    if !unknown.is_empty() && call.query.field_validation.as_deref() == Some("Strict") {
+        let list: Vec<String> = unknown
+            .iter()
+            .map(|field| format!("unknown field \"{field}\""))
+            .collect();
+        return Err(ApiError::bad_request(format!(
+            "{} in version \"{}\" cannot be handled as a {}: strict decoding error: {}",
+            kind.kind,
+            kind.version,
+            kind.kind,
+            list.join(", ")
+        )));
+    }
+    if errors.is_empty()
+        && let Some(rules) = &schema.rules
+    {
+        errors = rules.check(object, old);
+    }
+    Ok(errors)
+}
+
+/// apiVersion, kind and metadata are the server's own and not the schema's.
+fn take_type(object: &mut Value) -> (Map<String, Value>, Value) {
+    let mut rest = match object {
+        Value::Object(map) => std::mem::take(map),
+        _ => Map::new(),
+    };
+    let mut own = Map::new();
+    for field in ["apiVersion", "kind", "metadata"] {
+        if let Some(value) = rest.remove(field) {
+            own.insert(field.to_owned(), value);
+        }
+    }
+    (own, Value::Object(rest))
+}
+
+fn put_type(object: &mut Value, own: Map<String, Value>, rest: Value) {
+    let mut map = match rest {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    };
+    map.extend(own);
+    *object = Value::Object(map);
+}

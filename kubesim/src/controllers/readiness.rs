@@ -1,0 +1,56 @@
+//! The controller behind Deployments: one status write `ready_delay` after each change of a spec.
+//!
+//! Guarantees: the writes are the server's own; no user's request counts contain them.
+//! Leaves to others: what the status says ([`crate::readiness`]).
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::api::update::write_as;
+use crate::model::json::{generation, is_deleting, meta_mut, meta_str};
+use crate::readiness::Observed;
+use crate::state::Inner;
+use crate::state::options::Readiness;
+
+/// Who writes status, in managedFields.
+const MANAGER: &str = "kube-controller-manager";
+
+/// Writes one status that is due; false if none is.
+pub(crate) fn step(inner: &Arc<Inner>) -> bool {
+    let Some((table, key)) = inner.schedule.take_due() else {
+        return false;
+    };
+    if let Some(served) = inner.served_by_id(table) {
+        let (namespace, name) = key.split_once('/').unwrap_or(("", &key));
+        let ready = match &inner.options.ready {
+            Readiness::All => true,
+            Readiness::Never => false,
+            Readiness::When(decide) => decide(namespace, name),
+        };
+        let now = inner.clock.now();
+        write_as(inner, &served, &key, MANAGER, Some("status"), |object| {
+            if !is_deleting(object) {
+                observe(object, ready, &now);
+            }
+        });
+    }
+    true
+}
+
+/// Sets the status that belongs to the spec.
+fn observe(object: &mut Value, ready: bool, now: &str) {
+    let replicas = object.pointer("/spec/replicas").and_then(Value::as_i64);
+    let observed = Observed {
+        name: meta_str(object, "name").to_owned(),
+        generation: generation(object),
+        replicas: replicas.unwrap_or(1),
+        status: object.get("status").cloned().unwrap_or(Value::Null),
+    };
+    let annotations = meta_mut(object).entry("annotations").or_insert(json!({}));
+    if let Value::Object(map) = annotations {
+        map.entry("deployment.kubernetes.io/revision")
+            .or_insert(json!("1"));
+    }
+    object["status"] = observed.wanted(ready, now);
+}

@@ -1,0 +1,7 @@
+//! HTTP: connections, paths, request counts, faults, and the bytes of the answer.
+//!
+//! Leaves to others: what a verb does ([`crate::api`]).
+
+pub(crate) mod https;
+pub(crate) mod request;
+pub(crate) mod route;

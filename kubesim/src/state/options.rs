@@ -1,0 +1,66 @@
+//! How a server behaves: what a test sets before it starts.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Whether the Deployment of this namespace and name becomes ready.
+pub type Decide = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
+
+/// When Deployments become ready.
+#[derive(Clone, Default)]
+pub enum Readiness {
+    /// Every one, after the delay.
+    #[default]
+    All,
+    /// None: status is written with everything unavailable.
+    Never,
+    /// Those for which the closure, given namespace and name, says so.
+    When(Decide),
+}
+
+impl fmt::Debug for Readiness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Readiness::All => "All",
+            Readiness::Never => "Never",
+            Readiness::When(_) => "When(…)",
+        })
+    }
+}
+
+/// How the server behaves.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// From a change of a Deployment's spec until its status says ready.
+    pub ready_delay: Duration,
+    pub ready: Readiness,
+    /// Between bookmarks on an otherwise silent watch.
+    pub bookmark_every: Duration,
+    /// How many changes are remembered, over all resources.
+    pub history_events: usize,
+    /// How many bytes of changes are remembered, over all resources.
+    pub history_bytes: usize,
+    /// Larger request bodies are refused with 413.
+    pub max_body_bytes: usize,
+    /// The user who may use the paths below `/kubesim` over HTTP.
+    pub admin_user: String,
+    /// For uids, generated names and tokens.
+    pub seed: u64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            ready_delay: Duration::ZERO,
+            ready: Readiness::All,
+            bookmark_every: Duration::from_secs(60),
+            history_events: 200_000,
+            history_bytes: 256 * 1024 * 1024,
+            // MaxRequestBodyBytes of kube-apiserver.
+            max_body_bytes: 3 * 1024 * 1024,
+            admin_user: "admin".to_owned(),
+            seed: 0,
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! What a subject said last, as a report can hold it.
+//!
+//! Guarantees: pure; no terminal sequences, bounded in length. Leaves to others: which lines.
+
+/// Log lines as a report can hold them: without colours, cut where they go on for ever.
+pub fn log_tail(lines: &[String]) -> Vec<String> {
+    const MOST_CHARACTERS: usize = 300;
+    let shortened = |line: &String| {
+        let plain = without_colours(line);
+        let short: String = plain.chars().take(MOST_CHARACTERS).collect();
+        if short.len() < plain.len() {
+            short + "…"
+        } else {
+            short
+        }
+    };
+    lines.iter().map(shortened).collect()
+}
+
+/// Drops terminal sequences: from ESC to the letter that ends one, and other control characters.
+fn without_colours(line: &str) -> String {
+    let mut characters = line.chars();
+    let mut plain = String::with_capacity(line.len());
+    while let Some(character) = characters.next() {
+        match character {
+            '\u{1b}' => drop(characters.find(char::is_ascii_alphabetic)),
+            c if c.is_control() => plain.push(' '),
+            c => plain.push(c),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn last_words_are_plain_and_short() {
+        let coloured = "\u{1b}[2m2026\u{1b}[0m \u{1b}[33m WARN\u{1b}[0m disk\tfull".to_owned();
+        let words = log_tail(&[coloured, "x".repeat(1_000)]);
+        assert_eq!(words[0], "2026  WARN disk full");
+        assert_eq!(words[1].chars().count(), 301);
+    }
+}

@@ -1,0 +1,347 @@
+//! A server, a subject, and what can be done and seen between them.
+//!
+//! Guarantees: every wait ends by the deadline of a step, with what was seen last; a subject that
+//! ended is said to have ended; nothing started here outlives it. Leaves to others: what to do and
+//! what to expect.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use futures::TryStreamExt;
+use http::Method;
+use kube::core::WatchEvent;
+use serde_json::Value;
+use tare_procstat::process::Process;
+
+use crate::measure::admin;
+use crate::model::conformance::Failure;
+use crate::model::subject::{Places, Subject};
+use crate::run::conformance::expect::{Check, Mismatch};
+use crate::run::conformance::objects::{Kind, NAMESPACE};
+use crate::run::conformance::{Gate, trouble};
+use crate::run::session::{readiness, spawn};
+use crate::target::cluster::{Cluster, JSON, request};
+use crate::target::{HARNESS, Order, SUBJECT, Server};
+
+/// How often a wait looks again.
+const POLL: Duration = Duration::from_millis(20);
+/// Who changes what is not the subject's to change.
+const SOMEBODY: &str = "somebody";
+
+pub struct Session<'a> {
+    subject: &'a Subject,
+    server: Server,
+    cluster: Cluster,
+    process: Process,
+    admin: SocketAddr,
+    places: Places,
+    log: PathBuf,
+    step_deadline: Duration,
+}
+
+impl<'a> Session<'a> {
+    /// Server, namespace and a subject that says it is ready; `None` where its CRD is no EdgeApp.
+    pub async fn start(
+        gate: &Gate<'_>,
+        subject: &'a Subject,
+    ) -> Result<Option<Session<'a>>, Failure> {
+        let server_failed =
+            |error: &dyn std::fmt::Display| trouble("the API server", "an answer", error);
+        let dir = gate
+            .private
+            .join(format!("{}-conformance", subject.id().replace('/', "-")));
+        std::fs::create_dir_all(&dir)
+            .map_err(|error| trouble(&dir.display().to_string(), "a folder", error))?;
+        let order = Order {
+            source: gate.source,
+            dir: &dir,
+            crd: &subject.crd(gate.workspace),
+            ready_delay_ms: gate.ready_delay_ms,
+            logs: gate.log(subject),
+            audit: false,
+            default_flags: false,
+        };
+        let server = Server::start(order).await.map_err(|e| server_failed(&e))?;
+        let cluster = Cluster::connect(&server.kubeconfig(HARNESS)).await;
+        let cluster = cluster.map_err(|e| server_failed(&e))?;
+        let namespace = cluster.ensure_namespace(NAMESPACE).await;
+        namespace.map_err(|e| server_failed(&e))?;
+        let edge_apps = Kind::EdgeApp.path();
+        let listed = cluster.ask::<Value>(Method::GET, &edge_apps, None, vec![]);
+        match listed.await {
+            Err(error) if error.code() == Some(404) => return Ok(None),
+            other => drop(other.map_err(|e| server_failed(&e))?),
+        }
+        let places = Places {
+            admin: String::new(),
+            kubeconfig: server.kubeconfig(SUBJECT),
+            bin: gate.bin.to_owned(),
+            dir,
+        };
+        let mut log = gate.log(subject).into_os_string();
+        log.push(".log");
+        let log = PathBuf::from(log);
+        let (process, admin) = start(subject, &places, &log).await?;
+        let mut session = Session {
+            subject,
+            server,
+            cluster,
+            process,
+            admin,
+            places,
+            log,
+            step_deadline: gate.step_deadline,
+        };
+        session.until_ready().await?;
+        Ok(Some(session))
+    }
+
+    /// Takes everything down.
+    pub async fn teardown(self) {
+        let Session {
+            mut process,
+            server,
+            ..
+        } = self;
+        // What cannot be signalled is gone, and dropping kills what is not.
+        let _ = process.terminate(Duration::from_secs(5)).await;
+        let _ = server.stop().await;
+    }
+
+    /// Ends the subject with SIGTERM, which it has to follow.
+    pub async fn stop_subject(&mut self) -> Result<(), Failure> {
+        use std::os::unix::process::ExitStatusExt;
+        let id = self.subject.id();
+        let failed = |seen: String| trouble(&id, "to end on SIGTERM", seen);
+        self.check_alive()?;
+        let status = self.process.terminate(self.step_deadline).await;
+        let status = status.map_err(|e| failed(e.to_string()))?;
+        match status.signal() {
+            // 9: it was killed when the deadline had passed.
+            Some(9) => Err(failed(format!(
+                "still running after {} s",
+                self.step_deadline.as_secs()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Starts it again, on a port of its own: the old one may linger.
+    pub async fn start_subject(&mut self) -> Result<(), Failure> {
+        (self.process, self.admin) = start(self.subject, &self.places, &self.log).await?;
+        self.until_ready().await
+    }
+
+    async fn until_ready(&mut self) -> Result<(), Failure> {
+        let deadline = Instant::now() + self.step_deadline;
+        loop {
+            self.check_alive()?;
+            let Some(last) = readiness(self.subject, &self.process, self.admin).await else {
+                return Ok(());
+            };
+            if Instant::now() > deadline {
+                let expected = format!("to be ready within {} s", self.step_deadline.as_secs());
+                return Err(trouble(&self.subject.id(), &expected, last));
+            }
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    fn check_alive(&mut self) -> Result<(), Failure> {
+        let ended = |who: &str, seen: String| trouble(who, "to run", seen);
+        let id = self.subject.id();
+        match self.process.exited() {
+            Ok(None) => {}
+            Ok(Some(status)) => {
+                let last = self.process.last_log_lines(1).pop().unwrap_or_default();
+                return Err(ended(&id, format!("that it ended ({status}): {last}")));
+            }
+            Err(error) => return Err(ended(&id, error.to_string())),
+        }
+        match self.server.exited() {
+            Ok(None) => Ok(()),
+            Ok(Some(ended_by)) => Err(ended("the control plane", ended_by)),
+            Err(error) => Err(ended("the API server", error.to_string())),
+        }
+    }
+
+    /// Creates an object, as somebody who is not the subject.
+    pub async fn create(&self, kind: Kind, object: &Value) -> Result<Value, Failure> {
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        let path = format!("{}?fieldManager={SOMEBODY}", kind.path());
+        let body = object.to_string().into_bytes();
+        let created = self.cluster.ask(Method::POST, &path, Some(JSON), body);
+        created
+            .await
+            .map_err(|error| trouble(&kind.of(name), "to be created", error))
+    }
+
+    /// Changes an object with a strategic merge patch, or a merge patch where the kind has no
+    /// strategy, as somebody who is not the subject.
+    pub async fn change(&self, kind: Kind, name: &str, patch: &Value) -> Result<Value, Failure> {
+        let path = format!("{}/{name}?fieldManager={SOMEBODY}", kind.path());
+        let content_type = match kind {
+            Kind::EdgeApp => "application/merge-patch+json",
+            Kind::Deployment | Kind::Service => "application/strategic-merge-patch+json",
+        };
+        let body = patch.to_string().into_bytes();
+        let changed = self
+            .cluster
+            .ask(Method::PATCH, &path, Some(content_type), body);
+        changed
+            .await
+            .map_err(|error| trouble(&kind.of(name), &format!("to take {patch}"), error))
+    }
+
+    /// Sends what the API server has to refuse as invalid.
+    pub async fn refused(
+        &self,
+        method: Method,
+        path: &str,
+        object: &str,
+        body: &Value,
+    ) -> Result<(), Failure> {
+        let content_type = match method {
+            Method::PATCH => "application/merge-patch+json",
+            _ => JSON,
+        };
+        let sent = body.to_string().into_bytes();
+        let answer = self
+            .cluster
+            .ask::<Value>(method, path, Some(content_type), sent);
+        let expected = "422 from the API server";
+        match answer.await {
+            Err(error) if error.code() == Some(422) => Ok(()),
+            Err(error) => Err(trouble(object, expected, error)),
+            Ok(_) => Err(trouble(object, expected, "that it was taken")),
+        }
+    }
+
+    pub async fn delete(&self, kind: Kind, name: &str) -> Result<(), Failure> {
+        let path = format!("{}/{name}", kind.path());
+        let options =
+            br#"{"apiVersion":"v1","kind":"DeleteOptions","propagationPolicy":"Background"}"#;
+        let gone = self
+            .cluster
+            .ask::<Value>(Method::DELETE, &path, Some(JSON), options.to_vec());
+        gone.await
+            .map(drop)
+            .map_err(|error| trouble(&kind.of(name), "to be deleted", error))
+    }
+
+    /// The object, if there is one.
+    pub async fn get(&self, kind: Kind, name: &str) -> Result<Option<Value>, Failure> {
+        let path = format!("{}/{name}", kind.path());
+        match self
+            .cluster
+            .ask::<Value>(Method::GET, &path, None, vec![])
+            .await
+        {
+            Ok(object) => Ok(Some(object)),
+            Err(error) if error.code() == Some(404) => Ok(None),
+            Err(error) => Err(trouble(&kind.of(name), "an answer", error)),
+        }
+    }
+
+    /// The object once it is as it should be.
+    pub async fn until(
+        &mut self,
+        kind: Kind,
+        name: &str,
+        is: impl Fn(&Value) -> Check,
+    ) -> Result<Value, Failure> {
+        let deadline = Instant::now() + self.step_deadline;
+        loop {
+            let object = self.get(kind, name).await?;
+            let mismatch = match &object {
+                Some(object) => is(object),
+                None => Err(Mismatch {
+                    expected: "to be there".into(),
+                    seen: "no such object".into(),
+                }),
+            };
+            match (mismatch, object) {
+                (Ok(()), Some(object)) => return Ok(object),
+                (Err(mismatch), _) if Instant::now() > deadline => {
+                    return Err(self.late(kind, name, mismatch));
+                }
+                _ => {}
+            }
+            self.check_alive()?;
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    pub async fn until_gone(&mut self, kind: Kind, name: &str) -> Result<(), Failure> {
+        let deadline = Instant::now() + self.step_deadline;
+        while let Some(object) = self.get(kind, name).await? {
+            if Instant::now() > deadline {
+                let meta = &object["metadata"];
+                let mismatch = Mismatch {
+                    expected: "to be gone".into(),
+                    seen: format!(
+                        "finalizers {}, deletionTimestamp {}",
+                        meta["finalizers"], meta["deletionTimestamp"]
+                    ),
+                };
+                return Err(self.late(kind, name, mismatch));
+            }
+            self.check_alive()?;
+            tokio::time::sleep(POLL).await;
+        }
+        Ok(())
+    }
+
+    fn late(&self, kind: Kind, name: &str, mismatch: Mismatch) -> Failure {
+        let within = self.step_deadline.as_secs_f64();
+        let expected = format!("{} within {within} s", mismatch.expected);
+        trouble(&kind.of(name), &expected, mismatch.seen)
+    }
+
+    /// The revision at which an object is deleted, watched for from `since` on.
+    pub async fn deletion(&self, kind: Kind, name: &str, since: &str) -> Result<u64, Failure> {
+        let object = kind.of(name);
+        let failed = |seen: String| trouble(&object, "a watch that shows its end", seen);
+        let path = format!(
+            "{}?watch=true&fieldSelector=metadata.name={name}&resourceVersion={since}",
+            kind.path()
+        );
+        let watch = request(Method::GET, &path, None, vec![]).map_err(|e| failed(e.to_string()))?;
+        let deleted = async {
+            let events = self.cluster.client().request_events::<Value>(watch).await;
+            let mut events = std::pin::pin!(events.map_err(|e| failed(e.to_string()))?);
+            while let Some(event) = events.try_next().await.map_err(|e| failed(e.to_string()))? {
+                if let WatchEvent::Deleted(last) = event {
+                    let version = last["metadata"]["resourceVersion"].as_str();
+                    let version = version.and_then(|text| text.parse().ok());
+                    return version.ok_or_else(|| failed("no numeric resourceVersion".into()));
+                }
+            }
+            Err(failed("that it ended".into()))
+        };
+        match tokio::time::timeout(self.step_deadline, deleted).await {
+            Ok(revision) => revision,
+            Err(_) => Err(trouble(
+                &object,
+                &format!("to be gone within {} s", self.step_deadline.as_secs_f64()),
+                "that it is still there",
+            )),
+        }
+    }
+}
+
+async fn start(
+    subject: &Subject,
+    places: &Places,
+    log: &Path,
+) -> Result<(Process, SocketAddr), Failure> {
+    let failed = |seen: &dyn std::fmt::Display| trouble(&subject.id(), "to start", seen);
+    let admin = admin::free_address().map_err(|e| failed(&e))?;
+    let places = Places {
+        admin: admin.to_string(),
+        ..places.clone()
+    };
+    let process = spawn(subject, &places, log).await.map_err(|e| failed(&e))?;
+    Ok((process, admin))
+}

@@ -1,0 +1,99 @@
+//! A storm of updates: every object changes twice a second for a minute, faster than a subject may
+//! follow; what counts is how far it falls behind and what it spends on it.
+//!
+//! Guarantees: updates keep to their timetable whatever the subject does; how far each object is
+//! behind is looked at once a round. Leaves to others: comparing.
+
+use std::time::Instant;
+
+use crate::load::generator::Act;
+use crate::load::timetable::Pace;
+use crate::model::profile::{UPDATE_EVERY as EVERY, UPDATE_ROUNDS as ROUNDS};
+use crate::model::record::UpdateStorm;
+use crate::run::session::{Reason, Session};
+use crate::run::step::settle::Snapshot;
+use crate::run::step::{offer, reset_peak, sample_peak};
+
+/// Creates the objects, then updates all of them [`ROUNDS`] times.
+pub async fn all(session: &mut Session<'_>) -> Result<(), Reason> {
+    let objects = session.cell.objects;
+    let created = offer(session, Act::Create, Pace::Burst, "converged", |t| {
+        t.all(|p| p.ready)
+    });
+    if !created.await? {
+        return Err("not every object converged before the storm".into());
+    }
+    reset_peak(session);
+    let before = Snapshot::take(session).await;
+    let started = Instant::now();
+    let mut behind = Vec::new();
+    for round in 1..=ROUNDS {
+        let what = format!("storm, round {round} of {ROUNDS}");
+        session.setting.say_step(session.cell, &what);
+        session.check_alive()?;
+        session.journal.timeline().begin_wave();
+        update_all(session, round).await;
+        behind.push(furthest_behind(session));
+    }
+    let (ended, seconds) = (Instant::now(), started.elapsed().as_secs_f64());
+    let timeout = session.setting.timeout(objects, Pace::Burst);
+    let deadline = ended + timeout.deadline;
+    let caught_up = session.wait_until(deadline, |t| t.all(|p| p.observed));
+    let caught_up_ms = match caught_up.await? {
+        true => Some(ended.elapsed().as_secs_f64() * 1e3),
+        false => None,
+    };
+    let after = Snapshot::take(session).await;
+    session.run.memory.burst = sample_peak(session);
+    session.run.converge_cpu_s = after.cpu_s_since(&before);
+    session.run.requests = after.requests_since(&before);
+    session.run.update_storm = Some(UpdateStorm {
+        rounds: ROUNDS,
+        updates: ROUNDS * objects as u64,
+        seconds,
+        typically_behind: middle(&mut behind),
+        most_behind: behind.last().copied().unwrap_or(0),
+        caught_up_ms,
+    });
+    match caught_up_ms {
+        Some(_) => Ok(()),
+        None => Err("the subject did not catch up after the storm".into()),
+    }
+}
+
+async fn update_all(session: &Session<'_>, round: u64) {
+    let pace = Pace::Steady {
+        per_s: session.cell.objects as f64 / EVERY.as_secs_f64(),
+    };
+    session.offer(Act::Update(round), pace).send().await;
+}
+
+/// Generations that the object which is furthest behind was not yet observed at.
+fn furthest_behind(session: &Session<'_>) -> u64 {
+    let timeline = session.journal.timeline();
+    let behind = timeline.objects.iter().map(|object| object.behind());
+    behind.max().unwrap_or(0)
+}
+
+/// Sorts; the lower of two in the middle.
+fn middle(of: &mut [u64]) -> u64 {
+    of.sort_unstable();
+    of.get(of.len().saturating_sub(1) / 2).copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_of_a_few() {
+        for (mut of, want) in [
+            (vec![], 0),
+            (vec![7], 7),
+            (vec![9, 1], 1),
+            (vec![5, 1, 3], 3),
+        ] {
+            assert_eq!(middle(&mut of), want, "{of:?}");
+        }
+    }
+}
