@@ -129,6 +129,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(anywhere foreign::a_collision_ends_when_the_foreign_object_is_deleted),
 
     scenario!(anywhere conflicts::a_field_that_somebody_keeps_changing_back_is_a_field_conflict),
+    scenario!(simulated "needs Deployments that are ready at once" conflicts::a_field_conflict_is_told_while_somebody_repeats_the_edit),
     scenario!(simulated "needs refused requests" conflicts::a_correction_that_met_a_newer_child_is_no_field_conflict),
     scenario!(simulated "needs refused requests" conflicts::a_correction_that_is_refused_again_and_again_is_no_field_conflict),
     scenario!(simulated "needs two clusters and an hour" conflicts::two_operators_end_in_the_same_state_as_one),
