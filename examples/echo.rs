@@ -94,6 +94,6 @@ const ABOUT: &str = "an operator for Echoes on the tare library";
 const CRD: &str = include_str!("echo/crd.yaml");
 
 fn main() -> ExitCode {
-    let program = Program::new(ABOUT, env!("CARGO_PKG_VERSION"), CRD);
+    let program = Program::new(ABOUT, env!("TARE_VERSION"), CRD);
     program.main(Echoes, std::env::args_os().skip(1))
 }

@@ -82,6 +82,6 @@ const ABOUT: &str = "an operator for MyServices on the tare library";
 const CRD: &str = include_str!("myservice/crd.yaml");
 
 fn main() -> ExitCode {
-    let program = Program::new(ABOUT, env!("CARGO_PKG_VERSION"), CRD);
+    let program = Program::new(ABOUT, env!("TARE_VERSION"), CRD);
     program.main(MyServices, std::env::args_os().skip(1))
 }

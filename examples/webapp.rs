@@ -94,6 +94,6 @@ const ABOUT: &str = "an operator for WebApps on the tare library";
 const CRD: &str = include_str!("webapp/crd.yaml");
 
 fn main() -> ExitCode {
-    let program = Program::new(ABOUT, env!("CARGO_PKG_VERSION"), CRD);
+    let program = Program::new(ABOUT, env!("TARE_VERSION"), CRD);
     program.main(WebApps, std::env::args_os().skip(1))
 }

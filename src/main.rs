@@ -7,7 +7,7 @@ use tare_runtime::app::program::Program;
 
 const TARE: Program = Program {
     about: "a lean Kubernetes operator for EdgeApps",
-    version: env!("CARGO_PKG_VERSION"),
+    version: tare::VERSION,
     crd: CRD_YAML,
     crd_revision: Some(CRD_REVISION),
 };

@@ -37,7 +37,7 @@ fn agree<K: CustomResourceExt>(file: &str, source: &str) -> Result<(), Box<dyn s
 
 #[test]
 fn crds_on_disk_are_those_of_the_types() -> Result<(), Box<dyn std::error::Error>> {
-    agree::<EdgeApp>("deploy/base/crd.yaml", "src/edgeapp.rs")?;
+    agree::<EdgeApp>("deploy/base/crd.yaml", "src/edgeapp/resource.rs")?;
     agree::<webapp::WebApp>("examples/webapp/crd.yaml", "examples/webapp.rs")?;
     agree::<myservice::MyService>("examples/myservice/crd.yaml", "examples/myservice.rs")?;
     agree::<echo::Echo>("examples/echo/crd.yaml", "examples/echo.rs")?;

@@ -9,7 +9,9 @@ use std::error::Error;
 use std::path::Path;
 
 use serde_json::Value;
-use tare_runtime::metrics::Metrics;
+use tare::edgeapp::EdgeApps;
+use tare_runtime::api::Operator;
+use tare_runtime::metrics::{Build, Metrics};
 
 type Outcome = Result<(), Box<dyn Error>>;
 
@@ -171,7 +173,13 @@ fn image_and_pod_are_started_alike() -> Outcome {
 #[test]
 fn metrics_that_are_named_exist() -> Outcome {
     let metrics = Metrics::default();
-    let rendered = metrics.render();
+    let prefix = EdgeApps::metrics_prefix();
+    assert_eq!(prefix, "tare");
+    let rendered = metrics.render(&Build {
+        prefix: &prefix,
+        version: tare::VERSION,
+        allocator: "none",
+    });
     let known: BTreeSet<&str> = rendered
         .lines()
         .filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next())

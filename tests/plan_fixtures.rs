@@ -112,7 +112,7 @@ fn cases() -> Vec<Case> {
         },
         Case {
             deployment: Some(ready(2)),
-            failure: Some(("Refused", "no")),
+            failure: Some(("Rejected", "no")),
             ..case("degraded-while-running", two())
         },
     ]

@@ -71,7 +71,7 @@ const ABOUT: &str = "an operator for InferenceServices; run --image IMAGE is the
 const CRD: &str = include_str!("crd.yaml");
 
 fn main() -> ExitCode {
-    let program = Program::new(ABOUT, env!("CARGO_PKG_VERSION"), CRD);
+    let program = Program::new(ABOUT, env!("TARE_VERSION"), CRD);
     let mut arguments: Vec<_> = std::env::args_os().skip(1).collect();
     match tare_runtime::app::cli::take(&mut arguments, "--image") {
         Ok(Some(image)) => program.main(InferenceServices { image }, arguments),

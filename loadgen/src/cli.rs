@@ -7,13 +7,18 @@
 pub mod bench;
 pub mod check;
 pub mod clean;
+pub mod completions;
 pub mod conform;
 pub mod control_plane;
 pub mod doctor;
 pub mod kubesim;
 pub mod mock_subject;
 pub mod question;
+pub mod report;
 pub mod run;
+pub mod schema;
+pub mod subjects;
+pub mod validate;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -31,9 +36,7 @@ use crate::cli::run::RunArgs;
 use crate::model::control_plane::ControlPlane;
 use crate::model::error::Usage;
 use crate::model::profile::Profile;
-use crate::model::subject::Measured;
-use crate::model::{subject, workload};
-use crate::report;
+use crate::model::workload;
 use crate::run::restarts;
 use crate::run::restarts::RestartArgs;
 use crate::target::context::TargetArgs;
@@ -41,7 +44,7 @@ use crate::target::context::TargetArgs;
 /// Weighs Kubernetes operators: creates thousands of custom resources, measures what the
 /// operator costs, and publishes a report that can be checked.
 #[derive(Parser)]
-#[command(name = "loadgen", version, disable_help_subcommand = true)]
+#[command(name = "loadgen", version = env!("TARE_VERSION"), disable_help_subcommand = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -62,23 +65,20 @@ pub enum Command {
     ControlPlane(ControlPlaneCommand),
     /// Says what works on this machine, and what to do about the rest.
     Doctor(DoctorArgs),
-    /// Rebuilds summary.json, report.md and the table of a folder from its raw data.
-    Report {
-        dir: PathBuf,
-        /// Puts the short table, the sizing table or both into this Markdown file, between their marks.
-        #[arg(long, value_name = "FILE")]
-        readme: Option<PathBuf>,
-    },
+    /// Rebuild summary.json, report.md and the tables of a folder from its raw data
+    Report(report::ReportArgs),
     /// Starts subjects again and again on objects that are there already, and weighs what that takes.
     Restarts(RestartArgs),
-    /// Checks that a folder's summary.json keeps to the schema.
-    Validate { dir: PathBuf },
+    /// Check that the files of a folder are complete and well-formed
+    Validate(validate::ValidateArgs),
+    /// Print the JSON Schema of summary.json
+    Schema,
     /// Judges a folder's summary.json by a file of limits.
     Check(CheckArgs),
-    /// Lists the subjects that come with loadgen.
-    Subjects,
-    /// Prints the version.
-    Version,
+    /// List the built-in subjects
+    Subjects(subjects::SubjectsArgs),
+    /// Print a completion script for a shell
+    Completions(completions::CompletionsArgs),
     #[command(hide = true)]
     Kubesim(kubesim::KubesimArgs),
     #[command(hide = true)]
@@ -214,30 +214,16 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Clean(args) => clean::run(args),
         Command::ControlPlane(command) => control_plane::run(command),
         Command::Doctor(args) => doctor::run(args),
-        Command::Report { dir, readme } => report::rebuild(&dir, readme.as_deref()),
+        Command::Report(args) => report::run(args),
         Command::Restarts(args) => restarts::run(args),
-        Command::Validate { dir } => report::validate(&dir),
+        Command::Validate(args) => validate::run(args),
+        Command::Schema => schema::run(),
         Command::Check(args) => check::run(args),
-        Command::Subjects => list_subjects(),
-        Command::Version => {
-            println!("loadgen {}", env!("CARGO_PKG_VERSION"));
-            Ok(ExitCode::SUCCESS)
-        }
+        Command::Subjects(args) => subjects::run(args),
+        Command::Completions(args) => completions::run(args),
         Command::Kubesim(args) => kubesim::run(args),
         Command::MockSubject(args) => mock_subject::run(args),
     }
-}
-
-fn list_subjects() -> anyhow::Result<ExitCode> {
-    for subject in subject::built_in()? {
-        let named = match subject.measured {
-            Measured::Always => "always",
-            Measured::OnRealServers => "on real servers",
-            Measured::ByName => "by name",
-        };
-        println!("{:<28}  {named:<15}  {}", subject.id(), subject.run.command);
-    }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// A size that an object of the scenario can have.

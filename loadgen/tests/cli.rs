@@ -198,11 +198,21 @@ fn questions_are_answered() {
         subjects.status.success() && text.contains("tare/none") && text.contains("kube-rs/stock"),
         "{text}"
     );
-    let version = loadgen(&["version"]);
-    assert_eq!(
-        String::from_utf8_lossy(&version.stdout),
-        format!("loadgen {}\n", env!("CARGO_PKG_VERSION"))
-    );
+    let version = loadgen(&["--version"]);
+    let version = String::from_utf8_lossy(&version.stdout).into_owned();
+    let want = format!("loadgen {}+", env!("CARGO_PKG_VERSION"));
+    assert!(version.starts_with(&want), "{version}");
+    let schema = loadgen(&["schema"]);
+    let schema: serde_json::Value = serde_json::from_slice(&schema.stdout).expect("JSON");
+    assert_eq!(schema["title"], "Summary", "{schema}");
+    for shell in ["bash", "zsh", "fish"] {
+        let script = loadgen(&["completions", shell]);
+        let script = String::from_utf8_lossy(&script.stdout).into_owned();
+        assert!(script.contains("control-plane"), "{shell}: {script}");
+    }
+    let subjects = loadgen(&["subjects", "--json"]);
+    let subjects: serde_json::Value = serde_json::from_slice(&subjects.stdout).expect("JSON");
+    assert_eq!(subjects[0]["id"], "tare/none");
     assert!(loadgen(&["bench", "--help"]).status.success());
 }
 

@@ -134,7 +134,7 @@ fn an_operator_is_weighed_again_when_it_has_aged_and_with_unhealthy_objects() {
         run["soak"]
     );
     assert!(run["soak"]["turns"].as_u64() >= Some(6), "{}", run["soak"]);
-    assert!(run["memory"]["soak"]["memory"]["rss_bytes"].is_u64());
+    assert!(run["memory"]["after_soak"]["memory"]["rss_bytes"].is_u64());
     for (kind, which) in [
         ("rejected", "whose children the server refuses"),
         ("never-ready", "whose children never become ready"),
@@ -144,9 +144,9 @@ fn an_operator_is_weighed_again_when_it_has_aged_and_with_unhealthy_objects() {
         let run = std::fs::read(file).expect("a run");
         let run: serde_json::Value = serde_json::from_slice(&run).expect("JSON");
         assert_eq!(run["failure"], serde_json::Value::Null);
-        assert_eq!(run["fault"]["ready"], 0, "{run}");
+        assert_eq!(run["fault_response"]["ready"], 0, "{run}");
         // Each is tried, and not over and over: 20 objects at 8 times in half a minute at most.
-        let last = run["fault"]["last_requests_per_s"].as_f64();
+        let last = run["fault_response"]["last_requests_per_s"].as_f64();
         assert!(last.is_some_and(|per_s| per_s < 20.0), "{run}");
     }
 }

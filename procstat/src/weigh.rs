@@ -17,6 +17,7 @@ pub use crate::weigh::machine::{Cgroup, Machine, filesystem, machine};
 
 /// Resident memory of a process.
 #[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Memory {
     /// Every resident page in full, shared ones too.
     pub rss_bytes: u64,

@@ -98,7 +98,7 @@ pub async fn run<O: Operator>(
     let drained = async { while workers.next().await.is_some() {} };
     if tokio::time::timeout(config.drain, drained).await.is_err() {
         warn!(
-            left = workers.len(),
+            in_flight = workers.len(),
             "not all work in flight was finished in time; a restart goes on with it"
         );
     }
@@ -144,6 +144,7 @@ struct Controller<O: Operator, C> {
     relisted_once: bool,
     started: Instant,
     trim_timer: TrimTimer,
+    trim: fn(),
     concurrency: Concurrency,
 }
 
@@ -168,6 +169,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             relisted_once: false,
             started: Instant::now(),
             trim_timer: TrimTimer::default(),
+            trim: config.trim,
             concurrency: Concurrency::of(config.concurrency),
             paths,
         }
@@ -206,7 +208,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         let now_ms = self.now_ms();
         self.queue.wake(now_ms);
         if self.trim_timer.is_due(now_ms) {
-            crate::app::allocator::tidy();
+            (self.trim)();
         }
     }
 
@@ -306,8 +308,8 @@ impl<O: Operator, C: Cache> Controller<O, C> {
     }
 
     fn count_request(&self, is_new: bool) {
-        let joins_owed = &self.api.metrics().joins_owed;
-        joins_owed.fetch_add(u64::from(is_new), Relaxed);
+        let relists_requested = &self.api.metrics().relists_requested;
+        relists_requested.fetch_add(u64::from(is_new), Relaxed);
     }
 
     fn finish(&mut self, (key, mut state, outcome, begun_ms): Worked) {

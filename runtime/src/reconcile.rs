@@ -131,7 +131,7 @@ impl<O: Operator> Applier<O> {
         let mut plan = self.plan(&owner, &owner::children::<O>(state))?;
         let requeue_after = match plan.requeue {
             Requeue::After(requeue_after) => Some(requeue_after),
-            Requeue::Default | Requeue::AwaitChange => None,
+            Requeue::Default => None,
         };
         let wanted = state.triggers.has(Triggers::SPEC.with(Triggers::CHECK));
         if !wanted && !snapshots.is_empty() && state.status.ready {

@@ -324,10 +324,12 @@ impl<O: Operator> Relist<O> {
                     None => break,
                     Some(Ok(object)) => {
                         let name = &object.metadata.name;
-                        let owner = object.metadata.owner_name(&self.paths.owner_kind);
+                        let owner = object
+                            .metadata
+                            .owner_name(&self.paths.owner_kind, &self.paths.owner_label);
                         (
                             object.metadata.key(),
-                            owner.is_none_or(|owner| owner == name),
+                            owner.is_none_or(|owner| owner == *name),
                         )
                     }
                     Some(Err(error)) => {

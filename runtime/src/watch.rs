@@ -213,7 +213,7 @@ impl<O: Operator> WatchStream<O> {
             }
             Err(error) if error.code() == Some(410) => self.expire(false),
             Err(error) => {
-                self.reopen("Refused");
+                self.reopen("Rejected");
                 WatchEvent::Closed(error)
             }
         }
@@ -294,13 +294,13 @@ impl<O: Operator> WatchStream<O> {
             }));
         }
         Ok(
-            child_event::<O>(object, self.kind - 1, deleted, &self.paths.owner_kind).map(
-                |(owner, event)| WatchEvent::Child {
+            child_event::<O>(object, self.kind - 1, deleted, &self.paths).map(|(owner, event)| {
+                WatchEvent::Child {
                     owner,
                     event,
                     line: Vec::new(),
-                },
-            ),
+                }
+            }),
         )
     }
 
@@ -365,10 +365,10 @@ pub(crate) fn child_event<O: Operator>(
     object: &PartialObject<'_>,
     kind: usize,
     deleted: bool,
-    owner_kind: &str,
+    paths: &Paths,
 ) -> Option<(String, ChildEvent)> {
     let meta = &object.metadata;
-    let owner = meta.owner_name(owner_kind)?;
+    let owner = meta.owner_name(&paths.owner_kind, &paths.owner_label)?;
     let key = format!("{}/{owner}", meta.namespace);
     let event = ChildEvent {
         kind: u8::try_from(kind).ok()?,

@@ -1,18 +1,24 @@
-//! What an EdgeApp becomes: a Deployment, with a port a Service, and the status that follows.
+//! The children of an EdgeApp: a Deployment and, with a port, a Service of the same name.
 //!
-//! Guarantees: pure. A field that the spec no longer asks for is planned as `null`, so that it
-//! leaves the child too. Leaves to others: identity labels, owner references, every write.
+//! Guarantees: pure. A field that the spec does not set is planned as `null`, so that it is removed from
+//! the child, too. Leaves to others: the status (`status`), labels that identify children, owner
+//! references and every write (the runtime).
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 
 use serde_json::{Map, Value, json};
 
-use crate::edgeapp::{EdgeApp, EdgeAppSpec, EdgeAppStatus, Phase, Resources};
 use tare_runtime::api::{
-    Child, Children, Condition, DEPLOYMENT, Failure, Kind, OWNER_LABEL, Operator, Owner,
-    OwnerStatus, Plan, Requeue, SERVICE,
+    Child, Children, DEPLOYMENT, Failure, Kind, Operator, Owner, Plan, Requeue, SERVICE,
 };
-use tare_runtime::model::object::ChildState;
+
+use crate::edgeapp::resource::{EdgeApp, EdgeAppSpec, Quantity, Resources};
+use crate::edgeapp::status;
+use crate::edgeapp::status::EdgeAppStatus;
+
+/// Names the EdgeApp of a child, and selects its pods.
+pub(crate) const OWNER_LABEL: &str = "tare.dev/owner";
 
 /// Set on headless Services.
 const HEADLESS_LABEL: &str = "tare.dev/headless";
@@ -28,7 +34,7 @@ impl Operator for EdgeApps {
 
     const NAME: &'static str = "tare";
     const FINALIZER: Option<&'static str> = Some("tare.dev/cleanup");
-    // The Service first, so that traffic drains before the pods go.
+    // The Service first, so that traffic drains before the pods end.
     const KINDS: &'static [Kind] = &[SERVICE, DEPLOYMENT];
 
     fn plan(
@@ -40,12 +46,12 @@ impl Operator for EdgeApps {
         let deployment = children.state::<Self>(&DEPLOYMENT, name);
         Ok(Plan {
             children: vec![
-                // A selector never changes, and neither does a cluster IP: those are new objects.
+                // Selector and cluster IP cannot be changed: another one needs a new object.
                 Child::new(DEPLOYMENT, name, deployment_body(name, &owner.spec))
                     .immutable(&["/spec/selector"]),
                 service(name, &owner.spec),
             ],
-            status: status(owner, deployment),
+            status: status::planned(owner, deployment),
             requeue: Requeue::Default,
         })
     }
@@ -56,46 +62,12 @@ impl Operator for EdgeApps {
         children: &Children,
         failure: &Failure,
     ) -> Option<EdgeAppStatus> {
-        let generation = owner.meta.generation;
-        let mut status = base_status(owner);
-        status.phase = Some(Phase::Failed);
-        // The spec was not brought about, so it is not observed.
-        status.observed_generation = owner.meta.observed_generation;
-        if let Some(seen) = children.state::<Self>(&DEPLOYMENT, &owner.meta.name) {
-            (status.replicas, status.ready_replicas) = (seen.replicas, seen.ready_replicas);
-        }
-        status.conditions = vec![
-            Condition::new(
-                "Ready",
-                false,
-                failure.reason,
-                failure.message.clone(),
-                generation,
-            ),
-            Condition::new("Progressing", false, failure.reason, "", generation),
-            Condition::new(
-                "Degraded",
-                true,
-                failure.reason,
-                failure.message.clone(),
-                generation,
-            ),
-        ];
-        Some(status)
-    }
-}
-
-impl OwnerStatus for EdgeAppStatus {
-    fn observed_generation(&self) -> Option<i64> {
-        self.observed_generation
+        let deployment = children.state::<Self>(&DEPLOYMENT, &owner.meta.name);
+        Some(status::failed(owner, deployment, failure))
     }
 
-    fn ready(&self) -> bool {
-        self.phase == Some(Phase::Running)
-    }
-
-    fn conditions(&mut self) -> &mut [Condition] {
-        &mut self.conditions
+    fn owner_label() -> Cow<'static, str> {
+        OWNER_LABEL.into()
     }
 }
 
@@ -128,18 +100,17 @@ fn environment(spec: &EdgeAppSpec) -> Value {
         .collect()
 }
 
-/// Requests and limits, with the accelerator as a limit: an extended resource is not overcommitted.
+/// Requests and limits. The accelerator is a limit, because extended resources are never overcommitted.
 fn resources(spec: &EdgeAppSpec) -> Value {
     let none = Resources::default();
-    let asked = spec.resources.as_ref().unwrap_or(&none);
-    let quantities =
-        |map: &std::collections::BTreeMap<String, crate::edgeapp::Quantity>| -> Map<String, Value> {
-            map.iter()
-                .map(|(name, quantity)| (name.clone(), Value::from(quantity.0.as_str())))
-                .collect()
-        };
-    let mut limits = quantities(&asked.limits);
-    let requests = quantities(&asked.requests);
+    let wanted = spec.resources.as_ref().unwrap_or(&none);
+    let quantities = |map: &std::collections::BTreeMap<String, Quantity>| -> Map<String, Value> {
+        map.iter()
+            .map(|(name, quantity)| (name.clone(), Value::from(quantity.0.as_str())))
+            .collect()
+    };
+    let mut limits = quantities(&wanted.limits);
+    let requests = quantities(&wanted.requests);
     if let Some(accelerator) = &spec.accelerator {
         limits.insert(
             accelerator.resource.clone(),
@@ -162,8 +133,8 @@ fn service(name: &str, spec: &EdgeAppSpec) -> Child {
     };
     let headless = spec.headless == Some(true);
     let mut body = json!({
-        // The label tells a Service that was made headless from one that was not: the cluster IP
-        // itself cannot, since the server fills it in where the plan says nothing.
+        // The label records that a Service was created headless. The cluster IP does not, because the
+        // server sets it where the plan does not.
         "metadata": {"labels": {HEADLESS_LABEL: headless.then_some("true")}},
         "spec": {
             "selector": {OWNER_LABEL: name},
@@ -177,79 +148,10 @@ fn service(name: &str, spec: &EdgeAppSpec) -> Child {
         .immutable(&["/spec/clusterIP", "/metadata/labels/tare.dev~1headless"])
 }
 
-fn base_status(owner: &Owner<EdgeApps>) -> EdgeAppStatus {
-    let Owner { meta, spec } = owner;
-    EdgeAppStatus {
-        selector: Some(format!("{OWNER_LABEL}={}", meta.name)),
-        endpoint: spec
-            .port
-            .map(|_| format!("{}.{}.svc:80", meta.name, meta.namespace)),
-        observed_generation: Some(meta.generation),
-        ..EdgeAppStatus::default()
-    }
-}
-
-fn status(owner: &Owner<EdgeApps>, deployment: Option<&ChildState>) -> EdgeAppStatus {
-    let (generation, wanted) = (owner.meta.generation, owner.spec.replicas);
-    let seen = deployment.copied().unwrap_or_default();
-    let ready = seen.is_ready(wanted);
-    let stalled = seen.is_current() && !ready && seen.stalled;
-
-    let mut status = base_status(owner);
-    status.replicas = seen.replicas;
-    status.ready_replicas = seen.ready_replicas;
-    let (phase, reason, message) = match (ready, stalled) {
-        _ if owner.meta.deleting => (
-            Phase::Terminating,
-            "ChildrenTerminating",
-            "waiting for the children to go".to_owned(),
-        ),
-        (true, _) => (Phase::Running, "AllReplicasReady", String::new()),
-        (_, true) => (
-            Phase::Failed,
-            "ProgressDeadlineExceeded",
-            format!(
-                "Deployment {:?} made no progress within its deadline; see its pods",
-                owner.meta.name
-            ),
-        ),
-        _ => (
-            Phase::Progressing,
-            "WaitingForReplicas",
-            format!("waiting for {wanted} ready replicas"),
-        ),
-    };
-    status.phase = Some(phase);
-    status.conditions = vec![
-        Condition::new(
-            "Ready",
-            phase == Phase::Running,
-            reason,
-            message.clone(),
-            generation,
-        ),
-        Condition::new(
-            "Progressing",
-            phase == Phase::Progressing,
-            reason,
-            "",
-            generation,
-        ),
-        Condition::new(
-            "Degraded",
-            stalled,
-            reason,
-            if stalled { message } else { String::new() },
-            generation,
-        ),
-    ];
-    status
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tare_runtime::model::object::Meta;
+    use tare_runtime::model::object::{ChildState, Meta};
 
     /// A JSON pointer into `{"deployment", "service", "status"}` and what must be there.
     type Expected = (&'static str, fn() -> Value);

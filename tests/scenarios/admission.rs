@@ -72,7 +72,7 @@ pub async fn events_that_are_not_admitted_are_found_by_a_relist(mode: Mode) {
         running.metrics.dropped_events.load(Relaxed) > 0,
         "the bound was reached"
     );
-    assert!(running.metrics.joins_owed.load(Relaxed) > 0);
+    assert!(running.metrics.relists_requested.load(Relaxed) > 0);
     running.stop().await;
 }
 

@@ -51,7 +51,7 @@ pub async fn three_hundred_at_once_cost_five_writes_each_and_no_read(cluster: Cl
     // A restart finds nothing to do.
     let operator = cluster.operate().await;
     operator
-        .until_figure("tare_joins_done_total", |relists| relists >= 1.0)
+        .until_figure("tare_relists_completed_total", |relists| relists >= 1.0)
         .await;
     cluster.until_quiet(&["tare"]).await;
     assert_eq!(cluster.writes(&["tare"]), written, "the restart wrote");

@@ -30,7 +30,7 @@ pub async fn a_field_that_somebody_keeps_changing_back_is_a_field_conflict(clust
         }
     }
     cluster.patch("deployments", "web", edit.clone()).await;
-    cluster.until_degraded("web", "Fought").await;
+    cluster.until_degraded("web", "FieldConflict").await;
     // An attempt that met a newer object, say a status, has written nothing.
     let corrections = cluster.successes("patch", "deployments");
     assert_eq!(corrections, 3, "set back three times, then left alone");
@@ -52,7 +52,10 @@ pub async fn a_field_conflict_is_told_while_somebody_repeats_the_edit(mode: Mode
             .unwrap();
         pass(3).await;
     }
-    assert_eq!(cluster.condition("web", "Degraded")["reason"], "Fought");
+    assert_eq!(
+        cluster.condition("web", "Degraded")["reason"],
+        "FieldConflict"
+    );
     let patches = cluster.requests("patch", "deployments");
     assert_eq!(patches, 3, "set back three times, then left alone");
     running.stop().await;

@@ -19,7 +19,7 @@ pub async fn what_the_server_refuses_is_told_once_and_heals(cluster: Cluster) {
     let mut spec = web();
     spec["resources"] = json!({ "requests": { "cpu": "2" }, "limits": { "cpu": "1" } });
     cluster.create("web", spec).await;
-    let degraded = cluster.until_degraded("web", "Refused").await;
+    let degraded = cluster.until_degraded("web", "Rejected").await;
     let message = text(condition(&degraded, "Degraded"), "/message");
     assert!(
         message.contains("must be less than or equal to cpu limit"),
@@ -128,7 +128,7 @@ pub async fn a_failure_backs_off_is_told_on_the_object_and_heals(mode: Mode) {
     let degraded = cluster.condition("web-0", "Degraded");
     assert_eq!(
         (degraded["status"].as_str(), degraded["reason"].as_str()),
-        (Some("True"), Some("Refused"))
+        (Some("True"), Some("Rejected"))
     );
     assert!(
         degraded["message"]

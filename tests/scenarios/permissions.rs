@@ -174,7 +174,7 @@ pub async fn an_exceeded_quota_is_no_missing_permission(mode: Mode) {
         })
         .await;
     let degraded = cluster.condition("web", "Degraded");
-    assert_eq!(degraded["reason"], "Refused");
+    assert_eq!(degraded["reason"], "Rejected");
     let message = degraded["message"].as_str().unwrap_or_default();
     assert!(message.contains("exceeded quota: few"), "{message}");
     refusal.lift();

@@ -4,53 +4,37 @@
 //! difference within the noise floor of its metric is not one.
 //! Leaves to others: the arithmetic (`statistics`).
 
-use serde::Serialize;
-use serde_json::Value;
-
 use crate::analyse::noise;
-use crate::analyse::noise::NoiseFloor;
 use crate::analyse::statistics::ratio_of_pairs;
-use crate::report::summary::{Run, Subject, Summary};
-
-#[derive(Debug, Clone, Serialize)]
-pub struct Comparison {
-    /// Path of the figure within a run.
-    pub metric: &'static str,
-    pub cell: &'static str,
-    pub objects: usize,
-    pub subject: String,
-    pub against: String,
-    pub ratio: f64,
-    pub ci95: Option<[f64; 2]>,
-    pub pairs: usize,
-    pub beyond_noise: Option<bool>,
-}
+use crate::model::cell::Kind;
+use crate::model::metric;
+use crate::model::summary::{Comparison, NoiseFloor, Run, Subject, Summary};
 
 /// What is compared: the cell and the path of the figure within its runs. Requests come from the
 /// bursts where the server counts them beside a measurement, and else from the audited runs.
-pub const METRICS: [(&str, &str); 22] = [
-    ("burst", "memory.empty.rss_bytes"),
-    ("burst", "memory.settled.rss_bytes"),
-    ("burst", "memory.settled.anon_bytes"),
-    ("burst", "memory.burst.peak_bytes"),
-    ("burst", "memory.restart.rss_bytes"),
-    ("burst", "memory.restart.peak_bytes"),
-    ("burst", "memory.deleted.rss_bytes"),
-    ("burst", "cpu.converge_s"),
-    ("burst", "cpu.restart_s"),
-    ("burst", "convergence.drain_s"),
-    ("burst", "requests.writes_per_object"),
-    ("burst", "requests.reads_per_object"),
-    ("burst", "requests.wire_bytes_per_object"),
-    ("burst", "spawn_to_canary_ms"),
-    ("burst", "cpu.idle_ms_per_minute"),
-    ("burst", "api_server_cpu_s"),
-    ("burst", "datastore.written_bytes_per_object"),
-    ("request-count", "requests.writes_per_object"),
-    ("request-count", "requests.reads_per_object"),
-    ("request-count", "write_span.p99_ms"),
-    ("steady", "convergence.observed.p99_ms"),
-    ("steady", "convergence.ready.p99_ms"),
+pub const METRICS: [(Kind, &str); 22] = [
+    (Kind::Burst, "memory.empty.rss_bytes"),
+    (Kind::Burst, "memory.settled.rss_bytes"),
+    (Kind::Burst, "memory.settled.anon_bytes"),
+    (Kind::Burst, "memory.burst.peak_bytes"),
+    (Kind::Burst, "memory.restart.rss_bytes"),
+    (Kind::Burst, "memory.restart.peak_bytes"),
+    (Kind::Burst, "memory.deleted.rss_bytes"),
+    (Kind::Burst, "cpu.converge_s"),
+    (Kind::Burst, "cpu.restart_s"),
+    (Kind::Burst, "convergence.drain_s"),
+    (Kind::Burst, "requests.writes_per_object"),
+    (Kind::Burst, "requests.reads_per_object"),
+    (Kind::Burst, "requests.wire_bytes_per_object"),
+    (Kind::Burst, "spawn_to_canary_ms"),
+    (Kind::Burst, "cpu.idle_ms_per_minute"),
+    (Kind::Burst, "api_server_cpu_s"),
+    (Kind::Burst, "datastore.written_bytes_per_object"),
+    (Kind::RequestCount, "requests.writes_per_object"),
+    (Kind::RequestCount, "requests.reads_per_object"),
+    (Kind::RequestCount, "write_span.p99_ms"),
+    (Kind::Steady, "convergence.observed.p99_ms"),
+    (Kind::Steady, "convergence.ready.p99_ms"),
 ];
 
 /// Ours against the others at the largest size, or the first subject where none is ours.
@@ -69,7 +53,7 @@ pub fn comparisons(summary: &Summary, floors: &[NoiseFloor]) -> Vec<Comparison> 
         for against in others {
             let pair = METRICS
                 .iter()
-                .filter_map(|(cell, metric)| compare(subject, against, cell, metric, summary))
+                .filter_map(|(cell, metric)| compare(subject, against, *cell, metric, summary))
                 .map(|comparison| noise::judge(comparison, floors));
             all.extend(pair);
         }
@@ -80,8 +64,8 @@ pub fn comparisons(summary: &Summary, floors: &[NoiseFloor]) -> Vec<Comparison> 
 fn compare(
     subject: &Subject,
     against: &Subject,
-    cell: &'static str,
-    metric: &'static str,
+    cell: Kind,
+    metric: &str,
     summary: &Summary,
 ) -> Option<Comparison> {
     let of_cell = |run: &&Run| run.cell == cell && run.valid;
@@ -97,7 +81,7 @@ fn compare(
     );
     let ratio = ratio_of_pairs(&pairs, summary.scenario.seed)?;
     Some(Comparison {
-        metric,
+        metric: metric.to_owned(),
         cell,
         objects,
         subject: subject.id(),
@@ -105,15 +89,15 @@ fn compare(
         ratio: ratio.ratio,
         ci95: ratio.ci95,
         pairs: ratio.pairs,
-        beyond_noise: None,
+        significant: None,
     })
 }
 
 /// A figure of the valid runs of a cell, by repeat.
-pub fn by_repeat(subject: &Subject, cell: &str, objects: usize, metric: &str) -> Vec<(u32, f64)> {
-    let same = |run: &&Run| run.valid && run.cell == cell && run.objects == objects;
-    let runs = subject.runs.iter().filter(same);
-    runs.filter_map(|run| Some((run.repeat, figure(run, metric)?)))
+pub fn by_repeat(subject: &Subject, cell: Kind, objects: usize, path: &str) -> Vec<(u32, f64)> {
+    let valid = subject.runs_of(cell, objects).filter(|run| run.valid);
+    valid
+        .filter_map(|run| Some((run.repeat, metric::of_run(run, path)?)))
         .collect()
 }
 
@@ -123,12 +107,4 @@ pub fn pairs(ours: &[(u32, f64)], theirs: &[(u32, f64)]) -> Vec<(f64, f64)> {
     ours.iter()
         .filter_map(|(repeat, ours)| Some((*ours, partner(repeat)?)))
         .collect()
-}
-
-/// A figure of a run by its path, as it is in `summary.json`.
-pub fn figure(run: &Run, path: &str) -> Option<f64> {
-    let run = serde_json::to_value(run).ok()?;
-    path.split('.')
-        .try_fold(&run, |value: &Value, key| value.get(key))?
-        .as_f64()
 }

@@ -4,11 +4,10 @@
 //! the report prints; an absent, null or invalid figure is never taken for a good one. Leaves to
 //! others: the files.
 
-use serde_json::Value;
-
-use crate::analyse::limits::{Basis, Bound, Limit, Limits};
+use crate::analyse::limits::{Bound, Limit, Limits};
 use crate::analyse::statistics::median;
-use crate::report::table::{Table, figure, grouped};
+use crate::model::metric;
+use crate::model::summary::{Run, Subject, Summary};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
@@ -36,16 +35,17 @@ pub struct UnknownSubject {
 ///
 /// # Errors
 /// A limit on a subject that was not part of the experiment.
-pub fn judge(limits: &Limits, summary: &Value) -> Result<Vec<Judgement>, UnknownSubject> {
-    let subjects = summary["subjects"]
-        .as_array()
-        .map_or(&[][..], Vec::as_slice);
+pub fn judge(limits: &Limits, summary: &Summary) -> Result<Vec<Judgement>, UnknownSubject> {
     let judged = limits.all.iter().map(|limit| {
-        let subject = subjects.iter().find(|subject| id(subject) == limit.subject);
-        let subject = subject.ok_or_else(|| UnknownSubject {
-            place: limit.place.clone(),
-            subject: limit.subject.clone(),
-            known: subjects.iter().map(id).collect::<Vec<_>>().join(", "),
+        let mut subjects = summary.subjects.iter();
+        let subject = subjects.find(|subject| subject.id() == limit.subject);
+        let subject = subject.ok_or_else(|| {
+            let known: Vec<String> = summary.subjects.iter().map(Subject::id).collect();
+            UnknownSubject {
+                place: limit.place.clone(),
+                subject: limit.subject.clone(),
+                known: known.join(", "),
+            }
         })?;
         Ok(Judgement {
             limit: limit.clone(),
@@ -55,12 +55,7 @@ pub fn judge(limits: &Limits, summary: &Value) -> Result<Vec<Judgement>, Unknown
     judged.collect()
 }
 
-fn id(subject: &Value) -> String {
-    let text = |key: &str| subject[key].as_str().unwrap_or_default();
-    format!("{}/{}", text("name"), text("variant"))
-}
-
-fn verdict(limit: &Limit, subject: &Value) -> Verdict {
+fn verdict(limit: &Limit, subject: &Subject) -> Verdict {
     let measured = match measured(limit, subject) {
         Ok(measured) => measured,
         Err(why) => return Verdict::NotMeasured { why },
@@ -73,36 +68,24 @@ fn verdict(limit: &Limit, subject: &Value) -> Verdict {
 }
 
 /// The figure, or why there is none.
-fn measured(limit: &Limit, subject: &Value) -> Result<f64, String> {
+fn measured(limit: &Limit, subject: &Subject) -> Result<f64, String> {
+    let null = || "null in the summary".to_owned();
     let Some(cell) = &limit.cell else {
-        return number(subject, &limit.metric).ok_or_else(|| "null in the summary".into());
+        return metric::of_subject(subject, &limit.metric).ok_or_else(null);
     };
-    let runs = subject["runs"].as_array().map_or(&[][..], Vec::as_slice);
-    let of_cell = runs
-        .iter()
-        .filter(|run| run["cell"] == cell.kind.as_str() && run["objects"] == cell.objects);
-    let of_cell: Vec<&Value> = of_cell.collect();
-    if of_cell.is_empty() {
+    let of_cell: Vec<&Run> = subject.runs_of(cell.kind, cell.objects).collect();
+    let Some(first) = of_cell.first() else {
         return Err("no such run in the summary".into());
-    }
-    let valid: Vec<&&Value> = of_cell.iter().filter(|run| run["valid"] == true).collect();
-    if valid.is_empty() {
-        let why = of_cell[0]["invalid_reason"]
-            .as_str()
-            .unwrap_or("no reason given");
+    };
+    let valid = || of_cell.iter().filter(|run| run.valid);
+    if valid().next().is_none() {
+        let why = first.invalid_because.join("; ");
         return Err(format!("no valid run: {why}"));
     }
-    let figures: Vec<f64> = valid
-        .iter()
-        .filter_map(|run| number(run, &limit.metric))
+    let figures: Vec<f64> = valid()
+        .filter_map(|run| metric::of_run(run, &limit.metric))
         .collect();
-    median(&figures).ok_or_else(|| "null in the summary".into())
-}
-
-fn number(value: &Value, path: &str) -> Option<f64> {
-    path.split('.')
-        .try_fold(value, |value, key| value.get(key))?
-        .as_f64()
+    median(&figures).ok_or_else(null)
 }
 
 impl Judgement {
@@ -113,120 +96,33 @@ impl Judgement {
             Verdict::NotMeasured { .. } => !self.limit.optional,
         }
     }
-
-    /// Which figure, without its subject.
-    pub fn figure(&self) -> String {
-        match &self.limit.cell {
-            Some(cell) => format!(
-                "{}, {} {}",
-                self.limit.metric,
-                cell.kind,
-                grouped(cell.objects as usize)
-            ),
-            None => self.limit.metric.clone(),
-        }
-    }
-
-    /// All there is to say, with the place of the limit.
-    pub fn sentence(&self) -> String {
-        let Limit {
-            place,
-            subject,
-            bound,
-            basis,
-            ..
-        } = &self.limit;
-        let Basis {
-            mean, runs, margin, ..
-        } = *basis;
-        let (bound, sign) = match bound {
-            Bound::AtMost(max) => (amount(*max), '+'),
-            Bound::AtLeast(min) => (amount(*min), '-'),
-        };
-        let origin = format!(
-            "mean {} of {runs} runs {sign} margin {}",
-            amount(mean),
-            amount(margin)
-        );
-        let what = match &self.verdict {
-            Verdict::Holds { measured } => {
-                format!("{} keeps to {bound} ({origin})", amount(*measured))
-            }
-            Verdict::Above { measured } => {
-                format!("{} is above {bound} ({origin})", amount(*measured))
-            }
-            Verdict::Below { measured } => {
-                format!("{} is below {bound} ({origin})", amount(*measured))
-            }
-            Verdict::NotMeasured { why } => format!("not measured: {why}"),
-        };
-        format!("{place}: {subject} {}: {what}", self.figure())
-    }
-}
-
-/// What was judged, a row for each limit.
-pub fn table(judgements: &[Judgement]) -> Table {
-    let row = |judgement: &Judgement| {
-        let limit = &judgement.limit;
-        let bound = match limit.bound {
-            Bound::AtMost(max) => format!("<= {}", amount(max)),
-            Bound::AtLeast(min) => format!(">= {}", amount(min)),
-        };
-        let (measured, word) = match &judgement.verdict {
-            Verdict::Holds { measured } => (Some(*measured), "holds"),
-            Verdict::Above { measured } => (Some(*measured), "ABOVE"),
-            Verdict::Below { measured } => (Some(*measured), "BELOW"),
-            Verdict::NotMeasured { .. } if limit.optional => (None, "not measured, optional"),
-            Verdict::NotMeasured { .. } => (None, "NOT MEASURED"),
-        };
-        let of_mean = measured.filter(|_| limit.basis.mean != 0.0);
-        vec![
-            format!("{} {}", limit.subject, judgement.figure()),
-            measured.map_or_else(|| figure(None), amount),
-            bound,
-            amount(limit.basis.mean),
-            figure(of_mean.map(|measured| measured / limit.basis.mean)),
-            word.to_owned(),
-        ]
-    };
-    Table {
-        title: "Limits".into(),
-        header: ["", "measured", "bound", "mean", "of mean", "verdict"]
-            .map(str::to_owned)
-            .to_vec(),
-        rows: judgements.iter().map(row).collect(),
-    }
-}
-
-/// Three digits, or all of them before the point.
-fn amount(value: f64) -> String {
-    if value >= 1_000.0 {
-        grouped(value.round() as usize)
-    } else {
-        figure(Some(value))
-    }
 }
 
 #[cfg(test)]
 pub mod tests {
     use super::*;
     use crate::analyse::limits::tests::LEAST;
-    use serde_json::json;
+    use crate::model::cell::Kind;
+    use crate::model::summary::sample;
+    use tare_procstat::weigh::Memory;
 
     /// A summary of one subject with these runs: valid, and settled anonymous bytes.
-    fn summary(runs: &[(bool, Option<u64>)]) -> Value {
+    fn summary(runs: &[(bool, Option<u64>)]) -> Summary {
         let runs = runs.iter().map(|(valid, anon_bytes)| {
-            let settled = anon_bytes.map(|bytes| json!({"anon_bytes": bytes}));
-            json!({
-                "objects": 300, "cell": "burst", "valid": valid,
-                "invalid_reason": "the generator was late", "memory": {"settled": settled},
-            })
+            let late = || "the generator was late".to_owned();
+            let because = (!valid).then(late).into_iter().collect();
+            let mut run = Run::without_figures(Kind::Burst, 300, 1, because);
+            run.memory.settled = anon_bytes.map(|anon_bytes| Memory {
+                rss_bytes: 0,
+                pss_bytes: 0,
+                anon_bytes,
+            });
+            run
         });
-        let runs: Vec<Value> = runs.collect();
-        json!({"subjects": [{"name": "tare", "variant": "none", "binary_bytes": null, "runs": runs}]})
+        sample(runs.collect())
     }
 
-    pub fn judged(text: &str, summary: &Value) -> Judgement {
+    pub fn judged(text: &str, summary: &Summary) -> Judgement {
         let limits = Limits::parse("l.toml", text).expect("valid limits");
         let judgements = judge(&limits, summary).expect("known subjects");
         judgements.into_iter().next().expect("one limit")
@@ -333,7 +229,7 @@ pub mod tests {
             .replace("cell = \"burst\"\nobjects = 300\n", "");
         let mut summary = summary(&[]);
         assert!(judged(&limit, &summary).falls_short());
-        summary["subjects"][0]["binary_bytes"] = 120.into();
+        summary.subjects[0].binary_bytes = Some(120);
         assert_eq!(
             judged(&limit, &summary).verdict,
             Verdict::Holds { measured: 120.0 }
@@ -347,21 +243,6 @@ pub mod tests {
         assert_eq!(
             error.to_string(),
             "l.toml:4: unknown subject \"tare/nome\"; the summary has: tare/none"
-        );
-    }
-
-    #[test]
-    fn a_breach_says_what_where_and_where_the_bound_comes_from() {
-        let judgement = breach();
-        assert_eq!(
-            judgement.sentence(),
-            "l.toml:4: tare/none memory.settled.anon_bytes, burst 300: 2,000 is above 130 (mean 100 of 3 runs + margin 30.0)"
-        );
-        assert_eq!(
-            table(&[judgement]).plain().lines().last(),
-            Some(
-                "tare/none memory.settled.anon_bytes, burst 300     2,000  <= 130   100     20.0    ABOVE"
-            )
         );
     }
 }

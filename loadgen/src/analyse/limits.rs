@@ -7,9 +7,10 @@
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::model::cell::Kind;
+use crate::model::metric;
+use crate::model::metric::Metric;
 use crate::model::subject::line_of;
-use crate::report::schema;
-use crate::report::schema::Figure;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limits {
@@ -34,8 +35,8 @@ pub struct Limit {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CellOf {
-    pub kind: String,
-    pub objects: u64,
+    pub kind: Kind,
+    pub objects: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -75,7 +76,7 @@ struct Written {
     subject: Spanned<String>,
     metric: Spanned<String>,
     cell: Option<String>,
-    objects: Option<u64>,
+    objects: Option<usize>,
     max: Option<f64>,
     min: Option<f64>,
     mean: f64,
@@ -124,26 +125,27 @@ impl Written {
             (None, Some(min)) => Bound::AtLeast(min),
             _ => return Err(format!("{metric}: give either max or min")),
         };
-        let cell = match (schema::figure(&metric), self.cell, self.objects) {
+        let cell = match (metric::find(&metric), self.cell, self.objects) {
             (None, ..) => {
                 return Err(format!(
                     "unknown metric {metric:?}; it is a path as in summary.json, such as memory.settled.rss_bytes"
                 ));
             }
-            (Some(Figure::OfSubject), None, None) => None,
-            (Some(Figure::OfSubject), ..) => {
+            (Some(Metric::OfSubject(_)), None, None) => None,
+            (Some(Metric::OfSubject(_)), ..) => {
                 return Err(format!(
                     "{metric} is a figure of the subject: leave out cell and objects"
                 ));
             }
-            (Some(Figure::OfRun), Some(kind), Some(objects)) => {
-                if !schema::cells().contains(&kind.as_str()) {
-                    let known = schema::cells().join(", ");
-                    return Err(format!("unknown cell {kind:?}; known: {known}"));
-                }
+            (Some(_), Some(name), Some(objects)) => {
+                let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name);
+                let kind = kind.ok_or_else(|| {
+                    let known = Kind::ALL.map(Kind::name).join(", ");
+                    format!("unknown cell {name:?}; known: {known}")
+                })?;
                 Some(CellOf { kind, objects })
             }
-            (Some(Figure::OfRun), ..) => {
+            (Some(_), ..) => {
                 return Err(format!(
                     "{metric} is a figure of a run: say cell and objects"
                 ));

@@ -1,48 +1,39 @@
 //! The noise floor: how far apart two measurements of one subject are, metric by metric.
 //!
-//! Guarantees: pure; a floor comes from a twin that was measured beside its subject, repeat by
-//! repeat, and not from any other runs; without an interval there is none. Leaves to others: the
+//! Guarantees: pure; a floor comes from A/A runs alone, in which a subject is measured twice in
+//! every repeat; without an interval there is no floor. Leaves to others: the
 //! arithmetic (`statistics`).
 
-use serde::Serialize;
-
-use crate::analyse::compare::{Comparison, METRICS, by_repeat, pairs};
+use crate::analyse::compare::{METRICS, by_repeat, pairs};
 use crate::analyse::statistics::ratio_of_pairs;
-use crate::report::summary::Summary;
+use crate::model::cell::Kind;
+use crate::model::summary::{Comparison, NoiseFloor, Summary};
 
 /// The metric whose floor stands in the summary.
 pub const SHOWN: &str = "memory.settled.rss_bytes";
 
-/// The ratio between a subject and itself.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct NoiseFloor {
-    pub metric: &'static str,
-    pub ratio: f64,
-    pub ci95: Option<[f64; 2]>,
-    pub pairs: usize,
+/// The largest ratio that noise explains, upwards or downwards; `None` without an interval.
+pub fn largest_ratio(floor: &NoiseFloor) -> Option<f64> {
+    let [low, high] = floor.ci95?;
+    Some(high.max(1.0 / low))
 }
 
-impl NoiseFloor {
-    /// The largest ratio that noise explains, upwards or downwards; `None` without an interval.
-    pub fn largest_ratio(&self) -> Option<f64> {
-        let [low, high] = self.ci95?;
-        Some(high.max(1.0 / low))
-    }
-}
-
-/// The floors of all metrics that the twin has.
+/// The floors of all metrics that the A/A runs have.
 pub fn floors(summary: &Summary) -> Vec<NoiseFloor> {
     let mut floors = Vec::new();
     for subject in &summary.subjects {
-        let twins = || subject.runs.iter().filter(|run| run.cell == "a-a");
-        let Some(objects) = twins().map(|run| run.objects).max() else {
+        let second = || subject.runs.iter().filter(|run| run.cell == Kind::AA);
+        let Some(objects) = second().map(|run| run.objects).max() else {
             continue;
         };
-        for (_, metric) in METRICS.iter().filter(|(cell, _)| *cell == "burst") {
+        for (_, metric) in METRICS.iter().filter(|(cell, _)| *cell == Kind::Burst) {
             let of = |cell| by_repeat(subject, cell, objects, metric);
-            let ratio = ratio_of_pairs(&pairs(&of("burst"), &of("a-a")), summary.scenario.seed);
+            let ratio = ratio_of_pairs(
+                &pairs(&of(Kind::Burst), &of(Kind::AA)),
+                summary.scenario.seed,
+            );
             floors.extend(ratio.map(|ratio| NoiseFloor {
-                metric,
+                metric: (*metric).to_owned(),
                 ratio: ratio.ratio,
                 ci95: ratio.ci95,
                 pairs: ratio.pairs,
@@ -52,13 +43,14 @@ pub fn floors(summary: &Summary) -> Vec<NoiseFloor> {
     floors
 }
 
-/// A difference is one when it is larger than noise explains and its own interval does not hold 1.
+/// A difference is significant when it is larger than noise explains and its 95 % interval
+/// excludes 1.
 pub fn judge(mut comparison: Comparison, floors: &[NoiseFloor]) -> Comparison {
     let floor = floors
         .iter()
-        .find(|f| comparison.cell == "burst" && f.metric == comparison.metric);
-    let noise = floor.and_then(NoiseFloor::largest_ratio);
-    comparison.beyond_noise = noise.map(|noise| {
+        .find(|f| comparison.cell == Kind::Burst && f.metric == comparison.metric);
+    let noise = floor.and_then(largest_ratio);
+    comparison.significant = noise.map(|noise| {
         let ratio = comparison.ratio.max(1.0 / comparison.ratio);
         let undecided = comparison
             .ci95
@@ -74,21 +66,21 @@ mod tests {
 
     fn comparison(ratio: f64, ci95: Option<[f64; 2]>) -> Comparison {
         Comparison {
-            metric: SHOWN,
-            cell: "burst",
+            metric: SHOWN.to_owned(),
+            cell: Kind::Burst,
             objects: 5_000,
             subject: "a/x".into(),
             against: "b/y".into(),
             ratio,
             ci95,
             pairs: 5,
-            beyond_noise: None,
+            significant: None,
         }
     }
 
     fn floor(ci95: Option<[f64; 2]>) -> NoiseFloor {
         NoiseFloor {
-            metric: SHOWN,
+            metric: SHOWN.to_owned(),
             ratio: 1.0,
             ci95,
             pairs: 5,
@@ -96,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_within_the_floor_is_none() {
+    fn a_difference_within_the_floor_is_not_significant() {
         let floor = [floor(Some([0.95, 1.02]))];
         for (ratio, ci95, want) in [
             (0.07, Some([0.06, 0.08]), Some(true)),
@@ -107,20 +99,20 @@ mod tests {
             (0.50, None, Some(false)),
         ] {
             let judged = judge(comparison(ratio, ci95), &floor);
-            assert_eq!(judged.beyond_noise, want, "{ratio} {ci95:?}");
+            assert_eq!(judged.significant, want, "{ratio} {ci95:?}");
         }
     }
 
     #[test]
     fn without_a_floor_nothing_is_said() {
         let clear = comparison(0.07, Some([0.06, 0.08]));
-        assert_eq!(judge(clear.clone(), &[]).beyond_noise, None);
-        assert_eq!(judge(clear.clone(), &[floor(None)]).beyond_noise, None);
+        assert_eq!(judge(clear.clone(), &[]).significant, None);
+        assert_eq!(judge(clear.clone(), &[floor(None)]).significant, None);
         let steady = Comparison {
-            cell: "steady",
+            cell: Kind::Steady,
             ..clear
         };
         let floor = [floor(Some([0.9, 1.1]))];
-        assert_eq!(judge(steady, &floor).beyond_noise, None, "another cell");
+        assert_eq!(judge(steady, &floor).significant, None, "another cell");
     }
 }

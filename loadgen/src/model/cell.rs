@@ -18,7 +18,9 @@ pub struct Cell {
 }
 
 /// What a cell is measured for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// All objects offered as fast as the server takes them.
@@ -42,6 +44,17 @@ pub enum Kind {
 }
 
 impl Kind {
+    pub const ALL: [Kind; 8] = [
+        Kind::Burst,
+        Kind::Steady,
+        Kind::AA,
+        Kind::RequestCount,
+        Kind::DefaultFlags,
+        Kind::Rejected,
+        Kind::NeverReady,
+        Kind::UpdateStorm,
+    ];
+
     /// Its name in records, file names and limits.
     pub fn name(self) -> &'static str {
         match self {

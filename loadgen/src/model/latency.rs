@@ -17,7 +17,8 @@ const HIGHEST_US: u64 = 3_600_000_000;
 pub struct Latencies(Histogram<u64>);
 
 /// Quantiles of one distribution, in milliseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Quantiles {
     pub p50_ms: f64,
     pub p90_ms: f64,

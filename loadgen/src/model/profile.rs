@@ -15,7 +15,9 @@ pub const UPDATE_OBJECTS: usize = 500;
 pub const UPDATE_ROUNDS: u64 = 120;
 
 /// How thorough a bench is: how long it leaves a subject idle before it samples memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema, clap::ValueEnum,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
     /// 10 s without events.

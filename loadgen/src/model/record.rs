@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tare_procstat::weigh::{Machine, Memory};
 
@@ -17,16 +18,34 @@ use crate::model::profile::Profile;
 use crate::model::subject::Subject;
 use crate::model::workload::Scenario;
 
-/// What is measured, where and with what: the head of everything that is written.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Origin {
+/// Version of the format of `experiment.json`, `runs/*.json` and `summary.json`.
+pub const SCHEMA: u32 = 2;
+
+/// Where and when figures were taken, and by what.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Environment {
+    /// RFC 3339.
     pub started_at: String,
     pub command_line: String,
+    /// What the report calls this machine.
     pub host_label: String,
+    /// Commit of the checkout; `-dirty` where it was changed.
     pub tare_revision: String,
+    /// As in `--control-plane`.
     pub control_plane: String,
     pub control_plane_flags: String,
+    /// Known once a server has answered.
+    pub kubernetes_version: Option<String>,
+    /// Of the datastore's files, where there is a datastore.
+    pub filesystem: Option<String>,
     pub machine: Machine,
+}
+
+/// What is measured, where and with what.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Origin {
+    pub environment: Environment,
     pub scenario: Scenario,
     pub seed: u64,
     pub subjects: Vec<SubjectRecord>,
@@ -38,21 +57,14 @@ pub struct Experiment {
     pub schema: u32,
     #[serde(flatten)]
     pub origin: Origin,
-    pub filesystem: Option<String>,
     pub profile: Profile,
     pub ready_delay_ms: u64,
     /// Every run that should be there; the steady ones are known only when the bursts are done.
     pub planned: Vec<Cell>,
     /// How many runs were under way at once, of which one worked.
-    #[serde(default = "one")]
     pub overlap: usize,
     /// When the bench went on after an interruption.
-    #[serde(default)]
     pub resumed_at: Vec<String>,
-}
-
-fn one() -> usize {
-    1
 }
 
 /// A subject as it was measured.
@@ -63,7 +75,6 @@ pub struct SubjectRecord {
     pub binary: String,
     pub binary_bytes: Option<u64>,
     /// SHA-256, by which `--resume` knows that it measures the same program.
-    #[serde(default)]
     pub binary_sha256: Option<String>,
 }
 
@@ -98,22 +109,16 @@ pub struct Run {
     pub restart_s: Option<f64>,
     pub idle: Option<Idle>,
     pub convergence: Option<Convergence>,
-    #[serde(default)]
     pub soak: Option<Soak>,
-    #[serde(default)]
     pub fault_response: Option<FaultResponse>,
-    #[serde(default)]
     pub update_storm: Option<UpdateStorm>,
     pub reconcile: Option<Reconcile>,
     /// The subject's requests from the first object until it was quiet.
     pub requests: Option<Ledger>,
     /// From the first to the last write per object, out of the audit log.
-    #[serde(default)]
     pub write_spans: Option<Latencies>,
-    #[serde(default)]
     pub gc_pauses: Option<GcPauses>,
     pub api_server_cpu_s: Option<f64>,
-    #[serde(default)]
     pub datastore: Option<Datastore>,
     pub generator_cpu_s: Option<f64>,
 }
@@ -125,15 +130,15 @@ pub struct Failure {
     pub last_log_lines: Vec<String>,
 }
 
-/// Memory in the phases of a run.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+/// Memory in the phases of a run; `null` for a phase that was not measured.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct PhaseMemory {
     pub empty: Option<Memory>,
     pub burst: Option<Peaked>,
     pub settled: Option<Memory>,
     pub churn: Option<Peaked>,
     /// Settled after the soak.
-    #[serde(default)]
     pub after_soak: Option<Peaked>,
     pub deleted: Option<Memory>,
     pub restart: Option<Peaked>,
@@ -176,8 +181,9 @@ pub struct Soak {
 }
 
 /// Memory at the end of a phase, and the highest RSS within it.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Peaked {
+    #[serde(flatten)]
     pub memory: Memory,
     pub peak_bytes: Option<u64>,
 }
@@ -207,9 +213,7 @@ pub struct Convergence {
     pub censored: u64,
     /// Sends after their due time.
     pub late: Latencies,
-    #[serde(default)]
     pub acked_from_intended: Latencies,
-    #[serde(default)]
     pub acked_from_sent: Latencies,
     pub observed_from_intended: Latencies,
     pub observed_from_sent: Latencies,

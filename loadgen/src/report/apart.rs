@@ -4,9 +4,9 @@
 //! Guarantees: each table says under which conditions its figures were taken. Leaves to others:
 //! the bursts themselves (`view`).
 
-use crate::analyse::compare::Comparison;
+use crate::analyse::noise::largest_ratio;
 use crate::model::cell::Kind;
-use crate::report::summary::Summary;
+use crate::model::summary::{Comparison, Summary};
 use crate::report::table::{Table, figure, grouped};
 use crate::report::view::{figures, header, sizes_of};
 
@@ -84,7 +84,7 @@ fn of_kind(
     let objects = *sizes_of(summary, kind).last()?;
     let rows = rows
         .iter()
-        .filter_map(|row| figures(summary, kind.name(), objects, row));
+        .filter_map(|row| figures(summary, kind, objects, row));
     Some(Table {
         title: title(objects),
         header: header(summary, true),
@@ -119,7 +119,7 @@ fn compared(summary: &Summary) -> Option<Table> {
     let ids = columns
         .iter()
         .map(|(subject, against)| format!("{subject} / {against}"));
-    let floor = match summary.noise_floor.as_ref().and_then(|f| f.largest_ratio()) {
+    let floor = match summary.noise_floor.as_ref().and_then(largest_ratio) {
         Some(ratio) => format!(
             "; measured against itself, settled RSS differs by up to {:.1} %, and what is within the floor of its metric is called none",
             (ratio - 1.0) * 100.0
@@ -142,7 +142,7 @@ fn ratio(comparison: &Comparison) -> String {
         figure(Some(comparison.ratio)),
         interval.unwrap_or_default()
     );
-    match comparison.beyond_noise {
+    match comparison.significant {
         Some(false) => format!("none: {ratio}"),
         _ => ratio,
     }

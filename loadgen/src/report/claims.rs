@@ -4,10 +4,12 @@
 //! (`results/claims.toml`); what was not measured is neither held nor refuted; only figures of a
 //! real control plane are used. Leaves to others: the table.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
+use crate::model::cell::Kind;
+use crate::model::metric;
 use crate::model::subject::Language;
-use crate::report::summary::{Subject, Summary};
+use crate::model::summary::{self, Subject, Summary};
 use crate::report::table::{Table, figure};
 use crate::report::view::typical;
 
@@ -33,7 +35,7 @@ struct Claim {
     metric: String,
     /// Of the runs; without it the metric is one of the subject itself.
     #[serde(default)]
-    cell: Option<String>,
+    cell: Option<Kind>,
     /// The largest number that was measured, unless said.
     #[serde(default)]
     objects: Option<usize>,
@@ -54,19 +56,8 @@ fn one() -> f64 {
     1.0
 }
 
-/// A claim in `summary.json`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Judged {
-    pub claim: String,
-    pub source: String,
-    pub claimed: f64,
-    pub unit: String,
-    pub measured: Option<f64>,
-    pub holds: Option<bool>,
-}
-
 /// The claims about subjects of this summary.
-pub fn judged(summary: &Summary) -> Vec<Judged> {
+pub fn judged(summary: &Summary) -> Vec<summary::Claim> {
     if summary.environment.control_plane == "kubesim" {
         return Vec::new();
     }
@@ -89,27 +80,24 @@ fn measured(claim: &Claim, subject: &Subject) -> Option<f64> {
         return Some(0.0);
     }
     let value = match &claim.cell {
-        None => {
-            let subject = serde_json::to_value(subject).ok()?;
-            subject.get(&claim.metric)?.as_f64()?
-        }
+        None => metric::of_subject(subject, &claim.metric)?,
         Some(cell) => {
-            let of_cell = subject.runs.iter().filter(|run| run.cell == cell);
+            let of_cell = subject.runs.iter().filter(|run| run.cell == *cell);
             let objects = claim.objects.or(of_cell.map(|run| run.objects).max())?;
-            typical(subject, cell, objects, &claim.metric)?
+            typical(subject, *cell, objects, &claim.metric)?
         }
     };
     Some(value * claim.scale)
 }
 
-fn judge(claim: &Claim, measured: Option<f64>) -> Judged {
+fn judge(claim: &Claim, measured: Option<f64>) -> summary::Claim {
     let slack = claim.claimed * claim.tolerance;
     let holds = measured.map(|measured| match claim.rule {
         Rule::About => (measured - claim.claimed).abs() <= slack,
         Rule::AtMost => measured <= claim.claimed + slack,
         Rule::AtLeast => measured >= claim.claimed - slack,
     });
-    Judged {
+    summary::Claim {
         claim: claim.claim.clone(),
         source: claim.source.clone(),
         claimed: claim.claimed,
@@ -121,7 +109,7 @@ fn judge(claim: &Claim, measured: Option<f64>) -> Judged {
 
 /// `None` when no claim speaks of a subject that was measured.
 pub fn table(summary: &Summary) -> Option<Table> {
-    let row = |judged: &Judged| {
+    let row = |judged: &summary::Claim| {
         let verdict = match judged.holds {
             Some(true) => "holds",
             Some(false) => "does not hold",

@@ -4,6 +4,7 @@
 //! file.
 
 use crate::analyse::judge::{Judgement, Verdict};
+use crate::report::limits::{sentence, subject_matter};
 
 pub fn xml(judgements: &[Judgement]) -> String {
     let failures = judgements.iter().filter(|j| j.falls_short()).count();
@@ -21,7 +22,7 @@ pub fn xml(judgements: &[Judgement]) -> String {
         } else {
             "system-out"
         };
-        let sentence = escaped(&judgement.sentence());
+        let sentence = escaped(&sentence(judgement));
         let said = match element {
             "system-out" => format!("<system-out>{sentence}</system-out>"),
             other => format!("<{other} message=\"{sentence}\"/>"),
@@ -29,7 +30,7 @@ pub fn xml(judgements: &[Judgement]) -> String {
         text.push_str(&format!(
             "    <testcase classname=\"{}\" name=\"{}\">{said}</testcase>\n",
             escaped(&judgement.limit.subject),
-            escaped(&judgement.figure()),
+            escaped(&subject_matter(&judgement.limit)),
         ));
     }
     text.push_str("  </testsuite>\n</testsuites>\n");
@@ -65,8 +66,7 @@ mod tests {
 
     #[test]
     fn each_limit_is_a_test_case() {
-        let nothing =
-            serde_json::json!({"subjects": [{"name": "tare", "variant": "none", "runs": []}]});
+        let nothing = crate::model::summary::sample(vec![]);
         let optional = judged(&format!("{LEAST}optional = true\n"), &nothing);
         let text = xml(&[breach(), optional]);
         let lines: Vec<&str> = text.lines().map(str::trim).collect();

@@ -4,7 +4,7 @@
 //! what is in them.
 
 use crate::model::record::Record;
-use crate::report::summary::Summary;
+use crate::model::summary::Summary;
 use crate::report::table::Table;
 use crate::report::{failures, verdict};
 
@@ -12,10 +12,14 @@ use crate::report::{failures, verdict};
 pub fn report(summary: &Summary, record: &Record, tables: &[Table], benches: &str) -> String {
     let environment = &summary.environment;
     let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".into());
-    let memory = environment.memory_bytes.map_or("unknown".into(), |bytes| {
-        format!("{} MB", bytes / 1_000_000)
-    });
+    let memory = environment
+        .machine
+        .memory_bytes
+        .map_or("unknown".into(), |bytes| {
+            format!("{} MB", bytes / 1_000_000)
+        });
     let cores = environment
+        .machine
         .cores
         .map_or("unknown".into(), |cores| cores.to_string());
     let mut text = format!(
@@ -51,8 +55,8 @@ pub fn report(summary: &Summary, record: &Record, tables: &[Table], benches: &st
         environment.tare_revision,
         environment.control_plane,
         known(&environment.kubernetes_version),
-        known(&environment.kernel),
-        known(&environment.cpu_model),
+        known(&environment.machine.kernel),
+        known(&environment.machine.cpu_model),
     ));
     text
 }

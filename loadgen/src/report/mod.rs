@@ -6,71 +6,34 @@
 pub mod apart;
 pub mod benches;
 pub mod claims;
+pub mod figures;
 pub mod junit;
+pub mod limits;
 pub mod markdown;
 pub mod notes;
 pub mod readme;
 pub mod restarts;
-pub mod run;
-pub mod schema;
 pub mod sizing;
 pub mod summary;
 pub mod table;
 pub mod unhealthy;
+pub mod validate;
 pub mod verdict;
 pub mod view;
 
 pub use crate::report::table::Table;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use std::process::ExitCode;
 
 use anyhow::Context;
 
 use crate::model::conformance;
 use crate::model::conformance::Verdict;
-use crate::model::error::Usage;
-use crate::model::evidence;
-use crate::model::evidence::Evidence;
+use crate::model::evidence::{EXPERIMENT, Evidence};
 use crate::model::record::{Record, Run};
-use crate::run::restarts as starts;
+use crate::model::summary::Summary;
 
-const SUMMARY: &str = "summary.json";
-
-/// `loadgen report DIR`.
-pub fn rebuild(dir: &Path, readme: Option<&Path>) -> anyhow::Result<ExitCode> {
-    let evidence = Evidence::open(dir);
-    if starts::is_of(&evidence) {
-        if readme.is_some() {
-            let what = format!(
-                "--readme: {} has starts alone, and a README shows a bench",
-                dir.display()
-            );
-            return Err(Usage(what).into());
-        }
-        starts::publish(&evidence)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    publish(&evidence)?;
-    if let Some(readme) = readme {
-        let summary = summary::summarise(&read(&evidence)?);
-        readme::update(readme, &summary, &evidence)?;
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-/// `loadgen validate DIR`: one line per problem.
-pub fn validate(dir: &Path) -> anyhow::Result<ExitCode> {
-    let summary: serde_json::Value = Evidence::open(dir).read_json(SUMMARY)?;
-    let problems = schema::problems(&summary);
-    if problems.is_empty() {
-        println!("{}: keeps to schema 1", dir.join(SUMMARY).display());
-        return Ok(ExitCode::SUCCESS);
-    }
-    problems.iter().for_each(|problem| println!("{problem}"));
-    Ok(ExitCode::FAILURE)
-}
+pub const SUMMARY: &str = "summary.json";
 
 /// Writes `summary.json` and `report.md`, prints the report; false when a run failed or is
 /// missing.
@@ -118,9 +81,10 @@ pub fn publish(evidence: &Evidence) -> anyhow::Result<bool> {
 }
 
 /// What was measured, in one line.
-fn setting(summary: &summary::Summary) -> String {
+fn setting(summary: &Summary) -> String {
     let (environment, scenario) = (&summary.environment, &summary.scenario);
     let cores = environment
+        .machine
         .cores
         .map_or("?".into(), |cores| cores.to_string());
     format!(
@@ -141,11 +105,11 @@ fn setting(summary: &summary::Summary) -> String {
 const IMAGES: &str = "images.json";
 
 /// The raw data of a folder.
-pub fn read(evidence: &Evidence) -> Result<Record, evidence::Error> {
-    let experiment = evidence.read_json("experiment.json")?;
+pub fn read(evidence: &Evidence) -> Result<Record, validate::Error> {
+    let experiment = validate::read(evidence, EXPERIMENT)?;
     let mut runs = BTreeMap::new();
     for name in evidence.json_files("runs")? {
-        let run: Run = evidence.read_json(&name)?;
+        let run: Run = validate::read(evidence, &name)?;
         runs.insert(run.cell.clone(), run);
     }
     let images = match evidence.path(IMAGES).is_file() {

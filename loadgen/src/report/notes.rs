@@ -11,7 +11,7 @@ use crate::model::cell::Kind;
 use crate::model::conformance::Conformance;
 use crate::model::profile::Timing;
 use crate::model::record::Record;
-use crate::report::summary::Summary;
+use crate::model::summary::Summary;
 
 /// Why a figure is null, by how its path ends; the first that fits.
 const REASONS: [(&str, &str); 30] = [
@@ -20,7 +20,7 @@ const REASONS: [(&str, &str); 30] = [
         "no subject was measured against itself; a twin needs --repeats-largest 2 or more",
     ),
     (
-        "beyond_noise",
+        "significant",
         "the twin has no such figure, or there is no twin",
     ),
     (
@@ -44,10 +44,6 @@ const REASONS: [(&str, &str); 30] = [
         "no image was made of it: scripts/image-sizes.sh FOLDER weighs those of static programs",
     ),
     ("image_bytes_unpacked", "as image_bytes_compressed"),
-    (
-        "cgroup_peak_bytes",
-        "subjects run without a cgroup of their own",
-    ),
     (
         "write_span",
         "from the audit log of a real control plane, which is on only in the runs of kind `request-count`",
@@ -80,6 +76,10 @@ const REASONS: [(&str, &str); 30] = [
     (
         "memory.churn",
         "in the burst at the largest size: of the first repeat with --profile standard, of all with full, of none with quick",
+    ),
+    (
+        "memory.after_soak",
+        "only with --soak-events, in the first run at the largest size",
     ),
     (
         "memory.deleted",
@@ -146,7 +146,7 @@ pub fn notes(summary: &Summary, record: &Record) -> Vec<String> {
         format!("the bench was interrupted and resumed at {at}; finished runs were kept")
     }));
     notes.extend(of_real(summary));
-    if record.experiment.origin.control_plane == "kubesim" {
+    if record.experiment.origin.environment.control_plane == "kubesim" {
         notes.push("measured against the simulated API server, which answers faster than kube-apiserver; these figures never share a table with those of a real control plane".into());
     }
     if let Some(window) = idle_window(record) {
@@ -194,7 +194,7 @@ fn of_real(summary: &Summary) -> Vec<String> {
     }
     let any = |kind: Kind| {
         let mut runs = summary.subjects.iter().flat_map(|s| &s.runs);
-        runs.any(|run| run.cell == kind.name())
+        runs.any(|run| run.cell == kind)
     };
     notes.push(
         "the datastore's size is that of its files, which etcd allocates ahead in pieces of 64 MB"
@@ -307,14 +307,11 @@ fn has_failed_run(summary: &Value) -> bool {
         .any(|run| run["valid"] == false)
 }
 
-/// Paths of all nulls, array indices left out, with how often each occurs. A valid run's
-/// `invalid_reason` is no missing figure.
+/// Paths of all nulls, array indices left out, with how often each occurs.
 pub fn null_paths(value: &Value) -> BTreeMap<String, usize> {
     fn walk(value: &Value, path: &str, found: &mut BTreeMap<String, usize>) {
         match value {
-            Value::Null if !path.ends_with("invalid_reason") => {
-                *found.entry(path.to_owned()).or_default() += 1
-            }
+            Value::Null => *found.entry(path.to_owned()).or_default() += 1,
             Value::Array(items) => items
                 .iter()
                 .for_each(|item| walk(item, &format!("{path}[]"), found)),
@@ -339,8 +336,7 @@ mod tests {
 
     #[test]
     fn every_null_is_found_by_its_path() {
-        let value =
-            json!({"a": null, "b": [{"c": null}, {"c": 1}, {"c": null}], "invalid_reason": null});
+        let value = json!({"a": null, "b": [{"c": null}, {"c": 1}, {"c": null}]});
         assert_eq!(
             null_paths(&value),
             BTreeMap::from([("a".into(), 1), ("b[].c".into(), 2)])

@@ -9,8 +9,8 @@ use std::path::Path;
 use crate::model::cell::Kind;
 use crate::model::error::Usage;
 use crate::model::evidence::Evidence;
+use crate::model::summary::{Subject, Summary};
 use crate::report::sizing;
-use crate::report::summary::{Subject, Summary};
 use crate::report::table::{Table, figure, grouped};
 use crate::report::view::{burst_sizes, figures, header, sizes_of};
 
@@ -107,7 +107,10 @@ fn block(summary: &Summary, results: &Path) -> String {
     let environment = &summary.environment;
     let largest = burst_sizes(summary).last().copied().unwrap_or(0);
     let version = environment.kubernetes_version.as_deref();
-    let cores = environment.cores.map_or("?".into(), |n| n.to_string());
+    let cores = environment
+        .machine
+        .cores
+        .map_or("?".into(), |n| n.to_string());
     let mut rows = vec![megabytes("binary, MB", summary, |s| s.binary_bytes)];
     rows.extend(packed_images(summary));
     for (label, kind, path, divisor) in ROWS {
@@ -115,7 +118,7 @@ fn block(summary: &Summary, results: &Path) -> String {
             Kind::Burst => Some(largest),
             kind => sizes_of(summary, kind).last().copied(),
         };
-        let row = objects.and_then(|n| figures(summary, kind.name(), n, &(label, path, divisor)));
+        let row = objects.and_then(|n| figures(summary, kind, n, &(label, path, divisor)));
         rows.extend(row);
     }
     rows.push(per_object(summary));

@@ -206,11 +206,12 @@ pub fn came_to_be(converged: &Converged) -> String {
 /// The page for a repository.
 pub fn markdown(record: &Record) -> String {
     let origin = &record.origin;
-    let machine = &origin.machine;
+    let environment = &origin.environment;
+    let machine = &environment.machine;
     let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".into());
     let mut text = format!(
         "# Starts on objects that are there already, {}, {}\n\n",
-        origin.host_label, origin.started_at
+        environment.host_label, environment.started_at
     );
     for table in tables(record) {
         text.push_str(&table.markdown());
@@ -253,11 +254,11 @@ pub fn markdown(record: &Record) -> String {
     text.push_str(&format!(
         "\n### Where this comes from\n\n- command: `{}`\n- revision: {}\n- control plane: {}, {}, {}\n- kernel: {}\n\
          - CPU: {}, {} cores\n- MB are 1,000,000 bytes\n",
-        origin.command_line,
-        origin.tare_revision,
-        origin.control_plane,
+        environment.command_line,
+        environment.tare_revision,
+        environment.control_plane,
         known(&record.kubernetes_version),
-        origin.control_plane_flags,
+        environment.control_plane_flags,
         known(&machine.kernel),
         known(&machine.cpu_model),
         machine.cores.map_or("?".into(), |cores| cores.to_string()),

@@ -5,9 +5,9 @@
 //! largest peak (burst, churn or restart), rounded up, never below what a container needs to start.
 //! Leaves to others: where the table goes (`readme`).
 
-use crate::analyse::compare;
 use crate::model::cell::Kind;
-use crate::report::summary::{Subject, Summary};
+use crate::model::metric;
+use crate::model::summary::{Subject, Summary};
 use crate::report::table::{Table, figure, grouped};
 use crate::report::view::burst_sizes;
 
@@ -81,12 +81,12 @@ fn worst(subject: &Subject, objects: usize) -> Option<(f64, f64)> {
     let runs = subject
         .runs
         .iter()
-        .filter(|run| run.valid && run.objects == objects && run.cell == Kind::Burst.name());
+        .filter(|run| run.valid && run.objects == objects && run.cell == Kind::Burst);
     let runs: Vec<_> = runs.collect();
     let largest = |paths: &[&str]| {
         let all = runs
             .iter()
-            .flat_map(|run| paths.iter().filter_map(|path| compare::figure(run, path)));
+            .flat_map(|run| paths.iter().filter_map(|path| metric::of_run(run, path)));
         all.reduce(f64::max)
     };
     Some((largest(&AT_REST)?, largest(&PEAKS)?))

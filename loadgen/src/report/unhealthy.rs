@@ -5,7 +5,7 @@
 
 use crate::model::cell::Kind;
 use crate::model::record::{Record, Run};
-use crate::report::summary::{Subject, Summary};
+use crate::model::summary::{Subject, Summary};
 use crate::report::table::{Table, figure, grouped};
 use crate::report::view::{header, typical};
 
@@ -29,7 +29,7 @@ fn table(summary: &Summary, record: &Record, kind: Kind, which: &str) -> Option<
     let held_s = first.fault_response.map_or(0.0, |trouble| trouble.held_s);
     let line = |label: &str, value: fn(&Run) -> Option<f64>| line(&runs, label, value);
     let healthy = |label: &str, path: &str| {
-        let of = |s: &Subject| typical(s, "burst", objects, path).map(|bytes| bytes / MB);
+        let of = |s: &Subject| typical(s, Kind::Burst, objects, path).map(|bytes| bytes / MB);
         let cells = summary.subjects.iter().map(|s| figure(of(s)));
         std::iter::once(label.to_owned()).chain(cells).collect()
     };

@@ -3,10 +3,10 @@
 //! Guarantees: speaks of valid runs only, and says so where there are none. Leaves to others:
 //! the figures.
 
-use crate::analyse::compare::Comparison;
+use crate::model::cell::Kind;
 use crate::model::profile::Profile;
 use crate::model::record::Record;
-use crate::report::summary::Summary;
+use crate::model::summary::{Comparison, Summary};
 use crate::report::table::{figure, grouped};
 use crate::report::view::{burst_sizes, typical};
 
@@ -24,7 +24,7 @@ pub fn verdict(summary: &Summary) -> String {
     };
     let rss = |id: &str| {
         let subject = summary.subjects.iter().find(|s| s.id() == id)?;
-        Some(typical(subject, "burst", largest, "memory.settled.rss_bytes")? / 1e6)
+        Some(typical(subject, Kind::Burst, largest, "memory.settled.rss_bytes")? / 1e6)
     };
     let parts = [
         ("convergence.drain_s", "of its time to drain the burst"),
@@ -62,7 +62,7 @@ fn times(comparison: &Comparison) -> String {
 /// Without a pair to compare: what each one weighs.
 fn alone(summary: &Summary, largest: usize) -> String {
     let weights = summary.subjects.iter().filter_map(|subject| {
-        let rss = typical(subject, "burst", largest, "memory.settled.rss_bytes")?;
+        let rss = typical(subject, Kind::Burst, largest, "memory.settled.rss_bytes")?;
         Some(format!(
             "{} settles at {} MB RSS",
             subject.id(),

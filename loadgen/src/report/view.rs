@@ -4,13 +4,13 @@
 //! for what was not measured, `invalid` where no run was valid. Leaves to others: the layout
 //! (`table`).
 
-use crate::analyse::compare;
 use crate::analyse::statistics::median;
 use crate::model::cell::Kind;
 use crate::model::latency::{Latencies, Quantiles};
+use crate::model::metric;
 use crate::model::record;
 use crate::model::record::{Peaked, Record};
-use crate::report::summary::{Run, Subject, Summary};
+use crate::model::summary::{Subject, Summary};
 use crate::report::table::{Table, figure, grouped};
 use crate::report::{apart, claims, unhealthy};
 use tare_procstat::weigh::Memory;
@@ -108,7 +108,7 @@ pub fn burst_sizes(summary: &Summary) -> Vec<usize> {
 pub fn sizes_of(summary: &Summary, kind: Kind) -> Vec<usize> {
     let runs = summary.subjects.iter().flat_map(|s| &s.runs);
     let mut sizes: Vec<usize> = runs
-        .filter(|run| run.cell == kind.name())
+        .filter(|run| run.cell == kind)
         .map(|run| run.objects)
         .collect();
     sizes.sort_unstable();
@@ -119,7 +119,7 @@ pub fn sizes_of(summary: &Summary, kind: Kind) -> Vec<usize> {
 fn memory(summary: &Summary, record: &Record, largest: usize) -> Table {
     let mut rows: Vec<Vec<String>> = MEMORY
         .iter()
-        .filter_map(|row| figures(summary, "burst", largest, row))
+        .filter_map(|row| figures(summary, Kind::Burst, largest, row))
         .collect();
     rows.extend(aged(summary, record));
     let slopes = summary
@@ -198,14 +198,14 @@ fn aged(summary: &Summary, record: &Record) -> Vec<Vec<String>> {
 fn work(summary: &Summary, record: &Record, largest: usize) -> Table {
     let mut rows: Vec<Vec<String>> = WORK
         .iter()
-        .filter_map(|row| figures(summary, "burst", largest, row))
+        .filter_map(|row| figures(summary, Kind::Burst, largest, row))
         .collect();
     rows.extend(latencies(summary, record, Kind::Burst, largest));
     let steady = summary
         .subjects
         .iter()
         .flat_map(|s| &s.runs)
-        .filter(|run| run.cell == "steady");
+        .filter(|run| run.cell == Kind::Steady);
     if let Some(objects) = steady.map(|run| run.objects).max() {
         rows.extend(latencies(summary, record, Kind::Steady, objects));
     }
@@ -257,7 +257,7 @@ fn latencies(summary: &Summary, record: &Record, kind: Kind, objects: usize) -> 
             let values: Vec<Option<f64>> = quantiles.iter().map(|q| q.map(take)).collect();
             let mut cells = row(&format!("{name}: {what} {quantile}, ms"), values);
             for (cell, subject) in cells[1..].iter_mut().zip(&summary.subjects) {
-                if all_invalid(subject, kind.name(), objects) {
+                if all_invalid(subject, kind, objects) {
                     *cell = INVALID.into();
                 }
             }
@@ -294,7 +294,7 @@ fn by_size(summary: &Summary, sizes: &[usize]) -> Table {
             cells.extend(
                 sizes
                     .iter()
-                    .map(|size| cell(subject, "burst", *size, path, divisor)),
+                    .map(|size| cell(subject, Kind::Burst, *size, path, divisor)),
             );
             all.push(cells);
         }
@@ -311,7 +311,7 @@ fn by_size(summary: &Summary, sizes: &[usize]) -> Table {
 /// One row over all subjects; `None` when nobody has the figure.
 pub fn figures(
     summary: &Summary,
-    kind: &str,
+    kind: Kind,
     objects: usize,
     row_of: &(&str, &str, f64),
 ) -> Option<Vec<String>> {
@@ -357,31 +357,24 @@ pub fn header(summary: &Summary, with_ratio: bool) -> Vec<String> {
         .collect()
 }
 
-fn cell(subject: &Subject, kind: &str, objects: usize, path: &str, divisor: f64) -> String {
+fn cell(subject: &Subject, kind: Kind, objects: usize, path: &str, divisor: f64) -> String {
     if all_invalid(subject, kind, objects) {
         return INVALID.into();
     }
     figure(typical(subject, kind, objects, path).map(|value| value / divisor))
 }
 
-fn all_invalid(subject: &Subject, kind: &str, objects: usize) -> bool {
-    let mut runs = runs(subject, kind, objects).peekable();
+fn all_invalid(subject: &Subject, kind: Kind, objects: usize) -> bool {
+    let mut runs = subject.runs_of(kind, objects).peekable();
     runs.peek().is_some() && runs.all(|run| !run.valid)
 }
 
 /// The median of a figure over the valid runs of a cell.
-pub fn typical(subject: &Subject, kind: &str, objects: usize, path: &str) -> Option<f64> {
-    let valid = runs(subject, kind, objects).filter(|run| run.valid);
+pub fn typical(subject: &Subject, kind: Kind, objects: usize, path: &str) -> Option<f64> {
+    let valid = subject.runs_of(kind, objects).filter(|run| run.valid);
     median(
         &valid
-            .filter_map(|run| compare::figure(run, path))
+            .filter_map(|run| metric::of_run(run, path))
             .collect::<Vec<_>>(),
     )
-}
-
-fn runs<'a>(subject: &'a Subject, kind: &'a str, objects: usize) -> impl Iterator<Item = &'a Run> {
-    subject
-        .runs
-        .iter()
-        .filter(move |run| run.cell == kind && run.objects == objects)
 }

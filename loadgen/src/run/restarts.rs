@@ -233,7 +233,7 @@ pub fn publish(evidence: &Evidence) -> anyhow::Result<bool> {
 /// What is known before anything was measured.
 fn begin(args: &RestartArgs, subjects: &[Subject], setting: &Setting) -> anyhow::Result<Record> {
     Ok(Record {
-        schema: 1,
+        schema: crate::model::record::SCHEMA,
         origin: describe::origin(&Measured {
             host_label: &args.host_label,
             control_plane: args.control_plane,
@@ -244,6 +244,7 @@ fn begin(args: &RestartArgs, subjects: &[Subject], setting: &Setting) -> anyhow:
             seed: setting.seed,
             workspace: &setting.workspace,
             bin: &setting.bin,
+            data: &setting.private,
         })?,
         kubernetes_version: None,
         quiet_s: args.quiet_s,

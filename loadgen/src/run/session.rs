@@ -103,7 +103,7 @@ pub async fn run(setting: &Setting, subject: &Subject, cell: &Cell, pace: Pace) 
 
 pub fn empty_run(cell: &Cell) -> Run {
     Run {
-        schema: 1,
+        schema: crate::model::record::SCHEMA,
         cell: cell.clone(),
         started_at: crate::model::timestamp::now_rfc3339(),
         wall_s: 0.0,

@@ -114,7 +114,7 @@ pub fn subjects_that_die_or_hang_are_failed_runs_with_their_last_words() {
     for subject in summary["subjects"].as_array().expect("subjects") {
         assert_eq!(subject["runs"][0]["valid"], false, "{subject}");
         assert!(
-            subject["runs"][0]["invalid_reason"].is_string(),
+            subject["runs"][0]["invalid_because"][0].is_string(),
             "{subject}"
         );
     }
@@ -191,7 +191,7 @@ pub fn a_subject_beside_itself_gives_the_noise_floor() {
         .iter()
         .find(|c| c["metric"] == "memory.settled.rss_bytes")
         .expect("compared");
-    assert!(settled["beyond_noise"].is_boolean(), "{settled}");
+    assert!(settled["significant"].is_boolean(), "{settled}");
     assert_eq!(dir_command("validate", &bed).status.code(), Some(0));
 }
 

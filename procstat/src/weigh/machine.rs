@@ -8,6 +8,7 @@ use crate::weigh::parse;
 
 /// The fields of a report's `environment` that are read off the machine.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Machine {
     /// Kernel release, such as `6.18.44`.
     pub kernel: Option<String>,
@@ -27,6 +28,7 @@ pub struct Machine {
 /// Which cgroup hierarchies are mounted.
 #[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub enum Cgroup {
     V1,
     V2,

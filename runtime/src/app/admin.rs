@@ -1,8 +1,8 @@
 //! The admin port: `/livez`, `/readyz`, `/metrics`.
 //!
-//! Guarantees: at most [`CONNECTIONS`] at once, each with a short time and a small head; it answers
-//! as long as the process lives, whatever the API server does.
-//! Leaves to others: the figures (`metrics`).
+//! Guarantees: at most [`CONNECTIONS`] at once, each with a timeout and a bounded head. It answers as
+//! long as the process lives, whatever the API server does.
+//! Leaves to others: the metrics themselves (`metrics`, `allocator`).
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -20,12 +20,14 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 
-use crate::metrics::Metrics;
+use crate::app::allocator;
+use crate::metrics::text::Page;
+use crate::metrics::{Build, Metrics};
 
-/// Connections served at once: a scraper, two probes and a curious person.
+/// Connections served at once: a scraper, two probes and a person.
 const CONNECTIONS: usize = 4;
 /// How long one connection may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// The largest head of a request, bytes (hyper's smallest).
 const HEAD_BYTES: usize = 8 << 10;
 
@@ -33,6 +35,7 @@ const HEAD_BYTES: usize = 8 << 10;
 pub async fn serve(
     listener: TcpListener,
     metrics: Arc<Metrics>,
+    build: Build<'_>,
     shutdown: impl Future<Output = ()>,
 ) {
     let mut connections = FuturesUnordered::new();
@@ -41,8 +44,8 @@ pub async fn serve(
         tokio::select! {
             () = &mut shutdown => return,
             accepted = listener.accept(), if connections.len() < CONNECTIONS => match accepted {
-                Ok((stream, _)) => connections.push(connection(stream, &metrics)),
-                // Out of descriptors: the next one may find a free one.
+                Ok((stream, _)) => connections.push(connection(stream, &metrics, build)),
+                // Out of file descriptors: one may be free later.
                 Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
             },
             Some(()) = connections.next(), if !connections.is_empty() => {}
@@ -50,22 +53,29 @@ pub async fn serve(
     }
 }
 
-async fn connection(stream: tokio::net::TcpStream, metrics: &Metrics) {
+async fn connection(stream: tokio::net::TcpStream, metrics: &Metrics, build: Build<'_>) {
     let answer =
-        service_fn(|request| async move { Ok::<_, Infallible>(answer(&request, metrics)) });
+        service_fn(|request| async move { Ok::<_, Infallible>(answer(&request, metrics, build)) });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(PATIENCE)
+        .header_read_timeout(TIMEOUT)
         .max_buf_size(HEAD_BYTES)
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), answer);
-    // A client that breaks off or dawdles is its own trouble.
-    let _ = tokio::time::timeout(PATIENCE, connection).await;
+    // A client that breaks off or is too slow gets no answer.
+    let _ = tokio::time::timeout(TIMEOUT, connection).await;
 }
 
-fn answer(request: &Request<Incoming>, metrics: &Metrics) -> Response<Full<Bytes>> {
+fn answer(
+    request: &Request<Incoming>,
+    metrics: &Metrics,
+    build: Build<'_>,
+) -> Response<Full<Bytes>> {
     if request.method() != Method::GET && request.method() != Method::HEAD {
-        return text(StatusCode::METHOD_NOT_ALLOWED, "only GET\n".to_owned());
+        return text(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "only GET and HEAD\n".to_owned(),
+        );
     }
     match request.uri().path() {
         "/livez" => text(StatusCode::OK, "ok\n".to_owned()),
@@ -73,12 +83,26 @@ fn answer(request: &Request<Incoming>, metrics: &Metrics) -> Response<Full<Bytes
             Ok(()) => text(StatusCode::OK, "ok\n".to_owned()),
             Err(because) => text(StatusCode::SERVICE_UNAVAILABLE, because + "\n"),
         },
-        "/metrics" => text(StatusCode::OK, metrics.render()),
+        "/metrics" => text(StatusCode::OK, metrics_page(metrics, build)),
         _ => text(
             StatusCode::NOT_FOUND,
-            "there is /livez, /readyz and /metrics\n".to_owned(),
+            "use /livez, /readyz or /metrics\n".to_owned(),
         ),
     }
+}
+
+/// All metrics, those of the allocator last.
+fn metrics_page(metrics: &Metrics, build: Build<'_>) -> String {
+    let mut page = Page::after(metrics.render(&build), build.prefix);
+    let name = "allocator_bytes";
+    for (index, figure) in allocator::figures().iter().enumerate() {
+        if index == 0 {
+            page.family(name, "gauge", "Memory of the heap by its state.");
+        }
+        let state = figure.state;
+        page.labelled(name, format_args!("state=\"{state}\""), figure.bytes);
+    }
+    page.text
 }
 
 fn text(status: StatusCode, body: String) -> Response<Full<Bytes>> {

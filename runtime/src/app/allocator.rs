@@ -1,8 +1,9 @@
-//! The allocator of the binary, and what it is asked to give back after a burst.
+//! The allocator of the binary: which one, its options, and how it returns free memory to the kernel.
 //!
-//! Guarantees: one of them: jemalloc where the C library is musl, whose own keeps what a burst has
-//! freed, and elsewhere the C library's; cargo features (`alloc-c-library`, `alloc-mimalloc`,
-//! `alloc-jemalloc`) choose another. Leaves to measurement which one that should be.
+//! Guarantees: a binary has one allocator. It is jemalloc where the C library is musl, because musl's
+//! keeps what a burst has freed, and the C library's elsewhere. A cargo feature (`alloc-c-library`,
+//! `alloc-mimalloc`, `alloc-jemalloc`, `alloc-dhat`) chooses another.
+//! Leaves to others: when memory is returned (`controller::trim`).
 
 #[cfg(any(
     all(feature = "alloc-mimalloc", feature = "alloc-jemalloc"),
@@ -44,10 +45,10 @@ compile_error!(
 )]
 mod chosen;
 
-/// Its name, for `/metrics` and `tare version`.
+/// Its name, for `/metrics` and `--version`.
 pub const NAME: &str = chosen::NAME;
 
-/// A figure of the allocator's own.
+/// A statistic of the allocator.
 pub struct Figure {
     /// What is counted, as a label: `allocated`, `active`, `resident`, `retained`.
     pub state: &'static str,
@@ -55,19 +56,19 @@ pub struct Figure {
     pub bytes: usize,
 }
 
-/// Sets the allocator up for one thread and a small heap; to be called before anything else.
+/// Sets the allocator's options for one thread and a small heap. Call it first.
 pub fn init() {
     no_huge_pages();
     chosen::init();
 }
 
-/// The end of the program: a profile is written.
+/// Writes the heap profile, where there is one. Call it last.
 pub fn end() {
     chosen::end();
 }
 
-/// A huge page is 2 MB, or half a gigabyte where pages are of 64 KB: one of them is more than the whole
-/// heap. Nodes that have them `always` on would back it with one.
+/// Switches transparent huge pages off for this process. A huge page has 2 MB, or 512 MB where pages
+/// have 64 KB: one is larger than the whole heap, and nodes set to `always` would use one for it.
 fn no_huge_pages() {
     #[cfg(target_os = "linux")]
     #[allow(unsafe_code)]
@@ -79,18 +80,18 @@ fn no_huge_pages() {
             fn prctl(option: c_int, ...) -> c_int;
         }
         let (on, unused): (c_ulong, c_ulong) = (1, 0);
-        // SAFETY: this option takes four numbers (`prctl(2)`) and touches no memory of ours; a kernel
-        // without huge pages refuses it, and nothing is lost.
+        // SAFETY: this option takes four numbers (`prctl(2)`) and touches no memory of ours. A kernel
+        // without huge pages returns an error and changes nothing.
         unsafe { prctl(PR_SET_THP_DISABLE, on, unused, unused, unused) };
     }
 }
 
-/// Gives memory that is free inside the heap back to the kernel.
-pub fn tidy() {
-    chosen::tidy();
+/// Returns free memory of the heap to the kernel.
+pub fn trim() {
+    chosen::trim();
 }
 
-/// What the allocator says of itself; nothing where it does not tell.
+/// Statistics of the allocator; empty where it has none.
 pub fn figures() -> Vec<Figure> {
     chosen::figures()
 }
@@ -103,7 +104,7 @@ mod tests {
     fn figures_are_in_order_of_size() {
         init();
         let held = vec![1u8; 1 << 20];
-        tidy();
+        trim();
         let bytes: Vec<usize> = figures().iter().map(|figure| figure.bytes).collect();
         assert_eq!(bytes.is_empty(), NAME != "jemalloc");
         // Live bytes, their pages, all pages with memory behind them. Retained ones have none.

@@ -1,6 +1,6 @@
 //! The command line of an operator's program.
 //!
-//! Guarantees: pure; an error is one line that names the option and the way out.
+//! Guarantees: pure; an error is one line that names the option and what is valid.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -21,30 +21,30 @@ Commands:
   run       reconcile until SIGTERM
   crd       print the CRD as YAML
   install   apply the CRD and wait until it is Established
-  version   print version, target and allocator
+  version   print version, commit, target and allocator
   help      print this
 
 Options of run:
-  --cache MODE         what is kept of objects at rest                   [none]
-                       none: nothing, memory follows the work alone
-                       metadata: which there are; for large specs that change rarely
+  --cache MODE         what is retained of idle objects                  [none]
+                       none: nothing; memory follows the work in flight
+                       metadata: their identity; for large specs that change rarely
                        pruned: their specs; no reads, for children that change often
   --namespace NS       only this namespace                               [all]
   --selector LABELS    only objects with these labels, as in kubectl -l  [all]
-  --concurrency N      objects worked on at once, 1 to 256               [16]
-  --resync SECONDS     period of the full join, 10 to 86400              [600]
-                       by default it is longer where a join reads more than 60,000
-                       objects, children included: 10 ms for each
+  --concurrency N      objects reconciled at once, 1 to 256              [16]
+  --relist-period S    seconds between relists, 10 to 86400              [600]
+                       the default grows with the number of objects, children
+                       included: 10 ms for each beyond 60,000 objects
   --timeout SECONDS    deadline of one reconcile, 1 to 600               [30]
   --install-crd        apply the CRD first
-  --admin ADDR         serve /livez, /readyz, /metrics there             [127.0.0.1:8080]
+  --admin ADDR         address of /livez, /readyz and /metrics           [127.0.0.1:8080]
 
 Options of run and install:
   --context NAME       context of the kubeconfig                         [current]
   --log LEVEL          error, warn, info, debug or trace                 [info]
 
-The kubeconfig is taken from $KUBECONFIG, then ~/.kube/config; inside a pod without
-one, the service account is used.
+The kubeconfig is $KUBECONFIG, else ~/.kube/config. Inside a pod without a kubeconfig
+the service account is used.
 ";
 
 /// What `help` prints for the program `name`.
@@ -52,11 +52,11 @@ pub fn help(name: &str, about: &str) -> String {
     HELP.replace("{name}", name).replace("{about}", about)
 }
 
-/// Takes `option` and its value, given as `--option VALUE` or `--option=VALUE`, out of `arguments`:
-/// for a program with an option of its own, before the others are read.
+/// Removes `option` and its value, given as `--option VALUE` or `--option=VALUE`, from `arguments`: for
+/// a program with an option of its own. Returns the value.
 ///
 /// # Errors
-/// The option has no value, or one that is no text.
+/// The option has no value, or the value is not UTF-8.
 pub fn take(arguments: &mut Vec<OsString>, option: &str) -> Result<Option<String>, UsageError> {
     let with_value = format!("{option}=");
     let Some(place) = arguments.iter().position(|argument| {
@@ -74,10 +74,10 @@ pub fn take(arguments: &mut Vec<OsString>, option: &str) -> Result<Option<String
     };
     value
         .map(Some)
-        .map_err(|_| UsageError(format!("the value of {option} is no text")))
+        .map_err(|_| UsageError(format!("the value of {option} is not UTF-8")))
 }
 
-/// Something to do.
+/// What the program is to do.
 #[derive(Debug, PartialEq)]
 pub enum Command {
     /// `run`.
@@ -92,7 +92,7 @@ pub enum Command {
     Help,
 }
 
-/// How to reach the cluster, and how much to say.
+/// How to reach the cluster, and what to log.
 #[derive(Debug, PartialEq)]
 pub struct Cluster {
     /// Context of the kubeconfig.
@@ -106,21 +106,21 @@ pub struct Cluster {
 pub struct Run {
     /// How to reach the cluster.
     pub cluster: Cluster,
-    /// What is kept of objects.
+    /// What is retained of idle objects.
     pub cache: Mode,
     /// Only this namespace.
     pub namespace: Option<String>,
     /// Only owners with these labels.
     pub selector: Option<String>,
-    /// Owners worked on at once.
+    /// Owners reconciled at once.
     pub concurrency: usize,
-    /// Period of the full join, where one is asked for.
-    pub resync: Option<Duration>,
+    /// Time between relists, if given.
+    pub relist_period: Option<Duration>,
     /// Deadline of one reconcile.
     pub timeout: Duration,
     /// Whether the CRD is applied first.
     pub install_crd: bool,
-    /// Where the admin port is.
+    /// Address of the admin port.
     pub admin: SocketAddr,
 }
 
@@ -138,7 +138,7 @@ impl From<lexopt::Error> for UsageError {
 /// Reads the arguments after the program's name.
 ///
 /// # Errors
-/// One line that names what cannot be used and what can.
+/// One line that names what is invalid and what is valid.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, UsageError> {
     let mut parser = lexopt::Parser::from_args(arguments);
     let command = match parser.next()? {
@@ -157,7 +157,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, U
         namespace: None,
         selector: None,
         concurrency: 16,
-        resync: None,
+        relist_period: None,
         timeout: Duration::from_secs(30),
         install_crd: false,
         admin: SocketAddr::from(([127, 0, 0, 1], 8080)),
@@ -184,20 +184,16 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, U
                 run.concurrency =
                     usize::try_from(number("concurrency", &value, 1, 256)?).unwrap_or(16);
             }
-            Long("resync") if running => {
+            Long("relist-period") if running => {
                 let value = parser.value()?.string()?;
-                run.resync = Some(Duration::from_secs(number("resync", &value, 10, 86_400)?));
+                let seconds = number("relist-period", &value, 10, 86_400)?;
+                run.relist_period = Some(Duration::from_secs(seconds));
             }
             Long("timeout") if running => {
                 let value = parser.value()?.string()?;
                 run.timeout = Duration::from_secs(number("timeout", &value, 1, 600)?);
             }
             Long("install-crd") if running => run.install_crd = true,
-            Long("leader-elect") if running => {
-                return Err(UsageError(
-                    "--leader-elect is not in this version; run one replica with the Recreate strategy".to_owned(),
-                ));
-            }
             Long("admin") if running => {
                 let value = parser.value()?.string()?;
                 run.admin = value.parse().map_err(|_| {
@@ -303,9 +299,10 @@ mod tests {
             ("run --admin here", "--admin \"here\" is not an address"),
             ("run --log loud", "--log \"loud\" is not one of error, warn"),
             ("crd --namespace x", "invalid option '--namespace'"),
+            ("run --leader-elect", "invalid option '--leader-elect'"),
             (
-                "run --leader-elect",
-                "--leader-elect is not in this version",
+                "run --relist-period 9",
+                "--relist-period \"9\" is not a number from 10 to 86400",
             ),
         ];
         for (line, want) in cases {

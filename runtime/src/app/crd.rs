@@ -1,8 +1,9 @@
-//! The CRD in the cluster: installed from the binary, compared with it.
+//! The CRD in the cluster: installed from the binary, and compared with it.
 //!
-//! Guarantees: applied by server-side apply under our name, so that other people's annotations stay;
-//! an older or newer CRD is one line in the log and a figure, never an end.
+//! Guarantees: it is written by server-side apply under the operator's name, so that annotations of
+//! others stay. An older or newer CRD is one line in the log and a metric; the operator goes on.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -20,23 +21,25 @@ const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/";
 /// The CRD that a program carries.
 #[derive(Debug, Clone)]
 pub struct Crd {
-    /// `edgeapps.tare.dev`.
+    /// `PLURAL.GROUP`.
     pub name: String,
     /// Field manager of its fields, and the program that installs it.
     pub manager: &'static str,
     /// As YAML or JSON.
     pub definition: &'static str,
-    /// What its annotation says, where it has one.
+    /// The annotation that holds its revision.
+    pub annotation: String,
+    /// Its revision, where it has one.
     pub revision: Option<i64>,
 }
 
 /// Why the CRD is not installed.
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
-    /// The server refuses it, or cannot be reached.
+    /// The server rejects it, or cannot be reached.
     #[error("the CRD cannot be installed: {0}")]
-    Refused(#[from] ApiError),
-    /// The server took it and does not serve it.
+    Rejected(#[from] ApiError),
+    /// The server accepted it and does not serve it.
     #[error("the CRD is installed but not Established after {0} s: {1}")]
     NotEstablished(u64, String),
 }
@@ -52,13 +55,7 @@ struct Found {
 #[derive(Deserialize, Default)]
 struct Meta {
     #[serde(default)]
-    annotations: Option<Annotations>,
-}
-
-#[derive(Deserialize, Default)]
-struct Annotations {
-    #[serde(default, rename = "tare.dev/crd-revision")]
-    revision: Option<String>,
+    annotations: Option<BTreeMap<String, String>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -80,8 +77,8 @@ struct Condition {
 /// Applies the CRD and waits until the server serves it.
 ///
 /// # Errors
-/// The server refuses it, cannot be reached, or does not establish it within `patience`.
-pub async fn install(api: &Api, crd: &Crd, patience: Duration) -> Result<(), InstallError> {
+/// The server rejects it, cannot be reached, or does not establish it within `timeout`.
+pub async fn install(api: &Api, crd: &Crd, timeout: Duration) -> Result<(), InstallError> {
     let path = format!("{CRDS}{}?fieldManager={}&force=true", crd.name, crd.manager);
     let body = Some((APPLY_PATCH, crd.definition.as_bytes().to_vec()));
     let request = Request {
@@ -91,7 +88,7 @@ pub async fn install(api: &Api, crd: &Crd, patience: Duration) -> Result<(), Ins
         accept: METADATA,
     };
     api.call(Verb::Patch, request, OBJECT_BYTES).await?;
-    let until = Instant::now() + patience;
+    let until = Instant::now() + timeout;
     loop {
         let conditions = read(api, crd, WHOLE)
             .await?
@@ -110,7 +107,7 @@ pub async fn install(api: &Api, crd: &Crd, patience: Duration) -> Result<(), Ins
                 .find(|c| c.status == "False")
                 .map(|c| c.message);
             return Err(InstallError::NotEstablished(
-                patience.as_secs(),
+                timeout.as_secs(),
                 why.unwrap_or_default(),
             ));
         }
@@ -118,8 +115,8 @@ pub async fn install(api: &Api, crd: &Crd, patience: Duration) -> Result<(), Ins
     }
 }
 
-/// Compares the CRD in the cluster with the binary's: at the start, then every hour, a figure and one
-/// line whenever it has changed. Never ends.
+/// Compares the CRD in the cluster with the binary's, at the start and then every hour: sets a metric,
+/// and logs one line when it has changed. Never ends.
 pub async fn compare(api: &Api, crd: &Crd) {
     let Some(ours) = crd.revision else {
         return std::future::pending().await;
@@ -128,27 +125,24 @@ pub async fn compare(api: &Api, crd: &Crd) {
     loop {
         let mut again = Duration::from_secs(60);
         match read(api, crd, METADATA).await {
-            // Before the annotation there was none.
             Ok(found) => {
-                let revision = found
-                    .metadata
-                    .annotations
-                    .and_then(|annotations| annotations.revision)
-                    .and_then(|text| text.parse().ok())
-                    .unwrap_or(0);
+                let annotations = found.metadata.annotations.unwrap_or_default();
+                let text = annotations.get(&crd.annotation);
+                // The first CRDs had no annotation.
+                let revision = text.and_then(|text| text.parse().ok()).unwrap_or(0);
                 again = Duration::from_secs(3_600);
                 if known.replace(revision) != Some(revision) {
-                    tell(api, crd.manager, revision, ours);
+                    report(api, crd.manager, revision, ours);
                 }
             }
-            // Without the right to read CRDs it stays unknown; a missing CRD is told by the watch.
+            // Without the permission to read CRDs it stays unknown; the watch reports a missing CRD.
             Err(error) => tracing::debug!(%error, "the CRD's revision cannot be read"),
         }
         sleep(again).await;
     }
 }
 
-fn tell(api: &Api, program: &str, revision: i64, ours: i64) {
+fn report(api: &Api, program: &str, revision: i64, ours: i64) {
     api.metrics().crd_revision.store(revision, Relaxed);
     match revision.cmp(&ours) {
         std::cmp::Ordering::Equal => {}
@@ -163,7 +157,7 @@ fn tell(api: &Api, program: &str, revision: i64, ours: i64) {
             info!(
                 cluster = revision,
                 binary = ours,
-                "the CRD is newer than this binary: fields it added are ignored"
+                "the CRD is newer than this binary: fields that it added are ignored"
             );
         }
     }
@@ -185,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_crd_without_conditions_yet_is_not_an_error() -> Result<(), serde_json::Error> {
-        let json = r#"{"metadata":{"name":"edgeapps.tare.dev"},"status":{"conditions":null,"storedVersions":null}}"#;
+        let json = r#"{"metadata":{"name":"notes.example.com"},"status":{"conditions":null,"storedVersions":null}}"#;
         let crd: Found = serde_json::from_str(json)?;
         assert!(crd.status.conditions.is_none() && crd.metadata.annotations.is_none());
         Ok(())

@@ -1,4 +1,4 @@
-//! The program around an operator: command line, CRD, admin port, allocator.
+//! The program around an operator: command line, CRD, admin port, allocator, log.
 
 pub mod admin;
 pub mod allocator;

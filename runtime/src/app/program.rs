@@ -1,7 +1,7 @@
 //! A program around an operator: the commands `run`, `crd`, `install`, `version` and `help`.
 //!
-//! Guarantees: exit code 2 for a command line that cannot be used, 1 for a failure, each with one
-//! line. Leaves to others: the options (`cli`), what the commands do (`run`).
+//! Guarantees: exit code 2 for an invalid command line, 1 for a failure, each with one line on standard
+//! error. Leaves to others: the options (`cli`), what the commands do (`run`).
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -14,22 +14,22 @@ use crate::app::cli;
 use crate::app::cli::Command;
 use crate::app::run;
 
-/// What a program tells of itself, beside its operator.
+/// What a program needs beside its operator.
 #[derive(Debug, Clone, Copy)]
 pub struct Program {
     /// In a few words, for `help`.
     pub about: &'static str,
-    /// Its own version.
+    /// Its version, with the commit that it was built from: `0.1.0+1a2b3c4d5e6f`.
     pub version: &'static str,
     /// The CRD as YAML or JSON, for `crd` and `install`.
     pub crd: &'static str,
-    /// What the CRD's annotation `tare.dev/crd-revision` says, where it has one: a running operator
-    /// then tells when the cluster has another.
+    /// Revision of the CRD, if the CRD has it in its annotation `GROUP/crd-revision`: a running operator
+    /// then logs when the cluster has another one.
     pub crd_revision: Option<i64>,
 }
 
 impl Program {
-    /// A program of version `version` with its CRD, without a revision of it.
+    /// A program of version `version` with its CRD; the CRD has no revision.
     pub const fn new(about: &'static str, version: &'static str, crd: &'static str) -> Self {
         Self {
             about,
@@ -39,13 +39,13 @@ impl Program {
         }
     }
 
-    /// Says why the command line cannot be used.
+    /// Prints why the command line is invalid.
     pub fn misused(self, why: &str) -> ExitCode {
         eprintln!("error: {why}; `help` lists commands and options");
         ExitCode::from(2)
     }
 
-    /// The command line's command, done. `arguments` are those after the program's name.
+    /// Does what the command line says. `arguments` are those after the program's name.
     pub fn main<O: Operator>(
         self,
         operator: O,
@@ -78,11 +78,11 @@ impl Program {
             Command::Crd => run::print(self.crd),
             Command::Install(cluster) => {
                 let crd = self.crd::<O>();
-                run::block_on(|| run::install(cluster, &crd))
+                run::block_on(|| run::install::<O>(cluster, &self, &crd))
             }
             Command::Run(options) => {
                 let crd = self.crd::<O>();
-                run::block_on(|| run::run(options, Arc::new(operator), &crd))
+                run::block_on(|| run::run(options, Arc::new(operator), &self, &crd))
             }
         };
         match done {
@@ -98,6 +98,7 @@ impl Program {
         let (plural, group) = (O::Resource::plural(&()), O::Resource::group(&()));
         crate::app::crd::Crd {
             name: format!("{plural}.{group}"),
+            annotation: format!("{group}/crd-revision"),
             manager: O::NAME,
             definition: self.crd,
             revision: self.crd_revision,

@@ -1,4 +1,4 @@
-//! What the commands do, from their options to their end.
+//! What the commands do.
 
 use std::future::Future;
 use std::io::{ErrorKind, Write};
@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use http::HeaderValue;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -18,23 +19,23 @@ use crate::app::cli::{Cluster, Run};
 use crate::app::crd;
 use crate::app::crd::Crd;
 use crate::app::program::Program;
-use crate::app::{admin, telemetry};
+use crate::app::{admin, allocator, telemetry};
 use crate::controller;
 use crate::controller::Config;
 use crate::http::client;
-use crate::http::client::ClientError;
+use crate::http::client::{ClientError, Config as Access};
 use crate::http::request::Api;
-use crate::metrics::Metrics;
+use crate::metrics::{Build, Metrics};
 
-/// How long the CRD is given to be Established.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the CRD may take to be Established.
+const ESTABLISHED_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a request of `install` may take.
-const REQUEST: Duration = Duration::from_secs(10);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Why a command ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// There is no usable configuration.
+    /// There is no valid configuration.
     #[error(transparent)]
     Client(#[from] ClientError),
     /// The CRD cannot be installed.
@@ -45,24 +46,24 @@ pub enum RunError {
         /// Why not.
         cause: crd::InstallError,
     },
-    /// The admin port is not to be had.
+    /// The admin port cannot be opened.
     #[error("admin port {address}: {cause}; choose another one with --admin")]
     Admin {
-        /// Where it should be.
+        /// Its address.
         address: SocketAddr,
         /// Why not.
         cause: String,
     },
-    /// The operating system refuses something.
+    /// A system call failed.
     #[error("{0}")]
     System(#[from] std::io::Error),
 }
 
-/// Runs what `make` gives on the one thread there is.
+/// Runs the future of `make` on the only thread.
 ///
 /// # Errors
-/// Those of the future, and a runtime that cannot be started.
-#[inline(never)] // What one command needs of the stack is not there while another runs.
+/// The future fails, or the tokio runtime cannot be started.
+#[inline(never)] // The stack of one command is not part of the stack of another.
 pub fn block_on<F>(make: impl FnOnce() -> F) -> Result<(), RunError>
 where
     F: Future<Output = Result<(), RunError>>,
@@ -74,14 +75,14 @@ where
         .block_on(future)
 }
 
-/// In a frame of its own: the place where a future was made, and each it was moved through, would
-/// else stay on the stack below everything that it calls.
+/// Boxes the future in a frame of its own. Otherwise the place where it was made, and each place it was
+/// moved through, would stay on the stack below everything that it calls.
 #[inline(never)]
 fn boxed<F: Future>(make: impl FnOnce() -> F) -> Pin<Box<F>> {
     Box::pin(make())
 }
 
-/// Prints to standard output; a reader that goes away early is not an error.
+/// Prints to standard output; a reader that closes the pipe early is not an error.
 ///
 /// # Errors
 /// Standard output cannot be written.
@@ -92,7 +93,7 @@ pub fn print(text: &str) -> Result<(), RunError> {
     }
 }
 
-/// Version, target and allocator in one line.
+/// Version, commit, target and allocator in one line.
 pub fn version(name: &str, program: &Program) -> String {
     let revision = program.crd_revision;
     format!(
@@ -104,7 +105,7 @@ pub fn version(name: &str, program: &Program) -> String {
         } else {
             "gnu"
         },
-        crate::app::allocator::NAME,
+        allocator::NAME,
         revision.map_or_else(String::new, |revision| format!(", CRD revision {revision}")),
     )
 }
@@ -112,11 +113,17 @@ pub fn version(name: &str, program: &Program) -> String {
 /// `install`.
 ///
 /// # Errors
-/// No configuration, or the CRD cannot be installed.
-pub async fn install(cluster: Cluster, crd: &Crd) -> Result<(), RunError> {
+/// There is no valid configuration, or the CRD cannot be installed.
+pub async fn install<O: Operator>(
+    cluster: Cluster,
+    program: &Program,
+    crd: &Crd,
+) -> Result<(), RunError> {
     telemetry::init(cluster.log);
-    let (api, server) = connect(cluster.context, Arc::default(), REQUEST).await?;
-    crd::install(&api, crd, PATIENCE)
+    let access = access::<O>(cluster.context, program).await?;
+    let server = access.server.to_string();
+    let api = Api::new(client::build(&access)?, Arc::default(), REQUEST_TIMEOUT);
+    crd::install(&api, crd, ESTABLISHED_TIMEOUT)
         .await
         .map_err(|cause| RunError::Install { server, cause })?;
     print(&format!("{} is Established\n", crd.name))
@@ -125,8 +132,13 @@ pub async fn install(cluster: Cluster, crd: &Crd) -> Result<(), RunError> {
 /// `run`: until SIGTERM or SIGINT.
 ///
 /// # Errors
-/// What cannot be waited out: the configuration, the admin port.
-pub async fn run<O: Operator>(options: Run, operator: Arc<O>, crd: &Crd) -> Result<(), RunError> {
+/// The configuration is invalid, or the admin port cannot be opened. Everything else is retried.
+pub async fn run<O: Operator>(
+    options: Run,
+    operator: Arc<O>,
+    program: &Program,
+    crd: &Crd,
+) -> Result<(), RunError> {
     telemetry::init(options.cluster.log);
     let listener = TcpListener::bind(options.admin)
         .await
@@ -143,11 +155,12 @@ pub async fn run<O: Operator>(options: Run, operator: Arc<O>, crd: &Crd) -> Resu
         namespace: options.namespace,
         selector: options.selector,
         concurrency: options.concurrency,
-        resync: options.resync,
+        resync: options.relist_period,
         deadline: options.timeout,
+        trim: allocator::trim,
         ..Config::default()
     };
-    let access = client::config(options.cluster.context).await?;
+    let access = access::<O>(options.cluster.context, program).await?;
     let server = access.server.to_string();
     let client = client::build(&access)?;
     drop(access);
@@ -156,7 +169,7 @@ pub async fn run<O: Operator>(options: Run, operator: Arc<O>, crd: &Crd) -> Resu
         Arc::clone(&metrics),
         config.request_deadline,
     );
-    info!(version = env!("CARGO_PKG_VERSION"), %server, cache = %options.cache, admin = %options.admin, "starting");
+    info!(version = program.version, %server, cache = %options.cache, admin = %options.admin, "starting");
 
     let (stop, stopped) = watch::channel(());
     let mut terminate = signal(SignalKind::terminate())?;
@@ -190,7 +203,18 @@ pub async fn run<O: Operator>(options: Run, operator: Arc<O>, crd: &Crd) -> Resu
             () = crd::compare(&api, crd) => {}
         }
     };
-    let served = admin::serve(listener, Arc::clone(&metrics), std::future::pending());
+    let prefix = O::metrics_prefix();
+    let build = Build {
+        prefix: &prefix,
+        version: program.version,
+        allocator: allocator::NAME,
+    };
+    let served = admin::serve(
+        listener,
+        Arc::clone(&metrics),
+        build,
+        std::future::pending(),
+    );
     tokio::select! {
         // The admin port answers until the last write is done.
         ((), ()) = async { tokio::join!(signals, operate) } => {}
@@ -200,26 +224,27 @@ pub async fn run<O: Operator>(options: Run, operator: Arc<O>, crd: &Crd) -> Resu
     Ok(())
 }
 
-/// Tries until it works: at the start of a node the API server may be the last to be there.
+/// Retries until it works: when a node starts, the API server may come last.
 async fn install_at_start(api: &Api, crd: &Crd) {
     let mut delay = Duration::from_secs(1);
-    while let Err(error) = crd::install(api, crd, PATIENCE).await {
+    while let Err(error) = crd::install(api, crd, ESTABLISHED_TIMEOUT).await {
         api.metrics().set_not_ready(&error.to_string());
-        warn!(again_in_s = delay.as_secs(), "{error}");
+        warn!(retry_in_s = delay.as_secs(), "{error}");
         tokio::time::sleep(delay).await;
         delay = (delay * 2).min(Duration::from_secs(60));
     }
 }
 
-async fn connect(
+/// Where the API server is, and the program's name in `User-Agent`.
+async fn access<O: Operator>(
     context: Option<String>,
-    metrics: Arc<Metrics>,
-    deadline: Duration,
-) -> Result<(Api, String), RunError> {
-    let config = client::config(context).await?;
-    let server = config.server.to_string();
-    let client = client::build(&config)?;
-    Ok((Api::new(client, metrics, deadline), server))
+    program: &Program,
+) -> Result<Access, ClientError> {
+    let mut access = client::config(context).await?;
+    if let Ok(agent) = HeaderValue::try_from(format!("{}/{}", O::NAME, program.version)) {
+        access.user_agent = agent;
+    }
+    Ok(access)
 }
 
 fn reason(error: &std::io::Error) -> String {

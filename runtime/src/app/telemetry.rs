@@ -1,4 +1,4 @@
-//! Logs: for people on a terminal, JSON elsewhere, always on standard error.
+//! The log, on standard error: text on a terminal, JSON elsewhere.
 
 use std::io::IsTerminal;
 

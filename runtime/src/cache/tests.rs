@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::api::{Children, DEPLOYMENT, Owner};
 use crate::cache::*;
 use crate::edgeapp::EdgeApps;
+use crate::http::paths::Paths;
 use crate::model::object::{ChildState, hash32};
 use crate::queue::{ChildRecord, Finalizers, LastApplied};
 use crate::reconcile::child::{digest, with_labels};
@@ -100,8 +101,12 @@ fn event(resource_version: u64, edit: impl FnOnce(&mut Value)) -> (ChildEvent, V
     let line = json!({"type": "MODIFIED", "object": object}).to_string();
     let object = object.to_string();
     let object = serde_json::from_str(&object).expect("an object");
-    let event =
-        crate::watch::child_event::<EdgeApps>(&object, DEPLOYMENTS.into(), false, "EdgeApp");
+    let event = crate::watch::child_event::<EdgeApps>(
+        &object,
+        DEPLOYMENTS.into(),
+        false,
+        &Paths::of::<EdgeApps>(None, None),
+    );
     (event.expect("a child").1, line.into_bytes())
 }
 

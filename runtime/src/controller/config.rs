@@ -16,6 +16,8 @@ pub struct Config {
     /// Period of the full join, jittered by a tenth. `None`: 600 s, or 10 ms for each object that one reads,
     /// whichever is longer.
     pub resync: Option<Duration>,
+    /// Returns free memory to the kernel; called when the work of a burst is done.
+    pub trim: fn(),
     /// How long one reconcile may take.
     pub deadline: Duration,
     /// How long one request may take.
@@ -35,6 +37,7 @@ impl Default for Config {
             selector: None,
             concurrency: 16,
             resync: None,
+            trim: || (),
             deadline: Duration::from_secs(30),
             request_deadline: Duration::from_secs(10),
             drain: Duration::from_secs(5),

@@ -120,12 +120,12 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                     return;
                 };
                 self.cache.relist_ended(true);
-                self.api.metrics().joins_done.fetch_add(1, Relaxed);
+                self.api.metrics().relists_completed.fetch_add(1, Relaxed);
                 if let Some(period) = self.schedule.listed(coverage, objects) {
                     info!(
                         objects,
                         period_s = period.as_secs(),
-                        "the period of the full join follows from what one reads; --resync sets another"
+                        "the relist period follows from the number of objects; --relist-period sets another"
                     );
                 }
                 self.schedule

@@ -27,7 +27,7 @@ mod tests;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use http::Uri;
+use http::{HeaderValue, Uri};
 use rustls::pki_types::ServerName;
 use tokio::time::Instant;
 use tracing::warn;
@@ -48,7 +48,11 @@ pub use crate::http::client::yaml::YamlError;
 /// Where k3s writes its kubeconfig.
 const K3S_KUBECONFIG: &str = "/etc/rancher/k3s/k3s.yaml";
 
-/// Where the API server is and who we are.
+/// Of a program that does not set its own.
+const USER_AGENT: HeaderValue =
+    HeaderValue::from_static(concat!("tare-runtime/", env!("CARGO_PKG_VERSION")));
+
+/// Where the API server is and how the client authenticates.
 #[derive(Debug)]
 pub struct Config {
     /// URL of the server; a path in it precedes that of every request.
@@ -59,6 +63,8 @@ pub struct Config {
     pub security: Security,
     /// Sent with every request.
     pub token: Option<Token>,
+    /// The program, as the audit log of the server shows it.
+    pub user_agent: HeaderValue,
 }
 
 /// What protects a connection.
@@ -136,6 +142,7 @@ pub fn from_files(files: &[PathBuf], context: Option<&str>) -> Result<Config, Cl
             namespace: choice.namespace,
             security: Security::Plain,
             token: None,
+            user_agent: USER_AGENT,
         });
     };
     if matches!(trust, Trust::Anything) {
@@ -156,6 +163,7 @@ pub fn from_files(files: &[PathBuf], context: Option<&str>) -> Result<Config, Cl
             identity,
         },
         token,
+        user_agent: USER_AGENT,
     })
 }
 

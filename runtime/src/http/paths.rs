@@ -1,19 +1,21 @@
-//! Which objects an operator looks at, and their paths on the API server.
+//! The paths of one operator's objects on the API server.
 //!
 //! Guarantees: names and selectors are encoded. Leaves to others: sending requests.
 
 use kube::core::Resource;
 
-use crate::api::{Kind, MANAGED_BY_LABEL, OWNER_LABEL, Operator};
+use crate::api::{Kind, MANAGED_BY_LABEL, Operator};
 use crate::http::request::{METADATA, WHOLE, encode};
 
-/// The collections of one operator: the owners (0) and its kinds of children (from 1).
+/// The collections that an operator lists and watches: the owners (0) and its kinds of children (from 1).
 #[derive(Debug, Clone)]
 pub struct Paths {
     /// Kind of the owners.
     pub owner_kind: String,
     /// `group/version` of the owners.
     pub owner_api_version: String,
+    /// Label on every child that names its owner.
+    pub owner_label: String,
     /// Field manager of every write.
     pub manager: &'static str,
     namespace: Option<String>,
@@ -26,12 +28,12 @@ struct Collection {
     root: String,
     plural: String,
     selector: String,
-    /// What its watch asks for.
+    /// What its watch returns.
     watched_as: &'static str,
 }
 
 impl Paths {
-    /// The collections of `O` in one namespace or in all, owners narrowed by a label selector.
+    /// The collections of `O` in one namespace or in all of them. `selector` selects owners by label.
     pub fn of<O: Operator>(namespace: Option<String>, selector: Option<&str>) -> Self {
         let root = |api_version: &str| match api_version.contains('/') {
             true => format!("/apis/{api_version}"),
@@ -59,14 +61,15 @@ impl Paths {
         Self {
             owner_kind: <O::Resource as Resource>::kind(&()).into_owned(),
             owner_api_version,
+            owner_label: O::owner_label().into_owned(),
             manager: O::NAME,
             namespace,
             collections,
         }
     }
 
-    /// Watches show metadata only, but for the workloads among `O`'s children: their readiness is in
-    /// their status.
+    /// Watches metadata only, except for workloads among the children, whose status says whether they are
+    /// ready.
     #[must_use]
     pub fn watched_as_metadata<O: Operator>(mut self) -> Self {
         let workloads = O::KINDS.iter().map(|kind| kind.workload);
@@ -77,14 +80,14 @@ impl Paths {
         self
     }
 
-    /// What the watch of `kind` asks for: [`METADATA`] or [`WHOLE`].
+    /// What a watch of `kind` returns: [`METADATA`] or [`WHOLE`].
     pub fn watched_as(&self, kind: usize) -> &'static str {
         self.collections
             .get(kind)
             .map_or(WHOLE, |collection| collection.watched_as)
     }
 
-    /// How many collections there are: the owners and every kind.
+    /// The number of collections: the owners and every kind of child.
     pub fn len(&self) -> usize {
         self.collections.len()
     }
@@ -94,7 +97,7 @@ impl Paths {
         self.collections.is_empty()
     }
 
-    /// `edgeapps`, `deployments`, ...
+    /// `deployments`, ...
     pub fn plural(&self, kind: usize) -> &str {
         self.collections
             .get(kind)
@@ -117,7 +120,7 @@ impl Paths {
             .map_or("", |collection| &collection.selector)
     }
 
-    /// A page of at most `limit` objects, from the start or from where `resume` says.
+    /// A page of at most `limit` objects, from the start or from the token `resume` on.
     pub fn list_path(&self, kind: usize, limit: u32, resume: Option<&str>) -> String {
         let mut path = format!(
             "{}?limit={limit}{}",
@@ -131,8 +134,8 @@ impl Paths {
         path
     }
 
-    /// All children of `kind` that name one of `owners` (each `namespace/name`): in their namespace
-    /// where it is the same one, else in all that are looked at.
+    /// All children of `kind` whose owner label names one of `owners` (each `namespace/name`): in their
+    /// namespace if they share one, else in all that the operator watches.
     pub fn children_path<'a>(
         &self,
         kind: usize,
@@ -149,14 +152,14 @@ impl Paths {
             }
             _ => self.collection_path(kind),
         };
-        let term = encode(&format!(",{OWNER_LABEL} in ({})", names.join(",")));
+        let term = encode(&format!(",{} in ({})", self.owner_label, names.join(",")));
         format!(
             "{collection}?{}{term}",
             self.selector(kind).trim_start_matches('&')
         )
     }
 
-    /// A watch from `resource_version` on that the server ends after `timeout_s`.
+    /// A watch from `resource_version` on; the server ends it after `timeout_s`.
     pub fn watch_path(&self, kind: usize, resource_version: u64, timeout_s: u64) -> String {
         format!(
             "{}?watch=1&allowWatchBookmarks=true&resourceVersion={resource_version}&timeoutSeconds={timeout_s}{}",

@@ -227,11 +227,7 @@ impl<'a> Request<'a> {
         let mut request = http::Request::builder()
             .method(self.method)
             .uri(self.path)
-            .header(header::ACCEPT, self.accept)
-            .header(
-                header::USER_AGENT,
-                concat!("tare/", env!("CARGO_PKG_VERSION")),
-            );
+            .header(header::ACCEPT, self.accept);
         let body = match self.body {
             Some((content_type, bytes)) => {
                 request = request.header(header::CONTENT_TYPE, content_type);

@@ -1,11 +1,11 @@
-//! A histogram of durations for `/metrics`: the same code times the operator and every Rust
-//! baseline, which take this file in by path, so it depends on `std` alone.
+//! A histogram of durations for `/metrics`. The kube-rs rivals include this file by path, so that the
+//! same code measures both; it depends on `std` alone.
 //!
 //! Guarantees: log-linear buckets, four per power of two from 2^-16 s (15 µs) to 64 s, so a bound
 //! is at most 1.25 times the bound below it; fixed size (about 730 bytes); recording takes two
 //! atomic additions and no lock. A scrape during recording is off by what is being recorded, but
 //! its `+Inf` bucket always equals its `_count`.
-//! Leaves to others: labels, and quantiles, which a reader takes from the bounds.
+//! Leaves to others: labels; quantiles, which follow from the bounds.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};

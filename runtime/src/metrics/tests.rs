@@ -2,29 +2,42 @@
 
 use crate::metrics::*;
 
+const BUILD: Build<'static> = Build {
+    prefix: "notes",
+    version: "1.2.3",
+    allocator: "system",
+};
+
 #[test]
 fn every_line_is_prometheus_text() {
     let metrics = Metrics::default();
     metrics.request(Verb::Patch);
     metrics.error("Collision");
     metrics.watch_restart("Expired");
-    let text = metrics.render();
+    let text = metrics.render(&BUILD);
     for expected in [
-        "tare_api_requests_total{verb=\"patch\"} 1",
-        "tare_reconcile_errors_total{reason=\"Collision\"} 1",
-        "tare_watch_restarts_total{reason=\"Expired\"} 1",
+        "notes_api_requests_total{verb=\"patch\"} 1",
+        "notes_reconcile_errors_total{reason=\"Collision\"} 1",
+        "notes_watch_restarts_total{reason=\"Expired\"} 1",
+        "notes_relists_requested_total 0",
     ] {
         assert!(
             text.lines().any(|line| line == expected),
             "{expected} is missing in\n{text}"
         );
     }
+    assert!(
+        text.contains("notes_build_info{version=\"1.2.3\","),
+        "{text}"
+    );
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let value = line
             .rsplit(' ')
             .next()
             .and_then(|value| value.parse::<f64>().ok());
         assert!(value.is_some(), "{line}");
+        let ours = line.starts_with("notes_") || line.starts_with("process_");
+        assert!(ours, "{line} has another prefix");
     }
 }
 
@@ -33,13 +46,13 @@ fn readiness_names_its_reason() {
     let metrics = Metrics::default();
     assert_eq!(
         metrics.readiness(),
-        Err("the first join is not done yet".to_owned())
+        Err("initial list in progress".to_owned())
     );
     metrics.set_ready();
     assert_eq!(metrics.readiness(), Ok(()));
-    metrics.set_not_ready("the EdgeApp CRD is not installed");
+    metrics.set_not_ready("the Note CRD is not installed");
     assert_eq!(
         metrics.readiness(),
-        Err("the EdgeApp CRD is not installed".to_owned())
+        Err("the Note CRD is not installed".to_owned())
     );
 }

@@ -22,13 +22,13 @@ pub(crate) struct PartialObject<'a> {
     pub status: Option<&'a RawValue>,
 }
 
-/// `L` is what is decoded of the labels: by default only the one that names the owner.
+/// `L` is what is decoded of the labels: by default they stay JSON.
 #[derive(Deserialize, Debug, Default)]
 #[serde(
     rename_all = "camelCase",
     bound(deserialize = "L: Deserialize<'de> + Default")
 )]
-pub(crate) struct PartialMetadata<'a, L = OwnerLabel<'a>> {
+pub(crate) struct PartialMetadata<'a, L = Labels<'a>> {
     #[serde(borrow, default)]
     pub name: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -61,10 +61,16 @@ pub(crate) struct OwnerReference<'a> {
     pub controller: Option<bool>,
 }
 
+/// Labels that are decoded only when one of them is looked up.
 #[derive(Deserialize, Debug, Default)]
-pub(crate) struct OwnerLabel<'a> {
-    #[serde(borrow, default, rename = "tare.dev/owner")]
-    pub owner: Option<Cow<'a, str>>,
+#[serde(transparent)]
+pub(crate) struct Labels<'a>(#[serde(borrow)] Option<&'a RawValue>);
+
+impl Labels<'_> {
+    fn get(&self, label: &str) -> Option<String> {
+        let labels: serde_json::Value = serde_json::from_str(self.0?.get()).ok()?;
+        labels.get(label)?.as_str().map(str::to_owned)
+    }
 }
 
 impl<L> PartialMetadata<'_, L> {
@@ -90,12 +96,12 @@ impl<L> PartialMetadata<'_, L> {
 }
 
 impl PartialMetadata<'_> {
-    /// Name of the owner of `kind`: by the controller reference, else by the label.
-    pub fn owner_name(&self, kind: &str) -> Option<&str> {
+    /// Name of the owner of `kind`: by the controller reference, else by the label `owner_label`.
+    pub fn owner_name(&self, kind: &str, owner_label: &str) -> Option<Cow<'_, str>> {
         match self.controller() {
-            Some(reference) if reference.kind == kind => Some(&reference.name),
+            Some(reference) if reference.kind == kind => Some(Cow::Borrowed(&*reference.name)),
             Some(_) => None,
-            None => self.labels.as_ref()?.owner.as_deref(),
+            None => self.labels.as_ref()?.get(owner_label).map(Cow::Owned),
         }
     }
 }
@@ -343,8 +349,14 @@ mod tests {
         let object: PartialObject<'_> = serde_json::from_str(json)?;
         assert_eq!(object.metadata.key(), "shop/web");
         assert_eq!(object.metadata.resource_version, 42);
-        assert_eq!(object.metadata.owner_name("EdgeApp"), Some("web"));
-        assert_eq!(object.metadata.owner_name("WebApp"), None);
+        assert_eq!(
+            object
+                .metadata
+                .owner_name("EdgeApp", "tare.dev/owner")
+                .as_deref(),
+            Some("web")
+        );
+        assert_eq!(object.metadata.owner_name("WebApp", "tare.dev/owner"), None);
         let state = ChildState::of(&object, true);
         assert_eq!(
             (state.generation, state.ready_replicas, state.stalled),

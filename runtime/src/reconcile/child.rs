@@ -12,7 +12,7 @@ use serde::de::{self, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::api::{MANAGED_BY_LABEL, OWNER_LABEL, Operator};
+use crate::api::{MANAGED_BY_LABEL, Operator};
 use crate::model::object::{ChildState, PartialMetadata, Uid, hash32, hash64};
 use crate::queue::{LastApplied, SnapshotContent};
 
@@ -123,7 +123,7 @@ pub(crate) fn with_labels<O: Operator>(mut body: Value, owner_name: &str) -> Val
                 .entry("labels")
                 .or_insert_with(|| Value::Object(Default::default()));
             labels[MANAGED_BY_LABEL] = O::NAME.into();
-            labels[OWNER_LABEL] = owner_name.into();
+            labels[&*O::owner_label()] = owner_name.into();
         }
     }
     body

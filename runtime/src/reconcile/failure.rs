@@ -106,7 +106,7 @@ pub(crate) fn collision(
 /// A field that somebody sets back at once.
 pub(crate) fn field_conflict(kind: &str, name: &str, path: &str) -> Interrupt {
     let message = format!("{kind} {name:?}: another controller sets {path} back; it is left alone");
-    failed("Fought", message, Retry::AwaitChange)
+    failed("FieldConflict", message, Retry::AwaitChange)
 }
 
 /// A child that may not be made because of a missing permission on its owner.
@@ -143,7 +143,7 @@ pub(crate) fn asked(error: ApiError, verb: &str, kind: &str, name: &str) -> Inte
             message,
             ..
         } => failed(
-            "Refused",
+            "Rejected",
             format!("the API server refuses {kind} {name:?}: {message}"),
             Retry::Backoff,
         ),

@@ -67,7 +67,9 @@ impl ChildrenByLabel {
                 let object = text.ok().map(serde_json::from_str::<PartialObject<'_>>);
                 // One that cannot be read is missed below, and then read by itself.
                 if let Some(Ok(object)) = object
-                    && let Some(owner) = object.metadata.owner_name(&paths.owner_kind)
+                    && let Some(owner) = object
+                        .metadata
+                        .owner_name(&paths.owner_kind, &paths.owner_label)
                 {
                     items.push((format!("{}/{owner}", object.metadata.namespace), range));
                 }

@@ -85,7 +85,7 @@ impl Operator {
     /// Its metrics as Prometheus text.
     pub async fn metrics(&self) -> String {
         match self {
-            Operator::InProcess(running) => running.metrics.render(),
+            Operator::InProcess(running) => running.rendered_metrics(),
             Operator::Process(process) => process.metrics().await,
         }
     }

@@ -19,7 +19,7 @@ use tare_runtime::api::Operator;
 use tare_runtime::cache::Mode;
 use tare_runtime::controller;
 use tare_runtime::controller::Config;
-use tare_runtime::metrics::Metrics;
+use tare_runtime::metrics::{Build, Metrics};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -259,6 +259,7 @@ impl Simulated {
             shutdown,
         );
         Running {
+            name: O::NAME,
             metrics,
             stop: Some(stop),
             task: tokio::spawn(run),
@@ -305,6 +306,8 @@ pub fn config() -> Config {
 
 /// An operator that runs in this process.
 pub struct Running {
+    /// Of the operator; its metrics begin with it.
+    name: &'static str,
     pub metrics: Arc<Metrics>,
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<()>,
@@ -321,6 +324,15 @@ impl Running {
             );
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+    }
+
+    /// The metrics as the program prints them.
+    pub fn rendered_metrics(&self) -> String {
+        self.metrics.render(&Build {
+            prefix: &self.name.replace('-', "_"),
+            version: "0.0.0",
+            allocator: "none",
+        })
     }
 
     /// Stops the operator and waits until it has ended.

@@ -86,7 +86,7 @@ pub async fn a_foreign_deployment_is_not_taken_over(cluster: Cluster) {
     WebApp.install(&cluster).await;
     let operator = WebApp.operate(&cluster).await;
     WebApp.create(&cluster, "hello", spec()).await;
-    let collisions = "tare_reconcile_errors_total{reason=\"Collision\"}";
+    let collisions = "webapp_operator_reconcile_errors_total{reason=\"Collision\"}";
     operator.until_figure(collisions, |n| n >= 1.0).await;
     cluster.delete("webapps", "hello").await;
     cluster.until_gone("webapps", "hello").await;
@@ -177,7 +177,7 @@ pub async fn a_failure_is_retried_after_ten_seconds_with_growing_pauses(mode: Mo
     // Its status has no field for a failure, so one Event tells it.
     let told = |cluster: &Simulated| {
         let events = cluster.server.objects("events");
-        let is_refusal = |event: &&Value| event["reason"] == "Refused";
+        let is_refusal = |event: &&Value| event["reason"] == "Rejected";
         events.iter().filter(is_refusal).count()
     };
     simulated

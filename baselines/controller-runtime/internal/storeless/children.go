@@ -180,7 +180,7 @@ func (o *Operator) explain(err error, kind int, w *work) error {
 	case http.StatusForbidden:
 		return &failure{"Forbidden", fmt.Sprintf("may not write %s: %v", child, err)}
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
-		return &failure{"Refused", fmt.Sprintf("the API server refuses %s: %v", child, err)}
+		return &failure{"Rejected", fmt.Sprintf("the API server refuses %s: %v", child, err)}
 	case http.StatusNotFound:
 		// The namespace is gone, and with it, soon, the owner.
 		return errWait

@@ -22,7 +22,7 @@ import (
 func (r *Reconciler) ensureDeployment(ctx context.Context, app *v1alpha1.EdgeApp) (edgeapp.DeploymentState, error) {
 	wanted := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: app.Name, Namespace: app.Namespace}}
 	if err := children.WriteDeployment(app, wanted); err != nil {
-		return edgeapp.DeploymentState{}, &failure{"Refused", err.Error()}
+		return edgeapp.DeploymentState{}, &failure{"Rejected", err.Error()}
 	}
 	found := &appsv1.Deployment{}
 	err := r.Get(ctx, client.ObjectKeyFromObject(app), found)

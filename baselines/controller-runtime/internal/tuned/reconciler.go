@@ -107,7 +107,7 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1alpha1.EdgeApp) error
 func explain(err error, kind, name string) error {
 	switch {
 	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
-		return &failure{"Refused", "the API server refuses " + kind + " \"" + name + "\": " + err.Error()}
+		return &failure{"Rejected", "the API server refuses " + kind + " \"" + name + "\": " + err.Error()}
 	case apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return &failure{"Forbidden", "may not write " + kind + " \"" + name + "\": " + err.Error()}
 	}

@@ -198,7 +198,7 @@ func degradedReason(err error) string {
 	case errors.As(err, &collision):
 		return "Collision"
 	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
-		return "Refused"
+		return "Rejected"
 	case apierrors.IsForbidden(err):
 		return "Forbidden"
 	}

@@ -13,7 +13,7 @@ use tare_procstat::{checkout, weigh};
 
 use crate::cli::BenchArgs;
 use crate::model::plan::Plan;
-use crate::model::record::{Experiment, Origin, SubjectRecord};
+use crate::model::record::{Environment, Experiment, Origin, SubjectRecord};
 use crate::model::subject;
 use crate::model::subject::Subject;
 use crate::model::timestamp::now_rfc3339;
@@ -29,7 +29,7 @@ pub fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Res
         setting.evidence.root()
     };
     Ok(Experiment {
-        schema: 1,
+        schema: crate::model::record::SCHEMA,
         origin: origin(&Measured {
             host_label: &args.host_label,
             control_plane: args.control_plane,
@@ -40,8 +40,8 @@ pub fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Res
             seed: setting.seed,
             workspace: &setting.workspace,
             bin: &setting.bin,
+            data,
         })?,
-        filesystem: weigh::filesystem(data),
         profile: setting.profile,
         ready_delay_ms: setting.ready_delay_ms,
         planned: plan.cells(setting.seed),
@@ -61,6 +61,8 @@ pub struct Measured<'a> {
     pub seed: u64,
     pub workspace: &'a Path,
     pub bin: &'a Path,
+    /// Where a datastore or else the evidence is written.
+    pub data: &'a Path,
 }
 
 /// # Errors
@@ -69,14 +71,18 @@ pub fn origin(measured: &Measured<'_>) -> anyhow::Result<Origin> {
     let subjects = measured.subjects.iter();
     let subjects = subjects.map(|subject| program(subject, measured));
     Ok(Origin {
-        started_at: now_rfc3339(),
-        command_line: std::env::args().collect::<Vec<_>>().join(" "),
-        host_label: measured.host_label.to_owned(),
-        tare_revision: checkout::revision(measured.workspace, None)
-            .unwrap_or_else(|| "unknown".into()),
-        control_plane: measured.control_plane.name().into(),
-        control_plane_flags: measured.source.flags(),
-        machine: weigh::machine(),
+        environment: Environment {
+            started_at: now_rfc3339(),
+            command_line: std::env::args().collect::<Vec<_>>().join(" "),
+            host_label: measured.host_label.to_owned(),
+            tare_revision: checkout::revision(measured.workspace, None)
+                .unwrap_or_else(|| "unknown".into()),
+            control_plane: measured.control_plane.name().into(),
+            control_plane_flags: measured.source.flags(),
+            kubernetes_version: None,
+            filesystem: weigh::filesystem(measured.data),
+            machine: weigh::machine(),
+        },
         scenario: measured.scenario.clone(),
         seed: measured.seed,
         subjects: subjects.collect::<anyhow::Result<_>>()?,

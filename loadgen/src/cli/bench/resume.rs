@@ -16,7 +16,9 @@ pub fn go_on(begun: Experiment, now: &Experiment) -> Result<Experiment, String> 
         return Err(differences.join("; "));
     }
     let mut experiment = begun;
-    experiment.resumed_at.push(now.origin.started_at.clone());
+    experiment
+        .resumed_at
+        .push(now.origin.environment.started_at.clone());
     // Only one run works at a time, however many there are: the report says how many at most.
     experiment.overlap = experiment.overlap.max(now.overlap);
     Ok(experiment)
@@ -32,13 +34,13 @@ fn differences(begun: &Experiment, now: &Experiment) -> Vec<String> {
     let quoted = |text: &str| format!("{text:?}");
     compare(
         "--control-plane",
-        begun.origin.control_plane.clone(),
-        now.origin.control_plane.clone(),
+        begun.origin.environment.control_plane.clone(),
+        now.origin.environment.control_plane.clone(),
     );
     compare(
         "the control plane's set-up",
-        quoted(&begun.origin.control_plane_flags),
-        quoted(&now.origin.control_plane_flags),
+        quoted(&begun.origin.environment.control_plane_flags),
+        quoted(&now.origin.environment.control_plane_flags),
     );
     compare(
         "--seed",
@@ -62,13 +64,13 @@ fn differences(begun: &Experiment, now: &Experiment) -> Vec<String> {
     );
     compare(
         "the kernel",
-        known(&begun.origin.machine.kernel),
-        known(&now.origin.machine.kernel),
+        known(&begun.origin.environment.machine.kernel),
+        known(&now.origin.environment.machine.kernel),
     );
     compare(
         "the CPU",
-        known(&begun.origin.machine.cpu_model),
-        known(&now.origin.machine.cpu_model),
+        known(&begun.origin.environment.machine.cpu_model),
+        known(&now.origin.environment.machine.cpu_model),
     );
     if begun.origin.scenario != now.origin.scenario {
         found.push("the scenario's objects are others".into());
@@ -144,7 +146,7 @@ mod tests {
     use super::*;
     use crate::model::cell::{Cell, Kind};
     use crate::model::profile::Profile;
-    use crate::model::record::Origin;
+    use crate::model::record::{Environment, Origin};
     use crate::model::subject::built_in;
 
     fn experiment() -> Experiment {
@@ -165,20 +167,23 @@ mod tests {
                 binary_sha256: Some("ab".into()),
             });
         Experiment {
-            schema: 1,
+            schema: crate::model::record::SCHEMA,
             origin: Origin {
-                started_at: "2026-11-21T08:00:00Z".into(),
-                command_line: String::new(),
-                host_label: "local".into(),
-                tare_revision: "unknown".into(),
-                control_plane: "kubesim".into(),
-                control_plane_flags: String::new(),
-                machine: tare_procstat::weigh::machine(),
+                environment: Environment {
+                    started_at: "2026-11-21T08:00:00Z".into(),
+                    command_line: String::new(),
+                    host_label: "local".into(),
+                    tare_revision: "unknown".into(),
+                    control_plane: "kubesim".into(),
+                    control_plane_flags: String::new(),
+                    kubernetes_version: None,
+                    filesystem: None,
+                    machine: tare_procstat::weigh::machine(),
+                },
                 scenario: crate::model::workload::edgeapp().expect("valid"),
                 seed: 1,
                 subjects: subjects.collect(),
             },
-            filesystem: None,
             profile: Profile::Quick,
             ready_delay_ms: 0,
             planned: vec![cell(Kind::Burst)],
@@ -194,11 +199,14 @@ mod tests {
         steady.kind = Kind::Steady;
         begun.planned.push(steady);
         let mut now = experiment();
-        now.origin.started_at = "2026-11-21T09:00:00Z".into();
+        now.origin.environment.started_at = "2026-11-21T09:00:00Z".into();
         now.origin.subjects[0].binary = "/elsewhere/tare".into();
         let going_on = go_on(begun, &now).expect("the same");
         assert_eq!(going_on.resumed_at, ["2026-11-21T09:00:00Z"]);
-        assert_eq!(going_on.origin.started_at, "2026-11-21T08:00:00Z");
+        assert_eq!(
+            going_on.origin.environment.started_at,
+            "2026-11-21T08:00:00Z"
+        );
         assert_eq!(going_on.planned.len(), 2, "what followed is still planned");
     }
 
@@ -212,7 +220,7 @@ mod tests {
                 "--profile was quick, is full",
             ),
             (
-                |e| e.origin.control_plane = "kube".into(),
+                |e| e.origin.environment.control_plane = "kube".into(),
                 "--control-plane was kubesim, is kube",
             ),
             (

@@ -10,9 +10,8 @@ pub const NAME: &str = if cfg!(target_env = "musl") {
     "system"
 };
 
-/// glibc raises its threshold for `mmap` with every large block that is freed, and after that keeps
-/// page bodies and watch lines in its heap; a fixed threshold gives them back at once
-/// (`mallopt(3)`).
+/// glibc raises its threshold for `mmap` with every large block that is freed, and then keeps the bodies
+/// of lists and watch lines in its heap. A fixed threshold returns them at once (`mallopt(3)`).
 pub fn init() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     #[allow(unsafe_code)]
@@ -34,9 +33,9 @@ pub fn init() {
     }
 }
 
-/// glibc keeps what a burst has freed below the top of its heap until it is asked (`malloc_trim(3)`);
-/// musl has no such call: what a burst has scattered stays.
-pub fn tidy() {
+/// glibc keeps what a burst has freed below the top of its heap until `malloc_trim(3)` is called. musl
+/// has no such call.
+pub fn trim() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     #[allow(unsafe_code)]
     {
@@ -49,10 +48,10 @@ pub fn tidy() {
     }
 }
 
-/// Neither tells in a way that costs no memory.
+/// Neither has statistics that cost no memory.
 pub fn figures() -> Vec<Figure> {
     Vec::new()
 }
 
-/// There is nothing to write.
+/// There is no profile.
 pub fn end() {}

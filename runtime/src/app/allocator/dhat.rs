@@ -1,4 +1,4 @@
-//! dhat: who holds the heap when it is largest. For a profile (`scripts/heap.sh`), never shipped.
+//! dhat: which calls hold the heap at its peak. For a profile (`scripts/heap.sh`); never shipped.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -11,16 +11,16 @@ static ALLOCATOR: dhat::Alloc = dhat::Alloc;
 
 static PROFILER: Mutex<Option<dhat::Profiler>> = Mutex::new(None);
 
-/// Counts from here on.
+/// Starts the profile.
 pub fn init() {
     let prefix = std::env::var("TARE_DHAT").unwrap_or_else(|_| "dhat-heap".into());
-    // One that is started again writes a file of its own.
+    // Every process writes a file of its own.
     let file = format!("{prefix}-{}.json", std::process::id());
     let profiler = dhat::Profiler::builder().file_name(file).build();
     *PROFILER.lock().unwrap_or_else(PoisonError::into_inner) = Some(profiler);
 }
 
-/// Writes the file.
+/// Writes the profile.
 pub fn end() {
     drop(
         PROFILER
@@ -30,10 +30,10 @@ pub fn end() {
     );
 }
 
-/// It keeps nothing that is free.
-pub fn tidy() {}
+/// It keeps no free memory.
+pub fn trim() {}
 
-/// They are in the file.
+/// They are in the profile.
 pub fn figures() -> Vec<Figure> {
     Vec::new()
 }

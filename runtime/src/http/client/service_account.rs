@@ -13,7 +13,7 @@ use crate::http::client::credentials::Token;
 use crate::http::client::error::ClientError;
 use crate::http::client::tls;
 use crate::http::client::tls::Trust;
-use crate::http::client::{Config, Security, file};
+use crate::http::client::{Config, Security, USER_AGENT, file};
 
 /// Where the kubelet puts it.
 pub(crate) const DIRECTORY: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -50,6 +50,7 @@ pub(crate) fn config(
             identity: None,
         },
         token: Some(token),
+        user_agent: USER_AGENT,
     })
 }
 

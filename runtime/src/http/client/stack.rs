@@ -53,12 +53,15 @@ pub fn build(config: &Config) -> Result<Client, ClientError> {
         .http1_read_buf_exact_size(READ_BUFFER_BYTES);
 
     let mut token = config.token.clone();
+    let user_agent = config.user_agent.clone();
     let service = ServiceBuilder::new()
         .layer(BaseUriLayer::new(config.server.clone()))
         .map_request(move |mut request: Request<Body>| {
+            let headers = request.headers_mut();
+            headers.insert(header::USER_AGENT, user_agent.clone());
             if let Some(token) = &mut token {
                 let value = token.header(Instant::now());
-                request.headers_mut().insert(header::AUTHORIZATION, value);
+                headers.insert(header::AUTHORIZATION, value);
             }
             request.map(Outgoing)
         });

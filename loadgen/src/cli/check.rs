@@ -1,0 +1,108 @@
+//! `loadgen check`: compares a summary with a file of limits.
+//!
+//! Guarantees: judges from files alone; a figure that was not measured fails unless its limit is
+//! optional; a file without limits is an error. Leaves to others: measuring.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::Args;
+use serde::Serialize;
+
+use crate::analyse::judge;
+use crate::analyse::judge::{Judgement, Verdict};
+use crate::analyse::limits::{Bound, Limits};
+use crate::model::error::Usage;
+use crate::model::evidence::Evidence;
+use crate::model::summary::Summary;
+use crate::report::limits::{sentence, table};
+use crate::report::{SUMMARY, junit, validate};
+
+#[derive(Args, Clone, Debug)]
+pub struct CheckArgs {
+    /// Folder with a summary.json
+    dir: PathBuf,
+    /// File of limits, such as results/limits-ci.toml
+    #[arg(long, value_name = "FILE")]
+    limits: PathBuf,
+    /// Also write the result as JUnit XML
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    /// Print JSON in place of the table
+    #[arg(long)]
+    json: bool,
+}
+
+/// One limit, as `--json` prints it.
+#[derive(Serialize)]
+struct Line<'a> {
+    subject: &'a str,
+    metric: &'a str,
+    cell: Option<&'static str>,
+    objects: Option<usize>,
+    max: Option<f64>,
+    min: Option<f64>,
+    measured: Option<f64>,
+    ok: bool,
+    message: String,
+}
+
+pub fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
+    let limits = read_limits(&args.limits)?;
+    let summary: Summary = validate::read(&Evidence::open(&args.dir), SUMMARY)?;
+    let judgements = judge::judge(&limits, &summary).map_err(|e| Usage(e.to_string()))?;
+    if let Some(path) = &args.junit {
+        std::fs::write(path, junit::xml(&judgements))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    let failed: Vec<&Judgement> = judgements.iter().filter(|j| j.falls_short()).collect();
+    if args.json {
+        let lines: Vec<Line<'_>> = judgements.iter().map(line).collect();
+        println!("{}", serde_json::to_string_pretty(&lines)?);
+    } else {
+        println!("{}", table(&judgements).plain());
+        for judgement in &failed {
+            println!("FAILED {}", sentence(judgement));
+        }
+        println!(
+            "{} of {} limits hold",
+            judgements.len() - failed.len(),
+            judgements.len()
+        );
+    }
+    Ok(match failed.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}
+
+fn line(judgement: &Judgement) -> Line<'_> {
+    let limit = &judgement.limit;
+    let (max, min) = match limit.bound {
+        Bound::AtMost(max) => (Some(max), None),
+        Bound::AtLeast(min) => (None, Some(min)),
+    };
+    Line {
+        subject: &limit.subject,
+        metric: &limit.metric,
+        cell: limit.cell.as_ref().map(|cell| cell.kind.name()),
+        objects: limit.cell.as_ref().map(|cell| cell.objects),
+        max,
+        min,
+        measured: match judgement.verdict {
+            Verdict::Holds { measured }
+            | Verdict::Above { measured }
+            | Verdict::Below { measured } => Some(measured),
+            Verdict::NotMeasured { .. } => None,
+        },
+        ok: !judgement.falls_short(),
+        message: sentence(judgement),
+    }
+}
+
+fn read_limits(path: &Path) -> anyhow::Result<Limits> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| Usage(format!("cannot read limits file {}: {e}", path.display())))?;
+    Ok(Limits::parse(&path.display().to_string(), &text).map_err(|e| Usage(e.to_string()))?)
+}

@@ -1,0 +1,66 @@
+//! `loadgen subjects`: the operators under test that loadgen knows without a file.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::model::subject;
+use crate::model::subject::{Language, Measured, Subject};
+use crate::report::Table;
+
+#[derive(Args, Clone, Debug)]
+pub struct SubjectsArgs {
+    /// Print JSON in place of the table
+    #[arg(long)]
+    json: bool,
+}
+
+/// A subject, as `--json` prints it.
+#[derive(Serialize)]
+struct Line<'a> {
+    id: String,
+    measured: Measured,
+    language: Language,
+    command: &'a str,
+}
+
+pub fn run(args: SubjectsArgs) -> anyhow::Result<ExitCode> {
+    let subjects = subject::built_in()?;
+    if args.json {
+        let lines: Vec<Line<'_>> = subjects.iter().map(line).collect();
+        println!("{}", serde_json::to_string_pretty(&lines)?);
+    } else {
+        print!("{}", table(&subjects).plain());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn line(subject: &Subject) -> Line<'_> {
+    Line {
+        id: subject.id(),
+        measured: subject.measured,
+        language: subject.language,
+        command: &subject.run.command,
+    }
+}
+
+fn table(subjects: &[Subject]) -> Table {
+    let row = |subject: &Subject| {
+        let measured = match subject.measured {
+            Measured::Always => "in every bench",
+            Measured::OnRealServers => "on a real control plane",
+            Measured::ByName => "only with --subjects",
+        };
+        vec![
+            subject.id(),
+            measured.to_owned(),
+            subject.run.command.clone(),
+        ]
+    };
+    Table {
+        title: "Built-in subjects".into(),
+        header: ["subject", "measured", "program"].map(str::to_owned).into(),
+        rows: subjects.iter().map(row).collect(),
+    }
+}

@@ -1,0 +1,330 @@
+//! `summary.json`: the figures of all runs and what follows from them.
+//!
+//! These types are the format: they are written, read back, checked, and `loadgen schema` prints
+//! their JSON Schema. Guarantees: a figure that was not measured is `null`, never 0. Leaves to
+//! others: computing the figures (`report::summary`).
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::model::cell::Kind;
+use crate::model::latency::Quantiles;
+use crate::model::profile::Profile;
+use crate::model::record::{Environment, PhaseMemory};
+use crate::model::subject::Language;
+
+/// A campaign: every subject, its runs, and their comparison.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Summary {
+    /// Version of this format ([`crate::model::record::SCHEMA`]).
+    pub schema: u32,
+    pub environment: Environment,
+    pub scenario: Scenario,
+    /// Of settled RSS; `null` without A/A runs.
+    pub noise_floor: Option<NoiseFloor>,
+    pub subjects: Vec<Subject>,
+    pub comparisons: Vec<Comparison>,
+    /// Published figures beside ours.
+    pub claims: Vec<Claim>,
+    /// What a reader must know; every `null` is named here with its reason.
+    pub notes: Vec<String>,
+}
+
+/// What was created, and how the runs were timed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    pub name: String,
+    /// Size of one object as it is sent.
+    pub object_bytes: usize,
+    /// `headless` or `cluster-ip`.
+    pub service: String,
+    /// Decides the order of runs and the content of objects.
+    pub seed: u64,
+    /// From a Deployment's creation until it is reported ready.
+    pub ready_delay_ms: u64,
+    pub profile: Profile,
+}
+
+/// An operator under test with its runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Subject {
+    pub name: String,
+    pub variant: String,
+    pub language: Language,
+    /// Target triple.
+    pub target: String,
+    /// Build profile.
+    pub profile: Option<String>,
+    pub allocator: Option<String>,
+    pub binary_bytes: Option<u64>,
+    /// Packed with zstd -19.
+    pub image_bytes_compressed: Option<u64>,
+    pub image_bytes_unpacked: Option<u64>,
+    pub runs: Vec<Run>,
+    pub bytes_per_object: Option<BytesPerObject>,
+}
+
+/// The slope of settled anonymous memory over the number of objects (least squares).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BytesPerObject {
+    /// Bytes per object.
+    pub slope: f64,
+    /// Needs three points.
+    pub ci95: Option<[f64; 2]>,
+    /// Memory at 0 objects on that line.
+    pub intercept_bytes: i64,
+    /// Numbers of objects that were measured.
+    pub sizes: Vec<usize>,
+}
+
+/// The figures of one run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Run {
+    pub objects: usize,
+    /// Counts from 1.
+    pub repeat: u32,
+    pub cell: Kind,
+    /// Whether its figures may be compared.
+    pub valid: bool,
+    /// Why not; empty for a valid run.
+    pub invalid_because: Vec<String>,
+    /// From the start of the process until it observed a first object.
+    pub spawn_to_canary_ms: Option<f64>,
+    pub memory: PhaseMemory,
+    pub cpu: Cpu,
+    pub convergence: Option<Convergence>,
+    pub reconcile: Option<Reconcile>,
+    /// Time from the first to the last write of an object, from the audit log.
+    pub write_span: Option<WriteSpan>,
+    pub requests: Option<Requests>,
+    pub gc_pause: Option<GcPause>,
+    pub api_server_cpu_s: Option<f64>,
+    pub datastore: Option<DatastoreCost>,
+}
+
+/// CPU time of the subject.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Cpu {
+    /// From the first object until all converged.
+    pub converge_s: Option<f64>,
+    pub restart_s: Option<f64>,
+    pub idle_ms_per_minute: Option<f64>,
+    pub idle_context_switches_per_s: Option<f64>,
+}
+
+/// How the objects of the run converged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Convergence {
+    /// From the first send until the last object is Ready; `null` when one is not.
+    pub drain_s: Option<f64>,
+    pub offered_per_s: f64,
+    /// The generator could not keep to its timetable.
+    pub saturated: bool,
+    /// Objects that were not Ready at the deadline.
+    pub censored: u64,
+    /// From the intended send time until the status is observed.
+    pub observed: Option<Quantiles>,
+    /// From the intended send time until Ready.
+    pub ready: Option<Quantiles>,
+}
+
+/// Calls of the reconcile function; quantiles are upper bounds of histogram buckets.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Reconcile {
+    pub count: u64,
+    pub p50_ms: Option<f64>,
+    pub p99_ms: Option<f64>,
+    pub max_ms: Option<f64>,
+    pub errors: Option<u64>,
+}
+
+/// Requests of the subject to the API server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Requests {
+    pub writes_per_object: f64,
+    /// Gets and lists; watches are not counted.
+    pub reads_per_object: f64,
+    /// Requests by verb and resource, such as `patch deployments`.
+    pub by_verb: BTreeMap<String, u64>,
+    pub idle_writes_per_minute: Option<f64>,
+    pub idle_reads_per_minute: Option<f64>,
+    /// Both directions.
+    pub wire_bytes_per_object: Option<f64>,
+}
+
+/// Time from the first to the last write of an object.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WriteSpan {
+    pub p50_ms: f64,
+    pub p99_ms: f64,
+}
+
+/// Garbage collection pauses, as upper bounds of the runtime's histogram buckets.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GcPause {
+    pub count: u64,
+    pub p99_ms: Option<f64>,
+    pub max_ms: Option<f64>,
+    /// A lower bound.
+    pub total_ms: Option<f64>,
+}
+
+/// What the objects cost the datastore.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DatastoreCost {
+    pub written_bytes_per_object: Option<f64>,
+    /// Size of its files at the end.
+    pub size_bytes: Option<u64>,
+}
+
+/// The ratio between two measurements of the same subject (A/A).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NoiseFloor {
+    /// Path of the figure within a run.
+    pub metric: String,
+    pub ratio: f64,
+    pub ci95: Option<[f64; 2]>,
+    pub pairs: usize,
+}
+
+/// The ratio of a figure between two subjects.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Comparison {
+    /// Path of the figure within a run.
+    pub metric: String,
+    pub cell: Kind,
+    pub objects: usize,
+    /// `name/variant`.
+    pub subject: String,
+    pub against: String,
+    /// `subject` divided by `against`, geometric mean of the pairs.
+    pub ratio: f64,
+    /// Needs two pairs.
+    pub ci95: Option<[f64; 2]>,
+    pub pairs: usize,
+    /// Larger than noise explains; `null` without a noise floor for the metric.
+    pub significant: Option<bool>,
+}
+
+/// A published figure beside what was measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    pub claim: String,
+    /// Where it was published.
+    pub source: String,
+    pub claimed: f64,
+    pub unit: String,
+    pub measured: Option<f64>,
+    /// Whether it holds by the rule in `results/claims.toml`.
+    pub holds: Option<bool>,
+}
+
+impl Subject {
+    /// `name/variant`.
+    pub fn id(&self) -> String {
+        format!("{}/{}", self.name, self.variant)
+    }
+
+    /// The runs of one kind and size.
+    pub fn runs_of(&self, cell: Kind, objects: usize) -> impl Iterator<Item = &Run> {
+        self.runs
+            .iter()
+            .filter(move |run| run.cell == cell && run.objects == objects)
+    }
+}
+
+impl Run {
+    /// A run without figures: valid, unless reasons say otherwise.
+    pub fn without_figures(
+        cell: Kind,
+        objects: usize,
+        repeat: u32,
+        invalid_because: Vec<String>,
+    ) -> Self {
+        Self {
+            objects,
+            repeat,
+            cell,
+            valid: invalid_because.is_empty(),
+            invalid_because,
+            spawn_to_canary_ms: None,
+            memory: PhaseMemory::default(),
+            cpu: Cpu {
+                converge_s: None,
+                restart_s: None,
+                idle_ms_per_minute: None,
+                idle_context_switches_per_s: None,
+            },
+            convergence: None,
+            reconcile: None,
+            write_span: None,
+            requests: None,
+            gc_pause: None,
+            api_server_cpu_s: None,
+            datastore: None,
+        }
+    }
+}
+
+/// A summary of the subject `tare/none` with these runs.
+#[cfg(test)]
+pub fn sample(runs: Vec<Run>) -> Summary {
+    use crate::model::record::SCHEMA;
+    let text = || "…".to_owned();
+    Summary {
+        schema: SCHEMA,
+        environment: Environment {
+            started_at: "2026-11-21T08:00:00Z".into(),
+            command_line: text(),
+            host_label: text(),
+            tare_revision: text(),
+            control_plane: "kube".into(),
+            control_plane_flags: text(),
+            kubernetes_version: None,
+            filesystem: None,
+            machine: tare_procstat::weigh::machine(),
+        },
+        scenario: Scenario {
+            name: "edgeapp".into(),
+            object_bytes: 2_048,
+            service: "headless".into(),
+            seed: 1,
+            ready_delay_ms: 0,
+            profile: Profile::Quick,
+        },
+        noise_floor: None,
+        subjects: vec![Subject {
+            name: "tare".into(),
+            variant: "none".into(),
+            language: Language::Rust,
+            target: text(),
+            profile: None,
+            allocator: None,
+            binary_bytes: None,
+            image_bytes_compressed: None,
+            image_bytes_unpacked: None,
+            runs,
+            bytes_per_object: None,
+        }],
+        comparisons: vec![],
+        claims: vec![],
+        notes: vec![],
+    }
+}

@@ -1,0 +1,115 @@
+//! The figures of one run, from its raw data.
+//!
+//! Guarantees: pure; a figure that was not measured is `None`; quantiles of a histogram from a
+//! metrics page are upper bounds of its buckets. Leaves to others: why a figure is missing
+//! (`notes`).
+
+use crate::model::record;
+use crate::model::summary::{
+    Convergence, Cpu, DatastoreCost, GcPause, Reconcile, Requests, Run, WriteSpan,
+};
+
+/// The figures of a run.
+pub fn of(run: &record::Run) -> Run {
+    let failed = run.failure.iter().map(|failure| failure.reason.clone());
+    let invalid_because: Vec<String> = failed.chain(run.invalid_because.iter().cloned()).collect();
+    Run {
+        objects: run.cell.objects,
+        repeat: run.cell.repeat,
+        cell: run.cell.kind,
+        valid: invalid_because.is_empty(),
+        invalid_because,
+        spawn_to_canary_ms: run.spawn_to_canary_ms,
+        memory: run.memory.clone(),
+        cpu: cpu(run),
+        convergence: run.convergence.as_ref().map(convergence),
+        reconcile: run.reconcile.as_ref().map(reconcile),
+        write_span: write_span(run),
+        requests: requests(run),
+        gc_pause: run.gc_pauses.as_ref().map(gc_pause),
+        api_server_cpu_s: run.api_server_cpu_s,
+        datastore: datastore(run),
+    }
+}
+
+/// Idle figures need a window.
+fn idle(run: &record::Run) -> Option<&record::Idle> {
+    run.idle.as_ref().filter(|idle| idle.window_s > 0.0)
+}
+
+fn per_minute(idle: &record::Idle, amount: f64) -> f64 {
+    amount / idle.window_s * 60.0
+}
+
+fn cpu(run: &record::Run) -> Cpu {
+    let idle = idle(run);
+    Cpu {
+        converge_s: run.converge_cpu_s,
+        restart_s: run.restart_cpu_s,
+        idle_ms_per_minute: idle.map(|idle| per_minute(idle, idle.cpu_s * 1_000.0)),
+        idle_context_switches_per_s: idle
+            .and_then(|idle| Some(idle.context_switches? as f64 / idle.window_s)),
+    }
+}
+
+fn convergence(raw: &record::Convergence) -> Convergence {
+    Convergence {
+        drain_s: raw.drain_s,
+        offered_per_s: raw.offered_per_s,
+        saturated: raw.saturated,
+        censored: raw.censored,
+        observed: raw.observed_from_intended.quantiles(),
+        ready: raw.ready_from_intended.quantiles(),
+    }
+}
+
+fn reconcile(raw: &record::Reconcile) -> Reconcile {
+    Reconcile {
+        count: raw.buckets.count(),
+        p50_ms: raw.buckets.quantile_ms(0.50),
+        p99_ms: raw.buckets.quantile_ms(0.99),
+        max_ms: raw.buckets.quantile_ms(1.0),
+        errors: raw.errors,
+    }
+}
+
+fn write_span(run: &record::Run) -> Option<WriteSpan> {
+    let quantiles = run.write_spans.as_ref()?.quantiles()?;
+    Some(WriteSpan {
+        p50_ms: quantiles.p50_ms,
+        p99_ms: quantiles.p99_ms,
+    })
+}
+
+/// Nothing per object without objects.
+fn requests(run: &record::Run) -> Option<Requests> {
+    let ledger = run.requests.as_ref().filter(|_| run.cell.objects > 0)?;
+    let per_object = |count: u64| count as f64 / run.cell.objects as f64;
+    let idle = idle(run).and_then(|idle| Some((idle, idle.requests.as_ref()?)));
+    Some(Requests {
+        writes_per_object: per_object(ledger.writes()),
+        reads_per_object: per_object(ledger.reads()),
+        by_verb: ledger.by_verb(),
+        idle_writes_per_minute: idle.map(|(idle, own)| per_minute(idle, own.writes() as f64)),
+        idle_reads_per_minute: idle.map(|(idle, own)| per_minute(idle, own.reads() as f64)),
+        wire_bytes_per_object: ledger.wire_bytes().map(per_object),
+    })
+}
+
+fn gc_pause(raw: &record::GcPauses) -> GcPause {
+    GcPause {
+        count: raw.buckets.count(),
+        p99_ms: raw.buckets.quantile_ms(0.99),
+        max_ms: raw.buckets.max_ms(),
+        total_ms: raw.total_s.map(|s| s * 1_000.0),
+    }
+}
+
+fn datastore(run: &record::Run) -> Option<DatastoreCost> {
+    let raw = run.datastore?;
+    let written = raw.written_bytes.filter(|_| run.cell.objects > 0);
+    Some(DatastoreCost {
+        written_bytes_per_object: written.map(|bytes| bytes as f64 / run.cell.objects as f64),
+        size_bytes: raw.size_bytes,
+    })
+}

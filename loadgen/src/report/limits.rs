@@ -1,0 +1,127 @@
+//! Judged limits as text: a table, and one sentence for each.
+//!
+//! Guarantees: pure; a sentence names the line of the limits file, the figure, the bound and the
+//! measurement that the bound comes from. Leaves to others: judging (`analyse::judge`).
+
+use crate::analyse::judge::{Judgement, Verdict};
+use crate::analyse::limits::{Basis, Bound, Limit};
+use crate::report::table::{Table, figure, grouped};
+
+/// Which figure a limit is about, without its subject.
+pub fn subject_matter(limit: &Limit) -> String {
+    match &limit.cell {
+        Some(cell) => format!(
+            "{}, {} {}",
+            limit.metric,
+            cell.kind.name(),
+            grouped(cell.objects)
+        ),
+        None => limit.metric.clone(),
+    }
+}
+
+/// The whole judgement in one line.
+pub fn sentence(judgement: &Judgement) -> String {
+    let Limit {
+        place,
+        subject,
+        bound,
+        basis,
+        ..
+    } = &judgement.limit;
+    let Basis {
+        mean, runs, margin, ..
+    } = *basis;
+    let (bound, sign) = match bound {
+        Bound::AtMost(max) => (amount(*max), '+'),
+        Bound::AtLeast(min) => (amount(*min), '-'),
+    };
+    let origin = format!(
+        "mean {} of {runs} runs {sign} margin {}",
+        amount(mean),
+        amount(margin)
+    );
+    let says =
+        |measured: &f64, verb: &str| format!("{} {verb} {bound} ({origin})", amount(*measured));
+    let what = match &judgement.verdict {
+        Verdict::Holds { measured } => says(measured, "is within"),
+        Verdict::Above { measured } => says(measured, "is above"),
+        Verdict::Below { measured } => says(measured, "is below"),
+        Verdict::NotMeasured { why } => format!("not measured: {why}"),
+    };
+    format!(
+        "{place}: {subject} {}: {what}",
+        subject_matter(&judgement.limit)
+    )
+}
+
+/// What was judged, a row for each limit.
+pub fn table(judgements: &[Judgement]) -> Table {
+    let header = [
+        "",
+        "measured",
+        "limit",
+        "expected",
+        "of expected",
+        "verdict",
+    ];
+    Table {
+        title: "Limits".into(),
+        header: header.map(str::to_owned).to_vec(),
+        rows: judgements.iter().map(row).collect(),
+    }
+}
+
+fn row(judgement: &Judgement) -> Vec<String> {
+    let limit = &judgement.limit;
+    let bound = match limit.bound {
+        Bound::AtMost(max) => format!("<= {}", amount(max)),
+        Bound::AtLeast(min) => format!(">= {}", amount(min)),
+    };
+    let (measured, word) = match &judgement.verdict {
+        Verdict::Holds { measured } => (Some(*measured), "ok"),
+        Verdict::Above { measured } => (Some(*measured), "ABOVE"),
+        Verdict::Below { measured } => (Some(*measured), "BELOW"),
+        Verdict::NotMeasured { .. } if limit.optional => (None, "not measured, optional"),
+        Verdict::NotMeasured { .. } => (None, "NOT MEASURED"),
+    };
+    let of_mean = measured.filter(|_| limit.basis.mean != 0.0);
+    vec![
+        format!("{} {}", limit.subject, subject_matter(limit)),
+        measured.map_or_else(|| figure(None), amount),
+        bound,
+        amount(limit.basis.mean),
+        figure(of_mean.map(|measured| measured / limit.basis.mean)),
+        word.to_owned(),
+    ]
+}
+
+/// Three digits, or all of them before the point.
+fn amount(value: f64) -> String {
+    if value >= 1_000.0 {
+        grouped(value.round() as usize)
+    } else {
+        figure(Some(value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyse::judge::tests::breach;
+
+    #[test]
+    fn a_breach_says_what_where_and_where_the_bound_comes_from() {
+        let judgement = breach();
+        assert_eq!(
+            sentence(&judgement),
+            "l.toml:4: tare/none memory.settled.anon_bytes, burst 300: 2,000 is above 130 (mean 100 of 3 runs + margin 30.0)"
+        );
+        assert_eq!(
+            table(&[judgement]).plain().lines().last(),
+            Some(
+                "tare/none memory.settled.anon_bytes, burst 300     2,000  <= 130       100         20.0    ABOVE"
+            )
+        );
+    }
+}

@@ -1,0 +1,272 @@
+//! Whether the files of a folder are what this version writes.
+//!
+//! Guarantees: an error names the file and the field; an unknown field, a missing one and one of
+//! the wrong type are errors; so is what the types cannot say: an interval upside down, a `null`
+//! that no note names, a comparison of unknown subjects, `valid` beside a reason. Leaves to
+//! others: whether the figures are good (`analyse::judge`).
+
+use std::path::Path;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::model::evidence::{EXPERIMENT, Evidence};
+use crate::model::record::{Experiment, Run, SCHEMA};
+use crate::model::summary::{Subject, Summary};
+use crate::report::SUMMARY;
+use crate::report::notes::null_paths;
+
+/// Why a file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("{0}")]
+    Read(#[from] crate::model::evidence::Error),
+    #[error(
+        "{file}: schema {found}; this loadgen reads schema {SCHEMA}, so use the version that wrote it"
+    )]
+    OtherSchema { file: String, found: String },
+    #[error("{file}: {field}: {problem}")]
+    Field {
+        file: String,
+        field: String,
+        problem: String,
+    },
+}
+
+/// One line for each problem in a folder; none where all its files are as this version writes them.
+///
+/// # Errors
+/// `experiment.json` or `summary.json` cannot be read at all.
+pub fn problems(evidence: &Evidence) -> Result<Vec<String>, Error> {
+    let mut found = Vec::new();
+    match read::<Summary>(evidence, SUMMARY) {
+        Ok(summary) => found.extend(in_summary(evidence, &summary)),
+        Err(Error::Read(error)) => return Err(Error::Read(error)),
+        Err(other) => found.push(other.to_string()),
+    }
+    match read::<Experiment>(evidence, EXPERIMENT) {
+        Ok(_) => {}
+        Err(Error::Read(error)) => return Err(Error::Read(error)),
+        Err(other) => found.push(other.to_string()),
+    }
+    for name in evidence.json_files("runs")? {
+        if let Err(error) = read::<Run>(evidence, &name) {
+            found.push(error.to_string());
+        }
+    }
+    Ok(found)
+}
+
+/// A file of a folder, read as a type.
+///
+/// # Errors
+/// It cannot be read, has another schema, or a field is not what the type says.
+pub fn read<T: DeserializeOwned + Serialize>(evidence: &Evidence, name: &str) -> Result<T, Error> {
+    let value: Value = evidence.read_json(name)?;
+    let file = evidence.path(name).display().to_string();
+    typed(&value, &file)
+}
+
+fn typed<T: DeserializeOwned + Serialize>(value: &Value, file: &str) -> Result<T, Error> {
+    if value["schema"] != SCHEMA {
+        return Err(Error::OtherSchema {
+            file: file.to_owned(),
+            found: value["schema"].to_string(),
+        });
+    }
+    let typed: T = serde_path_to_error::deserialize(value).map_err(|error| Error::Field {
+        file: file.to_owned(),
+        field: error.path().to_string(),
+        problem: error.inner().to_string(),
+    })?;
+    let failed = |field: String, problem: &str| Error::Field {
+        file: file.to_owned(),
+        field,
+        problem: problem.to_owned(),
+    };
+    let written =
+        serde_json::to_value(&typed).map_err(|error| failed("(all)".into(), &error.to_string()))?;
+    match difference(value, &written, "") {
+        Some((field, problem)) => Err(failed(field, problem)),
+        None => Ok(typed),
+    }
+}
+
+/// The first field that the types do not know, or that they would write and the file lacks. Serde
+/// takes an absent field for `null`, and does not see unknown ones within a flattened type.
+fn difference(file: &Value, written: &Value, path: &str) -> Option<(String, &'static str)> {
+    match (file, written) {
+        (Value::Object(file), Value::Object(written)) => {
+            let below = |key: &String| match path {
+                "" => key.clone(),
+                path => format!("{path}.{key}"),
+            };
+            let unknown = file.keys().find(|key| !written.contains_key(*key));
+            if let Some(key) = unknown {
+                return Some((below(key), "unknown field"));
+            }
+            written.iter().find_map(|(key, value)| match file.get(key) {
+                Some(found) => difference(found, value, &below(key)),
+                None => Some((below(key), "missing")),
+            })
+        }
+        (Value::Array(file), Value::Array(written)) => {
+            let pairs = file.iter().zip(written).enumerate();
+            pairs
+                .into_iter()
+                .find_map(|(n, (file, written))| difference(file, written, &format!("{path}[{n}]")))
+        }
+        _ => None,
+    }
+}
+
+/// What the types of a summary cannot say.
+fn in_summary(evidence: &Evidence, summary: &Summary) -> Vec<String> {
+    let mut found = Vec::new();
+    let ids: Vec<String> = summary.subjects.iter().map(Subject::id).collect();
+    for (n, subject) in summary.subjects.iter().enumerate() {
+        let slope = subject.bytes_per_object.as_ref().and_then(|line| line.ci95);
+        interval(
+            slope,
+            &format!("subjects[{n}].bytes_per_object.ci95"),
+            &mut found,
+        );
+        for (r, run) in subject.runs.iter().enumerate() {
+            if run.valid != run.invalid_because.is_empty() {
+                found.push(format!(
+                    "subjects[{n}].runs[{r}].valid: {} with {} reasons in invalid_because",
+                    run.valid,
+                    run.invalid_because.len()
+                ));
+            }
+        }
+    }
+    for (n, comparison) in summary.comparisons.iter().enumerate() {
+        let place = format!("comparisons[{n}]");
+        interval(comparison.ci95, &format!("{place}.ci95"), &mut found);
+        for (field, id) in [
+            ("subject", &comparison.subject),
+            ("against", &comparison.against),
+        ] {
+            if !ids.contains(id) {
+                found.push(format!(
+                    "{place}.{field}: {id:?} is not one of the subjects"
+                ));
+            }
+        }
+    }
+    let floor = summary.noise_floor.as_ref().and_then(|floor| floor.ci95);
+    interval(floor, "noise_floor.ci95", &mut found);
+    // A summary always serialises.
+    let value = serde_json::to_value(summary).unwrap_or_default();
+    for path in null_paths(&value).into_keys() {
+        let named = format!("`{path}`");
+        if !summary.notes.iter().any(|note| note.contains(&named)) {
+            found.push(format!("{path}: null, and no note names it"));
+        }
+    }
+    let file = evidence.path(SUMMARY);
+    let with_file = |problem| format!("{}: {problem}", Path::display(&file));
+    found.into_iter().map(with_file).collect()
+}
+
+fn interval(ends: Option<[f64; 2]>, path: &str, found: &mut Vec<String>) {
+    if let Some([low, high]) = ends.filter(|[low, high]| low > high) {
+        found.push(format!("{path}: [{low}, {high}] is upside down"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::cell::Kind;
+    use crate::model::record::Peaked;
+    use crate::model::summary::{Run, sample};
+
+    fn summary() -> Value {
+        let mut run = Run::without_figures(Kind::Burst, 5, 1, vec![]);
+        run.memory.burst = Some(Peaked {
+            memory: tare_procstat::weigh::Memory {
+                rss_bytes: 1,
+                pss_bytes: 1,
+                anon_bytes: 1,
+            },
+            peak_bytes: None,
+        });
+        serde_json::to_value(sample(vec![run])).expect("plain data")
+    }
+
+    #[test]
+    fn a_file_that_differs_is_refused_with_the_field() {
+        type Change = fn(&mut Value);
+        let cases: [(&str, Change, &str); 6] = [
+            (
+                "older",
+                |s| s["schema"] = 1.into(),
+                "s.json: schema 1; this loadgen reads schema 2",
+            ),
+            (
+                "wrong type",
+                |s| s["subjects"][0]["runs"][0]["objects"] = "five".into(),
+                "s.json: subjects[0].runs[0].objects: invalid type",
+            ),
+            (
+                "unknown",
+                |s| s["subjects"][0]["runs"][0]["cpu"]["burst_s"] = 1.into(),
+                "s.json: subjects[0].runs[0].cpu.burst_s: unknown field",
+            ),
+            (
+                "unknown in a flattened type",
+                |s| s["subjects"][0]["runs"][0]["memory"]["burst"]["uss_bytes"] = 1.into(),
+                "s.json: subjects[0].runs[0].memory.burst.uss_bytes: unknown field",
+            ),
+            (
+                "missing",
+                |s| {
+                    drop(
+                        s["environment"]
+                            .as_object_mut()
+                            .map(|e| e.remove("filesystem")),
+                    )
+                },
+                "s.json: environment.filesystem: missing",
+            ),
+            (
+                "unknown kind",
+                |s| s["subjects"][0]["runs"][0]["cell"] = "bust".into(),
+                "s.json: subjects[0].runs[0].cell: unknown variant `bust`",
+            ),
+        ];
+        assert!(typed::<Summary>(&summary(), "s.json").is_ok());
+        for (name, change, want) in cases {
+            let mut changed = summary();
+            change(&mut changed);
+            let error = typed::<Summary>(&changed, "s.json")
+                .expect_err(name)
+                .to_string();
+            assert!(error.starts_with(want), "{name}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_the_types_cannot_say_is_checked() {
+        let evidence = Evidence::open(Path::new("d"));
+        let mut summary = sample(vec![Run::without_figures(Kind::Burst, 5, 1, vec![])]);
+        summary.subjects[0].runs[0].valid = false;
+        summary.noise_floor = Some(crate::model::summary::NoiseFloor {
+            metric: "memory.settled.rss_bytes".into(),
+            ratio: 1.0,
+            ci95: Some([2.0, 1.0]),
+            pairs: 2,
+        });
+        let found = in_summary(&evidence, &summary).join("\n");
+        for want in [
+            "d/summary.json: subjects[].runs[].convergence: null, and no note names it",
+            "noise_floor.ci95: [2, 1] is upside down",
+            "subjects[0].runs[0].valid: false with 0 reasons",
+        ] {
+            assert!(found.contains(want), "{want} not in {found}");
+        }
+    }
+}

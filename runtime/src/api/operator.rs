@@ -1,0 +1,105 @@
+//! The operator: one resource, its pure plan, and how its children are written.
+
+use std::borrow::Cow;
+use std::future::{Future, ready};
+
+use kube::core::object::HasSpec;
+use kube::core::{NamespaceResourceScope, Resource};
+use serde::de::DeserializeOwned;
+
+use crate::api::child::{Children, Kind};
+use crate::api::error::{Failure, PlanError, Retry};
+use crate::api::plan::Plan;
+use crate::api::status::OwnerStatus;
+use crate::model::object::Meta;
+
+/// The label that says which operator manages a child. Children are listed and watched by it; its
+/// value is [`Operator::NAME`].
+pub const MANAGED_BY_LABEL: &str = "app.kubernetes.io/managed-by";
+
+/// The spec of an operator's resource.
+pub type Spec<O> = <<O as Operator>::Resource as HasSpec>::Spec;
+/// The status of an operator's resource.
+pub type Status<O> = <O as Operator>::Status;
+
+/// An operator for one namespaced resource whose children live in the owner's namespace.
+pub trait Operator: Send + Sync + 'static {
+    /// The custom resource, from `#[derive(CustomResource)]`.
+    type Resource: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + HasSpec<Spec: DeserializeOwned + Send + Sync>;
+    /// Its status: the type named in `#[kube(status = ..)]`, or [`NoStatus`](crate::api::NoStatus).
+    type Status: OwnerStatus;
+    /// Why a plan cannot be made.
+    type Error: PlanError;
+
+    /// Name of the operator: the field manager of every write, the value of the managed-by label, and
+    /// the default prefix of its metrics.
+    const NAME: &'static str;
+    /// Finalizer for an ordered teardown and [`cleanup`](Self::cleanup). With `None` the garbage
+    /// collector deletes the children.
+    const FINALIZER: Option<&'static str>;
+    /// Every kind of child that this operator may own, in the order in which children are deleted.
+    const KINDS: &'static [Kind];
+    /// How children are written.
+    const WRITES: Writes = Writes::Patch;
+    /// When an owner is retried after the API server rejected a request or could not be reached.
+    const RETRY: Retry = Retry::Backoff;
+
+    /// What should exist for `owner`, and the status that follows from what exists.
+    ///
+    /// # Errors
+    /// The error says whether and when to retry ([`PlanError::retry`]).
+    fn plan(
+        &self,
+        owner: &Owner<Self>,
+        children: &Children,
+    ) -> Result<Plan<Status<Self>>, Self::Error>;
+
+    /// The status of an owner whose plan failed or could not be applied; `None` writes none.
+    fn failed(
+        &self,
+        owner: &Owner<Self>,
+        children: &Children,
+        failure: &Failure,
+    ) -> Option<Status<Self>> {
+        let _ = (owner, children, failure);
+        None
+    }
+
+    /// Deletes what lives outside the cluster. Runs under the finalizer, after the children are gone.
+    fn cleanup(&self, owner: &Owner<Self>) -> impl Future<Output = Result<(), Self::Error>> + Send {
+        let _ = owner;
+        ready(Ok(()))
+    }
+
+    /// The label on every child that names its owner. It finds the children of one owner in a list,
+    /// and the owner of a child that lost its owner reference. `<group of the resource>/owner` unless
+    /// the operator says otherwise.
+    fn owner_label() -> Cow<'static, str> {
+        format!("{}/owner", Self::Resource::group(&())).into()
+    }
+
+    /// What the names of the operator's metrics begin with, without the underscore after it: its
+    /// [`NAME`](Self::NAME) with `_` for every character that a metric name cannot hold.
+    fn metrics_prefix() -> String {
+        Self::NAME.replace(|c: char| !c.is_ascii_alphanumeric(), "_")
+    }
+}
+
+/// One owner as a plan sees it: identity and spec. Its previous status is left out, so that a plan
+/// cannot depend on an earlier plan.
+pub struct Owner<O: Operator + ?Sized> {
+    /// Identity and life cycle.
+    pub meta: Meta,
+    /// What the user wants.
+    pub spec: Spec<O>,
+}
+
+/// How children are written. Neither way changes an object that belongs to somebody else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Writes {
+    /// Created by POST, changed by merge patch: the least work for the API server.
+    Patch,
+    /// Server-side apply from the first write on: `managedFields` records which fields are ours.
+    Apply,
+}
