@@ -259,7 +259,7 @@ impl Simulated {
             shutdown,
         );
         Running {
-            name: O::NAME,
+            prefix: O::metrics_prefix(),
             metrics,
             stop: Some(stop),
             task: tokio::spawn(run),
@@ -306,8 +306,8 @@ pub fn config() -> Config {
 
 /// An operator that runs in this process.
 pub struct Running {
-    /// Of the operator; its metrics begin with it.
-    name: &'static str,
+    /// Of the names of its metrics.
+    prefix: String,
     pub metrics: Arc<Metrics>,
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<()>,
@@ -329,7 +329,7 @@ impl Running {
     /// The metrics as the program prints them.
     pub fn rendered_metrics(&self) -> String {
         self.metrics.render(&Build {
-            prefix: &self.name.replace('-', "_"),
+            prefix: &self.prefix,
             version: "0.0.0",
             allocator: "none",
         })
