@@ -24,7 +24,7 @@ use support::operators::{Operators, Program, profile};
 use support::published::Counterpart;
 use support::run::{self, Run};
 use support::stage::Stage;
-use tare_procstat::weigh::Memory;
+use tare_procstat::Memory;
 
 /// Objects from which one process of stock kube-rs is enough for one machine.
 const MANY: usize = 500;

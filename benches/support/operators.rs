@@ -8,9 +8,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
+use tare_procstat::Memory;
 use tare_procstat::process::{Process, Spec};
-use tare_procstat::weigh;
-use tare_procstat::weigh::Memory;
 
 use super::run::target;
 use super::stage::Stage;
@@ -172,6 +171,6 @@ impl Operators {
     /// It is gone, or this system does not tell.
     pub fn weigh(&self, nth: usize) -> anyhow::Result<Memory> {
         let (user, process) = &self.processes[nth % self.processes.len()];
-        weigh::memory(process.pid()).with_context(|| format!("cannot weigh {user}"))
+        tare_procstat::memory(process.pid()).with_context(|| format!("cannot weigh {user}"))
     }
 }

@@ -17,7 +17,7 @@ use anyhow::Context;
 use criterion::measurement::Measurement;
 use criterion::{BenchmarkGroup, Criterion, PlottingBackend, SamplingMode};
 use serde::Deserialize;
-use tare_procstat::{checkout, weigh};
+use tare_procstat::checkout;
 
 use super::figure::Unit;
 use super::published::{Counterpart, Published};
@@ -314,7 +314,7 @@ impl Run {
 
 /// When, where and of what.
 fn circumstances() -> String {
-    let machine = weigh::machine();
+    let machine = tare_procstat::machine();
     let told = |value: Option<String>| value.unwrap_or_else(|| "unknown".to_owned());
     // Results are being written.
     let revision = checkout::revision(Path::new(env!("CARGO_MANIFEST_DIR")), Some("results"));

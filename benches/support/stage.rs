@@ -10,7 +10,7 @@ use anyhow::{Context, ensure};
 use kube::api::{Api, PostParams};
 use kubesim::{Options, Server, Tls, kubeconfig};
 use tare::edgeapp::{CRD_YAML, EdgeApp};
-use tare_procstat::scratch::Scratch;
+use tare_procstat::temp_dir::TempDir;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 
@@ -22,7 +22,7 @@ pub struct Stage {
     server: Server,
     url: String,
     ca_pem: String,
-    folder: Scratch,
+    folder: TempDir,
 }
 
 impl Stage {
@@ -31,7 +31,7 @@ impl Stage {
     /// # Errors
     /// No runtime, port, certificate or folder can be had.
     pub fn open(name: &str) -> anyhow::Result<Self> {
-        let folder = Scratch::create(&std::env::temp_dir(), &format!("tare-bench-{name}"))
+        let folder = TempDir::create(&std::env::temp_dir(), &format!("tare-bench-{name}"))
             .context("cannot make a folder for kubeconfigs")?;
         let runtime = Builder::new_multi_thread()
             .worker_threads(2)

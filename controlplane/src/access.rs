@@ -15,11 +15,11 @@ use kubesim::{Tls, kubeconfig};
 pub(crate) const CONTROLLERS: &str = "system:kube-controller-manager";
 /// The user of the readiness agent.
 pub(crate) const READINESS: &str = "tare:readiness";
-/// The user of what this library asks itself: whether the server is ready, CRDs.
-pub(crate) const TESTBED: &str = "tare:testbed";
+/// The user of this library itself, which polls for readiness and installs CRDs.
+pub(crate) const OWN: &str = "tare:controlplane";
 
 /// The part of the control plane itself, whose requests are nobody's cost.
-pub(crate) const INTERNAL: [&str; 3] = [CONTROLLERS, READINESS, TESTBED];
+pub(crate) const INTERNAL: [&str; 3] = [CONTROLLERS, READINESS, OWN];
 
 /// Files that the components are pointed at.
 #[derive(Debug)]

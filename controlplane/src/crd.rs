@@ -41,7 +41,7 @@ async fn apply(client: &Client, text: &str) -> Result<(), String> {
         field("/spec/versions/0/name")?,
         field("/spec/names/plural")?
     );
-    let apply = format!("{url}?fieldManager=testbed&force=true");
+    let apply = format!("{url}?fieldManager=controlplane&force=true");
     ask(client, Method::PATCH, &apply, crd.to_string().into_bytes()).await?;
     let deadline = Instant::now() + SERVED_WITHIN;
     // Established comes a moment before the resource is served: asking for it says both.

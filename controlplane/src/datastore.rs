@@ -54,14 +54,14 @@ pub(crate) fn spec(
 
 fn etcd(flags: Flags, dir: &Path, socket: &Path) -> Vec<String> {
     let mut args = vec![
-        "--name=testbed".to_owned(),
+        "--name=etcd".to_owned(),
         format!("--data-dir={}", data(dir).display()),
         format!("--listen-client-urls=unix://{}", socket.display()),
         // Must be a host and port; nobody asks etcd where it is.
         "--advertise-client-urls=http://127.0.0.1:0".to_owned(),
         "--listen-peer-urls=http://127.0.0.1:0".to_owned(),
         "--initial-advertise-peer-urls=http://127.0.0.1:0".to_owned(),
-        "--initial-cluster=testbed=http://127.0.0.1:0".to_owned(),
+        "--initial-cluster=etcd=http://127.0.0.1:0".to_owned(),
         // 8 GiB instead of 2, so that 100,000 objects and their history fit.
         "--quota-backend-bytes=8589934592".to_owned(),
         "--log-level=warn".to_owned(),

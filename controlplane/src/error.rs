@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use tare_procstat::{process, weigh};
+use tare_procstat::process;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -44,7 +44,7 @@ pub enum Error {
     #[error(transparent)]
     Process(#[from] process::Error),
     #[error(transparent)]
-    Weigh(#[from] weigh::Error),
+    Measure(#[from] tare_procstat::Error),
     #[error("keys and certificates cannot be made: {0}")]
     Keys(String),
     #[error("{component} ended while starting ({status}): {last_words}; its log: {}", log.display())]

@@ -25,6 +25,7 @@ mod plane;
 mod port;
 pub(crate) mod private;
 pub mod readiness;
+pub mod shared;
 pub(crate) mod started;
 mod tools;
 

@@ -10,12 +10,11 @@ use std::time::Duration;
 use http::Request;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 
-use crate::access::{Access, READINESS, TESTBED};
+use crate::access::{Access, OWN, READINESS};
 use crate::port::HeldPort;
 use crate::readiness::{Agent, Counts};
 use crate::started::Component;
 use crate::{Binaries, Error, Network, Options, api_server, controllers, crd, datastore, private};
-use tare_procstat::weigh;
 
 /// After which a component that was asked to end is killed.
 const GRACE: Duration = Duration::from_secs(5);
@@ -74,7 +73,7 @@ impl ControlPlane {
         };
         let names = options.network.as_ref().map_or_else(Vec::new, names);
         let access = Access::create(&options.dir, &url(port), &names, &options.users)?;
-        let client = client(&access.kubeconfig(TESTBED)).await?;
+        let client = client(&access.kubeconfig(OWN)).await?;
         let datastore = start_datastore(&options, binaries, &[]).await?;
         let (api_server, version) =
             start_api_server(&options, binaries, &access, port, &client).await?;
@@ -148,9 +147,9 @@ impl ControlPlane {
     /// When a component is gone.
     pub fn cpu_seconds(&self) -> Result<CpuSeconds, Error> {
         Ok(CpuSeconds {
-            api_server_s: weigh::cpu_seconds(self.api_server.pid())?,
-            datastore_s: weigh::cpu_seconds(self.datastore.pid())?,
-            controllers_s: weigh::cpu_seconds(self.controllers.pid())?,
+            api_server_s: tare_procstat::cpu_seconds(self.api_server.pid())?,
+            datastore_s: tare_procstat::cpu_seconds(self.datastore.pid())?,
+            controllers_s: tare_procstat::cpu_seconds(self.controllers.pid())?,
         })
     }
 
@@ -187,7 +186,7 @@ impl ControlPlane {
     /// # Errors
     /// When the process is gone.
     pub fn datastore_written_bytes(&self) -> Result<u64, Error> {
-        Ok(weigh::storage_written_bytes(self.datastore.pid())?)
+        Ok(tare_procstat::storage_written_bytes(self.datastore.pid())?)
     }
 
     /// A component that has ended, which none should.

@@ -1,25 +1,23 @@
-//! The contract suite on three servers: every case is a test of each, `SERVER::CASE`.
+//! The contract suite of kubesim on real servers: every case is a test of each, `SERVER::CASE`.
 //!
-//! `kubesim::`: an embedded server of its own for each case. `kube::` and `kine::`: one real
-//! control plane for all cases, kube-apiserver on etcd and on kine, ignored where its binaries are
-//! not there. `cargo test -p testbed --test contract -- kine::a_stale` runs those with that in the
-//! name. With `CONTRACT_KUBECONFIG=FILE` the cases run as `cluster::` on that cluster, in
+//! `kube::` and `kine::`: one control plane for all cases, kube-apiserver on etcd and on kine, ignored where
+//! its binaries are missing. `cargo test -p controlplane --test contract -- kine::a_stale` runs those with
+//! that in the name. With `CONTRACT_KUBECONFIG=FILE` the cases run as `cluster::` on that cluster, in
 //! namespaces of their own, and on no other server; `CONTRACT_COMPACT=COMMAND` makes it forget its
-//! history, and without it the cases that need that are ignored.
+//! history, and without it the cases that need that are ignored. kubesim runs the suite on itself.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use controlplane::shared::Shared;
 use controlplane::{Binaries, ControlPlane, Datastore, User};
 use kube::Client;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
-use kubesim::Server;
 use kubesim::contract;
 use kubesim::contract::{Case, Compact, Options, Outcome};
 use libtest_mimic::{Arguments, Failed, Trial};
-use tare_procstat::scratch::Scratch;
-use tare_procstat::stand::Stand;
+use tare_procstat::temp_dir::TempDir;
 use tokio::sync::Mutex;
 
 /// Cases that wait for a server leave the processor to others.
@@ -31,7 +29,7 @@ fn main() -> ExitCode {
     arguments.test_threads.get_or_insert(THREADS);
     let trials = match std::env::var_os("CONTRACT_KUBECONFIG") {
         Some(kubeconfig) => on_cluster(kubeconfig.into()),
-        None => on_our_servers(),
+        None => on_control_planes(),
     };
     match trials {
         Ok(trials) => libtest_mimic::run(&arguments, trials).exit_code(),
@@ -42,7 +40,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn on_our_servers() -> std::io::Result<Vec<Trial>> {
+fn on_control_planes() -> std::io::Result<Vec<Trial>> {
     let mut trials = Vec::new();
     match Binaries::find() {
         Ok(binaries) => {
@@ -56,17 +54,6 @@ fn on_our_servers() -> std::io::Result<Vec<Trial>> {
             }
         }
     }
-    trials.extend(contract::cases().into_iter().map(|case| {
-        let ignored = case.real_only.is_some();
-        let run = move || {
-            settle(on_embedded(async |server| {
-                run_embedded(&case, server).await
-            })?)
-        };
-        named("embedded", &case, run).with_ignored_flag(ignored)
-    }));
-    let report = || on_embedded(async |server| report(server).await)?;
-    trials.push(Trial::test("kubesim::the_whole_suite_is_reported", report).with_kind("runner"));
     Ok(trials)
 }
 
@@ -82,7 +69,7 @@ fn ignored(server: &str, case: &Case) -> Trial {
     named(server, case, || Err("it is ignored".into())).with_ignored_flag(true)
 }
 
-fn settle(outcome: Outcome) -> Result<(), Failed> {
+fn judge(outcome: Outcome) -> Result<(), Failed> {
     match outcome {
         Outcome::Passed => Ok(()),
         Outcome::Failed(failure) => Err(failure.to_string().into()),
@@ -95,14 +82,14 @@ struct Site {
     // Ended before its folder is removed.
     plane: Arc<Mutex<ControlPlane>>,
     client: Client,
-    _dir: Scratch,
+    _dir: TempDir,
 }
 
 impl Site {
     async fn start(binaries: &Binaries, datastore: Datastore) -> Result<Site, String> {
         let base = Path::new(env!("CARGO_TARGET_TMPDIR"));
         let name = format!("contract-{}", datastore.name());
-        let dir = Scratch::create(base, &name).map_err(|error| error.to_string())?;
+        let dir = TempDir::create(base, &name).map_err(|error| error.to_string())?;
         // JSON is YAML too.
         let crd = dir.path().join("crd.yaml");
         std::fs::write(&crd, contract::crd().to_string()).map_err(|error| error.to_string())?;
@@ -160,76 +147,36 @@ fn real(datastore: Datastore, binaries: &Binaries) -> std::io::Result<Vec<Trial>
         return Ok(cases.iter().map(|case| ignored(server, case)).collect());
     }
     let binaries = binaries.clone();
-    let stand = Stand::new(move || {
+    let shared = Shared::new(move || {
         let binaries = binaries.clone();
         async move { Site::start(&binaries, datastore).await }
     })?;
-    let stand = Arc::new(stand);
+    let shared = Arc::new(shared);
     // The long ones first. Those that are alone last: they would wait for all that began before.
     cases.sort_by_key(|case| (case.compacts, case.theme != "garbage collection"));
     let trials = cases.into_iter().map(|case| {
-        let stand = Arc::clone(&stand);
+        let shared = Arc::clone(&shared);
         named(server, &case, move || {
             let test =
                 async |site: &Site| contract::run_case(&case, &site.client, &site.options()).await;
-            settle(match case.compacts {
-                true => stand.alone(test)?,
-                false => stand.beside_others(test)?,
+            judge(match case.compacts {
+                true => shared.alone(test)?,
+                false => shared.beside_others(test)?,
             })
         })
     });
     Ok(trials.collect())
 }
 
-/// On paused time: in process, waiting takes none.
-fn on_embedded<T>(test: impl AsyncFnOnce(Server) -> T) -> std::io::Result<T> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .start_paused(true)
-        .build()?;
-    Ok(runtime.block_on(async { test(Server::new(kubesim::Options::default())).await }))
-}
-
-async fn run_embedded(case: &Case, server: Server) -> Outcome {
-    let client = server.client(USER);
-    if let Err(failure) = contract::install(&client).await {
-        return Outcome::Failed(failure);
-    }
-    let options = Options {
-        compact: Some(Arc::new(move || {
-            server.compact();
-            Box::pin(async { Ok(()) })
-        })),
-        ..Options::default()
-    };
-    contract::run_case(case, &client, &options).await
-}
-
-/// Without a way to compact, one server for all.
-async fn report(server: Server) -> Result<(), Failed> {
-    let report = contract::run(server.client(USER), Options::default()).await;
-    let compacting = contract::cases().iter().filter(|it| it.compacts).count();
-    for (case, outcome) in &report.results {
-        if let Outcome::Failed(failure) = outcome {
-            return Err(format!("{}: {failure}", case.name).into());
-        }
-    }
-    if report.skipped() != compacting || report.passed() + compacting != report.results.len() {
-        let (passed, skipped) = (report.passed(), report.skipped());
-        return Err(format!("{passed} passed, {skipped} skipped").into());
-    }
-    Ok(())
-}
-
 fn on_cluster(kubeconfig: PathBuf) -> std::io::Result<Vec<Trial>> {
-    let stand = Stand::new(move || {
+    let shared = Shared::new(move || {
         let kubeconfig = kubeconfig.clone();
         async move { connect(&kubeconfig).await }
     })?;
-    let stand = Arc::new(stand);
+    let shared = Arc::new(shared);
     let trials = contract::cases().into_iter().map(|case| {
         let ignored = case.compacts && compact_command().is_none();
-        let stand = Arc::clone(&stand);
+        let shared = Arc::clone(&shared);
         let run = move || {
             let options = Options {
                 real: true,
@@ -237,9 +184,9 @@ fn on_cluster(kubeconfig: PathBuf) -> std::io::Result<Vec<Trial>> {
                 ..Options::default()
             };
             let test = async |client: &Client| contract::run_case(&case, client, &options).await;
-            settle(match case.compacts {
-                true => stand.alone(test)?,
-                false => stand.beside_others(test)?,
+            judge(match case.compacts {
+                true => shared.alone(test)?,
+                false => shared.beside_others(test)?,
             })
         };
         named("cluster", &case, run).with_ignored_flag(ignored)

@@ -1,12 +1,12 @@
-//! Faults that a test injects: closures asked once per request and once per watch event.
+//! Faults that a test injects: a closure decides on every request, another on every watch event.
 //!
-//! Guarantees: without a closure nothing is asked and nothing changes. A closure runs in the
-//! request path: it must be quick and must not call the server.
+//! Guarantees: without a closure nothing changes. A closure runs in the request path: it must be quick and
+//! must not call the server.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-/// What a closure for requests sees.
+/// What the closure for requests is given.
 #[derive(Debug)]
 pub struct RequestFacts<'a> {
     pub user: &'a str,
@@ -39,12 +39,12 @@ pub enum RequestFault {
     AfterDrop,
 }
 
-/// What a closure for watch events sees.
+/// What the closure for watch events is given.
 #[derive(Debug)]
 pub struct WatchFacts<'a> {
     pub user: &'a str,
     pub resource: &'a str,
-    /// `ADDED`, `MODIFIED`, `DELETED`; bookmarks are not asked about.
+    /// `ADDED`, `MODIFIED`, `DELETED`; not called for bookmarks.
     pub event_type: &'a str,
     pub namespace: &'a str,
     pub name: &'a str,

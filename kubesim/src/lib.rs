@@ -1,30 +1,19 @@
-//! An embedded Kubernetes API server for tests, simulation and measurement.
+#![doc = include_str!("../README.md")]
 //!
-//! In process it is a tower service behind a [`kube::Client`] that keeps working under tokio's
-//! paused time; on a socket it is HTTPS/1.1 with bearer tokens ([`serve`]). It behaves as
-//! kube-apiserver 1.36 does in what operators under test use and is not a second Kubernetes.
+//! # Rooms
+//! Each room uses the ones above it and none below.
 //!
-//! # What it holds
-//! Any CustomResourceDefinition with one served version, Deployments, ReplicaSets, Services,
-//! ConfigMaps, Pods, Namespaces, Events, Leases. Create, get, list (paged at one revision), watch
-//! (bookmarks, 410, initial events), update, merge, JSON and strategic merge patch, server-side
-//! apply, status and scale, delete with finalizers, preconditions and propagation, dry run,
-//! garbage collection, managedFields, a readiness model for Deployments, logs of Pods whose lines a
-//! test gives ([`Server::log_line`]).
-//!
-//! # Guarantees
-//! One revision counter; a watch from a revision misses nothing after it; memory is the encoded
-//! objects plus a bounded history. Wall time follows tokio's clock.
-//!
-//! # Limits
-//! What it does not implement answers 501 and names it. Beyond that: no authorization, no admission
-//! but its own, no protobuf, no OpenAPI, no ReplicaSet or Pod behind a Deployment. A Pod that is
-//! deleted goes at once, without a grace period and without being seen to end. A definition is
-//! Established in the write that creates it, and when it goes its objects go at once, finalizers or
-//! not, and its watches end without DELETED events. `fieldValidation=Strict` looks at custom
-//! resources only. CEL has no cost budget and no ratcheting, and the functions for URLs and IP
-//! addresses are missing: a rule that uses them refuses the object. `managedFields` are not capped
-//! at ten updaters.
+//! | room | what is in it |
+//! |---|---|
+//! | `schema` | structural schemas: parse, prune, default, validate, CEL |
+//! | `model` | kinds, objects as JSON and as records, metadata, selectors, errors of the API |
+//! | `fields`, `patch`, `defaults` | who owns which field; patches; defaults of built-in kinds |
+//! | `store` | tables, revisions, history |
+//! | `state` | what all handles of a server share |
+//! | `api` | the verbs, lists, watches, definitions, discovery, logs |
+//! | `controllers` | garbage collection, namespaces, readiness of Deployments |
+//! | `serve` | paths, request counts, faults, HTTP |
+//! | `server` | the handle that a test holds |
 
 mod api;
 mod clock;

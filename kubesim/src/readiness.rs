@@ -1,7 +1,7 @@
 //! The readiness model: what the deployment controller, a scheduler and nodes would make of a
 //! Deployment.
 //!
-//! Guarantees: a pure function, the same for the embedded server and for the agent that stands in for
+//! Guarantees: a pure function, the same for this server and for an agent that stands in for
 //! nodes beside a real one; a condition's `lastTransitionTime` moves with its `status` only.
 //! Leaves to others: when it is written, and that it is written only where it differs
 //! ([`Observed::differs`]).
@@ -97,7 +97,7 @@ impl Observed {
         conditions.into_iter().flatten()
     }
 
-    /// Whether the wanted status says more than the one that is there, times aside.
+    /// Whether the wanted status differs from the one that is there, times aside.
     pub fn differs(&self, wanted: &Value) -> bool {
         let timeless = |status: &Value| {
             let mut status = status.clone();

@@ -1,4 +1,4 @@
-//! What every user asked for: requests and body bytes by verb and resource.
+//! Requests and body bytes of every user, by verb and resource.
 //!
 //! Guarantees: a request is counted when it arrives, its response bytes as they leave; verbs are
 //! those of the Kubernetes audit log (`get list watch create update patch delete
@@ -75,7 +75,7 @@ pub(crate) struct Counter {
 
 type ByUser = BTreeMap<String, BTreeMap<String, BTreeMap<&'static str, Arc<Counter>>>>;
 
-/// The book itself.
+/// The counters of a server.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     /// user -> resource -> verb

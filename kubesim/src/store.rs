@@ -3,7 +3,7 @@
 //! Guarantees: one revision counter for everything; a commit, its history entry and its notice to
 //! the watches are one step; keys are ordered as bytes of `namespace/name`. History is bounded in
 //! events and in bytes over all resources together, the oldest goes first.
-//! Leaves to others: what may be written (verbs), who must hear of it beyond watches (controllers).
+//! Leaves to others: what may be written (`api`), and what a write leads to (`controllers`).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -46,7 +46,7 @@ pub(crate) enum Expect {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CommitError {
     Exists,
-    /// Somebody else wrote first, or the object is gone.
+    /// Another write came first, or the object is gone.
     Stale,
     /// The resource itself is gone.
     NoTable,
@@ -90,7 +90,7 @@ pub(crate) struct State {
     /// Nothing at or before this revision can be watched from or continued, except itself.
     pub(crate) compacted: u64,
     tables: Vec<Option<Table>>,
-    /// Which table the next oldest event is in.
+    /// The table of each event in the history, the oldest first.
     order: VecDeque<TableId>,
     history_bytes: usize,
     max_events: usize,
@@ -241,7 +241,7 @@ impl Store {
         self.lock().revision
     }
 
-    /// A receiver that hears every commit to the table, or nothing when the resource is gone.
+    /// A receiver of every commit to the table; `None` when the resource is gone.
     pub(crate) fn subscribe(&self, id: TableId) -> Option<watch::Receiver<u64>> {
         Some(self.lock().table(id)?.changed.subscribe())
     }

@@ -15,7 +15,6 @@ pub mod real;
 use std::path::{Path, PathBuf};
 
 use controlplane::{Binaries, Datastore};
-use tare_procstat::weigh;
 
 use crate::model::control_plane::ControlPlane;
 use crate::model::latency::Latencies;
@@ -138,7 +137,7 @@ impl Server {
 
     /// CPU time of the API server so far.
     pub fn cpu_s(&self) -> Option<f64> {
-        weigh::cpu_seconds(self.pid()?).ok()
+        tare_procstat::cpu_seconds(self.pid()?).ok()
     }
 
     /// Requests of all users so far.

@@ -83,7 +83,7 @@ fn a_failure_says_step_object_expected_and_seen() {
 
 #[test]
 fn an_operator_for_another_resource_is_not_checked() {
-    let crd = repository("testbed/tests/data/widget-crd.yaml");
+    let crd = repository("kubesim/tests/data/widget-crd.yaml");
     let output = conform_mock("widget", "works", &crd);
     let said = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{said}");

@@ -1,10 +1,51 @@
-//! Starts processes, watches and measures them, and reads the facts of the machine.
+//! Processes: start them, watch them, measure them; and the facts of the machine they run on.
 //!
-//! Guarantees: knows nothing of Kubernetes; builds on Linux and macOS, where a figure that cannot be read is an
-//! error or `None`. Leaves to others: what the figures mean.
+//! ```no_run
+//! use tare_procstat::process::{Process, Spec};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut sleeper = Process::spawn(Spec {
+//!     name: "sleeper".to_owned(),
+//!     program: "/bin/sleep".into(),
+//!     args: vec!["60".to_owned()],
+//!     env: Vec::new(),
+//!     clear_env: false,
+//!     log: "target/sleeper.log".into(),
+//! })
+//! .await?;
+//! let memory = tare_procstat::memory(sleeper.pid())?;
+//! println!("{} bytes resident", memory.rss_bytes);
+//! sleeper.terminate(std::time::Duration::from_secs(5)).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Guarantees
+//! Every figure is read from the kernel at the moment of the call and carries its unit in its name. What
+//! cannot be read is an [`Error`] or `None`, never 0. A child ends with its parent ([`process`]).
+//!
+//! # Limits
+//! Builds on Linux and macOS. Processes can be measured on Linux only; elsewhere every such call answers
+//! [`Error::Unsupported`].
+//!
+//! # What it leaves to others
+//! When to sample, and what the figures mean.
 
+mod cgroup;
 pub mod checkout;
+mod cpu;
+mod error;
+mod files;
+mod machine;
+mod memory;
+#[cfg(target_os = "linux")]
+mod mounts;
 pub mod process;
-pub mod scratch;
-pub mod stand;
-pub mod weigh;
+pub mod temp_dir;
+
+pub use crate::cgroup::Cgroup;
+pub use crate::cpu::{context_switches, cpu_seconds, threads};
+pub use crate::error::Error;
+pub use crate::files::{open_files, storage_written_bytes};
+pub use crate::machine::{Machine, filesystem, machine};
+pub use crate::memory::{Memory, memory, peak_bytes, reset_peak};

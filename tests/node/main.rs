@@ -19,10 +19,10 @@ mod work;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use controlplane::shared::Shared;
 use futures::future::BoxFuture;
 use libtest_mimic::{Arguments, Failed, Trial};
 use site::{Needs, Site};
-use tare_procstat::stand::Stand;
 
 type Scenario = (&'static str, for<'a> fn(&'a Site) -> BoxFuture<'a, ()>);
 
@@ -65,19 +65,19 @@ fn main() -> ExitCode {
 
 fn trials(needs: Option<Needs>) -> std::io::Result<Vec<Trial>> {
     let ignored = needs.is_none();
-    let stand = Stand::new(move || {
+    let shared = Shared::new(move || {
         let needs = needs.clone();
         async move {
             let needs = needs.ok_or("something is missing")?;
             Site::start(&needs).await
         }
     })?;
-    let stand = Arc::new(stand);
+    let shared = Arc::new(shared);
     let trial = |&(name, scenario): &Scenario| {
-        let stand = Arc::clone(&stand);
+        let shared = Arc::clone(&shared);
         let run = move || {
             let run = async |site: &Site| scenario(site).await;
-            stand.alone(run).map_err(Failed::from)
+            shared.alone(run).map_err(Failed::from)
         };
         Trial::test(name, run).with_ignored_flag(ignored)
     };

@@ -11,7 +11,7 @@ use controlplane::node;
 use controlplane::node::Node;
 use controlplane::{Binaries, Datastore, NodeBinaries, User};
 use serde_json::Value;
-use tare_procstat::scratch::Scratch;
+use tare_procstat::temp_dir::TempDir;
 
 use crate::image;
 
@@ -53,13 +53,13 @@ pub struct Site {
     pub node: Node,
     pub kubectl: PathBuf,
     kubeconfig: PathBuf,
-    dir: Scratch,
+    dir: TempDir,
 }
 
 impl Site {
     pub async fn start(needs: &Needs) -> Result<Site, String> {
         let base = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        let dir = Scratch::create(base, "node").map_err(|error| error.to_string())?;
+        let dir = TempDir::create(base, "node").map_err(|error| error.to_string())?;
         let logs = base.join("logs/node");
         // Those of an earlier run are of no use any more.
         let _ = std::fs::remove_dir_all(&logs);

@@ -10,7 +10,7 @@ use kube::Client;
 use libtest_mimic::Failed;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tare_procstat::scratch::Scratch;
+use tare_procstat::temp_dir::TempDir;
 use tokio::time::Instant;
 
 const PERSON: &str = "person";
@@ -27,7 +27,7 @@ pub struct Site {
     client: Client,
     // Ended before its folder is removed.
     plane: ControlPlane,
-    dir: Scratch,
+    dir: TempDir,
     logs: PathBuf,
 }
 
@@ -58,7 +58,7 @@ struct Status {
 impl Site {
     pub async fn start(name: &str) -> Result<Site, Failed> {
         let base = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        let dir = Scratch::create(base, "release")?;
+        let dir = TempDir::create(base, "release")?;
         let logs = base.join("logs").join(name);
         let _ = std::fs::remove_dir_all(&logs);
         let crd = dir.path().join("crd.yaml");

@@ -6,10 +6,10 @@
 
 use std::sync::Arc;
 
+use controlplane::shared::Shared;
 use controlplane::{Binaries, Datastore};
 use futures::future::LocalBoxFuture;
 use libtest_mimic::{Failed, Trial};
-use tare_procstat::stand::Stand;
 use tare_runtime::cache::Mode;
 use tokio::runtime::Builder;
 
@@ -182,7 +182,7 @@ impl Place {
         };
         let has_kubectl = binaries.kubectl.is_some();
         let (datastore, setting) = (self.datastore, self.setting);
-        let stand = Arc::new(Stand::new(move || {
+        let shared = Arc::new(Shared::new(move || {
             let binaries = binaries.clone();
             async move {
                 let plane = SharedPlane::start(&binaries, datastore, setting).await;
@@ -194,12 +194,12 @@ impl Place {
             if marks.kubectl && !has_kubectl {
                 return ignored(name, "needs kubectl: run `loadgen control-plane build`");
             }
-            let stand = Arc::clone(&stand);
+            let shared = Arc::clone(&shared);
             Trial::test(name, move || {
                 let on = async |plane: &Arc<SharedPlane>| run.on(plane).await;
                 let done = match marks.alone {
-                    true => stand.alone(on),
-                    false => stand.beside_others(on),
+                    true => shared.alone(on),
+                    false => shared.beside_others(on),
                 };
                 done.map_err(Failed::from)
             })

@@ -13,7 +13,7 @@ use tare_procstat::process::{Process, Spec};
 use crate::bed::{DEADLINE, Folder};
 
 /// Set for the parent: the file that it writes the pids to.
-const PIDS: &str = "TESTBED_CONTROL_PLANE_PIDS";
+const PIDS: &str = "CONTROL_PLANE_PIDS";
 
 /// In the process that is to be killed: starts a control plane and waits for ever. Elsewhere
 /// nothing.

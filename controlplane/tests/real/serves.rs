@@ -15,7 +15,7 @@ const WIDGETS: &str = "/apis/example.dev/v1/namespaces/default/widgets";
 
 pub async fn holds_objects(binaries: Binaries, datastore: Datastore) -> Result<(), Failed> {
     let folder = Folder::new(&format!("{}-objects", datastore.name()));
-    let crd = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/widget-crd.yaml");
+    let crd = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kubesim/tests/data/widget-crd.yaml");
     let options = Options {
         datastore,
         crds: vec![crd],

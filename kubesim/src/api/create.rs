@@ -118,7 +118,7 @@ fn check_namespace(call: &Call<'_>, object: &Value) -> Result<(), ApiError> {
     let Some(namespace) = call.inner.store.get(namespaces.table, call.namespace) else {
         return Err(ApiError::not_found(&namespaces.kind, call.namespace));
     };
-    // Cheap enough: namespaces are small, and their JSON is looked at only for this field.
+    // A namespace is small; it is decoded only if the field may be there.
     if memchr_contains(&namespace.bytes, b"\"deletionTimestamp\"")
         && is_deleting(&namespace.object())
     {

@@ -10,7 +10,7 @@ pub(crate) fn version() -> Value {
     json!({
         "major": "1",
         "minor": "36",
-        "gitVersion": "v1.36.0-embedded",
+        "gitVersion": "v1.36.0-kubesim",
         "gitCommit": "",
         "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z",

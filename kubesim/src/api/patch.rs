@@ -142,7 +142,7 @@ fn create_by_apply(call: &Call<'_>, config: &Value, manager: &str) -> Result<Ans
     let writer = call.writer(manager, Operation::Apply);
     let (mut object, managers) =
         apply::apply(&call.served.kind, None, config, &writer, call.query.force)?;
-    // A revision that is asked for counts against what exists only.
+    // A resourceVersion in the configuration is compared with an existing object only.
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("resourceVersion");
     }

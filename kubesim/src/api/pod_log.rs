@@ -1,4 +1,4 @@
-//! Logs of Pods: the lines that a test says a container has written, served as `pods/NAME/log`.
+//! Logs of Pods, with the lines that a test gives, served as `pods/NAME/log`.
 //!
 //! Guarantees: which container is meant, and that of a Pod without a node nothing is known, as
 //! kube-apiserver has it (v1.36.4, `pkg/registry/core/pod/strategy.go:LogLocation`); `follow` shows
@@ -112,14 +112,14 @@ pub(crate) fn append(
 
 /// `GET pods/NAME/log`.
 pub(crate) fn run(call: &Call<'_>) -> Result<Answer, ApiError> {
-    let asked = &call.query.log;
-    if let Some(other) = &asked.other {
+    let options = &call.query.log;
+    if let Some(other) = &options.other {
         return Err(ApiError::not_implemented(&format!("{other} of pods/log")));
     }
-    let tail = asked.tail(call.name)?;
+    let tail = options.tail(call.name)?;
     let record = call.stored()?;
     let pod = record.object();
-    let container = choose_container(&pod, call.name, &asked.container)?;
+    let container = choose_container(&pod, call.name, &options.container)?;
     if !is_scheduled(&pod) {
         return Ok(Answer::Whole(204, Bytes::new()));
     }
@@ -134,7 +134,7 @@ pub(crate) fn run(call: &Call<'_>) -> Result<Answer, ApiError> {
         key: call.key(),
         id,
         position: begin,
-        follow: asked.follow,
+        follow: options.follow,
     };
     Ok(Answer::Text(reader.chunks().boxed()))
 }
@@ -145,7 +145,7 @@ fn is_scheduled(pod: &Value) -> bool {
 }
 
 /// The container that is named, or the only one (`validateContainer`).
-fn choose_container(pod: &Value, name: &str, asked: &str) -> Result<String, ApiError> {
+fn choose_container(pod: &Value, name: &str, wanted: &str) -> Result<String, ApiError> {
     let named = |list: &str| -> Vec<&str> {
         let containers = pod.pointer(list).and_then(Value::as_array);
         let names = containers.into_iter().flatten();
@@ -158,15 +158,15 @@ fn choose_container(pod: &Value, name: &str, asked: &str) -> Result<String, ApiE
         named("/spec/ephemeralContainers"),
     ]
     .concat();
-    match (asked, main.as_slice()) {
+    match (wanted, main.as_slice()) {
         ("", [only]) => Ok((*only).to_owned()),
         ("", _) => Err(ApiError::bad_request(format!(
             "a container name must be specified for pod {name}, choose one of: [{}]",
             all.join(" ")
         ))),
-        (asked, _) if all.contains(&asked) => Ok(asked.to_owned()),
-        (asked, _) => Err(ApiError::bad_request(format!(
-            "container {asked} is not valid for pod {name}"
+        (wanted, _) if all.contains(&wanted) => Ok(wanted.to_owned()),
+        (wanted, _) => Err(ApiError::bad_request(format!(
+            "container {wanted} is not valid for pod {name}"
         ))),
     }
 }
@@ -192,7 +192,7 @@ impl Reader {
         futures::stream::unfold((self, signals), |(mut reader, mut signals)| async move {
             let (written, pods, cut) = signals.as_mut()?;
             loop {
-                // Looked at before reading: what is written last is still shown.
+                // Read before the lines: what is written last is still sent.
                 let at_end = !reader.follow || reader.has_ended();
                 written.mark_unchanged();
                 if let Some(text) = reader.read() {

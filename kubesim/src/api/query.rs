@@ -1,4 +1,4 @@
-//! What a request asks for beside its path: query parameters, the media type, the field manager.
+//! A request beside its path: query parameters, the media type, the field manager.
 
 use http::{HeaderMap, Uri, header};
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 /// An expectation that was not met.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
-    /// What was looked at.
+    /// What was compared.
     pub what: String,
     pub expected: String,
     pub got: String,
@@ -164,20 +164,20 @@ pub(crate) fn names(list: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Asks again until the answer is true: for what a controller does in its own time.
-pub(crate) async fn eventually<F>(what: &str, mut ask: impl FnMut() -> F) -> Check
+/// Polls until the answer is true, for what a controller does in its own time.
+pub(crate) async fn eventually<F>(what: &str, mut poll: impl FnMut() -> F) -> Check
 where
     F: Future<Output = Result<bool, Failure>>,
 {
-    const PATIENCE: Duration = Duration::from_secs(60);
-    let asking = async {
-        while !ask().await? {
+    const TIMEOUT: Duration = Duration::from_secs(60);
+    let polling = async {
+        while !poll().await? {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         Ok(())
     };
-    match tokio::time::timeout(PATIENCE, asking).await {
+    match tokio::time::timeout(TIMEOUT, polling).await {
         Ok(end) => end,
-        Err(_) => Err(Failure::new(what, format!("within {PATIENCE:?}"), "not")),
+        Err(_) => Err(Failure::new(what, format!("within {TIMEOUT:?}"), "not")),
     }
 }

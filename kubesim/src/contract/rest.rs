@@ -1,4 +1,4 @@
-//! Requests as the API sees them: paths, queries, JSON. Typed clients hide what the cases look at.
+//! Requests as the API sees them: paths, queries, JSON. Typed clients hide what the cases compare.
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
@@ -21,7 +21,7 @@ pub(crate) enum Patch {
     Strategic,
 }
 
-/// Metadata only, as `Accept` asks for it.
+/// Metadata only, by `Accept`.
 pub(crate) const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 pub(crate) const METADATA_LIST: &str =
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
@@ -256,8 +256,8 @@ pub(crate) struct Event {
 impl Watch {
     /// The next event; `None` when the server has ended the stream.
     pub(crate) async fn next(&mut self) -> Result<Option<Event>, Failure> {
-        const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
-        let event = match tokio::time::timeout(PATIENCE, self.events.next()).await {
+        const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(30);
+        let event = match tokio::time::timeout(TIMEOUT, self.events.next()).await {
             Ok(event) => event.transpose().succeeds("watching")?,
             Err(_) => return Err(Failure::new("watching", "an event", "none in 30 s")),
         };

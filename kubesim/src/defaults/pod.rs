@@ -160,7 +160,7 @@ fn shape_resources(
     }
 }
 
-/// Nothing is asked for beyond its limit (`ValidateResourceRequirements`).
+/// No request is above its limit (`ValidateResourceRequirements`).
 fn check_limits(
     resources: &serde_json::Map<String, Value>,
     at: &str,
@@ -175,8 +175,8 @@ fn check_limits(
         let Some(limit) = limits.get(name) else {
             continue;
         };
-        if let (Some(asked), Some(most)) = (nano(request), nano(limit))
-            && asked > most
+        if let (Some(requested), Some(most)) = (nano(request), nano(limit))
+            && requested > most
         {
             let limit = limit.as_str().unwrap_or_default();
             errors.push(FieldError::invalid(

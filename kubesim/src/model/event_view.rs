@@ -1,4 +1,4 @@
-//! Events in their two API groups over one store: kept as v1, shown as events.k8s.io/v1 too.
+//! Events in their two API groups: stored as v1, and served as events.k8s.io/v1 too.
 
 use serde_json::{Map, Value, json};
 

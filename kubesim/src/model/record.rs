@@ -1,4 +1,4 @@
-//! An object as it is kept: encoded once, with the few parts that are looked at pulled out.
+//! An object as it is stored: encoded once, with the parts that are read often beside it.
 //!
 //! Guarantees: the bytes are compact JSON that starts with apiVersion, kind and
 //! metadata.resourceVersion, so a list of a built-in kind can skip the first two as a real
@@ -18,7 +18,7 @@ use crate::model::json::{meta, meta_str, owner_references};
 pub(crate) struct Uid(u128);
 
 impl Uid {
-    /// UUIDs by value; any other text by hash, since a subject may write anything.
+    /// UUIDs by value; any other text by hash, since a client may write anything.
     pub(crate) fn parse(text: &str) -> Uid {
         let hex: String = text.chars().filter(|c| *c != '-').collect();
         if hex.len() == 32

@@ -51,7 +51,7 @@ impl ApiError {
         ApiError::new(
             501,
             "NotImplemented",
-            format!("the embedded API server does not implement {what}"),
+            format!("kubesim does not implement {what}"),
         )
     }
 

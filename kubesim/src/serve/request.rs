@@ -1,4 +1,4 @@
-//! One request from arrival to answer: route, book, faults, verb, body.
+//! One request from arrival to answer: path, request count, faults, verb, body.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ where
     }
 }
 
-/// What is not a resource.
+/// Answers a path that names no resource.
 fn other(inner: &Inner, user: &str, method: &Method, route: &Route) -> Answer {
     let admin_only = || {
         let message = format!(
@@ -248,7 +248,7 @@ pub(crate) fn refusal(error: &ApiError) -> Answer {
     Answer::Refused(error.clone())
 }
 
-/// The HTTP response; its bytes are booked on the counter as they leave.
+/// The HTTP response; its bytes are counted as they leave.
 pub(crate) fn respond(answer: Answer, counter: Option<&Arc<Counter>>) -> Response<Body> {
     let (answer, retry_after_s) = match answer {
         Answer::Refused(error) => (Answer::json(error.code, &error.body()), error.retry_after_s),

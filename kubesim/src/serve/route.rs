@@ -1,4 +1,4 @@
-//! From a request line to what is asked for: the path and the verb.
+//! Paths and verbs of requests.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use http::Method;
 
 use crate::api::query::Query;
 
-/// What a path names.
+/// What a path names, decoded.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Route {
     Resource(Target),

@@ -15,7 +15,7 @@ pub enum Readiness {
     All,
     /// None: status is written with everything unavailable.
     Never,
-    /// Those for which the closure, given namespace and name, says so.
+    /// Those for which the closure answers true; it is given namespace and name.
     When(Decide),
 }
 
@@ -32,10 +32,11 @@ impl fmt::Debug for Readiness {
 /// How the server behaves.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// From a change of a Deployment's spec until its status says ready.
+    /// The time from a change of a Deployment's spec to its status.
     pub ready_delay: Duration,
+    /// Which Deployments become ready.
     pub ready: Readiness,
-    /// Between bookmarks on an otherwise silent watch.
+    /// The time between bookmarks on an otherwise silent watch.
     pub bookmark_every: Duration,
     /// How many changes are remembered, over all resources.
     pub history_events: usize,
@@ -45,7 +46,7 @@ pub struct Options {
     pub max_body_bytes: usize,
     /// The user who may use the paths below `/kubesim` over HTTP.
     pub admin_user: String,
-    /// For uids, generated names and tokens.
+    /// For uids, generated names and tokens. A server that others can reach needs a secret one.
     pub seed: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What containers have written, as a test says.
+//! The logs of containers, with the lines that a test gives.
 //!
 //! Guarantees: what is kept of a container is bounded.
 

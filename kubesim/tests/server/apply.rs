@@ -1,4 +1,4 @@
-//! Server-side apply and managedFields on the embedded server.
+//! Server-side apply and managedFields on the server.
 
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::{Api, Patch, PatchParams, PostParams};

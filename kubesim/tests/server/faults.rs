@@ -1,4 +1,4 @@
-//! Faults of the embedded server, and what it does to a watch that stalls by itself.
+//! Faults of the server, and what it does to a watch that stalls by itself.
 
 use std::pin::pin;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Logs of Pods on the embedded server: what is kept, what is refused, how it is sent.
+//! Logs of Pods on the server: what is kept, what is refused, how it is sent.
 
 use futures::{AsyncBufReadExt, TryStreamExt};
 use k8s_openapi::api::core::v1::Pod;

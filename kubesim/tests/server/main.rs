@@ -1,4 +1,4 @@
-//! The embedded API server: its verbs, watches, rules and faults.
+//! The API server: its verbs, watches, rules and faults.
 //!
 //! Leaves to others: what it has to have in common with kube-apiserver (`contract.rs`).
 

@@ -1,4 +1,4 @@
-//! Garbage collection, namespaces and CustomResourceDefinitions on the embedded server.
+//! Garbage collection, namespaces and CustomResourceDefinitions on the server.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! How fast the embedded server is and what it weighs. Printed, never asserted:
-//! `cargo test --release -p testbed --test embedded speed:: -- --ignored --nocapture --test-threads 1`
+//! Speed and memory of the server. Printed, never asserted:
+//! `cargo test --release -p kubesim --test server speed:: -- --ignored --nocapture --test-threads 1`
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! The embedded server over HTTPS on loopback.
+//! The server over HTTPS on loopback.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, ListParams, PostParams};
@@ -40,7 +40,7 @@ async fn tokens_name_users_and_shutdown_joins() {
             .await
             .unwrap()
             .git_version
-            .ends_with("-embedded")
+            .ends_with("-kubesim")
     );
 
     let stranger = client(&url, &ca, "eve", "wrong").await;

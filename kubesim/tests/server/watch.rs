@@ -1,4 +1,4 @@
-//! Watches and lists of the embedded server: nothing missed, one revision per list, 410s.
+//! Watches and lists of the server: nothing missed, one revision per list, 410s.
 
 use std::collections::BTreeMap;
 use std::pin::pin;

@@ -104,7 +104,7 @@ pub mod tests {
     use crate::analyse::limits::tests::LEAST;
     use crate::model::cell::Kind;
     use crate::model::summary::sample;
-    use tare_procstat::weigh::Memory;
+    use tare_procstat::Memory;
 
     /// A summary of one subject with these runs: valid, and settled anonymous bytes.
     fn summary(runs: &[(bool, Option<u64>)]) -> Summary {

@@ -3,7 +3,7 @@
 //! Guarantees: a name is the path of the figure in `summary.json`, which a test checks; a name
 //! that is not in the table is unknown. Leaves to others: what a figure means.
 
-use tare_procstat::weigh::Memory;
+use tare_procstat::Memory;
 
 use crate::model::record::Peaked;
 use crate::model::summary::{Run, Subject};

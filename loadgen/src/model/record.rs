@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tare_procstat::weigh::{Machine, Memory};
+use tare_procstat::{Machine, Memory};
 
 use crate::model::cell::Cell;
 use crate::model::conformance::Conformance;

@@ -299,7 +299,7 @@ pub fn sample(runs: Vec<Run>) -> Summary {
             control_plane_flags: text(),
             kubernetes_version: None,
             filesystem: None,
-            machine: tare_procstat::weigh::machine(),
+            machine: tare_procstat::machine(),
         },
         scenario: Scenario {
             name: "edgeapp".into(),

@@ -187,7 +187,7 @@ mod tests {
     fn summary() -> Value {
         let mut run = Run::without_figures(Kind::Burst, 5, 1, vec![]);
         run.memory.burst = Some(Peaked {
-            memory: tare_procstat::weigh::Memory {
+            memory: tare_procstat::Memory {
                 rss_bytes: 1,
                 pss_bytes: 1,
                 anon_bytes: 1,

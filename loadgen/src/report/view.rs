@@ -13,7 +13,7 @@ use crate::model::record::{Peaked, Record};
 use crate::model::summary::{Subject, Summary};
 use crate::report::table::{Table, figure, grouped};
 use crate::report::{apart, claims, unhealthy};
-use tare_procstat::weigh::Memory;
+use tare_procstat::Memory;
 
 const MB: f64 = 1e6;
 /// Every run of the cell failed or is in doubt; the lines below the tables say why.

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
     use crate::model::subject::built_in;
     use crate::run::session::empty_run;
-    use tare_procstat::weigh::Memory;
+    use tare_procstat::Memory;
 
     fn subject(name: &str, language: Language) -> Subject {
         let mut subject = built_in().expect("valid").remove(0);

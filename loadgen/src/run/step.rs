@@ -11,8 +11,7 @@ pub mod update_storm;
 
 use std::time::{Duration, Instant};
 
-use tare_procstat::weigh;
-use tare_procstat::weigh::Memory;
+use tare_procstat::Memory;
 
 use crate::load::generator::Act;
 use crate::load::timetable::Pace;
@@ -128,7 +127,7 @@ async fn canary(session: &mut Session<'_>) -> Result<(), Reason> {
 
 async fn offer_and_wait(session: &mut Session<'_>) -> Result<(), Reason> {
     let objects = session.cell.objects;
-    let own_before = weigh::cpu_seconds(std::process::id()).ok();
+    let own_before = tare_procstat::cpu_seconds(std::process::id()).ok();
     let started = Instant::now();
     reset_peak(session);
     let converged = offer(session, Act::Create, session.pace, "converged", |t| {
@@ -139,7 +138,7 @@ async fn offer_and_wait(session: &mut Session<'_>) -> Result<(), Reason> {
         session.run.memory.burst = sample_peak(session);
     }
     let wall_s = started.elapsed().as_secs_f64();
-    if let (Some(before), Ok(after)) = (own_before, weigh::cpu_seconds(std::process::id())) {
+    if let (Some(before), Ok(after)) = (own_before, tare_procstat::cpu_seconds(std::process::id())) {
         session.run.generator_cpu_s = Some(after - before);
         judge_generator(session, (after - before) / wall_s);
     }
@@ -320,7 +319,7 @@ async fn restart(
     )
     .await?;
     session.run.memory.restart = sample_peak(session);
-    session.run.restart_cpu_s = weigh::cpu_seconds(session.process.pid()).ok();
+    session.run.restart_cpu_s = tare_procstat::cpu_seconds(session.process.pid()).ok();
     Ok(())
 }
 
@@ -344,18 +343,18 @@ async fn deleted(session: &mut Session<'_>, quiet_s: u64) -> Result<(), Reason> 
 
 /// `None` where this machine does not say; a subject that is gone is noticed elsewhere.
 fn sample_memory(session: &Session<'_>) -> Option<Memory> {
-    weigh::memory(session.process.pid()).ok()
+    tare_procstat::memory(session.process.pid()).ok()
 }
 
 pub(crate) fn sample_peak(session: &Session<'_>) -> Option<Peaked> {
     Some(Peaked {
         memory: sample_memory(session)?,
-        peak_bytes: weigh::peak_bytes(session.process.pid()).ok(),
+        peak_bytes: tare_procstat::peak_bytes(session.process.pid()).ok(),
     })
 }
 
 pub(crate) fn reset_peak(session: &mut Session<'_>) {
-    if let Err(error) = weigh::reset_peak(session.process.pid()) {
+    if let Err(error) = tare_procstat::reset_peak(session.process.pid()) {
         session.run.warnings.push(format!(
             "peaks count from the start of the process: {error}"
         ));

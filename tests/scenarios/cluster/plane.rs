@@ -10,7 +10,7 @@ use std::time::Duration;
 use controlplane::{Binaries, ControlPlane, Datastore, Options, User};
 use kube::Client;
 use kubesim::kubeconfig;
-use tare_procstat::scratch::Scratch;
+use tare_procstat::temp_dir::TempDir;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
@@ -53,7 +53,7 @@ pub struct SharedPlane {
     pub audit_log: PathBuf,
     // Ended before its folder is removed.
     plane: Mutex<ControlPlane>,
-    dir: Scratch,
+    dir: TempDir,
 }
 
 /// A program of `examples/`, as cargo builds it together with the tests of the package.
@@ -78,7 +78,7 @@ impl SharedPlane {
             Setting::Installed => format!("real-{}", datastore.name()),
             Setting::Bare => format!("shipped-{}", datastore.name()),
         };
-        let dir = Scratch::create(base, &name).map_err(|error| error.to_string())?;
+        let dir = TempDir::create(base, &name).map_err(|error| error.to_string())?;
         let logs = base.join("logs").join(&name);
         // The logs of an earlier run.
         let _ = std::fs::remove_dir_all(&logs);

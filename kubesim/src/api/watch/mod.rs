@@ -30,7 +30,7 @@ use crate::store::{Change, Event, TableId};
 
 /// How far a watch may fall behind once it has caught up.
 const LAG_EVENTS: usize = 10_000;
-/// Events taken from history per look.
+/// Events taken from history at a time.
 const BATCH_EVENTS: usize = 256;
 /// Lines are sent together up to this size.
 const CHUNK_BYTES: usize = 32 * 1024;
@@ -46,14 +46,14 @@ pub(crate) struct Watch {
     shape: Shape,
     /// Events up to here have been taken.
     cursor: u64,
-    /// Has it once seen everything there was?
+    /// It has sent everything there was, at least once.
     caught_up: bool,
-    /// Is there nothing left to take right now?
+    /// There is nothing left to take from history now.
     idle: bool,
     changed: Receiver<u64>,
     cut: Receiver<u64>,
     initial: VecDeque<Arc<Record>>,
-    /// The bookmark that ends the initial events is still owed.
+    /// The revision of the bookmark that ends the initial events, until it is sent.
     initial_end: Option<u64>,
     waiting: VecDeque<Arc<Event>>,
     bookmark_due: Option<Instant>,
@@ -71,7 +71,7 @@ enum Mode {
     Closed,
 }
 
-/// What `sendInitialEvents` and `resourceVersion` ask for.
+/// Where a watch starts, by `sendInitialEvents` and `resourceVersion`.
 enum Start {
     /// Everything that is there, then changes.
     Initial {
@@ -174,7 +174,7 @@ impl Watch {
                     return Some(Bytes::from(line::expired(&message)));
                 }
                 Mode::Stalled => {
-                    // Silent, but the server can still hang up.
+                    // Silent; the server can still end it.
                     let _ = self.cut.changed().await;
                     return None;
                 }
@@ -208,7 +208,7 @@ impl Watch {
             self.state = Mode::Closed;
             return;
         }
-        // Seen before reading, so that a commit in between wakes the next wait.
+        // Marked before reading, so that a commit in between wakes the next wait.
         self.changed.mark_unchanged();
         let lag = table.behind(self.cursor).saturating_sub(BATCH_EVENTS);
         self.waiting

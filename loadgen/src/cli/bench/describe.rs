@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use sha2::{Digest, Sha256};
-use tare_procstat::{checkout, weigh};
+use tare_procstat::checkout;
 
 use crate::cli::BenchArgs;
 use crate::model::plan::Plan;
@@ -80,8 +80,8 @@ pub fn origin(measured: &Measured<'_>) -> anyhow::Result<Origin> {
             control_plane: measured.control_plane.name().into(),
             control_plane_flags: measured.source.flags(),
             kubernetes_version: None,
-            filesystem: weigh::filesystem(measured.data),
-            machine: weigh::machine(),
+            filesystem: tare_procstat::filesystem(measured.data),
+            machine: tare_procstat::machine(),
         },
         scenario: measured.scenario.clone(),
         seed: measured.seed,

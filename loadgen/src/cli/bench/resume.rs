@@ -178,7 +178,7 @@ mod tests {
                     control_plane_flags: String::new(),
                     kubernetes_version: None,
                     filesystem: None,
-                    machine: tare_procstat::weigh::machine(),
+                    machine: tare_procstat::machine(),
                 },
                 scenario: crate::model::workload::edgeapp().expect("valid"),
                 seed: 1,

@@ -4,7 +4,7 @@
 pub mod tests;
 
 use controlplane::Binaries;
-use tare_procstat::weigh::Cgroup;
+use tare_procstat::Cgroup;
 
 use crate::cli::bench::plan::needed_bytes;
 use crate::cli::doctor::facts::Facts;

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use controlplane::{Binaries, Error, build};
-use tare_procstat::weigh;
-use tare_procstat::weigh::Machine;
+use tare_procstat::Machine;
 
 use crate::cli::bench::plan::available_bytes;
 use crate::cli::control_plane::on_path;
@@ -40,14 +39,14 @@ impl Facts {
     pub(crate) fn gather() -> Facts {
         let limits = rustix::process::getrlimit(rustix::process::Resource::Nofile);
         let own = std::process::id();
-        let refusal = |read: Result<(), weigh::Error>| read.err().map(|error| error.to_string());
+        let refusal = |read: Result<(), tare_procstat::Error>| read.err().map(|error| error.to_string());
         Facts {
-            machine: weigh::machine(),
+            machine: tare_procstat::machine(),
             available_bytes: available_bytes(),
             open_files: (limits.current, limits.maximum),
             root: rustix::process::geteuid().is_root(),
-            memory_refusal: refusal(weigh::memory(own).map(drop)),
-            peak_refusal: refusal(weigh::reset_peak(own)),
+            memory_refusal: refusal(tare_procstat::memory(own).map(drop)),
+            peak_refusal: refusal(tare_procstat::reset_peak(own)),
             cargo: version("cargo", "--version"),
             go: build::go(),
             c_compiler: build::c_compiler(),

@@ -5,7 +5,6 @@
 //! else uses them. What a server does not say is `None`. Leaves to others: the words (`page`).
 
 use serde::{Deserialize, Serialize};
-use tare_procstat::weigh;
 
 use crate::measure::metrics_text::counter_of;
 use crate::model::ledger::Ledger;
@@ -53,15 +52,15 @@ impl Account {
     /// `None` where the server has no process of ours.
     pub async fn take(world: &World, owners: &str) -> Option<Account> {
         let pid = world.server.pid()?;
-        let peak_bytes = weigh::peak_bytes(pid).ok();
+        let peak_bytes = tare_procstat::peak_bytes(pid).ok();
         let account = Account {
             cpu_s: world.server.cpu_s(),
-            rss_bytes: weigh::memory(pid).map(|memory| memory.rss_bytes).ok(),
+            rss_bytes: tare_procstat::memory(pid).map(|memory| memory.rss_bytes).ok(),
             peak_bytes,
             requests: requests(world, owners).await,
         };
         // From here on the next peak counts; where the kernel refuses, it is that of its whole life.
-        let _ = weigh::reset_peak(pid);
+        let _ = tare_procstat::reset_peak(pid);
         Some(account)
     }
 

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use tare_procstat::process::Process;
-use tare_procstat::weigh;
 
 use crate::measure::admin;
 use crate::measure::log_tail::log_tail;
@@ -189,15 +188,15 @@ impl Running {
     /// `None` where the kernel does not say.
     pub fn weigh(&self) -> Option<Peaked> {
         let pid = self.process.pid();
-        weigh::memory(pid).ok().map(|memory| Peaked {
+        tare_procstat::memory(pid).ok().map(|memory| Peaked {
             memory,
-            peak_bytes: weigh::peak_bytes(pid).ok(),
+            peak_bytes: tare_procstat::peak_bytes(pid).ok(),
         })
     }
 
     /// All that it has used.
     pub fn cpu_s(&self) -> Option<f64> {
-        weigh::cpu_seconds(self.process.pid()).ok()
+        tare_procstat::cpu_seconds(self.process.pid()).ok()
     }
 
     /// # Errors

@@ -6,7 +6,6 @@
 
 use std::time::{Duration, Instant};
 
-use tare_procstat::weigh;
 
 use crate::load::generator::Act;
 use crate::load::timetable::Pace;
@@ -45,7 +44,7 @@ pub async fn all(session: &mut Session<'_>, held: Duration) -> Result<(), Reason
         last = now;
     }
     session.run.memory.burst = sample_peak(session);
-    session.run.memory.settled = weigh::memory(session.process.pid()).ok();
+    session.run.memory.settled = tare_procstat::memory(session.process.pid()).ok();
     session.run.converge_cpu_s = last.cpu_s_since(&before);
     session.run.requests = last.requests_since(&before);
     session.run.fault_response = fault(held, &windows, session.journal.timeline().progress().ready);

@@ -6,7 +6,6 @@
 
 use std::time::{Duration, Instant};
 
-use tare_procstat::weigh;
 
 use crate::load::journal::Journal;
 use crate::measure::settle::{Rule, Sample, SettleDetector, Verdict};
@@ -88,8 +87,8 @@ pub fn look(pid: u32, journal: &Journal, started: Instant) -> Sample {
         at: started.elapsed(),
         events: journal.timeline().events,
         // Where CPU and memory cannot be read, events alone decide: a constant never changes.
-        cpu_s: weigh::cpu_seconds(pid).unwrap_or_default(),
-        anon_bytes: weigh::memory(pid).map_or(0, |memory| memory.anon_bytes),
+        cpu_s: tare_procstat::cpu_seconds(pid).unwrap_or_default(),
+        anon_bytes: tare_procstat::memory(pid).map_or(0, |memory| memory.anon_bytes),
     }
 }
 
@@ -98,8 +97,8 @@ impl Snapshot {
         let pid = session.process.pid();
         Self {
             at: Instant::now(),
-            cpu_s: weigh::cpu_seconds(pid).ok(),
-            context_switches: weigh::context_switches(pid).ok(),
+            cpu_s: tare_procstat::cpu_seconds(pid).ok(),
+            context_switches: tare_procstat::context_switches(pid).ok(),
             server_cpu_s: session.server.cpu_s(),
             datastore_written_bytes: session.server.datastore_written_bytes(),
             ledger: session.server.ledger(&session.cluster).await,

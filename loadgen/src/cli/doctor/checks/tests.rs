@@ -1,6 +1,6 @@
 //! Every line of the table, for facts that are wrong in one way each.
 
-use tare_procstat::weigh::Machine;
+use tare_procstat::Machine;
 
 use crate::cli::doctor::checks::*;
 

@@ -6,8 +6,8 @@
 //! Leaves to others: readiness, and what a child's exit means. A process that leaves its group
 //! (`setsid`) is on its own, and so are grandchildren of a parent killed with SIGKILL.
 
+mod log_tail;
 mod spawner;
-mod tail;
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -155,7 +155,7 @@ impl Process {
 
     /// The last lines of the log, at most `n` and at most 64 KiB of them; none if it is unreadable.
     pub fn last_log_lines(&self, n: usize) -> Vec<String> {
-        tail::last_lines(&self.log, n).unwrap_or_default()
+        log_tail::last_lines(&self.log, n).unwrap_or_default()
     }
 
     fn has_ended(&self) -> bool {

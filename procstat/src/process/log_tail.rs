@@ -1,4 +1,6 @@
-//! The last lines of a log. Guarantees: reads at most 64 KiB, however large the file has grown.
+//! The last lines of a log.
+//!
+//! Guarantees: reads at most 64 KiB, however large the file has grown.
 
 use std::collections::VecDeque;
 use std::fs::File;

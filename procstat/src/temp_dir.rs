@@ -1,8 +1,7 @@
-//! A folder that goes with the process that made it.
+//! A temporary directory that goes with the process that made it.
 //!
-//! Guarantees: closed to other users, empty at first, removed when dropped; one that a killed
-//! process left behind is removed by the next of the same name. Its name ends in the process's id:
-//! a folder whose process is gone is nobody's.
+//! Guarantees: closed to other users, empty at first, removed when dropped. The name ends in the id of the
+//! process. A directory that a killed process left behind is removed by the next one of the same name.
 //! Leaves to others: ending what still writes into it.
 
 use std::fs::DirBuilder;
@@ -12,43 +11,44 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::{Pid, test_kill_process};
 
-/// Removed, with what is in it, when it is dropped.
+/// A directory that is removed, with what is in it, when it is dropped.
 #[derive(Debug)]
-pub struct Scratch(PathBuf);
+pub struct TempDir(PathBuf);
 
-impl Scratch {
-    /// Makes `NAME-PID` in `base`. A process has one of a name at most.
+impl TempDir {
+    /// Makes `NAME-PID` in `base`, which is made too. A process has one of a name at most.
     ///
     /// # Errors
-    /// The folder cannot be made, or what was left behind cannot be looked at or removed.
-    pub fn create(base: &Path, name: &str) -> io::Result<Scratch> {
+    /// The directory cannot be made, or one that was left behind cannot be read or removed.
+    pub fn create(base: &Path, name: &str) -> io::Result<TempDir> {
         std::fs::create_dir_all(base)?;
-        sweep(base, name)?;
+        remove_abandoned(base, name)?;
         let dir = base.join(format!("{name}-{}", std::process::id()));
         DirBuilder::new().mode(0o700).create(&dir)?;
-        Ok(Scratch(dir))
+        Ok(TempDir(dir))
     }
 
+    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.0
     }
 }
 
-impl Drop for Scratch {
+impl Drop for TempDir {
     fn drop(&mut self) {
-        // Left behind it is the next one's to remove.
+        // What cannot be removed now is removed by the next one of this name.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// Removes the folders of this name whose processes are gone.
-fn sweep(base: &Path, name: &str) -> io::Result<()> {
+/// Removes the directories of this name whose processes are gone.
+fn remove_abandoned(base: &Path, name: &str) -> io::Result<()> {
     for entry in std::fs::read_dir(base)? {
         let entry = entry?;
         let of = entry.file_name().to_str().and_then(|it| owner(it, name));
         if of.is_some_and(|pid| test_kill_process(pid) == Err(rustix::io::Errno::SRCH)) {
             match std::fs::remove_dir_all(entry.path()) {
-                // Another one sweeps too.
+                // Another process removes it too.
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
@@ -57,7 +57,7 @@ fn sweep(base: &Path, name: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// The process whose folder of that name it is.
+/// The process that made the directory, if it has that name.
 fn owner(folder: &str, name: &str) -> Option<Pid> {
     let pid: i32 = folder.strip_prefix(name)?.strip_prefix('-')?.parse().ok()?;
     // Zero and less name groups of processes.
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn it_goes_when_dropped_and_what_the_dead_left_goes_with_the_next() {
-        let base = std::env::temp_dir().join(format!("tare-scratch-{}", std::process::id()));
+        let base = std::env::temp_dir().join(format!("tare-temp-dir-{}", std::process::id()));
         // Of a process that was reaped nothing is alive.
         let mut dead = std::process::Command::new("true").spawn().expect("spawn");
         dead.wait().expect("wait");
@@ -96,12 +96,12 @@ mod tests {
         for dir in [&left, &alive, &others] {
             std::fs::create_dir_all(dir).expect("make it");
         }
-        let scratch = Scratch::create(&base, "plane").expect("a folder");
-        assert!(scratch.path().is_dir());
+        let temp_dir = TempDir::create(&base, "plane").expect("a folder");
+        assert!(temp_dir.path().is_dir());
         assert!(!left.exists(), "its process is gone");
         assert!(alive.exists() && others.exists(), "not ours to remove");
-        let path = scratch.path().to_owned();
-        drop(scratch);
+        let path = temp_dir.path().to_owned();
+        drop(temp_dir);
         assert!(!path.exists());
         std::fs::remove_dir_all(&base).expect("clean up");
     }

@@ -1,8 +1,7 @@
 //! Something costly that the tests of one binary share, such as a control plane.
 //!
-//! Guarantees: the first test that needs it starts it, and nobody starts it again, not after a
-//! failure either; tests run beside each other, except one that has to be alone; it ends when the
-//! stand is dropped.
+//! Guarantees: the first test that needs it starts it, and it is started once, after a failure too; tests
+//! run beside each other, except one that asks to be alone; it ends when [`Shared`] is dropped.
 //! Leaves to others: what is shared, and how tests that run beside each other keep apart.
 
 use futures::future::BoxFuture;
@@ -11,8 +10,8 @@ use tokio::sync::{OnceCell, RwLock};
 
 type Start<T> = Box<dyn Fn() -> BoxFuture<'static, Result<T, String>> + Send + Sync>;
 
-/// What is shared, and the runtime on which it and its tests live.
-pub struct Stand<T> {
+/// A value that tests share, and the runtime on which it and its tests run.
+pub struct Shared<T> {
     start: Start<T>,
     // Before the runtime: it is dropped first, while what it has spawned still runs.
     started: OnceCell<Result<T, String>>,
@@ -21,16 +20,16 @@ pub struct Stand<T> {
     runtime: Runtime,
 }
 
-impl<T> Stand<T> {
-    /// Nothing is started yet.
+impl<T> Shared<T> {
+    /// Nothing is started before the first test.
     ///
     /// # Errors
     /// The runtime cannot be built.
-    pub fn new<F>(start: impl Fn() -> F + Send + Sync + 'static) -> std::io::Result<Stand<T>>
+    pub fn new<F>(start: impl Fn() -> F + Send + Sync + 'static) -> std::io::Result<Shared<T>>
     where
         F: Future<Output = Result<T, String>> + Send + 'static,
     {
-        Ok(Stand {
+        Ok(Shared {
             start: Box::new(move || Box::pin(start())),
             started: OnceCell::new(),
             gate: RwLock::new(()),
@@ -76,13 +75,13 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-    use super::Stand;
+    use super::Shared;
 
     #[test]
     fn it_is_started_once_by_whoever_comes_first() {
         let starts = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&starts);
-        let stand = Stand::new(move || {
+        let shared = Shared::new(move || {
             let nth = counted.fetch_add(1, SeqCst);
             async move { Ok(nth) }
         })
@@ -90,7 +89,7 @@ mod tests {
         assert_eq!(starts.load(SeqCst), 0, "nobody needed it yet");
         std::thread::scope(|scope| {
             for _ in 0..8 {
-                scope.spawn(|| assert_eq!(stand.beside_others(async |nth| *nth), Ok(0)));
+                scope.spawn(|| assert_eq!(shared.beside_others(async |nth| *nth), Ok(0)));
             }
         });
         assert_eq!(starts.load(SeqCst), 1);
@@ -100,13 +99,13 @@ mod tests {
     fn a_failed_start_is_everyones_answer_and_not_tried_again() {
         let starts = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&starts);
-        let stand: Stand<()> = Stand::new(move || {
+        let shared: Shared<()> = Shared::new(move || {
             counted.fetch_add(1, SeqCst);
             async { Err("no binaries".to_owned()) }
         })
         .expect("a runtime");
         for _ in 0..2 {
-            let ran = stand.beside_others(async |()| ());
+            let ran = shared.beside_others(async |()| ());
             assert_eq!(ran, Err("no binaries".to_owned()));
         }
         assert_eq!(starts.load(SeqCst), 1);
@@ -114,7 +113,7 @@ mod tests {
 
     #[test]
     fn one_that_has_to_be_alone_is() {
-        let stand = Stand::new(|| async { Ok(AtomicUsize::new(0)) }).expect("a runtime");
+        let shared = Shared::new(|| async { Ok(AtomicUsize::new(0)) }).expect("a runtime");
         let enter = async |inside: &AtomicUsize| {
             let others = inside.fetch_add(1, SeqCst);
             tokio::task::yield_now().await;
@@ -123,10 +122,10 @@ mod tests {
         };
         std::thread::scope(|scope| {
             for nth in 0..8 {
-                let stand = &stand;
+                let shared = &shared;
                 scope.spawn(move || match nth % 2 {
-                    0 => assert_eq!(stand.alone(enter), Ok(0), "nobody else is inside"),
-                    _ => assert!(stand.beside_others(enter).is_ok()),
+                    0 => assert_eq!(shared.alone(enter), Ok(0), "nobody else is inside"),
+                    _ => assert!(shared.beside_others(enter).is_ok()),
                 });
             }
         });
