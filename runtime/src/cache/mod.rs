@@ -5,7 +5,8 @@
 //! Leaves to others: owners with work (`queue`), finding what events missed (`relist`); both are the same in
 //! every mode.
 //!
-//! What the reconcile of an idle owner reads (`tests/modes.rs` counts it); the writes are the same:
+//! What the reconcile of an idle owner reads (`tests/scenarios/cache_modes.rs` counts it); the writes are the
+//! same:
 //!
 //! | | `none` | `metadata` | `pruned` |
 //! |---|---|---|---|
