@@ -90,7 +90,7 @@ const LISTED: &[(&str, &str)] = &[
     ),
     (
         "cargo run --example *",
-        "needs a cluster; tests/examples runs them on the simulated server",
+        "needs a cluster; tests/scenarios/examples runs them on the simulated server",
     ),
     ("kubectl *", "needs a cluster"),
     ("just push *", "needs a registry"),
