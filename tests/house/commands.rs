@@ -112,7 +112,6 @@ struct Documented {
 }
 
 #[test]
-#[ignore = "until the renames of this change are complete"]
 fn every_command_is_run_or_listed() {
     let mut wrong = Vec::new();
     let mut used = BTreeSet::new();
