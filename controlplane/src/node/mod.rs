@@ -26,12 +26,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use crate::build::binaries::{Binaries, NodeBinaries};
+use crate::component::Component;
+use crate::credentials::owner_only;
 use crate::node::cgroups::Cgroups;
 use crate::node::components::{KUBELET, SCHEDULER};
 use crate::node::forward::Forward;
 use crate::node::namespaces::Namespaces;
-use crate::started::Component;
-use crate::{Binaries, ControlPlane, Datastore, NodeBinaries, User, private};
+use crate::options::{Datastore, User};
+use crate::plane::ControlPlane;
 
 pub use crate::node::error::Error;
 pub use crate::node::image::{PAUSE, of_source};
@@ -83,7 +86,7 @@ impl Node {
     ) -> Result<Node, Error> {
         tools::check()?;
         namespaces::refuse_hidden(&options.dir)?;
-        private::folder(&options.dir)?;
+        owner_only::folder(&options.dir)?;
         let cgroups = Cgroups::create()?;
         let log = |component: &str| log(&options.logs, component);
         let pause = image::pause(&options.dir).await?;
