@@ -8,7 +8,8 @@
 # Guarantees: the same binaries, version, revision and compressors give the same digests, wherever and
 # whenever it runs; an image with another file than its binary is refused. The tag is the version, never
 # `latest`.
-# SOURCE_DATE_EPOCH (else 0) is the time of everything in it; REVISION overrides what git says.
+# SOURCE_DATE_EPOCH (else 0) is the time of everything in it. REVISION overrides what git says, in the
+# label of the image and in `--version`.
 # Needs buildah, jq and zstd; neither root nor a registry.
 set -euo pipefail
 shopt -s inherit_errexit

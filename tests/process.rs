@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use kubesim::{Options, Server, Tls, kubeconfig};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// `tare` with nothing of this machine's own configuration.
 fn tare(dir: &Path) -> Command {
@@ -100,6 +100,21 @@ fn a_kubeconfig_that_cannot_be_used_is_named_with_the_way_out() {
 }
 
 #[test]
+fn the_version_names_the_commit() {
+    let dir = folder("version");
+    for word in ["version", "--version", "-V"] {
+        let output = tare(&dir).arg(word).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let commit = tare::VERSION.split_once('+').unwrap().1;
+        assert!(
+            text.starts_with(&format!("tare {} (", tare::VERSION)),
+            "{text}"
+        );
+        assert!(!commit.is_empty() && text.lines().count() == 1, "{text}");
+    }
+}
+
+#[test]
 fn the_crd_is_printed_as_it_is_shipped() {
     let output = tare(&folder("crd")).arg("crd").output().unwrap();
     assert!(output.status.success());
@@ -151,7 +166,7 @@ impl Drop for Running {
 }
 
 fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         if let Some(found) = look() {
             return found;

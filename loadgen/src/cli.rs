@@ -37,8 +37,6 @@ use crate::model::control_plane::ControlPlane;
 use crate::model::error::Usage;
 use crate::model::profile::Profile;
 use crate::model::workload;
-use crate::run::restarts;
-use crate::run::restarts::RestartArgs;
 use crate::target::context::TargetArgs;
 
 /// Weighs Kubernetes operators: creates thousands of custom resources, measures what the
@@ -67,8 +65,6 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// Rebuild summary.json, report.md and the tables of a folder from its raw data
     Report(report::ReportArgs),
-    /// Starts subjects again and again on objects that are there already, and weighs what that takes.
-    Restarts(RestartArgs),
     /// Check that the files of a folder are complete and well-formed
     Validate(validate::ValidateArgs),
     /// Print the JSON Schema of summary.json
@@ -145,6 +141,10 @@ pub struct BenchArgs {
     /// recover, deletions and re-creations) until so many watch events have passed, and weigh again.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub soak_events: Option<u64>,
+    /// Restart the subject so often on the objects that exist, in every burst with objects, and report
+    /// what it costs the subject and the API server [default: once, at the largest size only].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub restarts: Option<u32>,
     /// Build Tare and its Rust rivals static for this target, such as x86_64-unknown-linux-musl
     /// [default: this machine's own].
     #[arg(long, value_name = "TRIPLE")]
@@ -215,7 +215,6 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::ControlPlane(command) => control_plane::run(command),
         Command::Doctor(args) => doctor::run(args),
         Command::Report(args) => report::run(args),
-        Command::Restarts(args) => restarts::run(args),
         Command::Validate(args) => validate::run(args),
         Command::Schema => schema::run(),
         Command::Check(args) => check::run(args),

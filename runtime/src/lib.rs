@@ -1,15 +1,14 @@
-//! A lean base for Kubernetes operators: memory that follows the work in flight, not the number of
+//! A library for Kubernetes operators whose memory follows the work in flight, not the number of
 //! objects.
 //!
-//! An author writes a resource and a pure plan; the runtime lists, watches, creates, patches, heals,
-//! backs off and tears down. A whole operator:
+//! You write a resource and a *plan*: a pure function from an owner and its observed children to the
+//! children and the status that should exist. The library lists, watches, creates, patches and deletes;
+//! it corrects drift, backs off, writes conditions and Events, and runs the finalizer.
+//!
+//! A whole operator, which owns a ConfigMap for each `Note`:
 //!
 //! ```no_run
-//! use std::{convert::Infallible, future::pending, sync::Arc};
-//! use kube::{CustomResource, KubeSchema};
-//! use serde::{Deserialize, Serialize};
-//! use tare_runtime::api::{CONFIG_MAP, Child, Children, Kind, Operator, Owner, OwnerStatus, Plan, Requeue};
-//! use tare_runtime::{cache::Storeless, controller, http::client};
+//! use tare_runtime::prelude::*;
 //!
 //! #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug)]
 //! #[kube(group = "example.com", version = "v1", kind = "Note", namespaced, status = "NoteStatus")]
@@ -25,6 +24,7 @@
 //! }
 //!
 //! struct Notes;
+//!
 //! impl Operator for Notes {
 //!     type Resource = Note;
 //!     type Status = NoteStatus;
@@ -32,26 +32,49 @@
 //!     const NAME: &'static str = "notes";
 //!     const FINALIZER: Option<&'static str> = None;
 //!     const KINDS: &'static [Kind] = &[CONFIG_MAP];
+//!
 //!     fn plan(&self, note: &Owner<Self>, _: &Children) -> Result<Plan<NoteStatus>, Infallible> {
-//!         let map = serde_json::json!({"data": {"text": note.spec.text}});
+//!         let body = json!({"data": {"text": note.spec.text}});
 //!         Ok(Plan {
-//!             children: vec![Child::new(CONFIG_MAP, note.meta.name.as_ref(), map)],
+//!             children: vec![Child::new(CONFIG_MAP, &*note.meta.name, body)],
 //!             status: NoteStatus { observed_generation: Some(note.meta.generation) },
 //!             requeue: Requeue::Default,
 //!         })
 //!     }
 //! }
 //!
-//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
-//! let client = client::build(&client::config(None).await?)?;
-//! controller::run(Arc::new(Notes), Storeless, client, Arc::default(), Default::default(), pending()).await;
-//! # Ok(()) }
+//! # const CRD: &str = "";
+//! // `CRD` is the CRD as YAML, made from `Note::crd()`.
+//! fn main() -> ExitCode {
+//!     let program = Program::new("an operator for Notes", env!("CARGO_PKG_VERSION"), CRD);
+//!     program.main(Notes, std::env::args_os().skip(1))
+//! }
 //! ```
 //!
-//! A program around it, with a command line, a CRD and an admin port, is [`program`]; `examples/` has four
-//! that use it. The rooms: [`operator`] is what an author writes, [`edgeapp`] the operator that is shipped,
-//! [`controller`] the loop around [`source`] (what changed), [`queue`] (what is due), `apply` (what is
-//! written) and [`join`] (what was missed).
+//! `notes run --install-crd` then runs it, with probes and metrics on the admin port; `notes help` lists
+//! commands and options. `examples/` of the repository has four operators. The names of labels, metrics
+//! and annotations come from the operator ([`Operator::NAME`](api::Operator::NAME),
+//! [`owner_label`](api::Operator::owner_label), [`metrics_prefix`](api::Operator::metrics_prefix) and the
+//! group of its resource).
+//!
+//! # Rooms
+//!
+//! | room | |
+//! |---|---|
+//! | [`model`] | objects, keys, revisions and times: types only |
+//! | [`api`] | what an author writes: operator, plan, child, status, errors |
+//! | [`metrics`] | counters, gauges, readiness, and their Prometheus text |
+//! | [`http`] | one request: paths, deadlines, bounds, errors; kubeconfig, TLS, credentials |
+//! | [`queue`] | the workqueue: admission, deduplication, back-off, outcome |
+//! | [`watch`] | one watch stream for each kind, which recovers by itself |
+//! | [`reconcile`] | one owner: children, differences, status, finalizer, Events |
+//! | [`relist`] | lists that are merged in key order and compared; when and why |
+//! | [`cache`] | what is retained of idle objects: none, metadata, pruned |
+//! | [`controller`] | the loop that joins these rooms |
+//! | [`app`] | the program around it: command line, CRD, admin port, log, allocator |
+//!
+//! An author needs [`prelude`]: [`api`] and [`Program`](app::program::Program). [`controller::run`] runs an
+//! operator inside a program of another kind.
 
 pub mod api;
 pub mod app;

@@ -1,4 +1,4 @@
-//! All that a small operator is written with: `use tare_runtime::prelude::*;`.
+//! What a small operator needs: `use tare_runtime::prelude::*;`.
 
 pub use std::convert::Infallible;
 pub use std::process::ExitCode;

@@ -12,7 +12,7 @@ use crate::model::record;
 use crate::model::record::{Peaked, Record};
 use crate::model::summary::{Subject, Summary};
 use crate::report::table::{Table, figure, grouped};
-use crate::report::{apart, claims, unhealthy};
+use crate::report::{apart, claims, restarts, unhealthy};
 use tare_procstat::Memory;
 
 const MB: f64 = 1e6;
@@ -94,6 +94,7 @@ pub fn tables(summary: &Summary, record: &Record) -> Vec<Table> {
     if sizes.len() > 1 {
         tables.push(by_size(summary, &sizes));
     }
+    tables.extend(restarts::tables(record));
     tables.extend(unhealthy::tables(summary, record));
     tables.extend(apart::tables(summary));
     tables.extend(claims::table(summary));

@@ -1,10 +1,10 @@
 //! A client for the API server, from a kubeconfig or from inside the cluster.
 //!
-//! Guarantees: an error names the file and the way out; what a kubeconfig asks for and we do not have
-//! is refused, never ignored; a token is printed nowhere and never sent in the clear.
+//! Guarantees: an error names the file and what to do. What a kubeconfig requires and this client lacks
+//! is an error, never ignored. A token is never printed and never sent without TLS.
 //! Leaves to others: the HTTP stack (`stack`), deadlines (`request`).
-//! Limits: no plugins, passwords, impersonation or proxies; a client certificate is read once; a CA
-//! has to be given, the system's roots are not used.
+//! Limits: no plugins, passwords, impersonation or proxies. A client certificate is read once. A CA is
+//! required; the roots of the system are not used.
 //! Why not `kube::Config`: it brings plugins, JSONPath, regular expressions and a YAML deserializer,
 //! 2.5 of 5.6 MB of the binary.
 
@@ -55,9 +55,9 @@ const USER_AGENT: HeaderValue =
 /// Where the API server is and how the client authenticates.
 #[derive(Debug)]
 pub struct Config {
-    /// URL of the server; a path in it precedes that of every request.
+    /// URL of the server; its path is prepended to that of every request.
     pub server: Uri,
-    /// For requests that name none.
+    /// The namespace of requests that name none.
     pub namespace: String,
     /// What protects the connection.
     pub security: Security,
@@ -70,13 +70,13 @@ pub struct Config {
 /// What protects a connection.
 #[derive(Debug)]
 pub enum Security {
-    /// Nothing: `http://`, as of `kubectl proxy`.
+    /// Nothing: `http://`, as `kubectl proxy` serves it.
     Plain,
     /// TLS.
     Tls {
         /// Which certificates of the server are accepted.
         trust: Trust,
-        /// The name that has to be in it, if not the host of the URL.
+        /// The name that the certificate must contain, if not the host of the URL.
         server_name: Option<ServerName<'static>>,
         /// Our own certificate.
         identity: Option<Identity>,
@@ -146,7 +146,7 @@ pub fn from_files(files: &[PathBuf], context: Option<&str>) -> Result<Config, Cl
         });
     };
     if matches!(trust, Trust::Anything) {
-        warn!(%server, "insecure-skip-tls-verify: anybody can pose as the API server and take the token");
+        warn!(%server, "insecure-skip-tls-verify: the API server is not verified; another server could receive the token");
     }
     let user = choice.user.ok_or_else(|| {
         let flaw = choice.context.flaw(Problem::Lacks("user"));
@@ -167,7 +167,7 @@ pub fn from_files(files: &[PathBuf], context: Option<&str>) -> Result<Config, Cl
     })
 }
 
-/// All files in one; as for kubectl, those that are not there do not matter unless none is.
+/// All files merged. As for kubectl, missing files are ignored unless all are missing.
 fn merged(files: &[PathBuf]) -> Result<Kubeconfig, ClientError> {
     let mut merged: Option<Kubeconfig> = None;
     let mut missing = None;

@@ -1,6 +1,6 @@
 //! Why a connection failed, in one line.
 //!
-//! Guarantees: a certificate that is not trusted comes with the way out.
+//! Guarantees: an error about a certificate says what to do.
 
 use std::error::Error;
 
@@ -8,7 +8,7 @@ use rustls::CertificateError::{
     BadSignature, Expired, ExpiredContext, NotValidForName, NotValidForNameContext, UnknownIssuer,
 };
 
-/// Why a request or the stream of its answer broke.
+/// Why a request, or the stream of its answer, failed.
 ///
 /// kube's error never becomes a `dyn Error` here: its messages about plugins and kubeconfigs would
 /// link a YAML renderer of 70 KB.
@@ -20,17 +20,17 @@ pub(crate) fn cause(error: &kube::Error) -> String {
     }
 }
 
-/// The innermost cause says it best: "connection refused" rather than "client error (Connect)".
+/// The innermost cause is the most specific: "connection refused", not "client error (Connect)".
 fn innermost(error: &(dyn Error + 'static)) -> String {
     let mut cause = error;
     while let Some(deeper) = cause.source() {
         cause = deeper;
     }
-    format!("{cause}{}", way_out(cause))
+    format!("{cause}{}", what_to_do(cause))
 }
 
-fn way_out(cause: &(dyn Error + 'static)) -> &'static str {
-    // What is inside of an io::Error is not its source: `source()` is that of what is inside.
+fn what_to_do(cause: &(dyn Error + 'static)) -> &'static str {
+    // The error inside an io::Error is not its `source()`; that is the source of the inner error.
     let mut inner = cause;
     while let Some(deeper) = inner.downcast_ref().and_then(std::io::Error::get_ref) {
         inner = deeper;

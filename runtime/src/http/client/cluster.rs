@@ -1,6 +1,6 @@
-//! Where the API server is and how it is recognised: the `cluster` entry of a kubeconfig.
+//! The `cluster` entry of a kubeconfig: the API server's address and how it is verified.
 //!
-//! Guarantees: what cannot be honoured (a proxy, a missing CA) is refused, never ignored.
+//! Guarantees: what is not supported (a proxy, a missing CA) is an error, never ignored.
 //! Leaves to others: the handshake (`tls`).
 
 use http::Uri;
@@ -16,7 +16,7 @@ use crate::http::client::tls::Trust;
 pub(crate) struct Cluster {
     /// Its URL, of scheme `http` or `https`.
     pub server: Uri,
-    /// How it is recognised; nothing, over plain HTTP.
+    /// How it is verified; nothing, over plain HTTP.
     pub tls: Option<(Trust, Option<ServerName<'static>>)>,
 }
 
@@ -50,7 +50,7 @@ impl Cluster {
     }
 }
 
-/// A URL of a host; without a scheme it is plain HTTP for kubectl, which nobody means: refused.
+/// A URL of a host. kubectl takes a URL without a scheme as plain HTTP; here it is an error.
 fn url(text: &str) -> Option<Uri> {
     let uri: Uri = text.parse().ok()?;
     let known = [Scheme::HTTP, Scheme::HTTPS];

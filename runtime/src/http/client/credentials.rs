@@ -1,8 +1,8 @@
-//! Who we are: the `user` entry of a kubeconfig, and the token of every request.
+//! The `user` entry of a kubeconfig, and the token of every request.
 //!
-//! Guarantees: a token is in no message and no debug output; a token file is read again about every
-//! minute, and while it cannot be read the last token stays in use; what cannot be honoured (plugins,
-//! passwords, impersonation) is refused, never ignored.
+//! Guarantees: a token is in no message and no debug output. A token file is read again about every
+//! minute; while it cannot be read, the last token stays in use. What is not supported (plugins,
+//! passwords, impersonation) is an error, never ignored.
 //! Leaves to others: the handshake with a client certificate (`tls`).
 //! Source: client-go 0.36, transport/token_source.go, tools/clientcmd/client_config.go.
 
@@ -28,7 +28,7 @@ const REREAD: Duration = Duration::from_secs(60);
 pub(crate) struct Credentials {
     /// Sent with every request.
     pub token: Option<Token>,
-    /// Shown in the handshake.
+    /// The client certificate of the handshake.
     pub identity: Option<Identity>,
 }
 
@@ -49,7 +49,7 @@ impl Credentials {
             return Err(entry.flaw(Problem::Plugin("auth-provider")));
         }
         if token.is_none() && identity.is_none() {
-            // Beside a token or a certificate kubectl does not run it either.
+            // kubectl does not run it either where there is a token or a certificate.
             return Err(entry.flaw(if entry.has("exec") {
                 Problem::Plugin("exec")
             } else {
@@ -60,7 +60,7 @@ impl Credentials {
     }
 }
 
-/// The file wins where it can be read; `token` stands in for it until then.
+/// A token file takes precedence; `token` is used until the file can be read.
 fn token(entry: &Entry, now: Instant) -> Result<Option<Token>, Flaw> {
     let given = entry.text("token")?;
     let Some(path) = entry.path("tokenFile")? else {

@@ -1,7 +1,7 @@
 //! The HTTP stack: base URL, token, pool, TLS.
 //!
-//! Guarantees: HTTP/1.1 with no retries of its own; connections that are idle for seconds are closed,
-//! read buffers are small, a dead peer is noticed by TCP.
+//! Guarantees: HTTP/1.1 without retries; idle connections are closed within seconds; read buffers are
+//! small; TCP keep-alive detects a dead peer.
 //! Leaves to others: deadlines (`request`).
 
 use std::pin::Pin;
@@ -26,15 +26,15 @@ use crate::http::client::tls;
 use crate::http::client::tls::Trust;
 use crate::http::client::{ClientError, Config, Security, cause};
 
-/// kube-rs gives a connection as long.
+/// The same as in kube-rs.
 const CONNECT: Duration = Duration::from_secs(30);
-/// Idle connections cost about 37 KB each over TLS and a file descriptor. The pool looks once in so long,
-/// so that they are closed within twice of it.
+/// An idle TLS connection costs about 37 KB and a file descriptor. The pool checks at this interval, so
+/// that a connection is closed within twice this time.
 pub const IDLE: Duration = Duration::from_secs(3);
-/// hyper's read buffer, bytes: what a head must fit into; a watch line may be longer than it. Left to
-/// grow it doubles to 16 KB in every connection of a burst.
+/// hyper's read buffer, bytes. The head of an answer must fit into it; a watch line may be longer. Without
+/// this limit it grows to 16 KB in every connection of a burst.
 const READ_BUFFER_BYTES: usize = 8 << 10;
-/// A peer that is gone without a word is noticed after about a minute.
+/// A dead peer is detected after about a minute.
 const KEEPALIVE: Duration = Duration::from_secs(20);
 
 /// The HTTP stack: one pool, HTTP/1.1 over rustls.

@@ -1,0 +1,19 @@
+//! Checks of this repository itself: dependence between rooms, words, links, commands in documents.
+//!
+//! Guarantees: reads the sources, the documents and the generated help; a failure names file and line.
+//! Leaves to others: what the programs do.
+
+mod commands;
+mod documents;
+mod links;
+mod markdown;
+mod programs;
+mod rooms;
+mod rust_source;
+mod tree;
+mod vocabulary;
+
+/// The operator that README.md shows, compiled.
+#[allow(dead_code)]
+#[rustfmt::skip]
+mod note;
