@@ -6,7 +6,7 @@
 // A counting allocator is an allocator; the trait is unsafe by nature.
 #![allow(unsafe_code)]
 
-#[path = "../tests/support/mod.rs"]
+#[path = "../tests/scenarios/cluster/simulated.rs"]
 mod scenario;
 #[path = "reconcile/steps.rs"]
 mod steps;

@@ -2,7 +2,7 @@
 //!
 //! Guarantees: `deploy/install.yaml` is `deploy/base` as it is now; every image of ours is named by this
 //! version; every metric that the documents and alerts name exists.
-//! Leaves to others: the CRD (`crd.rs`), whether a server takes it (`tests/real`).
+//! Leaves to others: the CRD (`crd.rs`), whether a server takes it (`tests/scenarios`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;

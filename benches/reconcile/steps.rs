@@ -26,7 +26,7 @@ use tare_runtime::relist::{Coverage, Found, Relist};
 use tare_runtime::watch::{WatchEvent, WatchStream};
 use tokio::runtime::{Builder, Runtime};
 
-use super::scenario::{Running, World, pass};
+use super::scenario::{Running, Simulated, pass};
 use super::support::canned;
 use super::support::object::Template;
 
@@ -110,14 +110,14 @@ pub fn decode<M: Measurement>(
 
 /// What the watch of a mode shows of a converged EdgeApp.
 async fn event(mode: Mode, template: &Template) -> Value {
-    let world = World::new(mode);
-    let running = world.operate();
+    let cluster = Simulated::new(mode);
+    let running = cluster.operate();
     running.until_ready().await;
-    post(&world, template.object("web", 1)).await;
-    world.until_phase("web", "Running").await;
+    post(&cluster, template.object("web", 1)).await;
+    cluster.until_phase("web", "Running").await;
     pass(5).await;
     running.stop().await;
-    let object = world.get("edgeapps", "web");
+    let object = cluster.get("edgeapps", "web");
     let object = match mode {
         Mode::Metadata => {
             json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"]})
@@ -205,18 +205,19 @@ fn remembered(edgeapps: usize) -> (Runtime, Client) {
     let runtime = paused().expect("a runtime");
     let template = Template::read().expect("the scenario");
     let client = runtime.block_on(async {
-        let world = World::new(Mode::None);
-        let running = world.operate();
+        let cluster = Simulated::new(Mode::None);
+        let running = cluster.operate();
         running.until_ready().await;
         let name = |n: usize| format!("ea-{n}");
         for n in 0..edgeapps {
-            post(&world, template.object(&name(n), n)).await;
+            post(&cluster, template.object(&name(n), n)).await;
         }
-        let all_run = |world: &World| (0..edgeapps).all(|n| world.phase(&name(n)) == "Running");
-        world.until("all are Running", all_run).await;
+        let all_run =
+            |cluster: &Simulated| (0..edgeapps).all(|n| cluster.phase(&name(n)) == "Running");
+        cluster.until("all are Running", all_run).await;
         pass(5).await;
         running.stop().await;
-        let client = canned::remembering(world.server.client("tare"));
+        let client = canned::remembering(cluster.server.client("tare"));
         join_once(client.clone()).await;
         client
     });
@@ -290,7 +291,7 @@ pub fn lived<M: Measurement>(
 /// A person at a server with an operator.
 pub struct Desk {
     running: Running,
-    world: World,
+    cluster: Simulated,
     runtime: Runtime,
     template: Template,
     nth: usize,
@@ -300,18 +301,18 @@ impl Desk {
     fn open(mode: Mode) -> Self {
         let runtime = paused().expect("a runtime");
         let template = Template::read().expect("the scenario");
-        let (world, running) = runtime.block_on(async {
-            let world = World::new(mode);
-            let running = world.operate();
+        let (cluster, running) = runtime.block_on(async {
+            let cluster = Simulated::new(mode);
+            let running = cluster.operate();
             running.until_ready().await;
-            post(&world, template.object("kept", 0)).await;
-            world.until_phase("kept", "Running").await;
+            post(&cluster, template.object("kept", 0)).await;
+            cluster.until_phase("kept", "Running").await;
             pass(5).await;
-            (world, running)
+            (cluster, running)
         });
         Self {
             running,
-            world,
+            cluster,
             runtime,
             template,
             nth: 0,
@@ -325,14 +326,14 @@ impl Desk {
         let object = self.template.object(&name, self.nth);
         let before = self.so_far();
         self.runtime.block_on(async {
-            post(&self.world, object).await;
-            self.world.until_phase(&name, "Running").await;
+            post(&self.cluster, object).await;
+            self.cluster.until_phase(&name, "Running").await;
             pass(5).await;
         });
         let cost = self.so_far() - before;
         self.runtime.block_on(async {
-            self.world.delete(&name).await;
-            self.world.until_gone("edgeapps", &name).await;
+            self.cluster.delete(&name).await;
+            self.cluster.until_gone("edgeapps", &name).await;
             pass(5).await;
         });
         cost
@@ -344,21 +345,21 @@ impl Desk {
         let image = format!("web:{}", self.nth);
         let before = self.so_far();
         self.runtime.block_on(async {
-            self.world.change("kept", json!({"image": image})).await;
-            let generation = self.world.get("edgeapps", "kept")["metadata"]["generation"].clone();
-            let followed = |world: &World| {
-                let status = &world.get("edgeapps", "kept")["status"];
+            self.cluster.change("kept", json!({"image": image})).await;
+            let generation = self.cluster.get("edgeapps", "kept")["metadata"]["generation"].clone();
+            let followed = |cluster: &Simulated| {
+                let status = &cluster.get("edgeapps", "kept")["status"];
                 status["observedGeneration"] == generation && status["phase"] == "Running"
             };
-            self.world.until("the change is Running", followed).await;
+            self.cluster.until("the change is Running", followed).await;
             pass(5).await;
         });
         self.so_far() - before
     }
 
     fn so_far(&self) -> Cost {
-        let ledger = self.world.server.requests();
-        let ours = ledger.entries.iter().filter(|entry| entry.user == "tare");
+        let requests = self.cluster.server.requests();
+        let ours = requests.entries.iter().filter(|entry| entry.user == "tare");
         let own = ours.filter(|entry| !matches!(entry.verb.as_str(), "list" | "watch"));
         Cost {
             spent: self.spent(),
@@ -381,9 +382,9 @@ impl Desk {
     }
 }
 
-async fn post(world: &World, object: Value) {
+async fn post(cluster: &Simulated, object: Value) {
     let object = serde_json::from_value(object).expect("the scenario's object is an EdgeApp");
-    let created = world
+    let created = cluster
         .edgeapps()
         .create(&PostParams::default(), &object)
         .await;

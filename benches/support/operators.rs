@@ -8,8 +8,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
-use tare_procstat::process::{Process, Spec};
 use tare_procstat::Memory;
+use tare_procstat::process::{Process, Spec};
 
 use super::run::target;
 use super::stage::Stage;

@@ -19,10 +19,10 @@ mod work;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use controlplane::shared::Shared;
 use futures::future::BoxFuture;
 use libtest_mimic::{Arguments, Failed, Trial};
 use site::{Needs, Site};
-use controlplane::shared::Shared;
 
 type Scenario = (&'static str, for<'a> fn(&'a Site) -> BoxFuture<'a, ()>);
 

@@ -1,5 +1,5 @@
 //! The example `pods`: its pure parts by tables, its commands against the embedded server, on paused
-//! time. On a real kube-apiserver: `tests/real/tour.rs`; on a real node: [`node`].
+//! time. On a real kube-apiserver: `tests/scenarios/tour.rs`; on a real node: [`node`].
 
 #![allow(clippy::unwrap_used)]
 

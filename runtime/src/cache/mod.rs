@@ -5,7 +5,7 @@
 //! Leaves to others: the queue of owners with work, which every mode has; finding what events
 //! missed, which is the join's in every mode.
 //!
-//! What the work on an owner at rest reads (`tests/modes.rs` counts it); the writes are the same:
+//! What the work on an owner at rest reads (`tests/scenarios/cache_modes.rs` counts it); the writes are the same:
 //!
 //! | | `none` | `metadata` | `pruned` |
 //! |---|---|---|---|

@@ -1,0 +1,461 @@
+//! The cluster that a scenario takes place in: simulated or real, with the same verbs.
+//!
+//! Guarantees: a scenario sees only the objects of its own namespace; a wait ends by a deadline and
+//! says what it waited for and what was there instead.
+//! Leaves to others: what only one kind of cluster has (`simulated`, `plane`), the operator
+//! (`operator`), the audit log (`audit`), service accounts (`account`).
+
+pub mod account;
+pub mod audit;
+pub mod objects;
+pub mod operator;
+pub mod plane;
+pub mod process;
+pub mod simulated;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use http::{Method, Request};
+use kube::Client;
+use serde_json::{Value, json};
+use tare_runtime::cache::Mode;
+use tokio::time::Instant;
+
+use audit::Answered;
+use objects::{condition, edgeapp, is_running, text};
+use plane::SharedPlane;
+use simulated::Simulated;
+
+/// The longest wait for one condition: the garbage collector needs 30 s to discover a new kind.
+const TIMEOUT: Duration = Duration::from_secs(90);
+
+/// An operator that has written nothing for so long has finished its work.
+const QUIET: Duration = Duration::from_secs(3);
+
+pub const MERGE: &str = "application/merge-patch+json";
+pub const JSON: &str = "application/json";
+
+/// A namespace of a simulated or of a real cluster, and the user who works in it.
+#[derive(Clone)]
+pub struct Cluster {
+    pub namespace: String,
+    /// Cache mode of the operators.
+    pub mode: Mode,
+    client: Client,
+    kind: Kind,
+}
+
+#[derive(Clone)]
+enum Kind {
+    Simulated(Simulated),
+    Real(Real),
+}
+
+/// What belongs to a namespace of a real cluster.
+#[derive(Clone)]
+pub struct Real {
+    pub plane: Arc<SharedPlane>,
+    /// The service account of the operators.
+    account: String,
+    /// The admin address of the operator that was started first.
+    admin: Arc<OnceLock<SocketAddr>>,
+}
+
+impl Cluster {
+    /// The cluster is the whole server: nobody shares it.
+    pub fn simulated(simulated: Simulated) -> Cluster {
+        Cluster {
+            namespace: "default".to_owned(),
+            mode: simulated.mode,
+            client: simulated.client.clone(),
+            kind: Kind::Simulated(simulated),
+        }
+    }
+
+    /// A new namespace of a control plane that others use too.
+    pub async fn real(plane: &Arc<SharedPlane>, mode: Mode) -> Cluster {
+        let namespace = json!({
+            "apiVersion": "v1", "kind": "Namespace", "metadata": { "generateName": "real-" },
+        });
+        let path = "/api/v1/namespaces";
+        let created = send(&plane.client, Method::POST, path, JSON, &namespace).await;
+        let created = created.expect("create the namespace");
+        Cluster {
+            namespace: text(&created, "/metadata/name"),
+            mode,
+            client: plane.client.clone(),
+            kind: Kind::Real(Real {
+                plane: Arc::clone(plane),
+                account: account::SHIPPED.to_owned(),
+                admin: Arc::default(),
+            }),
+        }
+    }
+
+    /// The same namespace, with operators under another service account.
+    pub fn under(mut self, account: &str) -> Cluster {
+        if let Kind::Real(real) = &mut self.kind {
+            account.clone_into(&mut real.account);
+        }
+        self
+    }
+
+    /// What only the simulated cluster has, where this is one.
+    pub fn as_simulated(&self) -> Option<&Simulated> {
+        match &self.kind {
+            Kind::Simulated(simulated) => Some(simulated),
+            Kind::Real(_) => None,
+        }
+    }
+
+    /// What only a real cluster has. For scenarios that are listed for real clusters alone.
+    pub fn as_real(&self) -> &Real {
+        match &self.kind {
+            Kind::Simulated(_) => panic!("this scenario needs a real cluster"),
+            Kind::Real(real) => real,
+        }
+    }
+
+    /// The log of the operators under the account of this scenario.
+    pub fn log(&self) -> PathBuf {
+        self.log_of(&self.as_real().account)
+    }
+
+    fn log_of(&self, user: &str) -> PathBuf {
+        let file = format!("{}-{user}.log", self.namespace);
+        self.as_real().plane.logs.join(file)
+    }
+
+    /// The admin address of the operator that was started first, if one was started.
+    pub fn admin(&self) -> Option<SocketAddr> {
+        self.as_real().admin.get().copied()
+    }
+
+    pub fn path(&self, resource: &str, name: &str) -> String {
+        let group = match resource {
+            "edgeapps" => "/apis/tare.dev/v1alpha1",
+            "deployments" | "replicasets" => "/apis/apps/v1",
+            "webapps" | "myservices" | "echoes" => "/apis/example.com/v1",
+            "inferenceservices" => "/apis/ai.example.com/v1",
+            "roles" | "rolebindings" => "/apis/rbac.authorization.k8s.io/v1",
+            _ => "/api/v1",
+        };
+        let slash = if name.is_empty() { "" } else { "/" };
+        format!(
+            "{group}/namespaces/{}/{resource}{slash}{name}",
+            self.namespace
+        )
+    }
+
+    /// Sends one request as the user.
+    pub async fn request(
+        &self,
+        method: Method,
+        path: &str,
+        content_type: &str,
+        body: &Value,
+    ) -> Result<Value, kube::Error> {
+        send(&self.client, method, path, content_type, body).await
+    }
+
+    /// Creates an object of any kind; returns it as the server stored it.
+    pub async fn make(&self, resource: &str, object: Value) -> Value {
+        let path = self.path(resource, "");
+        let made = self.request(Method::POST, &path, JSON, &object);
+        made.await
+            .unwrap_or_else(|error| panic!("create {resource} {object}: {error}"))
+    }
+
+    /// Creates an EdgeApp.
+    pub async fn create(&self, name: &str, spec: Value) -> Value {
+        self.make("edgeapps", edgeapp(name, spec)).await
+    }
+
+    /// Creates EdgeApps all at once.
+    pub async fn create_all(&self, names: &[String], spec: Value) {
+        let created = names.iter().map(|name| self.create(name, spec.clone()));
+        futures::future::join_all(created).await;
+    }
+
+    /// Merges `patch` into an object.
+    pub async fn patch(&self, resource: &str, name: &str, patch: Value) -> Value {
+        let path = self.path(resource, name);
+        let patched = self.request(Method::PATCH, &path, MERGE, &patch);
+        patched
+            .await
+            .unwrap_or_else(|error| panic!("patch {resource} {name}: {error}"))
+    }
+
+    /// Merges `spec` into the spec of an EdgeApp.
+    pub async fn change(&self, name: &str, spec: Value) {
+        self.patch("edgeapps", name, json!({ "spec": spec })).await;
+    }
+
+    pub async fn delete(&self, resource: &str, name: &str) {
+        self.delete_with(resource, name, "Background").await;
+    }
+
+    pub async fn delete_with(&self, resource: &str, name: &str, propagation: &str) {
+        let options = json!({
+            "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation,
+        });
+        let path = self.path(resource, name);
+        let deleted = self.request(Method::DELETE, &path, JSON, &options);
+        deleted
+            .await
+            .unwrap_or_else(|error| panic!("delete {resource} {name}: {error}"));
+    }
+
+    /// An object, or `null` where there is none.
+    pub async fn get(&self, resource: &str, name: &str) -> Value {
+        self.get_at(&self.path(resource, name)).await
+    }
+
+    async fn get_at(&self, path: &str) -> Value {
+        match self.request(Method::GET, path, JSON, &Value::Null).await {
+            Ok(object) => object,
+            Err(kube::Error::Api(status)) if status.code == 404 => Value::Null,
+            Err(error) => panic!("get {path}: {error}"),
+        }
+    }
+
+    /// All objects of a kind in the namespace.
+    pub async fn all(&self, resource: &str) -> Vec<Value> {
+        let list = self.get(resource, "").await;
+        list["items"].as_array().cloned().unwrap_or_default()
+    }
+
+    /// Waits until the object `name` (without a name: the list) is as `holds` wants; returns it.
+    pub async fn until(
+        &self,
+        what: &str,
+        resource: &str,
+        name: &str,
+        holds: impl Fn(&Value) -> bool,
+    ) -> Value {
+        self.until_at(what, &self.path(resource, name), holds).await
+    }
+
+    /// The same for any path of the API.
+    pub async fn until_at(&self, what: &str, path: &str, holds: impl Fn(&Value) -> bool) -> Value {
+        let deadline = Instant::now() + TIMEOUT;
+        loop {
+            let object = self.get_at(path).await;
+            if holds(&object) {
+                return object;
+            }
+            assert!(
+                Instant::now() < deadline,
+                "timeout while waiting until {what}; {path} is {object}"
+            );
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    pub async fn until_gone(&self, resource: &str, name: &str) {
+        let what = format!("{resource} {name} is gone");
+        self.until(&what, resource, name, Value::is_null).await;
+    }
+
+    /// Waits until there is one of that name; returns it.
+    pub async fn until_there(&self, resource: &str, name: &str) -> Value {
+        let what = format!("{resource} {name} is there");
+        let is_there = |object: &Value| !object.is_null();
+        self.until(&what, resource, name, is_there).await
+    }
+
+    /// Waits until the EdgeApp is Running and its newest spec is observed.
+    pub async fn until_running(&self, name: &str) -> Value {
+        let what = format!("{name} is Running");
+        self.until(&what, "edgeapps", name, is_running).await
+    }
+
+    pub async fn until_all_running(&self, count: usize) -> Vec<Value> {
+        let what = format!("{count} EdgeApps are Running");
+        let list = self.until(&what, "edgeapps", "", |list| {
+            let items = list["items"].as_array().map_or(&[][..], Vec::as_slice);
+            items.len() == count && items.iter().all(is_running)
+        });
+        list.await["items"].as_array().cloned().unwrap_or_default()
+    }
+
+    /// Waits until the EdgeApp is Degraded for this reason; returns it.
+    pub async fn until_degraded(&self, name: &str, reason: &str) -> Value {
+        let degraded = |object: &Value| {
+            let found = condition(object, "Degraded");
+            found["status"] == "True" && found["reason"] == reason
+        };
+        let what = format!("{name} is Degraded: {reason}");
+        self.until(&what, "edgeapps", name, degraded).await
+    }
+
+    /// Waits until this number of the operator's requests of this kind have been sent.
+    pub async fn until_requested(&self, verb: &str, resource: &str, at_least: usize) {
+        let deadline = Instant::now() + TIMEOUT;
+        while self.requests(verb, resource) < at_least {
+            let found = self.requests(verb, resource);
+            assert!(
+                Instant::now() < deadline,
+                "timeout while waiting for {at_least} times {verb} {resource}: {found}"
+            );
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// How many requests of this kind the operator has sent, answered with success or not.
+    pub fn requests(&self, verb: &str, resource: &str) -> usize {
+        match &self.kind {
+            Kind::Simulated(simulated) => simulated.requests(verb, resource) as usize,
+            Kind::Real(_) => audit::count(&self.answered("tare"), verb, resource),
+        }
+    }
+
+    /// How many requests of this kind were successful.
+    pub fn successes(&self, verb: &str, resource: &str) -> usize {
+        match &self.kind {
+            Kind::Simulated(simulated) => simulated.successes(verb, resource) as usize,
+            Kind::Real(_) => {
+                let mut answered = self.answered("tare");
+                answered.retain(|one| one.code < 300);
+                audit::count(&answered, verb, resource)
+            }
+        }
+    }
+
+    /// How many requests to write each of these users has sent.
+    pub fn writes(&self, users: &[&str]) -> usize {
+        let of = |user: &&str| match &self.kind {
+            Kind::Simulated(simulated) => simulated.server.requests().writes(user) as usize,
+            Kind::Real(_) => {
+                let answered = self.answered(user);
+                answered.iter().filter(|one| one.is_write()).count()
+            }
+        };
+        users.iter().map(of).sum()
+    }
+
+    /// How many requests to write were refused.
+    pub fn refused_writes(&self) -> usize {
+        match &self.kind {
+            Kind::Simulated(simulated) => simulated.refused_writes() as usize,
+            Kind::Real(_) => {
+                let answered = self.answered("tare");
+                let is_refused = |one: &&Answered| one.is_write() && one.code >= 300;
+                answered.iter().filter(is_refused).count()
+            }
+        }
+    }
+
+    /// The answered requests of a user in this namespace, from the audit log of a real cluster.
+    pub fn answered(&self, user: &str) -> Vec<Answered> {
+        let plane = &self.as_real().plane;
+        audit::requests(&plane.audit_log, &plane.username(user), &self.namespace)
+    }
+
+    /// Waits until none of these users has written anything for three seconds.
+    pub async fn until_quiet(&self, users: &[&str]) {
+        let deadline = Instant::now() + TIMEOUT;
+        let mut writes = self.writes(users);
+        let mut since = Instant::now();
+        while since.elapsed() < QUIET {
+            assert!(Instant::now() < deadline, "{users:?} do not stop writing");
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            let now = self.writes(users);
+            if now != writes {
+                (writes, since) = (now, Instant::now());
+            }
+        }
+    }
+
+    /// Waits until these users have finished, and fails if one writes later without a cause: within
+    /// an hour on the simulated cluster, with relists; a real one is not watched for longer.
+    pub async fn assert_left_alone(&self, users: &[&str]) {
+        self.until_quiet(users).await;
+        if self.as_simulated().is_some() {
+            let writes = self.writes(users);
+            simulated::pass(3_600).await;
+            assert_eq!(self.writes(users), writes, "writes within an hour");
+        }
+    }
+
+    /// Installs the CRD of EdgeApps, on a real cluster as its user does.
+    pub async fn install_crd(&self) {
+        match &self.kind {
+            Kind::Simulated(simulated) => {
+                let installed = simulated.server.install(tare::edgeapp::CRD_YAML);
+                installed.expect("install the CRD");
+            }
+            Kind::Real(real) => real.plane.install_crd().await,
+        }
+    }
+
+    /// Removes the finalizers of the EdgeApps of all other namespaces.
+    pub async fn release_everywhere(&self) {
+        let all = "/apis/tare.dev/v1alpha1/edgeapps";
+        let deadline = Instant::now() + TIMEOUT;
+        let list = loop {
+            match self.request(Method::GET, all, JSON, &Value::Null).await {
+                // A new kind is served a moment later.
+                Err(kube::Error::Api(status))
+                    if status.code == 429 && Instant::now() < deadline =>
+                {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+                list => break list.expect("list all EdgeApps"),
+            }
+        };
+        let release = json!({ "metadata": { "finalizers": null } });
+        for object in list["items"].as_array().into_iter().flatten() {
+            let namespace = text(object, "/metadata/namespace");
+            let name = text(object, "/metadata/name");
+            if namespace != self.namespace {
+                let path =
+                    format!("/apis/tare.dev/v1alpha1/namespaces/{namespace}/edgeapps/{name}");
+                let released = self.request(Method::PATCH, &path, MERGE, &release).await;
+                released.unwrap_or_else(|error| panic!("release {path}: {error}"));
+            }
+        }
+    }
+
+    /// Removes the EdgeApps after the operator has ended. The namespace stays until the control plane
+    /// ends: its deletion would cost some sixty lists.
+    pub async fn end(self) {
+        if self.as_simulated().is_some() {
+            return;
+        }
+        let path = self.path("edgeapps", "");
+        let options = json!({ "apiVersion": "v1", "kind": "DeleteOptions" });
+        let deleted = self.request(Method::DELETE, &path, JSON, &options).await;
+        deleted.expect("delete the EdgeApps that are left");
+        let left = self.all("edgeapps").await;
+        let release = json!({ "metadata": { "finalizers": null } });
+        let released = left.iter().map(async |object| {
+            let name = text(object, "/metadata/name");
+            self.patch("edgeapps", &name, release.clone()).await;
+        });
+        futures::future::join_all(released).await;
+    }
+}
+
+pub async fn send(
+    client: &Client,
+    method: Method,
+    path: &str,
+    content_type: &str,
+    body: &Value,
+) -> Result<Value, kube::Error> {
+    let body = match body {
+        Value::Null => Vec::new(),
+        some => some.to_string().into_bytes(),
+    };
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header(http::header::CONTENT_TYPE, content_type)
+        .body(body)
+        .map_err(kube::Error::HttpError)?;
+    client.request(request).await
+}

@@ -1,0 +1,74 @@
+//! Objects of others under the names of our children: never taken over.
+
+use serde_json::{Value, json};
+
+use crate::cluster::Cluster;
+use crate::cluster::objects::{condition, foreign_deployment, text, web};
+
+pub async fn a_foreign_deployment_of_the_same_name_survives_us(cluster: Cluster) {
+    let release = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "release" },
+    });
+    let release = cluster.make("configmaps", release).await;
+    let owner = json!([{
+        "apiVersion": "v1", "kind": "ConfigMap", "name": "release", "controller": true,
+        "uid": release["metadata"]["uid"],
+    }]);
+    let unowned = foreign_deployment("unowned", Value::Null);
+    cluster.make("deployments", unowned).await;
+    let owned = foreign_deployment("owned", owner);
+    cluster.make("deployments", owned).await;
+    let operator = cluster.operate().await;
+    for (name, belongs) in [
+        ("unowned", "was not made by this operator"),
+        ("owned", "belongs to ConfigMap \"release\""),
+    ] {
+        let ready = |child: &Value| child["status"]["readyReplicas"] == 1;
+        let what = "the foreign Deployment is ready";
+        let before = cluster.until(what, "deployments", name, ready).await;
+        cluster.create(name, web()).await;
+        let degraded = cluster.until_degraded(name, "Collision").await;
+        let message = text(condition(&degraded, "Degraded"), "/message");
+        let wanted =
+            format!("Deployment {name:?} {belongs}; rename the EdgeApp or remove that Deployment");
+        assert_eq!(message, wanted);
+        assert_eq!(degraded["status"]["phase"], "Failed");
+        assert_eq!(
+            degraded["status"].get("observedGeneration"),
+            None,
+            "nothing was observed"
+        );
+        let is_told = |events: &Value| {
+            let events = events["items"].as_array().into_iter().flatten();
+            let mut about = events.filter(|event| event["involvedObject"]["name"] == name);
+            about.any(|event| event["reason"] == "Collision")
+        };
+        cluster
+            .until("an Event tells the collision", "events", "", is_told)
+            .await;
+
+        cluster.delete("edgeapps", name).await;
+        cluster.until_gone("edgeapps", name).await;
+        cluster.until_quiet(&["tare"]).await;
+        assert_eq!(
+            cluster.get("deployments", name).await,
+            before,
+            "the foreign Deployment was changed"
+        );
+    }
+    operator.terminate().await;
+    cluster.end().await;
+}
+
+pub async fn a_collision_ends_when_the_foreign_object_is_deleted(cluster: Cluster) {
+    let foreign = foreign_deployment("web", Value::Null);
+    cluster.make("deployments", foreign).await;
+    let operator = cluster.operate().await;
+    cluster.create("web", web()).await;
+    cluster.until_degraded("web", "Collision").await;
+    cluster.delete("deployments", "web").await;
+    let running = cluster.until_running("web").await;
+    assert_eq!(condition(&running, "Degraded")["status"], "False");
+    operator.terminate().await;
+    cluster.end().await;
+}

@@ -1,0 +1,220 @@
+//! The scenarios of the operator: each a story, written once, on every cluster that it can run on.
+//!
+//! - `simulated::MODE::…`: kubesim and the operator in this process, on paused time, in each cache mode.
+//! - `kube::MODE::…`, `kine::none::…`: kube-apiserver on etcd or kine, `tare` as a process under the
+//!   shipped service account with the role of `deploy/install.yaml`.
+//! - `kube::without_VERB_RESOURCE::…`: a scenario under that role with one permission less
+//!   (`permission_table`).
+//! - `shipped::…`: `deploy/` as a cluster's administrator uses it, on a control plane of its own with
+//!   the real controllers of Pods.
+//!
+//! A scenario that needs what a cluster does not have is listed there as ignored, with what it needs in
+//! brackets. Without the binaries of a control plane (`loadgen control-plane build`) the tests on real
+//! clusters are ignored. Each control plane starts with the first test that needs it; each scenario has
+//! a namespace and an operator of its own. Logs are kept in `target/tmp/logs`.
+//!
+//! `cargo test -p tare --test scenarios -- simulated::none::drift` runs the tests with that in the name.
+
+#![allow(clippy::unwrap_used)] // a scenario that meets an unexpected value fails
+
+mod admission;
+mod alerts;
+mod burst;
+mod cache_modes;
+mod cluster;
+mod conflicts;
+mod drift;
+mod examples;
+mod failing;
+mod foreign;
+mod kubectl;
+mod lifecycle;
+mod namespaces;
+mod permission_table;
+mod permissions;
+mod shipped;
+mod spec;
+mod suite;
+mod tour;
+mod watches;
+
+// The example `pods`, and a user who types its commands.
+#[path = "../pods/desk.rs"]
+#[allow(dead_code)] // `tests/pods` uses all of it
+mod desk;
+#[path = "../../examples/pods/main.rs"]
+#[allow(dead_code)] // what `main` does with a terminal and a kubeconfig
+mod pods;
+
+use std::process::ExitCode;
+
+use examples::{echo, inference_service, myservice, webapp};
+use libtest_mimic::{Arguments, Trial};
+use suite::{Scenario, Story};
+
+/// More than processors: scenarios on a real cluster mostly wait for it.
+const THREADS: usize = 8;
+
+/// A story of both kinds of cluster, of one of them with what it needs there, or of none.
+macro_rules! scenario {
+    (anywhere $noun:ident::$name:ident) => {
+        Scenario::new(
+            stringify!($noun),
+            stringify!($name),
+            Story::Anywhere(|cluster| Box::pin($noun::$name(cluster))),
+        )
+    };
+    (simulated $needs:literal $noun:ident::$name:ident) => {
+        Scenario::new(
+            stringify!($noun),
+            stringify!($name),
+            Story::Simulated($needs, |mode| Box::pin($noun::$name(mode))),
+        )
+    };
+    (real $needs:literal $noun:ident::$name:ident) => {
+        Scenario::new(
+            stringify!($noun),
+            stringify!($name),
+            Story::Real($needs, |cluster| Box::pin($noun::$name(cluster))),
+        )
+    };
+    (pure $noun:ident::$name:ident) => {
+        Scenario::new(
+            stringify!($noun),
+            stringify!($name),
+            Story::Pure($noun::$name),
+        )
+    };
+}
+
+/// The slowest first.
+#[rustfmt::skip]
+const SCENARIOS: &[Scenario] = &[
+    scenario!(simulated "needs 50,000 objects" admission::fifty_thousand_failing_objects_stay_within_the_bounds).storeless(),
+    scenario!(anywhere burst::three_hundred_at_once_cost_five_writes_each_and_no_read).on_kine(),
+    scenario!(anywhere burst::an_edgeapp_near_the_largest_size_works_beside_small_ones).on_kine(),
+    scenario!(anywhere burst::two_operators_at_once_do_no_harm),
+    scenario!(anywhere burst::killed_again_and_again_in_a_burst).on_kine(),
+    scenario!(anywhere burst::terminated_in_a_burst_it_ends_in_time),
+    scenario!(simulated "needs an hour" burst::converged_owners_need_no_entry_and_no_write_for_an_hour),
+
+    scenario!(anywhere drift::what_changed_while_the_operator_was_down_is_found_at_its_start).on_kine(),
+    scenario!(anywhere drift::an_edited_child_is_set_back_and_what_others_add_stays).on_kine(),
+    scenario!(anywhere drift::a_deleted_child_comes_back).on_kine(),
+    scenario!(simulated "needs counts request by request" drift::child_events_of_an_idle_owner_are_handled_together),
+
+    scenario!(real "needs the namespace controller" namespaces::a_terminating_namespace_is_left_to_end).on_kine(),
+    scenario!(real "needs the namespace controller" namespaces::a_terminating_namespace_is_no_missing_permission),
+
+    scenario!(real "needs kubectl" kubectl::in_the_hands_of_kubectl).on_kine().kubectl(),
+    scenario!(real "needs kubectl" tour::the_tour_of_the_client).on_kine().kubectl().storeless(),
+    scenario!(real "needs kubectl" tour::pods_are_shown_as_kubectl_shows_them).on_kine().kubectl().storeless(),
+
+    scenario!(anywhere lifecycle::an_edgeapp_becomes_ready_with_its_children).on_kine(),
+    scenario!(simulated "needs Deployments that never become ready" lifecycle::an_edgeapp_is_observed_after_its_children_exist_and_before_they_are_ready),
+    scenario!(anywhere lifecycle::teardown_is_ordered_and_waits_for_other_peoples_finalizers).on_kine(),
+    scenario!(anywhere lifecycle::orphaned_children_stay),
+    scenario!(anywhere lifecycle::deleted_and_created_again_under_the_same_name),
+    scenario!(simulated "needs a pause in a relist" lifecycle::deleted_and_created_again_under_the_same_name_during_a_relist),
+    scenario!(anywhere lifecycle::bad_input_is_refused_with_what_is_wrong),
+    scenario!(real "needs the program" lifecycle::the_revision_of_the_crd_is_known),
+
+    scenario!(anywhere spec::scale_image_and_env_follow_the_spec).on_kine(),
+    scenario!(anywhere spec::an_immutable_field_recreates_the_service_and_without_a_port_it_is_deleted),
+    scenario!(anywhere spec::a_quantity_that_the_server_normalises_is_no_drift),
+    scenario!(simulated "needs slow requests" spec::a_newer_spec_that_arrives_during_a_reconcile_wins),
+    scenario!(simulated "needs an operator for one selector" spec::only_selected_owners_of_the_chosen_namespace_are_reconciled),
+
+    scenario!(anywhere foreign::a_foreign_deployment_of_the_same_name_survives_us).on_kine(),
+    scenario!(anywhere foreign::a_collision_ends_when_the_foreign_object_is_deleted),
+
+    scenario!(anywhere conflicts::a_field_that_somebody_keeps_changing_back_is_a_field_conflict),
+    scenario!(simulated "needs Deployments that are ready at once" conflicts::a_field_conflict_is_told_while_somebody_repeats_the_edit),
+    scenario!(simulated "needs refused requests" conflicts::a_correction_that_met_a_newer_child_is_no_field_conflict),
+    scenario!(simulated "needs refused requests" conflicts::a_correction_that_is_refused_again_and_again_is_no_field_conflict),
+    scenario!(simulated "needs two clusters and an hour" conflicts::two_operators_end_in_the_same_state_as_one),
+
+    scenario!(anywhere failing::what_the_server_refuses_is_told_once_and_heals),
+    scenario!(simulated "needs requests that hang" failing::sixteen_requests_that_hang_do_not_stop_the_others),
+    scenario!(simulated "needs answers that are lost" failing::a_write_whose_answer_is_lost_is_not_done_twice),
+    scenario!(simulated "needs refused requests" failing::a_failure_backs_off_is_told_on_the_object_and_heals),
+    scenario!(simulated "needs refused requests" failing::many_failing_objects_stay_within_the_bounds_and_do_not_delay_a_healthy_one),
+    scenario!(simulated "needs refused requests" failing::a_server_that_asks_to_wait_is_obeyed),
+    scenario!(simulated "needs an operator of its own" failing::a_panic_in_a_plan_is_that_objects_failure_and_nobody_elses),
+
+    scenario!(anywhere permissions::a_missing_permission_is_named_on_the_object),
+    scenario!(simulated "needs refused requests" permissions::readyz_names_the_missing_permission_to_read_until_it_is_granted),
+    scenario!(simulated "needs refused requests" permissions::a_permission_to_list_that_is_revoked_while_running_is_told),
+    scenario!(simulated "needs refused requests" permissions::an_exceeded_quota_is_no_missing_permission),
+    scenario!(simulated "needs refused requests" permissions::the_permission_that_an_owner_reference_needs_is_named),
+    scenario!(simulated "needs refused requests" permissions::an_owner_kind_that_the_server_does_not_know_yet_is_waited_for),
+
+    scenario!(simulated "needs faults of watch streams" watches::lost_watch_events_and_a_restart_end_in_the_same_state_as_a_calm_run),
+    scenario!(simulated "needs faults of watch streams" watches::a_watch_stream_recovers_from_every_fault),
+    scenario!(simulated "needs refused requests" watches::repeated_410_answers_relist_with_growing_pauses),
+    scenario!(simulated "needs two servers" watches::a_server_restored_from_an_old_backup_is_relisted),
+    scenario!(simulated "needs slow requests" watches::a_child_that_becomes_ready_before_its_watch_opens_is_not_missed),
+    scenario!(simulated "needs five minutes" watches::a_server_that_goes_away_is_waited_for),
+
+    scenario!(simulated "needs counts request by request" cache_modes::work_on_an_idle_owner_reads_what_the_mode_does_not_retain),
+    scenario!(simulated "needs counts request by request" cache_modes::a_workload_that_is_no_longer_ready_is_recognised_by_its_event),
+    scenario!(simulated "needs counts request by request" cache_modes::a_restart_reads_the_same_pages_and_nothing_else),
+    scenario!(simulated "needs an hour" cache_modes::every_owner_that_exists_is_retained_and_no_other),
+    scenario!(simulated "needs faults of watch streams" cache_modes::owners_deleted_while_the_watch_lost_events_are_forgotten),
+
+    scenario!(simulated "needs ten minutes" admission::owners_that_never_become_ready_are_released_after_their_deadline),
+    scenario!(simulated "needs other limits" admission::events_that_are_not_admitted_are_found_by_a_relist),
+    scenario!(simulated "needs other limits" admission::more_children_fail_at_once_than_are_admitted_and_every_owner_says_so),
+
+    scenario!(anywhere webapp::it_applies_its_deployment_corrects_it_follows_its_spec_and_goes).on_kine(),
+    scenario!(anywhere webapp::what_changed_while_it_was_down_is_found),
+    scenario!(anywhere webapp::a_foreign_deployment_is_not_taken_over),
+    scenario!(simulated "needs refused requests" webapp::its_finalizer_is_removed_last),
+    scenario!(simulated "needs ten minutes" webapp::it_relists_for_drift_every_five_minutes),
+    scenario!(simulated "needs refused requests" webapp::a_failure_is_retried_after_ten_seconds_with_growing_pauses),
+    scenario!(anywhere myservice::it_makes_both_children_follows_its_spec_heals_and_goes).on_kine(),
+    scenario!(simulated "needs counts request by request" myservice::drift_of_two_among_many_is_found_with_few_requests),
+    scenario!(anywhere inference_service::it_is_refused_or_provisioned_then_ready_with_an_endpoint).on_kine(),
+    scenario!(simulated "needs another CRD" inference_service::an_older_schema_leaves_the_gpu_type_to_the_operator),
+    scenario!(pure inference_service::errors_are_typed),
+    scenario!(anywhere echo::it_has_its_finalizer_before_its_deployment_and_follows_replicas),
+    scenario!(anywhere echo::killed_at_its_start_and_at_its_end_it_finishes).on_kine(),
+    scenario!(pure echo::the_action_follows_from_deletion_and_finalizer),
+
+    scenario!(real "needs the program" alerts::alerts_and_dashboard_speak_of_what_is_there),
+    scenario!(real "needs a server that is a process" watches::an_api_server_that_restarts_is_used_again).on_kine().alone(),
+    scenario!(real "needs a datastore" watches::a_compacted_history_is_relisted).on_kine().alone(),
+    scenario!(anywhere watches::a_crd_that_is_deleted_while_running_is_waited_for).on_kine().alone(),
+];
+
+/// On an empty control plane. Each removes what an earlier one has left, so each of them is alone.
+#[rustfmt::skip]
+const SHIPPED: &[Scenario] = &[
+    scenario!(real "needs kubectl" shipped::install_yaml_is_applied_as_it_is_and_its_pod_is_admitted).alone().kubectl(),
+    scenario!(real "needs kubectl" shipped::a_pod_without_one_of_its_settings_is_refused).alone().kubectl(),
+    scenario!(real "needs kubectl" shipped::a_newer_install_over_an_older_one_restarts_no_child).alone().kubectl(),
+    scenario!(real "needs kubectl" shipped::the_crd_deleted_while_the_operator_is_down_goes_once_it_is_started).alone().kubectl(),
+    scenario!(real "needs kubectl" shipped::the_crd_deleted_while_there_is_no_operator_goes_by_hand).alone().kubectl(),
+    scenario!(real "needs kubectl" shipped::removal_in_the_documented_order_leaves_nothing).alone().kubectl(),
+];
+
+fn main() -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert(THREADS);
+    match trials() {
+        Ok(trials) => libtest_mimic::run(&arguments, trials).exit_code(),
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn trials() -> std::io::Result<Vec<Trial>> {
+    let mut trials = vec![Trial::test(
+        "permission_table::has_the_permissions_of_the_role_and_of_the_readme",
+        permission_table::has_the_permissions_of_the_role_and_of_the_readme,
+    )];
+    trials.extend(suite::trials(SCENARIOS, SHIPPED)?);
+    Ok(trials)
+}
