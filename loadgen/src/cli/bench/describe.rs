@@ -11,7 +11,7 @@ use anyhow::Context;
 use sha2::{Digest, Sha256};
 use tare_procstat::checkout;
 
-use crate::cli::BenchArgs;
+use crate::cli::bench::args::BenchArgs;
 use crate::model::plan::Plan;
 use crate::model::record::{Environment, Experiment, Origin, SubjectRecord};
 use crate::model::subject;
