@@ -4,6 +4,7 @@
 //! is reported, also after Ctrl-C, and an interrupted bench goes on with `--resume`. Leaves to
 //! others: building, running, reporting.
 
+pub mod args;
 pub mod describe;
 pub mod plan;
 pub mod resume;
@@ -14,10 +15,11 @@ use std::time::Duration;
 
 use anyhow::Context;
 
-use crate::cli::BenchArgs;
+use crate::cli::bench::args::BenchArgs;
 use crate::model::cell::Kind;
 use crate::model::error::{Usage, no_folder};
 use crate::model::estimate;
+use crate::model::estimate::Estimate;
 use crate::model::evidence;
 use crate::model::evidence::{EXPERIMENT, Evidence};
 use crate::model::interrupt::Stop;
@@ -55,7 +57,7 @@ pub fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
     let folder = folder(&args).map_err(no_folder)?;
     if matches!(source, Source::Existing(_)) {
         // Pods of thousands of objects are more than a cluster that is not ours may have room for.
-        scenario = scenario.without_pods();
+        scenario = scenario.without_pods().of_bench();
     }
     runtime.block_on(measure(args, plan, workspace, scenario, source, folder))
 }
@@ -83,7 +85,7 @@ async fn measure(
     let setting = Setting {
         ready_delay_ms: scenario.ready_delay_ms,
         source,
-        refused: Arc::new(workload::refused(&scenario)?),
+        rejected: Arc::new(workload::rejected(&scenario)?),
         scenario: Arc::new(scenario),
         seed: args.seed,
         profile: plan::profile(&args),
@@ -97,6 +99,7 @@ async fn measure(
         bursts_only: args.bursts_only,
         child: Arc::new(child::of_edgeapp()?),
         soak_events: args.soak_events,
+        restarts: args.restarts,
         overlap: plan.overlap,
         machine: Arc::new(tokio::sync::Semaphore::new(1)),
     };
@@ -158,22 +161,19 @@ fn go_on(
 
 /// How many runs there are and how long they may take.
 fn announce(plan: &Plan, setting: &Setting, control_plane: ControlPlane, kept: &Runs) {
-    let mode = setting.mode();
+    let course = setting.course();
     let cells = plan.cells(setting.seed);
     let left = cells.iter().filter(|cell| !kept.contains_key(cell));
-    let mut course = estimate::Course::default();
+    let mut estimate = Estimate::default();
     for cell in left {
-        course.add(
-            estimate::of_cell(cell, setting.largest, &mode, control_plane),
-            1,
-        );
+        estimate.add(estimate::of_cell(cell, &course, control_plane), 1);
     }
     let (steady, checks) = plan.to_follow();
     for (kind, runs) in [(Kind::Steady, steady), (Kind::DefaultFlags, checks)] {
-        let one = estimate::of_following(kind, setting.largest, &mode, control_plane);
-        course.add(one, runs);
+        let one = estimate::of_following(kind, &course, control_plane);
+        estimate.add(one, runs);
     }
-    let time = course.time(setting.overlap);
+    let time = estimate.time(setting.overlap);
     let all = cells.len() + steady + checks;
     let kept = match kept.len() {
         0 => String::new(),

@@ -96,16 +96,19 @@ impl Offer {
         };
         let sent = Instant::now();
         {
-            let mut timeline = self.journal.timeline();
-            let object = &mut timeline.objects[index];
-            object.intended_ns = Some(self.journal.ns(due));
-            object.sent_ns = Some(self.journal.ns(sent));
+            let (intended_ns, sent_ns) = (self.journal.ns(due), self.journal.ns(sent));
+            self.journal.timeline().change(index, |object| {
+                object.intended_ns = Some(intended_ns);
+                object.sent_ns = Some(sent_ns);
+            });
         }
         let answer = self.request(&name, body).await;
         let now_ns = self.journal.now_ns();
         let mut timeline = self.journal.timeline();
         match answer {
-            Ok(generation) => timeline.objects[index].acknowledge(now_ns, generation),
+            Ok(generation) => {
+                timeline.change(index, |object| object.acknowledge(now_ns, generation))
+            }
             Err(error) => {
                 let failed = match error.code() {
                     Some(_) => Failed::Rejected,

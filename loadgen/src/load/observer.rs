@@ -181,10 +181,8 @@ impl Observer {
         };
         if name == CANARY {
             timeline.canary.see(now_ns, seen);
-        } else if let Some(index) = self.resource.object_index(name)
-            && let Some(object) = timeline.objects.get_mut(index)
-        {
-            object.see(now_ns, seen);
+        } else if let Some(index) = self.resource.object_index(name) {
+            timeline.change(index, |object| object.see(now_ns, seen));
         }
     }
 
@@ -193,20 +191,22 @@ impl Observer {
         let mut timeline = self.journal.timeline();
         timeline.events += 1;
         let name = self.name(object);
-        if let Some(index) = name.and_then(|name| self.resource.object_index(name))
-            && let Some(object) = timeline.objects.get_mut(index)
-        {
-            object.gone_ns.get_or_insert(now_ns);
+        if let Some(index) = name.and_then(|name| self.resource.object_index(name)) {
+            timeline.change(index, |object| {
+                object.gone_ns.get_or_insert(now_ns);
+            });
         }
     }
 
     /// What was acknowledged before the list and is not on it was deleted while nobody watched.
     fn note_absent(&self, present: &HashSet<usize>, asked_ns: u64) {
         let mut timeline = self.journal.timeline();
-        for (index, object) in timeline.objects.iter_mut().enumerate() {
-            let was_there = object.acked_ns.is_some_and(|at| at < asked_ns);
-            if was_there && !present.contains(&index) {
-                object.gone_ns.get_or_insert(asked_ns);
+        for index in 0..timeline.objects().len() {
+            let acked_ns = timeline.objects()[index].acked_ns;
+            if acked_ns.is_some_and(|at| at < asked_ns) && !present.contains(&index) {
+                timeline.change(index, |object| {
+                    object.gone_ns.get_or_insert(asked_ns);
+                });
             }
         }
     }

@@ -5,8 +5,6 @@
 //! converged stays in the table (censored). Leaves to others: the clock; times are nanoseconds
 //! since the start of the run.
 
-use serde::{Deserialize, Serialize};
-
 /// What one watch event says about convergence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seen {
@@ -68,7 +66,7 @@ impl Object {
     }
 
     /// Whether it was told that its child is not ready, and now says so.
-    pub fn is_unready(&self) -> bool {
+    pub fn is_not_ready(&self) -> bool {
         let latest = self.steps.last();
         self.acked_ns.is_some() && latest.is_some_and(|(_, seen)| !seen.ready)
     }
@@ -94,7 +92,9 @@ impl Object {
 /// All objects of a run.
 #[derive(Debug, Default)]
 pub struct Timeline {
-    pub objects: Vec<Object>,
+    objects: Vec<Object>,
+    /// Kept by [`Timeline::change`].
+    progress: Progress,
     pub canary: Object,
     /// Watch events of any object, the canary included.
     pub events: u64,
@@ -112,13 +112,43 @@ pub struct Timeline {
 const MOST_WORDS: usize = 10;
 const OTHER_WORDS: &str = "(other words)";
 
-/// How far a wave has come.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// How many objects of a wave have come how far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Progress {
+    /// The server has said yes, or the request has failed.
+    pub answered: u64,
     pub acked: u64,
     pub observed: u64,
     pub ready: u64,
+    /// Acknowledged, and its status says that it is not ready.
+    pub not_ready: u64,
     pub gone: u64,
+}
+
+impl Progress {
+    /// Of one object: each count is 0 or 1.
+    fn of(object: &Object) -> Self {
+        let acked = object.acked_ns.is_some();
+        Self {
+            answered: u64::from(acked || object.failed.is_some()),
+            acked: u64::from(acked),
+            observed: u64::from(acked && object.observed_ns().is_some()),
+            ready: u64::from(acked && object.ready_ns().is_some()),
+            not_ready: u64::from(object.is_not_ready()),
+            gone: u64::from(object.gone_ns.is_some()),
+        }
+    }
+
+    fn with(self, other: Self, sum: fn(u64, u64) -> u64) -> Self {
+        Self {
+            answered: sum(self.answered, other.answered),
+            acked: sum(self.acked, other.acked),
+            observed: sum(self.observed, other.observed),
+            ready: sum(self.ready, other.ready),
+            not_ready: sum(self.not_ready, other.not_ready),
+            gone: sum(self.gone, other.gone),
+        }
+    }
 }
 
 impl Timeline {
@@ -129,7 +159,24 @@ impl Timeline {
         }
     }
 
-    /// Starts anew: neither the send times nor what was seen of the last generation count.
+    pub fn objects(&self) -> &[Object] {
+        &self.objects
+    }
+
+    /// The only way to change an object: the counters follow. An index beyond the last object
+    /// changes nothing.
+    pub fn change(&mut self, index: usize, change: impl FnOnce(&mut Object)) {
+        let Some(object) = self.objects.get_mut(index) else {
+            return;
+        };
+        let before = Progress::of(object);
+        change(object);
+        let after = Progress::of(object);
+        let others = self.progress.with(before, u64::wrapping_sub);
+        self.progress = others.with(after, u64::wrapping_add);
+    }
+
+    /// Starts a wave: neither the send times nor what was seen of the last generation count.
     pub fn begin_wave(&mut self) {
         for object in &mut self.objects {
             (object.intended_ns, object.sent_ns, object.acked_ns) = (None, None, None);
@@ -137,9 +184,10 @@ impl Timeline {
             object.generation = object.generation.max(1) + 1;
             object.steps.clear();
         }
+        self.progress = self.scan();
     }
 
-    /// Starts anew with the same objects: what is seen from here on counts, of whatever generation.
+    /// Starts a wave on the same objects: what is seen from here on counts, of any generation.
     pub fn begin_flip(&mut self) {
         self.begin_wave();
         for object in &mut self.objects {
@@ -147,21 +195,23 @@ impl Timeline {
         }
     }
 
-    /// Starts anew with no objects.
+    /// Starts a wave without objects.
     pub fn begin_again(&mut self) {
         self.objects.fill(Object::default());
+        self.progress = Progress::default();
     }
 
+    /// How far the wave has come; costs the same however many objects there are.
     pub fn progress(&self) -> Progress {
-        let count = |holds: fn(&Object) -> bool| {
-            self.objects.iter().filter(|object| holds(object)).count() as u64
-        };
-        Progress {
-            acked: count(|o| o.acked_ns.is_some()),
-            observed: count(|o| o.acked_ns.is_some() && o.observed_ns().is_some()),
-            ready: count(|o| o.acked_ns.is_some() && o.ready_ns().is_some()),
-            gone: count(|o| o.gone_ns.is_some()),
-        }
+        self.progress
+    }
+
+    /// The same, counted object by object.
+    fn scan(&self) -> Progress {
+        let all = self.objects.iter().map(Progress::of);
+        all.fold(Progress::default(), |sum, one| {
+            sum.with(one, u64::wrapping_add)
+        })
     }
 
     /// Whether every object has come this far.
@@ -170,7 +220,7 @@ impl Timeline {
     }
 
     pub fn fail(&mut self, index: usize, failed: Failed, words: String) {
-        self.objects[index].failed = Some(failed);
+        self.change(index, |object| object.failed = Some(failed));
         let is_known = |words: &str| self.failures.iter().any(|(said, _)| said == words);
         let words = if is_known(&words) || self.failures.len() < MOST_WORDS {
             words
@@ -181,6 +231,11 @@ impl Timeline {
             Some((_, times)) => *times += 1,
             None => self.failures.push((words, 1)),
         }
+    }
+
+    /// The first acknowledgement of the wave.
+    pub fn first_acked_ns(&self) -> Option<u64> {
+        self.objects.iter().filter_map(|o| o.acked_ns).min()
     }
 
     /// What was said to the first request that failed, and how many did.
@@ -211,6 +266,7 @@ impl Timeline {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn seen(observed_generation: i64, ready: bool) -> Seen {
         Seen {
@@ -283,16 +339,17 @@ mod tests {
     #[test]
     fn an_event_before_the_acknowledgement_counts() {
         let mut timeline = Timeline::of(1);
-        timeline.objects[0].see(5, seen(1, true));
+        timeline.change(0, |o| o.see(5, seen(1, true)));
         assert_eq!(timeline.progress().ready, 0, "not acknowledged yet");
-        timeline.objects[0].acknowledge(6, 1);
+        timeline.change(0, |o| o.acknowledge(6, 1));
         assert_eq!(
             timeline.progress(),
             Progress {
+                answered: 1,
                 acked: 1,
                 observed: 1,
                 ready: 1,
-                gone: 0
+                ..Progress::default()
             }
         );
     }
@@ -300,21 +357,20 @@ mod tests {
     #[test]
     fn a_new_wave_does_not_count_the_last_one() {
         let mut timeline = Timeline::of(1);
-        timeline.objects[0].see(5, seen(1, true));
-        timeline.objects[0].acknowledge(6, 1);
+        timeline.change(0, |o| o.see(5, seen(1, true)));
+        timeline.change(0, |o| o.acknowledge(6, 1));
         timeline.begin_wave();
-        timeline.objects[0].see(7, seen(1, true));
-        timeline.objects[0].acknowledge(8, 2);
+        timeline.change(0, |o| o.see(7, seen(1, true)));
+        timeline.change(0, |o| o.acknowledge(8, 2));
         assert_eq!(
             timeline.progress(),
             Progress {
+                answered: 1,
                 acked: 1,
-                observed: 0,
-                ready: 0,
-                gone: 0
+                ..Progress::default()
             }
         );
-        timeline.objects[0].see(9, seen(2, true));
+        timeline.change(0, |o| o.see(9, seen(2, true)));
         assert_eq!(timeline.objects[0].ready_ns(), Some(9));
     }
 
@@ -337,5 +393,59 @@ mod tests {
         (0..10_000).for_each(|at| object.see(at, seen(1, at % 2 == 0)));
         assert!(object.steps.len() <= MOST_STEPS);
         assert_eq!(object.ready_ns(), Some(0));
+    }
+
+    /// Something that happens to a timeline.
+    #[derive(Debug, Clone)]
+    enum Act {
+        Send(usize),
+        Acknowledge(usize, i64),
+        Fail(usize),
+        See(usize, i64, bool),
+        Gone(usize),
+        Wave,
+        Flip,
+        Again,
+    }
+
+    fn act() -> impl Strategy<Value = Act> {
+        // One index is beyond the last object.
+        let index = 0..OBJECTS + 1;
+        prop_oneof![
+            index.clone().prop_map(Act::Send),
+            (index.clone(), 0i64..4).prop_map(|(i, g)| Act::Acknowledge(i, g)),
+            (0..OBJECTS).prop_map(Act::Fail),
+            (index.clone(), 0i64..4, any::<bool>()).prop_map(|(i, g, r)| Act::See(i, g, r)),
+            index.prop_map(Act::Gone),
+            Just(Act::Wave),
+            Just(Act::Flip),
+            Just(Act::Again),
+        ]
+    }
+
+    const OBJECTS: usize = 4;
+
+    proptest! {
+        #[test]
+        fn counters_equal_a_scan_of_all_objects(acts in prop::collection::vec(act(), 0..200)) {
+            let mut timeline = Timeline::of(OBJECTS);
+            for (at, act) in (1..).zip(acts) {
+                match act {
+                    Act::Send(i) => timeline.change(i, |o| o.sent_ns = Some(at)),
+                    Act::Acknowledge(i, generation) => {
+                        timeline.change(i, |o| o.acknowledge(at, generation));
+                    }
+                    Act::Fail(i) => timeline.fail(i, Failed::Rejected, "quota".into()),
+                    Act::See(i, generation, ready) => {
+                        timeline.change(i, |o| o.see(at, seen(generation, ready)));
+                    }
+                    Act::Gone(i) => timeline.change(i, |o| o.gone_ns = Some(at)),
+                    Act::Wave => timeline.begin_wave(),
+                    Act::Flip => timeline.begin_flip(),
+                    Act::Again => timeline.begin_again(),
+                }
+                prop_assert_eq!(timeline.progress(), timeline.scan());
+            }
+        }
     }
 }

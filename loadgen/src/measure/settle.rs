@@ -1,11 +1,13 @@
-//! When a subject has settled: no events and next to no work for long enough.
+//! When a subject has settled: no events and next to no CPU for long enough.
 //!
-//! Guarantees: pure; the same rule for every subject. Leaves to others: looking (twice a second)
-//! and weighing.
+//! Guarantees: pure; the same rule for every subject. Leaves to others: taking the samples, twice a
+//! second.
 
 use std::time::Duration;
 
-/// What one look shows. Counters since the start of the run.
+use crate::model::step::Quiet;
+
+/// One sample. Counters since the start of the run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
     pub at: Duration,
@@ -28,7 +30,8 @@ pub struct Rule {
 
 impl Rule {
     /// Settled after `quiet_s` seconds; gives up after four times as long and 30 s.
-    pub fn of(quiet_s: u64, steady_s: Option<u64>) -> Self {
+    pub fn of(quiet: Quiet) -> Self {
+        let Quiet { quiet_s, steady_s } = quiet;
         Self {
             quiet: Duration::from_secs(quiet_s),
             steady: steady_s.map(Duration::from_secs),
@@ -37,19 +40,19 @@ impl Rule {
     }
 }
 
-/// A subject that uses more of a core than this between two looks is at work, even where its
+/// A subject that uses more of a core than this between two samples is at work, even where its
 /// work changes nothing that a watch would show (a restart that applies everything again).
 pub const BUSY: f64 = 0.05;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    Restless,
+    Busy,
     Settled,
     /// Still at work at the end of `at_most`.
     GaveUp,
 }
 
-/// The looks so far, as far as they matter.
+/// The samples so far, as far as they matter.
 #[derive(Debug)]
 pub struct SettleDetector {
     rule: Rule,
@@ -75,27 +78,27 @@ impl SettleDetector {
         self.last.at.saturating_sub(self.quiet_since)
     }
 
-    pub fn look(&mut self, look: Sample) -> Verdict {
-        let passed = look.at.saturating_sub(self.last.at).as_secs_f64();
-        let busy = look.cpu_s - self.last.cpu_s > BUSY * passed;
-        if look.events != self.last.events || busy {
-            self.quiet_since = look.at;
+    pub fn add(&mut self, sample: Sample) -> Verdict {
+        let passed = sample.at.saturating_sub(self.last.at).as_secs_f64();
+        let busy = sample.cpu_s - self.last.cpu_s > BUSY * passed;
+        if sample.events != self.last.events || busy {
+            self.quiet_since = sample.at;
         }
-        self.last = look;
+        self.last = sample;
         if let Some(window) = self.rule.steady {
-            // One look before the window stays: the change is measured over all of it.
-            let from = look.at.saturating_sub(window);
+            // One sample before the window stays: the change is measured over all of it.
+            let from = sample.at.saturating_sub(window);
             while self.recent.get(1).is_some_and(|second| second.at <= from) {
                 self.recent.remove(0);
             }
-            self.recent.push(look);
+            self.recent.push(sample);
         }
         if self.quiet_for() >= self.rule.quiet && self.memory_is_steady() {
             Verdict::Settled
-        } else if look.at.saturating_sub(self.started) >= self.rule.at_most {
+        } else if sample.at.saturating_sub(self.started) >= self.rule.at_most {
             Verdict::GaveUp
         } else {
-            Verdict::Restless
+            Verdict::Busy
         }
     }
 
@@ -107,7 +110,7 @@ impl SettleDetector {
             .recent
             .first()
             .is_some_and(|first| self.last.at.saturating_sub(first.at) >= window);
-        let sizes = || self.recent.iter().map(|look| look.anon_bytes);
+        let sizes = || self.recent.iter().map(|sample| sample.anon_bytes);
         let (least, most) = (sizes().min().unwrap_or(0), sizes().max().unwrap_or(0));
         covered && (most - least) as f64 <= most as f64 * 0.01
     }
@@ -130,9 +133,9 @@ mod tests {
         }
     }
 
-    /// Looks once a second; the closure gives (events, cpu_s, anon_bytes) at each.
+    /// Samples once a second; the closure gives (events, cpu_s, anon_bytes) at each.
     fn settled_at(rule: Rule, at: impl Fn(u32) -> (u64, f64, u64)) -> (u32, Verdict) {
-        let look = |t: u32| {
+        let sample = |t: u32| {
             let (events, cpu_s, anon_bytes) = at(t);
             Sample {
                 at: S * t,
@@ -141,10 +144,10 @@ mod tests {
                 anon_bytes,
             }
         };
-        let mut detector = SettleDetector::new(rule, look(0));
+        let mut detector = SettleDetector::new(rule, sample(0));
         (1..)
-            .map(|t| (t, detector.look(look(t))))
-            .find(|(_, v)| *v != Verdict::Restless)
+            .map(|t| (t, detector.add(sample(t))))
+            .find(|(_, v)| *v != Verdict::Busy)
             .expect("gives up")
     }
 

@@ -1,31 +1,23 @@
-//! How long an experiment will take, said before it starts.
+//! How long a bench takes, as it says before it starts.
 //!
-//! Guarantees: pure; a rough figure from what phases last at least and from the throughput of known
-//! subjects. Leaves to others: keeping the promise.
+//! Guarantees: pure; a rough figure from the costs of the steps and from the throughput of known
+//! subjects. Leaves to others: the steps of a cell (`step`).
 
 use std::time::Duration;
 
 use crate::model::cell::{Cell, Kind};
 use crate::model::control_plane::ControlPlane;
-use crate::model::profile;
-use crate::model::profile::Timing;
-
-/// What a control plane adds, in seconds.
-struct Pace {
-    start_s: f64,
-    create_s: f64,
-    delete_s: f64,
-}
+use crate::model::step::{Cost, Course, Rates};
 
 /// Means over fast and slow subjects on two cores: 5,000 objects in 40 to 80 s.
-fn pace(control_plane: ControlPlane) -> Pace {
+fn rates(control_plane: ControlPlane) -> Rates {
     match control_plane {
-        ControlPlane::Kubesim => Pace {
+        ControlPlane::Kubesim => Rates {
             start_s: 1.0,
             create_s: 0.003,
             delete_s: 0.003,
         },
-        ControlPlane::Kube | ControlPlane::Kine | ControlPlane::Existing => Pace {
+        ControlPlane::Kube | ControlPlane::Kine | ControlPlane::Existing => Rates {
             start_s: 8.0,
             create_s: 0.012,
             delete_s: 0.012,
@@ -33,100 +25,50 @@ fn pace(control_plane: ControlPlane) -> Pace {
     }
 }
 
-/// What one run takes.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Cost {
-    /// Seconds in which it needs the machine for itself.
-    pub work_s: f64,
-    /// Seconds in which its subject is only left alone.
-    pub quiet_s: f64,
-}
-
-/// Runs that follow one another, several under way at once.
+/// Runs that follow one another, while idle phases of several overlap.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Course {
+pub struct Estimate {
     work_s: f64,
     quiet_s: f64,
 }
 
-impl Course {
+impl Estimate {
     pub fn add(&mut self, cost: Cost, runs: usize) {
         self.work_s += cost.work_s * runs as f64;
         self.quiet_s += cost.quiet_s * runs as f64;
     }
 
-    /// Only one run works at a time, and each lane has one run at a time.
+    /// Only one run works at a time; idle phases of up to `overlap` runs overlap.
     pub fn time(&self, overlap: usize) -> Duration {
-        let in_lanes_s = (self.work_s + self.quiet_s) / overlap.max(1) as f64;
-        Duration::from_secs_f64(self.work_s.max(in_lanes_s))
+        let overlapping_s = (self.work_s + self.quiet_s) / overlap.max(1) as f64;
+        Duration::from_secs_f64(self.work_s.max(overlapping_s))
     }
 }
 
 /// Of one cell.
-pub fn of_cell(cell: &Cell, largest: usize, mode: &Timing, control_plane: ControlPlane) -> Cost {
-    let pace = pace(control_plane);
-    let objects = cell.objects as f64;
-    let (start_s, converge_s) = (pace.start_s, objects * pace.create_s);
-    let (empty_s, settled_s) = (mode.empty_s as f64, mode.settled_s as f64);
-    let restart_s = 2.0 + objects * 0.001;
-    let mut cost = Cost {
-        work_s: start_s + converge_s,
-        quiet_s: empty_s + settled_s,
-    };
-    let mut also = |work_s: f64, quiet_s: u64| {
-        cost.work_s += work_s;
-        cost.quiet_s += quiet_s as f64;
-    };
-    let at_largest = cell.objects == largest && cell.objects > 0;
-    match cell.kind {
-        Kind::Burst if at_largest => {
-            also(restart_s, mode.restart_s);
-            if mode.idle.includes(cell.objects, cell.repeat) {
-                also(0.0, mode.idle_s.saturating_sub(mode.settled_s));
-            }
-            if mode.churn.includes(cell.objects, cell.repeat) {
-                also(converge_s, 0);
-            }
-            if mode.deletion.includes(cell.objects, cell.repeat) {
-                also(objects * pace.delete_s, mode.deleted_s);
-            }
-        }
-        Kind::AA => also(restart_s, mode.restart_s),
-        Kind::RequestCount => also(0.0, 62_u64.saturating_sub(mode.settled_s)),
-        Kind::Burst | Kind::DefaultFlags => {}
-        Kind::UpdateStorm => {
-            cost.work_s += profile::UPDATE_ROUNDS as f64 * profile::UPDATE_EVERY.as_secs_f64();
-            cost.quiet_s = empty_s;
-        }
-        Kind::Rejected | Kind::NeverReady => {
-            // Retries are work: nobody else may disturb them.
-            cost.work_s += mode.unhealthy_s as f64;
-            cost.quiet_s = empty_s;
-        }
-        Kind::Steady => {
-            cost = Cost {
-                work_s: start_s + mode.offer_s as f64 + 3.0,
-                quiet_s: empty_s,
-            };
-        }
+pub fn of_cell(cell: &Cell, course: &Course, control_plane: ControlPlane) -> Cost {
+    let rates = rates(control_plane);
+    // The rate of a steady cell is not known yet; how long its objects are offered is.
+    let steady = (cell.kind == Kind::Steady)
+        .then(|| cell.objects as f64 / (course.timing.offer_s as f64).max(1.0));
+    let mut cost = Cost::default();
+    for step in course.steps(cell, steady) {
+        let one = step.cost(cell.objects, &rates);
+        cost.work_s += one.work_s;
+        cost.quiet_s += one.quiet_s;
     }
     cost
 }
 
 /// Of a cell that is not known yet.
-pub fn of_following(
-    kind: Kind,
-    largest: usize,
-    mode: &Timing,
-    control_plane: ControlPlane,
-) -> Cost {
+pub fn of_following(kind: Kind, course: &Course, control_plane: ControlPlane) -> Cost {
     let cell = Cell {
         subject: String::new(),
-        objects: largest,
+        objects: course.largest,
         repeat: 1,
         kind,
     };
-    of_cell(&cell, largest, mode, control_plane)
+    of_cell(&cell, course, control_plane)
 }
 
 /// `6 min`, `1 h 50 min`: to the minute below ten, to five minutes above.
@@ -146,7 +88,7 @@ pub fn words(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::profile::Profile;
+    use crate::model::profile::{Profile, Timing};
 
     #[test]
     fn times_are_rounded_for_people() {
@@ -169,8 +111,13 @@ mod tests {
             repeat,
             kind,
         };
-        let mode = Timing::of(Profile::Standard);
-        let cost = |cell: Cell| of_cell(&cell, 5_000, &mode, ControlPlane::Kube);
+        let course = Course {
+            timing: Timing::of(Profile::Standard),
+            largest: 5_000,
+            restarts: None,
+            soak_events: None,
+        };
+        let cost = |cell: Cell| of_cell(&cell, &course, ControlPlane::Kube);
         let quiet = |cell: Cell| cost(cell).quiet_s;
         assert!(quiet(cell(Kind::Burst, 0, 1)) >= 150.0);
         assert!(quiet(cell(Kind::Burst, 5_000, 2)) >= 210.0);
@@ -181,15 +128,15 @@ mod tests {
     }
 
     #[test]
-    fn quiet_times_overlap_and_work_does_not() {
-        let mut course = Course::default();
+    fn idle_phases_overlap_and_work_does_not() {
+        let mut estimate = Estimate::default();
         let cost = Cost {
             work_s: 100.0,
             quiet_s: 200.0,
         };
-        course.add(cost, 10);
+        estimate.add(cost, 10);
         for (overlap, want) in [(1, 3_000), (2, 1_500), (3, 1_000), (8, 1_000)] {
-            assert_eq!(course.time(overlap).as_secs(), want, "{overlap} overlap");
+            assert_eq!(estimate.time(overlap).as_secs(), want, "overlap {overlap}");
         }
     }
 }

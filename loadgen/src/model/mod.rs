@@ -16,6 +16,7 @@ pub mod profile;
 pub mod progress;
 pub mod record;
 pub mod rng;
+pub mod step;
 pub mod subject;
 pub mod summary;
 pub mod timestamp;

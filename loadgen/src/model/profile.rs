@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use crate::model::step::Quiet;
 use serde::{Deserialize, Serialize};
 
 /// In an update storm every object changes once in this long.
@@ -120,6 +121,14 @@ impl Timing {
             churn: Extent::Nowhere,
             deletion: Extent::Nowhere,
             ..self
+        }
+    }
+
+    /// The condition under which memory counts as settled.
+    pub const fn settled(&self) -> Quiet {
+        Quiet {
+            quiet_s: self.settled_s,
+            steady_s: self.steady_s,
         }
     }
 

@@ -59,6 +59,9 @@ pub struct Experiment {
     pub origin: Origin,
     pub profile: Profile,
     pub ready_delay_ms: u64,
+    /// Restarts in every burst, where they were asked for.
+    #[serde(default)]
+    pub restarts: Option<u32>,
     /// Every run that should be there; the steady ones are known only when the bursts are done.
     pub planned: Vec<Cell>,
     /// How many runs were under way at once, of which one worked.
@@ -105,8 +108,8 @@ pub struct Run {
     pub spawn_to_canary_ms: Option<f64>,
     pub memory: PhaseMemory,
     pub converge_cpu_s: Option<f64>,
-    pub restart_cpu_s: Option<f64>,
-    pub restart_s: Option<f64>,
+    /// Each restart on the objects of the run.
+    pub restarts: Vec<Restart>,
     pub idle: Option<Idle>,
     pub convergence: Option<Convergence>,
     pub soak: Option<Soak>,
@@ -141,6 +144,7 @@ pub struct PhaseMemory {
     /// Settled after the soak.
     pub after_soak: Option<Peaked>,
     pub deleted: Option<Memory>,
+    /// Settled after the last restart; in a summary the median of each figure over the restarts.
     pub restart: Option<Peaked>,
 }
 
@@ -176,8 +180,43 @@ pub struct Soak {
     /// Watch events of the objects.
     pub events: u64,
     /// How often all objects were changed, flipped or made again.
-    pub turns: u64,
+    pub rounds: u64,
     pub seconds: f64,
+}
+
+/// One restart on objects that exist.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Restart {
+    /// From the start of the process until it said that it was ready.
+    pub ready_s: f64,
+    /// Whether it settled; otherwise it was sampled anyway.
+    pub settled: bool,
+    /// Settled, and the peak since the start of the process.
+    pub memory: Option<Peaked>,
+    /// From the start of the process until it had settled.
+    pub cpu_s: Option<f64>,
+    /// Watch events of the objects: 0 where the restart changed none.
+    pub events: u64,
+    /// `None` where the API server is not ours.
+    pub server: Option<ServerUse>,
+}
+
+/// What a restart cost the API server. The simulated server counts the subject's requests; on a
+/// kube-apiserver they are those of all clients for EdgeApps, Deployments and Services.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ServerUse {
+    pub cpu_s: Option<f64>,
+    pub rss_before_bytes: Option<u64>,
+    pub rss_peak_bytes: Option<u64>,
+    /// `get` and `list`; watches are not among them.
+    pub reads: Option<u64>,
+    pub writes: Option<u64>,
+    /// Of the answers to these reads, as they were sent.
+    pub response_bytes: Option<u64>,
+    /// Requests to the datastore that read.
+    pub datastore_reads: Option<u64>,
+    /// Objects that the server's lists fetched from the datastore.
+    pub datastore_objects: Option<u64>,
 }
 
 /// Memory at the end of a phase, and the highest RSS within it.

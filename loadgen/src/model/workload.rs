@@ -14,7 +14,7 @@ pub mod fill;
 use crate::model::workload::fill::{Fill, enlarge, filled};
 
 const EDGEAPP: &str = include_str!("../../scenarios/edgeapp.toml");
-const EDGEAPP_REFUSED: &str = include_str!("../../scenarios/edgeapp-refused.toml");
+const EDGEAPP_REJECTED: &str = include_str!("../../scenarios/edgeapp-rejected.toml");
 
 /// What is created.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -111,8 +111,12 @@ pub struct Error {
 /// The name of the object that is there before the subject starts.
 pub const CANARY: &str = "canary";
 
-/// Whose an object on a cluster of the user's is, and the namespace that was made for it.
+/// The label of everything that loadgen creates on an existing cluster: objects, and namespaces that
+/// it made for them. Its value is the run.
 pub const RUN_LABEL: &str = "loadgen.tare.dev/run";
+
+/// The run of a bench.
+pub const BENCH_RUN: &str = "bench";
 
 /// The default scenario.
 ///
@@ -152,15 +156,21 @@ pub fn read<T: DeserializeOwned>(file: &'static str, text: &str) -> Result<T, Er
 ///
 /// # Errors
 /// If the build was given a broken file.
-pub fn refused(healthy: &Scenario) -> Result<Scenario, Error> {
-    let patch: Value = read("edgeapp-refused.toml", EDGEAPP_REFUSED)?;
+pub fn rejected(healthy: &Scenario) -> Result<Scenario, Error> {
+    let patch: Value = read("edgeapp-rejected.toml", EDGEAPP_REJECTED)?;
     let mut refused = healthy.clone();
     json_patch::merge(&mut refused.object, &patch);
     Ok(refused)
 }
 
 impl Scenario {
-    /// The same objects as those of one run in one namespace, told apart from all others.
+    /// The same objects, with the label by which `loadgen clean` finds those of a bench.
+    pub fn of_bench(mut self) -> Self {
+        self.object["metadata"]["labels"][RUN_LABEL] = BENCH_RUN.into();
+        self
+    }
+
+    /// The same objects as those of one run in one namespace, with names and a label of their own.
     pub fn of_run(mut self, run: &str, namespace: &str) -> Self {
         self.resource.run = Some(run.to_owned());
         self.resource.namespace = namespace.to_owned();
@@ -299,11 +309,11 @@ mod tests {
     #[test]
     fn a_refused_object_asks_for_more_than_its_limit_and_is_else_the_same() {
         let healthy = edgeapp().expect("valid");
-        let refused = refused(&healthy).expect("valid");
+        let rejected = rejected(&healthy).expect("valid");
         let object = |scenario: &Scenario| -> Value {
             serde_json::from_slice(&scenario.object("a", 1, 1)).expect("JSON")
         };
-        let (mut was, is) = (object(&healthy), object(&refused));
+        let (mut was, is) = (object(&healthy), object(&rejected));
         let memory = "/spec/resources/requests/memory";
         assert_eq!(is.pointer(memory), Some(&"1Gi".into()));
         *was.pointer_mut(memory).expect("there") = "1Gi".into();

@@ -4,7 +4,11 @@
 //! metrics page are upper bounds of its buckets. Leaves to others: why a figure is missing
 //! (`notes`).
 
+use tare_procstat::Memory;
+
+use crate::analyse::statistics::median;
 use crate::model::record;
+use crate::model::record::{Peaked, PhaseMemory, Restart};
 use crate::model::summary::{
     Convergence, Cpu, DatastoreCost, GcPause, Reconcile, Requests, Run, WriteSpan,
 };
@@ -20,7 +24,10 @@ pub fn of(run: &record::Run) -> Run {
         valid: invalid_because.is_empty(),
         invalid_because,
         spawn_to_canary_ms: run.spawn_to_canary_ms,
-        memory: run.memory.clone(),
+        memory: PhaseMemory {
+            restart: restarted(&run.restarts),
+            ..run.memory.clone()
+        },
         cpu: cpu(run),
         convergence: run.convergence.as_ref().map(convergence),
         reconcile: run.reconcile.as_ref().map(reconcile),
@@ -30,6 +37,26 @@ pub fn of(run: &record::Run) -> Run {
         api_server_cpu_s: run.api_server_cpu_s,
         datastore: datastore(run),
     }
+}
+
+/// The median of each figure over the restarts of a run.
+fn restarted(restarts: &[Restart]) -> Option<Peaked> {
+    let bytes = |of: fn(&Peaked) -> Option<u64>| {
+        let median = median_of(restarts, |r| Some(of(r.memory.as_ref()?)? as f64));
+        median.map(|bytes| bytes as u64)
+    };
+    Some(Peaked {
+        memory: Memory {
+            rss_bytes: bytes(|m| Some(m.memory.rss_bytes))?,
+            pss_bytes: bytes(|m| Some(m.memory.pss_bytes))?,
+            anon_bytes: bytes(|m| Some(m.memory.anon_bytes))?,
+        },
+        peak_bytes: bytes(|m| m.peak_bytes),
+    })
+}
+
+fn median_of(restarts: &[Restart], of: impl Fn(&Restart) -> Option<f64>) -> Option<f64> {
+    median(&restarts.iter().filter_map(of).collect::<Vec<_>>())
 }
 
 /// Idle figures need a window.
@@ -45,7 +72,7 @@ fn cpu(run: &record::Run) -> Cpu {
     let idle = idle(run);
     Cpu {
         converge_s: run.converge_cpu_s,
-        restart_s: run.restart_cpu_s,
+        restart_s: median_of(&run.restarts, |r| r.cpu_s),
         idle_ms_per_minute: idle.map(|idle| per_minute(idle, idle.cpu_s * 1_000.0)),
         idle_context_switches_per_s: idle
             .and_then(|idle| Some(idle.context_switches? as f64 / idle.window_s)),

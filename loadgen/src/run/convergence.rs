@@ -10,7 +10,7 @@ use crate::model::latency::Latencies;
 use crate::model::record::Convergence;
 
 pub fn convergence(timeline: &Timeline, pace: Pace) -> Convergence {
-    let objects = &timeline.objects;
+    let objects = timeline.objects();
     let all = |time: fn(&Object) -> Option<u64>| -> Vec<u64> {
         objects.iter().filter_map(time).collect()
     };
@@ -62,19 +62,20 @@ mod tests {
     /// Sent 10 ms late at 10 ms steps; ready after the given time, or never.
     fn timeline(ready_after_ms: &[Option<u64>]) -> Timeline {
         let mut timeline = Timeline::of(ready_after_ms.len());
-        for (index, (object, ready)) in timeline.objects.iter_mut().zip(ready_after_ms).enumerate()
-        {
+        for (index, ready) in ready_after_ms.iter().enumerate() {
             let sent_ns = (index as u64 * 10 + 10) * MS;
-            object.intended_ns = Some(sent_ns - 10 * MS);
-            object.sent_ns = Some(sent_ns);
-            object.acknowledge(sent_ns + MS, 1);
-            if let Some(ready) = ready {
-                let seen = Seen {
-                    observed_generation: 1,
-                    ready: true,
-                };
-                object.see(sent_ns + ready * MS, seen);
-            }
+            timeline.change(index, |object| {
+                object.intended_ns = Some(sent_ns - 10 * MS);
+                object.sent_ns = Some(sent_ns);
+                object.acknowledge(sent_ns + MS, 1);
+                if let Some(ready) = ready {
+                    let seen = Seen {
+                        observed_generation: 1,
+                        ready: true,
+                    };
+                    object.see(sent_ns + ready * MS, seen);
+                }
+            });
         }
         timeline
     }

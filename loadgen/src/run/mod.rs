@@ -10,8 +10,9 @@ pub mod build;
 pub mod conformance;
 pub mod convergence;
 pub mod follow;
-pub mod restarts;
+pub mod server_counters;
 pub mod session;
+pub mod snapshot;
 pub mod step;
 pub mod temp_dir;
 
@@ -34,6 +35,7 @@ use crate::model::interrupt::Stop;
 use crate::model::profile::Profile;
 use crate::model::progress::Progress;
 use crate::model::record;
+use crate::model::step::Course;
 use crate::model::subject::Subject;
 use crate::model::workload::Scenario;
 use crate::model::workload::child::Child;
@@ -44,7 +46,7 @@ pub struct Setting {
     pub source: Source,
     pub scenario: Arc<Scenario>,
     /// The same with children that the server refuses.
-    pub refused: Arc<Scenario>,
+    pub rejected: Arc<Scenario>,
     pub seed: u64,
     pub profile: Profile,
     pub ready_delay_ms: u64,
@@ -64,6 +66,8 @@ pub struct Setting {
     pub child: Arc<Child>,
     /// Watch events to age the subject with, in the first burst at the largest size.
     pub soak_events: Option<u64>,
+    /// Restarts in every burst; without, one in the bursts at the largest size.
+    pub restarts: Option<u32>,
     /// How many runs may be under way at once.
     pub overlap: usize,
     /// Has one permit: for the run that works.
@@ -72,7 +76,7 @@ pub struct Setting {
 
 impl Setting {
     /// What is created for a subject.
-    fn scenario_of(&self, subject: &Subject) -> Arc<Scenario> {
+    pub fn scenario_of(&self, subject: &Subject) -> Arc<Scenario> {
         match &subject.objects {
             Some(own) => Arc::new(own.clone()),
             None => Arc::clone(&self.scenario),
@@ -91,11 +95,17 @@ impl Setting {
         Arc::clone(&self.machine).acquire_owned().await.ok()
     }
 
-    /// How long subjects are left alone, and which phases there are.
-    pub fn mode(&self) -> Timing {
-        match self.bursts_only {
-            true => Timing::of(self.profile).bursts_only(),
-            false => Timing::of(self.profile),
+    /// What decides about the steps of all cells.
+    pub fn course(&self) -> Course {
+        let timing = Timing::of(self.profile);
+        Course {
+            timing: match self.bursts_only {
+                true => timing.bursts_only(),
+                false => timing,
+            },
+            largest: self.largest,
+            restarts: self.restarts,
+            soak_events: self.soak_events,
         }
     }
 
@@ -136,7 +146,7 @@ pub async fn run(
     stop: &Stop,
 ) -> Result<Ending, evidence::Error> {
     let (steady, checks) = plan.to_follow();
-    let mut course = Course {
+    let mut campaign = Campaign {
         plan,
         setting,
         stop,
@@ -145,21 +155,21 @@ pub async fn run(
         of: plan.cells(setting.seed).len() + steady + checks,
     };
     let planned = plan.cells(setting.seed);
-    let bursts: Vec<_> = planned.into_iter().map(|c| (c, Pace::Burst)).collect();
-    if course.all(&bursts).await? == Ending::Stopped {
+    let bursts: Vec<_> = planned.into_iter().map(|c| (c, None)).collect();
+    if campaign.all(&bursts).await? == Ending::Stopped {
         return Ok(Ending::Stopped);
     }
-    let offer = follow::steady_offer(&course.runs, setting).filter(|_| plan.steady);
+    let offer = follow::steady_offer(&campaign.runs, setting).filter(|_| plan.steady);
     let mut following = Vec::new();
     if let Some((objects, per_s)) = offer {
         setting.progress.say(&format!(
             "steady: {objects} objects at {per_s:.0}/s, 60 % of the slowest subject's burst throughput"
         ));
-        let cells = follow::steady_cells(plan, &course.runs, setting, objects);
-        following.extend(cells.into_iter().map(|c| (c, Pace::Steady { per_s })));
+        let cells = follow::steady_cells(plan, &campaign.runs, setting, objects);
+        following.extend(cells.into_iter().map(|c| (c, Some(per_s))));
     }
-    let checks = follow::default_flags_cells(plan, &course.runs);
-    following.extend(checks.into_iter().map(|c| (c, Pace::Burst)));
+    let checks = follow::default_flags_cells(plan, &campaign.runs);
+    following.extend(checks.into_iter().map(|c| (c, None)));
     let new = following.iter().map(|(cell, _)| cell);
     let new: Vec<Cell> = new
         .filter(|c| !experiment.planned.contains(c))
@@ -167,12 +177,12 @@ pub async fn run(
         .collect();
     experiment.planned.extend(new);
     setting.evidence.write_json("experiment.json", experiment)?;
-    course.of = course.done + following.len();
-    course.all(&following).await
+    campaign.of = campaign.done + following.len();
+    campaign.all(&following).await
 }
 
 /// An experiment under way.
-struct Course<'a> {
+struct Campaign<'a> {
     plan: &'a Plan,
     setting: &'a Setting,
     stop: &'a Stop,
@@ -181,23 +191,25 @@ struct Course<'a> {
     of: usize,
 }
 
-impl Course<'_> {
+impl Campaign<'_> {
     /// Every run that is not there yet, measured and written.
-    async fn all(&mut self, cells: &[(Cell, Pace)]) -> Result<Ending, evidence::Error> {
+    async fn all(&mut self, cells: &[(Cell, Option<f64>)]) -> Result<Ending, evidence::Error> {
         let (setting, plan, stop) = (self.setting, self.plan, self.stop);
         let known = |cell: &Cell| plan.subject(&cell.subject);
         let missing: Vec<_> = cells
             .iter()
             .filter(|(cell, _)| !self.runs.contains_key(cell))
-            .filter_map(|(cell, pace)| Some((known(cell)?, cell, *pace)))
+            .filter_map(|(cell, per_s)| Some((known(cell)?, cell, *per_s)))
             .collect();
         self.done += cells.len() - missing.len();
         setting.progress.runs(self.done, self.of);
-        let runs = missing.into_iter().map(|(subject, cell, pace)| async move {
-            let logs = format!("logs/{}", cell.file_stem());
-            setting.evidence.remove_logs(&logs)?;
-            Ok(session::run(setting, subject, cell, pace).await)
-        });
+        let runs = missing
+            .into_iter()
+            .map(|(subject, cell, per_s)| async move {
+                let logs = format!("logs/{}", cell.file_stem());
+                setting.evidence.remove_logs(&logs)?;
+                Ok(session::run(setting, subject, cell, per_s).await)
+            });
         let mut ended = futures::stream::iter(runs).buffer_unordered(setting.overlap);
         loop {
             // Dropping the runs under way ends their subjects and servers.

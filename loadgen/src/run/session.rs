@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tare_procstat::Memory;
 use tare_procstat::process::{Process, Spec};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::AbortHandle;
@@ -21,9 +22,10 @@ use crate::load::timetable::Pace;
 use crate::measure::admin;
 use crate::measure::log_tail::log_tail;
 use crate::model::cell::{Cell, Kind};
-use crate::model::record::{Failure, PhaseMemory, Run};
+use crate::model::record::{Failure, Peaked, PhaseMemory, Run};
 use crate::model::subject::{Places, Subject};
 use crate::model::workload::{CANARY, Scenario};
+use crate::run::snapshot::Snapshot;
 use crate::run::{Setting, step};
 use crate::target::cluster::Cluster;
 use crate::target::{HARNESS, Order, SUBJECT, Server};
@@ -48,13 +50,16 @@ pub struct Session<'a> {
     pub setting: &'a Setting,
     pub subject: &'a Subject,
     pub cell: &'a Cell,
-    pub pace: Pace,
     pub server: Server,
     pub cluster: Cluster,
     pub journal: Arc<Journal>,
     pub process: Process,
     pub admin: SocketAddr,
     pub run: Run,
+    /// Counters before the first object.
+    pub baseline: Option<Snapshot>,
+    /// The metrics page before the first object.
+    pub page_before: Option<String>,
     places: Places,
     log: PathBuf,
     /// Held while anything works: only one run does at a time.
@@ -72,11 +77,11 @@ impl Drop for AbortOnDrop {
 }
 
 /// Measures one cell.
-pub async fn run(setting: &Setting, subject: &Subject, cell: &Cell, pace: Pace) -> Outcome {
+pub async fn run(setting: &Setting, subject: &Subject, cell: &Cell, per_s: Option<f64>) -> Outcome {
     let turn = setting.turn().await;
     let started = Instant::now();
     let mut samples = None;
-    let mut run = match Session::start(setting, subject, cell, pace, turn).await {
+    let mut run = match Session::start(setting, subject, cell, turn).await {
         Err(reason) => {
             let mut run = empty_run(cell);
             run.failure = Some(Failure {
@@ -86,7 +91,7 @@ pub async fn run(setting: &Setting, subject: &Subject, cell: &Cell, pace: Pace) 
             run
         }
         Ok(mut session) => {
-            if let Err(reason) = step::all(&mut session).await {
+            if let Err(reason) = session.steps(per_s).await {
                 let last_log_lines = log_tail(&session.process.last_log_lines(8));
                 session.run.failure = Some(Failure {
                     reason,
@@ -114,8 +119,7 @@ pub fn empty_run(cell: &Cell) -> Run {
         spawn_to_canary_ms: None,
         memory: PhaseMemory::default(),
         converge_cpu_s: None,
-        restart_cpu_s: None,
-        restart_s: None,
+        restarts: vec![],
         idle: None,
         convergence: None,
         soak: None,
@@ -137,7 +141,6 @@ impl<'a> Session<'a> {
         setting: &'a Setting,
         subject: &'a Subject,
         cell: &'a Cell,
-        pace: Pace,
         turn: Option<OwnedSemaphorePermit>,
     ) -> Result<Session<'a>, Reason> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
@@ -210,13 +213,14 @@ impl<'a> Session<'a> {
             setting,
             subject,
             cell,
-            pace,
             server,
             cluster,
             journal,
             process,
             admin,
             run,
+            baseline: None,
+            page_before: None,
             places,
             log,
             turn,
@@ -224,12 +228,25 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Ends the subject and starts it again, with everything else as it was.
-    pub async fn restart(&mut self) -> Result<(), Reason> {
+    /// Runs the steps of the cell; the first one that fails ends the session.
+    async fn steps(&mut self, per_s: Option<f64>) -> Result<(), Reason> {
+        for step in self.setting.course().steps(self.cell, per_s) {
+            step::run(self, step).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends the subject with SIGTERM.
+    pub async fn stop_subject(&mut self) -> Result<(), Reason> {
         self.process
             .terminate(Duration::from_secs(10))
             .await
             .map_err(|e| e.to_string())?;
+        Ok(())
+    }
+
+    /// Starts the subject again; everything else is as it was.
+    pub async fn start_subject(&mut self) -> Result<(), Reason> {
         // A port of its own: the old one may linger.
         self.admin = admin::free_address().map_err(|e| format!("no free port on loopback: {e}"))?;
         self.places.admin = self.admin.to_string();
@@ -260,7 +277,7 @@ impl<'a> Session<'a> {
     /// Waits until no other run works, and keeps it so until [`Session::rest`].
     pub async fn work(&mut self) {
         if self.turn.is_none() {
-            self.setting.say_step(self.cell, "waiting for its turn");
+            self.say("waiting for its turn");
             self.turn = self.setting.turn().await;
         }
     }
@@ -272,8 +289,8 @@ impl<'a> Session<'a> {
 
     /// What is created in this cell.
     fn scenario(&self) -> Arc<Scenario> {
-        match self.kind() {
-            Kind::Rejected => Arc::clone(&self.setting.refused),
+        match self.cell.kind {
+            Kind::Rejected => Arc::clone(&self.setting.rejected),
             _ => self.setting.scenario_of(self.subject),
         }
     }
@@ -292,9 +309,32 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// What the figures of this cell mean differs by kind.
-    pub fn kind(&self) -> Kind {
-        self.cell.kind
+    /// Shows what the session does now.
+    pub fn say(&self, what: &str) {
+        self.setting.say_step(self.cell, what);
+    }
+
+    /// The subject's memory; `None` where this machine does not tell. A subject that has ended is
+    /// noticed by [`Session::check_alive`].
+    pub fn memory(&self) -> Option<Memory> {
+        tare_procstat::memory(self.process.pid()).ok()
+    }
+
+    /// The same, with the peak since [`Session::reset_peak`].
+    pub fn peak(&self) -> Option<Peaked> {
+        Some(Peaked {
+            memory: self.memory()?,
+            peak_bytes: tare_procstat::peak_bytes(self.process.pid()).ok(),
+        })
+    }
+
+    /// From here on the next peak counts.
+    pub fn reset_peak(&mut self) {
+        if let Err(error) = tare_procstat::reset_peak(self.process.pid()) {
+            self.run.warnings.push(format!(
+                "peaks count from the start of the process: {error}"
+            ));
+        }
     }
 
     /// Fails when the subject or the server is gone.

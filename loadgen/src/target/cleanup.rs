@@ -4,6 +4,8 @@
 //! namespace only if it carries the label itself and holds no other run's objects; bounded in
 //! time, and what is left is said with the reason. Leaves to others: asking whether it should be.
 
+pub mod bench_namespace;
+
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 

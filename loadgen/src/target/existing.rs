@@ -1,30 +1,23 @@
-//! A cluster that is there already: nothing is started, a namespace is borrowed for each run.
+//! An existing cluster: nothing is started, and each run has a namespace.
 //!
-//! Guarantees: a cluster that is not on this machine is named before it is touched, and then only
-//! with `--yes`; everything is created in one namespace that bears our label, which is gone after
-//! each run and is found again after a crash. Leaves to others: its CRD, which its owner installs.
+//! Guarantees: a cluster that is not on this machine is named before it is used, and then only with
+//! `--yes`. Everything is created in one namespace with loadgen's label; it is deleted after each
+//! run and found again after a crash. Leaves to others: the CRD, which its owner installs.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use http::Method;
 use kube::config::Kubeconfig;
-use serde::Deserialize;
 
-use crate::model::workload::Resource;
+use crate::model::workload::{BENCH_RUN, RUN_LABEL, Resource};
 use crate::target::Order;
+use crate::target::cleanup::bench_namespace;
 use crate::target::cluster;
 use crate::target::cluster::Cluster;
 use crate::target::context::{IN_CLUSTER, Target};
 
-/// The label of a namespace that a bench made; so that what a crash left is known as ours.
-pub const LABEL: &str = "loadgen.tare.dev/bench";
-
-/// Longest wait for a namespace to be gone with everything in it.
-const GONE: Duration = Duration::from_secs(300);
-
-/// A cluster that may be borrowed, with the credentials for it.
+/// An existing cluster with the credentials for it.
 #[derive(Debug, Clone)]
 pub struct ExistingCluster {
     kubeconfig: Kubeconfig,
@@ -33,7 +26,7 @@ pub struct ExistingCluster {
     pub resource: Resource,
 }
 
-/// A borrowed cluster.
+/// The cluster during one run.
 #[derive(Debug)]
 pub struct Existing {
     kubeconfig: PathBuf,
@@ -60,16 +53,13 @@ pub enum Error {
     },
     #[error("the cluster has a namespace {0} that no bench made; rename or delete it")]
     Foreign(String),
-    #[error(
-        "namespace {namespace} was still there after {} s; look into it, then delete it by hand",
-        GONE.as_secs()
-    )]
-    StillThere { namespace: String },
+    #[error(transparent)]
+    Namespace(#[from] bench_namespace::Error),
 }
 
 impl ExistingCluster {
-    /// The chosen cluster with a copy of its credentials, for the subject has no use of the user's
-    /// other contexts. Nothing is asked of the cluster yet.
+    /// The chosen cluster with a copy of its credentials only: the subject does not need the user's
+    /// other contexts. Sends nothing.
     ///
     /// # Errors
     /// `Kubeconfig`.
@@ -95,7 +85,8 @@ impl ExistingCluster {
     /// When the cluster cannot be used.
     pub async fn clean(&self, dir: &Path) -> Result<(), Error> {
         let kubeconfig = self.write(dir)?;
-        clean(&Cluster::connect(&kubeconfig).await?, &self.resource).await
+        let cluster = Cluster::connect(&kubeconfig).await?;
+        Ok(bench_namespace::remove(&cluster, &self.resource).await?)
     }
 
     fn write(&self, dir: &Path) -> Result<PathBuf, Error> {
@@ -121,9 +112,9 @@ impl Existing {
         let cluster = Cluster::connect(&kubeconfig).await?;
         let resource = &existing.resource;
         has_kind(&cluster, resource, order.crd).await?;
-        clean(&cluster, resource).await?;
+        bench_namespace::remove(&cluster, resource).await?;
         if !cluster
-            .make_namespace(&resource.namespace, &[(LABEL, "true")])
+            .make_namespace(&resource.namespace, &[(RUN_LABEL, BENCH_RUN)])
             .await?
         {
             return Err(Error::Foreign(resource.namespace.clone()));
@@ -134,7 +125,7 @@ impl Existing {
         })
     }
 
-    /// The same for the harness and the subject: we make no users on a cluster that is not ours.
+    /// The same for the harness and the subject: loadgen creates no users on an existing cluster.
     pub fn kubeconfig(&self) -> PathBuf {
         self.kubeconfig.clone()
     }
@@ -144,7 +135,8 @@ impl Existing {
     /// # Errors
     /// As for [`ExistingCluster::clean`].
     pub async fn stop(self) -> Result<(), Error> {
-        clean(&Cluster::connect(&self.kubeconfig).await?, &self.resource).await
+        let cluster = Cluster::connect(&self.kubeconfig).await?;
+        Ok(bench_namespace::remove(&cluster, &self.resource).await?)
     }
 }
 
@@ -165,64 +157,6 @@ async fn has_kind(cluster: &Cluster, resource: &Resource, crd: &Path) -> Result<
         }),
         listed => Ok(listed.map(drop)?),
     }
-}
-
-#[derive(Deserialize)]
-struct Names {
-    items: Vec<Named>,
-}
-
-#[derive(Deserialize)]
-struct Named {
-    metadata: Name,
-}
-
-#[derive(Deserialize)]
-struct Name {
-    name: String,
-    #[serde(default)]
-    finalizers: Vec<String>,
-}
-
-/// Deletes the namespace, if it is ours, and waits until it is gone. Finalizers of the objects are
-/// taken off: the subject that would have done it has ended.
-async fn clean(cluster: &Cluster, resource: &Resource) -> Result<(), Error> {
-    let namespace = format!("/api/v1/namespaces/{}", resource.namespace);
-    let get = || cluster.ask::<serde_json::Value>(Method::GET, &namespace, None, vec![]);
-    match get().await {
-        Err(error) if error.code() == Some(404) => return Ok(()),
-        Ok(found) if found["metadata"]["labels"][LABEL].is_null() => return Ok(()),
-        found => drop(found?),
-    }
-    let deleted = cluster.ask::<serde::de::IgnoredAny>(Method::DELETE, &namespace, None, vec![]);
-    match deleted.await {
-        // Being deleted already.
-        Err(error) if matches!(error.code(), Some(404 | 409)) => {}
-        deleted => drop(deleted?),
-    }
-    let deadline = Instant::now() + GONE;
-    while Instant::now() < deadline {
-        let page = format!("{}?limit=500", resource.path());
-        let listed = cluster.ask::<Names>(Method::GET, &page, None, vec![]).await;
-        let items = listed.map(|names| names.items).unwrap_or_default();
-        for item in items.iter().filter(|i| !i.metadata.finalizers.is_empty()) {
-            let patch = br#"{"metadata":{"finalizers":null}}"#.to_vec();
-            match cluster.merge(resource, &item.metadata.name, patch).await {
-                Err(error) if error.code() == Some(404) => {}
-                patched => {
-                    patched?;
-                }
-            }
-        }
-        match get().await {
-            Err(error) if error.code() == Some(404) => return Ok(()),
-            found => drop(found?),
-        }
-        tokio::time::sleep(Duration::from_millis(500)).await;
-    }
-    Err(Error::StillThere {
-        namespace: resource.namespace.clone(),
-    })
 }
 
 /// The kubeconfig with this context alone, and what belongs to it.

@@ -25,7 +25,7 @@ macro_rules! scenarios {
     };
 }
 
-const EMBEDDED: &[Scenario] = scenarios![
+const SIMULATED: &[Scenario] = scenarios![
     whole::a_tiny_bench_ends_with_a_report_that_can_be_rebuilt,
     whole::subjects_that_die_or_hang_are_failed_runs_with_their_last_words,
     whole::a_subject_that_fails_the_conformance_scenario_is_not_measured,
@@ -35,9 +35,8 @@ const EMBEDDED: &[Scenario] = scenarios![
     existing::a_namespace_is_borrowed_and_given_back,
     existing::a_cluster_that_is_not_on_this_machine_needs_a_yes,
     existing::its_options_go_with_no_other_control_plane,
-    restarts::objects_converge_once_and_every_subject_starts_on_them,
-    restarts::a_subject_that_dies_is_a_failed_start_with_its_last_words,
-    restarts::a_cluster_of_somebody_else_is_refused,
+    restarts::every_restart_is_recorded_with_what_it_costs_the_server,
+    restarts::a_restart_that_fails_keeps_the_figures_before_it,
 ];
 
 /// They look for processes in `/proc`.
@@ -52,7 +51,7 @@ const REAL: &[Scenario] = scenarios![
     interrupted::a_killed_bench_on_a_real_control_plane_goes_on_where_it_was,
     real::requests_are_counted_in_runs_of_their_own,
     real::the_same_on_kine,
-    restarts::a_real_api_server_tells_what_a_start_made_it_read,
+    restarts::a_real_api_server_tells_what_a_restart_made_it_read,
 ];
 
 fn main() -> ExitCode {
@@ -62,7 +61,7 @@ fn main() -> ExitCode {
     if let Err(missing) = &built {
         eprintln!("ignored: what needs a real control plane: {missing}");
     }
-    let mut trials = listed(EMBEDDED, false);
+    let mut trials = listed(SIMULATED, false);
     trials.extend(listed(PROCESSES, no_proc));
     trials.extend(listed(REAL, built.is_err() || no_proc));
     libtest_mimic::run(&arguments, trials).exit_code()

@@ -11,7 +11,7 @@ use anyhow::Context;
 use sha2::{Digest, Sha256};
 use tare_procstat::checkout;
 
-use crate::cli::BenchArgs;
+use crate::cli::bench::args::BenchArgs;
 use crate::model::plan::Plan;
 use crate::model::record::{Environment, Experiment, Origin, SubjectRecord};
 use crate::model::subject;
@@ -44,6 +44,7 @@ pub fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Res
         })?,
         profile: setting.profile,
         ready_delay_ms: setting.ready_delay_ms,
+        restarts: setting.restarts,
         planned: plan.cells(setting.seed),
         overlap: setting.overlap,
         resumed_at: vec![],

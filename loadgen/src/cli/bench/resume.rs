@@ -52,6 +52,13 @@ fn differences(begun: &Experiment, now: &Experiment) -> Vec<String> {
         format!("{:?}", begun.profile).to_lowercase(),
         format!("{:?}", now.profile).to_lowercase(),
     );
+    let restarts =
+        |asked: Option<u32>| asked.map_or("1 at the largest size".into(), |n| n.to_string());
+    compare(
+        "--restarts",
+        restarts(begun.restarts),
+        restarts(now.restarts),
+    );
     compare(
         "--ready-delay-ms",
         begun.ready_delay_ms.to_string(),
@@ -186,6 +193,7 @@ mod tests {
             },
             profile: Profile::Quick,
             ready_delay_ms: 0,
+            restarts: None,
             planned: vec![cell(Kind::Burst)],
             overlap: 1,
             resumed_at: vec![],

@@ -39,7 +39,8 @@ impl Facts {
     pub(crate) fn gather() -> Facts {
         let limits = rustix::process::getrlimit(rustix::process::Resource::Nofile);
         let own = std::process::id();
-        let refusal = |read: Result<(), tare_procstat::Error>| read.err().map(|error| error.to_string());
+        let refusal =
+            |read: Result<(), tare_procstat::Error>| read.err().map(|error| error.to_string());
         Facts {
             machine: tare_procstat::machine(),
             available_bytes: available_bytes(),

@@ -41,11 +41,11 @@ pub struct Removal {
 impl Account {
     pub fn of(timeline: &Timeline, cleaned: Option<&CleanUp>) -> Self {
         let mut account = Self {
-            asked: timeline.objects.len(),
+            asked: timeline.objects().len(),
             removal: cleaned.map(Removal::of),
             ..Self::default()
         };
-        for object in &timeline.objects {
+        for object in timeline.objects() {
             let line = match (object.acked_ns, object.failed, object.sent_ns) {
                 (Some(_), ..) if object.ready_ns().is_some() => &mut account.ready,
                 (Some(_), ..) if object.observed_ns().is_some() => &mut account.observed,
@@ -248,16 +248,18 @@ mod tests {
     fn timeline() -> Timeline {
         let mut timeline = Timeline::of(6);
         for index in 0..5 {
-            timeline.objects[index].sent_ns = Some(1_000_000);
-            timeline.objects[index].intended_ns = Some(0);
+            timeline.change(index, |object| {
+                object.sent_ns = Some(1_000_000);
+                object.intended_ns = Some(0);
+            });
         }
-        (0..3).for_each(|index| timeline.objects[index].acknowledge(3_000_000, 1));
+        (0..3).for_each(|index| timeline.change(index, |o| o.acknowledge(3_000_000, 1)));
         for (index, ready) in [(0, true), (1, false)] {
             let seen = Seen {
                 observed_generation: 1,
                 ready,
             };
-            timeline.objects[index].see(11_000_000, seen);
+            timeline.change(index, |o| o.see(11_000_000, seen));
         }
         timeline.fail(3, Failed::Rejected, "exceeded quota".into());
         timeline.fail(4, Failed::Unanswered, "no answer".into());
@@ -338,12 +340,12 @@ mod tests {
     #[test]
     fn a_run_is_sound_when_all_converged_and_nothing_is_left() {
         let mut timeline = Timeline::of(1);
-        timeline.objects[0].acknowledge(1, 1);
+        timeline.change(0, |o| o.acknowledge(1, 1));
         let seen = Seen {
             observed_generation: 1,
             ready: true,
         };
-        timeline.objects[0].see(2, seen);
+        timeline.change(0, |o| o.see(2, seen));
         let kept = Account::of(&timeline, None);
         assert!(kept.is_sound());
         let mut cleaned = CleanUp {

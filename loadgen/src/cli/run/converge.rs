@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use crate::load::generator::Offer;
 use crate::load::journal::Journal;
 use crate::load::timeline;
-use crate::load::timeline::Timeline;
 use crate::load::timeout::Timeout;
 use crate::model::interrupt::Stop;
 use crate::model::progress::Progress;
@@ -92,16 +91,17 @@ async fn wait(journal: &Arc<Journal>, timeout: Timeout, progress: &Progress) -> 
     let (mut last, mut moved_at) = (timeline::Progress::default(), started);
     let mut hinted = false;
     loop {
-        let (now, sent) = {
+        let (now, objects) = {
             let timeline = journal.timeline();
-            (timeline.progress(), Sent::of(&timeline))
+            (timeline.progress(), timeline.objects().len() as u64)
         };
-        if now != last || !sent.all_answered() {
+        let all_answered = now.answered == objects;
+        if now != last || !all_answered {
             (last, moved_at) = (now, Instant::now());
         }
         let what = format!("created {}, observed {}, ready", now.acked, now.observed);
-        progress.count(&what, now.ready, sent.objects);
-        if sent.all_answered() && now.ready >= now.acked {
+        progress.count(&what, now.ready, objects);
+        if all_answered && now.ready >= now.acked {
             return Ended::Converged;
         }
         if started.elapsed() > timeout.deadline {
@@ -113,7 +113,7 @@ async fn wait(journal: &Arc<Journal>, timeout: Timeout, progress: &Progress) -> 
             return Ended::Stalled { since };
         }
         let hint_after = NOBODY_ANSWERS.min(timeout.stall / 2);
-        if !hinted && now.observed == 0 && sent.first_ack_is_older_than(journal, hint_after) {
+        if !hinted && now.observed == 0 && first_ack_is_older_than(journal, hint_after) {
             hinted = true;
             progress.say(&format!(
                 "nothing was observed for {} s: no operator seems to be running on this cluster; start one, such as: tare run",
@@ -124,31 +124,8 @@ async fn wait(journal: &Arc<Journal>, timeout: Timeout, progress: &Progress) -> 
     }
 }
 
-/// How far the sending has come.
-struct Sent {
-    objects: u64,
-    answered: u64,
-    first_ack_ns: Option<u64>,
-}
-
-impl Sent {
-    fn of(timeline: &Timeline) -> Self {
-        let objects = &timeline.objects;
-        let answered = |o: &&timeline::Object| o.acked_ns.is_some() || o.failed.is_some();
-        Self {
-            objects: objects.len() as u64,
-            answered: objects.iter().filter(answered).count() as u64,
-            first_ack_ns: objects.iter().filter_map(|o| o.acked_ns).min(),
-        }
-    }
-
-    fn all_answered(&self) -> bool {
-        self.answered == self.objects
-    }
-
-    fn first_ack_is_older_than(&self, journal: &Journal, age: Duration) -> bool {
-        let age_ns = age.as_nanos() as u64;
-        self.first_ack_ns
-            .is_some_and(|at| journal.now_ns().saturating_sub(at) > age_ns)
-    }
+/// Whether the first acknowledgement is older than `age`.
+fn first_ack_is_older_than(journal: &Journal, age: Duration) -> bool {
+    let first_ns = journal.timeline().first_acked_ns();
+    first_ns.is_some_and(|at| journal.now_ns().saturating_sub(at) > age.as_nanos() as u64)
 }

@@ -1,26 +1,24 @@
-//! Objects that cannot become healthy: their children are refused, or never become ready.
+//! Objects that cannot become healthy: their children are rejected, or never become ready.
 //!
-//! Guarantees: every object is there before the time counts; requests are counted in windows, so that
-//! a storm shows however short it is. Leaves to others: what makes them unhealthy (`run`), and what a
-//! healthy object weighs (`phases`).
+//! Guarantees: every object exists before the time counts; requests are counted in windows, so that
+//! a short burst of retries shows. Leaves to others: what makes the objects unhealthy (`session`).
 
 use std::time::{Duration, Instant};
-
 
 use crate::load::generator::Act;
 use crate::load::timetable::Pace;
 use crate::model::record::FaultResponse;
 use crate::run::session::{Reason, Session};
-use crate::run::step::settle::Snapshot;
-use crate::run::step::{offer, reset_peak, sample_peak};
+use crate::run::snapshot::Snapshot;
+use crate::run::step::create::offer;
 
 /// Requests are counted over this long.
 const WINDOW: Duration = Duration::from_secs(5);
 
-/// Offers them, and watches what the subject does about them for `held`.
-pub async fn all(session: &mut Session<'_>, held: Duration) -> Result<(), Reason> {
+/// Creates them, and counts what the subject does about them for `held`.
+pub async fn run(session: &mut Session<'_>, held: Duration) -> Result<(), Reason> {
     let before = Snapshot::take(session).await;
-    reset_peak(session);
+    session.reset_peak();
     let offered = offer(session, Act::Create, Pace::Burst, "offered", |t| {
         t.all(|p| p.acked)
     });
@@ -35,7 +33,7 @@ pub async fn all(session: &mut Session<'_>, held: Duration) -> Result<(), Reason
             "unhealthy for {} s more",
             (until - Instant::now()).as_secs()
         );
-        session.setting.say_step(session.cell, &what);
+        session.say(&what);
         tokio::time::sleep(WINDOW).await;
         session.check_alive()?;
         let now = Snapshot::take(session).await;
@@ -43,16 +41,17 @@ pub async fn all(session: &mut Session<'_>, held: Duration) -> Result<(), Reason
         windows.extend(counted.map(|l| (l.writes() + l.reads()) as f64 / WINDOW.as_secs_f64()));
         last = now;
     }
-    session.run.memory.burst = sample_peak(session);
-    session.run.memory.settled = tare_procstat::memory(session.process.pid()).ok();
+    session.run.memory.burst = session.peak();
+    session.run.memory.settled = session.memory();
     session.run.converge_cpu_s = last.cpu_s_since(&before);
     session.run.requests = last.requests_since(&before);
-    session.run.fault_response = fault(held, &windows, session.journal.timeline().progress().ready);
+    session.run.fault_response =
+        response(held, &windows, session.journal.timeline().progress().ready);
     Ok(())
 }
 
 /// `None` where the server counts no requests.
-fn fault(held: Duration, windows: &[f64], ready: u64) -> Option<FaultResponse> {
+fn response(held: Duration, windows: &[f64], ready: u64) -> Option<FaultResponse> {
     Some(FaultResponse {
         held_s: held.as_secs_f64(),
         most_requests_per_s: windows.iter().copied().reduce(f64::max)?,
@@ -68,9 +67,9 @@ mod tests {
     #[test]
     fn the_worst_window_and_the_last_one_are_kept() {
         let held = Duration::from_secs(15);
-        let told = fault(held, &[40.0, 90.0, 5.0], 0).expect("counted");
+        let told = response(held, &[40.0, 90.0, 5.0], 0).expect("counted");
         assert_eq!(told.most_requests_per_s, 90.0);
         assert_eq!(told.last_requests_per_s, 5.0);
-        assert!(fault(held, &[], 0).is_none(), "nobody counted");
+        assert!(response(held, &[], 0).is_none(), "nobody counted");
     }
 }

@@ -1,64 +1,73 @@
-//! Leaving a subject alone until it has settled, and the counters around that time.
+//! Waiting until a subject has settled, and what it cost to converge and to idle.
 //!
-//! Guarantees: bounded by the rule; what is counted before the quiet belongs to the work, what is
-//! counted in it to idling; while a subject is quiet another run may work. Leaves to others: the
-//! rule (`settle`).
+//! Guarantees: bounded by the rule. What is counted before the quiet belongs to converging, what
+//! is counted in it to idling. While a subject is quiet, another run may work. Leaves to others:
+//! the rule (`measure::settle`).
 
 use std::time::{Duration, Instant};
 
-
-use crate::load::journal::Journal;
 use crate::measure::settle::{Rule, Sample, SettleDetector, Verdict};
-use crate::model::ledger::Ledger;
-use crate::model::record::Idle;
+use crate::model::record::Datastore;
+use crate::model::step::Quiet;
 use crate::run::session::{Reason, Session};
-use crate::target::SUBJECT;
+use crate::run::snapshot::Snapshot;
 
-/// Work that follows the last event for this long still belongs to converging, not to idling.
+/// Work within this time after the last event still belongs to converging.
 const AFTERMATH: Duration = Duration::from_secs(2);
+/// Between two samples.
+const POLL: Duration = Duration::from_millis(500);
 
-/// Counters at one moment; `None` for what this machine or server does not say.
-pub struct Snapshot {
-    at: Instant,
-    cpu_s: Option<f64>,
-    context_switches: Option<u64>,
-    server_cpu_s: Option<f64>,
-    datastore_written_bytes: Option<u64>,
-    ledger: Option<Ledger>,
-}
-
-/// Goes on leaving the subject alone until `window` has passed since `begin`, whatever it does.
-pub async fn linger(
-    session: &mut Session<'_>,
-    what: &str,
-    begin: &Snapshot,
-    window: Duration,
-) -> Result<(), Reason> {
-    session.setting.say_step(session.cell, what);
-    while begin.at.elapsed() < window {
-        let left = window.saturating_sub(begin.at.elapsed());
-        tokio::time::sleep(left.min(Duration::from_millis(500))).await;
+/// Settles, samples memory, and goes on idling until `idle` has passed since the quiet began.
+pub async fn run(session: &mut Session<'_>, quiet: Quiet, idle: Duration) -> Result<(), Reason> {
+    let begin = settle(session, "settling", Rule::of(quiet)).await?;
+    session.run.memory.settled = session.memory();
+    let end = Snapshot::take(session).await;
+    record(session, begin.as_ref().unwrap_or(&end));
+    let Some(begin) = begin else {
+        return Ok(());
+    };
+    session.say("idling");
+    while begin.at.elapsed() < idle {
+        let left = idle.saturating_sub(begin.at.elapsed());
+        tokio::time::sleep(left.min(POLL)).await;
         session.check_alive()?;
     }
+    session.run.idle = Snapshot::take(session).await.idle_since(&begin);
     Ok(())
 }
 
-/// Waits until the subject has settled; the counters at the beginning of its quiet, or `None`
-/// when it never was quiet for longer than [`AFTERMATH`].
+/// Records what the objects cost, from the session's baseline to `end`.
+pub fn record(session: &mut Session<'_>, end: &Snapshot) {
+    let Some(before) = session.baseline.take().filter(|_| session.cell.objects > 0) else {
+        return;
+    };
+    session.run.converge_cpu_s = end.cpu_s_since(&before);
+    session.run.api_server_cpu_s = end.server_cpu_s_since(&before);
+    session.run.requests = end.requests_since(&before);
+    session.run.write_spans = session.server.write_spans();
+    let datastore = Datastore {
+        written_bytes: end.datastore_written_bytes_since(&before),
+        size_bytes: session.server.datastore_size_bytes(),
+    };
+    let known = datastore.written_bytes.is_some() || datastore.size_bytes.is_some();
+    session.run.datastore = known.then_some(datastore);
+}
+
+/// Waits until the subject has settled. Returns the counters at the begin of its quiet; `None`
+/// when it was never quiet for longer than [`AFTERMATH`].
 pub async fn settle(
     session: &mut Session<'_>,
     what: &str,
     rule: Rule,
 ) -> Result<Option<Snapshot>, Reason> {
-    session.setting.say_step(session.cell, what);
+    session.say(what);
     let started = Instant::now();
-    let pid = session.process.pid();
-    let mut detector = SettleDetector::new(rule, look(pid, &session.journal, started));
+    let mut detector = SettleDetector::new(rule, sample(session, started));
     let mut begin = None;
     loop {
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        tokio::time::sleep(POLL).await;
         session.check_alive()?;
-        let verdict = detector.look(look(pid, &session.journal, started));
+        let verdict = detector.add(sample(session, started));
         match detector.quiet_for() {
             quiet if quiet < AFTERMATH => begin = None,
             _ if begin.is_none() => {
@@ -68,12 +77,12 @@ pub async fn settle(
             _ => {}
         }
         match verdict {
-            Verdict::Restless => {}
+            Verdict::Busy => {}
             Verdict::Settled => return Ok(begin),
             Verdict::GaveUp => {
                 let s = rule.at_most.as_secs();
                 session.run.warnings.push(format!(
-                    "{what}: still at work after {s} s, weighed as it was"
+                    "{what}: did not settle within {s} s; sampled anyway"
                 ));
                 return Ok(None);
             }
@@ -81,57 +90,13 @@ pub async fn settle(
     }
 }
 
-/// One look at a process and at the events of the objects.
-pub fn look(pid: u32, journal: &Journal, started: Instant) -> Sample {
+fn sample(session: &Session<'_>, started: Instant) -> Sample {
+    let pid = session.process.pid();
     Sample {
         at: started.elapsed(),
-        events: journal.timeline().events,
+        events: session.journal.timeline().events,
         // Where CPU and memory cannot be read, events alone decide: a constant never changes.
         cpu_s: tare_procstat::cpu_seconds(pid).unwrap_or_default(),
         anon_bytes: tare_procstat::memory(pid).map_or(0, |memory| memory.anon_bytes),
-    }
-}
-
-impl Snapshot {
-    pub async fn take(session: &Session<'_>) -> Self {
-        let pid = session.process.pid();
-        Self {
-            at: Instant::now(),
-            cpu_s: tare_procstat::cpu_seconds(pid).ok(),
-            context_switches: tare_procstat::context_switches(pid).ok(),
-            server_cpu_s: session.server.cpu_s(),
-            datastore_written_bytes: session.server.datastore_written_bytes(),
-            ledger: session.server.ledger(&session.cluster).await,
-        }
-    }
-
-    pub fn cpu_s_since(&self, earlier: &Snapshot) -> Option<f64> {
-        Some(self.cpu_s? - earlier.cpu_s?)
-    }
-
-    pub fn server_cpu_s_since(&self, earlier: &Snapshot) -> Option<f64> {
-        Some(self.server_cpu_s? - earlier.server_cpu_s?)
-    }
-
-    pub fn datastore_written_bytes_since(&self, earlier: &Snapshot) -> Option<u64> {
-        self.datastore_written_bytes?
-            .checked_sub(earlier.datastore_written_bytes?)
-    }
-
-    /// The subject's requests.
-    pub fn requests_since(&self, earlier: &Snapshot) -> Option<Ledger> {
-        let (now, then) = (self.ledger.as_ref()?, earlier.ledger.as_ref()?);
-        Some(now.since(then).of(SUBJECT))
-    }
-
-    /// What it cost to do nothing since then.
-    pub fn idle_since(&self, begin: &Snapshot) -> Option<Idle> {
-        let switches = self.context_switches.zip(begin.context_switches);
-        Some(Idle {
-            window_s: (self.at - begin.at).as_secs_f64(),
-            cpu_s: self.cpu_s_since(begin)?,
-            context_switches: switches.and_then(|(end, begin)| end.checked_sub(begin)),
-            requests: self.requests_since(begin),
-        })
     }
 }

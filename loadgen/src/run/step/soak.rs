@@ -1,19 +1,23 @@
-//! Ageing: every object is updated, its child fails and recovers, it is deleted and made again, until
-//! so many events have passed; a subject that keeps something of each then weighs more.
+//! A soak: every object is updated, its child fails and recovers, it is deleted and created again,
+//! until a number of watch events have passed. A subject that keeps something of each event then
+//! uses more memory.
 //!
-//! Guarantees: the same turns for every subject, each waited for to its end; events are those of the
-//! objects on the harness's own watch, so that a subject sees more (its children's too). Leaves to
-//! others: weighing.
+//! Guarantees: the same rounds for every subject, and each round converges before the next one.
+//! Events are those of the objects on the harness's own watch; a subject sees more, because it
+//! watches children too.
 
 use crate::load::generator::Act;
 use crate::load::timetable::Pace;
+use crate::measure::settle::Rule;
 use crate::model::record::Soak;
+use crate::model::step::Quiet;
 use crate::run::session::{Reason, Session};
-use crate::run::step::offer;
+use crate::run::step::create::offer;
+use crate::run::step::settle::settle;
 
 /// What is done to all objects at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Turn {
+enum Round {
     Update(u64),
     /// The child stops being ready, and is again.
     Flip,
@@ -22,40 +26,49 @@ enum Turn {
 }
 
 /// Updates are common, a new object is rare.
-fn turn(number: u64) -> Turn {
+fn round(number: u64) -> Round {
     match number % 6 {
-        2 | 4 => Turn::Flip,
-        5 => Turn::Recreate,
+        2 | 4 => Round::Flip,
+        5 => Round::Recreate,
         // The churn before this was the first update.
-        _ => Turn::Update(number + 2),
+        _ => Round::Update(number + 2),
     }
 }
 
-/// Goes on until at least `events` have passed.
-pub async fn soak(session: &mut Session<'_>, events: u64) -> Result<Soak, Reason> {
+/// Goes on until at least `events` have passed; samples memory once the subject has settled again.
+pub async fn run(session: &mut Session<'_>, events: u64, quiet: Quiet) -> Result<(), Reason> {
+    session.work().await;
+    session.reset_peak();
+    session.run.soak = Some(soak(session, events).await?);
+    settle(session, "settling after the soak", Rule::of(quiet)).await?;
+    session.run.memory.after_soak = session.peak();
+    Ok(())
+}
+
+async fn soak(session: &mut Session<'_>, events: u64) -> Result<Soak, Reason> {
     let begun = session.journal.timeline().events;
     let started = std::time::Instant::now();
-    let mut turns = 0;
+    let mut rounds = 0;
     loop {
         let passed = session.journal.timeline().events - begun;
         if passed >= events {
             let seconds = started.elapsed().as_secs_f64();
             return Ok(Soak {
                 events: passed,
-                turns,
+                rounds,
                 seconds,
             });
         }
-        let what = format!("{passed} of {events} events, turn {}", turns + 1);
-        match turn(turns) {
-            Turn::Update(wave) => {
+        let what = format!("{passed} of {events} events, round {}", rounds + 1);
+        match round(rounds) {
+            Round::Update(wave) => {
                 session.journal.timeline().begin_wave();
                 all_ready(session, Act::Update(wave), &what).await?;
             }
-            Turn::Flip => flip(session, &what).await?,
-            Turn::Recreate => recreate(session, &what).await?,
+            Round::Flip => flip(session, &what).await?,
+            Round::Recreate => recreate(session, &what).await?,
         }
-        turns += 1;
+        rounds += 1;
     }
 }
 
@@ -67,7 +80,7 @@ async fn all_ready(session: &mut Session<'_>, act: Act, what: &str) -> Result<()
 async fn flip(session: &mut Session<'_>, what: &str) -> Result<(), Reason> {
     session.journal.timeline().begin_flip();
     let done = offer(session, Act::Child(false), Pace::Burst, what, |t| {
-        t.objects.iter().all(|object| object.is_unready())
+        t.all(|p| p.not_ready)
     });
     ended(done.await?, what, "not ready")?;
     session.journal.timeline().begin_flip();
@@ -86,7 +99,7 @@ async fn recreate(session: &mut Session<'_>, what: &str) -> Result<(), Reason> {
 fn ended(done: bool, what: &str, state: &str) -> Result<(), Reason> {
     match done {
         true => Ok(()),
-        false => Err(format!("ageing, {what}: not every object was {state}")),
+        false => Err(format!("soak, {what}: not every object was {state}")),
     }
 }
 
@@ -95,15 +108,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_of_turn_comes_and_no_update_comes_twice() {
-        let turns: Vec<Turn> = (0..12).map(turn).collect();
-        let count = |wanted: fn(&Turn) -> bool| turns.iter().filter(|t| wanted(t)).count();
-        assert_eq!(count(|t| *t == Turn::Flip), 4);
-        assert_eq!(count(|t| *t == Turn::Recreate), 2);
-        let mut waves: Vec<u64> = turns
+    fn every_kind_of_round_comes_and_no_update_comes_twice() {
+        let rounds: Vec<Round> = (0..12).map(round).collect();
+        let count = |wanted: fn(&Round) -> bool| rounds.iter().filter(|t| wanted(t)).count();
+        assert_eq!(count(|t| *t == Round::Flip), 4);
+        assert_eq!(count(|t| *t == Round::Recreate), 2);
+        let mut waves: Vec<u64> = rounds
             .iter()
             .filter_map(|t| match t {
-                Turn::Update(wave) => Some(*wave),
+                Round::Update(wave) => Some(*wave),
                 _ => None,
             })
             .collect();

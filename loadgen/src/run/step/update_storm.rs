@@ -1,8 +1,8 @@
-//! A storm of updates: every object changes twice a second for a minute, faster than a subject may
-//! follow; what counts is how far it falls behind and what it spends on it.
+//! An update storm: every object changes twice a second for a minute, faster than a subject may be
+//! able to follow. It measures how far the subject falls behind, and what it spends.
 //!
 //! Guarantees: updates keep to their timetable whatever the subject does; how far each object is
-//! behind is looked at once a round. Leaves to others: comparing.
+//! behind is sampled once per round. Leaves to others: comparing.
 
 use std::time::Instant;
 
@@ -11,25 +11,25 @@ use crate::load::timetable::Pace;
 use crate::model::profile::{UPDATE_EVERY as EVERY, UPDATE_ROUNDS as ROUNDS};
 use crate::model::record::UpdateStorm;
 use crate::run::session::{Reason, Session};
-use crate::run::step::settle::Snapshot;
-use crate::run::step::{offer, reset_peak, sample_peak};
+use crate::run::snapshot::Snapshot;
+use crate::run::step::create::offer;
 
 /// Creates the objects, then updates all of them [`ROUNDS`] times.
-pub async fn all(session: &mut Session<'_>) -> Result<(), Reason> {
+pub async fn run(session: &mut Session<'_>) -> Result<(), Reason> {
     let objects = session.cell.objects;
     let created = offer(session, Act::Create, Pace::Burst, "converged", |t| {
         t.all(|p| p.ready)
     });
     if !created.await? {
-        return Err("not every object converged before the storm".into());
+        return Err("not every object converged before the update storm".into());
     }
-    reset_peak(session);
+    session.reset_peak();
     let before = Snapshot::take(session).await;
     let started = Instant::now();
     let mut behind = Vec::new();
     for round in 1..=ROUNDS {
-        let what = format!("storm, round {round} of {ROUNDS}");
-        session.setting.say_step(session.cell, &what);
+        let what = format!("update storm, round {round} of {ROUNDS}");
+        session.say(&what);
         session.check_alive()?;
         session.journal.timeline().begin_wave();
         update_all(session, round).await;
@@ -44,7 +44,7 @@ pub async fn all(session: &mut Session<'_>) -> Result<(), Reason> {
         false => None,
     };
     let after = Snapshot::take(session).await;
-    session.run.memory.burst = sample_peak(session);
+    session.run.memory.burst = session.peak();
     session.run.converge_cpu_s = after.cpu_s_since(&before);
     session.run.requests = after.requests_since(&before);
     session.run.update_storm = Some(UpdateStorm {
@@ -57,7 +57,7 @@ pub async fn all(session: &mut Session<'_>) -> Result<(), Reason> {
     });
     match caught_up_ms {
         Some(_) => Ok(()),
-        None => Err("the subject did not catch up after the storm".into()),
+        None => Err("the subject did not catch up after the update storm".into()),
     }
 }
 
@@ -71,7 +71,7 @@ async fn update_all(session: &Session<'_>, round: u64) {
 /// Generations that the object which is furthest behind was not yet observed at.
 fn furthest_behind(session: &Session<'_>) -> u64 {
     let timeline = session.journal.timeline();
-    let behind = timeline.objects.iter().map(|object| object.behind());
+    let behind = timeline.objects().iter().map(|object| object.behind());
     behind.max().unwrap_or(0)
 }
 

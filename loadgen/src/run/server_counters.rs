@@ -1,21 +1,20 @@
-//! What a start costs the API server: its CPU, its memory, and what it was asked.
+//! The API server's own counters: CPU, memory, and the requests that it answered.
 //!
-//! Guarantees: only the subject's requests where the server tells them apart (the embedded one); on a
+//! Guarantees: only the subject's requests where the server tells users apart (kubesim); on a
 //! kube-apiserver those of all clients for the same kinds, from its own metrics page, while nothing
-//! else uses them. What a server does not say is `None`. Leaves to others: the words (`page`).
-
-use serde::{Deserialize, Serialize};
+//! else uses them. What a server does not tell is `None`. Leaves to others: when it is read.
 
 use crate::measure::metrics_text::counter_of;
 use crate::model::ledger::Ledger;
-use crate::run::restarts::world::World;
+use crate::model::record::ServerUse;
+use crate::run::session::Session;
 use crate::target::{SUBJECT, Server};
 
-/// What an EdgeApp's operator reads and writes, beside the owners.
+/// What an EdgeApp's operator reads and writes besides EdgeApps.
 const CHILDREN: [&str; 2] = ["deployments", "services"];
 
-/// Sums so far.
-pub struct Account {
+/// Sums since the server started.
+pub struct ServerCounters {
     cpu_s: Option<f64>,
     rss_bytes: Option<u64>,
     peak_bytes: Option<u64>,
@@ -31,45 +30,30 @@ struct Requests {
     datastore_objects: Option<u64>,
 }
 
-/// What a start cost, as it is written.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Spent {
-    pub cpu_s: Option<f64>,
-    pub rss_before_bytes: Option<u64>,
-    pub rss_peak_bytes: Option<u64>,
-    /// `get` and `list`.
-    pub reads: Option<u64>,
-    pub writes: Option<u64>,
-    /// Of the answers to these reads, as they were sent.
-    pub response_bytes: Option<u64>,
-    /// Requests to the datastore that read.
-    pub datastore_reads: Option<u64>,
-    /// Objects that its lists fetched.
-    pub datastore_objects: Option<u64>,
-}
-
-impl Account {
+impl ServerCounters {
     /// `None` where the server has no process of ours.
-    pub async fn take(world: &World, owners: &str) -> Option<Account> {
-        let pid = world.server.pid()?;
+    pub async fn take(session: &Session<'_>) -> Option<ServerCounters> {
+        let pid = session.server.pid()?;
         let peak_bytes = tare_procstat::peak_bytes(pid).ok();
-        let account = Account {
-            cpu_s: world.server.cpu_s(),
-            rss_bytes: tare_procstat::memory(pid).map(|memory| memory.rss_bytes).ok(),
+        let counters = ServerCounters {
+            cpu_s: session.server.cpu_s(),
+            rss_bytes: tare_procstat::memory(pid)
+                .map(|memory| memory.rss_bytes)
+                .ok(),
             peak_bytes,
-            requests: requests(world, owners).await,
+            requests: requests(session).await,
         };
-        // From here on the next peak counts; where the kernel refuses, it is that of its whole life.
+        // The next peak counts from here; where the kernel does not allow it, since the start.
         let _ = tare_procstat::reset_peak(pid);
-        Some(account)
+        Some(counters)
     }
 
-    pub fn since(&self, before: &Account) -> Spent {
+    pub fn since(&self, before: &ServerCounters) -> ServerUse {
         let spent = |of: fn(&Requests) -> Option<u64>| {
             let (now, then) = (self.requests.as_ref()?, before.requests.as_ref()?);
             Some(of(now)?.saturating_sub(of(then)?))
         };
-        Spent {
+        ServerUse {
             cpu_s: self.cpu_s.zip(before.cpu_s).map(|(now, then)| now - then),
             rss_before_bytes: before.rss_bytes,
             rss_peak_bytes: self.peak_bytes,
@@ -82,13 +66,16 @@ impl Account {
     }
 }
 
-async fn requests(world: &World, owners: &str) -> Option<Requests> {
-    match &world.server {
+async fn requests(session: &Session<'_>) -> Option<Requests> {
+    match &session.server {
         Server::Kubesim(_) => {
-            let ledger = world.server.ledger(&world.cluster).await?;
+            let ledger = session.server.ledger(&session.cluster).await?;
             Some(of_ledger(&ledger.of(SUBJECT)))
         }
-        Server::Real(_) => of_page(&world.cluster.metrics().await.ok()?, owners),
+        Server::Real(_) => {
+            let owners = &session.setting.scenario_of(session.subject).resource.plural;
+            of_page(&session.cluster.metrics().await.ok()?, owners)
+        }
         Server::Existing(_) => None,
     }
 }
@@ -177,7 +164,7 @@ apiserver_storage_list_fetched_objects_total{group="tare.dev",resource="edgeapps
 
     #[test]
     fn what_was_before_is_not_counted_and_what_is_unknown_stays_so() {
-        let account = |reads, peak_bytes| Account {
+        let counters = |reads, peak_bytes| ServerCounters {
             cpu_s: Some(reads as f64),
             rss_bytes: Some(100),
             peak_bytes,
@@ -189,7 +176,7 @@ apiserver_storage_list_fetched_objects_total{group="tare.dev",resource="edgeapps
                 datastore_objects: None,
             }),
         };
-        let spent = account(9, Some(140)).since(&account(5, None));
+        let spent = counters(9, Some(140)).since(&counters(5, None));
         assert_eq!((spent.reads, spent.writes), (Some(4), Some(0)));
         assert_eq!((spent.response_bytes, spent.cpu_s), (Some(40), Some(4.0)));
         assert_eq!(spent.rss_peak_bytes, Some(140));

@@ -1,0 +1,304 @@
+//! The steps of a session: everything that is known about a step before it runs.
+//!
+//! Guarantees: pure. A step's parameters, its name, the cells that have it and its cost stand here
+//! and nowhere else. Leaves to others: running it (`run::step` has one `match` over it).
+
+use crate::model::cell::{Cell, Kind};
+use crate::model::profile::{Timing, UPDATE_EVERY, UPDATE_ROUNDS};
+
+/// Requests are counted for at least this long while the subject is idle: a rate per minute needs
+/// a minute.
+const COUNTED_IDLE_S: u64 = 60;
+
+/// How long a subject must be idle before its memory is sampled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quiet {
+    /// Seconds without events and with next to no CPU.
+    pub quiet_s: u64,
+    /// Seconds over which anonymous memory must also change by less than 1 %.
+    pub steady_s: Option<u64>,
+}
+
+/// One step of a session.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Step {
+    /// From the subject's start until it has observed the canary and is ready.
+    Start,
+    /// Idle without objects; samples memory.
+    Empty(Quiet),
+    /// All objects are created, at once or at a rate, until they converge.
+    Create { per_s: Option<f64> },
+    /// Idle after the objects have converged; samples memory, then idles for `idle_s` in all.
+    Settle { quiet: Quiet, idle_s: u64 },
+    /// A second without events after objects at a rate; samples no memory.
+    WindDown,
+    /// Every object is updated once.
+    Churn,
+    /// Objects are updated, fail, recover and are created anew until `events` have passed.
+    Soak { events: u64, quiet: Quiet },
+    /// The subject is ended with SIGTERM and started on the objects that exist, `times` times.
+    Restart { times: u32, quiet: Quiet },
+    /// Every object is deleted.
+    Delete(Quiet),
+    /// Objects that cannot become healthy exist for this long.
+    Fault { hold_s: u64 },
+    /// Every object is updated again and again, faster than a subject may be able to follow.
+    UpdateStorm,
+}
+
+/// What decides about the steps of all cells.
+#[derive(Debug, Clone, Copy)]
+pub struct Course {
+    pub timing: Timing,
+    /// The largest number of objects: most steps after [`Step::Settle`] run at this size only.
+    pub largest: usize,
+    /// Restarts in every burst with objects; without, one in the bursts at the largest size.
+    pub restarts: Option<u32>,
+    /// Events of the soak in the first burst at the largest size.
+    pub soak_events: Option<u64>,
+}
+
+/// What one run takes.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Cost {
+    /// Seconds in which it needs the machine for itself.
+    pub work_s: f64,
+    /// Seconds in which its subject is idle.
+    pub quiet_s: f64,
+}
+
+/// What a control plane takes for one object, in seconds.
+#[derive(Debug, Clone, Copy)]
+pub struct Rates {
+    pub start_s: f64,
+    pub create_s: f64,
+    pub delete_s: f64,
+}
+
+/// Watch events of one EdgeApp from its creation until it is ready.
+const EVENTS_PER_OBJECT: f64 = 5.0;
+
+impl Course {
+    /// The steps of a cell, in order; `per_s` is the rate of a steady cell.
+    pub fn steps(&self, cell: &Cell, per_s: Option<f64>) -> Vec<Step> {
+        let timing = &self.timing;
+        let mut steps = vec![Step::Start, Step::Empty(Quiet::of(timing.empty_s))];
+        match cell.kind {
+            Kind::Rejected | Kind::NeverReady => {
+                let hold_s = timing.unhealthy_s;
+                steps.push(Step::Fault { hold_s });
+                return steps;
+            }
+            Kind::UpdateStorm => {
+                steps.push(Step::UpdateStorm);
+                return steps;
+            }
+            Kind::Burst | Kind::Steady | Kind::AA | Kind::RequestCount | Kind::DefaultFlags => {}
+        }
+        if cell.objects > 0 {
+            steps.push(Step::Create { per_s });
+        }
+        steps.push(match cell.kind {
+            Kind::Steady if !timing.steady_settles => Step::WindDown,
+            kind => Step::Settle {
+                quiet: timing.settled(),
+                idle_s: self.idle_s(cell, kind),
+            },
+        });
+        steps.extend(self.later_steps(cell));
+        steps
+    }
+
+    fn idle_s(&self, cell: &Cell, kind: Kind) -> u64 {
+        match kind {
+            Kind::Burst if cell.objects == self.largest => {
+                match self.timing.idle.includes(cell.objects, cell.repeat) {
+                    true => self.timing.idle_s,
+                    false => 0,
+                }
+            }
+            Kind::RequestCount => COUNTED_IDLE_S,
+            _ => 0,
+        }
+    }
+
+    /// What follows once the objects have settled.
+    fn later_steps(&self, cell: &Cell) -> Vec<Step> {
+        let (timing, objects, repeat) = (&self.timing, cell.objects, cell.repeat);
+        let burst = cell.kind == Kind::Burst && objects > 0;
+        let largest = objects > 0 && objects == self.largest;
+        let mut steps = Vec::new();
+        if burst && largest && timing.churn.includes(objects, repeat) {
+            steps.push(Step::Churn);
+        }
+        let soak_events = self.soak_events.filter(|_| burst && largest && repeat == 1);
+        steps.extend(soak_events.map(|events| Step::Soak {
+            events,
+            quiet: timing.settled(),
+        }));
+        let times = match cell.kind {
+            Kind::Burst if largest => self.restarts.unwrap_or(1),
+            Kind::Burst if burst => self.restarts.unwrap_or(0),
+            Kind::AA if largest => 1,
+            _ => 0,
+        };
+        if times > 0 {
+            let quiet = Quiet {
+                quiet_s: timing.restart_s,
+                steady_s: timing.steady_s,
+            };
+            steps.push(Step::Restart { times, quiet });
+        }
+        if burst && largest && timing.deletion.includes(objects, repeat) {
+            steps.push(Step::Delete(Quiet::of(timing.deleted_s)));
+        }
+        steps
+    }
+}
+
+impl Step {
+    /// What progress and errors call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Step::Start => "waiting for the canary",
+            Step::Empty(_) => "idle without objects",
+            Step::Create { .. } => "converged",
+            Step::Settle { .. } => "settling",
+            Step::WindDown => "winding down",
+            Step::Churn => "converged again",
+            Step::Soak { .. } => "soak",
+            Step::Restart { .. } => "restarting",
+            Step::Delete(_) => "deleted",
+            Step::Fault { .. } => "objects that cannot become healthy",
+            Step::UpdateStorm => "update storm",
+        }
+    }
+
+    /// What it takes with this number of objects, roughly.
+    pub fn cost(self, objects: usize, rates: &Rates) -> Cost {
+        let objects = objects as f64;
+        let create_s = objects * rates.create_s;
+        let (work_s, quiet_s) = match self {
+            Step::Start => (rates.start_s, 0),
+            Step::Empty(quiet) => (0.0, quiet.quiet_s),
+            Step::Create { per_s: None } | Step::Churn => (create_s, 0),
+            Step::Create { per_s: Some(per_s) } => (objects / per_s.max(f64::MIN_POSITIVE), 0),
+            // Idle time counts from the begin of the quiet, a few seconds after the last event.
+            Step::Settle { quiet, idle_s } if idle_s > 0 => (0.0, quiet.quiet_s.max(idle_s + 2)),
+            Step::Settle { quiet, .. } => (0.0, quiet.quiet_s),
+            Step::WindDown => (3.0, 0),
+            Step::Soak { events, quiet } => {
+                let work_s = events as f64 / EVENTS_PER_OBJECT * rates.create_s;
+                (work_s, quiet.quiet_s)
+            }
+            Step::Restart { times, quiet } => {
+                let work_s = f64::from(times) * (2.0 + objects * 0.001);
+                (work_s, u64::from(times) * quiet.quiet_s)
+            }
+            Step::Delete(quiet) => (objects * rates.delete_s, quiet.quiet_s),
+            // Retries are work: no other run may disturb them.
+            Step::Fault { hold_s } => (create_s + hold_s as f64, 0),
+            Step::UpdateStorm => {
+                let updates_s = UPDATE_ROUNDS as f64 * UPDATE_EVERY.as_secs_f64();
+                (create_s + updates_s, 0)
+            }
+        };
+        Cost {
+            work_s,
+            quiet_s: quiet_s as f64,
+        }
+    }
+}
+
+impl Quiet {
+    /// Without a condition on memory.
+    pub const fn of(quiet_s: u64) -> Self {
+        Self {
+            quiet_s,
+            steady_s: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::profile::Profile;
+
+    fn names(course: &Course, kind: Kind, objects: usize, repeat: u32) -> Vec<&'static str> {
+        let cell = Cell {
+            subject: "a/x".into(),
+            objects,
+            repeat,
+            kind,
+        };
+        let steps = course.steps(&cell, None).into_iter();
+        steps.skip(2).map(Step::name).collect()
+    }
+
+    fn course(profile: Profile) -> Course {
+        Course {
+            timing: Timing::of(profile),
+            largest: 5_000,
+            restarts: None,
+            soak_events: None,
+        }
+    }
+
+    #[test]
+    fn a_cell_has_the_steps_of_its_kind_size_and_profile() {
+        let (quick, standard) = (course(Profile::Quick), course(Profile::Standard));
+        let all = [
+            "converged",
+            "settling",
+            "converged again",
+            "restarting",
+            "deleted",
+        ];
+        let table: [(&Course, Kind, usize, u32, &[&str]); 10] = [
+            (&standard, Kind::Burst, 0, 1, &["settling"]),
+            (&standard, Kind::Burst, 500, 1, &["converged", "settling"]),
+            (&standard, Kind::Burst, 5_000, 1, &all),
+            (&standard, Kind::Burst, 5_000, 2, &[all[0], all[1], all[3]]),
+            (&quick, Kind::Burst, 5_000, 1, &[all[0], all[1], all[3]]),
+            (&standard, Kind::AA, 5_000, 1, &[all[0], all[1], all[3]]),
+            (&standard, Kind::RequestCount, 500, 1, &all[..2]),
+            (
+                &standard,
+                Kind::Steady,
+                500,
+                1,
+                &["converged", "winding down"],
+            ),
+            (
+                &standard,
+                Kind::Rejected,
+                5_000,
+                1,
+                &["objects that cannot become healthy"],
+            ),
+            (&standard, Kind::UpdateStorm, 500, 1, &["update storm"]),
+        ];
+        for (course, kind, objects, repeat, want) in table {
+            let got = names(course, kind, objects, repeat);
+            assert_eq!(got, want, "{kind:?} {objects} repeat {repeat}");
+        }
+    }
+
+    #[test]
+    fn restarts_that_were_asked_for_come_in_every_burst_with_objects() {
+        let course = Course {
+            restarts: Some(3),
+            ..course(Profile::Quick)
+        };
+        for (kind, objects, want) in [
+            (Kind::Burst, 0, false),
+            (Kind::Burst, 500, true),
+            (Kind::Burst, 5_000, true),
+            (Kind::RequestCount, 500, false),
+        ] {
+            let got = names(&course, kind, objects, 1).contains(&"restarting");
+            assert_eq!(got, want, "{kind:?} {objects}");
+        }
+    }
+}

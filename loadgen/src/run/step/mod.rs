@@ -1,0 +1,114 @@
+//! Running the steps of a session: one `match` over [`Step`].
+//!
+//! Guarantees: memory is sampled at the end of each step; what fails leaves the figures of the
+//! steps before it. Leaves to others: which steps a cell has (`model::step`), and what a figure
+//! means next to another (`report`).
+
+pub mod create;
+pub mod fault;
+pub mod restart;
+pub mod scrape;
+pub mod settle;
+pub mod soak;
+pub mod update_storm;
+
+use std::time::{Duration, Instant};
+
+use crate::load::generator::Act;
+use crate::load::timetable::Pace;
+use crate::measure::settle::Rule;
+use crate::model::step::{Quiet, Step};
+use crate::run::session::{Reason, Session};
+use crate::run::snapshot::Snapshot;
+use crate::run::step::settle::settle;
+
+/// Runs one step and records what it measured.
+pub async fn run(session: &mut Session<'_>, step: Step) -> Result<(), Reason> {
+    match step {
+        Step::Start => start(session).await,
+        Step::Empty(quiet) => empty(session, quiet).await,
+        Step::Create { per_s } => {
+            let pace = per_s.map_or(Pace::Burst, |per_s| Pace::Steady { per_s });
+            create::run(session, pace).await
+        }
+        Step::Settle { quiet, idle_s } => {
+            let idle = Duration::from_secs(idle_s);
+            settle::run(session, quiet, idle).await?;
+            scrape::run(session).await
+        }
+        Step::WindDown => {
+            settle(session, step.name(), Rule::of(Quiet::of(1))).await?;
+            let end = Snapshot::take(session).await;
+            settle::record(session, &end);
+            scrape::run(session).await
+        }
+        Step::Churn => churn(session).await,
+        Step::Soak { events, quiet } => soak::run(session, events, quiet).await,
+        Step::Restart { times, quiet } => restart::run(session, times, quiet).await,
+        Step::Delete(quiet) => delete(session, quiet).await,
+        Step::Fault { hold_s } => fault::run(session, Duration::from_secs(hold_s)).await,
+        Step::UpdateStorm => update_storm::run(session).await,
+    }
+}
+
+/// From the spawn until the canary, which was created before it, is observed; then until the
+/// subject says that it is ready.
+async fn start(session: &mut Session<'_>) -> Result<(), Reason> {
+    session.say(Step::Start.name());
+    let timeout = session.setting.start_deadline();
+    let deadline = Instant::now() + timeout;
+    let observed = session.wait_until(deadline, |t| t.canary.observed_ns().is_some());
+    if !observed.await? {
+        return Err(format!(
+            "{} did not observe the canary within {} s",
+            session.subject.id(),
+            timeout.as_secs()
+        ));
+    }
+    let observed_ns = session.journal.timeline().canary.observed_ns();
+    let spawned_ns = session.journal.ns(session.process.spawned_at());
+    session.run.spawn_to_canary_ms =
+        observed_ns.map(|at| at.saturating_sub(spawned_ns) as f64 / 1e6);
+    session.wait_ready(deadline).await
+}
+
+async fn empty(session: &mut Session<'_>, quiet: Quiet) -> Result<(), Reason> {
+    settle(session, Step::Empty(quiet).name(), Rule::of(quiet)).await?;
+    session.run.memory.empty = session.memory();
+    // The turn comes before the first counter is read: while other runs work, time passes and
+    // even idle servers use CPU.
+    session.work().await;
+    session.baseline = Some(Snapshot::take(session).await);
+    session.page_before = scrape::page(session).await;
+    Ok(())
+}
+
+async fn churn(session: &mut Session<'_>) -> Result<(), Reason> {
+    session.journal.timeline().begin_wave();
+    session.reset_peak();
+    let converged = create::offer(
+        session,
+        Act::Update(1),
+        Pace::Burst,
+        Step::Churn.name(),
+        |t| t.all(|p| p.ready),
+    );
+    if !converged.await? {
+        return Err("churn: not every object converged again".into());
+    }
+    session.run.memory.churn = session.peak();
+    Ok(())
+}
+
+async fn delete(session: &mut Session<'_>, quiet: Quiet) -> Result<(), Reason> {
+    let name = Step::Delete(quiet).name();
+    let gone = create::offer(session, Act::Delete, Pace::Burst, name, |t| {
+        t.all(|p| p.gone)
+    });
+    if !gone.await? {
+        return Err("not every object was gone after its deletion".into());
+    }
+    settle(session, "settling after the deletion", Rule::of(quiet)).await?;
+    session.run.memory.deleted = session.memory();
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! Restarting the subject on the objects that exist.
+//!
+//! Guarantees: each restart is ended with SIGTERM, sampled once it is ready and has settled, and
+//! recorded by itself; what the API server did is counted from before the start until then. Leaves
+//! to others: medians (`report`).
+
+use std::time::Instant;
+
+use crate::load::timetable::Pace;
+use crate::measure::settle::Rule;
+use crate::model::record::Restart;
+use crate::model::step::{Quiet, Step};
+use crate::run::server_counters::ServerCounters;
+use crate::run::session::{Reason, Session};
+use crate::run::step::settle::settle;
+
+pub async fn run(session: &mut Session<'_>, times: u32, quiet: Quiet) -> Result<(), Reason> {
+    for n in 1..=times {
+        session.work().await;
+        let name = Step::Restart { times, quiet }.name();
+        session.say(&match times {
+            1 => name.to_owned(),
+            _ => format!("{name}, {n} of {times}"),
+        });
+        let restart = restart(session, quiet).await;
+        let restart = restart.map_err(|reason| match times {
+            1 => reason,
+            _ => format!("restart {n}: {reason}"),
+        })?;
+        session.run.memory.restart = restart.memory;
+        session.run.restarts.push(restart);
+    }
+    Ok(())
+}
+
+async fn restart(session: &mut Session<'_>, quiet: Quiet) -> Result<Restart, Reason> {
+    session.stop_subject().await?;
+    let before = ServerCounters::take(session).await;
+    let events = session.journal.timeline().events;
+    session.start_subject().await?;
+    let timeout = session.setting.timeout(session.cell.objects, Pace::Burst);
+    session
+        .wait_ready(Instant::now() + timeout.deadline)
+        .await?;
+    let ready_s = session.process.spawned_at().elapsed().as_secs_f64();
+    let settled = settle(session, "settling after the restart", Rule::of(quiet)).await?;
+    let memory = session.peak();
+    let cpu_s = tare_procstat::cpu_seconds(session.process.pid()).ok();
+    let after = ServerCounters::take(session).await;
+    Ok(Restart {
+        ready_s,
+        settled: settled.is_some(),
+        memory,
+        cpu_s,
+        events: session.journal.timeline().events - events,
+        server: before
+            .zip(after)
+            .map(|(before, after)| after.since(&before)),
+    })
+}

@@ -1,0 +1,88 @@
+//! Removing the namespace of a bench on an existing cluster, with everything in it.
+//!
+//! Guarantees: only a namespace with loadgen's label is deleted; bounded in time. Leaves to others:
+//! objects in namespaces of the user (`cleanup`).
+
+use std::time::{Duration, Instant};
+
+use http::Method;
+use serde::Deserialize;
+
+use crate::model::workload::{RUN_LABEL, Resource};
+use crate::target::cluster::{self, Cluster};
+
+/// Longest wait for a namespace to be gone with everything in it.
+const GONE: Duration = Duration::from_secs(300);
+
+/// Why the namespace is still there.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Cluster(#[from] cluster::Error),
+    #[error(
+        "namespace {namespace} was still there after {} s; find out what holds it, then delete it",
+        GONE.as_secs()
+    )]
+    StillThere { namespace: String },
+}
+
+/// Deletes the namespace, if it has the label, and waits until it is gone. Removes the finalizers of
+/// the objects: the subject that would have done so has ended.
+///
+/// # Errors
+/// See [`Error`].
+pub async fn remove(cluster: &Cluster, resource: &Resource) -> Result<(), Error> {
+    let namespace = format!("/api/v1/namespaces/{}", resource.namespace);
+    let get = || cluster.ask::<serde_json::Value>(Method::GET, &namespace, None, vec![]);
+    match get().await {
+        Err(error) if error.code() == Some(404) => return Ok(()),
+        Ok(found) if found["metadata"]["labels"][RUN_LABEL].is_null() => return Ok(()),
+        found => drop(found?),
+    }
+    let deleted = cluster.ask::<serde::de::IgnoredAny>(Method::DELETE, &namespace, None, vec![]);
+    match deleted.await {
+        // Being deleted already.
+        Err(error) if matches!(error.code(), Some(404 | 409)) => {}
+        deleted => drop(deleted?),
+    }
+    let deadline = Instant::now() + GONE;
+    while Instant::now() < deadline {
+        let page = format!("{}?limit=500", resource.path());
+        let listed = cluster.ask::<Names>(Method::GET, &page, None, vec![]).await;
+        let items = listed.map(|names| names.items).unwrap_or_default();
+        for item in items.iter().filter(|i| !i.metadata.finalizers.is_empty()) {
+            let patch = br#"{"metadata":{"finalizers":null}}"#.to_vec();
+            match cluster.merge(resource, &item.metadata.name, patch).await {
+                Err(error) if error.code() == Some(404) => {}
+                patched => {
+                    patched?;
+                }
+            }
+        }
+        match get().await {
+            Err(error) if error.code() == Some(404) => return Ok(()),
+            found => drop(found?),
+        }
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+    Err(Error::StillThere {
+        namespace: resource.namespace.clone(),
+    })
+}
+
+#[derive(Deserialize)]
+struct Names {
+    items: Vec<Named>,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    metadata: Name,
+}
+
+#[derive(Deserialize)]
+struct Name {
+    name: String,
+    #[serde(default)]
+    finalizers: Vec<String>,
+}
