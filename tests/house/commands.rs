@@ -90,7 +90,7 @@ const LISTED: &[(&str, &str)] = &[
     ),
     (
         "cargo run --example *",
-        "needs a cluster; tests/examples runs them on the simulated server",
+        "needs a cluster; tests/scenarios/examples runs them on the simulated server",
     ),
     ("kubectl *", "needs a cluster"),
     ("just push *", "needs a registry"),
@@ -112,7 +112,6 @@ struct Documented {
 }
 
 #[test]
-#[ignore = "until the renames of this change are complete"]
 fn every_command_is_run_or_listed() {
     let mut wrong = Vec::new();
     let mut used = BTreeSet::new();

@@ -6,7 +6,6 @@ use crate::markdown::Document;
 use crate::tree;
 
 #[test]
-#[ignore = "until the renames of this change are complete"]
 fn every_relative_link_resolves() {
     let mut broken = Vec::new();
     let documents = tree::documents();

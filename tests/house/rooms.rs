@@ -27,7 +27,6 @@ const ROOT: &str = "(root)";
 type Edges = BTreeMap<String, BTreeMap<String, String>>;
 
 #[test]
-#[ignore = "until the renames of this change are complete"]
 fn no_two_rooms_depend_on_each_other_in_a_circle() {
     let mut circles = Vec::new();
     for member in MEMBERS {

@@ -122,8 +122,10 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("tests/pods/age.rs", "age", "the column AGE of kubectl"),
 ];
 
+/// Names that are still to be changed, each as `file name`. Only taken out, never added.
+const PENDING: &str = include_str!("pending.txt");
+
 #[test]
-#[ignore = "until the renames of this change are complete"]
 fn declared_names_are_the_fields_own() {
     let mut wrong = Vec::new();
     for file in sources() {
@@ -160,7 +162,6 @@ fn declared_names_are_the_fields_own() {
 }
 
 #[test]
-#[ignore = "until the renames of this change are complete"]
 fn documents_use_the_fields_words() {
     let mut wrong = Vec::new();
     for path in documents() {
@@ -265,6 +266,10 @@ fn strings(file: &Path, text: &str) -> Vec<String> {
 }
 
 fn excepted(file: &Path, name: &str) -> bool {
+    let place = format!("{} {name}", file.display());
+    if PENDING.lines().any(|line| line == place) {
+        return true;
+    }
     EXCEPTIONS
         .iter()
         .any(|(place, n, _)| file == Path::new(place) && *n == name)

@@ -174,7 +174,7 @@ pub struct UpdateStorm {
     pub caught_up_ms: Option<f64>,
 }
 
-/// What passed before a subject was weighed as aged.
+/// What happened in a soak.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Soak {
     /// Watch events of the objects.
