@@ -34,10 +34,10 @@ fn main() -> ExitCode {
     let about = "Bytes of the operator's binary and of its image. A packed image is what a node transfers: \
         manifest, configuration and layer. `host-release` is what `cargo bench` itself builds: with symbols, and \
         not what is shipped.";
-    run::main("image_size", about.to_owned(), weigh_all)
+    run::main("image_size", about.to_owned(), measure_all)
 }
 
-fn weigh_all(run: &mut Run) -> anyhow::Result<()> {
+fn measure_all(run: &mut Run) -> anyhow::Result<()> {
     let workshop = Workshop {
         root: PathBuf::from(env!("CARGO_MANIFEST_DIR")),
         target: target(),

@@ -1,9 +1,9 @@
 //! Memory of the operator as a process: restarted on a server with 0, 500 and 5,000 objects, in each
 //! cache mode, and stock kube-rs beside it.
 //!
-//! What is weighed: processes at rest (9 s without a request, after which tare has given back what it
+//! What is measured: idle processes (9 s without a request, after which tare has given back what it
 //! can), built as cargo builds this bench (`cargo bench --profile dist --bench rss` for what is
-//! shipped), against the embedded server on TLS loopback. Ten processes of each, one sample from each.
+//! shipped), against the simulated server on TLS loopback. Ten processes of each, one sample from each.
 //! Stock kube-rs opens a connection for every object at once when it starts, so from 500 objects on it
 //! is one process, read ten times: its interval says nothing about another start.
 //!
@@ -23,7 +23,7 @@ use support::figure::Unit;
 use support::operators::{Operators, Program, profile};
 use support::published::Counterpart;
 use support::run::{self, Run};
-use support::stage::Stage;
+use support::server::BenchServer;
 use tare_procstat::Memory;
 
 /// Objects from which one process of stock kube-rs is enough for one machine.
@@ -33,16 +33,16 @@ const READING: Duration = Duration::from_millis(200);
 
 fn main() -> ExitCode {
     let about = format!(
-        "Resident and anonymous bytes of processes at rest, restarted on the embedded server with that many \
-         converged EdgeApps; built with cargo's profile `{}` (`cargo bench --profile dist --bench rss` weighs what is \
+        "Resident and anonymous bytes of idle processes, restarted on the simulated server with that many \
+         converged EdgeApps; built with cargo's profile `{}` (`cargo bench --profile dist --bench rss` measures what is \
          shipped, which is smaller). kube-rs-stock is one process, read ten times, from {MANY} objects on; all others \
          are ten processes.",
         profile()
     );
-    run::main("rss", about, weigh_all)
+    run::main("rss", about, measure_all)
 }
 
-fn weigh_all(run: &mut Run) -> anyhow::Result<()> {
+fn measure_all(run: &mut Run) -> anyhow::Result<()> {
     let effort = Effort::asked_for();
     allow_connections().context("cannot raise the limit of open files")?;
     let mut resident = run.criterion(Exact::bytes());
@@ -65,7 +65,7 @@ fn weigh_all(run: &mut Run) -> anyhow::Result<()> {
         Err("only tried".to_owned())
     };
     for &objects in effort.sizes {
-        weigh_on_one_stage(run, &mut groups, &tare, objects, effort)?;
+        measure_on_one_server(run, &mut groups, &tare, objects, effort)?;
         match &stock {
             Ok(program) => {
                 let one = Effort {
@@ -73,7 +73,7 @@ fn weigh_all(run: &mut Run) -> anyhow::Result<()> {
                     ..effort
                 };
                 let programs = std::slice::from_ref(program);
-                weigh_on_one_stage(run, &mut groups, programs, objects, one)?;
+                measure_on_one_server(run, &mut groups, programs, objects, one)?;
             }
             Err(why) => run.not_measured(&format!("rss/kube-rs-stock/{objects}"), why),
         }
@@ -84,15 +84,15 @@ fn weigh_all(run: &mut Run) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Weighs programs that agree on what the objects look like, one after the other.
-fn weigh_on_one_stage(
+/// Measures programs that agree on what the objects look like, one after the other.
+fn measure_on_one_server(
     run: &mut Run,
     groups: &mut [(BenchmarkGroup<'_, Exact>, Figure); 2],
     programs: &[Program],
     objects: usize,
     effort: Effort,
 ) -> anyhow::Result<()> {
-    let mut stage: Option<Stage> = None;
+    let mut server: Option<BenchServer> = None;
     for program in programs {
         // Begun by the first figure that the command line has not filtered out.
         let mut cell: Option<Result<Operators, String>> = None;
@@ -100,7 +100,7 @@ fn weigh_on_one_stage(
             let mut nth = 0;
             group.bench_function(BenchmarkId::new(program.name, objects), |bencher| {
                 let cell = cell.get_or_insert_with(|| {
-                    begin(&mut stage, program, objects, effort)
+                    begin(&mut server, program, objects, effort)
                         .map_err(|error| format!("{error:#}"))
                 });
                 nth += 1;
@@ -118,33 +118,33 @@ fn weigh_on_one_stage(
 
 /// Processes at rest on a server with converged objects.
 fn begin(
-    stage: &mut Option<Stage>,
+    server: &mut Option<BenchServer>,
     program: &Program,
     objects: usize,
     effort: Effort,
 ) -> anyhow::Result<Operators> {
-    let stage = match stage {
-        Some(stage) => stage,
-        None => stage.insert(furnished(program, objects)?),
+    let server = match server {
+        Some(server) => server,
+        None => server.insert(furnished(program, objects)?),
     };
-    let mut operators = Operators::start(stage, program, effort.processes)?;
-    operators.until_at_rest(stage, effort.rest)?;
-    stage.check_converged(objects)?;
+    let mut operators = Operators::start(server, program, effort.processes)?;
+    operators.until_idle(server, effort.rest)?;
+    server.check_converged(objects)?;
     // Not every system tells.
-    operators.weigh(0)?;
+    operators.memory(0)?;
     Ok(operators)
 }
 
 /// A server whose objects `program` has brought about.
-fn furnished(program: &Program, objects: usize) -> anyhow::Result<Stage> {
-    let stage = Stage::open(program.name)?;
+fn furnished(program: &Program, objects: usize) -> anyhow::Result<BenchServer> {
+    let server = BenchServer::open(program.name)?;
     if objects > 0 {
-        let mut first = Operators::start(&stage, program, 1)?;
-        stage.create(objects)?;
-        first.until_at_rest(&stage, Duration::from_secs(2))?;
-        stage.check_converged(objects)?;
+        let mut first = Operators::start(&server, program, 1)?;
+        server.create(objects)?;
+        first.until_idle(&server, Duration::from_secs(2))?;
+        server.check_converged(objects)?;
     }
-    Ok(stage)
+    Ok(server)
 }
 
 /// The sum of so many readings of one process; 0, which criterion refuses, where there is none.
@@ -156,7 +156,7 @@ fn read(
 ) -> u64 {
     let Ok(operators) = cell else { return 0 };
     (0..readings)
-        .map(|_| operators.weigh(nth).map_or(0, |memory| of(&memory)))
+        .map(|_| operators.memory(nth).map_or(0, |memory| of(&memory)))
         .sum()
 }
 

@@ -30,7 +30,7 @@ fn write(path: &Path, text: &str) {
 }
 
 /// As `cargo bench` runs it: one group of two sizes, counts that are the same in every sample.
-fn weigh_the_same(home: &Path, bytes: u64) {
+fn all_have_size(home: &Path, bytes: u64) {
     let mut criterion = Criterion::default()
         .output_directory(home)
         .plotting_backend(PlottingBackend::Plotters)
@@ -68,14 +68,14 @@ fn estimate(home: &Path, which: &str) -> f64 {
 #[test]
 fn criterion_keeps_compares_and_plots_counts_that_never_differ() {
     let home = folder("same");
-    weigh_the_same(&home, 3_205_448);
+    all_have_size(&home, 3_205_448);
     assert!(
         (estimate(&home, "new") - 3_205_448.0).abs() < 0.01,
         "{}",
         estimate(&home, "new")
     );
 
-    weigh_the_same(&home, 3_205_448);
+    all_have_size(&home, 3_205_448);
     assert!(
         estimate(&home, "change").abs() < 1e-5,
         "{}",
@@ -95,9 +95,9 @@ fn criterion_keeps_compares_and_plots_counts_that_never_differ() {
     }
 
     // However much it grows.
-    weigh_the_same(&home, 3_205_448_000);
-    weigh_the_same(&home, 3_205_448);
-    weigh_the_same(&home, 3_525_993);
+    all_have_size(&home, 3_205_448_000);
+    all_have_size(&home, 3_205_448);
+    all_have_size(&home, 3_525_993);
     assert!(
         (estimate(&home, "change") - 0.1).abs() < 1e-5,
         "{}",
@@ -221,7 +221,7 @@ fn a_page_holds_what_was_estimated_in_this_run_and_names_what_was_not() {
     let begin =
         || Run::begin("rss", "About it.".to_owned(), home.clone(), &results).expect("begun");
     let (mut run, mut later) = (begin(), begin());
-    weigh_the_same(&home, 1_500);
+    all_have_size(&home, 1_500);
     let figure = |run: &mut Run| {
         run.figure("same/operator/500", Unit::Bytes, Some(&restarted(5_000)))
             .expect("read");

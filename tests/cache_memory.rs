@@ -1,4 +1,4 @@
-//! What a kept owner weighs: heap growth while a cache is filled with 100,000 of them.
+//! What a retained owner costs: heap growth while a cache is filled with 100,000 of them.
 
 // A counting allocator is an allocator; the trait is unsafe by nature.
 #![allow(unsafe_code)]
@@ -39,7 +39,7 @@ const HARNESS_BYTES: usize = 16 << 10;
 const SPEC: &str =
     r#"{"image":"registry.local/shop/web:1.4","replicas":1,"port":8080,"headless":true}"#;
 
-/// An owner with its Service and its Deployment, as a relist reports it.
+/// An owner with its Service and its Deployment, as a relist returns it.
 fn owner(n: usize) -> OwnerState {
     let uid = |kind: usize| {
         Uid::parse(&format!("0000000{kind}-0000-0000-0000-{n:012x}")).unwrap_or_default()
@@ -94,8 +94,8 @@ fn filled(mode: Mode) -> (Box<dyn Cache>, usize) {
 
 /// One test: another one beside it would be counted, too.
 #[test]
-fn a_kept_owner_weighs_what_its_mode_promises() {
-    let mut weighed = [0.0; 3];
+fn a_retained_owner_costs_no_more_than_its_mode_promises() {
+    let mut bytes_each = [0.0; 3];
     for (place, (mode, most_bytes_each)) in [
         (Mode::None, 0),
         // 24 bytes and their place in a table that is at least 7/16 full.
@@ -108,7 +108,7 @@ fn a_kept_owner_weighs_what_its_mode_promises() {
         let before = HELD_BYTES.load(Relaxed);
         let (mut cache, bytes) = filled(mode);
         let each = bytes as f64 / COUNT as f64;
-        weighed[place] = each;
+        bytes_each[place] = each;
         assert!(
             bytes <= most_bytes_each * COUNT + HARNESS_BYTES,
             "{mode}: {each:.1} bytes per owner"
@@ -127,7 +127,7 @@ fn a_kept_owner_weighs_what_its_mode_promises() {
         );
     } // Not earlier: what is printed is held until the end of the test.
     println!(
-        "none, metadata, pruned: {weighed:.1?} bytes per owner; the spec alone is {} bytes",
+        "none, metadata, pruned: {bytes_each:.1?} bytes per owner; the spec alone is {} bytes",
         SPEC.len()
     );
 }

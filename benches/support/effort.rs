@@ -7,13 +7,13 @@ use std::time::Duration;
 pub struct Effort {
     /// Whether figures are taken, and not only tried.
     pub measures: bool,
-    /// Numbers of objects at which processes are weighed.
+    /// Numbers of objects at which processes are measured.
     pub sizes: &'static [usize],
-    /// Processes that are weighed for each figure.
+    /// Processes that are measured for each figure.
     pub processes: usize,
-    /// How long a process asks for nothing before it counts as being at rest.
+    /// How long a process asks for nothing before it counts as idle.
     pub rest: Duration,
-    /// Owners and children's sets that a join looks at.
+    /// Owners and children's sets that a relist compares.
     pub joined: usize,
 }
 

@@ -11,4 +11,4 @@ pub mod object;
 pub mod operators;
 pub mod published;
 pub mod run;
-pub mod stage;
+pub mod server;

@@ -1,7 +1,7 @@
-//! Operators as processes: built, started, waited for until they rest, weighed.
+//! Operators as processes: built, started, waited for until they are idle, measured.
 //!
 //! Guarantees: a process that ends by itself is an error with its last words; nothing outlives its
-//! handle. Leaves to others: the server they talk to (`stage`).
+//! handle. Leaves to others: the server they talk to (`server`).
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,10 +12,10 @@ use tare_procstat::Memory;
 use tare_procstat::process::{Process, Spec};
 
 use super::run::target;
-use super::stage::Stage;
+use super::server::BenchServer;
 
 /// The longest that operators may take to come to rest.
-const PATIENCE: Duration = Duration::from_secs(180);
+const TIMEOUT: Duration = Duration::from_secs(180);
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// An operator that can be started.
@@ -41,7 +41,7 @@ fn folder() -> Option<&'static Path> {
     Path::new(env!("CARGO_BIN_EXE_tare")).parent()
 }
 
-/// Operators at work on one stage.
+/// Operators at work on one server.
 pub struct Operators {
     name: &'static str,
     processes: Vec<(String, Process)>,
@@ -103,20 +103,20 @@ impl Operators {
     ///
     /// # Errors
     /// One cannot be started.
-    pub fn start(stage: &Stage, program: &Program, count: usize) -> anyhow::Result<Self> {
+    pub fn start(server: &BenchServer, program: &Program, count: usize) -> anyhow::Result<Self> {
         let mut processes = Vec::new();
         for nth in 0..count {
             let user = format!("{}-{nth}", program.name);
-            let kubeconfig = stage.kubeconfig(&user)?;
+            let kubeconfig = server.kubeconfig(&user)?;
             let spec = Spec {
                 name: user.clone(),
                 program: program.path.clone(),
                 args: program.args.iter().map(|&arg| arg.to_owned()).collect(),
                 env: vec![("KUBECONFIG".to_owned(), kubeconfig.display().to_string())],
                 clear_env: true,
-                log: stage.folder().join(format!("{user}.log")),
+                log: server.folder().join(format!("{user}.log")),
             };
-            processes.push((user, stage.runtime.block_on(Process::spawn(spec))?));
+            processes.push((user, server.runtime.block_on(Process::spawn(spec))?));
         }
         Ok(Self {
             name: program.name,
@@ -128,8 +128,8 @@ impl Operators {
     ///
     /// # Errors
     /// One ended, or they do not come to rest.
-    pub fn until_at_rest(&mut self, stage: &Stage, rest: Duration) -> anyhow::Result<()> {
-        let deadline = Instant::now() + PATIENCE;
+    pub fn until_idle(&mut self, server: &BenchServer, rest: Duration) -> anyhow::Result<()> {
+        let deadline = Instant::now() + TIMEOUT;
         let (mut asked, mut since) = (0, Instant::now());
         loop {
             for (user, process) in &mut self.processes {
@@ -138,7 +138,7 @@ impl Operators {
                     bail!("{user} ended ({status}): {last_words}");
                 }
             }
-            let heard = self.processes.iter().map(|(user, _)| stage.heard_of(user));
+            let heard = self.processes.iter().map(|(user, _)| server.heard_of(user));
             let (mut sum, mut all_watch) = (0, true);
             for (requests, watches) in heard {
                 sum += requests;
@@ -153,7 +153,7 @@ impl Operators {
                 bail!(
                     "{} did not come to rest within {} s",
                     self.name,
-                    PATIENCE.as_secs()
+                    TIMEOUT.as_secs()
                 );
             }
             std::thread::sleep(LOOK_EVERY);
@@ -165,12 +165,13 @@ impl Operators {
         self.processes.len()
     }
 
-    /// Weighs the `nth`, counting round.
+    /// Memory of the `nth` process, modulo their number.
     ///
     /// # Errors
     /// It is gone, or this system does not tell.
-    pub fn weigh(&self, nth: usize) -> anyhow::Result<Memory> {
+    pub fn memory(&self, nth: usize) -> anyhow::Result<Memory> {
         let (user, process) = &self.processes[nth % self.processes.len()];
-        tare_procstat::memory(process.pid()).with_context(|| format!("cannot weigh {user}"))
+        tare_procstat::memory(process.pid())
+            .with_context(|| format!("cannot read the memory of {user}"))
     }
 }

@@ -19,7 +19,7 @@ pub const INSTALL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/install.y
 /// Picks the operator's pods.
 pub const OPERATOR: &str = "app.kubernetes.io/component=operator";
 /// For what a busy machine may take; kubelets report a change within seconds.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub const TIMEOUT: Duration = Duration::from_secs(120);
 
 const PERSON: &str = "person";
 const ASK_EVERY: Duration = Duration::from_millis(200);
@@ -70,7 +70,7 @@ impl Site {
             users: vec![User::admin(PERSON)],
             crds: Vec::new(),
             port: None,
-            start_within: PATIENCE,
+            start_within: TIMEOUT,
         };
         let node = Node::start(&needs.binaries, &needs.node_binaries, options).await;
         let node = node.map_err(|error| error.to_string())?;
@@ -223,7 +223,7 @@ impl Site {
 
     /// Asks until there is an answer.
     pub fn until<T>(&self, what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             if let Some(answer) = ask() {
                 return answer;

@@ -1,4 +1,4 @@
-//! The program for another processor, under qemu's user emulation: what it does, not what it weighs.
+//! The program for another processor, under qemu's user emulation: what it does, not its memory.
 
 use std::path::Path;
 use std::time::Duration;

@@ -20,7 +20,7 @@ const READY_AFTER: Duration = Duration::from_millis(500);
 const CREATED_AT_ONCE: usize = 16;
 const PAGE: usize = 500;
 /// An emulated program, or one on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_secs(300);
 const ASK_EVERY: Duration = Duration::from_secs(1);
 
 pub struct Site {
@@ -120,7 +120,7 @@ impl Site {
         count: usize,
         mut check: impl FnMut() -> Result<(), Failed>,
     ) -> Result<(), Failed> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             check()?;
             let running = self.running().await?;
@@ -128,7 +128,7 @@ impl Site {
                 return Ok(());
             }
             if Instant::now() > deadline {
-                let waited_s = PATIENCE.as_secs();
+                let waited_s = TIMEOUT.as_secs();
                 return Err(format!("{running} of {count} Running after {waited_s} s").into());
             }
             tokio::time::sleep(ASK_EVERY).await;

@@ -112,7 +112,7 @@ pub async fn more_children_fail_at_once_than_are_admitted_and_every_owner_says_s
 }
 
 /// 50,000 owners whose children the server refuses: entries and specs stay within their bounds,
-/// every owner is tried, none is tried in a storm, and a healthy one is not delayed.
+/// every owner is tried, none is retried in a burst, and a healthy one is not delayed.
 pub async fn fifty_thousand_failing_objects_stay_within_the_bounds(mode: Mode) {
     const COUNT: usize = 50_000;
     let cluster = Simulated::new(mode);

@@ -45,7 +45,7 @@ pub async fn three_hundred_at_once_cost_five_writes_each_and_no_read(cluster: Cl
     let after = gets();
     let reads = [0, 1, 2].map(|i| after[i] - before[i]);
     assert_eq!(reads, [owner_reads, 0, 0], "reads of {resources:?}");
-    cluster.assert_left_alone(&["tare"]).await;
+    cluster.assert_stays_idle(&["tare"]).await;
     operator.terminate().await;
 
     // A restart finds nothing to do.
@@ -123,7 +123,7 @@ pub async fn an_edgeapp_near_the_largest_size_works_beside_small_ones(cluster: C
     cluster.end().await;
 }
 
-pub async fn killed_again_and_again_in_a_burst(cluster: Cluster) {
+pub async fn killed_repeatedly_in_a_burst(cluster: Cluster) {
     const COUNT: usize = 150;
     cluster.create_all(&names(COUNT), web()).await;
     for wave in 1..=4 {
@@ -169,7 +169,7 @@ pub async fn terminated_in_a_burst_it_ends_in_time(cluster: Cluster) {
 
 pub async fn two_operators_at_once_do_no_harm(cluster: Cluster) {
     let first = cluster.operate().await;
-    let second = cluster.operate_as("twin").await;
+    let second = cluster.operate_as("second").await;
     second.until_ready().await;
     let names = names(40);
     cluster.create_all(&names, web()).await;
@@ -177,12 +177,12 @@ pub async fn two_operators_at_once_do_no_harm(cluster: Cluster) {
     for resource in ["deployments", "services"] {
         assert_eq!(cluster.all(resource).await.len(), names.len(), "{resource}");
     }
-    cluster.assert_left_alone(&["tare", "twin"]).await;
+    cluster.assert_stays_idle(&["tare", "second"]).await;
     for name in &names {
         cluster.change(name, json!({ "replicas": 2 })).await;
     }
     cluster.until_all_running(names.len()).await;
-    cluster.assert_left_alone(&["tare", "twin"]).await;
+    cluster.assert_stays_idle(&["tare", "second"]).await;
     for name in &names {
         cluster.delete("edgeapps", name).await;
     }

@@ -154,7 +154,7 @@ pub async fn a_workload_that_is_no_longer_ready_is_recognised_by_its_event(mode:
     }
     let after = gets(&cluster);
     let owner_reads = if mode == Mode::Pruned { 0 } else { 1 };
-    // The second change finds it held: not ready is waited for.
+    // At the second change the owner has an entry, because it is not ready yet.
     assert_eq!([0, 1, 2].map(|i| after[i] - before[i]), [owner_reads, 0, 0]);
     running.stop().await;
 }

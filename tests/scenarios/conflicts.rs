@@ -33,7 +33,10 @@ pub async fn a_field_that_somebody_keeps_changing_back_is_a_field_conflict(clust
     cluster.until_degraded("web", "FieldConflict").await;
     // An attempt that met a newer object, say a status, has written nothing.
     let corrections = cluster.successes("patch", "deployments");
-    assert_eq!(corrections, 3, "set back three times, then left alone");
+    assert_eq!(
+        corrections, 3,
+        "set back three times, then then not touched"
+    );
     operator.terminate().await;
     cluster.end().await;
 }
@@ -57,7 +60,7 @@ pub async fn a_field_conflict_is_told_while_somebody_repeats_the_edit(mode: Mode
         "FieldConflict"
     );
     let patches = cluster.requests("patch", "deployments");
-    assert_eq!(patches, 3, "set back three times, then left alone");
+    assert_eq!(patches, 3, "set back three times, then then not touched");
     running.stop().await;
 }
 
@@ -103,7 +106,7 @@ pub async fn two_operators_end_in_the_same_state_as_one(mode: Mode) {
     let first = cluster.operate();
     let second = cluster.operate_with(
         EdgeApps,
-        cluster.server.client("twin"),
+        cluster.server.client("second"),
         Config {
             seed: 99,
             ..config()
@@ -121,10 +124,10 @@ pub async fn two_operators_end_in_the_same_state_as_one(mode: Mode) {
     }
     pass(60).await;
     assert_same(&cluster.essence(), &calm.essence());
-    let quiet = (cluster.writes(), cluster.server.requests().writes("twin"));
+    let quiet = (cluster.writes(), cluster.server.requests().writes("second"));
     pass(3_600).await;
     assert_eq!(
-        (cluster.writes(), cluster.server.requests().writes("twin")),
+        (cluster.writes(), cluster.server.requests().writes("second")),
         quiet,
         "one of them writes again and again"
     );
@@ -146,7 +149,7 @@ pub async fn two_operators_end_in_the_same_state_as_one(mode: Mode) {
     }
 }
 
-pub async fn a_correction_that_is_refused_again_and_again_is_no_field_conflict(mode: Mode) {
+pub async fn a_correction_that_is_refused_repeatedly_is_no_field_conflict(mode: Mode) {
     let cluster = Simulated::new(mode);
     let refusal = Refusal::of_permission(&cluster, "patch", "deployments");
     let running = cluster.operate();

@@ -99,7 +99,7 @@ pub async fn teardown_is_ordered_and_waits_for_other_peoples_finalizers(cluster:
             only_theirs,
         )
         .await;
-    cluster.assert_left_alone(&["tare"]).await;
+    cluster.assert_stays_idle(&["tare"]).await;
     cluster.patch("edgeapps", "web", release).await;
     cluster.until_gone("edgeapps", "web").await;
     operator.terminate().await;
@@ -112,7 +112,7 @@ pub async fn orphaned_children_stay(cluster: Cluster) {
     cluster.until_running("web").await;
     cluster.delete_with("edgeapps", "web", "Orphan").await;
     cluster.until_gone("edgeapps", "web").await;
-    cluster.assert_left_alone(&["tare"]).await;
+    cluster.assert_stays_idle(&["tare"]).await;
     for resource in ["services", "deployments"] {
         let child = cluster.get(resource, "web").await;
         assert!(child["metadata"]["uid"].is_string(), "{resource}: {child}");

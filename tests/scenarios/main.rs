@@ -94,7 +94,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(anywhere burst::three_hundred_at_once_cost_five_writes_each_and_no_read).on_kine(),
     scenario!(anywhere burst::an_edgeapp_near_the_largest_size_works_beside_small_ones).on_kine(),
     scenario!(anywhere burst::two_operators_at_once_do_no_harm),
-    scenario!(anywhere burst::killed_again_and_again_in_a_burst).on_kine(),
+    scenario!(anywhere burst::killed_repeatedly_in_a_burst).on_kine(),
     scenario!(anywhere burst::terminated_in_a_burst_it_ends_in_time),
     scenario!(simulated "needs an hour" burst::converged_owners_need_no_entry_and_no_write_for_an_hour),
 
@@ -131,7 +131,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(anywhere conflicts::a_field_that_somebody_keeps_changing_back_is_a_field_conflict),
     scenario!(simulated "needs Deployments that are ready at once" conflicts::a_field_conflict_is_told_while_somebody_repeats_the_edit),
     scenario!(simulated "needs refused requests" conflicts::a_correction_that_met_a_newer_child_is_no_field_conflict),
-    scenario!(simulated "needs refused requests" conflicts::a_correction_that_is_refused_again_and_again_is_no_field_conflict),
+    scenario!(simulated "needs refused requests" conflicts::a_correction_that_is_refused_repeatedly_is_no_field_conflict),
     scenario!(simulated "needs two clusters and an hour" conflicts::two_operators_end_in_the_same_state_as_one),
 
     scenario!(anywhere failing::what_the_server_refuses_is_told_once_and_heals),

@@ -38,7 +38,7 @@ pub async fn a_terminating_namespace_is_left_to_end(cluster: Cluster) {
     operator.terminate().await;
 }
 
-/// A child cannot come back there: the server refuses with 403, as it does where a right is missing.
+/// A child cannot come back there: the server refuses with 403, as it does where a permission is missing.
 pub async fn a_terminating_namespace_is_no_missing_permission(cluster: Cluster) {
     let mut operator = cluster.operate().await;
     cluster.create("web", web()).await;

@@ -132,7 +132,7 @@ pub async fn the_permission_that_an_owner_reference_needs_is_named(mode: Mode) {
     let running = cluster.operate();
     cluster.create("web", web()).await;
     cluster
-        .until("it is told", |cluster| {
+        .until("the condition tells it", |cluster| {
             cluster.condition("web", "Degraded")["reason"] == "Forbidden"
         })
         .await;
@@ -169,7 +169,7 @@ pub async fn an_exceeded_quota_is_no_missing_permission(mode: Mode) {
     let running = cluster.operate();
     cluster.create("web", web()).await;
     cluster
-        .until("it is told", |cluster| {
+        .until("the condition tells it", |cluster| {
             cluster.condition("web", "Degraded")["status"] == "True"
         })
         .await;

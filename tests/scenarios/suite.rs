@@ -30,7 +30,7 @@ pub struct Scenario {
     /// It disturbs all others on the same control plane.
     alone: bool,
     kubectl: bool,
-    /// It runs without an operator, or counts what is only right in mode `none`.
+    /// It runs without an operator, or counts what holds only in mode `none`.
     storeless: bool,
 }
 

@@ -146,7 +146,7 @@ pub async fn lost_watch_events_and_a_restart_end_in_the_same_state_as_a_calm_run
     first.kill().await;
     let second = rough.operate();
     second.until_ready().await;
-    // Whatever was lost after the restart is found by the periodic join.
+    // Whatever was lost after the restart is found by the periodic relist.
     pass(1_500).await;
     assert_same(&rough.essence(), &calm.essence());
     for running in [operator, second] {
@@ -274,7 +274,7 @@ pub async fn a_child_that_becomes_ready_before_its_watch_opens_is_not_missed(mod
     }
     assert!(
         started.elapsed() < Duration::from_secs(30),
-        "left to the next join: {:?}",
+        "left to the next relist: {:?}",
         started.elapsed()
     );
     running.stop().await;

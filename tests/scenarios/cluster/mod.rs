@@ -372,7 +372,7 @@ impl Cluster {
 
     /// Waits until these users have finished, and fails if one writes later without a cause: within
     /// an hour on the simulated cluster, with relists; a real one is not watched for longer.
-    pub async fn assert_left_alone(&self, users: &[&str]) {
+    pub async fn assert_stays_idle(&self, users: &[&str]) {
         self.until_quiet(users).await;
         if self.as_simulated().is_some() {
             let writes = self.writes(users);

@@ -23,7 +23,7 @@ pub const PERSON: &str = "person";
 pub const LIMITED: &str = "limited";
 
 /// A second operator, under an account of its own with the same role.
-const TWIN: &str = "twin";
+const SECOND: &str = "second";
 
 /// From a change of a Deployment until it is ready. Long enough that an EdgeApp is observed before that,
 /// also when 300 are created at once on a busy machine.
@@ -118,7 +118,7 @@ impl SharedPlane {
         let plane = ControlPlane::start(binaries, options).await;
         let plane = plane.map_err(|error| error.to_string())?;
         let client = plane.client(PERSON).await;
-        let site = SharedPlane {
+        let shared = SharedPlane {
             client: client.map_err(|error| error.to_string())?,
             logs,
             kubectl: binaries.kubectl.clone(),
@@ -127,14 +127,14 @@ impl SharedPlane {
             dir,
         };
         if setting == Setting::Installed {
-            account::install(&site.client).await;
-            account::bind_another(&site.client, TWIN).await;
-            for account in [account::SHIPPED, TWIN] {
-                site.log_in(account).await;
-                site.until_known(account).await?;
+            account::install(&shared.client).await;
+            account::bind_another(&shared.client, SECOND).await;
+            for account in [account::SHIPPED, SECOND] {
+                shared.log_in(account).await;
+                shared.until_known(account).await?;
             }
         }
-        Ok(site)
+        Ok(shared)
     }
 
     /// Requests a token for a service account; operators under that account are started with it.

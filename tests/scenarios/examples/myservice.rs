@@ -39,7 +39,7 @@ pub async fn it_makes_both_children_follows_its_spec_heals_and_goes(cluster: Clu
         .change(&cluster, "hello", json!({ "replicas": 5 }))
         .await;
     until_replicas(&cluster, "hello-deployment", 5).await;
-    cluster.assert_left_alone(&[MyService.user(&cluster)]).await;
+    cluster.assert_stays_idle(&[MyService.user(&cluster)]).await;
     operator.terminate().await;
 
     edit_replicas(&cluster, "hello-deployment", 9).await;
@@ -52,7 +52,7 @@ pub async fn it_makes_both_children_follows_its_spec_heals_and_goes(cluster: Clu
     cluster.until_gone("myservices", "hello").await;
     cluster.until_gone("deployments", "hello-deployment").await;
     cluster.until_gone("services", "hello-service").await;
-    cluster.assert_left_alone(&[MyService.user(&cluster)]).await;
+    cluster.assert_stays_idle(&[MyService.user(&cluster)]).await;
     let deployment = cluster.get("deployments", "hello-deployment").await;
     assert!(deployment.is_null(), "it was created again");
     operator.terminate().await;

@@ -53,7 +53,7 @@ pub async fn it_applies_its_deployment_corrects_it_follows_its_spec_and_goes(clu
     let deployment = until_replicas(&cluster, "hello", 1).await;
     assert_eq!(container(&deployment)["image"], "nginx:1.28");
     // Its status has no observedGeneration; still it is not written again.
-    cluster.assert_left_alone(&[WebApp.user(&cluster)]).await;
+    cluster.assert_stays_idle(&[WebApp.user(&cluster)]).await;
     cluster.delete("webapps", "hello").await;
     cluster.until_gone("webapps", "hello").await;
     assert!(cluster.get("deployments", "hello").await.is_null());

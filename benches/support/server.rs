@@ -17,7 +17,7 @@ use tokio::runtime::{Builder, Runtime};
 use super::object::Template;
 
 /// A server and the runtime it lives on.
-pub struct Stage {
+pub struct BenchServer {
     pub runtime: Runtime,
     server: Server,
     url: String,
@@ -25,7 +25,7 @@ pub struct Stage {
     folder: TempDir,
 }
 
-impl Stage {
+impl BenchServer {
     /// A server that knows EdgeApps and has none. A process has one at a time of each name.
     ///
     /// # Errors
