@@ -14,7 +14,14 @@ pub struct Clock {
     start_wall: Duration,
 }
 
+impl Default for Clock {
+    fn default() -> Clock {
+        Clock::new()
+    }
+}
+
 impl Clock {
+    /// Starts at the wall time of this machine.
     pub fn new() -> Clock {
         let start_wall = SystemTime::now()
             .duration_since(UNIX_EPOCH)
