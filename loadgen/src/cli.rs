@@ -130,7 +130,7 @@ pub struct BenchArgs {
     /// plane no counted requests and no check against default flags.
     #[arg(long)]
     pub bursts_only: bool,
-    /// Also offer, once at the largest size, objects whose children the server refuses and objects
+    /// Also offer, once at the largest size, objects whose children the server rejects and objects
     /// whose children never become ready.
     #[arg(long)]
     pub unhealthy: bool,

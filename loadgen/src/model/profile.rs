@@ -1,7 +1,7 @@
-//! How long a subject is left alone, phase by phase, in each settle mode.
+//! The profiles: how long a subject is idle in each step before its memory is sampled.
 //!
-//! Guarantees: the same times for every subject; what each mode leaves out is said by
-//! [`Timing::says`]. Leaves to others: the looking (`quiet`) and the weighing (`phases`).
+//! Guarantees: the same times for every subject; [`Timing::says`] tells a reader what a profile
+//! leaves out. Leaves to others: the steps (`step`) and the sampling (`run::step`).
 
 use std::time::Duration;
 
@@ -136,10 +136,10 @@ impl Timing {
     pub const fn says(settle: Profile) -> Option<&'static str> {
         match settle {
             Profile::Quick => Some(
-                "quick mode: a subject is weighed after 10 s without events (empty 1 s, restarted 4 s, all deleted 2 s), not after 150 s; caches and allocators may still give memory back later",
+                "profile quick: memory is sampled after 10 s without events (empty 1 s, restarted 4 s, all deleted 2 s), not after 150 s; caches and allocators may still give memory back later",
             ),
             Profile::Standard => Some(
-                "standard mode: churn and deletion are measured in the first repeat at the largest size only; at a steady rate memory is not weighed",
+                "profile standard: churn and deletion are measured in the first repeat at the largest size only; at a steady rate memory is not sampled",
             ),
             Profile::Full => None,
         }

@@ -174,12 +174,12 @@ pub struct UpdateStorm {
     pub caught_up_ms: Option<f64>,
 }
 
-/// What passed before a subject was weighed as aged.
+/// What happened in a soak.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Soak {
     /// Watch events of the objects.
     pub events: u64,
-    /// How often all objects were changed, flipped or made again.
+    /// How often all objects were updated, failed and recovered, or were created anew.
     pub rounds: u64,
     pub seconds: f64,
 }

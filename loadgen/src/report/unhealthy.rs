@@ -13,7 +13,7 @@ const MB: f64 = 1e6;
 
 pub fn tables(summary: &Summary, record: &Record) -> Vec<Table> {
     [
-        (Kind::Rejected, "whose children the server refuses"),
+        (Kind::Rejected, "whose children the server rejects"),
         (Kind::NeverReady, "whose children never become ready"),
     ]
     .into_iter()
