@@ -6,7 +6,7 @@
 
 use tare_runtime::prelude::*;
 
-/// How much of it is to run.
+/// How many pods are to run.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug)]
 #[kube(
     group = "example.com",
@@ -32,18 +32,18 @@ pub struct EchoSpec {
     pub replicas: i32,
 }
 
-/// What an Echo asks for.
+/// What an Echo needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// There is no Deployment yet.
     Create,
     /// It is being deleted.
     Delete,
-    /// There is one; the library sets it right where it differs.
+    /// There is one; the library corrects it where it differs.
     NoOp,
 }
 
-/// What an Echo asks for, from what is known of it.
+/// What an Echo needs, from what is observed of it.
 pub fn action(deleting: bool, deployed: bool) -> Action {
     match (deleting, deployed) {
         (true, _) => Action::Delete,

@@ -1,6 +1,6 @@
 //! MyService: a Deployment `<name>-deployment` and a Service `<name>-service`.
 //!
-//! Children with names of their own do not sort like their owners; the library finds them by label.
+//! Its children do not have the name of their owner, so the library finds them by label.
 //! `cargo run --example myservice -- run --install-crd`, and in another terminal
 //! `kubectl apply -f examples/myservice/sample.yaml && kubectl get deployments,services`
 
@@ -40,7 +40,7 @@ impl Operator for MyServices {
     type Status = NoStatus;
     type Error = Infallible;
     const NAME: &'static str = "myservice-operator";
-    // Nothing lives outside the cluster: the garbage collector takes both children.
+    // Nothing lives outside the cluster: the garbage collector deletes both children.
     const FINALIZER: Option<&'static str> = None;
     const KINDS: &'static [Kind] = &[SERVICE, DEPLOYMENT];
 

@@ -1,5 +1,5 @@
-//! WebApp: a Deployment of the same name by server-side apply, a finalizer, and a look for drift every
-//! five minutes.
+//! WebApp: a Deployment of the same name by server-side apply, a finalizer, and a relist every five
+//! minutes that corrects drift.
 //!
 //! `cargo run --example webapp -- run --install-crd`, and in another terminal
 //! `kubectl apply -f examples/webapp/sample.yaml && kubectl get wa`
@@ -35,16 +35,16 @@ pub struct WebAppSpec {
     pub replicas: i32,
 }
 
-/// What has become of it.
+/// What was last observed of it.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug)]
 pub struct WebAppStatus {
     /// Pods that are available.
     pub available_replicas: i32,
-    /// Whether as many are available as were asked for.
+    /// Whether all wanted pods are available.
     pub ready: bool,
 }
 
-/// It does not say which generation it speaks of, so children are compared instead.
+/// It has no observed generation, so the library compares the children instead.
 impl OwnerStatus for WebAppStatus {
     const OBSERVES: bool = false;
     fn ready(&self) -> bool {

@@ -19,7 +19,7 @@ struct Case {
     spec: Value,
     deleting: bool,
     deployment: Option<ChildState>,
-    /// Reason and message, where it could not be brought about.
+    /// Reason and message of its failure, if it failed.
     failure: Option<(&'static str, &'static str)>,
 }
 

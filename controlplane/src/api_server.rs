@@ -1,15 +1,24 @@
-//! How kube-apiserver is started. Leaves to others: its port, its keys, when it is ready.
+//! How kube-apiserver is started.
+//!
+//! Leaves to others: its keys, and when it is ready.
+
+pub(crate) mod crd;
+pub(crate) mod port;
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use crate::access::{Access, INTERNAL};
-use crate::{Binaries, Error, Flags, Options, datastore, private};
+use crate::build::binaries::Binaries;
+use crate::credentials::owner_only;
+use crate::credentials::{Access, INTERNAL};
+use crate::datastore;
+use crate::error::Error;
+use crate::options::{Flags, Options};
 use tare_procstat::process::Spec;
 
-/// What the server does not limit when operators are measured.
+/// Flags that lift the server's limits while operators are measured.
 const QUIET: [&str; 3] = [
     "--enable-priority-and-fairness=false",
     "--max-requests-inflight=0",
@@ -40,7 +49,7 @@ pub(crate) fn spec(
     }
     if options.audit {
         let policy = options.dir.join("audit-policy.json");
-        private::file(&policy, &audit_policy().to_string())?;
+        owner_only::file(&policy, &audit_policy().to_string())?;
         args.extend([
             format!("--audit-policy-file={}", policy.display()),
             format!("--audit-log-path={}", audit_log(&options.dir).display()),
@@ -92,7 +101,7 @@ fn place(options: &Options, port: u16) -> Vec<String> {
     args
 }
 
-/// How kubelets are asked for logs and figures.
+/// How kube-apiserver reaches kubelets, for logs and figures.
 fn kubelets(access: &Access) -> [String; 3] {
     [
         "--kubelet-preferred-address-types=InternalIP".to_owned(),

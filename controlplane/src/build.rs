@@ -6,20 +6,24 @@
 //! (compilers that `go` had just started finish what they are at).
 //! Leaves to others: installing Go. What is old is left in the cache, in folders of their own.
 
+pub(crate) mod binaries;
+pub(crate) mod modules;
+
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::binaries::is_program;
-use crate::tools::{CONTROL_PLANE, Module, NODE, Tool};
-use crate::{Binaries, Error, NodeBinaries};
+use crate::build::binaries::is_program;
+use crate::build::binaries::{Binaries, NodeBinaries};
+use crate::build::modules::{CONTROL_PLANE, Module, NODE, Tool};
+use crate::error::Error;
 use tare_procstat::process::{Process, Spec};
 
 const TICK: Duration = Duration::from_millis(200);
 const TAIL_LINES: usize = 15;
 
-/// What a build tells while it works.
+/// Progress of a build.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
     /// Worth keeping: a step that began or was left out.
@@ -28,7 +32,7 @@ pub enum Note {
     Now(String),
 }
 
-/// The version of Go that the control plane's module asks for.
+/// The version of Go that the control plane's module requires.
 pub fn go_version() -> &'static str {
     CONTROL_PLANE.go_version()
 }
@@ -116,16 +120,16 @@ fn without_go<T>(
 async fn lock(folder: &Path, note: &mut impl FnMut(Note)) -> Result<File, Error> {
     let path = folder.join("lock");
     let file = File::create(&path).map_err(Error::file(&path))?;
-    let mut told = false;
+    let mut noted = false;
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(file),
             Err(TryLockError::WouldBlock) => {
-                if !told {
+                if !noted {
                     note(Note::Line(
-                        "another build is running: waiting for it".to_owned(),
+                        "another build is running; waiting for it".to_owned(),
                     ));
-                    told = true;
+                    noted = true;
                 }
                 tokio::time::sleep(TICK).await;
             }
@@ -225,7 +229,7 @@ fn spec(module: &Module, tool: &Tool, folder: &Path, part: &Path, log: &Path) ->
     ];
     let env = [
         ("CGO_ENABLED", tool.cgo_enabled()),
-        // What somebody set for projects of their own.
+        // Overrides what the user set for other projects.
         ("GOFLAGS", "-mod=readonly"),
         ("GOWORK", "off"),
         ("GOOS", ""),

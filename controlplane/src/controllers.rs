@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::access::{Access, CONTROLLERS};
-use crate::{Binaries, Options};
+use crate::build::binaries::Binaries;
+use crate::credentials::{Access, CONTROLLERS};
+use crate::options::Options;
 use tare_procstat::process::Spec;
 
 /// What an operator relies on however pods come about.

@@ -1,11 +1,13 @@
 //! The datastore under kube-apiserver: how etcd and kine are started, and where their files are.
 //!
-//! Guarantees: clients reach it through a socket in the private folder only. (etcd's port for other
-//! members takes a free port of loopback; there are none.)
+//! Guarantees: clients reach it only through a socket, in a folder that is closed to other users. (etcd
+//! also listens for other members, on a free port of loopback; there are none.)
 
 use std::path::{Path, PathBuf};
 
-use crate::{Binaries, Datastore, Error, Flags};
+use crate::build::binaries::Binaries;
+use crate::error::Error;
+use crate::options::{Datastore, Flags};
 use tare_procstat::process::Spec;
 
 /// `sun_path` holds 108 bytes on Linux with the closing zero; macOS has four fewer.
@@ -57,7 +59,7 @@ fn etcd(flags: Flags, dir: &Path, socket: &Path) -> Vec<String> {
         "--name=etcd".to_owned(),
         format!("--data-dir={}", data(dir).display()),
         format!("--listen-client-urls=unix://{}", socket.display()),
-        // Must be a host and port; nobody asks etcd where it is.
+        // Must be a host and port; it is not used.
         "--advertise-client-urls=http://127.0.0.1:0".to_owned(),
         "--listen-peer-urls=http://127.0.0.1:0".to_owned(),
         "--initial-advertise-peer-urls=http://127.0.0.1:0".to_owned(),

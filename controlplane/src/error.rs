@@ -1,5 +1,7 @@
-//! Why there is no control plane, or why one could not be used. Guarantees: one line each (a failed
-//! build adds the compiler's last lines) with its cause in it, and not once more as its `source`.
+//! Why there is no control plane, or why one could not be used.
+//!
+//! Guarantees: one line each, with the cause; a failed build adds the compiler's last lines. The cause is
+//! part of the message and not the `source` of the error.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,6 +10,7 @@ use std::time::Duration;
 
 use tare_procstat::process;
 
+/// Why there is no control plane, or why one could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(
@@ -18,16 +21,16 @@ pub enum Error {
     NoBinaries {
         missing: Vec<&'static str>,
         searched: Vec<String>,
-        /// What the build is to be told to make them.
+        /// The option of the build command that makes them.
         option: &'static str,
     },
-    #[error("no folder for the binaries: set HOME or XDG_CACHE_HOME")]
+    #[error("no folder for the binaries; set HOME or XDG_CACHE_HOME")]
     NoCache,
     #[error(
         "go is not installed and no control plane was built; install Go {version} or newer (https://go.dev/dl), or set KUBEBUILDER_ASSETS"
     )]
     NoGo { version: String },
-    #[error("{}: {cause}", path.display())]
+    #[error("cannot use {}: {cause}", path.display())]
     File { path: PathBuf, cause: io::Error },
     #[error(
         "{} is open to other users, and credentials go into it; run chmod 700 {}",
@@ -37,7 +40,7 @@ pub enum Error {
     Open { dir: PathBuf },
     #[error("{} is too long for a socket path of {limit} bytes; choose a shorter folder", path.display())]
     LongPath { path: PathBuf, limit: usize },
-    #[error("user {name:?}: {why}")]
+    #[error("user {name:?}: {why}; choose another name or other groups")]
     User { name: String, why: &'static str },
     #[error("cannot listen on 127.0.0.1:{port}: {cause}; choose another port")]
     Port { port: u16, cause: io::Error },
@@ -45,17 +48,17 @@ pub enum Error {
     Process(#[from] process::Error),
     #[error(transparent)]
     Measure(#[from] tare_procstat::Error),
-    #[error("keys and certificates cannot be made: {0}")]
+    #[error("cannot make keys and certificates: {0}")]
     Keys(String),
-    #[error("{component} ended while starting ({status}): {last_words}; its log: {}", log.display())]
+    #[error("{component} ended while starting ({status}): {log_tail}; its log: {}", log.display())]
     Ended {
         component: &'static str,
         status: ExitStatus,
-        last_words: String,
+        log_tail: String,
         log: PathBuf,
     },
     #[error(
-        "{component} was not ready within {} s ({answer}): {last_words}; its log: {}",
+        "{component} was not ready within {} s ({answer}): {log_tail}; its log: {}",
         waited.as_secs(),
         log.display()
     )]
@@ -63,10 +66,10 @@ pub enum Error {
         component: &'static str,
         waited: Duration,
         answer: String,
-        last_words: String,
+        log_tail: String,
         log: PathBuf,
     },
-    #[error("cannot make a client of {}: {cause}", kubeconfig.display())]
+    #[error("cannot make a client from {}: {cause}", kubeconfig.display())]
     Client { kubeconfig: PathBuf, cause: String },
     #[error("CRD {}: {cause}", path.display())]
     Crd { path: PathBuf, cause: String },

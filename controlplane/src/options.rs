@@ -1,4 +1,4 @@
-//! What may be asked of a control plane. Leaves to others: doing it.
+//! How a control plane is set up.
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -72,7 +72,7 @@ pub struct Network {
 pub struct Options {
     pub datastore: Datastore,
     /// Holds data, credentials and sockets. Created for its owner only; a folder that exists must be
-    /// closed to others, and empty of another control plane's data unless that is to be gone on with.
+    /// closed to others. Data of an earlier control plane in it is used again.
     pub dir: PathBuf,
     /// Where logs go: a path that a component's name is appended to, so that `logs/run-1` makes
     /// `logs/run-1-etcd.log`.
@@ -85,12 +85,12 @@ pub struct Options {
     /// for nodes; `None` starts no agent.
     pub readiness: Option<Duration>,
     /// The real controllers of Deployments, ReplicaSets, EndpointSlices and ServiceAccounts; the
-    /// readiness agent, which would fight with them over status, is then off.
+    /// readiness agent, which would write the same status, is then off.
     pub pods: bool,
     /// For nodes: all of kube-controller-manager's own controllers run (as with `pods`, no agent), and
     /// kube-apiserver has a certificate for kubelets.
     pub nodes: bool,
-    /// Where kube-apiserver listens unless on loopback; `port` is then not asked.
+    /// Where kube-apiserver listens instead of loopback; `port` is then not used.
     pub network: Option<Network>,
     pub flags: Flags,
     /// `ServiceAccount` admission: Pods get a token and are refused without their account.

@@ -3,6 +3,8 @@
 //! Guarantees: the order of a start is datastore, kube-apiserver, CRDs, controllers, readiness agent,
 //! each begun when the one before answers. Leaves to others: the folders, which stay after the end.
 
+pub(crate) mod compaction;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -10,11 +12,16 @@ use std::time::Duration;
 use http::Request;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 
-use crate::access::{Access, OWN, READINESS};
-use crate::port::HeldPort;
+use crate::api_server::crd;
+use crate::api_server::port::HeldPort;
+use crate::build::binaries::Binaries;
+use crate::component::Component;
+use crate::credentials::owner_only;
+use crate::credentials::{Access, OWN, READINESS};
+use crate::error::Error;
+use crate::options::{Network, Options};
 use crate::readiness::{Agent, Counts};
-use crate::started::Component;
-use crate::{Binaries, Error, Network, Options, api_server, controllers, crd, datastore, private};
+use crate::{api_server, controllers, datastore};
 
 /// After which a component that was asked to end is killed.
 const GRACE: Duration = Duration::from_secs(5);
@@ -30,7 +37,7 @@ pub struct ControlPlane {
     client: kube::Client,
     version: String,
     agent: Option<Agent>,
-    // Ended in this order when dropped: who asks before who answers.
+    // Ended in this order when dropped: clients before their servers.
     controllers: Component,
     pub(crate) api_server: Component,
     pub(crate) datastore: Component,
@@ -59,10 +66,10 @@ impl ControlPlane {
     /// # Errors
     /// One line that says what failed and where its log is; whatever was started is ended.
     pub async fn start(binaries: &Binaries, options: Options) -> Result<ControlPlane, Error> {
-        private::folder(&options.dir)?;
-        private::folder(&datastore::data(&options.dir))?;
+        owner_only::folder(&options.dir)?;
+        owner_only::folder(&datastore::data(&options.dir))?;
         if let Some(from) = &options.data_from {
-            private::copy(from, &datastore::data(&options.dir))?;
+            owner_only::copy(from, &datastore::data(&options.dir))?;
         }
         let (port, held) = match &options.network {
             Some(network) => (network.forwarded_from, None),
@@ -118,6 +125,7 @@ impl ControlPlane {
         client(&self.kubeconfig(user)).await
     }
 
+    /// Where kube-apiserver answers.
     pub fn url(&self) -> String {
         url(self.port)
     }
@@ -143,6 +151,8 @@ impl ControlPlane {
         self.controllers.pid()
     }
 
+    /// CPU time of each component since its last start.
+    ///
     /// # Errors
     /// When a component is gone.
     pub fn cpu_seconds(&self) -> Result<CpuSeconds, Error> {
@@ -153,7 +163,7 @@ impl ControlPlane {
         })
     }
 
-    /// What the readiness agent has asked for, if there is one.
+    /// The requests of the readiness agent, if there is one.
     pub fn readiness_counts(&self) -> Option<Counts> {
         self.agent.as_ref().map(Agent::counts)
     }
@@ -176,7 +186,7 @@ impl ControlPlane {
     /// # Errors
     /// `File` when they cannot be read.
     pub fn datastore_size_bytes(&self) -> Result<u64, Error> {
-        private::size_bytes(&self.data_dir())
+        owner_only::size_bytes(&self.data_dir())
     }
 
     /// What the datastore's process has written to files since it was last started: `write_bytes`
@@ -282,7 +292,7 @@ pub async fn client(kubeconfig: &Path) -> Result<kube::Client, Error> {
     let file = Kubeconfig::read_from(kubeconfig).map_err(|cause| failed(cause.to_string()))?;
     let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await;
     let mut config = config.map_err(|cause| failed(cause.to_string()))?;
-    // A refusal is an answer here: repeating it is its reader's choice.
+    // A refusal is an answer here: the caller decides whether to repeat it.
     config.default_retry = false;
     kube::Client::try_from(config).map_err(|cause| failed(cause.to_string()))
 }
@@ -302,7 +312,7 @@ async fn start_datastore(
         extra,
     )?;
     let socket = datastore::socket(&options.dir);
-    // What an earlier one left would refuse connections, and etcd refuses to replace it.
+    // A socket that was left behind would refuse connections, and etcd does not replace it.
     match std::fs::remove_file(&socket) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             return Err(Error::file(socket)(error));

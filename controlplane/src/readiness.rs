@@ -1,9 +1,9 @@
 //! The readiness agent: stands in for nodes and for the controllers of Deployments.
 //!
-//! Guarantees: each Deployment's `/status` is brought to what its spec asks for, a delay after the
-//! change; nothing is written where nothing differs; what is held is names in flight. It goes on after
-//! whatever the server does to it: 410, silence, a restart.
-//! Leaves to others: what the status says (`crate::readiness`), and that no real controller of
+//! Guarantees: each Deployment's status follows its spec, a delay after the change; nothing is written where
+//! nothing differs; memory holds the Deployments in flight only. It recovers from 410, silence and a restart
+//! of the server.
+//! Leaves to others: what the status says (`kubesim::readiness`), and that no real controller of
 //! Deployments runs beside it.
 
 mod pending;
@@ -37,14 +37,14 @@ const RETRY: Duration = Duration::from_millis(250);
 const WATCH_S: u64 = 240;
 const SILENCE: Duration = Duration::from_secs(150);
 
-/// A task that ends when this is dropped.
+/// A running agent. Its task ends when this is dropped.
 #[derive(Debug)]
 pub struct Agent {
     task: JoinHandle<()>,
     counts: Arc<Counters>,
 }
 
-/// What an agent has asked the server for.
+/// The requests of an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub status_writes: u64,
@@ -79,6 +79,7 @@ impl Agent {
         }
     }
 
+    /// Its requests so far.
     pub fn counts(&self) -> Counts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Counts {
@@ -138,7 +139,7 @@ struct PageMeta {
 
 type Events = BoxStream<'static, kube::Result<WatchEvent<Deployment>>>;
 
-/// Why a watch is not gone on with.
+/// Why a watch ended.
 enum Lost {
     /// Its place in the history is known: a new watch starts there.
     Place,
@@ -304,11 +305,11 @@ async fn put(client: &Client, key: &Key, patch: Value) -> Written {
         return Written::Gone;
     };
     let path = format!("/apis/apps/v1/namespaces/{namespace}/deployments/{name}/status");
-    let ask = async {
+    let write = async {
         let request = request(Method::PATCH, &path, Some(patch))?;
         client.request::<serde::de::IgnoredAny>(request).await
     };
-    match tokio::time::timeout(ANSWER, ask).await {
+    match tokio::time::timeout(ANSWER, write).await {
         Ok(Ok(_)) => Written::Done,
         Ok(Err(kube::Error::Api(status))) if status.code == 404 => Written::Gone,
         Ok(Err(cause)) => {
@@ -329,8 +330,8 @@ async fn open(client: &Client, path: &str) -> Result<Events, String> {
 }
 
 /// An answer, or why there is none.
-async fn in_time<T>(asked: impl Future<Output = kube::Result<T>>) -> Result<T, String> {
-    match tokio::time::timeout(ANSWER, asked).await {
+async fn in_time<T>(request: impl Future<Output = kube::Result<T>>) -> Result<T, String> {
+    match tokio::time::timeout(ANSWER, request).await {
         Ok(answer) => answer.map_err(|cause| cause.to_string()),
         Err(_) => Err(format!("no answer within {} s", ANSWER.as_secs())),
     }

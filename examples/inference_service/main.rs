@@ -10,7 +10,7 @@ use resource::{InferenceError, InferenceService, InferenceServiceStatus, Phase};
 use tare_runtime::prelude::*;
 
 pub struct InferenceServices {
-    /// Of the model server.
+    /// Image of the model server.
     pub image: String,
 }
 
@@ -67,7 +67,8 @@ impl Operator for InferenceServices {
     }
 }
 
-const ABOUT: &str = "an operator for InferenceServices; run --image IMAGE is the model server's";
+const ABOUT: &str =
+    "an operator for InferenceServices; `run --image IMAGE` names the image of the model server";
 const CRD: &str = include_str!("crd.yaml");
 
 fn main() -> ExitCode {
@@ -81,7 +82,7 @@ fn main() -> ExitCode {
             },
             arguments,
         ),
-        Ok(None) => program.misused("run needs --image IMAGE: the model server's"),
+        Ok(None) => program.misused("run needs --image IMAGE: the image of the model server"),
         Err(error) => program.misused(&error.to_string()),
     }
 }

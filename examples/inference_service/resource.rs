@@ -1,8 +1,8 @@
-//! The InferenceService resource, and why one cannot be brought about.
+//! The InferenceService resource, and why one fails.
 
 use tare_runtime::prelude::*;
 
-/// Which model to serve, and on what.
+/// Which model to serve, and on which GPU.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug)]
 #[kube(
     group = "ai.example.com",
@@ -29,23 +29,23 @@ pub struct InferenceServiceSpec {
     /// GPU that each server needs.
     #[schemars(extend("enum" = ["A100", "H100", "L40S"]))]
     pub gpu_type: String,
-    /// Requests that a server takes at once; its own default if left out.
+    /// Requests that a server handles at once; its own default if left out.
     #[schemars(range(min = 1))]
     pub max_batch_size: Option<i32>,
 }
 
-/// What has become of it.
+/// What was last observed of it.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default)]
 pub struct InferenceServiceStatus {
     /// Servers that are ready.
     pub ready_replicas: i32,
     /// Where it answers, once it is ready.
     pub endpoint: Option<String>,
-    /// How far it is.
+    /// Its phase.
     pub phase: Phase,
 }
 
-/// How far an InferenceService is.
+/// The phase of an InferenceService.
 #[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq)]
 pub enum Phase {
     #[default]
@@ -88,7 +88,7 @@ impl PlanError for InferenceError {
     }
 }
 
-/// What the library could not do.
+/// A failure of the library.
 impl From<&Failure> for InferenceError {
     fn from(failure: &Failure) -> Self {
         match failure.reason {

@@ -17,7 +17,7 @@ use super::table;
 use super::yaml::ToYaml;
 
 /// A Pod has 30 s to end, unless its spec says otherwise.
-const PATIENCE: Duration = Duration::from_secs(90);
+const TIMEOUT: Duration = Duration::from_secs(90);
 
 /// The Pods of a YAML file.
 pub fn read(file: &Path) -> anyhow::Result<Vec<Pod>> {
@@ -70,13 +70,13 @@ pub async fn get(
 pub async fn delete(pods: Api<Pod>, name: &str, screen: &Screen) -> anyhow::Result<()> {
     let options = DeleteParams::default();
     let gone = delete_and_finalize(pods, name, &options);
-    match tokio::time::timeout(PATIENCE, gone).await {
+    match tokio::time::timeout(TIMEOUT, gone).await {
         Ok(Ok(())) => screen.line(format_args!("pod \"{name}\" deleted"))?,
         Ok(Err(kube::runtime::wait::delete::Error::Delete(refused))) => return Err(refused.into()),
         Ok(Err(other)) => return Err(other.into()),
         Err(_) => bail!(
-            "Pod {name:?} is still there after {} s: look at its finalizers and its node",
-            PATIENCE.as_secs()
+            "Pod {name:?} is still there after {} s: check its finalizers and its node",
+            TIMEOUT.as_secs()
         ),
     }
     Ok(())

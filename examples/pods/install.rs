@@ -34,14 +34,14 @@ pub struct NoteSpec {
 
 /// Server-side apply: again and again gives the same, and a changed type changes the CRD.
 pub async fn install<K: CustomResourceExt>(client: Client, screen: &Screen) -> anyhow::Result<()> {
-    const PATIENCE: Duration = Duration::from_secs(30);
+    const TIMEOUT: Duration = Duration::from_secs(30);
     let (crds, crd): (Api<CustomResourceDefinition>, _) = (Api::all(client), K::crd());
     let name = crd.name_any();
     let ours = PatchParams::apply("pods-example").force();
     crds.patch(&name, &ours, &Patch::Apply(&crd)).await?;
     let served = await_condition(crds, &name, conditions::is_crd_established());
-    let served = tokio::time::timeout(PATIENCE, served).await;
-    served.with_context(|| format!("{name} is not served after {} s", PATIENCE.as_secs()))??;
+    let served = tokio::time::timeout(TIMEOUT, served).await;
+    served.with_context(|| format!("{name} is not served after {} s", TIMEOUT.as_secs()))??;
     screen.line(format_args!("{name} is Established"))?;
     Ok(())
 }

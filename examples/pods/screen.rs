@@ -1,6 +1,6 @@
 //! Where a command writes: standard output, or a test's memory.
 //!
-//! Guarantees: a line is written whole, whoever else writes.
+//! Guarantees: a line is written whole, whatever other threads write.
 
 use std::fmt::Display;
 use std::io::{self, Write};

@@ -1,9 +1,9 @@
 //! The contract suite: the API behaviours that operators rely on, each a named case.
 //!
 //! Guarantees: a case needs nothing but a [`kube::Client`], so that the same cases run against any
-//! server; its expectations are those of kube-apiserver 1.36 and are not bent to a server that
+//! server; its expectations are those of kube-apiserver 1.36 and do not change for a server that
 //! differs; it works in namespaces of its own and ends by a deadline.
-//! Leaves to others: the server, how its history is compacted, and what a failure is worth. The
+//! Leaves to others: the server, how its history is compacted, and what follows from a failure. The
 //! fixture is the suite's own resource, `widgets.contract.tare.dev`.
 
 mod apply;

@@ -83,7 +83,7 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// Counts the request and gives the counter; the number is how many came before it.
+    /// Counts the request; answers its counter, and how many requests came before it.
     pub(crate) fn open(
         &self,
         user: &str,

@@ -48,6 +48,7 @@ impl Server {
         self.inner.requests.snapshot()
     }
 
+    /// The faults in force.
     pub fn faults(&self) -> &Faults {
         &self.inner.faults
     }
@@ -120,10 +121,10 @@ impl Server {
         https::serve(self.inner, listener, tls, shutdown).await
     }
 
-    /// Has a container of a Pod write a line to its log.
+    /// Appends a line to the log of a container of a Pod.
     ///
     /// # Errors
-    /// There is no such Pod or container, the Pod has no node, or the line is more than one.
+    /// There is no such Pod or container, the Pod has no node, or the text has more than one line.
     pub fn log_line(
         &self,
         namespace: &str,

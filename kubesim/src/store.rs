@@ -87,7 +87,7 @@ impl Table {
 
 pub(crate) struct State {
     pub(crate) revision: u64,
-    /// Nothing at or before this revision can be watched from or continued, except itself.
+    /// No watch or list can start before this revision.
     pub(crate) compacted: u64,
     tables: Vec<Option<Table>>,
     /// The table of each event in the history, the oldest first.
@@ -194,7 +194,7 @@ impl Store {
         }
     }
 
-    /// A panic while the lock was held leaves whole steps behind: the state stays usable.
+    /// Every change under the lock is complete before anything can panic, so a poisoned lock is usable.
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

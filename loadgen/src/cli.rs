@@ -1,8 +1,8 @@
-//! The command line: what may be asked for, and how a refusal reads.
+//! The command line: the commands, and how errors are printed.
 //!
 //! Guarantees: bad input is one line, `error: what, where, what to do`, with exit code 2; a
 //! failure is one line with exit code 1 (a failed build adds the compiler's last lines). Leaves
-//! to others: doing it.
+//! to others: the commands themselves, one file each.
 
 pub mod bench;
 pub mod check;
@@ -21,26 +21,24 @@ pub mod subjects;
 pub mod validate;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{Args, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 
+use crate::cli::bench::args::BenchArgs;
 use crate::cli::check::CheckArgs;
 use crate::cli::clean::CleanArgs;
 use crate::cli::control_plane::ControlPlaneCommand;
 use crate::cli::doctor::DoctorArgs;
 use crate::cli::run as load;
 use crate::cli::run::RunArgs;
-use crate::model::control_plane::ControlPlane;
 use crate::model::error::Usage;
-use crate::model::profile::Profile;
-use crate::model::workload;
-use crate::target::context::TargetArgs;
 
-/// Weighs Kubernetes operators: creates thousands of custom resources, measures what the
-/// operator costs, and publishes a report that can be checked.
+/// Measures the memory, CPU and requests of Kubernetes operators
+///
+/// Creates thousands of custom resources, measures what each operator costs while it reconciles
+/// them, and writes a report with its raw data.
 #[derive(Parser)]
 #[command(name = "loadgen", version = env!("TARE_VERSION"), disable_help_subcommand = true)]
 struct Cli {
@@ -50,18 +48,18 @@ struct Cli {
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Measures subjects side by side and writes a report.
+    /// Measure operators side by side and write a report
     Bench(BenchArgs),
-    /// Checks that subjects do what an EdgeApp operator has to do.
+    /// Check that operators pass the conformance scenario
     Conform(conform::ConformArgs),
-    /// Creates EdgeApps on a cluster of yours, says how they converged, and removes them.
+    /// Create EdgeApps on a cluster, report how they converge, and remove them
     Run(RunArgs),
-    /// Removes what runs left behind on a cluster.
+    /// Remove what interrupted runs left on a cluster
     Clean(CleanArgs),
-    /// Builds a real Kubernetes control plane, or runs one for you.
+    /// Build or run a real Kubernetes control plane on this machine
     #[command(subcommand)]
     ControlPlane(ControlPlaneCommand),
-    /// Says what works on this machine, and what to do about the rest.
+    /// Check what can be measured on this machine, and how to enable the rest
     Doctor(DoctorArgs),
     /// Rebuild summary.json, report.md and the tables of a folder from its raw data
     Report(report::ReportArgs),
@@ -69,7 +67,7 @@ pub enum Command {
     Validate(validate::ValidateArgs),
     /// Print the JSON Schema of summary.json
     Schema,
-    /// Judges a folder's summary.json by a file of limits.
+    /// Compare the figures of a folder with a file of limits
     Check(CheckArgs),
     /// List the built-in subjects
     Subjects(subjects::SubjectsArgs),
@@ -81,93 +79,8 @@ pub enum Command {
     MockSubject(mock_subject::MockArgs),
 }
 
-#[derive(Args, Clone, Debug)]
-pub struct BenchArgs {
-    /// Subjects to measure, as name/variant, separated by commas; `loadgen subjects` lists them
-    /// [default: tare/none and kube-rs/stock].
-    #[arg(long, value_name = "A,B")]
-    pub subjects: Option<String>,
-    /// An operator of your own, described by a subject.toml; may be repeated.
-    #[arg(long, value_name = "FILE")]
-    pub subject: Vec<PathBuf>,
-    /// Numbers of objects, separated by commas.
-    #[arg(long, value_name = "N,M", default_value = "0,500,2000,5000")]
-    pub objects: String,
-    /// How often each is measured [default: 1; 3 on another control plane than kubesim].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
-    pub repeats: Option<u32>,
-    /// The same at the largest number of objects [default: --repeats, or else 1 or 5].
-    #[arg(long, value_name = "M", value_parser = clap::value_parser!(u32).range(1..=100))]
-    pub repeats_largest: Option<u32>,
-    /// Decides the order of the runs and the content of the objects.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
-    /// Where the evidence goes; must be new or empty [default: results/<settle>-<date>-<n>].
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Goes on with the interrupted bench in --out: finished runs are kept.
-    #[arg(long, requires = "out")]
-    pub resume: bool,
-    /// How long a subject is left alone before it is weighed [default: quick; standard on another
-    /// control plane than kubesim].
-    #[arg(long, value_enum)]
-    pub profile: Option<Profile>,
-    /// How many runs may be under way at once: one works, the others are being left alone, which is
-    /// most of the time. Each has a control plane of its own [default: 8, as far as memory allows; 1
-    /// with --profile quick, and on an existing cluster].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=16))]
-    pub overlap: Option<u8>,
-    /// Size of one object as it is sent, filled up with an annotation [default: the scenario's, 2048].
-    #[arg(long, value_name = "BYTES", value_parser = object_bytes)]
-    pub object_bytes: Option<usize>,
-    /// From a Deployment's creation until it is ready [default: the scenario's].
-    #[arg(long, value_name = "MS")]
-    pub ready_delay_ms: Option<u64>,
-    /// Give up on objects that have not converged after this long [default: 60 s + 200 ms each].
-    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    pub deadline_s: Option<u64>,
-    /// Measure bursts and restarts alone: no steady rate, no churn, no deletion, and on a real control
-    /// plane no counted requests and no check against default flags.
-    #[arg(long)]
-    pub bursts_only: bool,
-    /// Also offer, once at the largest size, objects whose children the server rejects and objects
-    /// whose children never become ready.
-    #[arg(long)]
-    pub unhealthy: bool,
-    /// Also update 500 objects (or as many as there are at the largest size) every 500 ms for a minute.
-    #[arg(long)]
-    pub update_storm: bool,
-    /// In the first run at the largest size, go on changing all objects (updates, children that fail and
-    /// recover, deletions and re-creations) until so many watch events have passed, and weigh again.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
-    pub soak_events: Option<u64>,
-    /// Restart the subject so often on the objects that exist, in every burst with objects, and report
-    /// what it costs the subject and the API server [default: once, at the largest size only].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
-    pub restarts: Option<u32>,
-    /// Build Tare and its Rust rivals static for this target, such as x86_64-unknown-linux-musl
-    /// [default: this machine's own].
-    #[arg(long, value_name = "TRIPLE")]
-    pub target: Option<String>,
-    /// Measure the binaries that are there.
-    #[arg(long)]
-    pub no_build: bool,
-    /// Measure subjects without checking first that they do what an EdgeApp operator has to do.
-    #[arg(long)]
-    pub skip_conformance: bool,
-    /// What the subjects run against.
-    #[arg(long, value_enum, default_value = "kubesim")]
-    pub control_plane: ControlPlane,
-    /// Of an existing cluster; one that is not on this machine needs --yes.
-    #[command(flatten)]
-    pub cluster: TargetArgs,
-    /// How the report calls this machine.
-    #[arg(long, value_name = "LABEL", default_value = "local")]
-    pub host_label: String,
-}
-
 /// # Errors
-/// The exit code, once help, version or a refusal is printed.
+/// The exit code, after help, version or an error is printed.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, ExitCode> {
     Cli::try_parse_from(args)
         .map(|cli| cli.command)
@@ -222,15 +135,6 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Completions(args) => completions::run(args),
         Command::Kubesim(args) => kubesim::run(args),
         Command::MockSubject(args) => mock_subject::run(args),
-    }
-}
-
-/// A size that an object of the scenario can have.
-fn object_bytes(text: &str) -> Result<usize, String> {
-    let (least, most) = workload::sizes().map_err(|error| error.to_string())?;
-    match text.parse() {
-        Ok(bytes) if (least..=most).contains(&bytes) => Ok(bytes),
-        _ => Err(format!("an object has {least} to {most} bytes")),
     }
 }
 

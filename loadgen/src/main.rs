@@ -1,5 +1,5 @@
-//! `loadgen`: creates thousands of custom resources, weighs operators, publishes a report that
-//! can be checked.
+//! `loadgen`: creates thousands of custom resources, measures operators, and writes a report with
+//! its raw data.
 
 pub mod analyse;
 pub mod cli;

@@ -125,7 +125,7 @@ fn an_operator_is_weighed_again_when_it_has_aged_and_with_unhealthy_objects() {
     let output = command.output().expect("loadgen starts");
     let said = text(&output.stdout) + &text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");
-    assert!(said.contains("RSS settled after "), "{said}");
+    assert!(said.contains("RSS settled after a soak of "), "{said}");
     let run = std::fs::read(out.join("runs/tare-none-burst-20-r1.json")).expect("a run");
     let run: serde_json::Value = serde_json::from_slice(&run).expect("JSON");
     assert!(
@@ -136,7 +136,7 @@ fn an_operator_is_weighed_again_when_it_has_aged_and_with_unhealthy_objects() {
     assert!(run["soak"]["rounds"].as_u64() >= Some(6), "{}", run["soak"]);
     assert!(run["memory"]["after_soak"]["rss_bytes"].is_u64());
     for (kind, which) in [
-        ("rejected", "whose children the server rejects"),
+        ("rejected", "whose children the API server rejects"),
         ("never-ready", "whose children never become ready"),
     ] {
         assert!(said.contains(which), "{which} not in {said}");

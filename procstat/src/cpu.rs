@@ -1,6 +1,6 @@
 //! CPU time, threads and context switches of a process.
 
-use crate::Error;
+use crate::error::Error;
 
 /// User and system time of all threads, ended ones included.
 ///

@@ -1,6 +1,6 @@
 //! Open files of a process, and what it writes to storage.
 
-use crate::Error;
+use crate::error::Error;
 
 /// File descriptors that are open.
 ///

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Cgroup;
+use crate::cgroup::Cgroup;
 
 /// The facts of a machine that a figure depends on.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
+use crate::error::Error;
 
 /// Resident memory of a process, as `/proc/PID/smaps_rollup` has it.
 #[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq)]

@@ -13,8 +13,8 @@ use crate::pods::failure::explain;
 use crate::pods::screen::Screen;
 use crate::pods::tour;
 
-/// The longest that anything here may take, longer than the example's own patience.
-const PATIENCE: Duration = Duration::from_secs(100);
+/// The longest that anything here may take, longer than the timeout of the example.
+const TIMEOUT: Duration = Duration::from_secs(100);
 
 #[derive(Clone, Default)]
 struct Paper(Arc<Mutex<Vec<u8>>>);
@@ -53,7 +53,7 @@ impl Desk {
     /// Types a command and waits for its end.
     pub async fn tries(&self, line: &str) -> Said {
         let running = self.starts(line);
-        let end = tokio::time::timeout(PATIENCE, running.task).await;
+        let end = tokio::time::timeout(TIMEOUT, running.task).await;
         let end = end.unwrap_or_else(|_| panic!("pods {line}: has not ended"));
         Said {
             out: running.out.text(),
@@ -113,16 +113,16 @@ impl Running {
 
     /// Waits until what has been printed is as wanted; gives it.
     pub async fn until(&self, what: &str, holds: impl Fn(&str) -> bool) -> String {
-        self.until_within(PATIENCE, what, holds).await
+        self.until_within(TIMEOUT, what, holds).await
     }
 
     async fn until_within(
         &self,
-        patience: Duration,
+        timeout: Duration,
         what: &str,
         holds: impl Fn(&str) -> bool,
     ) -> String {
-        let deadline = Instant::now() + patience;
+        let deadline = Instant::now() + timeout;
         loop {
             let out = self.out.text();
             if holds(&out) {
@@ -146,7 +146,7 @@ impl Running {
 
     /// Waits for its end.
     pub async fn end(self) -> Result<u8, String> {
-        let end = tokio::time::timeout(PATIENCE, self.task).await;
+        let end = tokio::time::timeout(TIMEOUT, self.task).await;
         end.unwrap_or_else(|_| panic!("pods {}: has not ended", self.line))
             .expect("the command panicked")
     }

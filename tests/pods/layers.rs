@@ -117,7 +117,7 @@ async fn a_controller_is_called_for_what_has_changed_and_again_later() {
     };
     controller.until("both Pods as they are", both).await;
     let again = |out: &str| out.matches("RECONCILE default/two Pending").count() == 2;
-    controller.wait("a second look", again).await;
+    controller.wait("a second reconcile", again).await;
     assert!(since.elapsed().as_secs() >= 300, "five minutes later");
     assert_eq!(controller.errors(), "");
     controller.stop();

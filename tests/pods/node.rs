@@ -48,12 +48,12 @@ pub async fn follow_and_enter(kubeconfig: &Path, image: &str) {
     let pod = serde_json::from_value(pod).unwrap();
     pods.create(&PostParams::default(), &pod).await.unwrap();
     // Away with it, also when something below is not as wanted.
-    let seen = tokio::spawn(look(desk)).await;
+    let seen = tokio::spawn(check(desk)).await;
     let _ = pods.delete(NAME, &DeleteParams::default()).await;
     seen.unwrap();
 }
 
-async fn look(desk: Desk) {
+async fn check(desk: Desk) {
     let pods: Api<Pod> = Api::namespaced(desk.client.clone(), "default");
     let runs = await_condition(pods, NAME, conditions::is_pod_running());
     let runs = tokio::time::timeout(std::time::Duration::from_secs(90), runs).await;

@@ -9,10 +9,12 @@ use std::path::{Path, PathBuf};
 use http::Request;
 use serde_json::Value;
 
+use crate::credentials::owner_only;
 use crate::node::components::{KUBELET, SCHEDULER};
 use crate::node::namespaces::Namespaces;
 use crate::node::{Error, NAME, Options};
-use crate::{ControlPlane, Network, User, private};
+use crate::options::{Network, User};
+use crate::plane::ControlPlane;
 
 /// The node's own address.
 pub(crate) const NODE_IP: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
@@ -26,11 +28,11 @@ pub(crate) fn options(
     options: &Options,
     namespaces: &Namespaces,
     forwarded_from: u16,
-) -> Result<crate::Options, Error> {
+) -> Result<crate::options::Options, Error> {
     let names = [NODE_IP.to_string(), "kubernetes.default.svc".to_owned()];
     let mut users = options.users.clone();
     users.extend([KUBELET, SCHEDULER].map(User::admin));
-    Ok(crate::Options {
+    Ok(crate::options::Options {
         datastore: options.datastore,
         dir: options.dir.join("plane"),
         logs: options.logs.clone(),
@@ -47,7 +49,7 @@ pub(crate) fn options(
         service_account_admission: true,
         crds: options.crds.clone(),
         start_within: options.start_within,
-        ..crate::Options::default()
+        ..crate::options::Options::default()
     })
 }
 
@@ -57,7 +59,7 @@ pub(crate) fn from_inside(plane: &ControlPlane, user: &str, dir: &Path) -> Resul
     let text = std::fs::read_to_string(&outside).map_err(Error::file(&outside))?;
     let text = text.replace(&plane.url(), &format!("https://{SERVER}"));
     let path = dir.join(format!("{user}-inside.kubeconfig"));
-    private::file(&path, &text)?;
+    owner_only::file(&path, &text)?;
     Ok(path)
 }
 
@@ -76,7 +78,7 @@ pub(crate) async fn takes_pods(client: &kube::Client) -> Result<(), String> {
         .find(|condition| condition["type"] == "Ready");
     match ready {
         Some(ready) if ready["status"] != "True" => Err(format!("not Ready: {}", ready["message"])),
-        None => Err("not Ready: the kubelet has said nothing yet".to_owned()),
+        None => Err("not Ready: the kubelet has not reported yet".to_owned()),
         // Taken away by a controller a moment after the node is Ready.
         Some(_) if !node["spec"]["taints"].is_null() => {
             Err(format!("tainted: {}", node["spec"]["taints"]))

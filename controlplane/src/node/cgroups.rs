@@ -18,7 +18,7 @@ const PREFIX: &str = "tare-node-";
 const LEAF: &str = "components";
 /// Killed processes leave their cgroups a moment later.
 const EMPTY_WITHIN: Duration = Duration::from_secs(10);
-const ASK_EVERY: Duration = Duration::from_millis(20);
+const POLL_EVERY: Duration = Duration::from_millis(20);
 
 pub(crate) struct Cgroups {
     /// From the root of each hierarchy, as a kubelet is told.
@@ -49,9 +49,9 @@ impl Cgroups {
             name: format!("/{name}"),
             own: Vec::new(),
         };
-        let swept_by = Instant::now() + EMPTY_WITHIN;
+        let deadline = Instant::now() + EMPTY_WITHIN;
         for (root, version) in hierarchies {
-            sweep(&root, swept_by);
+            remove_abandoned(&root, deadline);
             let path = root.join(&name);
             std::fs::create_dir(&path).map_err(Error::cgroup(&path))?;
             cgroups.own.push(Own { path, version });
@@ -95,7 +95,7 @@ impl Drop for Cgroups {
     fn drop(&mut self) {
         let deadline = Instant::now() + EMPTY_WITHIN;
         for own in &self.own {
-            // What is left behind is the next one's to remove.
+            // What cannot be removed now is removed by the next node.
             let _ = remove(&own.path, deadline);
         }
     }
@@ -146,11 +146,11 @@ fn controllers(root: &Path, own: &Path) -> Result<(), Error> {
 }
 
 /// Removes what killed processes have left, once what is dying in it is gone.
-fn sweep(root: &Path, deadline: Instant) {
+fn remove_abandoned(root: &Path, deadline: Instant) {
     for entry in std::fs::read_dir(root).into_iter().flatten().flatten() {
         let of = entry.file_name().to_str().and_then(owner);
         if of.is_some_and(|pid| test_kill_process(pid) == Err(rustix::io::Errno::SRCH)) {
-            // Somebody may have moved a shell into it: then it stays.
+            // A shell may have been moved into it: then it stays.
             let _ = remove(&entry.path(), deadline);
         }
     }
@@ -171,7 +171,7 @@ fn remove(path: &Path, deadline: Instant) -> Result<(), Error> {
         if Instant::now() > deadline {
             return Err(Error::cgroup(path)(cause));
         }
-        std::thread::sleep(ASK_EVERY);
+        std::thread::sleep(POLL_EVERY);
     }
     Ok(())
 }

@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
+use crate::build::binaries::NodeBinaries;
+use crate::credentials::owner_only;
 use crate::node::access::NODE_IP;
 use crate::node::namespaces::Namespaces;
 use crate::node::tools::CNI;
-use crate::node::{Error, NAME, NodeBinaries, PAUSE, private};
+use crate::node::{Error, NAME, PAUSE};
 use tare_procstat::process::Spec;
 
 /// The kubelet's user, and the scheduler's.
@@ -27,9 +29,9 @@ pub(crate) struct Place<'a> {
 
 pub(crate) fn containerd(dir: &Path, namespaces: &Namespaces, log: PathBuf) -> Result<Spec, Error> {
     let (config, networks) = (dir.join("containerd.toml"), dir.join("cni"));
-    private::folder(&networks)?;
-    private::file(&networks.join("pods.conflist"), &network(dir).to_string())?;
-    private::file(&config, &containerd_config(dir, &networks))?;
+    owner_only::folder(&networks)?;
+    owner_only::file(&networks.join("pods.conflist"), &network(dir).to_string())?;
+    owner_only::file(&config, &containerd_config(dir, &networks))?;
     let command = vec![
         "containerd".to_owned(),
         format!("--config={}", config.display()),
@@ -114,7 +116,7 @@ pub(crate) fn kubelet(
     log: PathBuf,
 ) -> Result<Spec, Error> {
     let config = place.dir.join("kubelet.json");
-    private::file(&config, &kubelet_config(place).to_string())?;
+    owner_only::file(&config, &kubelet_config(place).to_string())?;
     let file = |flag: &str, path: &Path| format!("--{flag}={}", path.display());
     let command = vec![
         binaries.kubelet.display().to_string(),

@@ -1,5 +1,6 @@
-//! Why there is no node, or why something in it failed. Guarantees: one line each, with its cause in
-//! it; what is missing is named with the command that installs it.
+//! Why there is no node, or why something in it failed.
+//!
+//! Guarantees: one line each, with the cause; what is missing is named with the command that installs it.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,7 +9,7 @@ use tare_procstat::process;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("a node needs Linux: its namespaces and cgroups")]
+    #[error("a node needs the namespaces and cgroups of Linux; run it on Linux")]
     Platform,
     #[error("a node needs root, for namespaces, mounts and cgroups; run it as root")]
     Root,
@@ -26,20 +27,20 @@ pub enum Error {
         dir.display()
     )]
     Hidden { dir: PathBuf, hidden: &'static str },
-    #[error("{}: {cause}", path.display())]
+    #[error("cannot use {}: {cause}", path.display())]
     File { path: PathBuf, cause: io::Error },
-    #[error("cgroup {}: {cause}", path.display())]
+    #[error("cannot use the cgroup {}: {cause}", path.display())]
     Cgroup { path: PathBuf, cause: io::Error },
-    #[error("there are no cgroups: nothing of that kind is mounted below /sys/fs/cgroup")]
+    #[error("no cgroup hierarchy is mounted below /sys/fs/cgroup; a node needs one")]
     NoCgroups,
     #[error("cannot listen on 127.0.0.1:{port}: {cause}; choose another port")]
     Port { port: u16, cause: io::Error },
-    #[error("the node's network cannot be entered: {0}")]
+    #[error("cannot enter the node's network namespace: {0}")]
     Network(io::Error),
     #[error("{command}: {cause}")]
     Command { command: String, cause: String },
     #[error(transparent)]
-    ControlPlane(#[from] crate::Error),
+    ControlPlane(#[from] crate::error::Error),
     #[error(transparent)]
     Process(#[from] process::Error),
 }

@@ -112,7 +112,7 @@ async fn serve(listener: tokio::net::TcpListener, to: SocketAddrV4) {
     loop {
         match listener.accept().await {
             // Ends with the runtime at the latest.
-            Ok((outside, _)) => drop(tokio::spawn(join(outside, to))),
+            Ok((outside, _)) => drop(tokio::spawn(forward(outside, to))),
             Err(cause) => {
                 // Mostly no more file descriptors: those that are open have to end first.
                 tracing::warn!(%cause, "the forwarder could not accept a connection");
@@ -123,9 +123,9 @@ async fn serve(listener: tokio::net::TcpListener, to: SocketAddrV4) {
 }
 
 /// One connection. A refusal inside shows outside as a connection that ends.
-async fn join(mut outside: TcpStream, to: SocketAddrV4) {
+async fn forward(mut outside: TcpStream, to: SocketAddrV4) {
     let inside = TcpStream::connect(to).await;
-    let joined = match inside {
+    let ended = match inside {
         Ok(mut inside) => {
             // Small answers are not to wait for more.
             let _ = inside.set_nodelay(true);
@@ -136,7 +136,7 @@ async fn join(mut outside: TcpStream, to: SocketAddrV4) {
         }
         Err(cause) => Err(cause),
     };
-    if let Err(cause) = joined {
+    if let Err(cause) = ended {
         tracing::debug!(%cause, "a forwarded connection ended");
     }
 }

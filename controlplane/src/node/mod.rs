@@ -1,10 +1,10 @@
 //! A real node: kubelet, containerd and runc on one machine, without systemd and without Docker,
 //! with a control plane of its own.
 //!
-//! It lives in mount, process and network namespaces of its own ([`namespaces`]) and in a cgroup of
-//! its own ([`cgroups`]), so several can run beside each other, and nothing of the machine's is
+//! It lives in mount, process and network namespaces of its own (`namespaces`) and in a cgroup of
+//! its own (`cgroups`), so several can run beside each other, and nothing of the machine's is
 //! changed: no address, no route, no sysctl. kube-apiserver listens in there on the address of the
-//! Service `kubernetes`, so that pods reach it without kube-proxy; a forwarder ([`forward`]) makes it
+//! Service `kubernetes`, so that pods reach it without kube-proxy; a forwarder (`forward`) makes it
 //! reachable from 127.0.0.1, so an ordinary kubeconfig works.
 //!
 //! Guarantees: when it is started the node is Ready and takes pods; everything ends with the process
@@ -26,12 +26,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use crate::build::binaries::{Binaries, NodeBinaries};
+use crate::component::Component;
+use crate::credentials::owner_only;
 use crate::node::cgroups::Cgroups;
 use crate::node::components::{KUBELET, SCHEDULER};
 use crate::node::forward::Forward;
 use crate::node::namespaces::Namespaces;
-use crate::started::Component;
-use crate::{Binaries, ControlPlane, Datastore, NodeBinaries, User, private};
+use crate::options::{Datastore, User};
+use crate::plane::ControlPlane;
 
 pub use crate::node::error::Error;
 pub use crate::node::image::{PAUSE, of_source};
@@ -60,7 +63,7 @@ pub struct Options {
 /// A node that is Ready, with its control plane. Dropped, all of it is killed.
 pub struct Node {
     options: Options,
-    // Ended in this order when dropped: who asks before who answers, the namespaces with all that
+    // Ended in this order when dropped: clients before their servers, and the namespaces with all that
     // is still in them at the end.
     kubelet: Component,
     scheduler: Component,
@@ -83,7 +86,7 @@ impl Node {
     ) -> Result<Node, Error> {
         tools::check()?;
         namespaces::refuse_hidden(&options.dir)?;
-        private::folder(&options.dir)?;
+        owner_only::folder(&options.dir)?;
         let cgroups = Cgroups::create()?;
         let log = |component: &str| log(&options.logs, component);
         let pause = image::pause(&options.dir).await?;

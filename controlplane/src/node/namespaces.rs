@@ -10,17 +10,18 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::component::Component;
+use crate::credentials::owner_only;
+use crate::node::Error;
 use crate::node::cgroups::Cgroups;
 use crate::node::tools::on_path;
-use crate::node::{Error, private};
-use crate::started::Component;
 use tare_procstat::process::Spec;
 
 const INIT: &str = include_str!("init.sh");
 /// Mounts over these hide what the machine has there.
 const HIDDEN: [&str; 4] = ["/run", "/var/log", "/var/lib/cni", "/var/lib/kubelet"];
-/// Goes into the cgroups whose files come before `--`, and becomes the command after it.
-const JOIN: &str =
+/// Enters the cgroups whose files come before `--`, and becomes the command after it.
+const ENTER_CGROUPS: &str =
     r#"while [ "$1" != -- ]; do echo 0 >"$1" || exit 1; shift; done; shift; exec "$@""#;
 
 pub(crate) struct Namespaces {
@@ -31,7 +32,7 @@ pub(crate) struct Namespaces {
 }
 
 /// # Errors
-/// `Hidden` for a folder that nobody in the node would see.
+/// `Hidden` for a folder that the node hides from itself.
 pub(crate) fn refuse_hidden(dir: &Path) -> Result<(), Error> {
     match HIDDEN.into_iter().find(|hidden| dir.starts_with(hidden)) {
         Some(hidden) => Err(Error::Hidden {
@@ -51,12 +52,12 @@ impl Namespaces {
         within: Duration,
     ) -> Result<Namespaces, Error> {
         let (init, made, enter) = (dir.join("init.sh"), dir.join("made"), dir.join("enter"));
-        private::file(&init, INIT)?;
+        owner_only::file(&init, INIT)?;
         match std::fs::remove_file(&made) {
             Err(cause) if cause.kind() != NotFound => return Err(Error::file(made)(cause)),
             _ => {}
         }
-        let mut args = vec!["-c".to_owned(), JOIN.to_owned(), "sh".to_owned()];
+        let mut args = vec!["-c".to_owned(), ENTER_CGROUPS.to_owned(), "sh".to_owned()];
         args.extend(cgroups.procs().map(|procs| procs.display().to_string()));
         let unshare = "-- unshare --mount --pid --net --fork --kill-child --propagation private \
                        --mount-proc -- sh";
@@ -74,12 +75,12 @@ impl Namespaces {
         let there = || async {
             match made.exists() {
                 true => Ok(()),
-                false => Err("they are not made yet".to_owned()),
+                false => Err("the namespaces are not made yet".to_owned()),
             }
         };
         component.until(within, there).await?;
         let first = only_child(component.pid())?;
-        private::file(&enter, &script(cgroups, first))?;
+        owner_only::file(&enter, &script(cgroups, first))?;
         let executable = std::os::unix::fs::PermissionsExt::from_mode(0o700);
         std::fs::set_permissions(&enter, executable).map_err(Error::file(&enter))?;
         Ok(Namespaces {
@@ -164,7 +165,7 @@ impl Drop for Namespaces {
     }
 }
 
-/// Programs of the machine are found; proxies and the like of whoever starts it are not told.
+/// The search path of the machine, and no other variable of the caller (proxies and the like).
 fn path() -> Vec<(String, String)> {
     let path = std::env::var("PATH").ok();
     path.into_iter()

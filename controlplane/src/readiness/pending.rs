@@ -1,4 +1,4 @@
-//! Deployments whose status has yet to be written: names in flight and what was last seen of them.
+//! Deployments whose status has yet to be written: their keys and their last state.
 //!
 //! Guarantees: a Deployment is held once, from the event that shows a difference until one shows
 //! none; two writes of one Deployment never overlap. Pure: time comes in as a value.
@@ -133,14 +133,14 @@ mod tests {
     const DELAY: Duration = Duration::from_millis(500);
     const RETRY: Duration = Duration::from_millis(100);
 
-    struct Bed {
+    struct Fixture {
         pending: Pending,
         start: Instant,
     }
 
-    impl Bed {
-        fn new() -> Bed {
-            Bed {
+    impl Fixture {
+        fn new() -> Fixture {
+            Fixture {
                 pending: Pending::new(DELAY, RETRY),
                 start: Instant::now(),
             }
@@ -188,81 +188,81 @@ mod tests {
 
     #[test]
     fn a_new_deployment_is_written_after_the_delay_and_then_forgotten() {
-        let mut bed = Bed::new();
-        bed.sees(0, 1, Value::Null);
-        assert_eq!(bed.takes(499), None);
-        assert_eq!(bed.takes(500), Some(1));
-        assert_eq!(bed.takes(501), None);
-        bed.sees(502, 1, ready(1));
-        bed.ends(503, Written::Done);
-        assert!(bed.is_empty());
+        let mut fixture = Fixture::new();
+        fixture.sees(0, 1, Value::Null);
+        assert_eq!(fixture.takes(499), None);
+        assert_eq!(fixture.takes(500), Some(1));
+        assert_eq!(fixture.takes(501), None);
+        fixture.sees(502, 1, ready(1));
+        fixture.ends(503, Written::Done);
+        assert!(fixture.is_empty());
     }
 
     #[test]
     fn the_answer_may_come_before_the_event() {
-        let mut bed = Bed::new();
-        bed.sees(0, 1, Value::Null);
-        assert_eq!(bed.takes(500), Some(1));
-        bed.ends(501, Written::Done);
-        bed.sees(502, 1, ready(1));
-        assert!(bed.is_empty());
+        let mut fixture = Fixture::new();
+        fixture.sees(0, 1, Value::Null);
+        assert_eq!(fixture.takes(500), Some(1));
+        fixture.ends(501, Written::Done);
+        fixture.sees(502, 1, ready(1));
+        assert!(fixture.is_empty());
     }
 
     #[test]
     fn a_change_while_waiting_is_part_of_the_write() {
-        let mut bed = Bed::new();
-        bed.sees(0, 1, Value::Null);
-        bed.sees(400, 2, Value::Null);
-        assert_eq!(bed.takes(500), Some(2));
+        let mut fixture = Fixture::new();
+        fixture.sees(0, 1, Value::Null);
+        fixture.sees(400, 2, Value::Null);
+        assert_eq!(fixture.takes(500), Some(2));
     }
 
     #[test]
     fn a_change_during_the_write_has_a_delay_of_its_own() {
-        let mut bed = Bed::new();
-        bed.sees(0, 1, Value::Null);
-        assert_eq!(bed.takes(500), Some(1));
-        bed.sees(501, 2, Value::Null);
-        bed.ends(510, Written::Done);
-        bed.sees(511, 2, ready(1));
-        assert_eq!(bed.takes(1_009), None);
-        assert_eq!(bed.takes(1_010), Some(2));
+        let mut fixture = Fixture::new();
+        fixture.sees(0, 1, Value::Null);
+        assert_eq!(fixture.takes(500), Some(1));
+        fixture.sees(501, 2, Value::Null);
+        fixture.ends(510, Written::Done);
+        fixture.sees(511, 2, ready(1));
+        assert_eq!(fixture.takes(1_009), None);
+        assert_eq!(fixture.takes(1_010), Some(2));
     }
 
     #[test]
     fn a_failed_write_is_tried_again_and_a_gone_one_is_not() {
-        let mut bed = Bed::new();
-        bed.sees(0, 1, Value::Null);
-        assert_eq!(bed.takes(500), Some(1));
-        bed.ends(510, Written::Failed);
-        assert_eq!(bed.takes(609), None);
-        assert_eq!(bed.takes(610), Some(1));
-        bed.ends(620, Written::Gone);
-        assert!(bed.is_empty());
+        let mut fixture = Fixture::new();
+        fixture.sees(0, 1, Value::Null);
+        assert_eq!(fixture.takes(500), Some(1));
+        fixture.ends(510, Written::Failed);
+        assert_eq!(fixture.takes(609), None);
+        assert_eq!(fixture.takes(610), Some(1));
+        fixture.ends(620, Written::Gone);
+        assert!(fixture.is_empty());
     }
 
     #[test]
     fn what_is_ready_is_never_written() {
-        let mut bed = Bed::new();
-        bed.sees(0, 3, ready(3));
-        assert!(bed.is_empty());
+        let mut fixture = Fixture::new();
+        fixture.sees(0, 3, ready(3));
+        assert!(fixture.is_empty());
     }
 
     #[test]
     fn a_list_starts_anew_and_leaves_writes_alone() {
-        let mut bed = Bed::new();
-        bed.sees(0, 1, Value::Null);
-        assert_eq!(bed.takes(500), Some(1));
-        let now = bed.at(500);
+        let mut fixture = Fixture::new();
+        fixture.sees(0, 1, Value::Null);
+        assert_eq!(fixture.takes(500), Some(1));
+        let now = fixture.at(500);
         let other = Observed {
             name: "other".to_owned(),
             generation: 1,
             replicas: 1,
             status: Value::Null,
         };
-        bed.pending.observe("d/other".into(), other, now);
-        bed.pending.restart();
-        assert_eq!(bed.pending.next_due(), None);
-        bed.sees(501, 1, Value::Null);
-        assert_eq!(bed.takes(5_000), None, "two writes at once");
+        fixture.pending.observe("d/other".into(), other, now);
+        fixture.pending.restart();
+        assert_eq!(fixture.pending.next_due(), None);
+        fixture.sees(501, 1, Value::Null);
+        assert_eq!(fixture.takes(5_000), None, "two writes at once");
     }
 }

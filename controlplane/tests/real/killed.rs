@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use tare_procstat::process::{Process, Spec};
 
-use crate::bed::{DEADLINE, Folder};
+use crate::fixture::{DEADLINE, Folder};
 
 /// Set for the parent: the file that it writes the pids to.
 const PIDS: &str = "CONTROL_PLANE_PIDS";

@@ -5,7 +5,7 @@
 //! turns, whatever `--test-threads` says.
 #![allow(clippy::unwrap_used)]
 
-mod bed;
+mod fixture;
 mod killed;
 mod mistakes;
 mod readiness;

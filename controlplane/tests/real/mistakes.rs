@@ -6,7 +6,7 @@ use controlplane::{Binaries, ControlPlane, Error, Options};
 use libtest_mimic::Failed;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::bed::Folder;
+use crate::fixture::Folder;
 
 async fn refusal(binaries: &Binaries, options: Options) -> Result<Error, Failed> {
     match ControlPlane::start(binaries, options).await {
@@ -76,7 +76,7 @@ pub async fn names_the_dead(binaries: Binaries) -> Result<(), Failed> {
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
     };
-    let name = tokio::time::timeout(crate::bed::DEADLINE, ended).await??;
+    let name = tokio::time::timeout(crate::fixture::DEADLINE, ended).await??;
     assert_eq!(name, "kube-controller-manager");
     Ok(())
 }

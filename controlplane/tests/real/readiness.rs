@@ -6,7 +6,7 @@ use controlplane::{Binaries, ControlPlane, Options};
 use libtest_mimic::Failed;
 use serde_json::{Value, json};
 
-use crate::bed::{Caller, Folder, text};
+use crate::fixture::{Caller, Folder, text};
 
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 const DELAY: Duration = Duration::from_millis(50);

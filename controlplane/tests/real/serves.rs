@@ -9,7 +9,7 @@ use kube::core::{DynamicObject, WatchEvent};
 use libtest_mimic::Failed;
 use serde_json::{Value, json};
 
-use crate::bed::{CONFIG_MAPS, Caller, DEADLINE, Folder, code, config_map, text};
+use crate::fixture::{CONFIG_MAPS, Caller, DEADLINE, Folder, code, config_map, text};
 
 const WIDGETS: &str = "/apis/example.dev/v1/namespaces/default/widgets";
 

@@ -1,6 +1,6 @@
 //! Words to a [`Usage`].
 //!
-//! Guarantees: pure; an error is one line that says what is wrong and where to look.
+//! Guarantees: pure; an error is one line that says what is wrong and where the help is.
 
 use std::ffi::OsString;
 

@@ -1,5 +1,5 @@
 //! A controller: a reflector with a queue. However often a Pod changes, its function is called once at a
-//! time, with what the Pod is now; what fails is tried again, what succeeds is looked at again later.
+//! time, with what the Pod is now; what fails is retried, what succeeds is reconciled again later.
 
 use std::sync::Arc;
 use std::time::Duration;

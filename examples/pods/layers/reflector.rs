@@ -1,4 +1,4 @@
-//! A reflector: a watcher that writes into a store. Whoever has the store asks it instead of the server:
+//! A reflector: a watcher that writes into a store. A reader asks the store instead of the server:
 //! no request, at the price of every Pod in memory.
 
 use futures::StreamExt;

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::model::status::ApiError;
 
-/// The answer of a verb, before it is metered.
+/// The answer of a verb.
 pub(crate) enum Answer {
     Whole(u16, Bytes),
     Refused(ApiError),

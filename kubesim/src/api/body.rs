@@ -111,7 +111,7 @@ pub(crate) fn check_place(call: &Call<'_>, object: &mut Value) -> Result<(), Api
     Ok(())
 }
 
-/// The revision that a body insists on, if it does.
+/// The resourceVersion that a body requires, if it has one.
 pub(crate) fn insisted_revision(object: &Value) -> Option<&str> {
     meta(object)?
         .get("resourceVersion")?

@@ -1,4 +1,4 @@
-//! Storing an object, and what a write sets in motion.
+//! Storing an object, and the work that follows for the controllers.
 
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(crate) fn commit(
     Ok(record)
 }
 
-/// What a write may set in motion.
+/// Queues the work of the controllers that follows from a write.
 fn written(inner: &Arc<Inner>, served: &Served, record: &Record, object: &Value) {
     let at = || (served.table, record.key.clone());
     let mut work = false;
@@ -61,7 +61,7 @@ fn has_unknown_owner(inner: &Inner, record: &Record) -> bool {
     })
 }
 
-/// A namespace that is there from the start.
+/// Creates a namespace that every server has.
 pub(crate) fn seed_namespace(inner: &Arc<Inner>, name: &str) {
     let Some(served) = inner.served("", "namespaces") else {
         return;

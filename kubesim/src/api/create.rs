@@ -29,7 +29,7 @@ pub(crate) fn run(call: &Call<'_>, headers: &HeaderMap, body: &Bytes) -> Result<
     })
 }
 
-/// Creates an object; `own` records who set what.
+/// Creates an object; `own` records the field managers.
 pub(crate) fn create(
     call: &Call<'_>,
     mut object: Value,
@@ -48,7 +48,7 @@ pub(crate) fn create(
     check_namespace(call, &object)?;
     let generate =
         meta_str(&object, "name").is_empty() && !meta_str(&object, "generateName").is_empty();
-    // A taken name is drawn again, as the real server does up to eight times.
+    // A generated name that exists is generated again, up to eight times as in the real server.
     let object = event_view::stored(kind, object);
     for attempt in 0..8 {
         let mut candidate = object.clone();

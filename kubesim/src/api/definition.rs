@@ -1,4 +1,4 @@
-//! CustomResourceDefinitions: read, checked, served and taken away again.
+//! CustomResourceDefinitions: how they are read, checked, served and removed.
 //!
 //! Limits: one served version, no conversion. Both conditions are set with the write that creates
 //! the definition, where a real server needs a few milliseconds more.

@@ -26,7 +26,7 @@ pub(crate) enum Propagation {
     Orphan,
 }
 
-/// What a DeleteOptions asks for.
+/// What DeleteOptions contain.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Deletion {
     pub(crate) uid: Option<String>,
@@ -37,7 +37,7 @@ pub(crate) struct Deletion {
 }
 
 pub(crate) enum Removal {
-    /// Finalizers hold it.
+    /// Finalizers keep it.
     Held(Arc<Record>),
     Gone(Arc<Record>),
 }
@@ -129,7 +129,7 @@ fn options(call: &Call<'_>, body: &Bytes) -> Result<Deletion, ApiError> {
     })
 }
 
-/// Deletes an object, or marks it when finalizers hold it.
+/// Deletes an object, or marks it when finalizers keep it.
 pub(crate) fn remove(
     inner: &Arc<Inner>,
     served: &Served,
@@ -233,7 +233,7 @@ fn marked(inner: &Inner, served: &Served, old: &Value, deletion: &Deletion) -> V
     new
 }
 
-/// A namespace stays until the namespace controller has emptied it, a CRD until its objects went.
+/// Whether the namespace controller has yet to empty this namespace.
 fn namespace_content(served: &Served, object: &Value) -> bool {
     matches!(served.kind.rules, Rules::Namespace)
         && object

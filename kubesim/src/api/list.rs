@@ -1,7 +1,7 @@
 //! Lists: whole or paged, at the present or at the revision of the first page.
 //!
 //! Guarantees: the pages of one list show one revision, rebuilt from history, while history
-//! reaches back that far; after that 410 with a token that goes on at the present, as
+//! reaches back that far; after that 410 with a token that continues at the present, as
 //! kube-apiserver does. Bodies above 128 KB are written piece by piece.
 
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ pub(crate) struct Page {
 #[derive(Serialize, Deserialize)]
 struct Token {
     v: String,
-    /// -1: go on at the present.
+    /// -1: continue at the present.
     rv: i64,
     /// The last key that was shown.
     start: String,
@@ -184,7 +184,7 @@ fn requested(state: &State, query: &Query) -> Result<At, ApiError> {
         error.retry_after_s = Some(1);
         return Err(error);
     }
-    // A limit with a revision and no word on matching means exactly that revision.
+    // A limit with a revision and without resourceVersionMatch means exactly that revision.
     if matching == "Exact" || (matching.is_empty() && query.limit > 0) {
         Ok(At::Exactly(revision))
     } else {

@@ -1,4 +1,4 @@
-//! The verbs on single objects, and what they share: reading bodies, committing, showing.
+//! The verbs of the API, on objects and collections.
 //!
 //! Guarantees: a write is computed outside the store's lock and committed only if nobody wrote in
 //! between; otherwise it is computed again. A write that changes nothing commits nothing.

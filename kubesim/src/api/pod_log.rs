@@ -1,10 +1,9 @@
 //! Logs of Pods, with the lines that a test gives, served as `pods/NAME/log`.
 //!
-//! Guarantees: which container is meant, and that of a Pod without a node nothing is known, as
-//! kube-apiserver has it (v1.36.4, `pkg/registry/core/pod/strategy.go:LogLocation`); `follow` shows
-//! every later line once and in order, and ends when the container has ended or the Pod is gone.
-//! What is kept of a container is bounded.
-//! Leaves out, with 501: earlier runs of a container, times, limits in bytes, single streams. A
+//! Guarantees: the container is chosen as kube-apiserver does, and a Pod without a node has no log
+//! (v1.36.4, `pkg/registry/core/pod/strategy.go:LogLocation`). `follow` sends every later line once and in
+//! order, and ends when the container has ended or the Pod is gone.
+//! Not implemented (501): earlier runs of a container, times, limits in bytes, single streams. A
 //! scheduled container that has not written anything has an empty log, whatever its state.
 
 use std::sync::Arc;
@@ -100,7 +99,7 @@ pub(crate) fn append(
     let id = (record.uid, container.to_owned());
     let mut logs = inner.logs.lock();
     if !logs.contains_key(&id) {
-        // Pods come and go; their logs go when another begins.
+        // Logs of Pods that are gone are dropped when a new log begins.
         let state = inner.store.lock();
         logs.retain(|(uid, _), _| state.locate(*uid).is_some());
     }

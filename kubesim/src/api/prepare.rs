@@ -1,4 +1,4 @@
-//! What the server makes of an object before it is stored: server fields, defaults, validation,
+//! Preparing an object before it is stored: server fields, defaults, validation,
 //! generation, and the isolation of status from the rest.
 //!
 //! Follows `rest.BeforeCreate`, `rest.BeforeUpdate` and the strategies of each kind in v0.36.4.
@@ -75,7 +75,7 @@ fn keep_all_but_status(kind: &Kind, old: &Value, new: &mut Value) {
         }
     }
     if kind.is_custom() {
-        // Only who owns what, which the write itself records.
+        // Only managedFields change, which the write itself records.
         if let Some(managed) = sent_meta.get("managedFields") {
             meta_mut(&mut kept).insert("managedFields".to_owned(), managed.clone());
         }

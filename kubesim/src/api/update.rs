@@ -23,11 +23,11 @@ use crate::schema::field_error::FieldError;
 use crate::state::{Inner, Served};
 use crate::store::{CommitError, Expect};
 
-/// What a change of an object came to.
+/// The result of a change of an object.
 pub(crate) enum Changed {
-    /// Stored, or already so.
+    /// Stored, or nothing to change.
     Stored(Arc<Record>),
-    /// The last finalizer went, and the object with it.
+    /// The last finalizer is gone, and the object with it.
     Removed(Arc<Record>),
     Dry(Value, u64),
 }
@@ -35,7 +35,7 @@ pub(crate) enum Changed {
 pub(crate) fn run(call: &Call<'_>, headers: &HeaderMap, body: &Bytes) -> Result<Answer, ApiError> {
     let mut object = decode(call, headers, body)?;
     check_place(call, &mut object)?;
-    // Leases alone are made by an update (`AllowCreateOnUpdate`).
+    // Only Leases can be created by an update (`AllowCreateOnUpdate`).
     if matches!(call.served.kind.rules, Rules::Lease)
         && insisted_revision(&object).is_none()
         && call.stored().is_err()
@@ -119,7 +119,7 @@ fn allows_unconditional_update(kind: &Kind) -> bool {
     )
 }
 
-/// Computes the new state from the stored one until nobody writes in between.
+/// Computes the new state from the stored one, again when another write came in between.
 pub(crate) fn change(
     call: &Call<'_>,
     compute: impl Fn(&Value) -> Result<Value, ApiError>,

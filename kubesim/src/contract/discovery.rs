@@ -1,4 +1,4 @@
-//! Discovery: what clients ask before they do anything.
+//! Discovery: groups, versions and resources, which clients read first.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What was expected and what came: the vocabulary of the cases.
+//! Checks: what was expected, and what the server answered.
 
 use std::fmt;
 use std::future::Future;

@@ -1,4 +1,4 @@
-//! Logs of Pods, as far as a server without nodes has them: which container is meant, and nothing.
+//! Logs of Pods on a server without nodes: which container is chosen, and an empty log.
 
 use serde_json::{Value, json};
 

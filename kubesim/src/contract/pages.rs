@@ -1,4 +1,4 @@
-//! Paged lists: limits, continue tokens, and what they promise while others write.
+//! Paged lists: limits, continue tokens, and what they guarantee while others write.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Merge patch (RFC 7386), JSON patch (RFC 6902), and what only built-in kinds know.
+//! Merge patch (RFC 7386), JSON patch (RFC 6902), and strategic merge patch of built-in kinds.
 
 use serde_json::json;
 

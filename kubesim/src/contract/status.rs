@@ -1,4 +1,4 @@
-//! The status subresource: each side leaves the other alone.
+//! The status subresource: a write of status changes no spec, and the other way round.
 
 use serde_json::json;
 

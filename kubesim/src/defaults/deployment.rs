@@ -26,7 +26,7 @@ pub(crate) fn shape_replica_set(object: &mut Value, old: Option<&Value>) -> Vec<
     workload(object, old)
 }
 
-/// What both have: a selector that never changes and a template that it selects.
+/// For both kinds: the selector never changes, and it selects the template.
 fn workload(object: &mut Value, old: Option<&Value>) -> Vec<FieldError> {
     let spec = map_at(object, "spec");
     let template = as_map(spec.entry("template").or_insert(json!({})));

@@ -24,7 +24,7 @@ const BINARY: [(&str, u32); 6] = [
     ("Ei", 60),
 ];
 
-/// How much it is, in the form it was written in.
+/// An amount with the form in which it was written.
 enum Amount {
     Bytes(u128),
     /// Billionths.

@@ -69,8 +69,8 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// A Go struct (or list) without omitempty, so always there: gaining what is in it does not
-    /// make one its owner.
+    /// A Go struct (or list) without omitempty. It always exists, so a manager that sets a field in it
+    /// does not own the struct itself.
     pub(crate) fn is_struct(self) -> bool {
         match self {
             Layout::Root(_) | Layout::Metadata => true,

@@ -41,7 +41,7 @@ impl Writer {
             && entry.writer.api_version == self.api_version
     }
 
-    /// As conflicts name a manager.
+    /// The name of the manager in conflicts.
     pub(crate) fn printed(&self) -> String {
         let mut text = format!("\"{}\"", self.manager);
         if !self.subresource.is_empty() {
@@ -147,7 +147,7 @@ impl Managers {
         }
     }
 
-    /// Gives the writer these fields; the time moves only if they are others than before.
+    /// Gives the writer these fields; the time changes only with them.
     pub(crate) fn assign(&mut self, writer: &Writer, fields: Fields) {
         match self.entries.iter_mut().find(|entry| writer.is(entry)) {
             Some(entry) if entry.fields == fields => {}

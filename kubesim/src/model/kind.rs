@@ -1,4 +1,4 @@
-//! What a resource is: its names, its scope, its subresources and whose rules it follows.
+//! A served resource: its names, its scope, its subresources and the rules it follows.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(crate) struct Scale {
     pub(crate) selector: Option<Vec<String>>,
 }
 
-/// Whose defaults, validation and generation rules an object follows.
+/// The defaults, validation and generation rules that an object follows.
 #[derive(Clone, Debug)]
 pub(crate) enum Rules {
     Deployment,

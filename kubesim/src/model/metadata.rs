@@ -1,4 +1,4 @@
-//! ObjectMeta: typed, normalised as Go's `omitempty` leaves it, and validated.
+//! ObjectMeta: type checks, Go's `omitempty`, validation.
 
 use serde_json::{Map, Value, json};
 

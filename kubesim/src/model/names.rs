@@ -1,4 +1,4 @@
-//! What names, labels and finalizers may look like.
+//! The syntax of names, labels and finalizers.
 //!
 //! Wording: apimachinery v0.36.4, `pkg/util/validation/validation.go`.
 

@@ -12,9 +12,9 @@ use crate::store::Location;
 /// One piece of work.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Task {
-    /// Are any of this object's owners left?
+    /// Some owner of this object may be gone.
     Check(Location),
-    /// This object is being deleted: foreground, orphan or namespace work may be due.
+    /// This object is being deleted: foreground deletion, orphaning or emptying may be due.
     Deleting(Location),
 }
 

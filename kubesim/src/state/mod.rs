@@ -38,7 +38,7 @@ pub(crate) struct Inner {
     pub(crate) garbage: Garbage,
     pub(crate) schedule: Schedule,
     pub(crate) logs: PodLogs,
-    /// Raised to end every open watch.
+    /// Changes to end every open watch.
     pub(crate) cut: watch::Sender<u64>,
     /// Wakes the controllers.
     pub(crate) work: Arc<Notify>,

@@ -13,7 +13,7 @@ pub enum Readiness {
     /// Every one, after the delay.
     #[default]
     All,
-    /// None: status is written with everything unavailable.
+    /// None: their status says that every replica is unavailable.
     Never,
     /// Those for which the closure answers true; it is given namespace and name.
     When(Decide),

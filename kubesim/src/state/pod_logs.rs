@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use crate::model::record::Uid;
 
-/// The oldest lines go beyond this: where the kubelet begins a new file (`containerLogMaxSize`).
+/// Beyond this size the oldest lines are dropped: where the kubelet begins a new file (`containerLogMaxSize`).
 const KEPT_BYTES: usize = 10 * 1024 * 1024;
 
 /// What containers have written.
@@ -23,7 +23,7 @@ pub(crate) struct PodLogs {
 pub(crate) struct Log {
     lines: VecDeque<String>,
     bytes: usize,
-    /// How many lines went before the first that is kept.
+    /// How many lines were dropped.
     dropped: u64,
 }
 

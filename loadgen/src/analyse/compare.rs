@@ -1,7 +1,7 @@
 //! Ratios between subjects, metric by metric, over runs of the same repeat.
 //!
 //! Guarantees: only valid runs are compared; with fewer than two pairs there is no interval; a
-//! difference within the noise floor of its metric is not one.
+//! difference within the noise floor of its metric is not significant.
 //! Leaves to others: the arithmetic (`statistics`).
 
 use crate::analyse::noise;
@@ -11,7 +11,7 @@ use crate::model::metric;
 use crate::model::summary::{Comparison, NoiseFloor, Run, Subject, Summary};
 
 /// What is compared: the cell and the path of the figure within its runs. Requests come from the
-/// bursts where the server counts them beside a measurement, and else from the audited runs.
+/// bursts where the simulated server counts them, and from the request-count runs elsewhere.
 pub const METRICS: [(Kind, &str); 22] = [
     (Kind::Burst, "memory.empty.rss_bytes"),
     (Kind::Burst, "memory.settled.rss_bytes"),

@@ -1,4 +1,4 @@
-//! The noise floor: how far apart two measurements of one subject are, metric by metric.
+//! The noise floor: the ratio of two measurements of the same subject (A/A), metric by metric.
 //!
 //! Guarantees: pure; a floor comes from A/A runs alone, in which a subject is measured twice in
 //! every repeat; without an interval there is no floor. Leaves to others: the

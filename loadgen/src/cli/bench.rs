@@ -4,6 +4,7 @@
 //! is reported, also after Ctrl-C, and an interrupted bench goes on with `--resume`. Leaves to
 //! others: building, running, reporting.
 
+pub mod args;
 pub mod describe;
 pub mod plan;
 pub mod resume;
@@ -14,7 +15,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 
-use crate::cli::BenchArgs;
+use crate::cli::bench::args::BenchArgs;
 use crate::model::cell::Kind;
 use crate::model::error::{Usage, no_folder};
 use crate::model::estimate;

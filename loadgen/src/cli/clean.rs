@@ -27,13 +27,13 @@ use crate::target::context::{Target, TargetArgs};
 pub struct CleanArgs {
     #[command(flatten)]
     target: TargetArgs,
-    /// Only in this namespace [default: in all of them].
+    /// Only in this namespace [default: all]
     #[arg(long, value_name = "NS", value_parser = dns_label)]
     namespace: Option<String>,
-    /// Only what this run left [default: what any run left].
+    /// Only what this run left [default: any run]
     #[arg(long, value_name = "ID", value_parser = dns_label)]
     run: Option<String>,
-    /// Gives up when nothing went away for this long.
+    /// Give up when nothing was deleted for S seconds
     #[arg(long, value_name = "S", default_value_t = cleanup::STALL_S,
         value_parser = clap::value_parser!(u64).range(1..=3_600))]
     wait_s: u64,

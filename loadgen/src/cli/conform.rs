@@ -1,4 +1,4 @@
-//! `loadgen conform`: the scenario by itself, without measuring.
+//! `loadgen conform`: runs the conformance scenario without measuring.
 //!
 //! Guarantees: one table for all subjects; exit code 1 when one of them fails. Leaves to others:
 //! building the subjects, and the scenario.
@@ -28,24 +28,27 @@ use crate::{model::control_plane::ControlPlane, target::Source};
 
 #[derive(Args, Clone, Debug)]
 pub struct ConformArgs {
-    /// Subjects to check, as name/variant, separated by commas [default: all].
+    /// Subjects to check, as name/variant, separated by commas [default: all]
     #[arg(long, value_name = "A,B")]
     subjects: Option<String>,
-    /// An operator of your own, described by a subject.toml; may be repeated.
+    /// File that describes your own operator; may be repeated
     #[arg(long, value_name = "FILE")]
     subject: Vec<PathBuf>,
-    /// What the subjects run against.
+    /// Cluster that subjects run against
     #[arg(long, value_enum, default_value = "kubesim")]
     control_plane: ControlPlane,
-    /// Longest wait of one step.
+    /// Fail a step after S seconds
     #[arg(long, value_name = "S", default_value_t = STEP_DEADLINE.as_secs(), value_parser = clap::value_parser!(u64).range(1..=600))]
     deadline_s: u64,
-    /// Where the evidence goes; must be new or empty [default: results/conform-<date>-<n>].
+    /// Folder for the results; must be new or empty [default: results/conform-<date>-<n>]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Check the binaries that are there.
+    /// Use the existing binaries
     #[arg(long)]
     no_build: bool,
+    /// Print JSON in place of the table
+    #[arg(long)]
+    json: bool,
 }
 
 pub fn run(args: ConformArgs) -> anyhow::Result<ExitCode> {
@@ -110,16 +113,12 @@ async fn check(
         checked = checking => { checked?; false }
     };
     progress.finish();
-    println!("{}", table(&found).plain());
-    for one in &found {
-        for (step, failure) in one.failures() {
-            println!("FAIL {}: {step}: {failure}", one.subject);
-        }
-        if let Verdict::NotChecked(reason) = &one.verdict {
-            println!("{}: not checked: {reason}", one.subject);
-        }
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&found)?);
+    } else {
+        print(&found);
+        println!("Results: {}", evidence.root().display());
     }
-    println!("Evidence: {}", evidence.root().display());
     if stopped {
         progress.say("stopped: subjects that are not in the table were not checked");
         return Ok(ExitCode::from(130));
@@ -130,6 +129,18 @@ async fn check(
     } else {
         ExitCode::SUCCESS
     })
+}
+
+fn print(found: &[Conformance]) {
+    println!("{}", table(found).plain());
+    for one in found {
+        for (step, failure) in one.failures() {
+            println!("FAIL {}: {step}: {failure}", one.subject);
+        }
+        if let Verdict::NotChecked(reason) = &one.verdict {
+            println!("{}: not checked: {reason}", one.subject);
+        }
+    }
 }
 
 /// A row per step, a column per subject.

@@ -1,4 +1,4 @@
-//! `loadgen mock-subject`: the least that can be weighed, for the harness's own tests.
+//! `loadgen mock-subject`: the smallest subject, for tests of loadgen.
 //!
 //! Guarantees: writes the status that converges an object, and nothing else; dies or hangs on
 //! request. Leaves to others: being an operator. It has no children, no finalizer, no cache.

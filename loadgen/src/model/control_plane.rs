@@ -3,13 +3,13 @@
 /// The choices of `--control-plane`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum ControlPlane {
-    /// In memory, as a process of its own.
+    /// Simulated API server, in memory
     Kubesim,
-    /// kube-apiserver on etcd.
+    /// kube-apiserver with etcd
     Kube,
-    /// kube-apiserver on kine and SQLite, as in k3s.
+    /// kube-apiserver with kine on SQLite, as in k3s
     Kine,
-    /// The cluster of a kubeconfig, or the one this runs in.
+    /// Cluster of a kubeconfig, or the one that loadgen runs in
     Existing,
 }
 

@@ -1,7 +1,7 @@
-//! The profiles: how long a subject is idle in each step before its memory is sampled.
+//! How long a subject is left alone, phase by phase, in each settle mode.
 //!
-//! Guarantees: the same times for every subject; [`Timing::says`] tells a reader what a profile
-//! leaves out. Leaves to others: the steps (`step`) and the sampling (`run::step`).
+//! Guarantees: the same times for every subject; what each mode leaves out is said by
+//! [`Timing::says`]. Leaves to others: waiting and sampling (`run::step`).
 
 use std::time::Duration;
 
@@ -21,11 +21,11 @@ pub const UPDATE_ROUNDS: u64 = 120;
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
-    /// 10 s without events.
+    /// Sample after 10 s without events
     Quick,
-    /// As full, but churn and deletion in the first repeat only.
+    /// As full, with churn and deletion in the first repeat only
     Standard,
-    /// 150 s without events and less than 1 % change in 30 s.
+    /// Sample after 150 s without events and less than 1 % change in 30 s
     Full,
 }
 
@@ -136,10 +136,10 @@ impl Timing {
     pub const fn says(settle: Profile) -> Option<&'static str> {
         match settle {
             Profile::Quick => Some(
-                "profile quick: memory is sampled after 10 s without events (empty 1 s, restarted 4 s, all deleted 2 s), not after 150 s; caches and allocators may still give memory back later",
+                "profile quick: memory is sampled after 10 s without events (1 s at start, 4 s after a restart, 2 s after deletion), not after 150 s; caches and allocators may release memory later",
             ),
             Profile::Standard => Some(
-                "profile standard: churn and deletion are measured in the first repeat at the largest size only; at a steady rate memory is not sampled",
+                "profile standard: churn and deletion are measured only in the first repeat at the largest size; memory is not sampled at a steady rate",
             ),
             Profile::Full => None,
         }

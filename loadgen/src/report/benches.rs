@@ -39,7 +39,7 @@ pub fn section(pages: &[Page]) -> String {
     if pages.is_empty() {
         return String::new();
     }
-    let mut text = "### Benches of single steps\n\nBy criterion, on the simulated server, not in the same run as the \
+    let mut text = "### Benches of single steps\n\nMeasured with criterion on the simulated API server, in other runs than the \
                     figures above.\n\n"
         .to_owned();
     for Page { file, text: page } in pages {

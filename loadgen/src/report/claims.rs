@@ -123,9 +123,9 @@ pub fn table(summary: &Summary) -> Option<Table> {
             judged.source.clone(),
         ]
     };
-    let header = ["", "claimed", "measured", "", "source"].map(str::to_owned);
+    let header = ["", "published", "measured", "result", "source"].map(str::to_owned);
     (!summary.claims.is_empty()).then(|| Table {
-        title: "Published figures (the rule of each is in results/claims.toml)".into(),
+        title: "Published figures (rules in results/claims.toml)".into(),
         header: header.to_vec(),
         rows: summary.claims.iter().map(row).collect(),
     })

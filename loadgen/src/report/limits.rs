@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(
             table(&[judgement]).plain().lines().last(),
             Some(
-                "tare/none memory.settled.anon_bytes, burst 300     2,000  <= 130       100         20.0    ABOVE"
+                "tare/none memory.settled.anon_bytes, burst 300     2,000  <= 130       100         20.0  ABOVE"
             )
         );
     }

@@ -48,9 +48,9 @@ pub fn report(summary: &Summary, record: &Record, tables: &[Table], benches: &st
         .iter()
         .for_each(|note| text.push_str(&format!("- {note}\n")));
     text.push_str(&format!(
-        "\n### Where this comes from\n\n\
+        "\n### Provenance\n\n\
          - command: `{}`\n- revision: {}\n- control plane: {}, {}\n- kernel: {}\n- CPU: {}, {cores} cores\n\
-         - memory: {memory}\n- MB are 1,000,000 bytes; rebuilt from raw data by `loadgen report`\n",
+         - memory: {memory}\n- MB are 1,000,000 bytes; `loadgen report` rebuilds this page from the raw data\n",
         environment.command_line,
         environment.tare_revision,
         environment.control_plane,

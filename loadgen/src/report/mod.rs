@@ -3,7 +3,6 @@
 //! Guarantees: the bench itself and `loadgen report` print the same; failed and missing runs are
 //! in the report. Leaves to others: measuring.
 
-pub mod apart;
 pub mod benches;
 pub mod claims;
 pub mod figures;
@@ -13,6 +12,7 @@ pub mod markdown;
 pub mod notes;
 pub mod readme;
 pub mod restarts;
+pub mod sections;
 pub mod sizing;
 pub mod summary;
 pub mod table;
@@ -124,14 +124,14 @@ pub fn read(evidence: &Evidence) -> Result<Record, validate::Error> {
     })
 }
 
-/// Failed and invalid runs, with the last words of the subject.
+/// Failed and invalid runs, with the log tail of the subject.
 fn failures(record: &Record) -> Vec<String> {
     let mut lines = Vec::new();
     let mut explained = BTreeSet::new();
     for run in record.runs.values() {
         if let Some(failure) = &run.failure {
             lines.push(format!("FAILED {}: {}", run.cell, failure.reason));
-            // The same failure at the next size has nothing new to say; runs/ has it all.
+            // The log tail of the same failure is shown once; runs/ has all of them.
             if explained.insert((&run.cell.subject, &failure.reason)) {
                 let words = failure.last_log_lines.iter();
                 lines.extend(words.map(|line| format!("    | {line}")));
@@ -140,7 +140,7 @@ fn failures(record: &Record) -> Vec<String> {
         lines.extend(
             run.invalid_because
                 .iter()
-                .map(|reason| format!("NOT VALID {}: {reason}", run.cell)),
+                .map(|reason| format!("INVALID {}: {reason}", run.cell)),
         );
     }
     lines

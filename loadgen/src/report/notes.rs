@@ -17,19 +17,19 @@ use crate::model::summary::Summary;
 const REASONS: [(&str, &str); 30] = [
     (
         "noise_floor",
-        "no subject was measured against itself; a twin needs --repeats-largest 2 or more",
+        "there are no A/A runs; they need --repeats-largest 2 or more",
     ),
     (
         "significant",
-        "the twin has no such figure, or there is no twin",
+        "the A/A runs do not have this figure, or there are no A/A runs",
     ),
     (
         "comparisons[].ci95",
-        "an interval needs two pairs; requests are counted in one run each; else use --repeats",
+        "an interval needs two pairs: use --repeats 2 or more; requests on a real control plane are counted in one run only",
     ),
     (
         "requests.wire_bytes_per_object",
-        "an audit log has no bytes; only the simulated server counts them",
+        "an audit log does not contain sizes; only the simulated API server counts bytes",
     ),
     (
         "bytes_per_object.ci95",
@@ -41,20 +41,20 @@ const REASONS: [(&str, &str); 30] = [
     ),
     (
         "image_bytes_compressed",
-        "no image was made of it: scripts/image-sizes.sh FOLDER weighs those of static programs",
+        "not measured; scripts/image-sizes.sh FOLDER measures images of static programs",
     ),
     ("image_bytes_unpacked", "as image_bytes_compressed"),
     (
         "write_span",
-        "from the audit log of a real control plane, which is on only in the runs of kind `request-count`",
+        "read from the audit log of a real control plane, which is on only in `request-count` runs",
     ),
     (
         "runs[].requests",
-        "counted by the simulated server, or in the runs of kind `request-count`; nothing to count with 0 objects",
+        "counted by the simulated API server, or in `request-count` runs; none with 0 objects",
     ),
     (
         "runs[].api_server_cpu_s",
-        "nothing to measure with 0 objects, or the API server is not ours",
+        "nothing to measure with 0 objects, or loadgen did not start the API server",
     ),
     (
         "datastore",
@@ -62,20 +62,23 @@ const REASONS: [(&str, &str); 30] = [
     ),
     (
         "gc_pause.p99_ms",
-        "no collection, or the bucket has no upper bound",
+        "no collection happened, or the bucket has no upper bound",
     ),
     (
         "gc_pause.max_ms",
-        "no collection, or the bucket has no upper bound",
+        "no collection happened, or the bucket has no upper bound",
     ),
     (
         "gc_pause",
-        "no garbage collector, or nothing measured with 0 objects",
+        "the subject has no garbage collector, or the run has 0 objects",
     ),
-    ("memory.burst", "only where objects are offered as a burst"),
+    (
+        "memory.burst",
+        "measured only where objects are offered as a burst",
+    ),
     (
         "memory.churn",
-        "in the burst at the largest size: of the first repeat with --profile standard, of all with full, of none with quick",
+        "measured in bursts at the largest size: all with --profile full, the first repeat with standard, none with quick",
     ),
     (
         "memory.after_soak",
@@ -83,7 +86,7 @@ const REASONS: [(&str, &str); 30] = [
     ),
     (
         "memory.deleted",
-        "in the burst at the largest size: of the first repeat with --profile standard, of all with full, of those up to 1,000 objects with quick",
+        "measured in bursts at the largest size: all with --profile full, the first repeat with standard, those up to 1,000 objects with quick",
     ),
     (
         "memory.restart",
@@ -92,36 +95,33 @@ const REASONS: [(&str, &str); 30] = [
     ("cpu.restart_s", "measured in the burst at the largest size"),
     (
         "memory.settled",
-        "a steady cell is left to settle only with --profile full",
+        "a steady run waits for memory to settle only with --profile full",
     ),
     (
         "cpu.idle_ms_per_minute",
-        "only where the subject was left to settle, and did",
+        "measured only after the subject settled",
     ),
     (
         "cpu.idle_context_switches_per_s",
-        "only where the subject was left to settle, and no thread of it ended meanwhile",
+        "measured only after the subject settled, if none of its threads ended meanwhile",
     ),
     (
         "requests.idle_writes_per_minute",
-        "only where the subject was left to settle, and did",
+        "measured only after the subject settled",
     ),
     (
         "requests.idle_reads_per_minute",
-        "only where the subject was left to settle, and did",
+        "measured only after the subject settled",
     ),
     (
         "reconcile.max_ms",
         "the highest bucket of its histogram has no upper bound",
     ),
-    (
-        "reconcile.errors",
-        "its error counter is not on its metrics page",
-    ),
-    ("binary_bytes", "the program was found by its name in PATH"),
+    ("reconcile.errors", "the subject exports no error counter"),
+    ("binary_bytes", "the program was found by name in PATH"),
     (
         "claims[].measured",
-        "not among the sizes and figures of this experiment",
+        "this bench did not measure that size or figure",
     ),
 ];
 
@@ -134,11 +134,11 @@ pub fn notes(summary: &Summary, record: &Record) -> Vec<String> {
     notes.extend(Timing::says(record.experiment.profile).map(str::to_owned));
     notes.extend(own_objects(record));
     if !record.images.is_empty() {
-        notes.push("images are from scratch, of the program alone, packed with zstd -19 (gzip -9 in images.json)".into());
+        notes.push("an image holds the program only; packed size is with zstd -19 (gzip -9 is in images.json)".into());
     }
     if record.experiment.overlap > 1 {
         notes.push(format!(
-            "up to {} runs were under way at once, each with a control plane of its own: one worked, the subjects of the others were being left alone; PSS divides pages of a program's file among runs of the same program and is therefore lower than alone",
+            "idle phases of up to {} runs overlapped; each run had its own control plane, and only one worked at a time; PSS divides file pages among overlapping runs of the same program, so it is lower than for a single process",
             record.experiment.overlap
         ));
     }
@@ -147,32 +147,32 @@ pub fn notes(summary: &Summary, record: &Record) -> Vec<String> {
     }));
     notes.extend(of_real(summary));
     if record.experiment.origin.environment.control_plane == "kubesim" {
-        notes.push("measured against the simulated API server, which answers faster than kube-apiserver; these figures never share a table with those of a real control plane".into());
+        notes.push("measured against the simulated API server, which answers faster than kube-apiserver; do not compare these figures with those of a real control plane".into());
     }
     if let Some(window) = idle_window(record) {
         notes.push(format!(
-            "idle figures come from a window of at least {window:.0} s after settling, scaled to their unit"
+            "idle figures are measured for at least {window:.0} s after settling and scaled to their unit"
         ));
     }
-    notes.push("latencies count from the intended send time, which in a burst is its start for every object; those from the actual send are in runs/".into());
-    notes.push("drain_s is the time from the first send until the last object is Ready, the readiness delay included; reconcile percentiles are upper bounds of buckets".into());
+    notes.push("latencies count from the intended send time; in a burst that is the start of the burst for every object; latencies from the actual send are in runs/".into());
+    notes.push("time to drain is from the first send until the last object is Ready and includes the readiness delay; reconcile percentiles are upper bounds of histogram buckets".into());
     notes.extend(kept_pace(record));
     notes.extend(warnings(record));
     notes.extend(nulls(summary));
     notes
 }
 
-/// Subjects that were not given EdgeApps.
+/// Subjects that manage another kind than EdgeApp.
 fn own_objects(record: &Record) -> Vec<String> {
     let subjects = record.experiment.origin.subjects.iter().map(|r| &r.subject);
     let own = subjects.filter_map(|subject| Some((subject, subject.objects.as_ref()?)));
     own.map(|(subject, objects)| {
         let converged = match &subject.convergence.child {
-            Some(child) => format!("they count as converged by their {}", child.plural),
-            None => "they count as converged by their status".to_owned(),
+            Some(child) => format!("they are converged when their {} are ready", child.plural),
+            None => "they are converged when their status says so".to_owned(),
         };
         format!(
-            "{} was given {} of {}/{} of about {} bytes, not EdgeApps, and no conformance check; {converged}",
+            "{} manages {} of {}/{} of about {} bytes in place of EdgeApps, without a conformance check; {converged}",
             subject.id(),
             objects.resource.plural,
             objects.resource.group,
@@ -183,33 +183,33 @@ fn own_objects(record: &Record) -> Vec<String> {
     .collect()
 }
 
-/// What differs on a control plane that is not embedded.
+/// What a reader must know about runs on a real control plane.
 fn of_real(summary: &Summary) -> Vec<String> {
     if summary.environment.control_plane == "kubesim" {
         return Vec::new();
     }
     let mut notes = Vec::new();
     if summary.environment.control_plane == "existing" {
-        notes.push("measured on a cluster that was there already: objects ask for 0 replicas, so that no pods are made; subjects work under the user's own account and see all of the cluster; requests, the API server's CPU and the datastore cannot be read there".into());
+        notes.push("measured on an existing cluster: objects ask for 0 replicas, so that no pods start; subjects use the user's own account and see the whole cluster; requests, CPU of the API server and the datastore cannot be measured there".into());
     }
     let any = |kind: Kind| {
         let mut runs = summary.subjects.iter().flat_map(|s| &s.runs);
         runs.any(|run| run.cell == kind)
     };
     notes.push(
-        "the datastore's size is that of its files, which etcd allocates ahead in pieces of 64 MB"
+        "datastore size is the size of its files; etcd allocates them ahead in steps of 64 MB"
             .into(),
     );
     if any(Kind::RequestCount) {
-        notes.push("requests and write spans come from runs of their own (kind `request-count`) with the audit log on, which slows subjects that send many; a patch counts as an apply when it asks for force; a write span goes from the arrival of the first to the answer to the last write under an object's name, the one that makes it Ready included".into());
+        notes.push("requests and write spans come from `request-count` runs, which have the audit log on; the log slows subjects that send many requests, so other figures of these runs are not used; a patch with force counts as an apply; a write span lasts from the arrival of the first write of an object to the answer to the last, including the one that sets Ready".into());
     }
     if any(Kind::DefaultFlags) {
-        notes.push("runs of kind `default-flags` have the servers' default flags and are in no other table or ratio".into());
+        notes.push("`default-flags` runs use the servers' default flags; they are in no other table and no ratio".into());
     }
     if any(Kind::AA) {
-        notes.push("runs of kind `a-a` are a subject measured a second time beside itself; the noise floor of a metric is the 95 % interval of that ratio, and a difference within it, or whose own interval holds 1, is called none".into());
+        notes.push("`a-a` runs measure one subject a second time in every repeat (A/A); the noise floor of a metric is the 95 % interval of that ratio; a difference within it, or whose own interval contains 1, is not significant".into());
     }
-    notes.push("collector pauses are stop-the-world times for garbage collection from the runtime's own histogram: upper bounds of buckets, which Go's metrics library keeps about a factor of 11 apart (0.9, 10.5, 117 ms), so the true pause may be far shorter; their sum is a lower bound".into());
+    notes.push("garbage collection pauses are stop-the-world times from the runtime's own histogram, given as upper bounds of its buckets; Go's buckets are a factor of 11 apart (0.9, 10.5, 117 ms), so a true pause may be much shorter; the total is a lower bound".into());
     notes
 }
 
@@ -242,23 +242,23 @@ fn idle_window(record: &Record) -> Option<f64> {
         .min_by(f64::total_cmp)
 }
 
-/// Where creating took most of the time to drain, the subject was not alone the limit.
+/// Where creating took most of the time to drain, the subject was not the only limit.
 fn kept_pace(record: &Record) -> Vec<String> {
     let bursts = record
         .runs
         .values()
         .filter(|run| run.cell.kind == Kind::Burst);
-    let told = bursts.filter_map(|run| {
+    let notes = bursts.filter_map(|run| {
         let convergence = run.convergence.as_ref()?;
         let (offer_s, drain_s) = (convergence.offer_s, convergence.drain_s?);
         (offer_s > 0.8 * drain_s).then(|| {
             format!(
-                "{}: objects were being created for {offer_s:.1} of the {drain_s:.1} s that it took to drain, so the server and the generator, not the subject alone, were the limit",
+                "{}: creating the objects took {offer_s:.1} of the {drain_s:.1} s until all were Ready, so the API server and the generator limited the time to drain, too",
                 run.cell
             )
         })
     });
-    told.collect()
+    notes.collect()
 }
 
 fn warnings(record: &Record) -> Vec<String> {
@@ -287,15 +287,15 @@ fn reason(path: &str, failed: bool) -> String {
         .map(|(_, reason)| *reason);
     let reason = match known {
         Some(reason) => reason,
-        None if path == "claims[].holds" => "what was not measured neither holds nor fails",
-        None if path.starts_with("environment.") => "this machine does not say",
+        None if path == "claims[].holds" => "the figure was not measured",
+        None if path.starts_with("environment.") => "the machine does not tell",
         None if path.contains("runs[]") => {
-            "nothing to measure with 0 objects, or the subject does not offer it"
+            "nothing to measure with 0 objects, or the subject does not export it"
         }
-        None => "not given",
+        None => "not specified",
     };
     if failed && path.contains("runs[]") {
-        format!("{reason}; or its run failed before")
+        format!("{reason}; or the run failed before")
     } else {
         reason.into()
     }

@@ -47,7 +47,7 @@ const ROWS: [(&str, Kind, &str, f64); 10] = [
         MB,
     ),
     (
-        "RSS restarted, MB",
+        "RSS after a restart, MB",
         Kind::Burst,
         "memory.restart.rss_bytes",
         MB,
@@ -73,7 +73,7 @@ const ROWS: [(&str, Kind, &str, f64); 10] = [
         1.0,
     ),
     (
-        "longest collector pause, ms (bucket)",
+        "longest GC pause, ms (bucket)",
         Kind::Burst,
         "gc_pause.max_ms",
         1.0,
@@ -93,7 +93,7 @@ pub fn update(file: &Path, summary: &Summary, evidence: &Evidence) -> anyhow::Re
     let [begin, end] = REPORT;
     let updated = sizing.or(report).ok_or_else(|| {
         Usage(format!(
-            "--readme {}: no lines {begin:?} and {end:?} (or the same with \"sizing\"); add them where the table goes",
+            "--readme {}: no lines {begin:?} and {end:?}, nor the same with \"sizing\"; add them where the table belongs",
             file.display()
         ))
     })?;
@@ -132,7 +132,7 @@ fn block(summary: &Summary, results: &Path) -> String {
         .iter()
         .any(|note| note.starts_with("not run: "));
     let so_far = match missing {
-        true => " The bench was interrupted: the report names the runs that are not there yet.",
+        true => " The bench was interrupted; the report names the missing runs.",
         false => "",
     };
     format!(
@@ -150,7 +150,7 @@ fn block(summary: &Summary, results: &Path) -> String {
 fn sizing_block(summary: &Summary, results: &Path) -> String {
     let environment = &summary.environment;
     format!(
-        "{}\n{} Measured {} on a {} control plane ({}); MB are 1,000,000 bytes: {}.\n",
+        "{}\n{} Measured {} on a {} control plane ({}); MB are 1,000,000 bytes; data: {}.\n",
         sizing::table(summary).markdown(),
         sizing::rule(),
         environment.started_at.get(..10).unwrap_or_default(),
@@ -170,14 +170,14 @@ fn megabytes(
     std::iter::once(label.to_owned()).chain(cells).collect()
 }
 
-/// Where images were weighed.
+/// Where images were measured.
 fn packed_images(summary: &Summary) -> Option<Vec<String>> {
     let known = summary
         .subjects
         .iter()
         .any(|s| s.image_bytes_compressed.is_some());
     known.then(|| {
-        let label = "image from scratch, packed, MB";
+        let label = "image, packed, MB";
         megabytes(label, summary, |s| s.image_bytes_compressed)
     })
 }

@@ -2,7 +2,7 @@
 //!
 //! Guarantees: pure; the same cells in both. Leaves to others: what is in the cells.
 
-/// A table; the first column is text, the others are figures.
+/// A table; the first column is text. Others are right-aligned, unless they have words only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
     pub title: String,
@@ -32,7 +32,7 @@ impl Table {
         let line = |row: &Vec<String>| {
             let cells = widths.iter().enumerate().map(|(column, width)| {
                 let cell = row.get(column).map_or("", String::as_str);
-                if column == 0 {
+                if column == 0 || self.is_text(column) {
                     format!("{cell:<width$}")
                 } else {
                     format!("{cell:>width$}")
@@ -50,6 +50,13 @@ impl Table {
         text
     }
 
+    /// Whether a column has words and no figure.
+    fn is_text(&self, column: usize) -> bool {
+        let mut cells = self.rows.iter().filter_map(|row| row.get(column));
+        cells.all(|cell| cell.starts_with(|c: char| c.is_alphabetic() || c == '{'))
+    }
+
+    /// The same as Markdown, below a heading.
     pub fn markdown(&self) -> String {
         let line = |row: &Vec<String>| {
             let cells = (0..self.header.len())

@@ -1,4 +1,4 @@
-//! The tables of objects that could not become healthy, or changed all the time.
+//! The tables of fault and update storm runs.
 //!
 //! Guarantees: beside each figure stands what healthy objects cost, where that was measured in the
 //! same bench. Leaves to others: the measuring.
@@ -13,12 +13,12 @@ const MB: f64 = 1e6;
 
 pub fn tables(summary: &Summary, record: &Record) -> Vec<Table> {
     [
-        (Kind::Rejected, "whose children the server rejects"),
+        (Kind::Rejected, "whose children the API server rejects"),
         (Kind::NeverReady, "whose children never become ready"),
     ]
     .into_iter()
     .filter_map(|(kind, which)| table(summary, record, kind, which))
-    .chain(storm(summary, record))
+    .chain(update_storm(summary, record))
     .collect()
 }
 
@@ -26,7 +26,7 @@ fn table(summary: &Summary, record: &Record, kind: Kind, which: &str) -> Option<
     let runs = runs(summary, record, kind);
     let first = runs.iter().flatten().next()?;
     let objects = first.cell.objects;
-    let held_s = first.fault_response.map_or(0.0, |trouble| trouble.held_s);
+    let held_s = first.fault_response.map_or(0.0, |response| response.held_s);
     let line = |label: &str, value: fn(&Run) -> Option<f64>| line(&runs, label, value);
     let healthy = |label: &str, path: &str| {
         let of = |s: &Subject| typical(s, Kind::Burst, objects, path).map(|bytes| bytes / MB);
@@ -35,7 +35,7 @@ fn table(summary: &Summary, record: &Record, kind: Kind, which: &str) -> Option<
     };
     Some(Table {
         title: format!(
-            "{} objects {which}, left so for {held_s:.0} s",
+            "{} objects {which}, observed for {held_s:.0} s",
             grouped(objects)
         ),
         header: header(summary, false),
@@ -43,21 +43,27 @@ fn table(summary: &Summary, record: &Record, kind: Kind, which: &str) -> Option<
             line("RSS at the end, MB", |run| {
                 Some(run.memory.settled?.rss_bytes as f64 / MB)
             }),
-            healthy("… of healthy objects, MB", "memory.settled.rss_bytes"),
+            healthy(
+                "RSS settled with healthy objects, MB",
+                "memory.settled.rss_bytes",
+            ),
             line("RSS peak, MB", |run| {
                 Some(run.memory.burst?.peak_bytes? as f64 / MB)
             }),
-            healthy("… of healthy objects, MB", "memory.burst.peak_bytes"),
+            healthy(
+                "RSS peak with healthy objects, MB",
+                "memory.burst.peak_bytes",
+            ),
             line("writes per object", |run| {
                 Some(run.requests.as_ref()?.writes() as f64 / run.cell.objects as f64)
             }),
             line("reads per object", |run| {
                 Some(run.requests.as_ref()?.reads() as f64 / run.cell.objects as f64)
             }),
-            line("requests per second, most within 5 s", |run| {
+            line("requests/s, highest in any 5 s", |run| {
                 Some(run.fault_response?.most_requests_per_s)
             }),
-            line("requests per second, in the last 5 s", |run| {
+            line("requests/s, in the last 5 s", |run| {
                 Some(run.fault_response?.last_requests_per_s)
             }),
             line("CPU, s", |run| run.converge_cpu_s),
@@ -65,7 +71,7 @@ fn table(summary: &Summary, record: &Record, kind: Kind, which: &str) -> Option<
     })
 }
 
-fn storm(summary: &Summary, record: &Record) -> Option<Table> {
+fn update_storm(summary: &Summary, record: &Record) -> Option<Table> {
     let runs = runs(summary, record, Kind::UpdateStorm);
     let (cell, storm) = runs
         .iter()
@@ -74,20 +80,20 @@ fn storm(summary: &Summary, record: &Record) -> Option<Table> {
     let line = |label: &str, value: fn(&Run) -> Option<f64>| line(&runs, label, value);
     Some(Table {
         title: format!(
-            "{} objects, each updated {} times in {:.0} s",
+            "Update storm: {} objects, each updated {} times in {:.0} s",
             grouped(cell.objects),
             storm.rounds,
             storm.seconds
         ),
         header: header(summary, false),
         rows: vec![
-            line("generations behind, median of the furthest", |run| {
+            line("generations behind, median of rounds", |run| {
                 Some(run.update_storm?.typically_behind as f64)
             }),
-            line("generations behind, most", |run| {
+            line("generations behind, maximum", |run| {
                 Some(run.update_storm?.most_behind as f64)
             }),
-            line("caught up after the last update, ms", |run| {
+            line("time to catch up after the last update, ms", |run| {
                 run.update_storm?.caught_up_ms
             }),
             line("writes per update", |run| {

@@ -1,4 +1,4 @@
-//! The end of a report: one sentence with ratios, what was not measured, what to try next.
+//! The end of a report: one sentence with ratios, what was not measured, and the next command.
 //!
 //! Guarantees: speaks of valid runs only, and says so where there are none. Leaves to others:
 //! the figures.
@@ -13,7 +13,7 @@ use crate::report::view::{burst_sizes, typical};
 /// One sentence.
 pub fn verdict(summary: &Summary) -> String {
     let Some(&largest) = burst_sizes(summary).last() else {
-        return "No verdict: nothing was measured.".into();
+        return "No result: nothing was measured.".into();
     };
     let about = |metric: &str| summary.comparisons.iter().find(|c| c.metric == metric);
     let Some(settled) = about("memory.settled.rss_bytes").filter(|c| c.objects == largest) else {
@@ -27,7 +27,7 @@ pub fn verdict(summary: &Summary) -> String {
         Some(typical(subject, Kind::Burst, largest, "memory.settled.rss_bytes")? / 1e6)
     };
     let parts = [
-        ("convergence.drain_s", "of its time to drain the burst"),
+        ("convergence.drain_s", "of its time to drain"),
         ("cpu.converge_s", "of its CPU"),
         ("requests.writes_per_object", "of its writes"),
         ("convergence.observed.p99_ms", "of its P99 at a steady rate"),
@@ -59,9 +59,9 @@ fn times(comparison: &Comparison) -> String {
     format!("{:.2}{} ×", comparison.ratio, interval.unwrap_or_default())
 }
 
-/// Without a pair to compare: what each one weighs.
+/// Without a pair to compare: the memory of each subject.
 fn alone(summary: &Summary, largest: usize) -> String {
-    let weights = summary.subjects.iter().filter_map(|subject| {
+    let settled = summary.subjects.iter().filter_map(|subject| {
         let rss = typical(subject, Kind::Burst, largest, "memory.settled.rss_bytes")?;
         Some(format!(
             "{} settles at {} MB RSS",
@@ -69,17 +69,17 @@ fn alone(summary: &Summary, largest: usize) -> String {
             figure(Some(rss / 1e6))
         ))
     });
-    let weights: Vec<String> = weights.collect();
-    if weights.is_empty() {
+    let settled: Vec<String> = settled.collect();
+    if settled.is_empty() {
         return format!(
-            "No verdict: no subject has a valid run at {} objects.",
+            "No result: no subject has a valid run at {} objects.",
             grouped(largest)
         );
     }
     format!(
-        "At {} objects {}; there is no valid pair to compare.",
+        "At {} objects {}; there is no valid pair of subjects to compare.",
         grouped(largest),
-        weights.join(", ")
+        settled.join(", ")
     )
 }
 
@@ -90,24 +90,30 @@ pub fn not_measured(summary: &Summary, record: &Record) -> String {
     if summary.environment.control_plane == "kubesim" {
         gaps.push("a real control plane");
     }
-    gaps.push("images");
+    if summary
+        .subjects
+        .iter()
+        .all(|s| s.image_bytes_compressed.is_none())
+    {
+        gaps.push("images");
+    }
     if runs().all(|run| run.gc_pause.is_none()) {
-        gaps.push("garbage-collector pauses");
+        gaps.push("garbage collection pauses");
     }
     if runs().all(|run| run.write_span.is_none()) {
-        gaps.push("write spans (no audit log)");
+        gaps.push("write spans");
     }
     if runs().all(|run| run.memory.churn.is_none()) {
         gaps.push("churn");
     }
     if record.experiment.profile == Profile::Quick {
-        gaps.push("long settling (150 s)");
+        gaps.push("memory after long settling (--profile full)");
     }
     if summary.comparisons.iter().all(|c| c.ci95.is_none()) {
-        gaps.push("intervals of the ratios (one repeat)");
+        gaps.push("confidence intervals (--repeats 2 or more)");
     }
     if summary.noise_floor.is_none() {
-        gaps.push("the noise floor");
+        gaps.push("noise floor");
     }
     format!("Not measured: {}.", gaps.join(", "))
 }
@@ -121,12 +127,12 @@ pub fn next(record: &Record) -> &'static str {
         .iter()
         .any(|cell| !record.runs.contains_key(cell));
     if failed {
-        "read logs/ in that folder, then the same command again"
+        "read logs/ in that folder, then repeat the command"
     } else if missing {
-        "the same command again, with --resume and --out that folder"
+        "repeat the command with --resume --out and that folder"
     } else if record.experiment.profile == Profile::Quick {
-        "cargo run --release -p loadgen -- bench --repeats 5    (intervals for every ratio)"
+        "cargo run --release -p loadgen -- bench --objects 0,500,2000,5000 --repeats 5    (larger sizes, confidence intervals)"
     } else {
-        "cargo run --release -p loadgen -- bench --subject your-operator.toml"
+        "cargo run --release -p loadgen -- bench --subject your-operator.toml    (your own operator)"
     }
 }

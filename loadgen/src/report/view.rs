@@ -12,16 +12,16 @@ use crate::model::record;
 use crate::model::record::{Peaked, Record};
 use crate::model::summary::{Subject, Summary};
 use crate::report::table::{Table, figure, grouped};
-use crate::report::{apart, claims, restarts, unhealthy};
+use crate::report::{claims, restarts, sections, unhealthy};
 use tare_procstat::Memory;
 
 const MB: f64 = 1e6;
-/// Every run of the cell failed or is in doubt; the lines below the tables say why.
+/// Every run of the cell failed or is invalid; the lines below the tables say why.
 const INVALID: &str = "invalid";
 
 /// Rows at the largest size: label with unit, path of the figure, divisor.
 const MEMORY: [(&str, &str, f64); 13] = [
-    ("RSS empty, MB", "memory.empty.rss_bytes", MB),
+    ("RSS at start, MB", "memory.empty.rss_bytes", MB),
     (
         "RSS at the end of the burst, MB",
         "memory.burst.rss_bytes",
@@ -30,18 +30,18 @@ const MEMORY: [(&str, &str, f64); 13] = [
     ("RSS peak in the burst, MB", "memory.burst.peak_bytes", MB),
     ("RSS settled, MB", "memory.settled.rss_bytes", MB),
     ("RSS after churn, MB", "memory.churn.rss_bytes", MB),
-    ("RSS restarted, MB", "memory.restart.rss_bytes", MB),
+    ("RSS after a restart, MB", "memory.restart.rss_bytes", MB),
+    ("RSS peak of a restart, MB", "memory.restart.peak_bytes", MB),
+    ("RSS after deletion, MB", "memory.deleted.rss_bytes", MB),
+    ("anonymous at start, MB", "memory.empty.anon_bytes", MB),
+    ("anonymous settled, MB", "memory.settled.anon_bytes", MB),
     (
-        "RSS peak of the restart, MB",
-        "memory.restart.peak_bytes",
+        "anonymous after a restart, MB",
+        "memory.restart.anon_bytes",
         MB,
     ),
-    ("RSS with all deleted, MB", "memory.deleted.rss_bytes", MB),
-    ("anonymous empty, MB", "memory.empty.anon_bytes", MB),
-    ("anonymous settled, MB", "memory.settled.anon_bytes", MB),
-    ("anonymous restarted, MB", "memory.restart.anon_bytes", MB),
     (
-        "anonymous with all deleted, MB",
+        "anonymous after deletion, MB",
         "memory.deleted.anon_bytes",
         MB,
     ),
@@ -49,7 +49,11 @@ const MEMORY: [(&str, &str, f64); 13] = [
 ];
 
 const WORK: [(&str, &str, f64); 20] = [
-    ("spawn to canary, ms", "spawn_to_canary_ms", 1.0),
+    (
+        "start to first object observed, ms",
+        "spawn_to_canary_ms",
+        1.0,
+    ),
     ("burst: time to drain, s", "convergence.drain_s", 1.0),
     (
         "burst: offered, objects/s",
@@ -57,7 +61,7 @@ const WORK: [(&str, &str, f64); 20] = [
         1.0,
     ),
     ("CPU to converge, s", "cpu.converge_s", 1.0),
-    ("CPU of the restart, s", "cpu.restart_s", 1.0),
+    ("CPU of a restart, s", "cpu.restart_s", 1.0),
     ("CPU idle, ms/min", "cpu.idle_ms_per_minute", 1.0),
     (
         "context switches idle, /s",
@@ -71,12 +75,16 @@ const WORK: [(&str, &str, f64); 20] = [
         1e3,
     ),
     ("datastore size, MB", "datastore.size_bytes", MB),
-    ("collector pauses", "gc_pause.count", 1.0),
-    ("collector pause P99, ms (bucket)", "gc_pause.p99_ms", 1.0),
-    ("collector pause max, ms (bucket)", "gc_pause.max_ms", 1.0),
+    ("GC pauses", "gc_pause.count", 1.0),
+    ("GC pause P99, ms (bucket)", "gc_pause.p99_ms", 1.0),
+    ("GC pause max, ms (bucket)", "gc_pause.max_ms", 1.0),
     ("writes per object", "requests.writes_per_object", 1.0),
     ("reads per object", "requests.reads_per_object", 1.0),
-    ("wire per object, KB", "requests.wire_bytes_per_object", 1e3),
+    (
+        "bytes on the wire per object, KB",
+        "requests.wire_bytes_per_object",
+        1e3,
+    ),
     ("idle writes, /min", "requests.idle_writes_per_minute", 1.0),
     ("reconcile calls", "reconcile.count", 1.0),
     ("reconcile P50, ms (bucket)", "reconcile.p50_ms", 1.0),
@@ -96,7 +104,7 @@ pub fn tables(summary: &Summary, record: &Record) -> Vec<Table> {
     }
     tables.extend(restarts::tables(record));
     tables.extend(unhealthy::tables(summary, record));
-    tables.extend(apart::tables(summary));
+    tables.extend(sections::tables(summary));
     tables.extend(claims::table(summary));
     tables
 }
@@ -122,7 +130,7 @@ fn memory(summary: &Summary, record: &Record, largest: usize) -> Table {
         .iter()
         .filter_map(|row| figures(summary, Kind::Burst, largest, row))
         .collect();
-    rows.extend(aged(summary, record));
+    rows.extend(soaked(summary, record));
     let slopes = summary
         .subjects
         .iter()
@@ -153,9 +161,9 @@ fn memory(summary: &Summary, record: &Record, largest: usize) -> Table {
         .any(|s| s.image_bytes_compressed.is_some())
     {
         let packed = megabytes(|s| s.image_bytes_compressed);
-        rows.push(row("image from scratch, packed, MB", packed));
+        rows.push(row("image, packed, MB", packed));
         let unpacked = megabytes(|s| s.image_bytes_unpacked);
-        rows.push(row("image from scratch, unpacked, MB", unpacked));
+        rows.push(row("image, unpacked, MB", unpacked));
     }
     Table {
         title: format!("Memory at {} objects", grouped(largest)),
@@ -164,9 +172,9 @@ fn memory(summary: &Summary, record: &Record, largest: usize) -> Table {
     }
 }
 
-/// Settled memory of the first run before and after many more events.
-fn aged(summary: &Summary, record: &Record) -> Vec<Vec<String>> {
-    let aged = |subject: &Subject| {
+/// Settled memory before and after the soak, of the run that has one.
+fn soaked(summary: &Summary, record: &Record) -> Vec<Vec<String>> {
+    let soaked = |subject: &Subject| {
         let id = subject.id();
         let mut own = record.runs.values().filter(|run| run.cell.subject == id);
         own.find_map(|run| {
@@ -174,12 +182,17 @@ fn aged(summary: &Summary, record: &Record) -> Vec<Vec<String>> {
             Some((before, after, run.soak?))
         })
     };
-    let aged: Vec<_> = summary.subjects.iter().map(aged).collect();
-    let Some(events) = aged.iter().flatten().map(|(_, _, age)| age.events).min() else {
+    let soaked: Vec<_> = summary.subjects.iter().map(soaked).collect();
+    let Some(events) = soaked
+        .iter()
+        .flatten()
+        .map(|(_, _, soak)| soak.events)
+        .min()
+    else {
         return Vec::new();
     };
     let of = |figure: fn(&Memory, &Peaked) -> Option<f64>| {
-        let known = aged.iter().map(|known| {
+        let known = soaked.iter().map(|known| {
             let (before, after, _) = known.as_ref()?;
             figure(before, after).map(|bytes| bytes / MB)
         });
@@ -190,9 +203,12 @@ fn aged(summary: &Summary, record: &Record) -> Vec<Vec<String>> {
     let peak = of(|_, after| Some(after.peak_bytes? as f64));
     let events = grouped(events as usize);
     vec![
-        row("RSS settled, the run that aged, MB", before),
-        row(&format!("RSS settled after {events} events, MB"), after),
-        row("RSS peak within them, MB", peak),
+        row("RSS settled before the soak, MB", before),
+        row(
+            &format!("RSS settled after a soak of {events} events, MB"),
+            after,
+        ),
+        row("RSS peak during the soak, MB", peak),
     ]
 }
 
@@ -309,7 +325,7 @@ fn by_size(summary: &Summary, sizes: &[usize]) -> Table {
     }
 }
 
-/// One row over all subjects; `None` when nobody has the figure.
+/// One row over all subjects; `None` when no subject has the figure.
 pub fn figures(
     summary: &Summary,
     kind: Kind,

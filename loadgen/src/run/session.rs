@@ -9,9 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tare_procstat::process::{Process, Spec};
-
 use tare_procstat::Memory;
+use tare_procstat::process::{Process, Spec};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::AbortHandle;
 

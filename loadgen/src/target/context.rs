@@ -16,13 +16,13 @@ use crate::model::error::Usage;
 
 #[derive(Args, Clone, Debug)]
 pub struct TargetArgs {
-    /// The kubeconfig [default: KUBECONFIG, ~/.kube/config, or the service account in a pod].
+    /// Kubeconfig of an existing cluster [default: KUBECONFIG, ~/.kube/config, or the service account of a pod]
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
-    /// A context of it [default: its current one].
+    /// Context of the kubeconfig [default: current context]
     #[arg(long, value_name = "NAME")]
     pub context: Option<String>,
-    /// Goes on without a question where there would be one.
+    /// Assume yes: do not ask before a cluster that is not on this machine is changed
     #[arg(long)]
     pub yes: bool,
 }

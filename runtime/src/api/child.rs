@@ -57,7 +57,7 @@ pub struct Child {
 impl Child {
     /// A child that must exist. `body` holds the fields that the operator sets (`spec`, `data`,
     /// additional `metadata`). A list is set as a whole, `null` removes a field, and fields that are
-    /// not named are left alone.
+    /// not named stay as they are.
     pub fn new(kind: Kind, name: impl Into<String>, body: Value) -> Self {
         Self {
             kind,
@@ -77,7 +77,7 @@ impl Child {
         }
     }
 
-    /// Names the fields that only a new child can have another value in.
+    /// Names the fields whose value is fixed when the child is created.
     #[must_use]
     pub fn immutable(mut self, pointers: &'static [&'static str]) -> Self {
         self.immutable = pointers;

@@ -1,6 +1,6 @@
 //! The admin port: `/livez`, `/readyz`, `/metrics`.
 //!
-//! Guarantees: at most [`CONNECTIONS`] at once, each with a timeout and a bounded head. It answers as
+//! Guarantees: at most four connections at once, each with a timeout and a bounded head. It answers as
 //! long as the process lives, whatever the API server does.
 //! Leaves to others: the metrics themselves (`metrics`, `allocator`).
 

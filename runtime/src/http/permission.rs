@@ -24,7 +24,7 @@ const REMEMBERED: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Permission {
     verb: Box<str>,
-    /// With its subresource: `edgeapps/status`.
+    /// With its subresource: `notes/status`.
     resource: Box<str>,
     /// Empty for the core group.
     group: Box<str>,
@@ -122,8 +122,8 @@ mod tests {
                 Some("list services in the core API group"),
             ),
             (
-                r#"edgeapps.tare.dev "web" is forbidden: User "tare" cannot patch resource "edgeapps/status" in API group "tare.dev" in the namespace "shop": RBAC: clusterrole.rbac.authorization.k8s.io "tare" not found"#,
-                Some("patch edgeapps/status in API group tare.dev"),
+                r#"notes.example.com "web" is forbidden: User "tare" cannot patch resource "notes/status" in API group "example.com" in the namespace "shop": RBAC: clusterrole.rbac.authorization.k8s.io "tare" not found"#,
+                Some("patch notes/status in API group example.com"),
             ),
             (
                 r#"deployments.apps "web" is forbidden: exceeded quota: few, requested: count/deployments.apps=1, used: count/deployments.apps=1, limited: count/deployments.apps=1"#,
@@ -143,8 +143,8 @@ mod tests {
             assert_eq!(found.as_deref(), permission, "{message}");
         }
         assert_eq!(
-            Permission::new("update", "edgeapps/finalizers", "tare.dev/v1alpha1").to_string(),
-            "update edgeapps/finalizers in API group tare.dev"
+            Permission::new("update", "notes/finalizers", "example.com/v1").to_string(),
+            "update notes/finalizers in API group example.com"
         );
     }
 

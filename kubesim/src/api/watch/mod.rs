@@ -334,7 +334,7 @@ impl Watch {
     }
 }
 
-/// Every so often, and 2 s before the end, so that the next watch starts as late as it can
+/// Periodically, and 2 s before the end, so that the next watch starts as late as possible
 /// (`nextBookmarkTime` in apiserver v0.36.4, `pkg/storage/cacher/cache_watcher.go`).
 fn next_bookmark(now: Instant, deadline: Instant, every: Duration) -> Instant {
     const BEFORE_THE_END: Duration = Duration::from_secs(2);

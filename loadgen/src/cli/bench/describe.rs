@@ -11,7 +11,7 @@ use anyhow::Context;
 use sha2::{Digest, Sha256};
 use tare_procstat::checkout;
 
-use crate::cli::BenchArgs;
+use crate::cli::bench::args::BenchArgs;
 use crate::model::plan::Plan;
 use crate::model::record::{Environment, Experiment, Origin, SubjectRecord};
 use crate::model::subject;
@@ -138,11 +138,11 @@ fn program(subject: &Subject, measured: &Measured<'_>) -> anyhow::Result<Subject
 }
 
 /// What a linker has just written lies in the page cache in other pieces than what was read from the disk
-/// since, and a page fault maps all of a piece: the same static `tare` weighed 2.4 MB read in order
+/// since, and a page fault maps all of a piece: the same static `tare` had an RSS of 2.4 MB read in order
 /// and 2.8 MB as `strip` had written it (Linux 6.18, ext4). So every program is read anew.
 fn read_from_disk(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
-    // Where the kernel keeps it all the same, it is weighed as it lies there.
+    // Where the kernel keeps the pages all the same, memory is sampled with them.
     let _ = file.sync_all();
     let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
     let mut bytes = Vec::new();

@@ -3,7 +3,7 @@
 //! Guarantees: everything is refused here, in one line, before anything is built or started.
 //! Leaves to others: the cells (`experiment::plan`).
 
-use crate::cli::BenchArgs;
+use crate::cli::bench::args::BenchArgs;
 use crate::model::control_plane::ControlPlane;
 use crate::model::error::Usage;
 use crate::model::plan::Plan;

@@ -16,7 +16,7 @@ use crate::model::progress::Progress;
 
 #[derive(Args)]
 pub struct BuildArgs {
-    /// Builds kubelet and kube-scheduler, too, for `up --node`.
+    /// Also build kubelet and kube-scheduler, for up --node
     #[arg(long)]
     node: bool,
 }

@@ -16,9 +16,9 @@ pub use crate::cli::control_plane::hints::on_path;
 
 #[derive(Subcommand)]
 pub enum ControlPlaneCommand {
-    /// Builds etcd, kine, kube-apiserver, kube-controller-manager and kubectl into your cache folder.
+    /// Build etcd, kine, kube-apiserver, kube-controller-manager and kubectl into your cache folder
     Build(build::BuildArgs),
-    /// Runs a control plane until Ctrl-C, then takes it down and removes its data.
+    /// Run a control plane until Ctrl-C, then stop it and remove its data
     Up(up::UpArgs),
 }
 

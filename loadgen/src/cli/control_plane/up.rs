@@ -21,31 +21,31 @@ use crate::run::build::Workspace;
 
 const ADMIN: &str = "admin";
 const CRD: &str = "deploy/base/crd.yaml";
-/// How often the processes are looked at.
+/// Time between two polls of the processes.
 const POLL: Duration = Duration::from_millis(200);
 
 #[derive(Args)]
 pub struct UpArgs {
-    /// What objects are kept in: etcd, or kine on SQLite as in k3s.
+    /// Datastore: etcd, or kine on SQLite as in k3s
     #[arg(long, value_enum, default_value = "etcd")]
     datastore: DatastoreName,
-    /// Writes the administrator's credentials to a file of your choice; removed at the end.
+    /// Also write the kubeconfig of the administrator to FILE; removed at the end
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// CRDs to install; may be repeated [default: deploy/base/crd.yaml of the checkout].
+    /// CRD to install; may be repeated [default: deploy/base/crd.yaml of the checkout]
     #[arg(long, value_name = "FILE")]
     crd: Vec<PathBuf>,
-    /// Runs the real controllers of Deployments, whose Pods wait for a node.
+    /// Run the real Deployment controllers; Pods stay Pending, as there is no node
     #[arg(long, conflicts_with = "ready_delay_ms")]
     pods: bool,
-    /// Runs a real node, too (kubelet, containerd, runc, scheduler): Pods run. Needs root and
-    /// Linux; what is not built yet is built first.
+    /// Run a real node, so that Pods run (kubelet, containerd, runc, scheduler); needs root on Linux;
+    /// builds what is missing
     #[arg(long, conflicts_with_all = ["pods", "ready_delay_ms"])]
     node: bool,
-    /// From a Deployment's change until it is called ready, as there are no nodes.
+    /// Time from a change of a Deployment until it is reported ready, ms
     #[arg(long, value_name = "MS", default_value_t = 500)]
     ready_delay_ms: u64,
-    /// kube-apiserver's port on 127.0.0.1 [default: one that is free].
+    /// Port of kube-apiserver on 127.0.0.1 [default: a free one]
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
 }
@@ -75,7 +75,10 @@ pub(crate) async fn run(args: UpArgs) -> anyhow::Result<ExitCode> {
     };
     let parent = std::env::temp_dir();
     for left in clear_leftovers(&parent) {
-        eprintln!("removed {}, which an earlier one left", left.display());
+        eprintln!(
+            "removed {}, left by an earlier control plane",
+            left.display()
+        );
     }
     let folder = Folder::create(&parent)?;
     let served = tokio::select! {
@@ -96,24 +99,24 @@ pub(crate) async fn run(args: UpArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// What would only fail after the start.
+/// Refuses arguments that would fail only after the start.
 fn refuse(args: &UpArgs) -> Result<(), Usage> {
     if let Some(path) = args.kubeconfig.as_ref().filter(|path| path.exists()) {
         let path = path.display();
         return Err(Usage(format!(
-            "--kubeconfig {path}: there is a file already, and it is not overwritten; name a new one"
+            "--kubeconfig {path}: the file exists and is not overwritten; choose a new name"
         )));
     }
     if let Some(path) = args.crd.iter().find(|path| !path.is_file()) {
         let path = path.display();
         return Err(Usage(format!(
-            "--crd {path}: no such file; name a CRD's YAML"
+            "--crd {path}: no such file; it must be the YAML of a CRD"
         )));
     }
     Ok(())
 }
 
-/// What is to be started. Those of a node are built, after it is clear that one can run here.
+/// The programs to start. Those of a node are built once it is clear that a node can run here.
 async fn programs(node: bool) -> anyhow::Result<Programs> {
     if !node {
         return Ok((Binaries::find()?, None));

@@ -1,4 +1,4 @@
-//! Judges what a machine is like. Pure: the same facts give the same lines.
+//! The checks. Pure: the same facts give the same lines.
 
 #[cfg(test)]
 pub mod tests;
@@ -17,17 +17,19 @@ const PAGE_BYTES: u64 = 4096;
 const MEMORY: &str = "memory";
 const CONTROL_PLANE: &str = "control plane";
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub(crate) struct Check {
     pub name: &'static str,
     pub state: State,
-    /// What it means, and what to do unless it is fine.
+    /// What it means, and what to do where it is not ok.
+    #[serde(rename = "message")]
     pub says: String,
-    /// Whether no bench can run without.
+    /// Whether every bench needs it.
     pub needed: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum State {
     Ok,
     Warning,
@@ -95,7 +97,7 @@ fn cores(facts: &Facts) -> Check {
         Some(1) => check(
             "cores",
             State::Warning,
-            "1: server, subject and generator wait for each other, so latencies say little",
+            "1: API server, subject and generator share it, so latencies are not meaningful",
         ),
         Some(cores) => check("cores", State::Ok, cores.to_string()),
         None => check("cores", State::Warning, "unknown"),
@@ -108,7 +110,7 @@ fn memory_for(facts: &Facts, objects: usize) -> Check {
         needed_bytes(objects, 0, ControlPlane::Kube),
     );
     let needs = format!(
-        "{objects} objects need about {} MB embedded, {} MB with a real control plane",
+        "{objects} objects need about {} MB simulated, {} MB with a real control plane",
         mb(embedded),
         mb(real)
     );
@@ -143,7 +145,7 @@ fn open_files(facts: &Facts) -> Check {
     let (soft, hard) = facts.open_files;
     let says = format!("{} (hard limit {})", word(soft), word(hard));
     if soft.is_some_and(|soft| soft < OPEN_FILES) {
-        let says = format!("{says}: a burst may run out of them; run ulimit -n {OPEN_FILES}");
+        let says = format!("{says}: too few for a burst; run ulimit -n {OPEN_FILES}");
         return check("open files", State::Warning, says);
     }
     check("open files", State::Ok, says)
@@ -167,7 +169,7 @@ fn huge_pages(facts: &Facts) -> Check {
         Some("always") => check(
             name,
             State::Warning,
-            "always: heaps take more than they use; say so beside figures, or \
+            "always: heaps take more memory than they use; to change it, run \
              echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
         ),
         Some(choice) => check(name, State::Ok, choice),
@@ -180,7 +182,7 @@ fn swap(facts: &Facts) -> Check {
         Some(true) => check(
             "swap",
             State::Warning,
-            "there is some: what is swapped out is missing in resident memory; run swapoff -a",
+            "on: memory that is swapped out is missing in RSS; run swapoff -a",
         ),
         Some(false) => check("swap", State::Ok, "none"),
         None => check("swap", State::Warning, "unknown"),
@@ -190,13 +192,13 @@ fn swap(facts: &Facts) -> Check {
 fn process_memory(facts: &Facts) -> Check {
     let name = "smaps_rollup";
     match &facts.memory_refusal {
-        None => check(name, State::Ok, "a process's memory can be read"),
+        None => check(name, State::Ok, "memory of a process can be read"),
         Some(refusal) => Check {
             needed: true,
             ..check(
                 name,
                 State::Missing,
-                format!("{refusal}; it takes Linux 4.14 or newer"),
+                format!("{refusal}; needs Linux 4.14 or newer"),
             )
         },
     }
@@ -205,7 +207,7 @@ fn process_memory(facts: &Facts) -> Check {
 fn memory_peak(facts: &Facts) -> Check {
     let name = "clear_refs";
     match &facts.peak_refusal {
-        None => check(name, State::Ok, "a process's memory peak can be reset"),
+        None => check(name, State::Ok, "memory peak of a process can be reset"),
         Some(refusal) => Check {
             needed: true,
             ..check(
@@ -226,7 +228,7 @@ fn cgroup(facts: &Facts) -> Check {
         None => check(
             name,
             State::Warning,
-            "none is mounted: an image cannot be run with a memory limit",
+            "not mounted: images cannot run with a memory limit",
         ),
     }
 }
@@ -238,7 +240,7 @@ fn root(facts: &Facts) -> Check {
         check(
             "root",
             State::Warning,
-            "no: needed for images with a memory limit only",
+            "no: needed only for images with a memory limit",
         )
     }
 }
@@ -294,7 +296,7 @@ fn go(facts: &Facts) -> Check {
                 "go",
                 State::Missing,
                 format!(
-                    "needed to build a control plane and the Go rivals only; install {wanted} or newer"
+                    "needed only to build a control plane and the Go rivals; install {wanted} or newer"
                 ),
             )
         }
@@ -307,7 +309,7 @@ fn c_compiler(facts: &Facts) -> Check {
         None => check(
             "C compiler",
             State::Missing,
-            "needed to build kine only; install gcc",
+            "needed only to build kine; install gcc",
         ),
     }
 }

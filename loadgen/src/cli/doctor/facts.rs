@@ -1,4 +1,4 @@
-//! What the checks judge, read off this machine. Guarantees: what cannot be read is `None`.
+//! Facts about this machine, for the checks. Guarantees: what cannot be read is `None`.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -27,12 +27,9 @@ pub(crate) struct Facts {
 
 /// Tools, and what works without them.
 const TOOLS: [(&str, &str); 3] = [
-    (
-        "git",
-        "reports then cannot say which revision they measured",
-    ),
-    ("buildah", "needed for images only"),
-    ("runc", "needed for images only"),
+    ("git", "reports cannot name the commit that they measured"),
+    ("buildah", "needed only for images"),
+    ("runc", "needed only for images"),
 ];
 
 impl Facts {

@@ -1,7 +1,7 @@
-//! `loadgen doctor`: what works on this machine, and what to do about the rest.
+//! `loadgen doctor`: what can be measured on this machine, and how to enable the rest.
 //!
-//! Guarantees: looks and changes nothing (but for this process's own memory peak); one line for each
-//! check. Exit code 1 only when a bench cannot run at all. Leaves to others: doing something about it.
+//! Guarantees: changes nothing but the peak counter of its own process; one line for each check;
+//! exit code 1 only when no bench can run. Leaves to others: installing what is missing.
 
 pub mod checks;
 pub mod facts;
@@ -15,23 +15,27 @@ use crate::cli::doctor::facts::Facts;
 
 #[derive(Args)]
 pub struct DoctorArgs {
-    /// The largest number of objects that is to be measured.
+    /// Largest number of objects to measure
     #[arg(long, value_name = "N", default_value_t = 5000)]
     objects: usize,
+    /// Print JSON in place of the table
+    #[arg(long)]
+    json: bool,
 }
 
 pub fn run(args: DoctorArgs) -> anyhow::Result<ExitCode> {
     let checks = checks::all(&Facts::gather(), args.objects);
-    print!("{}", table(&checks));
     let cannot: Vec<&str> = checks
         .iter()
         .filter(|check| check.needed && check.state == State::Missing)
         .map(|check| check.name)
         .collect();
-    println!(
-        "\n{}",
-        verdict(&cannot, checks::real_too(&checks), args.objects)
-    );
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&checks)?);
+    } else {
+        let verdict = verdict(&cannot, checks::real_too(&checks), args.objects);
+        println!("{}\n{verdict}", table(&checks));
+    }
     Ok(ExitCode::from(u8::from(!cannot.is_empty())))
 }
 

@@ -45,27 +45,27 @@ use crate::target::context::{Target, TargetArgs};
 
 #[derive(Args, Clone, Debug)]
 pub struct RunArgs {
-    /// How many EdgeApps.
+    /// Number of EdgeApps
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     count: u32,
-    /// Objects per second, on a fixed timetable [default: all at once].
+    /// Create R objects per second, on a fixed timetable [default: all at once]
     #[arg(long, value_name = "R", value_parser = rate)]
     rate: Option<f64>,
     #[command(flatten)]
     target: TargetArgs,
-    /// Made if it is absent, and then removed again [default: loadgen-<run>].
+    /// Namespace for the objects; created if absent, and then deleted again [default: loadgen-<run>]
     #[arg(long, value_name = "NS", value_parser = dns_label)]
     namespace: Option<String>,
-    /// Asks for one real pod per object on a cluster with nodes; without it replicas are 0 there.
+    /// Run one pod per object on a cluster with nodes; without it objects ask for 0 replicas there
     #[arg(long)]
     pods: bool,
-    /// Leaves everything there; `loadgen clean` removes it.
+    /// Keep the objects; loadgen clean removes them
     #[arg(long)]
     keep: bool,
-    /// Decides the content of the objects.
+    /// Seed for the content of objects
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Give up on objects that have not converged after this long [default: 60 s + 200 ms each].
+    /// Give up on objects that have not converged after S seconds [default: 60 + 0.2 per object]
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     deadline_s: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! Why there is no client: one line that names the file, the entry and the way out.
+//! Why there is no client: one line that names the file, the entry and what to do.
 //!
 //! Guarantees: no token, key or other content of a file is part of a message.
 
@@ -15,7 +15,7 @@ pub enum ClientError {
         path: String,
         /// Why.
         cause: FileError,
-        /// The way out.
+        /// What to do.
         hint: &'static str,
     },
     /// There is none, and this is not a pod.

@@ -1,7 +1,7 @@
 //! Small files that a user or the kubelet wrote.
 //!
-//! Guarantees: no more than [`MOST_BYTES`] are read; an error says why in a few words.
-//! Leaves to others: to name the file and the way out.
+//! Guarantees: at most [`MOST_BYTES`] are read; an error says why in a few words.
+//! Leaves to others: to name the file and what to do.
 
 use std::io::{ErrorKind, Read};
 use std::path::Path;
@@ -15,7 +15,7 @@ pub enum FileError {
     /// It cannot be read.
     #[error("{}", reason(*.0))]
     Unreadable(ErrorKind),
-    /// It is larger than [`MOST_BYTES`].
+    /// It is larger than 1 MiB.
     #[error("larger than 1 MiB")]
     TooLarge,
     /// It is no text.

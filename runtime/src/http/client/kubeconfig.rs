@@ -1,7 +1,7 @@
 //! Kubeconfig files: their entries, merged and chosen as kubectl does it.
 //!
 //! Guarantees: pure; the first file wins, for each name and for the current context; an entry that is
-//! not chosen is not looked at; a relative path is relative to the file it is in.
+//! not chosen is not read; a relative path is relative to the file it is in.
 //! Leaves to others: what the fields of a cluster (`cluster`) and a user (`credentials`) mean.
 //! Source: client-go 0.36, tools/clientcmd/loader.go and client_config.go.
 

@@ -104,7 +104,7 @@ pub(crate) fn client_config(
             .map_err(ClientError::Identity)?,
         None => builder.with_no_client_auth(),
     };
-    // There is one server; the default makes room for 256.
+    // There is one server; the default keeps sessions of 256.
     config.resumption = Resumption::in_memory_sessions(1);
     Ok(config)
 }

@@ -1,4 +1,6 @@
-//! Installs CRDs. Guarantees: when it returns their resources are served.
+//! Installs CRDs.
+//!
+//! Guarantees: when it returns, their resources are served.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,10 +10,10 @@ use kube::Client;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::Error;
+use crate::error::Error;
 
 const SERVED_WITHIN: Duration = Duration::from_secs(30);
-const ASK_EVERY: Duration = Duration::from_millis(20);
+const POLL_EVERY: Duration = Duration::from_millis(20);
 
 /// # Errors
 /// `Crd` with the file and what is wrong with it, or with the server's answer.
@@ -42,22 +44,27 @@ async fn apply(client: &Client, text: &str) -> Result<(), String> {
         field("/spec/names/plural")?
     );
     let apply = format!("{url}?fieldManager=controlplane&force=true");
-    ask(client, Method::PATCH, &apply, crd.to_string().into_bytes()).await?;
+    request(client, Method::PATCH, &apply, crd.to_string().into_bytes()).await?;
     let deadline = Instant::now() + SERVED_WITHIN;
-    // Established comes a moment before the resource is served: asking for it says both.
+    // Established comes a moment before the resource is served: a list shows both.
     loop {
-        match ask(client, Method::GET, &list, Vec::new()).await {
+        match request(client, Method::GET, &list, Vec::new()).await {
             Ok(_) => return Ok(()),
             Err(cause) if Instant::now() > deadline => {
                 let waited_s = SERVED_WITHIN.as_secs();
                 return Err(format!("not served within {waited_s} s: {cause}"));
             }
-            Err(_) => tokio::time::sleep(ASK_EVERY).await,
+            Err(_) => tokio::time::sleep(POLL_EVERY).await,
         }
     }
 }
 
-async fn ask(client: &Client, method: Method, url: &str, body: Vec<u8>) -> Result<Value, String> {
+async fn request(
+    client: &Client,
+    method: Method,
+    url: &str,
+    body: Vec<u8>,
+) -> Result<Value, String> {
     let request = Request::builder()
         .method(method)
         .uri(url)

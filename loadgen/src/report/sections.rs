@@ -1,5 +1,5 @@
-//! What must not stand among the measured bursts: requests counted beside an audit log, default
-//! flags, the noise floor, and how far subjects are apart.
+//! Tables that are kept separate from those of the bursts: request counts, default flags, and the
+//! ratios between subjects.
 //!
 //! Guarantees: each table says under which conditions its figures were taken. Leaves to others:
 //! the bursts themselves (`view`).
@@ -13,7 +13,7 @@ use crate::report::view::{figures, header, sizes_of};
 const MB: f64 = 1e6;
 
 /// Rows: label with unit, path of the figure, divisor.
-const AUDITED: [(&str, &str, f64); 6] = [
+const REQUEST_COUNT: [(&str, &str, f64); 6] = [
     ("writes per object", "requests.writes_per_object", 1.0),
     ("reads per object", "requests.reads_per_object", 1.0),
     ("idle writes, /min", "requests.idle_writes_per_minute", 1.0),
@@ -30,7 +30,7 @@ const AUDITED: [(&str, &str, f64); 6] = [
     ),
 ];
 
-const CHECKED: [(&str, &str, f64); 7] = [
+const DEFAULT_FLAGS: [(&str, &str, f64); 7] = [
     ("RSS settled, MB", "memory.settled.rss_bytes", MB),
     ("RSS peak in the burst, MB", "memory.burst.peak_bytes", MB),
     ("burst: time to drain, s", "convergence.drain_s", 1.0),
@@ -41,14 +41,18 @@ const CHECKED: [(&str, &str, f64); 7] = [
         "datastore.written_bytes_per_object",
         1e3,
     ),
-    ("spawn to canary, ms", "spawn_to_canary_ms", 1.0),
+    (
+        "start to first object observed, ms",
+        "spawn_to_canary_ms",
+        1.0,
+    ),
 ];
 
 /// Figures that are compared in the report, of all that are in the summary.
 const COMPARED: [(&str, &str); 8] = [
     ("RSS settled", "memory.settled.rss_bytes"),
     ("RSS peak in the burst", "memory.burst.peak_bytes"),
-    ("RSS restarted", "memory.restart.rss_bytes"),
+    ("RSS after a restart", "memory.restart.rss_bytes"),
     ("CPU to converge", "cpu.converge_s"),
     ("time to drain the burst", "convergence.drain_s"),
     ("API server CPU", "api_server_cpu_s"),
@@ -57,19 +61,19 @@ const COMPARED: [(&str, &str); 8] = [
 ];
 
 pub fn tables(summary: &Summary) -> Vec<Table> {
-    let audited = of_kind(summary, Kind::RequestCount, &AUDITED, |objects| {
+    let request_count = of_kind(summary, Kind::RequestCount, &REQUEST_COUNT, |objects| {
         format!(
-            "Requests at {} objects, counted with the API server's audit log on (runs of their own)",
+            "Requests at {} objects, counted in separate runs with the API server's audit log",
             grouped(objects)
         )
     });
-    let checked = of_kind(summary, Kind::DefaultFlags, &CHECKED, |objects| {
+    let default_flags = of_kind(summary, Kind::DefaultFlags, &DEFAULT_FLAGS, |objects| {
         format!(
-            "Check at {} objects with the API server's default flags (fsync, priority and fairness, in-flight limits), one run each",
+            "Default flags: {} objects, API server with fsync, priority and fairness, and in-flight limits; one run each",
             grouped(objects)
         )
     });
-    [audited, checked, compared(summary)]
+    [request_count, default_flags, compared(summary)]
         .into_iter()
         .flatten()
         .collect()
@@ -92,7 +96,7 @@ fn of_kind(
     })
 }
 
-/// Ratios with their intervals; only where there is more than one pair to speak of.
+/// Ratios with their intervals; only where at least one has more than one pair.
 fn compared(summary: &Summary) -> Option<Table> {
     let with_interval = || summary.comparisons.iter().filter(|c| c.ci95.is_some());
     let mut columns: Vec<(&str, &str)> = Vec::new();
@@ -121,7 +125,7 @@ fn compared(summary: &Summary) -> Option<Table> {
         .map(|(subject, against)| format!("{subject} / {against}"));
     let floor = match summary.noise_floor.as_ref().and_then(largest_ratio) {
         Some(ratio) => format!(
-            "; measured against itself, settled RSS differs by up to {:.1} %, and what is within the floor of its metric is called none",
+            "; noise floor of settled RSS {:.1} % (A/A); n.s. = not significant",
             (ratio - 1.0) * 100.0
         ),
         None => String::new(),
@@ -143,7 +147,7 @@ fn ratio(comparison: &Comparison) -> String {
         interval.unwrap_or_default()
     );
     match comparison.significant {
-        Some(false) => format!("none: {ratio}"),
+        Some(false) => format!("n.s. {ratio}"),
         _ => ratio,
     }
 }

@@ -5,8 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::Error;
-use crate::tools::{CONTROL_PLANE, Module, NODE};
+use crate::build::modules::{CONTROL_PLANE, Module, NODE};
+use crate::error::Error;
 
 /// The programs, each by its full path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub struct Binaries {
 }
 
 impl Binaries {
+    /// Finds the programs.
+    ///
     /// # Errors
     /// `NoBinaries` says which are missing, where they were looked for and how to get them.
     pub fn find() -> Result<Binaries, Error> {
@@ -70,6 +72,8 @@ pub struct NodeBinaries {
 }
 
 impl NodeBinaries {
+    /// Finds the programs.
+    ///
     /// # Errors
     /// As for [`Binaries::find`].
     pub fn find() -> Result<NodeBinaries, Error> {

@@ -1,11 +1,13 @@
-//! Folders and files that hold credentials. Guarantees: nobody but their owner can read them.
+//! Folders and files that hold credentials.
+//!
+//! Guarantees: only their owner can read them.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use crate::Error;
+use crate::error::Error;
 
 /// Makes the folder, or checks that one that is there is closed to others.
 pub(crate) fn folder(dir: &Path) -> Result<(), Error> {

@@ -1,13 +1,13 @@
-//! The programs that are built from Go modules, and how.
+//! The two Go modules, the programs that are built from them, and how.
 //!
-//! A node's are a module of their own, so that its requirements change nothing for those who need
-//! none: each module has a folder of its own in the cache, whose name follows from what is built.
-//! Guarantees: knows its two modules without a checkout; both ask for the same Kubernetes.
+//! A node has a Go module of its own, so that its requirements change nothing for a control plane without
+//! nodes. Each module has a folder of its own in the cache, whose name follows from what is built.
+//! Guarantees: knows its two modules without a checkout; both require the same Kubernetes.
 //! Leaves to others: building, and finding what was built.
 
 use std::path::PathBuf;
 
-use crate::Error;
+use crate::error::Error;
 
 /// A Go module, as its two files say, and what is built from it.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(crate) struct Module {
     pub(crate) go_mod: &'static str,
     pub(crate) go_sum: &'static str,
     pub(crate) tools: &'static [Tool],
-    /// What `loadgen control-plane build` is to be told, so that it is built.
+    /// The option of `loadgen control-plane build` that builds it.
     pub(crate) option: &'static str,
 }
 
@@ -31,8 +31,8 @@ pub(crate) struct Tool {
 }
 
 pub(crate) static CONTROL_PLANE: Module = Module {
-    go_mod: include_str!("../go.mod"),
-    go_sum: include_str!("../go.sum"),
+    go_mod: include_str!("../../go.mod"),
+    go_sum: include_str!("../../go.sum"),
     tools: &[
         Tool::new("etcd", "go.etcd.io/etcd/server/v3"),
         Tool::new("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver").versioned(),
@@ -49,8 +49,8 @@ pub(crate) static CONTROL_PLANE: Module = Module {
 };
 
 pub(crate) static NODE: Module = Module {
-    go_mod: include_str!("../node/go.mod"),
-    go_sum: include_str!("../node/go.sum"),
+    go_mod: include_str!("../../node/go.mod"),
+    go_sum: include_str!("../../node/go.sum"),
     tools: &[
         Tool::new("kubelet", "k8s.io/kubernetes/cmd/kubelet").versioned(),
         Tool::new("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler").versioned(),
@@ -109,7 +109,7 @@ impl Module {
         flags
     }
 
-    /// The version of Go that it asks for.
+    /// The version of Go that it requires.
     pub(crate) fn go_version(&self) -> &'static str {
         let line = self
             .go_mod
@@ -159,8 +159,8 @@ impl Tool {
     }
 }
 
-/// FNV-1a, 64 bits (Fowler, Noll, Vo), with a zero after each part. It names folders of one user;
-/// nobody gains by a collision.
+/// FNV-1a, 64 bits (Fowler, Noll, Vo), with a zero after each part. It names folders of one user:
+/// a collision gains nothing.
 fn fnv1a(parts: &[&str]) -> u64 {
     let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {

@@ -1,4 +1,4 @@
-//! Makes a control plane forget its history.
+//! How a control plane forgets its history.
 //!
 //! Guarantees: a watch or a continue token from before is too old afterwards. kube-apiserver answers
 //! from its watch cache long after its datastore was compacted, so it is started again.
@@ -12,7 +12,10 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::net::UnixStream;
 
-use crate::{ControlPlane, Datastore, Error, datastore};
+use crate::datastore;
+use crate::error::Error;
+use crate::options::Datastore;
+use crate::plane::ControlPlane;
 
 /// Longest wait for kine's next compaction, which it is told to begin every second.
 const KINE_WITHIN: Duration = Duration::from_secs(30);
@@ -38,16 +41,18 @@ impl ControlPlane {
 
     async fn compact_etcd(&self) -> Result<(), String> {
         let key = STANDARD.encode("/");
-        let answer = self.ask_etcd("/v3/kv/range", json!({ "key": key })).await?;
+        let answer = self
+            .request_etcd("/v3/kv/range", json!({ "key": key }))
+            .await?;
         let revision = answer
             .pointer("/header/revision")
             .ok_or_else(|| format!("no revision in {answer}"))?;
         let all = json!({ "revision": revision, "physical": true });
-        self.ask_etcd("/v3/kv/compaction", all).await.map(drop)
+        self.request_etcd("/v3/kv/compaction", all).await.map(drop)
     }
 
     /// One request to etcd's JSON gateway on its socket.
-    async fn ask_etcd(&self, path: &str, body: Value) -> Result<Value, String> {
+    async fn request_etcd(&self, path: &str, body: Value) -> Result<Value, String> {
         let words = |cause: &dyn std::error::Error| cause.to_string();
         let socket = datastore::socket(&self.options.dir);
         let stream = UnixStream::connect(socket).await.map_err(|e| words(&e))?;

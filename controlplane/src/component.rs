@@ -1,4 +1,4 @@
-//! Waits until a component that was started answers.
+//! One process of the control plane, from its start until it answers.
 //!
 //! Guarantees: ends at once when the process ends, and by a deadline otherwise; the error has the
 //! last lines of the log.
@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::Error;
+use crate::error::Error;
 use tare_procstat::process::{Process, Spec};
 
-const ASK_EVERY: Duration = Duration::from_millis(20);
-const LAST_LINES: usize = 3;
+const POLL_EVERY: Duration = Duration::from_millis(20);
+const TAIL_LINES: usize = 3;
 
 /// One process of the control plane.
 #[derive(Debug)]
@@ -34,19 +34,19 @@ impl Component {
         self.process.pid()
     }
 
-    /// Asks until the answer is `Ok`; the last refusal is part of the error.
+    /// Polls until the answer is `Ok`; the last refusal is part of the error.
     pub(crate) async fn until<F, T>(
         &mut self,
         within: Duration,
-        mut ask: impl FnMut() -> F,
+        mut poll: impl FnMut() -> F,
     ) -> Result<T, Error>
     where
         F: Future<Output = Result<T, String>>,
     {
         let deadline = Instant::now() + within;
         loop {
-            let asked = tokio::time::timeout_at(deadline, ask()).await;
-            let answer = match asked {
+            let polled = tokio::time::timeout_at(deadline, poll()).await;
+            let answer = match polled {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(refusal)) => refusal,
                 Err(_) => "no answer".to_owned(),
@@ -55,7 +55,7 @@ impl Component {
                 return Err(Error::Ended {
                     component: self.name,
                     status,
-                    last_words: self.last_words(),
+                    log_tail: self.log_tail(),
                     log: self.log.clone(),
                 });
             }
@@ -64,18 +64,18 @@ impl Component {
                     component: self.name,
                     waited: within,
                     answer,
-                    last_words: self.last_words(),
+                    log_tail: self.log_tail(),
                     log: self.log.clone(),
                 });
             }
-            tokio::time::sleep(ASK_EVERY).await;
+            tokio::time::sleep(POLL_EVERY).await;
         }
     }
 
-    fn last_words(&self) -> String {
-        let lines = self.process.last_log_lines(LAST_LINES);
+    fn log_tail(&self) -> String {
+        let lines = self.process.last_log_lines(TAIL_LINES);
         if lines.is_empty() {
-            return "it logged nothing".to_owned();
+            return "its log is empty".to_owned();
         }
         lines.join(" | ")
     }

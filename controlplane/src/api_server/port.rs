@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use tokio::net::TcpSocket;
 
-use crate::Error;
+use crate::error::Error;
 
 #[derive(Debug)]
 pub(crate) struct HeldPort {

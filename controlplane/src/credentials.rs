@@ -3,22 +3,24 @@
 //! Guarantees: made anew at every start, readable by their owner only. Users log in with random
 //! tokens: a token carries several groups, and costs the server no signature per connection.
 
+pub(crate) mod owner_only;
+
 use std::path::{Path, PathBuf};
 
 use rcgen::{KeyPair, PublicKeyData};
 
-use crate::{Error, User, private};
+use crate::error::Error;
+use crate::options::User;
 use kubesim::{Tls, kubeconfig};
 
-/// The user of kube-controller-manager. It needs no permissions one by one: nobody looks at what
-/// it may do.
+/// The user of kube-controller-manager. It is an administrator: its permissions are not under test.
 pub(crate) const CONTROLLERS: &str = "system:kube-controller-manager";
 /// The user of the readiness agent.
 pub(crate) const READINESS: &str = "tare:readiness";
 /// The user of this library itself, which polls for readiness and installs CRDs.
 pub(crate) const OWN: &str = "tare:controlplane";
 
-/// The part of the control plane itself, whose requests are nobody's cost.
+/// Users of the control plane itself, whose requests are not audited.
 pub(crate) const INTERNAL: [&str; 3] = [CONTROLLERS, READINESS, OWN];
 
 /// Files that the components are pointed at.
@@ -41,26 +43,26 @@ impl Access {
             dir: dir.to_owned(),
             ca_pem: tls.ca_pem().to_owned(),
         };
-        private::file(&access.ca(), tls.ca_pem())?;
-        private::file(&access.serving_certificate(), tls.certificate_pem())?;
-        private::file(&access.serving_key(), tls.key_pem())?;
+        owner_only::file(&access.ca(), tls.ca_pem())?;
+        owner_only::file(&access.serving_certificate(), tls.certificate_pem())?;
+        owner_only::file(&access.serving_key(), tls.key_pem())?;
         let (certificate, key) = tls
             .client("kube-apiserver", "system:masters")
             .map_err(|cause| Error::Keys(cause.to_string()))?;
-        private::file(&access.kubelet_client_certificate(), &certificate)?;
-        private::file(&access.kubelet_client_key(), &key)?;
+        owner_only::file(&access.kubelet_client_certificate(), &certificate)?;
+        owner_only::file(&access.kubelet_client_key(), &key)?;
         let accounts = KeyPair::generate().map_err(|cause| Error::Keys(cause.to_string()))?;
-        private::file(&access.account_key(), &accounts.serialize_pem())?;
-        private::file(&access.account_public_key(), &public_pem(&accounts))?;
+        owner_only::file(&access.account_key(), &accounts.serialize_pem())?;
+        owner_only::file(&access.account_public_key(), &public_pem(&accounts))?;
         let internal = INTERNAL.map(User::admin);
         let mut tokens = String::new();
         for user in internal.iter().chain(users) {
             let token = token()?;
             tokens.push_str(&row(user, &token)?);
             let text = kubeconfig(url, tls.ca_pem(), &user.name, &token);
-            private::file(&access.kubeconfig(&user.name), &text)?;
+            owner_only::file(&access.kubeconfig(&user.name), &text)?;
         }
-        private::file(&access.tokens(), &tokens)?;
+        owner_only::file(&access.tokens(), &tokens)?;
         Ok(access)
     }
 
@@ -182,7 +184,7 @@ mod tests {
     fn credentials_are_their_owners_and_no_two_are_equal() {
         use std::os::unix::fs::PermissionsExt;
         let dir = std::env::temp_dir().join(format!("tare-access-{}", std::process::id()));
-        private::folder(&dir).unwrap();
+        owner_only::folder(&dir).unwrap();
         let access = Access::create(&dir, "https://127.0.0.1:1", &[], &[User::admin("a")]).unwrap();
         let files: Vec<_> = std::fs::read_dir(&dir)
             .unwrap()

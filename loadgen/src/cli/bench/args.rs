@@ -1,0 +1,111 @@
+//! The options of `loadgen bench`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::model::control_plane::ControlPlane;
+use crate::model::profile::Profile;
+use crate::model::workload;
+use crate::target::context::TargetArgs;
+
+#[derive(Args, Clone, Debug)]
+pub struct BenchArgs {
+    /// Subjects to measure, as name/variant, separated by commas; see loadgen subjects
+    /// [default: tare/none,kube-rs/stock; all built-in ones on a real control plane]
+    #[arg(long, value_name = "A,B", help_heading = "What is measured")]
+    pub subjects: Option<String>,
+    /// File that describes your own operator; may be repeated
+    #[arg(long, value_name = "FILE", help_heading = "What is measured")]
+    pub subject: Vec<PathBuf>,
+    /// Numbers of objects, separated by commas; larger sizes take longer, such as 0,500,2000,5000
+    #[arg(
+        long,
+        value_name = "N,M",
+        default_value = "0,500",
+        help_heading = "What is measured"
+    )]
+    pub objects: String,
+    /// Size of one object in bytes, as it is sent [default: 2048]
+    #[arg(long, value_name = "BYTES", value_parser = object_bytes, help_heading = "What is measured")]
+    pub object_bytes: Option<usize>,
+    /// Cluster that subjects run against; kube and kine need loadgen control-plane build
+    #[arg(long, value_enum, default_value = "kubesim", help_heading = "Where")]
+    pub control_plane: ControlPlane,
+    #[command(flatten)]
+    pub cluster: TargetArgs,
+    /// Repeats of each size [default: 1 on kubesim, else 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), help_heading = "How")]
+    pub repeats: Option<u32>,
+    /// Repeats of the largest size [default: --repeats if given, 1 on kubesim, else 5]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), help_heading = "How")]
+    pub repeats_largest: Option<u32>,
+    /// Idle time before memory is sampled [default: quick on kubesim, else standard]
+    #[arg(long, value_enum, help_heading = "How")]
+    pub profile: Option<Profile>,
+    /// Let idle phases of up to N runs overlap, each with its own control plane
+    /// [default: up to 8, as memory allows; 1 with --profile quick or on an existing cluster]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=16), help_heading = "How")]
+    pub overlap: Option<u8>,
+    /// Seed for the order of runs and the content of objects
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "How")]
+    pub seed: u64,
+    /// Time from the creation of a Deployment until it is ready, ms [default: 500]
+    #[arg(long, value_name = "MS", help_heading = "How")]
+    pub ready_delay_ms: Option<u64>,
+    /// Fail a run whose objects have not converged after S seconds [default: 60 + 0.2 per object]
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=86_400), help_heading = "How")]
+    pub deadline_s: Option<u64>,
+    /// Measure bursts and restarts only: no steady rate, churn, deletion, request count or
+    /// default flags
+    #[arg(long, help_heading = "Steps")]
+    pub bursts_only: bool,
+    /// Restart the subject N times in every burst with objects
+    /// [default: once, at the largest size only]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), help_heading = "Steps")]
+    pub restarts: Option<u32>,
+    /// Add fault runs at the largest size: children that the API server rejects, children that
+    /// never become ready
+    #[arg(long, help_heading = "Steps")]
+    pub unhealthy: bool,
+    /// Add an update storm: up to 500 objects, each updated every 500 ms for one minute
+    #[arg(long, help_heading = "Steps")]
+    pub update_storm: bool,
+    /// Add a soak to the first run at the largest size: change all objects until N watch events
+    /// have passed, then sample memory again; kubesim only
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000), help_heading = "Steps")]
+    pub soak_events: Option<u64>,
+    /// Measure without checking first that subjects pass the conformance scenario
+    #[arg(long, help_heading = "Steps")]
+    pub skip_conformance: bool,
+    /// Target triple for Tare and the Rust rivals, such as x86_64-unknown-linux-musl
+    /// [default: that of this machine]
+    #[arg(long, value_name = "TRIPLE", help_heading = "Build")]
+    pub target: Option<String>,
+    /// Use the existing binaries
+    #[arg(long, help_heading = "Build")]
+    pub no_build: bool,
+    /// Folder for the results; must be new or empty [default: results/<profile>-<date>-<n>]
+    #[arg(long, value_name = "DIR", help_heading = "Results")]
+    pub out: Option<PathBuf>,
+    /// Continue the interrupted bench in --out; finished runs are kept
+    #[arg(long, requires = "out", help_heading = "Results")]
+    pub resume: bool,
+    /// Name of this machine in the report
+    #[arg(
+        long,
+        value_name = "LABEL",
+        default_value = "local",
+        help_heading = "Results"
+    )]
+    pub host_label: String,
+}
+
+/// A size that an object of the workload can have.
+fn object_bytes(text: &str) -> Result<usize, String> {
+    let (least, most) = workload::sizes().map_err(|error| error.to_string())?;
+    match text.parse() {
+        Ok(bytes) if (least..=most).contains(&bytes) => Ok(bytes),
+        _ => Err(format!("an object has {least} to {most} bytes")),
+    }
+}
