@@ -1,5 +1,5 @@
-//! What a subject runs against: the simulated server, a real control plane of our own, or a cluster
-//! that is there already.
+//! What a subject runs against: the simulated server, a real control plane of our own, or an
+//! existing cluster.
 //!
 //! Guarantees: when it is started it answers, has the CRD and a kubeconfig per user; a server of
 //! our own starts empty and ends with this process. What a source cannot tell is `None`. Leaves to
@@ -176,7 +176,7 @@ impl Server {
     /// Which part has ended by itself, and how.
     ///
     /// # Errors
-    /// When the kernel refuses to say.
+    /// When the kernel does not tell.
     pub fn exited(&mut self) -> Result<Option<String>, Error> {
         let ended = |status| format!("the API server ended by itself ({status})");
         Ok(match self {
@@ -187,7 +187,7 @@ impl Server {
     }
 
     /// # Errors
-    /// When the kernel refuses the signal, or a namespace cannot be deleted.
+    /// When the signal cannot be sent, or a namespace cannot be deleted.
     pub async fn stop(self) -> Result<(), Error> {
         match self {
             Server::Kubesim(server) => server.stop().await?,

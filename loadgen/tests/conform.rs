@@ -134,7 +134,7 @@ fn an_operator_is_weighed_again_when_it_has_aged_and_with_unhealthy_objects() {
         run["soak"]
     );
     assert!(run["soak"]["rounds"].as_u64() >= Some(6), "{}", run["soak"]);
-    assert!(run["memory"]["after_soak"]["memory"]["rss_bytes"].is_u64());
+    assert!(run["memory"]["after_soak"]["rss_bytes"].is_u64());
     for (kind, which) in [
         ("rejected", "whose children the API server rejects"),
         ("never-ready", "whose children never become ready"),

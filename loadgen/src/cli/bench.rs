@@ -81,7 +81,7 @@ async fn measure(
             () = stop.requested() => return Ok(interrupted(&progress, "while building; nothing was measured")),
         }
     }
-    let private = TempDir::create()?;
+    let temp_dir = TempDir::create()?;
     let setting = Setting {
         ready_delay_ms: scenario.ready_delay_ms,
         source,
@@ -93,7 +93,7 @@ async fn measure(
         largest: plan.largest(),
         bin: workspace.bin(),
         workspace: workspace.root.clone(),
-        private: private.path().to_owned(),
+        temp_dir: temp_dir.path().to_owned(),
         evidence: evidence.clone(),
         progress: progress.clone(),
         bursts_only: args.bursts_only,
@@ -122,9 +122,9 @@ async fn measure(
     progress.finish();
     if let Source::Existing(existing) = &setting.source {
         // After Ctrl-C the namespace of the run at hand is still there.
-        existing.clean(private.path()).await?;
+        existing.clean(temp_dir.path()).await?;
     }
-    drop(private);
+    drop(temp_dir);
     let ending = ending?;
     let sound = report::publish(&evidence)?;
     Ok(match ending {

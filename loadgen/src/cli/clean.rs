@@ -110,7 +110,7 @@ async fn find_and_remove(
         progress.say("nothing was removed");
         return Ok(ExitCode::from(130));
     }
-    let cleaned = cleanup::sweep(&cluster, &scope, progress).await;
+    let cleaned = cleanup::run(&cluster, &scope, progress).await;
     progress.finish();
     let removal = Removal::of(&cleaned);
     println!(

@@ -83,12 +83,12 @@ async fn check(
 ) -> anyhow::Result<ExitCode> {
     let stop = Stop::on_signals().context("cannot listen for Ctrl-C")?;
     let progress = Progress::new();
-    let private = TempDir::create()?;
+    let temp_dir = TempDir::create()?;
     let gate = Gate {
         source: &source,
         workspace: &workspace.root,
         bin: &workspace.bin(),
-        private: private.path(),
+        temp_dir: temp_dir.path(),
         evidence: &evidence,
         progress: &progress,
         step_deadline: Duration::from_secs(args.deadline_s),

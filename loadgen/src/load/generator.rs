@@ -1,7 +1,7 @@
 //! The offer: objects are created, updated or deleted on an absolute timetable.
 //!
 //! Guarantees: open loop: a slow answer delays no due time, it makes later sends late, and late
-//! is recorded; at most [`CONNECTIONS`] requests are in flight. A refusal is counted and kept,
+//! is recorded; at most [`CONNECTIONS`] requests are in flight. A rejected request is counted,
 //! never retried. Leaves to others: the pace, and what becomes of the objects.
 
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::model::workload::Scenario;
 use crate::model::workload::child::Child;
 use crate::target::cluster::{Cluster, Error};
 
-/// Enough to keep a local server busy on a few cores, and few enough for its in-flight limits.
+/// Keeps a local server busy on a few cores, and stays below its in-flight limits.
 const CONNECTIONS: usize = 24;
 
 /// What is done to every object.
@@ -114,7 +114,7 @@ impl Offer {
                     Some(_) => Failed::Rejected,
                     None => Failed::Unanswered,
                 };
-                // Without the object's name the same refusal is the same words.
+                // Without the object's name the same rejection has the same words.
                 timeline.fail(index, failed, error.words().replace(&name, "…"));
             }
         }

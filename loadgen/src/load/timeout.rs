@@ -1,7 +1,7 @@
-//! How long convergence is waited for.
+//! The timeouts of a wait for convergence.
 //!
-//! Guarantees: pure; every wait ends, and one that brings nothing forward ends sooner. Leaves to
-//! others: what is waited for.
+//! Guarantees: pure; every wait ends, and one without progress ends sooner. Leaves to others: the
+//! condition that is waited for.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub struct Timeout {
 impl Timeout {
     /// What the timetable takes, and then what the user chose, or else a minute and 200 ms for each
     /// object: stock kube-rs takes 55 ms on a real server with two cores
-    /// (`results/2026-11-21-shared-2-core-kube`). What moves nothing forward for a minute never will.
+    /// (`results/2026-11-21-shared-2-core-kube`). After a minute without progress the wait ends.
     pub fn of(objects: usize, pace: Pace, chosen: Option<Duration>) -> Self {
         let minute = Duration::from_secs(60);
         let timeout = minute + Duration::from_millis(200) * objects as u32;

@@ -1,4 +1,4 @@
-//! What a subject said last, as a report can hold it.
+//! The tail of a subject's log, for a report.
 //!
 //! Guarantees: pure; no terminal sequences, bounded in length. Leaves to others: which lines.
 

@@ -59,7 +59,7 @@ pub struct SettleDetector {
     started: Duration,
     quiet_since: Duration,
     last: Sample,
-    /// Looks within the `steady` window.
+    /// Samples within the `steady` window.
     recent: Vec<Sample>,
 }
 

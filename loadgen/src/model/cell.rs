@@ -133,12 +133,12 @@ pub fn interleaved(
     cells.collect()
 }
 
-/// The bursts; in every block of the largest size `twin` is measured a second time, in a place
-/// drawn like that of the others.
+/// The bursts; in every block of the largest size the subject `second` is measured a second time
+/// (A/A), at a place drawn like that of the others.
 pub fn bursts(
     subjects: &[String],
     sizes: &[(usize, u32)],
-    twin: Option<&str>,
+    second: Option<&str>,
     seed: u64,
 ) -> Vec<Cell> {
     let largest = sizes.iter().map(|(objects, _)| *objects).max();
@@ -146,9 +146,9 @@ pub fn bursts(
     let blocks = blocks(sizes, &mut rng);
     let cells = blocks.into_iter().flat_map(|block| {
         let bursts = subjects.iter().map(|s| (s.clone(), Kind::Burst));
-        let twin = twin.filter(|_| Some(block.objects) == largest);
-        let twin = twin.map(|subject| (subject.to_owned(), Kind::AA));
-        let mut entries: Vec<_> = bursts.chain(twin).collect();
+        let second = second.filter(|_| Some(block.objects) == largest);
+        let second = second.map(|subject| (subject.to_owned(), Kind::AA));
+        let mut entries: Vec<_> = bursts.chain(second).collect();
         rng.shuffle(&mut entries);
         block.cells(entries)
     });
@@ -208,17 +208,17 @@ mod tests {
         }
 
         #[test]
-        fn the_twin_is_beside_its_subject_at_the_largest_size_only(seed: u64, repeats in 1u32..5) {
+        fn the_second_run_is_beside_its_subject_at_the_largest_size_only(seed: u64, repeats in 1u32..5) {
             let subjects = ["a/x".to_owned(), "b/y".to_owned()];
             let cells = bursts(&subjects, &[(0, 3), (500, repeats)], Some("a/x"), seed);
-            let twins: Vec<&Cell> = cells.iter().filter(|c| c.kind == Kind::AA).collect();
-            prop_assert_eq!(twins.len(), repeats as usize);
-            prop_assert!(twins.iter().all(|c| c.objects == 500 && c.subject == "a/x"));
-            for twin in twins {
-                let beside = Cell { kind: Kind::Burst, ..twin.clone() };
+            let seconds: Vec<&Cell> = cells.iter().filter(|c| c.kind == Kind::AA).collect();
+            prop_assert_eq!(seconds.len(), repeats as usize);
+            prop_assert!(seconds.iter().all(|c| c.objects == 500 && c.subject == "a/x"));
+            for second in seconds {
+                let beside = Cell { kind: Kind::Burst, ..second.clone() };
                 let place = |cell: &Cell| cells.iter().position(|c| c == cell).map(|p| p as i64);
-                let apart = (place(twin).expect("there") - place(&beside).expect("there")).abs();
-                prop_assert!(apart <= 2);
+                let distance = (place(second).expect("there") - place(&beside).expect("there")).abs();
+                prop_assert!(distance <= 2);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What the gate found, as it is kept in `conformance/<subject>.json`.
+//! The result of the conformance scenario, as it is written to `conformance/<subject>.json`.
 //!
 //! Guarantees: a step that was not run is said to be so, and never counts as passed. Leaves to
 //! others: what follows from it.

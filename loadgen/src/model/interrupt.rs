@@ -1,6 +1,6 @@
-//! Ctrl-C and SIGTERM: asked for once, seen everywhere.
+//! Ctrl-C and SIGTERM.
 //!
-//! Guarantees: a request to stop is never lost, however late somebody looks. Leaves to others:
+//! Guarantees: a request to stop is never lost, however late it is awaited. Leaves to others:
 //! what is kept; whoever awaits [`Stop::requested`] drops what it was doing.
 
 use tokio::signal::unix::{SignalKind, signal};

@@ -9,7 +9,7 @@ use crate::model::profile;
 use crate::model::subject::Subject;
 
 /// Requests are counted with at most this many objects: what one costs does not depend on it.
-const AUDITED: usize = 2_000;
+const COUNTED: usize = 2_000;
 
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -44,13 +44,13 @@ impl Plan {
             false => (*size, self.repeats),
         };
         let sizes: Vec<(usize, u32)> = self.sizes.iter().map(repeats).collect();
-        let twin = self.twin();
+        let aa = self.aa_subject();
         // Requests first: an interrupted experiment then lacks repeats, not a whole kind of figures.
-        let mut cells = match self.audited().filter(|_| self.request_counts) {
+        let mut cells = match self.counted().filter(|_| self.request_counts) {
             Some(objects) => interleaved(&self.ids(), &[(objects, 1)], Kind::RequestCount, seed),
             None => Vec::new(),
         };
-        cells.extend(cell::bursts(&self.ids(), &sizes, twin.as_deref(), seed));
+        cells.extend(cell::bursts(&self.ids(), &sizes, aa.as_deref(), seed));
         if self.unhealthy && self.largest() > 0 {
             for kind in [Kind::Rejected, Kind::NeverReady] {
                 cells.extend(interleaved(&self.ids(), &[(self.largest(), 1)], kind, seed));
@@ -68,18 +68,18 @@ impl Plan {
         cells
     }
 
-    /// The size of the audited runs: the largest one up to [`AUDITED`], or else the smallest.
-    fn audited(&self) -> Option<usize> {
+    /// The size of the counted runs: the largest one up to [`COUNTED`], or else the smallest.
+    fn counted(&self) -> Option<usize> {
         let some = || self.sizes.iter().copied().filter(|size| *size > 0);
         some()
-            .filter(|size| *size <= AUDITED)
+            .filter(|size| *size <= COUNTED)
             .max()
             .or_else(|| some().min())
     }
 
     /// The subject that is measured against itself: ours, or the first. One pair has no interval,
     /// and so no floor.
-    fn twin(&self) -> Option<String> {
+    fn aa_subject(&self) -> Option<String> {
         let worth_it = self.repeats_largest >= 2 && self.largest() > 0;
         self.ours().filter(|_| worth_it)
     }
@@ -192,6 +192,6 @@ mod tests {
             count(&plan(&[0, 5000, 9000], 1, true), Kind::RequestCount, 5000),
             2
         );
-        assert_eq!(plan(&[0], 1, true).audited(), None);
+        assert_eq!(plan(&[0], 1, true).counted(), None);
     }
 }

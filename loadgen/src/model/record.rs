@@ -179,7 +179,7 @@ pub struct UpdateStorm {
 pub struct Soak {
     /// Watch events of the objects.
     pub events: u64,
-    /// How often all objects were changed, flipped or made again.
+    /// How often all objects were updated, failed and recovered, or were created anew.
     pub rounds: u64,
     pub seconds: f64,
 }

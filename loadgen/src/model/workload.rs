@@ -152,7 +152,7 @@ pub fn read<T: DeserializeOwned>(file: &'static str, text: &str) -> Result<T, Er
     toml::from_str(text).map_err(|source| Error { file, source })
 }
 
-/// The same objects, with children that the API server refuses.
+/// The same objects, with children that the API server rejects.
 ///
 /// # Errors
 /// If the build was given a broken file.

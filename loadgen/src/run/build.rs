@@ -82,7 +82,7 @@ impl Workspace {
     /// The same, with subjects for a static target.
     ///
     /// # Errors
-    /// `Foreign`: what cannot run here cannot be weighed.
+    /// `Foreign`: what cannot run here cannot be measured.
     pub fn for_target(self, triple: Option<&str>) -> Result<Self, Error> {
         let triple = triple.map(str::to_owned);
         if let Some(triple) = &triple

@@ -64,7 +64,7 @@ pub fn default_flags_cells(plan: &Plan, runs: &Runs) -> Vec<Cell> {
     else {
         return Vec::new();
     };
-    let weight = |subject: &Subject| {
+    let settled_bytes = |subject: &Subject| {
         let id = subject.id();
         let own = |cell: &Cell| {
             cell.subject == id && (cell.kind, cell.objects) == (Kind::Burst, plan.largest())
@@ -81,10 +81,10 @@ pub fn default_flags_cells(plan: &Plan, runs: &Runs) -> Vec<Cell> {
             .filter(|s| s.id() != ours && s.name != "tare")
     };
     let any_go = rivals().any(|s| s.language == Language::Go);
-    let weighed = rivals()
+    let candidates = rivals()
         .filter(|s| !any_go || s.language == Language::Go)
-        .filter_map(|s| Some((weight(s)?, s.id())));
-    let best = weighed.min_by(|(a, _), (b, _)| a.total_cmp(b));
+        .filter_map(|s| Some((settled_bytes(s)?, s.id())));
+    let best = candidates.min_by(|(a, _), (b, _)| a.total_cmp(b));
     let subjects = std::iter::once(ours.clone()).chain(best.map(|(_, id)| id));
     let cell = |subject| Cell {
         subject,

@@ -1,7 +1,6 @@
 //! An experiment: scenario x subjects x sizes x repeats.
 //!
-//! Guarantees: only one run works at a time; while its subject is left alone the next may work, so
-//! that waiting costs no time. Each run is written as it ends, with its samples; a failed run is kept
+//! Guarantees: only one run works at a time; while its subject is idle the next one may work. Each run is written as it ends, with its samples; a failed run is kept
 //! and the next one starts; a run that is there already is not measured again; a request to stop ends
 //! the runs at hand and keeps those before them. Leaves to others: a single run (`run`), and what the
 //! runs mean (`report`).
@@ -45,7 +44,7 @@ use crate::target::Source;
 pub struct Setting {
     pub source: Source,
     pub scenario: Arc<Scenario>,
-    /// The same with children that the server refuses.
+    /// The same with children that the server rejects.
     pub rejected: Arc<Scenario>,
     pub seed: u64,
     pub profile: Profile,
@@ -56,15 +55,15 @@ pub struct Setting {
     pub largest: usize,
     pub workspace: PathBuf,
     pub bin: PathBuf,
-    /// A private folder for credentials.
-    pub private: PathBuf,
+    /// A folder for credentials that only this user can read.
+    pub temp_dir: PathBuf,
     pub evidence: Evidence,
     pub progress: Arc<Progress>,
     /// Whether churn and deletion are left out.
     pub bursts_only: bool,
-    /// What ageing flips.
+    /// The child whose readiness a soak changes.
     pub child: Arc<Child>,
-    /// Watch events to age the subject with, in the first burst at the largest size.
+    /// Watch events of the soak, in the first burst at the largest size.
     pub soak_events: Option<u64>,
     /// Restarts in every burst; without, one in the bursts at the largest size.
     pub restarts: Option<u32>,

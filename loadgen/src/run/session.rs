@@ -1,8 +1,8 @@
-//! One run: a fresh server, a fresh subject, and what happened between them.
+//! A session: one subject on one target, taken through the steps of a cell.
 //!
 //! Guarantees: whatever goes wrong ends as a failed run with its reason and the subject's last
 //! log lines, within bounds of time; nothing it started outlives it, dropped or finished.
-//! Leaves to others: the phases (`phases`), the order of runs, the evidence.
+//! Leaves to others: the steps (`step`), the order of runs, the evidence.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -30,10 +30,10 @@ use crate::run::{Setting, step};
 use crate::target::cluster::Cluster;
 use crate::target::{HARNESS, Order, SUBJECT, Server};
 
-/// How often waiting looks again; times come from events, not from these looks.
+/// Between two polls of a wait; times come from events, not from these polls.
 const POLL: Duration = Duration::from_millis(20);
 
-/// A readiness that nobody lives to see: 49 days.
+/// A delay that no run reaches: 49 days.
 const NEVER_MS: u64 = u32::MAX as u64;
 
 /// A run's outcome: the record, and one line per object.
@@ -42,10 +42,10 @@ pub struct Outcome {
     pub samples: Option<String>,
 }
 
-/// Why a run could not go on; its text is the reason in the report.
+/// Why a run failed, as the report says it.
 pub type Reason = String;
 
-/// Everything that a run holds while it lasts.
+/// A subject on a target, with the record of its run.
 pub struct Session<'a> {
     pub setting: &'a Setting,
     pub subject: &'a Subject,
@@ -62,7 +62,7 @@ pub struct Session<'a> {
     pub page_before: Option<String>,
     places: Places,
     log: PathBuf,
-    /// Held while anything works: only one run does at a time.
+    /// Held while this run works: only one run does at a time.
     turn: Option<OwnedSemaphorePermit>,
     _observer: AbortOnDrop,
 }
@@ -145,7 +145,7 @@ impl<'a> Session<'a> {
     ) -> Result<Session<'a>, Reason> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
         let stem = cell.file_stem();
-        let dir = setting.private.join(&stem);
+        let dir = setting.temp_dir.join(&stem);
         std::fs::create_dir_all(&dir).map_err(|e| format!("cannot make {}: {e}", dir.display()))?;
         let order = Order {
             source: &setting.source,
@@ -274,7 +274,7 @@ impl<'a> Session<'a> {
         run
     }
 
-    /// Waits until no other run works, and keeps it so until [`Session::rest`].
+    /// Waits until no other run works; none does until [`Session::rest`].
     pub async fn work(&mut self) {
         if self.turn.is_none() {
             self.say("waiting for its turn");
@@ -282,7 +282,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// From now on the subject is only left alone: another run may work.
+    /// From now on the subject is idle: another run may work.
     pub fn rest(&mut self) {
         self.turn = None;
     }

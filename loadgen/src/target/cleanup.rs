@@ -1,4 +1,4 @@
-//! Finding what runs left behind, by their label, and removing it.
+//! The clean-up: finds what runs left behind by its label, and removes it.
 //!
 //! Guarantees: only what carries the label is deleted, each object by the uid that was seen; a
 //! namespace only if it carries the label itself and holds no other run's objects; bounded in
@@ -19,14 +19,14 @@ use crate::target::cluster::{Cluster, Error};
 
 /// As many deletions at once as creations.
 const CONNECTIONS: usize = 24;
-/// When nothing went away for this long, nothing will.
+/// Gives up when nothing was removed for this long.
 pub const STALL_S: u64 = 30;
-/// First and longest pause between looks.
+/// First and longest pause between two polls.
 const POLLS: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(3)];
-/// A namespace that was emptied beforehand is gone within seconds.
+/// An empty namespace is gone within seconds.
 const NAMESPACE_GOES: Duration = Duration::from_secs(30);
 
-/// Where is looked, and for what.
+/// Where to search, and for what.
 #[derive(Debug, Clone, Copy)]
 pub struct Scope<'a> {
     pub resource: &'a Resource,
@@ -56,13 +56,13 @@ impl Found {
     }
 }
 
-/// What was removed and what was not.
+/// What a clean-up removed and what it did not.
 #[derive(Debug, Clone, Default)]
 pub struct CleanUp {
     pub deleted: usize,
     pub left: Vec<Found>,
     pub namespaces: Vec<(String, NamespaceEnd)>,
-    /// What stood in the way, a line each.
+    /// What failed, a line each.
     pub warnings: Vec<String>,
 }
 
@@ -72,8 +72,7 @@ impl CleanUp {
         self.namespaces.iter().filter(gone).count()
     }
 
-    /// Nothing is left, nothing stood in the way of looking, and what a server is still emptying
-    /// goes by itself.
+    /// Nothing is left and nothing failed; a namespace that the server still empties counts as gone.
     pub fn is_complete(&self) -> bool {
         let goes = |end: &NamespaceEnd| matches!(end, NamespaceEnd::Gone | NamespaceEnd::Emptying);
         let namespaces = self.namespaces.iter().all(|(_, end)| goes(end));
@@ -137,7 +136,7 @@ impl Scope<'_> {
 /// Every object in scope; none where the resource is not served.
 ///
 /// # Errors
-/// When the server refuses the list or does not answer.
+/// When the server rejects the list or does not answer.
 pub async fn objects(cluster: &Cluster, scope: &Scope<'_>) -> Result<Vec<Found>, Error> {
     match list(cluster, &scope.collection(), &scope.selector()).await {
         Err(error) if error.code() == Some(404) => Ok(vec![]),
@@ -170,13 +169,12 @@ async fn list(cluster: &Cluster, collection: &str, selector: &str) -> Result<Vec
 }
 
 /// Removes everything in scope and waits until it is gone.
-pub async fn sweep(cluster: &Cluster, scope: &Scope<'_>, progress: &Progress) -> CleanUp {
+pub async fn run(cluster: &Cluster, scope: &Scope<'_>, progress: &Progress) -> CleanUp {
     let mut cleaned = CleanUp::default();
-    if let Err(error) = sweep_objects(cluster, scope, progress, &mut cleaned).await {
-        cleaned.warnings.push(format!(
-            "what is left could not be looked for: {}",
-            error.words()
-        ));
+    if let Err(error) = remove_objects(cluster, scope, progress, &mut cleaned).await {
+        cleaned
+            .warnings
+            .push(format!("the rest could not be listed: {}", error.words()));
         return cleaned;
     }
     match namespaces(cluster, scope).await {
@@ -189,15 +187,14 @@ pub async fn sweep(cluster: &Cluster, scope: &Scope<'_>, progress: &Progress) ->
         }
         // Whoever may not list namespaces could not make one either.
         Err(error) if error.code() == Some(403) => {}
-        Err(error) => cleaned.warnings.push(format!(
-            "namespaces could not be looked for: {}",
-            error.words()
-        )),
+        Err(error) => cleaned
+            .warnings
+            .push(format!("namespaces could not be listed: {}", error.words())),
     }
     cleaned
 }
 
-async fn sweep_objects(
+async fn remove_objects(
     cluster: &Cluster,
     scope: &Scope<'_>,
     progress: &Progress,
@@ -206,7 +203,7 @@ async fn sweep_objects(
     let mut known: HashSet<String> = HashSet::new();
     let (mut last_left, mut moved_at) = (usize::MAX, Instant::now());
     let mut pause = POLLS[0];
-    let mut refusal = None;
+    let mut failure = None;
     let mut nothing_seen = false;
     loop {
         let left = match objects(cluster, scope).await {
@@ -229,20 +226,20 @@ async fn sweep_objects(
             .filter(|found| found.deletion_timestamp.is_none())
             .collect();
         let give_up =
-            moved_at.elapsed() > scope.stall || (refusal.is_some() && left.len() == pending.len());
-        // Once more: a create whose answer nobody awaited may have come after the look.
+            moved_at.elapsed() > scope.stall || (failure.is_some() && left.len() == pending.len());
+        // Lists once more: a create that was not answered may have been executed after the list.
         if left.is_empty() && !nothing_seen {
             nothing_seen = true;
             tokio::time::sleep(POLLS[0]).await;
             continue;
         }
         if left.is_empty() || give_up {
-            cleaned.warnings.extend(refusal);
+            cleaned.warnings.extend(failure);
             cleaned.warnings.extend(held_up(&left));
             cleaned.left = left;
             return Ok(());
         }
-        refusal = delete(cluster, scope, &pending).await;
+        failure = delete(cluster, scope, &pending).await;
         pause = if pending.is_empty() {
             (pause * 3 / 2).min(POLLS[1])
         } else {
@@ -252,7 +249,7 @@ async fn sweep_objects(
     }
 }
 
-/// The first refusal in the server's words, if there was one.
+/// The first failure in the server's words, if there was one.
 async fn delete(cluster: &Cluster, scope: &Scope<'_>, pending: &[&Found]) -> Option<String> {
     let deletions = pending.iter().map(|found| {
         let path = format!("{}/{}", scope.in_namespace(&found.namespace), found.name);
@@ -278,7 +275,7 @@ fn held_up(left: &[Found]) -> Option<String> {
 }
 
 async fn remove_namespace(cluster: &Cluster, scope: &Scope<'_>, namespace: &Found) -> NamespaceEnd {
-    let refused = |error: &Error| NamespaceEnd::Failed(error.words());
+    let failed = |error: &Error| NamespaceEnd::Failed(error.words());
     let content = format!("{}?limit=1", scope.in_namespace(&namespace.name));
     match cluster
         .ask::<Page>(Method::GET, &content, None, vec![])
@@ -287,11 +284,11 @@ async fn remove_namespace(cluster: &Cluster, scope: &Scope<'_>, namespace: &Foun
         Ok(page) if !page.items.is_empty() => return NamespaceEnd::InUse,
         Ok(_) => {}
         Err(error) if error.code() == Some(404) => {}
-        Err(error) => return refused(&error),
+        Err(error) => return failed(&error),
     }
     let path = format!("/api/v1/namespaces/{}", namespace.name);
     if let Err(error) = cluster.delete_this(&path, &namespace.uid).await {
-        return refused(&error);
+        return failed(&error);
     }
     let deadline = Instant::now() + NAMESPACE_GOES;
     loop {

@@ -106,7 +106,7 @@ impl ExistingCluster {
 
 impl Existing {
     /// # Errors
-    /// `NoCrd`, or whatever the cluster refuses.
+    /// `NoCrd`, or what the cluster rejects.
     pub async fn start(order: &Order<'_>, existing: &ExistingCluster) -> Result<Self, Error> {
         let kubeconfig = existing.write(order.dir)?;
         let cluster = Cluster::connect(&kubeconfig).await?;

@@ -110,13 +110,13 @@ impl Kubesim {
     /// The status if it has ended, which it should not.
     ///
     /// # Errors
-    /// When the kernel refuses to say.
+    /// When the kernel does not tell.
     pub fn exited(&mut self) -> Result<Option<std::process::ExitStatus>, Error> {
         Ok(self.process.exited()?)
     }
 
     /// # Errors
-    /// When the kernel refuses the signal.
+    /// When the signal cannot be sent.
     pub async fn stop(mut self) -> Result<(), Error> {
         self.process.terminate(Duration::from_secs(2)).await?;
         Ok(())

@@ -99,14 +99,14 @@ impl Real {
     }
 
     /// # Errors
-    /// When the kernel refuses to say.
+    /// When the kernel does not tell.
     pub fn exited(&mut self) -> Result<Option<String>, Error> {
         let ended = self.plane.exited()?;
         Ok(ended.map(|(component, status)| format!("{component} ended by itself ({status})")))
     }
 
     /// # Errors
-    /// When the kernel refuses a signal.
+    /// When the signal cannot be sent.
     pub async fn stop(self) -> Result<(), Error> {
         self.plane.stop().await
     }

@@ -24,7 +24,7 @@ use crate::{model::control_plane::ControlPlane, target::Source};
 pub fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Result<Experiment> {
     // A datastore writes to the private folder, and only there its filesystem matters.
     let data = if plan.request_counts {
-        &setting.private
+        &setting.temp_dir
     } else {
         setting.evidence.root()
     };

@@ -1,4 +1,4 @@
-//! What became of every object, and how long it took.
+//! What happened to every object, and how long it took.
 //!
 //! Guarantees: pure; every object asked for is in exactly one line of the account, and what was
 //! created is either deleted, gone otherwise, kept or left. Leaves to others: finding out.

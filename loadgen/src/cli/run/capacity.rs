@@ -110,7 +110,7 @@ pub async fn nodes(cluster: &Cluster) -> Result<Nodes, Error> {
 impl Capacity {
     /// # Errors
     /// When nodes or pods may not be listed.
-    pub async fn look(cluster: &Cluster) -> Result<Self, Error> {
+    pub async fn read(cluster: &Cluster) -> Result<Self, Error> {
         let nodes: Vec<Node> = all(cluster, "/api/v1/nodes").await?;
         let pods: Vec<Pod> = all(cluster, "/api/v1/pods").await?;
         Ok(Self::of(&nodes, &pods))

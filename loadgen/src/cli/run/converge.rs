@@ -14,9 +14,9 @@ use crate::load::timeout::Timeout;
 use crate::model::interrupt::Stop;
 use crate::model::progress::Progress;
 
-/// How often the timeline is looked at; times come from events, not from these looks.
+/// Between two polls of the timeline; times come from events, not from these polls.
 const POLL: Duration = Duration::from_millis(100);
-/// A request that is not answered by then may still be executed; the sweep after it finds it.
+/// A request that is not answered by then may still be executed; the clean-up after it finds it.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 /// Acknowledged objects that nobody has observed for this long are worth a hint.
 const NOBODY_ANSWERS: Duration = Duration::from_secs(10);

@@ -109,7 +109,7 @@ impl Pods {
     }
 }
 
-/// Everything that a run holds while it lasts.
+/// A subject on a target, with the record of its run.
 struct Load {
     args: RunArgs,
     /// The value of the run's label.
@@ -175,7 +175,7 @@ impl Load {
         let mut too_many = false;
         if pods == Pods::Asked {
             let wanted = self.scenario.pods_per_object() * u64::from(self.args.count);
-            let capacity = Capacity::look(&self.cluster).await;
+            let capacity = Capacity::read(&self.cluster).await;
             too_many = capacity.as_ref().is_ok_and(|known| known.fit() < wanted);
             self.progress.say(&capacity::sentence(wanted, &capacity));
         }
@@ -227,7 +227,7 @@ impl Load {
         let cleaned = if self.args.keep {
             None
         } else {
-            Some(self.sweep().await)
+            Some(self.clean_up().await)
         };
         self.progress.finish();
         let ended = ended?;
@@ -281,14 +281,14 @@ impl Load {
         Ok(wave.run(&self.progress, &self.stop).await)
     }
 
-    async fn sweep(&self) -> CleanUp {
+    async fn clean_up(&self) -> CleanUp {
         let scope = Scope {
             resource: &self.scenario.resource,
             stall: Duration::from_secs(cleanup::STALL_S),
             namespace: Some(&self.scenario.resource.namespace),
             run: Some(&self.run),
         };
-        cleanup::sweep(&self.cluster, &scope, &self.progress).await
+        cleanup::run(&self.cluster, &scope, &self.progress).await
     }
 }
 

@@ -1,4 +1,4 @@
-//! The child of an object, as a node would report on it: what ageing flips.
+//! The child of an object, as a node reports on it: a soak changes its readiness.
 //!
 //! Guarantees: data, beside the scenario's. Leaves to others: when it is said, and that nobody else
 //! says something different (only the simulated server leaves a child as it was told).

@@ -35,8 +35,8 @@ pub struct Gate<'a> {
     pub source: &'a Source,
     pub workspace: &'a Path,
     pub bin: &'a Path,
-    /// A private folder for credentials.
-    pub private: &'a Path,
+    /// A folder for credentials that only this user can read.
+    pub temp_dir: &'a Path,
     pub evidence: &'a Evidence,
     pub progress: &'a Progress,
     pub step_deadline: Duration,
@@ -59,7 +59,7 @@ pub async fn admit(
         source: &setting.source,
         workspace: &setting.workspace,
         bin: &setting.bin,
-        private: &setting.private,
+        temp_dir: &setting.temp_dir,
         evidence: &setting.evidence,
         progress: &setting.progress,
         step_deadline: setting.deadline.unwrap_or(STEP_DEADLINE).min(STEP_DEADLINE),
@@ -167,7 +167,7 @@ impl Gate<'_> {
 }
 
 /// What went wrong on the way to an answer, where the subject may have no part in it.
-fn trouble(object: &str, expected: &str, seen: impl std::fmt::Display) -> Failure {
+fn failure(object: &str, expected: &str, seen: impl std::fmt::Display) -> Failure {
     Failure {
         object: object.to_owned(),
         expected: expected.to_owned(),

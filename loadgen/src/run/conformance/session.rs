@@ -19,12 +19,12 @@ use crate::model::conformance::Failure;
 use crate::model::subject::{Places, Subject};
 use crate::run::conformance::expect::{Check, Mismatch};
 use crate::run::conformance::objects::{Kind, NAMESPACE};
-use crate::run::conformance::{Gate, trouble};
+use crate::run::conformance::{Gate, failure};
 use crate::run::session::{readiness, spawn};
 use crate::target::cluster::{Cluster, JSON, request};
 use crate::target::{HARNESS, Order, SUBJECT, Server};
 
-/// How often a wait looks again.
+/// Between two polls of a wait.
 const POLL: Duration = Duration::from_millis(20);
 /// Who changes what is not the subject's to change.
 const SOMEBODY: &str = "somebody";
@@ -47,12 +47,12 @@ impl<'a> Session<'a> {
         subject: &'a Subject,
     ) -> Result<Option<Session<'a>>, Failure> {
         let server_failed =
-            |error: &dyn std::fmt::Display| trouble("the API server", "an answer", error);
+            |error: &dyn std::fmt::Display| failure("the API server", "an answer", error);
         let dir = gate
-            .private
+            .temp_dir
             .join(format!("{}-conformance", subject.id().replace('/', "-")));
         std::fs::create_dir_all(&dir)
-            .map_err(|error| trouble(&dir.display().to_string(), "a folder", error))?;
+            .map_err(|error| failure(&dir.display().to_string(), "a folder", error))?;
         let order = Order {
             source: gate.source,
             dir: &dir,
@@ -113,7 +113,7 @@ impl<'a> Session<'a> {
     pub async fn stop_subject(&mut self) -> Result<(), Failure> {
         use std::os::unix::process::ExitStatusExt;
         let id = self.subject.id();
-        let failed = |seen: String| trouble(&id, "to end on SIGTERM", seen);
+        let failed = |seen: String| failure(&id, "to end on SIGTERM", seen);
         self.check_alive()?;
         let status = self.process.terminate(self.step_deadline).await;
         let status = status.map_err(|e| failed(e.to_string()))?;
@@ -142,14 +142,14 @@ impl<'a> Session<'a> {
             };
             if Instant::now() > deadline {
                 let expected = format!("to be ready within {} s", self.step_deadline.as_secs());
-                return Err(trouble(&self.subject.id(), &expected, last));
+                return Err(failure(&self.subject.id(), &expected, last));
             }
             tokio::time::sleep(POLL).await;
         }
     }
 
     fn check_alive(&mut self) -> Result<(), Failure> {
-        let ended = |who: &str, seen: String| trouble(who, "to run", seen);
+        let ended = |who: &str, seen: String| failure(who, "to run", seen);
         let id = self.subject.id();
         match self.process.exited() {
             Ok(None) => {}
@@ -174,7 +174,7 @@ impl<'a> Session<'a> {
         let created = self.cluster.ask(Method::POST, &path, Some(JSON), body);
         created
             .await
-            .map_err(|error| trouble(&kind.of(name), "to be created", error))
+            .map_err(|error| failure(&kind.of(name), "to be created", error))
     }
 
     /// Changes an object with a strategic merge patch, or a merge patch where the kind has no
@@ -191,11 +191,11 @@ impl<'a> Session<'a> {
             .ask(Method::PATCH, &path, Some(content_type), body);
         changed
             .await
-            .map_err(|error| trouble(&kind.of(name), &format!("to take {patch}"), error))
+            .map_err(|error| failure(&kind.of(name), &format!("to take {patch}"), error))
     }
 
-    /// Sends what the API server has to refuse as invalid.
-    pub async fn refused(
+    /// Sends what the API server must reject as invalid.
+    pub async fn expect_rejection(
         &self,
         method: Method,
         path: &str,
@@ -213,8 +213,8 @@ impl<'a> Session<'a> {
         let expected = "422 from the API server";
         match answer.await {
             Err(error) if error.code() == Some(422) => Ok(()),
-            Err(error) => Err(trouble(object, expected, error)),
-            Ok(_) => Err(trouble(object, expected, "that it was taken")),
+            Err(error) => Err(failure(object, expected, error)),
+            Ok(_) => Err(failure(object, expected, "that it was taken")),
         }
     }
 
@@ -227,7 +227,7 @@ impl<'a> Session<'a> {
             .ask::<Value>(Method::DELETE, &path, Some(JSON), options.to_vec());
         gone.await
             .map(drop)
-            .map_err(|error| trouble(&kind.of(name), "to be deleted", error))
+            .map_err(|error| failure(&kind.of(name), "to be deleted", error))
     }
 
     /// The object, if there is one.
@@ -240,7 +240,7 @@ impl<'a> Session<'a> {
         {
             Ok(object) => Ok(Some(object)),
             Err(error) if error.code() == Some(404) => Ok(None),
-            Err(error) => Err(trouble(&kind.of(name), "an answer", error)),
+            Err(error) => Err(failure(&kind.of(name), "an answer", error)),
         }
     }
 
@@ -296,13 +296,13 @@ impl<'a> Session<'a> {
     fn late(&self, kind: Kind, name: &str, mismatch: Mismatch) -> Failure {
         let within = self.step_deadline.as_secs_f64();
         let expected = format!("{} within {within} s", mismatch.expected);
-        trouble(&kind.of(name), &expected, mismatch.seen)
+        failure(&kind.of(name), &expected, mismatch.seen)
     }
 
     /// The revision at which an object is deleted, watched for from `since` on.
     pub async fn deletion(&self, kind: Kind, name: &str, since: &str) -> Result<u64, Failure> {
         let object = kind.of(name);
-        let failed = |seen: String| trouble(&object, "a watch that shows its end", seen);
+        let failed = |seen: String| failure(&object, "a watch that shows its end", seen);
         let path = format!(
             "{}?watch=true&fieldSelector=metadata.name={name}&resourceVersion={since}",
             kind.path()
@@ -322,7 +322,7 @@ impl<'a> Session<'a> {
         };
         match tokio::time::timeout(self.step_deadline, deleted).await {
             Ok(revision) => revision,
-            Err(_) => Err(trouble(
+            Err(_) => Err(failure(
                 &object,
                 &format!("to be gone within {} s", self.step_deadline.as_secs_f64()),
                 "that it is still there",
@@ -336,7 +336,7 @@ async fn start(
     places: &Places,
     log: &Path,
 ) -> Result<(Process, SocketAddr), Failure> {
-    let failed = |seen: &dyn std::fmt::Display| trouble(&subject.id(), "to start", seen);
+    let failed = |seen: &dyn std::fmt::Display| failure(&subject.id(), "to start", seen);
     let admin = admin::free_address().map_err(|e| failed(&e))?;
     let places = Places {
         admin: admin.to_string(),

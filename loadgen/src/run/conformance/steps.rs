@@ -1,7 +1,7 @@
 //! What each step does and what it expects.
 //!
 //! Guarantees: a step's EdgeApps carry its name, so that a failure can be found in the logs; each
-//! begins with an EdgeApp that has converged. Leaves to others: waiting (`stage`), and what planned
+//! begins with an EdgeApp that has converged. Leaves to others: waiting (`session`), and what planned
 //! looks like (`expect`).
 
 use http::Method;
@@ -12,13 +12,13 @@ use crate::model::conformance::Stepped;
 use crate::model::conformance::step::Step;
 use crate::run::conformance::expect;
 use crate::run::conformance::expect::{Check, Mismatch};
+use crate::run::conformance::failure;
 use crate::run::conformance::objects;
 use crate::run::conformance::objects::Kind;
 use crate::run::conformance::session::Session;
-use crate::run::conformance::trouble;
 
 /// What a child has to be, given its EdgeApp.
-type Sample = fn(&Value, &Value) -> Check;
+type Comparison = fn(&Value, &Value) -> Check;
 
 /// An annotation that no plan has.
 const NOTE: &str = "example.com/note";
@@ -53,20 +53,20 @@ async fn settled(session: &mut Session<'_>, name: &str) -> Result<Value, Failure
         .until(Kind::EdgeApp, name, expect::converged)
         .await?;
     // From here on the children have to be right: the status says that they are.
-    let looks: [(Kind, Sample); 2] = [
+    let comparisons: [(Kind, Comparison); 2] = [
         (Kind::Deployment, ready_deployment),
         (Kind::Service, expect::service),
     ];
-    for (kind, look) in looks {
+    for (kind, compare) in comparisons {
         let child = session.get(kind, name).await?;
         let child = child.ok_or_else(|| {
-            trouble(
+            failure(
                 &kind.of(name),
                 "to be there while the EdgeApp is Ready",
                 "no such object",
             )
         })?;
-        look(&child, &app).map_err(|mismatch| Failure {
+        compare(&child, &app).map_err(|mismatch| Failure {
             object: kind.of(name),
             expected: format!("{} while the EdgeApp is Ready", mismatch.expected),
             seen: mismatch.seen,
@@ -113,11 +113,11 @@ async fn drop_env_var(session: &mut Session<'_>) -> Stepped {
 async fn delete_child(session: &mut Session<'_>) -> Stepped {
     let name = "delete-child";
     let app = created(session, name).await?;
-    let looks: [(Kind, Sample); 2] = [
+    let comparisons: [(Kind, Comparison); 2] = [
         (Kind::Service, expect::service),
         (Kind::Deployment, expect::deployment),
     ];
-    for (kind, look) in looks {
+    for (kind, compare) in comparisons {
         let old = session.get(kind, name).await?.unwrap_or_default();
         session.delete(kind, name).await?;
         let is_new_and_planned = |child: &Value| {
@@ -127,7 +127,7 @@ async fn delete_child(session: &mut Session<'_>) -> Stepped {
                     seen: "the deleted one".into(),
                 });
             }
-            look(child, &app)
+            compare(child, &app)
         };
         session.until(kind, name, is_new_and_planned).await?;
     }
@@ -193,13 +193,13 @@ async fn bad_replicas(session: &mut Session<'_>) -> Stepped {
         let change = json!({"spec": {"replicas": replicas}});
         let one = format!("{collection}/{name}");
         session
-            .refused(Method::PATCH, &one, &edge_app, &change)
+            .expect_rejection(Method::PATCH, &one, &edge_app, &change)
             .await?;
         let mut bad = objects::app("bad-replicas-new");
         bad["spec"]["replicas"] = json!(replicas);
         let new = Kind::EdgeApp.of("bad-replicas-new");
         session
-            .refused(Method::POST, &collection, &new, &bad)
+            .expect_rejection(Method::POST, &collection, &new, &bad)
             .await?;
     }
     for (kind, before) in [(Kind::EdgeApp, &app), (Kind::Deployment, &deployment)] {
@@ -237,7 +237,7 @@ async fn delete(session: &mut Session<'_>) -> Stepped {
     let deployment = session.deletion(Kind::Deployment, name, &since);
     let (service, deployment) = futures::try_join!(service, deployment)?;
     if service > deployment {
-        return Err(trouble(
+        return Err(failure(
             &Kind::Service.of(name),
             "to be deleted before the Deployment, so that traffic drains",
             format!("revision {service}, the Deployment's was {deployment}"),
