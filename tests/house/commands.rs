@@ -41,10 +41,6 @@ const LISTED: &[(&str, &str)] = &[
         "takes minutes; loadgen/tests runs small ones",
     ),
     (
-        "loadgen restarts*",
-        "takes minutes; loadgen/tests runs a small one",
-    ),
-    (
         "loadgen conform*",
         "builds operators; loadgen/tests runs it",
     ),

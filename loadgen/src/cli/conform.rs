@@ -40,7 +40,7 @@ pub struct ConformArgs {
     /// Fail a step after S seconds
     #[arg(long, value_name = "S", default_value_t = STEP_DEADLINE.as_secs(), value_parser = clap::value_parser!(u64).range(1..=600))]
     deadline_s: u64,
-    /// Folder for the results; must be new or empty [default: results/conform-<date>-<n>]
+    /// Folder for the results; must be new or empty [default: results/conform-DATE-N]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Use the existing binaries

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn full_relists_requested_again_and_again_run_at_growing_intervals() {
+    fn full_relists_requested_repeatedly_run_at_growing_intervals() {
         let mut schedule = RelistSchedule::new(PERIOD, 1);
         let (mut now_ms, mut gaps) = (0, Vec::new());
         for _ in 0..12 {

@@ -85,7 +85,7 @@ pub struct BenchArgs {
     /// Use the existing binaries
     #[arg(long, help_heading = "Build")]
     pub no_build: bool,
-    /// Folder for the results; must be new or empty [default: results/<profile>-<date>-<n>]
+    /// Folder for the results; must be new or empty [default: results/PROFILE-DATE-N]
     #[arg(long, value_name = "DIR", help_heading = "Results")]
     pub out: Option<PathBuf>,
     /// Continue the interrupted bench in --out; finished runs are kept

@@ -53,7 +53,7 @@ pub struct RunArgs {
     rate: Option<f64>,
     #[command(flatten)]
     target: TargetArgs,
-    /// Namespace for the objects; created if absent, and then deleted again [default: loadgen-<run>]
+    /// Namespace for the objects; created if absent, and then deleted again [default: loadgen-RUN]
     #[arg(long, value_name = "NS", value_parser = dns_label)]
     namespace: Option<String>,
     /// Run one pod per object on a cluster with nodes; without it objects ask for 0 replicas there
