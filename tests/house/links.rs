@@ -59,11 +59,7 @@ fn normal(path: &Path) -> Option<PathBuf> {
     let mut normal = PathBuf::new();
     for part in path.components() {
         match part {
-            Component::ParentDir => {
-                if !normal.pop() {
-                    return None;
-                }
-            }
+            Component::ParentDir if !normal.pop() => return None,
             Component::Normal(part) => normal.push(part),
             _ => {}
         }

@@ -313,7 +313,7 @@ impl Tree<'_> {
                 }
             }
         }
-        if !grouped && path.len() > prefix.len() || !grouped && !path.is_empty() {
+        if !grouped && !path.is_empty() {
             self.found.push((line, path));
         }
     }

@@ -332,7 +332,7 @@ fn text_problems(line: &str) -> Vec<String> {
 /// Whether the phrase stands in the text, not within longer words.
 fn contains(text: &str, phrase: &str) -> bool {
     let option = phrase.starts_with("--");
-    let free = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && !(option && c == '-'));
+    let free = |c: Option<char>| c.is_none_or(|c| !(c.is_alphanumeric() || option && c == '-'));
     text.match_indices(phrase).any(|(start, _)| {
         free(text[..start].chars().last()) && free(text[start + phrase.len()..].chars().next())
     })

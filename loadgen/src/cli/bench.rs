@@ -71,7 +71,7 @@ async fn measure(
     folder: Folder,
 ) -> anyhow::Result<ExitCode> {
     let stop = Stop::on_signals().context("cannot listen for Ctrl-C")?;
-    let progress = Arc::new(Progress::new());
+    let progress = Arc::new(Progress::default());
     let evidence = folder.evidence;
     if !args.no_build {
         let log = evidence.path("logs/build.log");

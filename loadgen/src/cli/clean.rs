@@ -50,7 +50,7 @@ async fn clean(args: CleanArgs) -> anyhow::Result<ExitCode> {
     let target = Target::choose(&args.target).await?;
     target.may_be_touched(args.target.yes)?;
     let stop = Stop::on_signals().context("cannot listen for Ctrl-C")?;
-    let progress = Progress::new();
+    let progress = Progress::default();
     let cleaned = tokio::select! {
         biased;
         () = stop.requested() => None,

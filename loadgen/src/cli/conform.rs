@@ -82,7 +82,7 @@ async fn check(
     evidence: Evidence,
 ) -> anyhow::Result<ExitCode> {
     let stop = Stop::on_signals().context("cannot listen for Ctrl-C")?;
-    let progress = Progress::new();
+    let progress = Progress::default();
     let temp_dir = TempDir::create()?;
     let gate = Gate {
         source: &source,

@@ -25,14 +25,17 @@ struct Bars {
     step: ProgressBar,
 }
 
-impl Progress {
-    pub fn new() -> Self {
+impl Default for Progress {
+    /// Bars where standard error is a terminal.
+    fn default() -> Self {
         Self {
             bars: std::io::stderr().is_terminal().then(Bars::new),
             last_plain: Mutex::new(Instant::now()),
         }
     }
+}
 
+impl Progress {
     /// A line that stays.
     pub fn say(&self, line: &str) {
         match &self.bars {

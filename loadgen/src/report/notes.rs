@@ -12,6 +12,7 @@ use crate::model::conformance::Conformance;
 use crate::model::profile::Timing;
 use crate::model::record::Record;
 use crate::model::summary::Summary;
+use crate::report::restarts;
 
 /// Why a figure is null, by how its path ends; the first that fits.
 const REASONS: [(&str, &str); 30] = [
@@ -156,6 +157,7 @@ pub fn notes(summary: &Summary, record: &Record) -> Vec<String> {
     }
     notes.push("latencies count from the intended send time; in a burst that is the start of the burst for every object; latencies from the actual send are in runs/".into());
     notes.push("time to drain is from the first send until the last object is Ready and includes the readiness delay; reconcile percentiles are upper bounds of histogram buckets".into());
+    notes.extend(restarts::notes(record));
     notes.extend(kept_pace(record));
     notes.extend(warnings(record));
     notes.extend(nulls(summary));

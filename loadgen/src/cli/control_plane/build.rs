@@ -41,7 +41,7 @@ pub(crate) async fn run(args: BuildArgs) -> anyhow::Result<ExitCode> {
 
 /// Builds what is missing, and shows what it does. Dropped, it stops.
 pub(crate) async fn all(node: bool) -> Result<(Binaries, Option<NodeBinaries>), Error> {
-    let progress = Shown(Progress::new());
+    let progress = Shown(Progress::default());
     let tell = |note| match note {
         Note::Line(line) => progress.0.say(&line),
         Note::Now(step) => progress.0.step(&step),

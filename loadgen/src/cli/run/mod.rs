@@ -139,7 +139,7 @@ async fn load(args: RunArgs) -> anyhow::Result<ExitCode> {
     let mut load = Load {
         cluster: Cluster::of(target.config.clone())?,
         scenario: Arc::new(workload::edgeapp()?.of_run(&run, &namespace)),
-        progress: Progress::new(),
+        progress: Progress::default(),
         args,
         run,
         target,
