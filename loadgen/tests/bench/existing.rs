@@ -68,10 +68,7 @@ pub fn a_namespace_is_borrowed_and_given_back() {
         assert_eq!(burst[unknown], Value::Null, "{unknown}");
     }
     let notes = summary["notes"].to_string();
-    assert!(
-        notes.contains("a cluster that was there already"),
-        "{notes}"
-    );
+    assert!(notes.contains("measured on an existing cluster"), "{notes}");
     assert_eq!(dir_command("validate", &bed).status.code(), Some(0));
 }
 

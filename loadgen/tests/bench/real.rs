@@ -30,8 +30,8 @@ fn counts(control_plane: &str) {
     assert!(said.starts_with("4 runs, about "), "{said}");
     let report = text(&output.stdout);
     for want in [
-        "Requests at 3 objects, counted with the API server's audit log on",
-        "Check at 3 objects with the API server's default flags",
+        "Requests at 3 objects, counted in separate runs with the API server's audit log",
+        "Default flags: 3 objects, API server with fsync",
     ] {
         assert!(report.contains(want), "{want} not in {report}");
     }
