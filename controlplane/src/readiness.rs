@@ -66,7 +66,7 @@ impl Agent {
     /// user needs to list, watch and patch Deployments.
     pub fn start(client: Client, delay: Duration) -> Agent {
         let counts = Arc::new(Counters::default());
-        let work = Work {
+        let task = AgentTask {
             client,
             clock: Clock::new(),
             pending: Pending::new(delay, RETRY),
@@ -74,7 +74,7 @@ impl Agent {
             counts: counts.clone(),
         };
         Agent {
-            task: tokio::spawn(work.run()),
+            task: tokio::spawn(task.run()),
             counts,
         }
     }
@@ -147,7 +147,8 @@ enum Lost {
     History(String),
 }
 
-struct Work {
+/// What the agent does in its task.
+struct AgentTask {
     client: Client,
     clock: Clock,
     pending: Pending,
@@ -155,7 +156,7 @@ struct Work {
     counts: Arc<Counters>,
 }
 
-impl Work {
+impl AgentTask {
     async fn run(mut self) {
         loop {
             let cause = match self.list().await {

@@ -78,7 +78,7 @@ mod tests {
     use super::Shared;
 
     #[test]
-    fn it_is_started_once_by_whoever_comes_first() {
+    fn the_first_user_starts_it_once() {
         let starts = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&starts);
         let shared = Shared::new(move || {

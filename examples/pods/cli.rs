@@ -4,7 +4,7 @@ mod parse;
 
 use std::path::PathBuf;
 
-use super::crud::What;
+use super::crud::Selection;
 use super::exec::Asked;
 use super::label::Change;
 use super::logs::Options;
@@ -31,7 +31,7 @@ pub enum Place {
 pub enum Command {
     Help,
     Create { file: PathBuf },
-    Get(What),
+    Get(Selection),
     Label { name: String, change: Change },
     Delete { name: String },
     Logs { name: String, options: Options },
@@ -57,7 +57,7 @@ impl From<lexopt::Error> for UsageError {
 impl Command {
     /// All others are about one Pod.
     fn may_be_everywhere(&self) -> bool {
-        let of_all = matches!(self, Command::Get(What { name: None, .. }));
+        let of_all = matches!(self, Command::Get(Selection { name: None, .. }));
         let layer = matches!(
             self,
             Command::Client | Command::Watcher | Command::Reflector | Command::Controller

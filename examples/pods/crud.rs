@@ -38,16 +38,16 @@ pub async fn create(pods: &Api<Pod>, wanted: &[Pod], screen: &Screen) -> anyhow:
     Ok(())
 }
 
-/// What `get` prints: one Pod or all, as a table or as YAML.
+/// Selection `get` prints: one Pod or all, as a table or as YAML.
 #[derive(Debug, PartialEq)]
-pub struct What {
+pub struct Selection {
     pub name: Option<String>,
     pub yaml: bool,
 }
 
 pub async fn get(
     pods: &Api<Pod>,
-    what: &What,
+    what: &Selection,
     with_namespace: bool,
     screen: &Screen,
     errors: &Screen,

@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::screen::Screen;
 
-/// What is run, and where.
+/// Selection is run, and where.
 #[derive(Debug, PartialEq)]
 pub struct Asked {
     pub name: String,

@@ -1,4 +1,4 @@
-//! What a failed command says.
+//! Selection a failed command says.
 
 /// One line; what the server says is a sentence already, and a cause is told once.
 pub fn explain(error: &anyhow::Error) -> String {

@@ -27,7 +27,7 @@ use super::screen::Screen;
     )
 )]
 pub struct NoteSpec {
-    /// What there is to remember.
+    /// Selection there is to remember.
     #[schemars(length(min = 1, max = 1024))]
     pub text: String,
 }

@@ -14,7 +14,7 @@ use super::screen::Screen;
 /// Updates that met somebody else's, before it is given up.
 const ATTEMPTS: usize = 5;
 
-/// What becomes of one label.
+/// Selection becomes of one label.
 #[derive(Debug, PartialEq)]
 pub struct Change {
     key: String,

@@ -2,7 +2,7 @@
 //!
 //! One file for each stop: [`crud`], [`logs`], [`exec`], [`tree`] (the dynamic API), [`layers`] (from a
 //! client to a controller), [`install`] (a CRD from a Rust type), [`yaml`] and [`pod_ext`] (extension
-//! traits), [`table`] (what kubectl prints). Needs nothing of Tare's library. What the operators of this
+//! traits), [`table`] (what kubectl prints). Needs nothing of Tare's library. Selection the operators of this
 //! repository do with less memory is in `src/`; this is the usual way.
 
 // Public for the tests, which take this file as a module.

@@ -1,4 +1,4 @@
-//! What a person wants to know of a Pod, as methods of `Pod`: an extension trait.
+//! Selection a person wants to know of a Pod, as methods of `Pod`: an extension trait.
 //!
 //! Guarantees: pure; the answers are those of `kubectl get pods -o wide` against a server of 1.36.
 //! Source: `printPod` in Kubernetes v1.36.4, `pkg/printers/internalversion/printers.go`. (Servers before

@@ -1,4 +1,4 @@
-//! What owns a Pod, up to the root: the dynamic API, for kinds that are known at run time only.
+//! Selection owns a Pod, up to the root: the dynamic API, for kinds that are known at run time only.
 //!
 //! Guarantees: each object is read once; references in a circle end.
 

@@ -111,9 +111,11 @@ fn a_summary_is_judged_by_a_limits_file() {
         },
         Case {
             name: "unknown subject",
-            limits: writes(1).replace("mock/works", "mock/twin"),
+            limits: writes(1).replace("mock/works", "mock/second"),
             code: 2,
-            want: vec!["limits.toml:3: unknown subject \"mock/twin\"; the summary has: mock/works"],
+            want: vec![
+                "limits.toml:3: unknown subject \"mock/second\"; the summary has: mock/works",
+            ],
         },
     ];
     let limits = folder.join("limits.toml");

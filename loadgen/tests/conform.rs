@@ -111,7 +111,7 @@ fn the_operators_of_this_workspace_pass() {
 
 #[test]
 #[ignore = "needs operators beside loadgen: cargo build -p tare; .ci/run has them"]
-fn an_operator_is_weighed_again_when_it_has_aged_and_with_unhealthy_objects() {
+fn an_operator_is_measured_after_a_soak_and_with_unhealthy_objects() {
     let beside = Path::new(LOADGEN).parent().expect("a folder");
     let out = folder("soak").join("out");
     let mut command = Command::new(LOADGEN);

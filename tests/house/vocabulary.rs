@@ -5,7 +5,6 @@
 //! instead. The standard library's `join` is exempt, because nothing here declares it. Reports of
 //! committed runs and the changelog's tables of renames are exempt. Leaves to others: comments.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::markdown::Document;
@@ -128,18 +127,14 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("tests/pods/age.rs", "age", "the column AGE of kubectl"),
 ];
 
-/// Names that are still to be changed, each as `file name`. Only taken out, never added.
-const PENDING: &str = include_str!("pending.txt");
-
 #[test]
 fn declared_names_are_the_fields_own() {
     let mut wrong = Vec::new();
-    let mut pending: BTreeSet<&str> = PENDING.lines().collect();
     for file in sources() {
         let text = tree::text(&file);
         for name in declared(&tokens(&text)) {
             if let Some(instead) = name_problem(name.what, &name.name)
-                && !pending_or_excepted(&mut pending, &file, &name.name)
+                && !excepted(&file, &name.name)
             {
                 wrong.push(format!(
                     "{}:{}: {} {}: use {instead}",
@@ -156,7 +151,7 @@ fn declared_names_are_the_fields_own() {
             .to_string_lossy()
             .into_owned();
         if let Some(instead) = name_problem("mod", &module)
-            && !pending_or_excepted(&mut pending, &file, &module)
+            && !excepted(&file, &module)
         {
             wrong.push(format!(
                 "{}: module {module}: use {instead}",
@@ -165,10 +160,6 @@ fn declared_names_are_the_fields_own() {
         }
         wrong.extend(strings(&file, &text));
     }
-    let done = pending
-        .iter()
-        .map(|line| format!("tests/house/pending.txt: take out {line:?}"));
-    wrong.extend(done);
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
@@ -275,14 +266,11 @@ fn strings(file: &Path, text: &str) -> Vec<String> {
     wrong
 }
 
-/// Takes the name out of what is pending.
-fn pending_or_excepted(pending: &mut BTreeSet<&str>, file: &Path, name: &str) -> bool {
-    let place = format!("{} {name}", file.display());
-    pending.remove(place.as_str());
-    let excepted = EXCEPTIONS
+/// Whether the name stands in [`EXCEPTIONS`].
+fn excepted(file: &Path, name: &str) -> bool {
+    EXCEPTIONS
         .iter()
-        .any(|(place, n, _)| file == Path::new(place) && *n == name);
-    excepted || PENDING.lines().any(|line| line == place)
+        .any(|(place, n, _)| file == Path::new(place) && *n == name)
 }
 
 /// What to use in place of a declared name.

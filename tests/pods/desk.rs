@@ -40,7 +40,7 @@ pub struct Desk {
     pub client: Client,
 }
 
-/// What a command has printed, and how it ended.
+/// Selection a command has printed, and how it ended.
 #[derive(Debug, PartialEq)]
 pub struct Said {
     pub out: String,

@@ -1,4 +1,4 @@
-//! What init containers make of a Pod's row, as `printPod` of Kubernetes v1.36.4 has it.
+//! Selection init containers make of a Pod's row, as `printPod` of Kubernetes v1.36.4 has it.
 
 use serde_json::json;
 

@@ -73,7 +73,7 @@ async fn a_watcher_goes_on_when_the_server_hangs_up_or_forgets() {
     desk.types("delete one").await;
     all += "APPLY default/two Pending\nDELETE default/one Running\n";
     watcher.until_out(&all).await;
-    // What goes while nobody watches and is then forgotten shows in what is listed anew.
+    // Selection goes while nobody watches and is then forgotten shows in what is listed anew.
     server.close_watches();
     desk.types("delete two").await;
     create(&desk, "three").await;

@@ -1,4 +1,4 @@
-//! What only a real node can show: a log that a container writes, and commands in it.
+//! Selection only a real node can show: a log that a container writes, and commands in it.
 //!
 //! `PODS_KUBECONFIG=FILE cargo test --test pods -- --ignored` runs it on that cluster, in its namespace
 //! `default`, with the image `PODS_IMAGE` (busybox:1.37; any with `sh` will do).

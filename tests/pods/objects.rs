@@ -128,7 +128,7 @@ async fn yaml_is_the_object_without_its_managed_fields() {
     assert_eq!(shown["spec"], stored["spec"]);
     let both: Vec<Value> = serde_saphyr::from_multiple(&desk.types("get -o yaml").await).unwrap();
     assert_eq!(both.len(), 2);
-    // What was printed can be created again.
+    // Selection was printed can be created again.
     let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("pods-again.yaml");
     std::fs::write(
         &file,
@@ -156,7 +156,7 @@ async fn a_crd_is_installed_from_its_type() {
     let schema = &version["schema"]["openAPIV3Schema"];
     assert_eq!(schema["description"], "A note in the cluster.");
     let text = &schema["properties"]["spec"]["properties"]["text"];
-    assert_eq!(text["description"], "What there is to remember.");
+    assert_eq!(text["description"], "Selection there is to remember.");
     assert_eq!(
         version["additionalPrinterColumns"][0]["jsonPath"],
         ".spec.text"

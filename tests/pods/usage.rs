@@ -1,7 +1,7 @@
 //! Command lines: what is meant, and what is said of those that mean nothing.
 
 use crate::pods::cli::{Command, Place, Usage, parse};
-use crate::pods::crud::What;
+use crate::pods::crud::Selection;
 use crate::pods::exec::Asked;
 use crate::pods::logs::Options;
 
@@ -14,12 +14,12 @@ fn read(line: &str) -> Result<Usage, String> {
 fn command_lines() {
     let usage = |command, place| Ok(Usage { command, place });
     let name = "web".to_owned();
-    let everything = What {
+    let everything = Selection {
         name: None,
         yaml: false,
     };
     assert_eq!(read("get"), usage(Command::Get(everything), Place::Default));
-    let one = What {
+    let one = Selection {
         name: Some(name.clone()),
         yaml: true,
     };

@@ -6,12 +6,12 @@ use std::ffi::OsString;
 
 use lexopt::prelude::*;
 
-use super::{Asked, Command, HELP, Options, Place, Usage, UsageError, What};
+use super::{Asked, Command, HELP, Options, Place, Selection, Usage, UsageError};
 
 /// Reads the arguments after the program's name.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Usage, UsageError> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    // What comes after `--` belongs to the command in the container.
+    // Selection comes after `--` belongs to the command in the container.
     let end = arguments.iter().position(|one| one == "--");
     let (ours, theirs) = arguments.split_at(end.unwrap_or(arguments.len()));
     let mut words = Vec::new();
@@ -78,7 +78,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Usage, Usa
     Ok(Usage { command, place })
 }
 
-/// What follows `--`.
+/// Selection follows `--`.
 fn command_line(theirs: &[OsString]) -> Result<Vec<String>, UsageError> {
     let missing = || UsageError("exec: -- and a command are missing".to_owned());
     let words = theirs.get(1..).filter(|words| !words.is_empty());
@@ -87,12 +87,12 @@ fn command_line(theirs: &[OsString]) -> Result<Vec<String>, UsageError> {
     words.collect()
 }
 
-fn what(name: Option<&str>, output: Option<&str>) -> Result<What, UsageError> {
+fn what(name: Option<&str>, output: Option<&str>) -> Result<Selection, UsageError> {
     let yaml = match output {
         None | Some("wide") => false,
         Some("yaml") => true,
         Some(other) => return Err(UsageError(format!("-o {other:?} is not wide or yaml"))),
     };
     let name = name.map(str::to_owned);
-    Ok(What { name, yaml })
+    Ok(Selection { name, yaml })
 }

@@ -9,7 +9,7 @@ use super::word::word_of_end;
 pub struct Start<'a> {
     pub seen: Vec<&'a ContainerStatus>,
     pub ready_sidecars: usize,
-    /// What that one is doing; `None` when all have done theirs.
+    /// Selection that one is doing; `None` when all have done theirs.
     pub waits: Option<String>,
 }
 

@@ -8,7 +8,7 @@ use crate::model::status::ApiError;
 /// The answer of a verb.
 pub(crate) enum Answer {
     Whole(u16, Bytes),
-    Refused(ApiError),
+    Rejected(ApiError),
     Stream(futures::stream::BoxStream<'static, Bytes>),
     /// Plain text, not JSON.
     Text(futures::stream::BoxStream<'static, Bytes>),

@@ -245,13 +245,13 @@ fn list_answer(page: list::Page, kind: &Arc<kind::Kind>, shape: Shape) -> Answer
 }
 
 pub(crate) fn refusal(error: &ApiError) -> Answer {
-    Answer::Refused(error.clone())
+    Answer::Rejected(error.clone())
 }
 
 /// The HTTP response; its bytes are counted as they leave.
 pub(crate) fn respond(answer: Answer, counter: Option<&Arc<Counter>>) -> Response<Body> {
     let (answer, retry_after_s) = match answer {
-        Answer::Refused(error) => (Answer::json(error.code, &error.body()), error.retry_after_s),
+        Answer::Rejected(error) => (Answer::json(error.code, &error.body()), error.retry_after_s),
         other => (other, None),
     };
     let content_type = match answer {
@@ -260,7 +260,7 @@ pub(crate) fn respond(answer: Answer, counter: Option<&Arc<Counter>>) -> Respons
     };
     let (code, body) = match answer {
         // Turned into a whole answer above.
-        Answer::Refused(error) => (error.code, Full::new(Bytes::new()).boxed_unsync()),
+        Answer::Rejected(error) => (error.code, Full::new(Bytes::new()).boxed_unsync()),
         Answer::Whole(code, bytes) => {
             if let Some(counter) = counter {
                 counter

@@ -18,7 +18,7 @@ async fn client(url: &str, ca: &str, user: &str, token: &str) -> kube::Client {
 }
 
 #[tokio::test]
-async fn tokens_name_users_and_shutdown_joins() {
+async fn tokens_name_users_and_shutdown_waits() {
     let server = Server::new(Options::default());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}", listener.local_addr().unwrap());

@@ -12,11 +12,11 @@ use crate::model::summary::{Run, Subject, Summary};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
     pub limit: Limit,
-    pub verdict: Verdict,
+    pub outcome: Outcome,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum Verdict {
+pub enum Outcome {
     Holds { measured: f64 },
     Above { measured: f64 },
     Below { measured: f64 },
@@ -49,21 +49,21 @@ pub fn judge(limits: &Limits, summary: &Summary) -> Result<Vec<Judgement>, Unkno
         })?;
         Ok(Judgement {
             limit: limit.clone(),
-            verdict: verdict(limit, subject),
+            outcome: outcome(limit, subject),
         })
     });
     judged.collect()
 }
 
-fn verdict(limit: &Limit, subject: &Subject) -> Verdict {
+fn outcome(limit: &Limit, subject: &Subject) -> Outcome {
     let measured = match measured(limit, subject) {
         Ok(measured) => measured,
-        Err(why) => return Verdict::NotMeasured { why },
+        Err(why) => return Outcome::NotMeasured { why },
     };
     match limit.bound {
-        Bound::AtMost(max) if measured > max => Verdict::Above { measured },
-        Bound::AtLeast(min) if measured < min => Verdict::Below { measured },
-        _ => Verdict::Holds { measured },
+        Bound::AtMost(max) if measured > max => Outcome::Above { measured },
+        Bound::AtLeast(min) if measured < min => Outcome::Below { measured },
+        _ => Outcome::Holds { measured },
     }
 }
 
@@ -90,10 +90,10 @@ fn measured(limit: &Limit, subject: &Subject) -> Result<f64, String> {
 
 impl Judgement {
     pub fn falls_short(&self) -> bool {
-        match self.verdict {
-            Verdict::Holds { .. } => false,
-            Verdict::Above { .. } | Verdict::Below { .. } => true,
-            Verdict::NotMeasured { .. } => !self.limit.optional,
+        match self.outcome {
+            Outcome::Holds { .. } => false,
+            Outcome::Above { .. } | Outcome::Below { .. } => true,
+            Outcome::NotMeasured { .. } => !self.limit.optional,
         }
     }
 }
@@ -138,45 +138,45 @@ pub mod tests {
             name: &'static str,
             limit: String,
             runs: Vec<(bool, Option<u64>)>,
-            want: Verdict,
+            want: Outcome,
             short: bool,
         }
-        let not_measured = |why: &str| Verdict::NotMeasured { why: why.into() };
+        let not_measured = |why: &str| Outcome::NotMeasured { why: why.into() };
         let least = || LEAST.to_owned();
         let cases = [
             Case {
                 name: "at the bound",
                 limit: least(),
                 runs: vec![(true, Some(130))],
-                want: Verdict::Holds { measured: 130.0 },
+                want: Outcome::Holds { measured: 130.0 },
                 short: false,
             },
             Case {
                 name: "above it",
                 limit: least(),
                 runs: vec![(true, Some(131))],
-                want: Verdict::Above { measured: 131.0 },
+                want: Outcome::Above { measured: 131.0 },
                 short: true,
             },
             Case {
                 name: "the median counts",
                 limit: least(),
                 runs: vec![(true, Some(900)), (true, Some(100)), (true, Some(110))],
-                want: Verdict::Holds { measured: 110.0 },
+                want: Outcome::Holds { measured: 110.0 },
                 short: false,
             },
             Case {
                 name: "an invalid run does not count",
                 limit: least(),
                 runs: vec![(false, Some(100)), (true, Some(900))],
-                want: Verdict::Above { measured: 900.0 },
+                want: Outcome::Above { measured: 900.0 },
                 short: true,
             },
             Case {
                 name: "below a minimum",
                 limit: LEAST.replace("max = 130", "min = 70"),
                 runs: vec![(true, Some(69))],
-                want: Verdict::Below { measured: 69.0 },
+                want: Outcome::Below { measured: 69.0 },
                 short: true,
             },
             Case {
@@ -211,13 +211,13 @@ pub mod tests {
                 name: "optional is not lenient",
                 limit: format!("{LEAST}optional = true\n"),
                 runs: vec![(true, Some(131))],
-                want: Verdict::Above { measured: 131.0 },
+                want: Outcome::Above { measured: 131.0 },
                 short: true,
             },
         ];
         for case in cases {
             let judgement = judged(&case.limit, &summary(&case.runs));
-            assert_eq!(judgement.verdict, case.want, "{}", case.name);
+            assert_eq!(judgement.outcome, case.want, "{}", case.name);
             assert_eq!(judgement.falls_short(), case.short, "{}", case.name);
         }
     }
@@ -231,8 +231,8 @@ pub mod tests {
         assert!(judged(&limit, &summary).falls_short());
         summary.subjects[0].binary_bytes = Some(120);
         assert_eq!(
-            judged(&limit, &summary).verdict,
-            Verdict::Holds { measured: 120.0 }
+            judged(&limit, &summary).outcome,
+            Outcome::Holds { measured: 120.0 }
         );
     }
 

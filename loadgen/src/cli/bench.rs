@@ -22,7 +22,7 @@ use crate::model::estimate;
 use crate::model::estimate::Estimate;
 use crate::model::evidence;
 use crate::model::evidence::{EXPERIMENT, Evidence};
-use crate::model::interrupt::Stop;
+use crate::model::interrupt::Interrupt;
 use crate::model::plan::Plan;
 use crate::model::profile::Profile;
 use crate::model::progress::Progress;
@@ -70,7 +70,7 @@ async fn measure(
     source: Source,
     folder: Folder,
 ) -> anyhow::Result<ExitCode> {
-    let stop = Stop::on_signals().context("cannot listen for Ctrl-C")?;
+    let stop = Interrupt::on_signals().context("cannot listen for Ctrl-C")?;
     let progress = Arc::new(Progress::default());
     let evidence = folder.evidence;
     if !args.no_build {

@@ -11,7 +11,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::analyse::judge;
-use crate::analyse::judge::{Judgement, Verdict};
+use crate::analyse::judge::{Judgement, Outcome};
 use crate::analyse::limits::{Bound, Limits};
 use crate::model::error::Usage;
 use crate::model::evidence::Evidence;
@@ -90,11 +90,11 @@ fn line(judgement: &Judgement) -> Line<'_> {
         objects: limit.cell.as_ref().map(|cell| cell.objects),
         max,
         min,
-        measured: match judgement.verdict {
-            Verdict::Holds { measured }
-            | Verdict::Above { measured }
-            | Verdict::Below { measured } => Some(measured),
-            Verdict::NotMeasured { .. } => None,
+        measured: match judgement.outcome {
+            Outcome::Holds { measured }
+            | Outcome::Above { measured }
+            | Outcome::Below { measured } => Some(measured),
+            Outcome::NotMeasured { .. } => None,
         },
         ok: !judgement.falls_short(),
         message: sentence(judgement),

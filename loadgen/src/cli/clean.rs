@@ -2,7 +2,7 @@
 //!
 //! Guarantees: says what it found, run by run, before it deletes; asks first on a cluster that is
 //! not local. A run that is still going on looks like one that left something behind: name yours
-//! with `--run` where others work too. Leaves to others: the deleting (`sweep`).
+//! with `--run` where others work too. Leaves to others: the deleting (`target::cleanup`).
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ use clap::Args;
 use crate::cli::question;
 use crate::cli::run::account::Removal;
 use crate::cli::run::dns_label;
-use crate::model::interrupt::Stop;
+use crate::model::interrupt::Interrupt;
 use crate::model::progress::Progress;
 use crate::model::workload;
 use crate::report::table::grouped;
@@ -49,7 +49,7 @@ pub fn run(args: CleanArgs) -> anyhow::Result<ExitCode> {
 async fn clean(args: CleanArgs) -> anyhow::Result<ExitCode> {
     let target = Target::choose(&args.target).await?;
     target.may_be_touched(args.target.yes)?;
-    let stop = Stop::on_signals().context("cannot listen for Ctrl-C")?;
+    let stop = Interrupt::on_signals().context("cannot listen for Ctrl-C")?;
     let progress = Progress::default();
     let cleaned = tokio::select! {
         biased;

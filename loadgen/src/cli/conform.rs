@@ -11,10 +11,10 @@ use anyhow::Context;
 use clap::Args;
 
 use crate::model::conformance::step::Step;
-use crate::model::conformance::{Conformance, Outcome, Verdict};
+use crate::model::conformance::{Conformance, ConformanceResult, Outcome};
 use crate::model::error::{Usage, no_folder};
 use crate::model::evidence::Evidence;
-use crate::model::interrupt::Stop;
+use crate::model::interrupt::Interrupt;
 use crate::model::progress::Progress;
 use crate::model::subject;
 use crate::model::subject::Subject;
@@ -81,7 +81,7 @@ async fn check(
     workspace: Workspace,
     evidence: Evidence,
 ) -> anyhow::Result<ExitCode> {
-    let stop = Stop::on_signals().context("cannot listen for Ctrl-C")?;
+    let stop = Interrupt::on_signals().context("cannot listen for Ctrl-C")?;
     let progress = Progress::default();
     let temp_dir = TempDir::create()?;
     let gate = Gate {
@@ -123,7 +123,9 @@ async fn check(
         progress.say("stopped: subjects that are not in the table were not checked");
         return Ok(ExitCode::from(130));
     }
-    let failed = found.iter().any(|one| one.verdict == Verdict::Failed);
+    let failed = found
+        .iter()
+        .any(|one| one.result == ConformanceResult::Failed);
     Ok(if failed {
         ExitCode::FAILURE
     } else {
@@ -137,7 +139,7 @@ fn print(found: &[Conformance]) {
         for (step, failure) in one.failures() {
             println!("FAIL {}: {step}: {failure}", one.subject);
         }
-        if let Verdict::NotChecked(reason) = &one.verdict {
+        if let ConformanceResult::NotChecked(reason) = &one.result {
             println!("{}: not checked: {reason}", one.subject);
         }
     }

@@ -17,7 +17,7 @@ use clap::Args;
 use kubesim::{Options, Server, Tls, kubeconfig};
 use tokio::net::TcpListener;
 
-use crate::model::interrupt::Stop;
+use crate::model::interrupt::Interrupt;
 use crate::target::kubesim::{Announcement, kubeconfig_path};
 
 #[derive(Args)]
@@ -46,7 +46,7 @@ pub fn run(args: KubesimArgs) -> anyhow::Result<ExitCode> {
 }
 
 async fn listen(args: KubesimArgs) -> anyhow::Result<()> {
-    let stop = Stop::on_signals()?;
+    let stop = Interrupt::on_signals()?;
     let server = Server::new(Options {
         ready_delay: Duration::from_millis(args.ready_delay_ms),
         bookmark_every: Duration::from_secs(args.bookmark_s),

@@ -32,9 +32,9 @@ pub enum Act {
     Delete,
 }
 
-/// One offer.
+/// Sends one wave of requests on a timetable.
 #[derive(Clone)]
-pub struct Offer {
+pub struct Generator {
     pub cluster: Cluster,
     pub scenario: Arc<Scenario>,
     pub seed: u64,
@@ -46,7 +46,7 @@ pub struct Offer {
     pub objects: usize,
 }
 
-impl Offer {
+impl Generator {
     /// Sends everything and returns when the last answer is there. Dropping it stops the sending,
     /// and whether the requests in flight were executed stays unknown.
     pub async fn send(self) {

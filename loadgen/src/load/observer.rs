@@ -15,14 +15,14 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::load::journal::Journal;
-use crate::load::timeline::Seen;
+use crate::load::timeline::Observation;
 use crate::model::subject::Convergence;
 use crate::model::workload::{CANARY, Resource};
 use crate::target::cluster::{Cluster, Error, request};
 
 /// What is decoded of an object; everything else is skipped by the parser.
 #[derive(Debug, Clone, Deserialize)]
-struct Lean {
+struct PartialObject {
     metadata: LeanMeta,
     #[serde(default)]
     status: Value,
@@ -38,7 +38,7 @@ struct LeanMeta {
 #[derive(Debug, Deserialize)]
 struct LeanList {
     metadata: ListMeta,
-    items: Vec<Lean>,
+    items: Vec<PartialObject>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -119,12 +119,10 @@ impl Observer {
             path: path.clone(),
             source: Box::new(source),
         };
-        let events = self.cluster.client().request_events::<Lean>(request(
-            Method::GET,
-            &path,
-            None,
-            vec![],
-        )?);
+        let events = self
+            .cluster
+            .client()
+            .request_events::<PartialObject>(request(Method::GET, &path, None, vec![])?);
         let events = match events.await {
             Err(kube::Error::Api(status)) if status.code == 410 => return Ok(Ended::Expired),
             other => other.map_err(failed)?,
@@ -158,7 +156,7 @@ impl Observer {
     }
 
     /// The name of the object that `seen`, it or its child, tells about.
-    fn name<'a>(&self, seen: &'a Lean) -> Option<&'a str> {
+    fn name<'a>(&self, seen: &'a PartialObject) -> Option<&'a str> {
         match &self.convergence.child {
             Some(child) => seen.metadata.name.strip_suffix(child.suffix.as_str()),
             None => Some(&seen.metadata.name),
@@ -171,7 +169,7 @@ impl Observer {
         timeline.last_watch_error = Some(error.words());
     }
 
-    fn note(&self, object: &Lean) {
+    fn note(&self, object: &PartialObject) {
         let seen = seen(&self.convergence, &object.status);
         let now_ns = self.journal.now_ns();
         let mut timeline = self.journal.timeline();
@@ -180,13 +178,13 @@ impl Observer {
             return;
         };
         if name == CANARY {
-            timeline.canary.see(now_ns, seen);
+            timeline.canary.record(now_ns, seen);
         } else if let Some(index) = self.resource.object_index(name) {
-            timeline.change(index, |object| object.see(now_ns, seen));
+            timeline.change(index, |object| object.record(now_ns, seen));
         }
     }
 
-    fn note_gone(&self, object: &Lean) {
+    fn note_gone(&self, object: &PartialObject) {
         let now_ns = self.journal.now_ns();
         let mut timeline = self.journal.timeline();
         timeline.events += 1;
@@ -213,7 +211,7 @@ impl Observer {
 }
 
 /// What a status says about convergence.
-fn seen(convergence: &Convergence, status: &Value) -> Seen {
+fn seen(convergence: &Convergence, status: &Value) -> Observation {
     // `Subject::check` has seen that both pointers start with /status.
     let at = |pointer: &str| status.pointer(pointer.strip_prefix("/status").unwrap_or(pointer));
     let conditions = at(&convergence.conditions).and_then(Value::as_array);
@@ -223,7 +221,7 @@ fn seen(convergence: &Convergence, status: &Value) -> Seen {
     let observed_generation = at(&convergence.observed_generation)
         .and_then(Value::as_i64)
         .unwrap_or(0);
-    Seen {
+    Observation {
         observed_generation,
         ready,
     }
@@ -258,7 +256,7 @@ mod tests {
             ),
         ];
         for (name, status, (observed_generation, ready)) in cases {
-            let want = Seen {
+            let want = Observation {
                 observed_generation,
                 ready,
             };

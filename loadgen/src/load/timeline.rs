@@ -7,7 +7,7 @@
 
 /// What one watch event says about convergence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seen {
+pub struct Observation {
     pub observed_generation: i64,
     pub ready: bool,
 }
@@ -24,8 +24,8 @@ pub struct Object {
     generation: i64,
     /// The newest generation that was seen to be observed, in whatever wave.
     newest_observed: i64,
-    /// Distinct things seen, in order of time; bounded, see [`Object::see`].
-    steps: Vec<(u64, Seen)>,
+    /// Distinct things seen, in order of time; bounded, see [`Object::record`].
+    steps: Vec<(u64, Observation)>,
 }
 
 /// Why a request of ours brought nothing.
@@ -42,7 +42,7 @@ pub enum Failed {
 const MOST_STEPS: usize = 16;
 
 impl Object {
-    pub fn see(&mut self, now_ns: u64, seen: Seen) {
+    pub fn record(&mut self, now_ns: u64, seen: Observation) {
         self.newest_observed = self.newest_observed.max(seen.observed_generation);
         if self.steps.last().is_some_and(|(_, last)| *last == seen) {
             return;
@@ -81,7 +81,7 @@ impl Object {
         self.first(|seen| seen.ready && seen.observed_generation >= self.generation.max(1))
     }
 
-    fn first(&self, holds: impl Fn(&Seen) -> bool) -> Option<u64> {
+    fn first(&self, holds: impl Fn(&Observation) -> bool) -> Option<u64> {
         self.steps
             .iter()
             .find(|(_, seen)| holds(seen))
@@ -268,8 +268,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn seen(observed_generation: i64, ready: bool) -> Seen {
-        Seen {
+    fn seen(observed_generation: i64, ready: bool) -> Observation {
+        Observation {
             observed_generation,
             ready,
         }
@@ -280,7 +280,7 @@ mod tests {
         struct Case {
             name: &'static str,
             generation: i64,
-            steps: Vec<(u64, Seen)>,
+            steps: Vec<(u64, Observation)>,
             want: (Option<u64>, Option<u64>),
         }
         let cases = [
@@ -325,7 +325,7 @@ mod tests {
             let mut object = Object::default();
             case.steps
                 .iter()
-                .for_each(|(at, step)| object.see(*at, *step));
+                .for_each(|(at, step)| object.record(*at, *step));
             object.acknowledge(0, case.generation);
             assert_eq!(
                 (object.observed_ns(), object.ready_ns()),
@@ -339,7 +339,7 @@ mod tests {
     #[test]
     fn an_event_before_the_acknowledgement_counts() {
         let mut timeline = Timeline::of(1);
-        timeline.change(0, |o| o.see(5, seen(1, true)));
+        timeline.change(0, |o| o.record(5, seen(1, true)));
         assert_eq!(timeline.progress().ready, 0, "not acknowledged yet");
         timeline.change(0, |o| o.acknowledge(6, 1));
         assert_eq!(
@@ -357,10 +357,10 @@ mod tests {
     #[test]
     fn a_new_wave_does_not_count_the_last_one() {
         let mut timeline = Timeline::of(1);
-        timeline.change(0, |o| o.see(5, seen(1, true)));
+        timeline.change(0, |o| o.record(5, seen(1, true)));
         timeline.change(0, |o| o.acknowledge(6, 1));
         timeline.begin_wave();
-        timeline.change(0, |o| o.see(7, seen(1, true)));
+        timeline.change(0, |o| o.record(7, seen(1, true)));
         timeline.change(0, |o| o.acknowledge(8, 2));
         assert_eq!(
             timeline.progress(),
@@ -370,7 +370,7 @@ mod tests {
                 ..Progress::default()
             }
         );
-        timeline.change(0, |o| o.see(9, seen(2, true)));
+        timeline.change(0, |o| o.record(9, seen(2, true)));
         assert_eq!(timeline.objects[0].ready_ns(), Some(9));
     }
 
@@ -390,7 +390,7 @@ mod tests {
     #[test]
     fn a_flapping_object_stays_bounded() {
         let mut object = Object::default();
-        (0..10_000).for_each(|at| object.see(at, seen(1, at % 2 == 0)));
+        (0..10_000).for_each(|at| object.record(at, seen(1, at % 2 == 0)));
         assert!(object.steps.len() <= MOST_STEPS);
         assert_eq!(object.ready_ns(), Some(0));
     }
@@ -437,7 +437,7 @@ mod tests {
                     }
                     Act::Fail(i) => timeline.fail(i, Failed::Rejected, "quota".into()),
                     Act::See(i, generation, ready) => {
-                        timeline.change(i, |o| o.see(at, seen(generation, ready)));
+                        timeline.change(i, |o| o.record(at, seen(generation, ready)));
                     }
                     Act::Gone(i) => timeline.change(i, |o| o.gone_ns = Some(at)),
                     Act::Wave => timeline.begin_wave(),

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patience_follows_the_timetable_and_the_number() {
+    fn the_timeout_follows_the_timetable_and_the_number() {
         let s = Duration::from_secs;
         let steady = Pace::Steady { per_s: 10.0 };
         for (name, objects, pace, chosen, want) in [

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn last_words_are_plain_and_short() {
+    fn the_log_tail_is_plain_and_short() {
         let coloured = "\u{1b}[2m2026\u{1b}[0m \u{1b}[33m WARN\u{1b}[0m disk\tfull".to_owned();
         let words = log_tail(&[coloured, "x".repeat(1_000)]);
         assert_eq!(words[0], "2026  WARN disk full");

@@ -45,7 +45,7 @@ impl Rule {
 pub const BUSY: f64 = 0.05;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum SettleState {
     Busy,
     Settled,
     /// Still at work at the end of `at_most`.
@@ -78,7 +78,7 @@ impl SettleDetector {
         self.last.at.saturating_sub(self.quiet_since)
     }
 
-    pub fn add(&mut self, sample: Sample) -> Verdict {
+    pub fn add(&mut self, sample: Sample) -> SettleState {
         let passed = sample.at.saturating_sub(self.last.at).as_secs_f64();
         let busy = sample.cpu_s - self.last.cpu_s > BUSY * passed;
         if sample.events != self.last.events || busy {
@@ -94,11 +94,11 @@ impl SettleDetector {
             self.recent.push(sample);
         }
         if self.quiet_for() >= self.rule.quiet && self.memory_is_steady() {
-            Verdict::Settled
+            SettleState::Settled
         } else if sample.at.saturating_sub(self.started) >= self.rule.at_most {
-            Verdict::GaveUp
+            SettleState::GaveUp
         } else {
-            Verdict::Busy
+            SettleState::Busy
         }
     }
 
@@ -134,7 +134,7 @@ mod tests {
     }
 
     /// Samples once a second; the closure gives (events, cpu_s, anon_bytes) at each.
-    fn settled_at(rule: Rule, at: impl Fn(u32) -> (u64, f64, u64)) -> (u32, Verdict) {
+    fn settled_at(rule: Rule, at: impl Fn(u32) -> (u64, f64, u64)) -> (u32, SettleState) {
         let sample = |t: u32| {
             let (events, cpu_s, anon_bytes) = at(t);
             Sample {
@@ -147,48 +147,48 @@ mod tests {
         let mut detector = SettleDetector::new(rule, sample(0));
         (1..)
             .map(|t| (t, detector.add(sample(t))))
-            .find(|(_, v)| *v != Verdict::Busy)
+            .find(|(_, v)| *v != SettleState::Busy)
             .expect("gives up")
     }
 
     #[test]
     fn settling() {
-        let table: [(&str, Rule, Course, (u32, Verdict)); 6] = [
+        let table: [(&str, Rule, Course, (u32, SettleState)); 6] = [
             (
                 "quiet from the start",
                 rule(10, None),
                 |_| (5, 1.0, 1000),
-                (10, Verdict::Settled),
+                (10, SettleState::Settled),
             ),
             (
                 "events until 7 s",
                 rule(10, None),
                 |t| (u64::from(t.min(7)), 1.0, 1000),
-                (17, Verdict::Settled),
+                (17, SettleState::Settled),
             ),
             (
                 "work without events until 20 s",
                 rule(5, None),
                 |t| (0, f64::from(t.min(20)) * 0.5, 1000),
-                (25, Verdict::Settled),
+                (25, SettleState::Settled),
             ),
             (
                 "a little work is no work",
                 rule(5, None),
                 |t| (0, f64::from(t) * 0.01, 1000),
-                (5, Verdict::Settled),
+                (5, SettleState::Settled),
             ),
             (
                 "memory falls until 40 s",
                 rule(5, Some(30)),
                 |t| (0, 0.0, 10_000 - 100 * u64::from(t.min(40))),
-                (70, Verdict::Settled),
+                (70, SettleState::Settled),
             ),
             (
                 "never quiet",
                 rule(5, None),
                 |t| (u64::from(t), 0.0, 1000),
-                (100, Verdict::GaveUp),
+                (100, SettleState::GaveUp),
             ),
         ];
         for (name, rule, at, want) in table {

@@ -42,13 +42,13 @@ impl From<Stepped> for Outcome {
 pub struct Conformance {
     pub schema: u32,
     pub subject: String,
-    pub verdict: Verdict,
+    pub result: ConformanceResult,
     pub steps: Vec<StepRecord>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum ConformanceResult {
     Passed,
     Failed,
     /// With the reason.
@@ -96,10 +96,10 @@ impl Conformance {
         Self {
             schema: 1,
             subject,
-            verdict: if passed {
-                Verdict::Passed
+            result: if passed {
+                ConformanceResult::Passed
             } else {
-                Verdict::Failed
+                ConformanceResult::Failed
             },
             steps,
         }
@@ -109,7 +109,7 @@ impl Conformance {
         Self {
             schema: 1,
             subject,
-            verdict: Verdict::NotChecked(reason.to_owned()),
+            result: ConformanceResult::NotChecked(reason.to_owned()),
             steps: Vec::new(),
         }
     }
@@ -124,12 +124,12 @@ impl Conformance {
     /// What a reader of figures must know; nothing where the subject passed.
     pub fn warning(&self) -> Option<String> {
         let subject = &self.subject;
-        match &self.verdict {
-            Verdict::Passed => None,
-            Verdict::NotChecked(reason) => {
+        match &self.result {
+            ConformanceResult::Passed => None,
+            ConformanceResult::NotChecked(reason) => {
                 Some(format!("conformance of {subject} not checked: {reason}"))
             }
-            Verdict::Failed => {
+            ConformanceResult::Failed => {
                 let failures = self
                     .failures()
                     .map(|(step, failure)| format!("{step}: {failure}"));
@@ -184,8 +184,8 @@ mod tests {
             step(Step::Scale, Outcome::NotRun),
         ];
         assert_eq!(
-            Conformance::of("a/b".into(), steps).verdict,
-            Verdict::Failed
+            Conformance::of("a/b".into(), steps).result,
+            ConformanceResult::Failed
         );
     }
 

@@ -1,21 +1,21 @@
 //! Ctrl-C and SIGTERM.
 //!
 //! Guarantees: a request to stop is never lost, however late it is awaited. Leaves to others:
-//! what is kept; whoever awaits [`Stop::requested`] drops what it was doing.
+//! what is kept; whoever awaits [`Interrupt::requested`] drops what it was doing.
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 /// A request to stop that may come.
 #[derive(Clone, Debug)]
-pub struct Stop(watch::Receiver<bool>);
+pub struct Interrupt(watch::Receiver<bool>);
 
-impl Stop {
+impl Interrupt {
     /// Listens from now on. A second signal ends the process at once: children die with it.
     ///
     /// # Errors
     /// When the signal handlers cannot be installed.
-    pub fn on_signals() -> std::io::Result<Stop> {
+    pub fn on_signals() -> std::io::Result<Interrupt> {
         let (send, receive) = watch::channel(false);
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
@@ -31,7 +31,7 @@ impl Stop {
                 send.send_replace(true);
             }
         });
-        Ok(Stop(receive))
+        Ok(Interrupt(receive))
     }
 
     /// Returns once a stop was asked for.

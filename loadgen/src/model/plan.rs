@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_size_has_its_own_repeats_and_a_twin() {
+    fn the_largest_size_has_its_own_repeats_and_an_a_a_run() {
         let plan = plan(&[0, 500, 2000, 5000], 5, true);
         assert_eq!(count(&plan, Kind::Burst, 500), 2 * 3);
         assert_eq!(count(&plan, Kind::Burst, 5000), 2 * 5);
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn one_repeat_has_no_twin_and_the_embedded_server_no_audit() {
+    fn one_repeat_has_no_a_a_run_and_the_simulated_server_no_request_count() {
         let plan = plan(&[0, 500], 1, false);
         assert_eq!(count(&plan, Kind::AA, 500), 0);
         assert_eq!(count(&plan, Kind::RequestCount, 500), 0);

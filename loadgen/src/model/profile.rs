@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn more_patience_never_waits_less() {
+    fn a_longer_profile_never_waits_less() {
         let [quick, standard, full] =
             [Profile::Quick, Profile::Standard, Profile::Full].map(Timing::of);
         for (less, more) in [(quick, standard), (standard, full)] {

@@ -3,7 +3,7 @@
 //! Guarantees: pure; any text is escaped, what XML cannot hold is replaced. Leaves to others: the
 //! file.
 
-use crate::analyse::judge::{Judgement, Verdict};
+use crate::analyse::judge::{Judgement, Outcome};
 use crate::report::limits::{sentence, subject_matter};
 
 pub fn xml(judgements: &[Judgement]) -> String {
@@ -38,7 +38,7 @@ pub fn xml(judgements: &[Judgement]) -> String {
 }
 
 fn is_skipped(judgement: &Judgement) -> bool {
-    matches!(judgement.verdict, Verdict::NotMeasured { .. }) && !judgement.falls_short()
+    matches!(judgement.outcome, Outcome::NotMeasured { .. }) && !judgement.falls_short()
 }
 
 fn escaped(text: &str) -> String {

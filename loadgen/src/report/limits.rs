@@ -3,7 +3,7 @@
 //! Guarantees: pure; a sentence names the line of the limits file, the figure, the bound and the
 //! measurement that the bound comes from. Leaves to others: judging (`analyse::judge`).
 
-use crate::analyse::judge::{Judgement, Verdict};
+use crate::analyse::judge::{Judgement, Outcome};
 use crate::analyse::limits::{Basis, Bound, Limit};
 use crate::report::table::{Table, figure, grouped};
 
@@ -43,11 +43,11 @@ pub fn sentence(judgement: &Judgement) -> String {
     );
     let says =
         |measured: &f64, verb: &str| format!("{} {verb} {bound} ({origin})", amount(*measured));
-    let what = match &judgement.verdict {
-        Verdict::Holds { measured } => says(measured, "is within"),
-        Verdict::Above { measured } => says(measured, "is above"),
-        Verdict::Below { measured } => says(measured, "is below"),
-        Verdict::NotMeasured { why } => format!("not measured: {why}"),
+    let what = match &judgement.outcome {
+        Outcome::Holds { measured } => says(measured, "is within"),
+        Outcome::Above { measured } => says(measured, "is above"),
+        Outcome::Below { measured } => says(measured, "is below"),
+        Outcome::NotMeasured { why } => format!("not measured: {why}"),
     };
     format!(
         "{place}: {subject} {}: {what}",
@@ -63,7 +63,7 @@ pub fn table(judgements: &[Judgement]) -> Table {
         "limit",
         "expected",
         "of expected",
-        "verdict",
+        "outcome",
     ];
     Table {
         title: "Limits".into(),
@@ -78,12 +78,12 @@ fn row(judgement: &Judgement) -> Vec<String> {
         Bound::AtMost(max) => format!("<= {}", amount(max)),
         Bound::AtLeast(min) => format!(">= {}", amount(min)),
     };
-    let (measured, word) = match &judgement.verdict {
-        Verdict::Holds { measured } => (Some(*measured), "ok"),
-        Verdict::Above { measured } => (Some(*measured), "ABOVE"),
-        Verdict::Below { measured } => (Some(*measured), "BELOW"),
-        Verdict::NotMeasured { .. } if limit.optional => (None, "not measured, optional"),
-        Verdict::NotMeasured { .. } => (None, "NOT MEASURED"),
+    let (measured, word) = match &judgement.outcome {
+        Outcome::Holds { measured } => (Some(*measured), "ok"),
+        Outcome::Above { measured } => (Some(*measured), "ABOVE"),
+        Outcome::Below { measured } => (Some(*measured), "BELOW"),
+        Outcome::NotMeasured { .. } if limit.optional => (None, "not measured, optional"),
+        Outcome::NotMeasured { .. } => (None, "NOT MEASURED"),
     };
     let of_mean = measured.filter(|_| limit.basis.mean != 0.0);
     vec![

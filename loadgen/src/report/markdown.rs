@@ -6,7 +6,7 @@
 use crate::model::record::Record;
 use crate::model::summary::Summary;
 use crate::report::table::Table;
-use crate::report::{failures, verdict};
+use crate::report::{conclusion, failures};
 
 /// `benches` is a section of its own, or empty.
 pub fn report(summary: &Summary, record: &Record, tables: &[Table], benches: &str) -> String {
@@ -27,8 +27,8 @@ pub fn report(summary: &Summary, record: &Record, tables: &[Table], benches: &st
         summary.scenario.name,
         environment.host_label,
         environment.started_at,
-        verdict::verdict(summary),
-        verdict::not_measured(summary, record),
+        conclusion::conclusion(summary),
+        conclusion::not_measured(summary, record),
     );
     for table in tables {
         text.push_str(&table.markdown());

@@ -5,6 +5,7 @@
 
 pub mod benches;
 pub mod claims;
+pub mod conclusion;
 pub mod figures;
 pub mod junit;
 pub mod limits;
@@ -18,7 +19,6 @@ pub mod summary;
 pub mod table;
 pub mod unhealthy;
 pub mod validate;
-pub mod verdict;
 pub mod view;
 
 pub use crate::report::table::Table;
@@ -28,7 +28,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::Context;
 
 use crate::model::conformance;
-use crate::model::conformance::Verdict;
+use crate::model::conformance::ConformanceResult;
 use crate::model::evidence::{EXPERIMENT, Evidence};
 use crate::model::record::{Record, Run};
 use crate::model::summary::Summary;
@@ -54,8 +54,8 @@ pub fn publish(evidence: &Evidence) -> anyhow::Result<bool> {
     for line in failures(&record) {
         println!("{line}");
     }
-    println!("{}", verdict::verdict(&summary));
-    println!("{}", verdict::not_measured(&summary, &record));
+    println!("{}", conclusion::conclusion(&summary));
+    println!("{}", conclusion::not_measured(&summary, &record));
     let long = summary
         .notes
         .iter()
@@ -67,7 +67,7 @@ pub fn publish(evidence: &Evidence) -> anyhow::Result<bool> {
         "Evidence: {} (summary.json, report.md, runs/, samples/, logs/)",
         evidence.root().display()
     );
-    println!("Next: {}", verdict::next(&record));
+    println!("Next: {}", conclusion::next(&record));
     let complete = record
         .experiment
         .planned
@@ -76,7 +76,7 @@ pub fn publish(evidence: &Evidence) -> anyhow::Result<bool> {
     let conforming = record
         .conformance
         .iter()
-        .all(|one| one.verdict != Verdict::Failed);
+        .all(|one| one.result != ConformanceResult::Failed);
     Ok(conforming && complete && record.runs.values().all(|run| run.failure.is_none()))
 }
 

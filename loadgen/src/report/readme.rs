@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_both_marks_is_left_alone() {
+    fn a_file_without_both_marks_is_not_changed() {
         let [begin, end] = MARKS;
         for text in [
             "# Tare\n".to_owned(),

@@ -55,7 +55,7 @@ pub fn convergence(timeline: &Timeline, pace: Pace) -> Convergence {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::timeline::Seen;
+    use crate::load::timeline::Observation;
 
     const MS: u64 = 1_000_000;
 
@@ -69,11 +69,11 @@ mod tests {
                 object.sent_ns = Some(sent_ns);
                 object.acknowledge(sent_ns + MS, 1);
                 if let Some(ready) = ready {
-                    let seen = Seen {
+                    let seen = Observation {
                         observed_generation: 1,
                         ready: true,
                     };
-                    object.see(sent_ns + ready * MS, seen);
+                    object.record(sent_ns + ready * MS, seen);
                 }
             });
         }

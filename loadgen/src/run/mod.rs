@@ -30,7 +30,7 @@ use crate::load::timeout::Timeout;
 use crate::load::timetable::Pace;
 use crate::model::evidence;
 use crate::model::evidence::Evidence;
-use crate::model::interrupt::Stop;
+use crate::model::interrupt::Interrupt;
 use crate::model::profile::Profile;
 use crate::model::progress::Progress;
 use crate::model::record;
@@ -142,7 +142,7 @@ pub async fn run(
     setting: &Setting,
     experiment: &mut record::Experiment,
     kept: Runs,
-    stop: &Stop,
+    stop: &Interrupt,
 ) -> Result<Ending, evidence::Error> {
     let (steady, checks) = plan.to_follow();
     let mut campaign = Campaign {
@@ -184,7 +184,7 @@ pub async fn run(
 struct Campaign<'a> {
     plan: &'a Plan,
     setting: &'a Setting,
-    stop: &'a Stop,
+    stop: &'a Interrupt,
     runs: Runs,
     done: usize,
     of: usize,

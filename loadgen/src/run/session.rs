@@ -14,7 +14,7 @@ use tare_procstat::process::{Process, Spec};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::AbortHandle;
 
-use crate::load::generator::{Act, Offer};
+use crate::load::generator::{Act, Generator};
 use crate::load::journal::Journal;
 use crate::load::observer::Observer;
 use crate::load::timeline::Timeline;
@@ -296,8 +296,8 @@ impl<'a> Session<'a> {
     }
 
     /// Something done to every object of this cell.
-    pub fn offer(&self, act: Act, pace: Pace) -> Offer {
-        Offer {
+    pub fn offer(&self, act: Act, pace: Pace) -> Generator {
+        Generator {
             cluster: self.cluster.clone(),
             scenario: self.scenario(),
             child: Some(self.setting.child.clone()),

@@ -51,8 +51,8 @@ impl Bed {
 
 fn subject(behaviour: &str) -> String {
     let crd = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/base/crd.yaml");
-    // "twin" is a second subject that works.
-    let acts = if behaviour == "twin" {
+    // "second" is another subject that works.
+    let acts = if behaviour == "second" {
         "works"
     } else {
         behaviour

@@ -37,7 +37,7 @@ impl Drop for Cluster {
     }
 }
 
-pub fn a_namespace_is_borrowed_and_given_back() {
+pub fn a_namespace_of_a_cluster_is_used_and_cleaned_up() {
     let bed = Bed::new("existing");
     let cluster = Cluster::start(&bed);
     let mut args = bed.bench(&["works"], "3");

@@ -27,12 +27,12 @@ macro_rules! scenarios {
 
 const SIMULATED: &[Scenario] = scenarios![
     whole::a_tiny_bench_ends_with_a_report_that_can_be_rebuilt,
-    whole::subjects_that_die_or_hang_are_failed_runs_with_their_last_words,
+    whole::subjects_that_die_or_hang_are_failed_runs_with_their_log_tail,
     whole::a_subject_that_fails_the_conformance_scenario_is_not_measured,
     whole::a_full_disk_is_one_line_and_leaves_nothing_that_looks_whole,
     whole::a_subject_beside_itself_gives_the_noise_floor,
     whole::several_runs_may_be_under_way_at_once,
-    existing::a_namespace_is_borrowed_and_given_back,
+    existing::a_namespace_of_a_cluster_is_used_and_cleaned_up,
     existing::a_cluster_that_is_not_on_this_machine_needs_a_yes,
     existing::its_options_go_with_no_other_control_plane,
     restarts::every_restart_is_recorded_with_what_it_costs_the_server,

@@ -24,9 +24,9 @@ fn recorded(run: &Value) -> &Vec<Value> {
 
 pub fn every_restart_is_recorded_with_what_it_costs_the_server() {
     let bed = Bed::new("restarts");
-    let output = loadgen(&restarts(&bed, &["works", "twin"], "2"));
+    let output = loadgen(&restarts(&bed, &["works", "second"], "2"));
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    for subject in ["works", "twin"] {
+    for subject in ["works", "second"] {
         let run = burst(&bed, subject);
         assert_eq!(recorded(&run).len(), 2, "{run}");
         for restart in recorded(&run) {
@@ -64,7 +64,7 @@ pub fn every_restart_is_recorded_with_what_it_costs_the_server() {
     ] {
         assert!(page.contains(want) && said.contains(want), "{want}: {said}");
     }
-    assert!(page.contains("| mock/twin | 2 | "), "{page}");
+    assert!(page.contains("| mock/second | 2 | "), "{page}");
     std::fs::remove_file(bed.out().join("report.md")).expect("removed");
     let report = ["report".to_owned(), bed.out().display().to_string()];
     assert!(loadgen(&report).status.success());

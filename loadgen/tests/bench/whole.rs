@@ -8,7 +8,7 @@ use crate::bed::{Bed, LOADGEN, dir_command, loadgen, text};
 
 pub fn a_tiny_bench_ends_with_a_report_that_can_be_rebuilt() {
     let bed = Bed::new("tiny");
-    let output = loadgen(&bed.bench(&["works", "twin"], "20"));
+    let output = loadgen(&bed.bench(&["works", "second"], "20"));
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");
     let report = text(&output.stdout);
@@ -100,7 +100,7 @@ pub fn a_tiny_bench_ends_with_a_report_that_can_be_rebuilt() {
     }
 }
 
-pub fn subjects_that_die_or_hang_are_failed_runs_with_their_last_words() {
+pub fn subjects_that_die_or_hang_are_failed_runs_with_their_log_tail() {
     let bed = Bed::new("failing");
     let mut args = bed.bench(&["dies-at-once", "dies", "hangs"], "20");
     args.extend(["--deadline-s".into(), "3".into()]);
@@ -141,7 +141,7 @@ pub fn a_subject_that_fails_the_conformance_scenario_is_not_measured() {
     assert!(report.contains(why), "{report}");
     let kept = std::fs::read(bed.out().join("conformance/mock-works.json")).expect("kept");
     let kept: Value = serde_json::from_slice(&kept).expect("JSON");
-    assert_eq!(kept["verdict"], "failed", "{kept}");
+    assert_eq!(kept["result"], "failed", "{kept}");
     assert_eq!(kept["steps"][2]["outcome"], "not_run", "{kept}");
     assert_eq!(bed.summary()["subjects"], serde_json::json!([]));
     assert_eq!(dir_command("validate", &bed).status.code(), Some(0));
@@ -177,14 +177,14 @@ pub fn a_full_disk_is_one_line_and_leaves_nothing_that_looks_whole() {
 
 pub fn a_subject_beside_itself_gives_the_noise_floor() {
     let bed = Bed::new("noise");
-    let mut args = bed.bench(&["works", "twin"], "4");
+    let mut args = bed.bench(&["works", "second"], "4");
     args.extend(["--repeats-largest".into(), "2".into()]);
     let output = loadgen(&args);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let summary = bed.summary();
     let runs = summary["subjects"][0]["runs"].as_array().expect("runs");
-    let twins = runs.iter().filter(|run| run["cell"] == "a-a");
-    assert_eq!(twins.count(), 2, "{runs:?}");
+    let a_a = runs.iter().filter(|run| run["cell"] == "a-a");
+    assert_eq!(a_a.count(), 2, "{runs:?}");
     let floor = &summary["noise_floor"];
     assert_eq!(floor["metric"], "memory.settled.rss_bytes", "{floor}");
     assert_eq!(floor["pairs"], 2, "{floor}");
@@ -202,7 +202,7 @@ pub fn a_subject_beside_itself_gives_the_noise_floor() {
 
 pub fn several_runs_may_be_under_way_at_once() {
     let bed = Bed::new("overlap");
-    let mut args = bed.bench(&["works", "twin"], "0,5");
+    let mut args = bed.bench(&["works", "second"], "0,5");
     args.extend(["--overlap", "3", "--bursts-only"].map(str::to_owned));
     let output = loadgen(&args);
     let said = text(&output.stderr);

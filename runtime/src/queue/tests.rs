@@ -290,7 +290,7 @@ fn failing_owners_make_room_for_others() {
 }
 
 #[test]
-fn beyond_half_of_the_entries_new_owners_are_owed_to_a_join() {
+fn beyond_half_of_the_entries_new_owners_request_a_relist() {
     let mut queue = queue(Limits {
         entries: 8,
         ..Limits::default()

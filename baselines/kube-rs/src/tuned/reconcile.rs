@@ -86,17 +86,17 @@ async fn apply_children(app: &EdgeApp, context: &Context) -> Result<Progress, Er
     let services = Api::<Service>::namespaced(context.client.clone(), &namespace);
 
     let wanted = children::deployment(app);
-    let progress = match look(app, &context.deployments, &wanted)? {
-        Look::AsPlanned(progress) => progress,
-        Look::Differs(standing) => {
+    let progress = match observe(app, &context.deployments, &wanted)? {
+        Observed::AsPlanned(progress) => progress,
+        Observed::Differs(standing) => {
             let applied = apply_child(app, &deployments, &wanted, standing).await?;
             Progress::from(&applied)
         }
     };
     match children::service(app) {
-        Some(wanted) => match look(app, &context.services, &wanted)? {
-            Look::AsPlanned(_) => {}
-            Look::Differs(standing) => apply_service(app, &services, &wanted, standing).await?,
+        Some(wanted) => match observe(app, &context.services, &wanted)? {
+            Observed::AsPlanned(_) => {}
+            Observed::Differs(standing) => apply_service(app, &services, &wanted, standing).await?,
         },
         None if is_ours(app, &context.services) => delete_child(app, &services).await?,
         None => {}
@@ -105,20 +105,24 @@ async fn apply_children(app: &EdgeApp, context: &Context) -> Result<Progress, Er
 }
 
 /// What the store says about a child.
-enum Look {
+enum Observed {
     AsPlanned(Progress),
     Differs(Standing),
 }
 
-fn look<K: Planned>(app: &EdgeApp, store: &Store<SeenChild<K>>, wanted: &K) -> Result<Look, Error> {
+fn observe<K: Planned>(
+    app: &EdgeApp,
+    store: &Store<SeenChild<K>>,
+    wanted: &K,
+) -> Result<Observed, Error> {
     let planned = SeenChild::planned(wanted)?;
     Ok(match store.get(&key(app)) {
-        Some(seen) if seen.is_as(&planned) => Look::AsPlanned(seen.progress()),
+        Some(seen) if seen.is_as(&planned) => Observed::AsPlanned(seen.progress()),
         Some(seen) if seen.controller_uid() == app.metadata.uid.as_deref() => {
-            Look::Differs(Standing::Ours)
+            Observed::Differs(Standing::Ours)
         }
         // A child without our label is in no store.
-        _ => Look::Differs(Standing::Unknown),
+        _ => Observed::Differs(Standing::Unknown),
     })
 }
 

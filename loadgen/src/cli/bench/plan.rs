@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_lanes_as_were_asked_for_or_as_there_is_room_for() {
+    fn runs_overlap_as_asked_for_or_as_memory_allows() {
         // A control plane of 5,000 objects needs 2.85 GB.
         let gb = |gb: u64| Some(gb * 1_000_000_000);
         for (words, available, want) in [

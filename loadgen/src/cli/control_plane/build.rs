@@ -11,7 +11,7 @@ use controlplane::build::{Note, build, build_node};
 use controlplane::{Binaries, Error, NodeBinaries};
 
 use crate::cli::control_plane::hints;
-use crate::model::interrupt::Stop;
+use crate::model::interrupt::Interrupt;
 use crate::model::progress::Progress;
 
 #[derive(Args)]
@@ -22,7 +22,7 @@ pub struct BuildArgs {
 }
 
 pub(crate) async fn run(args: BuildArgs) -> anyhow::Result<ExitCode> {
-    let stop = Stop::on_signals().context("cannot listen for Ctrl-C")?;
+    let stop = Interrupt::on_signals().context("cannot listen for Ctrl-C")?;
     let built = tokio::select! {
         biased;
         () = stop.requested() => None,
@@ -41,7 +41,7 @@ pub(crate) async fn run(args: BuildArgs) -> anyhow::Result<ExitCode> {
 
 /// Builds what is missing, and shows what it does. Dropped, it stops.
 pub(crate) async fn all(node: bool) -> Result<(Binaries, Option<NodeBinaries>), Error> {
-    let progress = Shown(Progress::default());
+    let progress = ShownProgress(Progress::default());
     let tell = |note| match note {
         Note::Line(line) => progress.0.say(&line),
         Note::Now(step) => progress.0.step(&step),
@@ -55,9 +55,9 @@ pub(crate) async fn all(node: bool) -> Result<(Binaries, Option<NodeBinaries>), 
 }
 
 /// Taken off the screen however the build ends.
-struct Shown(Progress);
+struct ShownProgress(Progress);
 
-impl Drop for Shown {
+impl Drop for ShownProgress {
     fn drop(&mut self) {
         self.0.finish();
     }

@@ -16,7 +16,7 @@ use crate::cli::control_plane::started;
 use crate::cli::control_plane::started::{Programs, Started};
 use crate::cli::control_plane::{build, hints};
 use crate::model::error::Usage;
-use crate::model::interrupt::Stop;
+use crate::model::interrupt::Interrupt;
 use crate::run::build::Workspace;
 
 const ADMIN: &str = "admin";
@@ -67,7 +67,7 @@ impl From<DatastoreName> for Datastore {
 
 pub(crate) async fn run(args: UpArgs) -> anyhow::Result<ExitCode> {
     refuse(&args)?;
-    let stop = Stop::on_signals().context("cannot listen for Ctrl-C")?;
+    let stop = Interrupt::on_signals().context("cannot listen for Ctrl-C")?;
     let programs = tokio::select! {
         biased;
         () = stop.requested() => return Ok(ExitCode::from(130)),

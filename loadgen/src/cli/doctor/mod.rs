@@ -33,13 +33,13 @@ pub fn run(args: DoctorArgs) -> anyhow::Result<ExitCode> {
     if args.json {
         println!("{}", serde_json::to_string_pretty(&checks)?);
     } else {
-        let verdict = verdict(&cannot, checks::real_too(&checks), args.objects);
-        println!("{}\n{verdict}", table(&checks));
+        let conclusion = conclusion(&cannot, checks::real_too(&checks), args.objects);
+        println!("{}\n{conclusion}", table(&checks));
     }
     Ok(ExitCode::from(u8::from(!cannot.is_empty())))
 }
 
-fn verdict(cannot: &[&str], real_too: bool, objects: usize) -> String {
+fn conclusion(cannot: &[&str], real_too: bool, objects: usize) -> String {
     if !cannot.is_empty() {
         return format!("a bench cannot run here: see {} above", cannot.join(", "));
     }
@@ -75,10 +75,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_verdict_says_which_servers_there_are() {
-        assert!(verdict(&[], true, 5).ends_with("a real control plane"));
-        assert!(verdict(&[], false, 5).contains("simulated API server only"));
-        let cannot = verdict(&["memory"], true, 5);
+    fn the_conclusion_says_which_servers_there_are() {
+        assert!(conclusion(&[], true, 5).ends_with("a real control plane"));
+        assert!(conclusion(&[], false, 5).contains("simulated API server only"));
+        let cannot = conclusion(&["memory"], true, 5);
         assert_eq!(cannot, "a bench cannot run here: see memory above");
     }
 

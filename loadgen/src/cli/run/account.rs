@@ -239,7 +239,7 @@ fn latency_row(label: &str, latencies: &Latencies) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::timeline::Seen;
+    use crate::load::timeline::Observation;
     use crate::load::timetable::Pace;
     use crate::run::convergence::convergence;
     use std::time::Duration;
@@ -255,11 +255,11 @@ mod tests {
         }
         (0..3).for_each(|index| timeline.change(index, |o| o.acknowledge(3_000_000, 1)));
         for (index, ready) in [(0, true), (1, false)] {
-            let seen = Seen {
+            let seen = Observation {
                 observed_generation: 1,
                 ready,
             };
-            timeline.change(index, |o| o.see(11_000_000, seen));
+            timeline.change(index, |o| o.record(11_000_000, seen));
         }
         timeline.fail(3, Failed::Rejected, "exceeded quota".into());
         timeline.fail(4, Failed::Unanswered, "no answer".into());
@@ -341,11 +341,11 @@ mod tests {
     fn a_run_is_sound_when_all_converged_and_nothing_is_left() {
         let mut timeline = Timeline::of(1);
         timeline.change(0, |o| o.acknowledge(1, 1));
-        let seen = Seen {
+        let seen = Observation {
             observed_generation: 1,
             ready: true,
         };
-        timeline.change(0, |o| o.see(2, seen));
+        timeline.change(0, |o| o.record(2, seen));
         let kept = Account::of(&timeline, None);
         assert!(kept.is_sound());
         let mut cleaned = CleanUp {

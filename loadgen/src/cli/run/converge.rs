@@ -7,11 +7,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::load::generator::Offer;
+use crate::load::generator::Generator;
 use crate::load::journal::Journal;
 use crate::load::timeline;
 use crate::load::timeout::Timeout;
-use crate::model::interrupt::Stop;
+use crate::model::interrupt::Interrupt;
 use crate::model::progress::Progress;
 
 /// Between two polls of the timeline; times come from events, not from these polls.
@@ -23,7 +23,7 @@ const NOBODY_ANSWERS: Duration = Duration::from_secs(10);
 const WATCH_OPENS: Duration = Duration::from_secs(15);
 
 pub struct Wave {
-    pub offer: Offer,
+    pub offer: Generator,
     pub timeout: Timeout,
 }
 
@@ -66,7 +66,7 @@ pub async fn watch_is_open(journal: &Journal) -> anyhow::Result<()> {
 
 impl Wave {
     /// Sends everything and waits for what becomes of it.
-    pub async fn run(self, progress: &Progress, stop: &Stop) -> Ended {
+    pub async fn run(self, progress: &Progress, stop: &Interrupt) -> Ended {
         let journal = self.offer.journal.clone();
         let stopping = stop.clone();
         let offer = self.offer;

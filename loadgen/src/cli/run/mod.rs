@@ -27,12 +27,12 @@ use tokio::task::JoinSet;
 use crate::cli::run::account::Account;
 use crate::cli::run::capacity::{Capacity, Nodes};
 use crate::cli::run::converge::{Ended, Wave};
-use crate::load::generator::{Act, Offer};
+use crate::load::generator::{Act, Generator};
 use crate::load::journal::Journal;
 use crate::load::observer::Observer;
 use crate::load::timeout::Timeout;
 use crate::load::timetable::Pace;
-use crate::model::interrupt::Stop;
+use crate::model::interrupt::Interrupt;
 use crate::model::progress::Progress;
 use crate::model::subject::Convergence;
 use crate::model::workload;
@@ -117,7 +117,7 @@ struct Load {
     target: Target,
     cluster: Cluster,
     scenario: Arc<Scenario>,
-    stop: Stop,
+    stop: Interrupt,
     progress: Progress,
 }
 
@@ -132,7 +132,7 @@ pub fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
 async fn load(args: RunArgs) -> anyhow::Result<ExitCode> {
     let target = Target::choose(&args.target).await?;
     target.may_be_touched(args.target.yes)?;
-    let stop = Stop::on_signals().context("cannot listen for Ctrl-C")?;
+    let stop = Interrupt::on_signals().context("cannot listen for Ctrl-C")?;
     let run = format!("{:06x}", unlike_others() & 0xff_ffff);
     let namespace = args.namespace.clone();
     let namespace = namespace.unwrap_or_else(|| format!("loadgen-{run}"));
@@ -266,7 +266,7 @@ impl Load {
         let (objects, pace) = (self.args.count as usize, self.pace());
         let chosen = self.args.deadline_s.map(Duration::from_secs);
         let wave = Wave {
-            offer: Offer {
+            offer: Generator {
                 cluster: self.cluster.clone(),
                 scenario: self.scenario.clone(),
                 seed: self.args.seed,

@@ -14,10 +14,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::model::conformance::step::Step;
-use crate::model::conformance::{Conformance, FOLDER, Failure, StepRecord, Verdict};
+use crate::model::conformance::{Conformance, ConformanceResult, FOLDER, Failure, StepRecord};
 use crate::model::evidence;
 use crate::model::evidence::Evidence;
-use crate::model::interrupt::Stop;
+use crate::model::interrupt::Interrupt;
 use crate::model::plan::Plan;
 use crate::model::progress::Progress;
 use crate::model::record::Experiment;
@@ -52,7 +52,7 @@ pub async fn admit(
     plan: &mut Plan,
     experiment: &mut Experiment,
     setting: &Setting,
-    stop: &Stop,
+    stop: &Interrupt,
     skip: bool,
 ) -> Result<bool, evidence::Error> {
     let gate = Gate {
@@ -95,7 +95,9 @@ pub fn retain(
     found: &[Conformance],
 ) {
     let passed = |id: &str| {
-        let mut failed = found.iter().filter(|one| one.verdict == Verdict::Failed);
+        let mut failed = found
+            .iter()
+            .filter(|one| one.result == ConformanceResult::Failed);
         failed.all(|one| one.subject != id)
     };
     plan.subjects.retain(|subject| passed(&subject.id()));

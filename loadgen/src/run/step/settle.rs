@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::measure::settle::{Rule, Sample, SettleDetector, Verdict};
+use crate::measure::settle::{Rule, Sample, SettleDetector, SettleState};
 use crate::model::record::Datastore;
 use crate::model::step::Quiet;
 use crate::run::session::{Reason, Session};
@@ -67,7 +67,7 @@ pub async fn settle(
     loop {
         tokio::time::sleep(POLL).await;
         session.check_alive()?;
-        let verdict = detector.add(sample(session, started));
+        let state = detector.add(sample(session, started));
         match detector.quiet_for() {
             quiet if quiet < AFTERMATH => begin = None,
             _ if begin.is_none() => {
@@ -76,10 +76,10 @@ pub async fn settle(
             }
             _ => {}
         }
-        match verdict {
-            Verdict::Busy => {}
-            Verdict::Settled => return Ok(begin),
-            Verdict::GaveUp => {
+        match state {
+            SettleState::Busy => {}
+            SettleState::Settled => return Ok(begin),
+            SettleState::GaveUp => {
                 let s = rule.at_most.as_secs();
                 session.run.warnings.push(format!(
                     "{what}: did not settle within {s} s; sampled anyway"

@@ -11,7 +11,7 @@ use crate::report::table::{figure, grouped};
 use crate::report::view::{burst_sizes, typical};
 
 /// One sentence.
-pub fn verdict(summary: &Summary) -> String {
+pub fn conclusion(summary: &Summary) -> String {
     let Some(&largest) = burst_sizes(summary).last() else {
         return "No result: nothing was measured.".into();
     };
