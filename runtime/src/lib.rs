@@ -90,7 +90,4 @@ pub mod relist;
 pub mod watch;
 
 #[cfg(test)]
-extern crate self as tare_runtime;
-#[cfg(test)]
-#[path = "../../src/edgeapp/mod.rs"]
-mod edgeapp;
+mod fixture;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::api::{Children, DEPLOYMENT, Owner};
 use crate::cache::*;
-use crate::edgeapp::EdgeApps;
+use crate::fixture::Sites;
 use crate::http::paths::Paths;
 use crate::model::{ChildRecord, ChildState, Finalizers, KindId, LastApplied, Meta, hash32};
 use crate::reconcile::child::{digest, with_labels};
@@ -32,8 +32,8 @@ fn ready() -> ChildState {
     }
 }
 
-fn planned() -> (Value, crate::edgeapp::EdgeAppStatus) {
-    let owner = Owner::<EdgeApps> {
+fn planned() -> (Value, crate::fixture::SiteStatus) {
+    let owner = Owner::<Sites> {
         meta: Meta {
             name: "web".into(),
             namespace: "shop".into(),
@@ -43,10 +43,10 @@ fn planned() -> (Value, crate::edgeapp::EdgeAppStatus) {
         spec: serde_json::from_str(r#"{"image":"web:1"}"#).expect("a spec"),
     };
     let mut children = Children::default();
-    children.record::<EdgeApps>(&DEPLOYMENT, "web", ready());
-    let plan = EdgeApps.plan(&owner, &children).expect("infallible");
+    children.record::<Sites>(&DEPLOYMENT, "web", ready());
+    let plan = Sites.plan(&owner, &children).expect("infallible");
     let body = plan.children[0].body.as_ref().expect("a Deployment");
-    (with_labels::<EdgeApps>(body.clone(), "web"), plan.status)
+    (with_labels::<Sites>(body.clone(), "web"), plan.status)
 }
 
 /// The owner `shop/web` with its Deployment, as a relist reports it.
@@ -62,7 +62,7 @@ fn converged(resource_version: u64, child_version: u64) -> OwnerState {
             orphan: false,
         },
         spec: Some(r#"{"image":"web:1"}"#.into()),
-        status: remember::<EdgeApps>(&mut status),
+        status: remember::<Sites>(&mut status),
         children: vec![record(child_version, Some(digest(&body)))],
         children_complete: true,
         ..OwnerState::default()
@@ -94,7 +94,7 @@ fn event(resource_version: u64, edit: impl FnOnce(&mut Value)) -> (ChildEvent, V
     object["metadata"]["uid"] = uid(2).to_string().into();
     object["metadata"]["resourceVersion"] = resource_version.to_string().into();
     object["metadata"]["generation"] = 1.into();
-    object["metadata"]["ownerReferences"] = json!([{"apiVersion": "tare.dev/v1alpha1", "kind": "EdgeApp",
+    object["metadata"]["ownerReferences"] = json!([{"apiVersion": "example.com/v1", "kind": "Site",
         "name": "web", "uid": uid(1).to_string(), "controller": true}]);
     object["status"] =
         json!({"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1});
@@ -102,17 +102,17 @@ fn event(resource_version: u64, edit: impl FnOnce(&mut Value)) -> (ChildEvent, V
     let line = json!({"type": "MODIFIED", "object": object}).to_string();
     let object = object.to_string();
     let object = serde_json::from_str(&object).expect("an object");
-    let event = crate::reconcile::observe::child_event::<EdgeApps>(
+    let event = crate::reconcile::observe::child_event::<Sites>(
         &object,
         deployments(),
         false,
-        &Paths::of::<EdgeApps>(None, None),
+        &Paths::of::<Sites>(None, None),
     );
     (event.expect("a child").1, line.into_bytes())
 }
 
 fn pruned() -> Box<dyn Cache> {
-    Mode::Pruned.cache(&Arc::new(EdgeApps))
+    Mode::Pruned.cache(&Arc::new(Sites))
 }
 
 fn on_event(cache: &mut dyn Cache, (mut event, line): (ChildEvent, Vec<u8>)) -> Option<OwnerState> {
@@ -159,7 +159,7 @@ fn a_childs_event_asks_only_for_what_it_changes() {
         },
         Case {
             name: "a label",
-            edit: |object| object["metadata"]["labels"]["tare.dev/owner"] = "x".into(),
+            edit: |object| object["metadata"]["labels"]["example.com/owner"] = "x".into(),
             differs: Some(true),
         },
         Case {
@@ -219,7 +219,7 @@ fn a_page_that_was_read_before_an_owner_went_does_not_bring_it_back() {
 #[test]
 fn a_relist_forgets_the_owners_that_it_did_not_show() {
     for mode in [Mode::Metadata, Mode::Pruned] {
-        let mut cache = mode.cache(&Arc::new(EdgeApps));
+        let mut cache = mode.cache(&Arc::new(Sites));
         cache.on_owner(&mut converged(5, 6), None);
         cache.relist_began();
         cache.relist_ended(false);
@@ -277,7 +277,7 @@ fn a_worker_does_not_bring_back_a_child_that_vanished_meanwhile() {
 
 #[test]
 fn metadata_tell_what_is_observed_from_what_was_kept() {
-    let mut cache = Mode::Metadata.cache(&Arc::new(EdgeApps));
+    let mut cache = Mode::Metadata.cache(&Arc::new(Sites));
     let metadata = || OwnerState {
         metadata_only: true,
         spec: None,

@@ -205,26 +205,26 @@ impl Paths {
 mod tests {
     use super::*;
     use crate::api::DEPLOYMENT;
-    use crate::edgeapp::EdgeApps;
+    use crate::fixture::Sites;
 
     #[test]
     fn paths() {
         let children_kind = KindId::child(0).expect("a kind of child");
-        let all = Paths::of::<EdgeApps>(None, Some("a=b"));
+        let all = Paths::of::<Sites>(None, Some("a=b"));
         assert_eq!(
             all.list_path(KindId::OWNER, 5, None),
-            "/apis/tare.dev/v1alpha1/edgeapps?limit=5&labelSelector=a%3Db"
+            "/apis/example.com/v1/sites?limit=5&labelSelector=a%3Db"
         );
         assert_eq!(
             all.list_path(children_kind, 5, Some("x=")),
-            "/api/v1/services?limit=5&labelSelector=app.kubernetes.io%2Fmanaged-by%3Dtare&continue=x%3D"
+            "/api/v1/services?limit=5&labelSelector=app.kubernetes.io%2Fmanaged-by%3Dsites&continue=x%3D"
         );
         let children = |owners: &[&str]| {
             let owners: Vec<ObjectKey> = owners.iter().map(|key| (*key).into()).collect();
             all.children_path(children_kind, owners.iter())
         };
         let terms =
-            "labelSelector=app.kubernetes.io%2Fmanaged-by%3Dtare%2Ctare.dev%2Fowner%20in%20%28";
+            "labelSelector=app.kubernetes.io%2Fmanaged-by%3Dsites%2Cexample.com%2Fowner%20in%20%28";
         assert_eq!(
             children(&["a/x", "a/y"]),
             format!("/api/v1/namespaces/a/services?{terms}x%2Cy%29")
@@ -233,14 +233,14 @@ mod tests {
             children(&["a/x", "b/y"]),
             format!("/api/v1/services?{terms}x%2Cy%29")
         );
-        let one = Paths::of::<EdgeApps>(Some("shop".to_owned()), None);
+        let one = Paths::of::<Sites>(Some("shop".to_owned()), None);
         assert_eq!(
             one.watch_path(KindId::OWNER, 7, 9),
-            "/apis/tare.dev/v1alpha1/namespaces/shop/edgeapps?watch=1&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=9"
+            "/apis/example.com/v1/namespaces/shop/sites?watch=1&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=9"
         );
         assert_eq!(
             one.owner_path(&"shop/web".into()),
-            "/apis/tare.dev/v1alpha1/namespaces/shop/edgeapps/web"
+            "/apis/example.com/v1/namespaces/shop/sites/web"
         );
         assert_eq!(
             Paths::child_path(&DEPLOYMENT, "shop", "web"),

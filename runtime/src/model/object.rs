@@ -133,8 +133,8 @@ mod tests {
     fn only_the_needed_fields_are_decoded() -> Result<(), serde_json::Error> {
         let json = r#"{"kind":"Deployment","metadata":{"name":"web","namespace":"shop",
             "uid":"01234567-89ab-cdef-0123-456789abcdef","resourceVersion":"42","generation":3,
-            "labels":{"a":"b","tare.dev/owner":"web"},"managedFields":[{"fieldsV1":{"f:spec":{}}}],
-            "ownerReferences":[{"apiVersion":"tare.dev/v1alpha1","kind":"EdgeApp","name":"web",
+            "labels":{"a":"b","example.com/owner":"web"},"managedFields":[{"fieldsV1":{"f:spec":{}}}],
+            "ownerReferences":[{"apiVersion":"example.com/v1","kind":"Site","name":"web",
               "uid":"01234567-89ab-cdef-0123-456789abcdef","controller":true}]},
             "spec":{"replicas":2},"status":{"observedGeneration":3,"replicas":2,"readyReplicas":1,
             "conditions":[{"type":"Progressing","status":"False"}]}}"#;
@@ -144,11 +144,14 @@ mod tests {
         assert_eq!(
             object
                 .metadata
-                .owner_name("EdgeApp", "tare.dev/owner")
+                .owner_name("Site", "example.com/owner")
                 .as_deref(),
             Some("web")
         );
-        assert_eq!(object.metadata.owner_name("WebApp", "tare.dev/owner"), None);
+        assert_eq!(
+            object.metadata.owner_name("WebApp", "example.com/owner"),
+            None
+        );
         let state = ChildState::of(&object, true);
         assert_eq!(
             (state.generation, state.ready_replicas, state.stalled),

@@ -192,7 +192,7 @@ mod tests {
             "metadata": {"name": "web", "namespace": "shop", "uid": "01234567-89ab-cdef-0123-456789abcdef",
                 "resourceVersion": "42", "generation": 3, "labels": {"a": "b"},
                 "annotations": {"x": "y"}, "managedFields": [{"fieldsV1": {"f:spec": {"[\"}]": {}}}}],
-                "ownerReferences": [{"apiVersion": "tare.dev/v1alpha1", "kind": "EdgeApp", "name": "web",
+                "ownerReferences": [{"apiVersion": "example.com/v1", "kind": "Site", "name": "web",
                     "uid": "01234567-89ab-cdef-0123-456789abcdee", "controller": true}]},
             "spec": {"replicas": 2}, "status": {"observedGeneration": 3, "readyReplicas": 1}})
     }
@@ -212,7 +212,7 @@ mod tests {
             (actual.state.generation, actual.state.ready_replicas),
             (3, 1)
         );
-        assert_eq!(actual.owner_text.as_deref(), Some("EdgeApp \"web\""));
+        assert_eq!(actual.owner_text.as_deref(), Some("Site \"web\""));
         assert!(Actual::decode("{\"spec\":{}}", true).is_err());
         Ok(())
     }

@@ -152,9 +152,9 @@ pub(crate) fn stamp(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::edgeapp::EdgeApps;
+    use crate::fixture::Sites;
 
-    fn status(json: &str) -> Result<Status<EdgeApps>, serde_json::Error> {
+    fn status(json: &str) -> Result<Status<Sites>, serde_json::Error> {
         serde_json::from_str(json)
     }
 
@@ -165,12 +165,12 @@ mod tests {
             {"type":"Ready","status":"False","reason":"A","lastTransitionTime":"1970-01-01T00:00:05Z"},
             {"type":"Degraded","status":"False","reason":"A","lastTransitionTime":"1970-01-01T00:00:06Z"}]}"#,
         )?;
-        let before = remember::<EdgeApps>(&mut old);
+        let before = remember::<Sites>(&mut old);
         let mut new = status(
             r#"{"conditions":[{"type":"Ready","status":"True","reason":"B"},
             {"type":"Degraded","status":"False","reason":"B"},{"type":"New","status":"True","reason":"B"}]}"#,
         )?;
-        let mut now = remember::<EdgeApps>(&mut new);
+        let mut now = remember::<Sites>(&mut new);
         stamp(new.conditions(), &before, &mut now, 9);
         let times: Vec<_> = new
             .conditions
@@ -196,7 +196,7 @@ mod tests {
         )?;
         let mut b = status(r#"{"conditions":[{"type":"Ready","status":"True","reason":"A"}]}"#)?;
         let mut c = status(r#"{"conditions":[{"type":"Ready","status":"True","reason":"B"}]}"#)?;
-        let [a, b, c] = [&mut a, &mut b, &mut c].map(|status| remember::<EdgeApps>(status).digest);
+        let [a, b, c] = [&mut a, &mut b, &mut c].map(|status| remember::<Sites>(status).digest);
         assert_eq!(a, b);
         assert_ne!(b, c);
         Ok(())

@@ -20,7 +20,7 @@ const CALM_MS: u64 = 120_000;
 /// The period of the full relist where none is configured, ms.
 const PERIOD_MS: u64 = 600_000;
 /// The least share of that period for each object that a relist reads, ms. A kube-apiserver spends 0.2 to
-/// 0.5 ms of CPU on an object (`loadgen restarts`, 5,000 and 100,000 EdgeApps), so that relists take 2 to
+/// 0.5 ms of CPU on an object (`loadgen bench --restarts`, 5,000 and 100,000 objects), so that relists take 2 to
 /// 5 % of one core, however many objects there are.
 const EACH_MS: u64 = 10;
 

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::api::Operator;
 use crate::api::{Child, Children, DEPLOYMENT, Owner};
-use crate::edgeapp::{EdgeApp, EdgeApps};
+use crate::fixture::{Site, Sites};
 use crate::http::request::Api;
 use crate::metrics::{Metrics, Verb};
 use crate::model::{ChildState, Meta, Retention};
@@ -58,9 +58,9 @@ fn uid(n: usize) -> String {
 /// An owner and its Deployment as they are after a calm life, but for the fault.
 fn world(n: usize, name: &str, fault: Fault) -> (Value, Option<Value>) {
     let mut owner = json!({
-        "apiVersion": "tare.dev/v1alpha1", "kind": "EdgeApp",
+        "apiVersion": "example.com/v1", "kind": "Site",
         "metadata": {"namespace": "n", "name": name, "uid": uid(n), "resourceVersion": "7",
-            "generation": 1, "finalizers": ["tare.dev/cleanup"]},
+            "generation": 1, "finalizers": ["example.com/cleanup"]},
         "spec": {"image": "web:1"},
     });
     let spec = serde_json::from_value(owner["spec"].clone()).expect("a spec");
@@ -80,20 +80,20 @@ fn world(n: usize, name: &str, fault: Fault) -> (Value, Option<Value>) {
         stalled: false,
     };
     let mut children = Children::default();
-    children.record::<EdgeApps>(&DEPLOYMENT, name, state);
-    let plan = EdgeApps
+    children.record::<Sites>(&DEPLOYMENT, name, state);
+    let plan = Sites
         .plan(&Owner { meta, spec }, &children)
         .expect("infallible");
     owner["status"] = serde_json::to_value(&plan.status).expect("a status");
 
-    let mut child = with_labels::<EdgeApps>(plan.children[0].body.clone().expect("a body"), name);
+    let mut child = with_labels::<Sites>(plan.children[0].body.clone().expect("a body"), name);
     child = drift::without_nulls(&child);
     child["metadata"]["name"] = name.into();
     child["metadata"]["namespace"] = "n".into();
     child["metadata"]["uid"] = uid(n + 1_000).into();
     child["metadata"]["resourceVersion"] = "8".into();
     child["metadata"]["generation"] = 1.into();
-    child["metadata"]["ownerReferences"] = json!([{"apiVersion": "tare.dev/v1alpha1", "kind": "EdgeApp",
+    child["metadata"]["ownerReferences"] = json!([{"apiVersion": "example.com/v1", "kind": "Site",
         "name": name, "uid": uid(n), "controller": true}]);
     child["status"] =
         json!({"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1});
@@ -131,10 +131,10 @@ fn client(collections: Collections, page: usize) -> Client {
             let decoded = codes.iter().fold(query.to_owned(), |text, (code, sign)| {
                 text.replace(code, sign)
             });
-            if let Some((_, rest)) = decoded.split_once("tare.dev/owner in (") {
+            if let Some((_, rest)) = decoded.split_once("example.com/owner in (") {
                 let names = rest.split(')').next().unwrap_or_default();
                 all.retain(|object| {
-                    let owner = object["metadata"]["labels"]["tare.dev/owner"].as_str();
+                    let owner = object["metadata"]["labels"]["example.com/owner"].as_str();
                     names.split(',').any(|name| owner == Some(name))
                 });
             }
@@ -162,7 +162,7 @@ fn client(collections: Collections, page: usize) -> Client {
 }
 
 async fn found(collections: Collections, page: usize, coverage: Coverage) -> Vec<String> {
-    found_by(EdgeApps, collections, page, coverage).await.0
+    found_by(Sites, collections, page, coverage).await.0
 }
 
 /// What a relist of `operator` finds, and with how many lists.
@@ -220,7 +220,7 @@ proptest! {
             children.reverse();
         }
         let collections: Collections = Arc::new(BTreeMap::from([
-            ("/apis/tare.dev/v1alpha1/edgeapps", owners),
+            ("/apis/example.com/v1/sites", owners),
             ("/apis/apps/v1/deployments", children),
             ("/api/v1/services", Vec::new()),
         ]));
@@ -251,17 +251,14 @@ proptest! {
 #[test]
 fn the_resource_is_listed_where_it_is_served() {
     use kube::Resource;
-    assert_eq!(
-        EdgeApp::url_path(&(), None),
-        "/apis/tare.dev/v1alpha1/edgeapps"
-    );
+    assert_eq!(Site::url_path(&(), None), "/apis/example.com/v1/sites");
 }
 
 /// An operator whose children are named `<owner>-deployment` and whose resource has no status.
 struct Suffixed;
 
 impl Operator for Suffixed {
-    type Resource = EdgeApp;
+    type Resource = Site;
     type Status = crate::api::NoStatus;
     type Error = std::convert::Infallible;
     const NAME: &'static str = "suffixed";
@@ -302,8 +299,8 @@ fn children_that_do_not_sort_like_their_owners_are_listed_in_groups() {
         if !missing(n) {
             children.push(json!({
                 "metadata": {"namespace": "n", "name": format!("{name}-deployment"), "uid": uid(n + 1_000),
-                    "resourceVersion": "8", "labels": {"tare.dev/owner": name, "app.kubernetes.io/managed-by": "suffixed"},
-                    "ownerReferences": [{"kind": "EdgeApp", "name": name, "uid": uid(n), "controller": true}]},
+                    "resourceVersion": "8", "labels": {"example.com/owner": name, "app.kubernetes.io/managed-by": "suffixed"},
+                    "ownerReferences": [{"kind": "Site", "name": name, "uid": uid(n), "controller": true}]},
                 "spec": {"replicas": if edited(n) { 9 } else { 1 }},
             }));
         }
@@ -317,7 +314,7 @@ fn children_that_do_not_sort_like_their_owners_are_listed_in_groups() {
     owners.sort_by_key(key);
     children.sort_by_key(key);
     let collections: Collections = Arc::new(BTreeMap::from([
-        ("/apis/tare.dev/v1alpha1/edgeapps", owners),
+        ("/apis/example.com/v1/sites", owners),
         ("/apis/apps/v1/deployments", children),
     ]));
     let runtime = tokio::runtime::Builder::new_current_thread()
