@@ -138,9 +138,22 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     }
 }
 
+/// An error and its causes, without a cause that the message before it has already.
+fn causes(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
+}
+
 /// Prints an error and says with which code to end.
 pub fn explain(error: &anyhow::Error) -> ExitCode {
-    eprintln!("error: {error:#}");
+    eprintln!("error: {}", causes(error));
     ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
 }
 
@@ -152,6 +165,14 @@ mod tests {
     fn the_definition_is_sound() {
         use clap::CommandFactory;
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_cause_is_said_once() {
+        let error = anyhow::anyhow!("no such file")
+            .context("cannot read x: no such file")
+            .context("no report");
+        assert_eq!(causes(&error), "no report: cannot read x: no such file");
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::report::notes::null_paths;
 /// Why a file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("{0}")]
+    #[error(transparent)]
     Read(#[from] crate::model::evidence::Error),
     #[error(
         "{file}: schema {found}; this loadgen reads schema {SCHEMA}, so use the version that wrote it"
@@ -41,6 +41,8 @@ pub enum Error {
 pub fn problems(evidence: &Evidence) -> Result<Vec<String>, Error> {
     let mut found = Vec::new();
     match read::<Summary>(evidence, SUMMARY) {
+        // The other files are of the same version.
+        Err(other @ Error::OtherSchema { .. }) => return Ok(vec![other.to_string()]),
         Ok(summary) => found.extend(in_summary(evidence, &summary)),
         Err(Error::Read(error)) => return Err(Error::Read(error)),
         Err(other) => found.push(other.to_string()),
