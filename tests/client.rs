@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use kubesim::{Options, Server, Tls};
 use tare::edgeapp::CRD_YAML;
 use tare_runtime::http::client;
-use tare_runtime::http::request::{Api, Request};
+use tare_runtime::internals::{Api, Request};
 use tare_runtime::metrics::{Metrics, Verb};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;

@@ -18,16 +18,14 @@ use serde_json::{Value, json};
 use tare::edgeapp::EdgeApps;
 use tare_runtime::api::{Children, DEPLOYMENT, Operator, Owner, SERVICE};
 use tare_runtime::cache::Mode;
-use tare_runtime::http::paths::Paths;
-use tare_runtime::http::request::Api;
+use tare_runtime::controller::Limits;
+use tare_runtime::internals::{
+    Admission, Api, Comparer, Coverage, Found, Observed, Observer, Outcome, Paths, Queue, Relist,
+    WatchEvent, WatchStream,
+};
 use tare_runtime::model::{
     ChildState, Finalizers, KindId, Meta, ObjectKey, OwnerState, Retention, Triggers, Uid,
 };
-use tare_runtime::queue::{Admission, Limits, Outcome, Queue};
-use tare_runtime::reconcile::compare::Comparer;
-use tare_runtime::reconcile::observe::{Observed, Observer};
-use tare_runtime::relist::{Coverage, Found, Relist};
-use tare_runtime::watch::{WatchEvent, WatchStream};
 use tokio::runtime::{Builder, Runtime};
 
 use super::scenario::{Running, Simulated, pass};

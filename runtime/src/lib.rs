@@ -65,13 +65,15 @@
 //! | [`api`] | what an author writes: operator, plan, child, status, errors |
 //! | [`metrics`] | counters, gauges, readiness, and their Prometheus text |
 //! | [`http`] | one request: paths, deadlines, bounds, errors; kubeconfig, TLS, credentials |
-//! | [`queue`] | the workqueue: admission, deduplication, back-off, outcome |
-//! | [`watch`] | one watch stream for each kind, which recovers by itself |
-//! | [`reconcile`] | one owner: children, differences, status, finalizer, Events |
-//! | [`relist`] | lists that are merged in key order and compared; when and why |
+//! | `queue` | the workqueue: admission, deduplication, back-off, outcome |
+//! | `watch` | one watch stream for each kind, which recovers by itself |
+//! | `relist` | lists that are merged in key order and compared; when and why |
+//! | `reconcile` | one owner: children, differences, status, finalizer, Events |
 //! | [`cache`] | what is retained of idle objects: none, metadata, pruned |
 //! | [`controller`] | the loop that joins these rooms |
 //! | [`app`] | the program around it: command line, CRD, admin port, log, allocator |
+//!
+//! Each room uses only those above it. The rooms without a link are private.
 //!
 //! An author needs [`prelude`]: [`api`] and [`Program`](app::program::Program). [`controller::run`] runs an
 //! operator inside a program of another kind.
@@ -84,10 +86,22 @@ pub mod http;
 pub mod metrics;
 pub mod model;
 pub mod prelude;
-pub mod queue;
-pub mod reconcile;
-pub mod relist;
-pub mod watch;
+mod queue;
+mod reconcile;
+mod relist;
+mod watch;
+
+/// What Tare's own benches and tests reach into. Not part of the library's interface: it changes without notice.
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::http::paths::Paths;
+    pub use crate::http::request::{Api, Request};
+    pub use crate::queue::{Admission, Outcome, Queue};
+    pub use crate::reconcile::compare::Comparer;
+    pub use crate::reconcile::observe::{Observed, Observer};
+    pub use crate::relist::{Coverage, Found, Relist};
+    pub use crate::watch::{WatchEvent, WatchStream};
+}
 
 #[cfg(test)]
 mod fixture;

@@ -9,7 +9,7 @@ use serde_json::json;
 use tare::edgeapp::EdgeApps;
 use tare_runtime::cache::Mode;
 use tare_runtime::controller::Config;
-use tare_runtime::queue::Limits;
+use tare_runtime::controller::Limits;
 
 use crate::cluster::objects::web;
 use crate::cluster::simulated::{Running, Simulated, config, pass};

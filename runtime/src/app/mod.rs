@@ -1,9 +1,9 @@
 //! The program around an operator: command line, CRD, admin port, allocator, log.
 
-pub mod admin;
-pub mod allocator;
+mod admin;
+mod allocator;
 pub mod cli;
-pub mod crd;
+mod crd;
 pub mod program;
-pub mod run;
-pub mod telemetry;
+mod run;
+mod telemetry;

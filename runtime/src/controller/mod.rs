@@ -32,6 +32,7 @@ use crate::http::paths::Paths;
 use crate::http::request::Api;
 use crate::metrics::Metrics;
 use crate::model::Retention;
+pub use crate::queue::Limits;
 use crate::reconcile::Reconciler;
 use crate::reconcile::observe::Observed;
 use crate::watch::WatchItem;

@@ -1,6 +1,6 @@
 //! One request to the API server: where to, within which bounds, as whom.
 
 pub mod client;
-pub mod paths;
-pub mod permission;
-pub mod request;
+pub(crate) mod paths;
+pub(crate) mod permission;
+pub(crate) mod request;

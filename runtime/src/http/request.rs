@@ -208,7 +208,7 @@ pub struct Request<'a> {
     pub path: &'a str,
     /// Content type and body, for writes.
     pub body: Option<(&'static str, Vec<u8>)>,
-    /// [`METADATA`] or [`WHOLE`].
+    /// `METADATA` or `WHOLE`.
     pub accept: &'static str,
 }
 
