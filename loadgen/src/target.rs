@@ -18,7 +18,7 @@ use controlplane::{Binaries, Datastore};
 
 use crate::model::control_plane::ControlPlane;
 use crate::model::latency::Latencies;
-use crate::model::ledger::Ledger;
+use crate::model::request_counts::RequestCounts;
 use crate::target::cluster::Cluster;
 use crate::target::existing::{Existing, ExistingCluster};
 use crate::target::kubesim::Kubesim;
@@ -141,10 +141,10 @@ impl Server {
     }
 
     /// Requests of all users so far.
-    pub async fn ledger(&self, cluster: &Cluster) -> Option<Ledger> {
+    pub async fn request_counts(&self, cluster: &Cluster) -> Option<RequestCounts> {
         match self {
-            Server::Kubesim(_) => cluster.ledger().await.ok(),
-            Server::Real(server) => server.ledger(),
+            Server::Kubesim(_) => cluster.request_counts().await.ok(),
+            Server::Real(server) => server.request_counts(),
             Server::Existing(_) => None,
         }
     }

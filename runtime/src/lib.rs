@@ -67,13 +67,13 @@
 //! | [`http`] | one request: paths, deadlines, bounds, errors; kubeconfig, TLS, credentials |
 //! | `queue` | the workqueue: admission, deduplication, back-off, outcome |
 //! | `watch` | one watch stream for each kind, which recovers by itself |
-//! | `relist` | lists that are merged in key order and compared; when and why |
+//! | `relist` | lists owners and children again in key order, and finds what differs; when that is due |
 //! | `reconcile` | one owner: children, differences, status, finalizer, Events |
 //! | [`cache`] | what is retained of idle objects: none, metadata, pruned |
 //! | [`controller`] | the loop that joins these rooms |
 //! | [`app`] | the program around it: command line, CRD, admin port, log, allocator |
 //!
-//! Each room uses only those above it. The rooms without a link are private.
+//! Each module uses only those above it. The rooms without a link are private.
 //!
 //! An author needs [`prelude`]: [`api`] and [`Program`](app::program::Program). [`controller::run`] runs an
 //! operator inside a program of another kind.
@@ -104,4 +104,4 @@ pub mod internals {
 }
 
 #[cfg(test)]
-mod fixture;
+mod test_operator;

@@ -17,6 +17,7 @@ use anyhow::Context;
 
 use crate::cli::bench::args::BenchArgs;
 use crate::model::cell::Kind;
+use crate::model::control_plane::ControlPlane;
 use crate::model::error::{Usage, no_folder};
 use crate::model::estimate;
 use crate::model::estimate::Estimate;
@@ -37,9 +38,9 @@ use crate::run::build::Workspace;
 use crate::run::conformance;
 use crate::run::temp_dir::TempDir;
 use crate::run::{Ending, Runs, Setting};
+use crate::target::Source;
 use crate::target::context::Target;
 use crate::target::existing::ExistingCluster;
-use crate::{model::control_plane::ControlPlane, target::Source};
 
 pub fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
     let plan = plan::plan(&args)?;

@@ -12,6 +12,7 @@ use clap::Args;
 
 use crate::model::conformance::step::Step;
 use crate::model::conformance::{Conformance, ConformanceResult, Outcome};
+use crate::model::control_plane::ControlPlane;
 use crate::model::error::{Usage, no_folder};
 use crate::model::evidence::Evidence;
 use crate::model::interrupt::Interrupt;
@@ -24,7 +25,7 @@ use crate::run::build;
 use crate::run::build::Workspace;
 use crate::run::conformance::{Gate, STEP_DEADLINE};
 use crate::run::temp_dir::TempDir;
-use crate::{model::control_plane::ControlPlane, target::Source};
+use crate::target::Source;
 
 #[derive(Args, Clone, Debug)]
 pub struct ConformArgs {

@@ -1,8 +1,8 @@
-//! `loadgen embedded`: the API server that subjects run against, as a process of its own.
+//! `loadgen kubesim`: the API server that subjects run against, as a process of its own.
 //!
 //! Guarantees: prints one JSON line once it answers; credentials are readable by their owner
-//! only; ends on SIGTERM, and with its parent (`testbed::process`). Leaves to others: the server
-//! itself (`testbed::embedded`).
+//! only; ends on SIGTERM, and with its parent (`tare_procstat::process`). Leaves to others: the server
+//! itself (`kubesim::Server`).
 
 use std::fs::OpenOptions;
 use std::io::{Read, Write};

@@ -16,7 +16,7 @@ use k8s_openapi::jiff::Timestamp;
 use serde::Deserialize;
 
 use crate::model::latency::Latencies;
-use crate::model::ledger::{Entry, Ledger, is_write};
+use crate::model::request_counts::{Entry, RequestCounts, is_write};
 
 /// What is read of an event; everything else is skipped by the parser.
 #[derive(Deserialize)]
@@ -118,7 +118,7 @@ impl Account {
         *errors += u64::from(failed);
     }
 
-    pub fn ledger(&self) -> Ledger {
+    pub fn request_counts(&self) -> RequestCounts {
         let entries = self.requests.iter().map(|(key, (requests, errors))| {
             let (user, verb, resource) = key.clone();
             Entry {
@@ -131,7 +131,7 @@ impl Account {
                 errors: *errors,
             }
         });
-        Ledger {
+        RequestCounts {
             entries: entries.collect(),
         }
     }
@@ -248,16 +248,16 @@ mod tests {
             event("subject", "list", "edgeapps", "", "00.000000"),
             event("loadgen", "create", "edgeapps", "ea-1", "00.500000"),
         ]);
-        let ledger = account.ledger().of("subject");
-        assert_eq!((ledger.writes(), ledger.reads()), (4, 1));
-        assert_eq!(ledger.wire_bytes(), None, "not in such a log");
+        let request_counts = account.request_counts().of("subject");
+        assert_eq!((request_counts.writes(), request_counts.reads()), (4, 1));
+        assert_eq!(request_counts.wire_bytes(), None, "not in such a log");
         let verbs = BTreeMap::from([
             ("apply services".to_owned(), 1),
             ("create deployments".to_owned(), 2),
             ("list edgeapps".to_owned(), 1),
             ("patch edgeapps/status".to_owned(), 1),
         ]);
-        assert_eq!(ledger.by_verb(), verbs);
+        assert_eq!(request_counts.by_verb(), verbs);
     }
 
     #[test]
@@ -287,8 +287,14 @@ mod tests {
         let refused =
             event("subject", "create", "services", "ea-1", "01.000000").replace("200", "409");
         let account = account(&[early, refused, "{\"no\": 1}".into(), "  ".into()]);
-        let ledger = account.ledger();
-        assert_eq!((ledger.entries.len(), ledger.entries[0].errors), (1, 1));
+        let request_counts = account.request_counts();
+        assert_eq!(
+            (
+                request_counts.entries.len(),
+                request_counts.entries[0].errors
+            ),
+            (1, 1)
+        );
         assert_eq!(account.unread, 1);
         assert_eq!(
             account.write_spans("subject", "subject", "").count(),
@@ -302,7 +308,7 @@ mod tests {
         let name = format!("loadgen-audit-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
         let mut log = AuditLog::at(&path);
-        let writes = |log: &mut AuditLog| log.read().expect("readable").ledger().writes();
+        let writes = |log: &mut AuditLog| log.read().expect("readable").request_counts().writes();
         assert_eq!(writes(&mut log), 0, "not there yet");
         let line = event("subject", "create", "services", "ea-1", "01.000000");
         let (head, tail) = line.split_at(50);

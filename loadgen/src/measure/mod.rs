@@ -1,4 +1,4 @@
-//! What is read from outside the subject: its metrics page, the server's ledger, its quiet.
+//! What is read from outside the subject: its metrics page, the server's request counts, when it is idle.
 
 pub mod admin;
 pub mod audit_log;

@@ -11,7 +11,8 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use crate::model::conformance::step::Step;
-use crate::model::evidence::{self, Evidence};
+use crate::model::evidence;
+use crate::model::evidence::Evidence;
 
 /// Where the records of the gate are, in the folder of results.
 pub const FOLDER: &str = "conformance";

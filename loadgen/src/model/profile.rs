@@ -1,6 +1,6 @@
-//! How long a subject is left alone, phase by phase, in each settle mode.
+//! The profiles: how long a subject is idle in each step before its memory is sampled.
 //!
-//! Guarantees: the same times for every subject; what each mode leaves out is said by
+//! Guarantees: the same times for every subject; what each profile leaves out is said by
 //! [`Timing::says`]. Leaves to others: waiting and sampling (`run::step`).
 
 use std::time::Duration;

@@ -13,8 +13,8 @@ use crate::model::cell::Cell;
 use crate::model::conformance::Conformance;
 use crate::model::histogram::Buckets;
 use crate::model::latency::Latencies;
-use crate::model::ledger::Ledger;
 use crate::model::profile::Profile;
+use crate::model::request_counts::RequestCounts;
 use crate::model::subject::Subject;
 use crate::model::workload::Scenario;
 
@@ -117,7 +117,7 @@ pub struct Run {
     pub update_storm: Option<UpdateStorm>,
     pub reconcile: Option<Reconcile>,
     /// The subject's requests from the first object until it was quiet.
-    pub requests: Option<Ledger>,
+    pub requests: Option<RequestCounts>,
     /// From the first to the last write per object, out of the audit log.
     pub write_spans: Option<Latencies>,
     pub gc_pauses: Option<GcPauses>,
@@ -234,7 +234,7 @@ pub struct Idle {
     pub cpu_s: f64,
     /// `None` when a thread ended within the window and took its count with it.
     pub context_switches: Option<u64>,
-    pub requests: Option<Ledger>,
+    pub requests: Option<RequestCounts>,
 }
 
 /// How the objects of a run converged.

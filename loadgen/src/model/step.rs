@@ -1,7 +1,7 @@
 //! The steps of a session: everything that is known about a step before it runs.
 //!
-//! Guarantees: pure. A step's parameters, its name, the cells that have it and its cost stand here
-//! and nowhere else. Leaves to others: running it (`run::step` has one `match` over it).
+//! Guarantees: pure. A step's name, the cells that have it and its cost stand here and nowhere else
+//! (how long it waits: `model::profile`). Leaves to others: running it (`run::step` has one `match` over it).
 
 use crate::model::cell::{Cell, Kind};
 use crate::model::profile::{Timing, UPDATE_EVERY, UPDATE_ROUNDS};

@@ -3,7 +3,7 @@
 //!
 //! Guarantees: the built-in subjects use the same format as a user's `subject.toml`; an
 //! unknown key or placeholder is refused with file and line. Leaves to others: building
-//! (`subjects_build`) and starting (`experiment::run`).
+//! (`run::build`) and starting (`run::session`).
 
 pub mod build;
 pub mod launch;

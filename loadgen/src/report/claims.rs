@@ -9,9 +9,10 @@ use serde::Deserialize;
 use crate::model::cell::Kind;
 use crate::model::metric;
 use crate::model::subject::Language;
-use crate::model::summary::{self, Subject, Summary};
+use crate::model::summary;
+use crate::model::summary::{Subject, Summary};
 use crate::report::table::{Table, figure};
-use crate::report::view::typical;
+use crate::report::tables::typical;
 
 const CLAIMS: &str = include_str!("../../../results/claims.toml");
 

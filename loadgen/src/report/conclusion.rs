@@ -8,7 +8,7 @@ use crate::model::profile::Profile;
 use crate::model::record::Record;
 use crate::model::summary::{Comparison, Summary};
 use crate::report::table::{figure, grouped};
-use crate::report::view::{burst_sizes, typical};
+use crate::report::tables::{burst_sizes, typical};
 
 /// One sentence.
 pub fn conclusion(summary: &Summary) -> String {

@@ -110,16 +110,16 @@ fn write_span(run: &record::Run) -> Option<WriteSpan> {
 
 /// Nothing per object without objects.
 fn requests(run: &record::Run) -> Option<Requests> {
-    let ledger = run.requests.as_ref().filter(|_| run.cell.objects > 0)?;
+    let request_counts = run.requests.as_ref().filter(|_| run.cell.objects > 0)?;
     let per_object = |count: u64| count as f64 / run.cell.objects as f64;
     let idle = idle(run).and_then(|idle| Some((idle, idle.requests.as_ref()?)));
     Some(Requests {
-        writes_per_object: per_object(ledger.writes()),
-        reads_per_object: per_object(ledger.reads()),
-        by_verb: ledger.by_verb(),
+        writes_per_object: per_object(request_counts.writes()),
+        reads_per_object: per_object(request_counts.reads()),
+        by_verb: request_counts.by_verb(),
         idle_writes_per_minute: idle.map(|(idle, own)| per_minute(idle, own.writes() as f64)),
         idle_reads_per_minute: idle.map(|(idle, own)| per_minute(idle, own.reads() as f64)),
-        wire_bytes_per_object: ledger.wire_bytes().map(per_object),
+        wire_bytes_per_object: request_counts.wire_bytes().map(per_object),
     })
 }
 

@@ -17,9 +17,9 @@ pub mod sections;
 pub mod sizing;
 pub mod summary;
 pub mod table;
+pub mod tables;
 pub mod unhealthy;
 pub mod validate;
-pub mod view;
 
 pub use crate::report::table::Table;
 
@@ -41,7 +41,7 @@ pub fn publish(evidence: &Evidence) -> anyhow::Result<bool> {
     let record =
         read(evidence).with_context(|| format!("no report from {}", evidence.root().display()))?;
     let summary = summary::summarise(&record);
-    let tables = view::tables(&summary, &record);
+    let tables = tables::tables(&summary, &record);
     evidence.write_json(SUMMARY, &summary)?;
     let benches = benches::section(&benches::pages(evidence.root()));
     let page = markdown::report(&summary, &record, &tables, &benches);

@@ -12,7 +12,7 @@ use crate::model::evidence::Evidence;
 use crate::model::summary::{Subject, Summary};
 use crate::report::sizing;
 use crate::report::table::{Table, figure, grouped};
-use crate::report::view::{burst_sizes, figures, header, sizes_of};
+use crate::report::tables::{burst_sizes, figures, header, sizes_of};
 
 /// The short report goes between these.
 const REPORT: [&str; 2] = [

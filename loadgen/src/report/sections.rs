@@ -8,7 +8,7 @@ use crate::analyse::noise::largest_ratio;
 use crate::model::cell::Kind;
 use crate::model::summary::{Comparison, Summary};
 use crate::report::table::{Table, figure, grouped};
-use crate::report::view::{figures, header, sizes_of};
+use crate::report::tables::{figures, header, sizes_of};
 
 const MB: f64 = 1e6;
 

@@ -9,7 +9,7 @@ use crate::model::cell::Kind;
 use crate::model::metric;
 use crate::model::summary::{Subject, Summary};
 use crate::report::table::{Table, figure, grouped};
-use crate::report::view::burst_sizes;
+use crate::report::tables::burst_sizes;
 
 const MIB: f64 = 1_048_576.0;
 /// The runtime's own first process lives in the pod's cgroup before the program runs; 16 MiB was

@@ -7,7 +7,7 @@ use crate::model::cell::Kind;
 use crate::model::record::{Record, Run};
 use crate::model::summary::{Subject, Summary};
 use crate::report::table::{Table, figure, grouped};
-use crate::report::view::{header, typical};
+use crate::report::tables::{header, typical};
 
 const MB: f64 = 1e6;
 

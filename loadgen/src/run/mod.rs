@@ -1,9 +1,9 @@
 //! An experiment: scenario x subjects x sizes x repeats.
 //!
-//! Guarantees: only one run works at a time; while its subject is idle the next one may work. Each run is written as it ends, with its samples; a failed run is kept
-//! and the next one starts; a run that is there already is not measured again; a request to stop ends
-//! the runs at hand and keeps those before them. Leaves to others: a single run (`run`), and what the
-//! runs mean (`report`).
+//! Guarantees: only one run works at a time; while its subject is idle, the next run may work. Each run is written when
+//! it ends, with its samples. A failed run is kept, and the next one starts. A run that is on disk already is not
+//! measured again. A request to stop ends the present runs and keeps the finished ones. Leaves to others: a single run
+//! (`session`), and what the runs mean (`report`).
 
 pub mod build;
 pub mod conformance;

@@ -5,8 +5,8 @@
 //! else uses them. What a server does not tell is `None`. Leaves to others: when it is read.
 
 use crate::measure::metrics_text::counter_of;
-use crate::model::ledger::Ledger;
 use crate::model::record::ServerUse;
+use crate::model::request_counts::RequestCounts;
 use crate::run::session::Session;
 use crate::target::{SUBJECT, Server};
 
@@ -69,8 +69,8 @@ impl ServerCounters {
 async fn requests(session: &Session<'_>) -> Option<Requests> {
     match &session.server {
         Server::Kubesim(_) => {
-            let ledger = session.server.ledger(&session.cluster).await?;
-            Some(of_ledger(&ledger.of(SUBJECT)))
+            let request_counts = session.server.request_counts(&session.cluster).await?;
+            Some(of_ledger(&request_counts.of(SUBJECT)))
         }
         Server::Real(_) => {
             let owners = &session.setting.scenario_of(session.subject).resource.plural;
@@ -80,12 +80,12 @@ async fn requests(session: &Session<'_>) -> Option<Requests> {
     }
 }
 
-fn of_ledger(ledger: &Ledger) -> Requests {
-    let reads = ledger.entries.iter();
+fn of_ledger(request_counts: &RequestCounts) -> Requests {
+    let reads = request_counts.entries.iter();
     let reads = reads.filter(|entry| matches!(&*entry.verb, "get" | "list"));
     Requests {
-        reads: ledger.reads(),
-        writes: ledger.writes(),
+        reads: request_counts.reads(),
+        writes: request_counts.writes(),
         response_bytes: reads.filter_map(|entry| entry.response_bytes).sum(),
         datastore_reads: None,
         datastore_objects: None,

@@ -5,8 +5,8 @@
 
 use std::time::Instant;
 
-use crate::model::ledger::Ledger;
 use crate::model::record::Idle;
+use crate::model::request_counts::RequestCounts;
 use crate::run::session::Session;
 use crate::target::SUBJECT;
 
@@ -16,7 +16,7 @@ pub struct Snapshot {
     context_switches: Option<u64>,
     server_cpu_s: Option<f64>,
     datastore_written_bytes: Option<u64>,
-    ledger: Option<Ledger>,
+    request_counts: Option<RequestCounts>,
 }
 
 impl Snapshot {
@@ -28,7 +28,7 @@ impl Snapshot {
             context_switches: tare_procstat::context_switches(pid).ok(),
             server_cpu_s: session.server.cpu_s(),
             datastore_written_bytes: session.server.datastore_written_bytes(),
-            ledger: session.server.ledger(&session.cluster).await,
+            request_counts: session.server.request_counts(&session.cluster).await,
         }
     }
 
@@ -46,8 +46,11 @@ impl Snapshot {
     }
 
     /// The subject's requests.
-    pub fn requests_since(&self, earlier: &Snapshot) -> Option<Ledger> {
-        let (now, then) = (self.ledger.as_ref()?, earlier.ledger.as_ref()?);
+    pub fn requests_since(&self, earlier: &Snapshot) -> Option<RequestCounts> {
+        let (now, then) = (
+            self.request_counts.as_ref()?,
+            earlier.request_counts.as_ref()?,
+        );
         Some(now.since(then).of(SUBJECT))
     }
 

@@ -13,7 +13,7 @@ use kube::{Client, Config};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-use crate::model::ledger::Ledger;
+use crate::model::request_counts::RequestCounts;
 use crate::model::workload::Resource;
 
 /// Longest wait for an answer; a watch has its own.
@@ -234,7 +234,7 @@ impl Cluster {
 
     /// # Errors
     /// `Request` where the server keeps none.
-    pub async fn ledger(&self) -> Result<Ledger, Error> {
+    pub async fn request_counts(&self) -> Result<RequestCounts, Error> {
         self.ask(Method::GET, "/kubesim/requests", None, vec![])
             .await
     }

@@ -1,7 +1,7 @@
 //! A real control plane for one run: data, keys and ports of its own.
 //!
 //! Guarantees: starts empty, without an audit log unless it is asked for. Leaves to others: how
-//! it is built and started (`testbed::control_plane`).
+//! it is built and started (`controlplane`).
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -11,7 +11,7 @@ use controlplane::{Binaries, ControlPlane, Datastore, Error, Flags, Options, Use
 
 use crate::measure::audit_log::AuditLog;
 use crate::model::latency::Latencies;
-use crate::model::ledger::Ledger;
+use crate::model::request_counts::RequestCounts;
 use crate::model::workload::CANARY;
 use crate::target::{HARNESS, Order, SUBJECT};
 
@@ -72,13 +72,13 @@ impl Real {
     }
 
     /// `None` without an audit log, or when it cannot be read.
-    pub fn ledger(&self) -> Option<Ledger> {
+    pub fn request_counts(&self) -> Option<RequestCounts> {
         let mut log = self
             .audit
             .as_ref()?
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        Some(log.read().ok()?.ledger())
+        Some(log.read().ok()?.request_counts())
     }
 
     pub fn write_spans(&self) -> Option<Latencies> {

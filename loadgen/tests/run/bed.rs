@@ -92,8 +92,8 @@ impl Bed {
         bed._operator = Some(operator.expect("tare starts"));
         // What is offered to an operator that still starts is another experiment.
         wait_for("the operator's watches", || {
-            let ledger = bed.server.requests();
-            let watched = |resource| ledger.count(OPERATOR, "watch", resource) > 0;
+            let request_counts = bed.server.requests();
+            let watched = |resource| request_counts.count(OPERATOR, "watch", resource) > 0;
             ["edgeapps", "deployments", "services"]
                 .into_iter()
                 .all(watched)

@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use crate::api::{Children, DEPLOYMENT, Owner};
 use crate::cache::*;
-use crate::fixture::Sites;
 use crate::http::paths::Paths;
 use crate::model::{ChildRecord, ChildState, Finalizers, KindId, LastApplied, Meta, hash32};
 use crate::reconcile::child::{digest, with_labels};
 use crate::reconcile::drift;
 use crate::reconcile::owner::remember;
+use crate::test_operator::Sites;
 
 /// The Deployments; the Services are before them.
 fn deployments() -> KindId {
@@ -32,7 +32,7 @@ fn ready() -> ChildState {
     }
 }
 
-fn planned() -> (Value, crate::fixture::SiteStatus) {
+fn planned() -> (Value, crate::test_operator::SiteStatus) {
     let owner = Owner::<Sites> {
         meta: Meta {
             name: "web".into(),

@@ -205,7 +205,7 @@ impl Paths {
 mod tests {
     use super::*;
     use crate::api::DEPLOYMENT;
-    use crate::fixture::Sites;
+    use crate::test_operator::Sites;
 
     #[test]
     fn paths() {

@@ -152,7 +152,7 @@ pub(crate) fn stamp(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::Sites;
+    use crate::test_operator::Sites;
 
     fn status(json: &str) -> Result<Status<Sites>, serde_json::Error> {
         serde_json::from_str(json)

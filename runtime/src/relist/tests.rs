@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 
 use crate::api::Operator;
 use crate::api::{Child, Children, DEPLOYMENT, Owner};
-use crate::fixture::{Site, Sites};
 use crate::http::request::Api;
 use crate::metrics::{Metrics, Verb};
 use crate::model::{ChildState, Meta, Retention};
@@ -21,6 +20,7 @@ use crate::reconcile::child::with_labels;
 use crate::reconcile::compare::Comparer;
 use crate::reconcile::drift;
 use crate::relist::*;
+use crate::test_operator::{Site, Sites};
 
 /// What is wrong with an owner, or with what it should have.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use tare_procstat::checkout;
 
 use crate::cli::bench::args::BenchArgs;
+use crate::model::control_plane::ControlPlane;
 use crate::model::plan::Plan;
 use crate::model::record::{Environment, Experiment, Origin, SubjectRecord};
 use crate::model::subject;
@@ -19,7 +20,7 @@ use crate::model::subject::Subject;
 use crate::model::timestamp::now_rfc3339;
 use crate::model::workload::Scenario;
 use crate::run::Setting;
-use crate::{model::control_plane::ControlPlane, target::Source};
+use crate::target::Source;
 
 pub fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Result<Experiment> {
     // A datastore writes to the private folder, and only there its filesystem matters.

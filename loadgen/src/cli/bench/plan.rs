@@ -1,7 +1,7 @@
 //! What a command line asks to be measured, and whether this machine can.
 //!
 //! Guarantees: everything is refused here, in one line, before anything is built or started.
-//! Leaves to others: the cells (`experiment::plan`).
+//! Leaves to others: the cells (`model::plan`).
 
 use crate::cli::bench::args::BenchArgs;
 use crate::model::control_plane::ControlPlane;

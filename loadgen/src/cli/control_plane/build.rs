@@ -1,7 +1,7 @@
 //! `loadgen control-plane build`: the programs, from their Go module.
 //!
 //! Guarantees: shows what it does; what was built stays when it is stopped. Leaves to others: the
-//! building (`testbed::control_plane::build`).
+//! building (`controlplane::build`).
 
 use std::process::ExitCode;
 

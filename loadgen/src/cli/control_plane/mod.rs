@@ -1,6 +1,6 @@
 //! `loadgen control-plane`: a real Kubernetes API on this machine, built and run by one command.
 //!
-//! Leaves to others: the control plane itself (`testbed::control_plane`).
+//! Leaves to others: the control plane itself (`controlplane`).
 
 pub mod build;
 pub mod folder;

@@ -1,6 +1,6 @@
 //! How a subject's program is made, as its file says it.
 //!
-//! Guarantees: pure. Leaves to others: making it (`subjects_build`).
+//! Guarantees: pure. Leaves to others: making it (`run::build`).
 
 use std::path::{Path, PathBuf};
 

@@ -5,11 +5,11 @@
 //! means next to another (`report`).
 
 pub mod create;
-pub mod fault;
 pub mod restart;
 pub mod scrape;
 pub mod settle;
 pub mod soak;
+pub mod unhealthy;
 pub mod update_storm;
 
 use std::time::{Duration, Instant};
@@ -46,7 +46,7 @@ pub async fn run(session: &mut Session<'_>, step: Step) -> Result<(), Reason> {
         Step::Soak { events, quiet } => soak::run(session, events, quiet).await,
         Step::Restart { times, quiet } => restart::run(session, times, quiet).await,
         Step::Delete(quiet) => delete(session, quiet).await,
-        Step::Fault { hold_s } => fault::run(session, Duration::from_secs(hold_s)).await,
+        Step::Fault { hold_s } => unhealthy::run(session, Duration::from_secs(hold_s)).await,
         Step::UpdateStorm => update_storm::run(session).await,
     }
 }

@@ -9,7 +9,8 @@ use http::Method;
 use serde::Deserialize;
 
 use crate::model::workload::{RUN_LABEL, Resource};
-use crate::target::cluster::{self, Cluster};
+use crate::target::cluster;
+use crate::target::cluster::Cluster;
 
 /// Longest wait for a namespace to be gone with everything in it.
 const GONE: Duration = Duration::from_secs(300);

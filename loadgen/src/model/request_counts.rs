@@ -26,7 +26,7 @@ pub struct Entry {
 
 /// All lines; sums since the server started, or a difference of two such sums.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ledger {
+pub struct RequestCounts {
     pub entries: Vec<Entry>,
 }
 
@@ -48,14 +48,14 @@ fn more(now: Option<u64>, was: Option<u64>) -> Option<u64> {
     Some(now?.saturating_sub(was.unwrap_or(0)))
 }
 
-impl Ledger {
+impl RequestCounts {
     /// Only the lines of one user.
-    pub fn of(mut self, user: &str) -> Ledger {
+    pub fn of(mut self, user: &str) -> RequestCounts {
         self.entries.retain(|entry| entry.user == user);
         self
     }
 
-    pub fn since(&self, earlier: &Ledger) -> Ledger {
+    pub fn since(&self, earlier: &RequestCounts) -> RequestCounts {
         let key = |e: &Entry| (e.user.clone(), e.verb.clone(), e.resource.clone());
         let before: BTreeMap<_, _> = earlier.entries.iter().map(|e| (key(e), e)).collect();
         let none = Entry::default();
@@ -70,7 +70,7 @@ impl Ledger {
             }
         });
         let changed = |e: &Entry| e.requests + e.bytes().unwrap_or(0) > 0;
-        Ledger {
+        RequestCounts {
             entries: entries.filter(changed).collect(),
         }
     }
@@ -126,16 +126,16 @@ mod tests {
         }
     }
 
-    fn ledger(entries: &[Entry]) -> Ledger {
-        Ledger {
+    fn request_counts(entries: &[Entry]) -> RequestCounts {
+        RequestCounts {
             entries: entries.to_vec(),
         }
     }
 
     #[test]
     fn a_difference_counts_each_request_once() {
-        let before = ledger(&[entry("s", "patch", "deployments", 3, 30)]);
-        let after = ledger(&[
+        let before = request_counts(&[entry("s", "patch", "deployments", 3, 30)]);
+        let after = request_counts(&[
             entry("s", "patch", "deployments", 10, 100),
             entry("s", "get", "edgeapps", 2, 8),
             entry("s", "watch", "edgeapps", 0, 500),
@@ -152,18 +152,18 @@ mod tests {
 
     #[test]
     fn bytes_that_nobody_counted_are_unknown() {
-        let mut uncounted = ledger(&[entry("s", "create", "deployments", 3, 0)]);
+        let mut uncounted = request_counts(&[entry("s", "create", "deployments", 3, 0)]);
         (
             uncounted.entries[0].request_bytes,
             uncounted.entries[0].response_bytes,
         ) = (None, None);
-        let spent = uncounted.since(&Ledger::default());
+        let spent = uncounted.since(&RequestCounts::default());
         assert_eq!((spent.writes(), spent.wire_bytes()), (3, None));
     }
 
     #[test]
-    fn an_unchanged_ledger_differs_by_nothing() {
-        let same = ledger(&[entry("s", "list", "services", 1, 9)]);
-        assert_eq!(same.since(&same), Ledger::default());
+    fn unchanged_counts_differ_by_nothing() {
+        let same = request_counts(&[entry("s", "list", "services", 1, 9)]);
+        assert_eq!(same.since(&same), RequestCounts::default());
     }
 }
