@@ -174,7 +174,7 @@ fn killed_and_started_again(_: &Binaries) -> Result<(), Failed> {
     let mut next = bed.up(&[])?;
     let told = std::fs::read_to_string(bed.0.join("told"))?;
     assert!(
-        told.contains("which an earlier one left"),
+        told.contains("left by an earlier control plane"),
         "{left:?}: {told}"
     );
     assert!(!kubeconfig.exists());
