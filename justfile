@@ -29,7 +29,7 @@ doc:
 # The Go baselines: format, vet, tests. No cluster needed.
 test-go:
     test -z "$(gofmt -l baselines/controller-runtime)"
-    cd baselines/controller-runtime && go vet ./... && go test ./...
+    cd baselines/controller-runtime && go vet ./... && go test ./... && GOEXPERIMENT=jsonv2 go test ./internal/storeless
 
 # Measures tare/none and kube-rs/stock on the simulated API server; `just bench --help` for more.
 bench *ARGS:

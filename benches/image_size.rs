@@ -1,7 +1,7 @@
-//! Bytes of what is shipped: the binary by target and profile, the image packed and unpacked by
-//! platform, as they are built at the moment.
+//! Sizes of the shipped artifacts, bytes: the binary by target and profile, the image packed and unpacked
+//! by platform. Measures the artifacts that the last builds have left in `target/`.
 //!
-//! What is not there, or older than its sources, is not measured: `just image` builds it.
+//! An artifact that is missing, or older than its sources, is not measured; `just image` builds it.
 //!
 //! `cargo bench --bench image_size`
 
@@ -18,15 +18,15 @@ use support::image::{Image, Workshop};
 use support::published::Counterpart;
 use support::run::{self, Run, target};
 
-/// The target of a static binary, and what an image calls its platform.
+/// Target of a static binary, and the name of its platform in an image.
 const PLATFORMS: [(&str, &str); 3] = [
     ("x86_64-unknown-linux-musl", "amd64"),
     ("aarch64-unknown-linux-musl", "arm64"),
     ("armv7-unknown-linux-musleabihf", "arm"),
 ];
-/// This machine's own target, by profile. Both, because `cargo bench` has just built one of them.
+/// Profiles of this machine's own target.
 const PROFILES: [&str; 2] = ["release", "dist"];
-/// A size is known before it is asked for.
+/// The shortest time that criterion accepts: reading a size takes none.
 const AT_ONCE: Duration = Duration::from_millis(1);
 const HOW: &str = "just image";
 

@@ -3,9 +3,11 @@
 //!
 //! `cargo bench --bench reconcile`; a filter (`-- decode`) leaves the rest out.
 
-// A counting allocator is an allocator; the trait is unsafe by nature.
+// `GlobalAlloc`, which the counting allocator implements, is an unsafe trait.
 #![allow(unsafe_code)]
 
+#[path = "reconcile/lifecycle.rs"]
+mod lifecycle;
 #[path = "../tests/scenarios/cluster/simulated.rs"]
 mod scenario;
 #[path = "reconcile/steps.rs"]
@@ -19,7 +21,7 @@ use std::time::Duration;
 
 use criterion::SamplingMode;
 use criterion::measurement::WallTime;
-use steps::{Cost, Desk};
+use lifecycle::{Cost, PausedCluster};
 use support::effort::Effort;
 use support::exact::Exact;
 use support::figure::Unit;
@@ -27,12 +29,12 @@ use support::published::Counterpart;
 use support::run::{self, Run};
 use tare_runtime::cache::Mode;
 
-/// Bytes that were asked for so far; what was given back is not taken off.
+/// Bytes allocated since the start; freed bytes are not subtracted.
 static ALLOCATED_BYTES: AtomicU64 = AtomicU64::new(0);
 
 struct Counting;
 
-// SAFETY: every call goes to the system's allocator as it came.
+// SAFETY: every call is passed on unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATED_BYTES.fetch_add(layout.size() as u64, Relaxed);
@@ -51,7 +53,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// For one figure.
+/// Measuring time of one figure.
 const MEASURED: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
@@ -117,9 +119,12 @@ fn allocations(run: &mut Run) -> anyhow::Result<()> {
 }
 
 /// What is done to an EdgeApp, and what Go's is called.
-type Deed = (&'static str, fn(&mut Desk) -> Cost);
+type Operation = (&'static str, fn(&mut PausedCluster) -> Cost);
 
-const DEEDS: [Deed; 2] = [("new", Desk::create), ("changed", Desk::change)];
+const OPERATIONS: [Operation; 2] = [
+    ("new", PausedCluster::create),
+    ("changed", PausedCluster::change),
+];
 
 fn reconciles(run: &mut Run) -> anyhow::Result<()> {
     let mut criterion = run.criterion(WallTime);
@@ -132,10 +137,10 @@ fn reconciles(run: &mut Run) -> anyhow::Result<()> {
         run: Some(("burst", 5_000)),
         claim: Some(("reconcile.p99_ms", None)),
     };
-    for (name, deed) in DEEDS {
+    for (name, operation) in OPERATIONS {
         for mode in Mode::ALL {
             let id = format!("{name}-{mode}");
-            group.bench_function(&id, steps::lived(mode, deed, |cost| cost.spent));
+            group.bench_function(&id, lifecycle::repeat(mode, operation, |cost| cost.spent));
             run.figure(&format!("reconcile/{id}"), Unit::Nanoseconds, Some(&go))?;
         }
     }
@@ -150,10 +155,13 @@ fn reconciles(run: &mut Run) -> anyhow::Result<()> {
         run: Some(("burst", 5_000)),
         claim: None,
     };
-    for (name, deed) in DEEDS {
+    for (name, operation) in OPERATIONS {
         for mode in Mode::ALL {
             let id = format!("{name}-{mode}");
-            group.bench_function(&id, steps::lived(mode, deed, |cost| cost.requests));
+            group.bench_function(
+                &id,
+                lifecycle::repeat(mode, operation, |cost| cost.requests),
+            );
             run.figure(
                 &format!("requests/{id}"),
                 Unit::Requests,

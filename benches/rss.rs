@@ -116,7 +116,7 @@ fn measure_on_one_server(
     Ok(())
 }
 
-/// Processes at rest on a server with converged objects.
+/// Idle processes on a server with converged objects.
 fn begin(
     server: &mut Option<BenchServer>,
     program: &Program,
@@ -130,12 +130,12 @@ fn begin(
     let mut operators = Operators::start(server, program, effort.processes)?;
     operators.until_idle(server, effort.rest)?;
     server.check_converged(objects)?;
-    // Not every system tells.
+    // Not every system reports the figure.
     operators.memory(0)?;
     Ok(operators)
 }
 
-/// A server whose objects `program` has brought about.
+/// A server whose objects `program` has reconciled.
 fn furnished(program: &Program, objects: usize) -> anyhow::Result<BenchServer> {
     let server = BenchServer::open(program.name)?;
     if objects > 0 {
@@ -147,7 +147,7 @@ fn furnished(program: &Program, objects: usize) -> anyhow::Result<BenchServer> {
     Ok(server)
 }
 
-/// The sum of so many readings of one process; 0, which criterion refuses, where there is none.
+/// The sum of that many readings of one process; 0, which criterion refuses, where it cannot be read.
 fn read(
     cell: &Result<Operators, String>,
     nth: usize,

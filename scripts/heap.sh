@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Who holds tare's heap when it is largest: scripts/heap.sh [OBJECTS]
 #
-# Builds tare with dhat and debug symbols, lets the embedded bench offer OBJECTS (5,000) to it, and
+# Builds tare with dhat and debug symbols, lets the bench on the simulated server offer OBJECTS (5,000) to it, and
 # prints the heap at its peak by the function that asked for it: first in the burst, then after a
 # restart with every object there. The profiles themselves stay in target/heap, for dhat's own viewer
 # (dh_view.html of valgrind).

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Which functions tare runs: scripts/order.sh [OBJECTS]
 #
-# Lets the embedded bench offer OBJECTS (100) to the static binary under valgrind: first a start without
+# Lets the bench on the simulated server offer OBJECTS (100) to the static binary under valgrind: first a start without
 # objects, then, in each cache mode, a burst, a steady rate, updates, deletions and a restart. Every
 # function that was executed goes to scripts/order/tare.txt, which scripts/dist.sh gives to the linker:
 # what runs lies beside what runs, and pages of the file that hold nothing else are never mapped.
@@ -21,7 +21,7 @@ scripts/dist.sh --symbols yes --out "$symbols" "$target" tare
 out="$(mktemp -d)"
 trap 'rm -rf "$out"' EXIT
 
-# The embedded bench, with the operator in these cache modes under valgrind; a profile for each process.
+# The bench on the simulated server, with the operator in these cache modes under valgrind; a profile for each process.
 profile() {
     local name="$1" options=("${@:3}") mode names=()
     for mode in $2; do

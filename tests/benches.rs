@@ -173,8 +173,8 @@ fn the_newest_go_figures_of_a_real_control_plane_stand_beside_ours() {
         summary("kube", "2026-11-21T00:00:00Z", "go", &valid),
     );
     put(
-        "embedded",
-        summary("embedded", "2026-11-22T00:00:00Z", "go", &[Some(2_000_000)]),
+        "kubesim",
+        summary("kubesim", "2026-11-22T00:00:00Z", "go", &[Some(2_000_000)]),
     );
     put(
         "rust",

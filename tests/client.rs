@@ -1,4 +1,4 @@
-//! The client end to end: kubeconfig, TLS and token against the embedded API server.
+//! The client end to end: kubeconfig, TLS and token against the simulated API server.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

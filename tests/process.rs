@@ -121,7 +121,7 @@ fn the_crd_is_printed_as_it_is_shipped() {
     assert_eq!(output.stdout, include_bytes!("../deploy/base/crd.yaml"));
 }
 
-/// An embedded server on TLS loopback that lives as long as the test.
+/// A simulated server on TLS loopback that lives as long as the test.
 struct Cluster {
     server: Server,
     kubeconfig: PathBuf,

@@ -3,10 +3,9 @@
 //! Guarantees: each ends in the state that it should, or the bench stops; what is needed beforehand
 //! (objects, pages, a server) is made outside of what is measured. Clocks stand still while anything
 //! can run, so nothing waits.
-//! Leaves to others: what is measured of it, and for how long.
+//! Leaves to others: what is measured of it, and for how long; whole EdgeApps (`lifecycle`).
 
 use std::hint::black_box;
-use std::ops::{AddAssign, Sub};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,7 +27,7 @@ use tare_runtime::model::{
 };
 use tokio::runtime::{Builder, Runtime};
 
-use super::scenario::{Running, Simulated, pass};
+use super::scenario::{Simulated, pass};
 use super::support::canned;
 use super::support::object::Template;
 
@@ -248,146 +247,8 @@ async fn relist_once(client: Client) {
     }
 }
 
-/// What an owner's life has cost the operator.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Cost {
-    /// Within the reconcile function.
-    pub spent: Duration,
-    /// Reads and writes of objects; lists and watches are nobody's own.
-    pub requests: u64,
-}
-
-impl Sub for Cost {
-    type Output = Self;
-    fn sub(self, before: Self) -> Self {
-        Self {
-            spent: self.spent.saturating_sub(before.spent),
-            requests: self.requests - before.requests,
-        }
-    }
-}
-
-impl AddAssign for Cost {
-    fn add_assign(&mut self, more: Self) {
-        self.spent += more.spent;
-        self.requests += more.requests;
-    }
-}
-
-/// Something that is done to EdgeApps over and over, in one cache mode.
-pub fn lived<M: Measurement>(
-    mode: Mode,
-    deed: fn(&mut Desk) -> Cost,
-    of: fn(Cost) -> M::Value,
-) -> impl FnMut(&mut Bencher<'_, M>) {
-    let mut desk = None;
-    move |bencher: &mut Bencher<'_, M>| {
-        let desk = desk.get_or_insert_with(|| Desk::open(mode));
-        bencher.iter_custom(|times| {
-            let mut sum = Cost::default();
-            for _ in 0..times {
-                sum += deed(desk);
-            }
-            of(sum)
-        });
-    }
-}
-
-/// A person at a server with an operator.
-pub struct Desk {
-    running: Running,
-    cluster: Simulated,
-    runtime: Runtime,
-    template: Template,
-    nth: usize,
-}
-
-impl Desk {
-    fn open(mode: Mode) -> Self {
-        let runtime = paused().expect("a runtime");
-        let template = Template::read().expect("the scenario");
-        let (cluster, running) = runtime.block_on(async {
-            let cluster = Simulated::new(mode);
-            let running = cluster.operate();
-            running.until_ready().await;
-            post(&cluster, template.object("kept", 0)).await;
-            cluster.until_phase("kept", "Running").await;
-            pass(5).await;
-            (cluster, running)
-        });
-        Self {
-            running,
-            cluster,
-            runtime,
-            template,
-            nth: 0,
-        }
-    }
-
-    /// Creates an EdgeApp; it is Running, and then removed again at nobody's cost.
-    pub fn create(&mut self) -> Cost {
-        self.nth += 1;
-        let name = format!("ea-{}", self.nth);
-        let object = self.template.object(&name, self.nth);
-        let before = self.so_far();
-        self.runtime.block_on(async {
-            post(&self.cluster, object).await;
-            self.cluster.until_phase(&name, "Running").await;
-            pass(5).await;
-        });
-        let cost = self.so_far() - before;
-        self.runtime.block_on(async {
-            self.cluster.delete(&name).await;
-            self.cluster.until_gone("edgeapps", &name).await;
-            pass(5).await;
-        });
-        cost
-    }
-
-    /// Changes the image of an EdgeApp; it is Running again.
-    pub fn change(&mut self) -> Cost {
-        self.nth += 1;
-        let image = format!("web:{}", self.nth);
-        let before = self.so_far();
-        self.runtime.block_on(async {
-            self.cluster.change("kept", json!({"image": image})).await;
-            let generation = self.cluster.get("edgeapps", "kept")["metadata"]["generation"].clone();
-            let followed = |cluster: &Simulated| {
-                let status = &cluster.get("edgeapps", "kept")["status"];
-                status["observedGeneration"] == generation && status["phase"] == "Running"
-            };
-            self.cluster.until("the change is Running", followed).await;
-            pass(5).await;
-        });
-        self.so_far() - before
-    }
-
-    fn so_far(&self) -> Cost {
-        let requests = self.cluster.server.requests();
-        let ours = requests.entries.iter().filter(|entry| entry.user == "tare");
-        let own = ours.filter(|entry| !matches!(entry.verb.as_str(), "list" | "watch"));
-        Cost {
-            spent: self.spent(),
-            requests: own.map(|entry| entry.requests).sum(),
-        }
-    }
-
-    /// The sum of the operator's own histogram.
-    fn spent(&self) -> Duration {
-        let mut text = String::new();
-        self.running
-            .metrics
-            .reconcile
-            .render("reconcile", "", &mut text);
-        let sum = text
-            .lines()
-            .find_map(|line| line.strip_prefix("reconcile_sum "));
-        let seconds = sum.and_then(|sum| sum.parse().ok());
-        Duration::from_secs_f64(seconds.expect("a histogram has a sum"))
-    }
-}
-
-async fn post(cluster: &Simulated, object: Value) {
+/// Creates an EdgeApp.
+pub(super) async fn post(cluster: &Simulated, object: Value) {
     let object = serde_json::from_value(object).expect("the scenario's object is an EdgeApp");
     let created = cluster
         .edgeapps()
@@ -397,7 +258,7 @@ async fn post(cluster: &Simulated, object: Value) {
 }
 
 /// Time stands still while anything can run and leaps while everything waits.
-fn paused() -> std::io::Result<Runtime> {
+pub(super) fn paused() -> std::io::Result<Runtime> {
     Builder::new_current_thread()
         .enable_all()
         .start_paused(true)

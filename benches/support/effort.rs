@@ -1,11 +1,11 @@
-//! How much a bench does: all of it when it is run as one, next to nothing when it is tested.
+//! How much a bench does: a full measurement with `cargo bench`, one short try with `cargo test`.
 
 use std::time::Duration;
 
 /// How much is done.
 #[derive(Debug, Clone, Copy)]
 pub struct Effort {
-    /// Whether figures are taken, and not only tried.
+    /// Whether this is a full measurement.
     pub measures: bool,
     /// Numbers of objects at which processes are measured.
     pub sizes: &'static [usize],
@@ -18,14 +18,14 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// As cargo asks for it: `cargo bench` says `--bench`, `cargo test --benches` does not.
+    /// The effort that the arguments ask for: `cargo bench` passes `--bench`, `cargo test --benches` does not.
     pub fn asked_for() -> Self {
         if std::env::args().any(|argument| argument == "--bench") {
             Self {
                 measures: true,
                 sizes: &[0, 500, 5_000],
                 processes: 10,
-                // Tare gives memory back 7 s after the last work.
+                // Tare returns free memory 7 s after its last work.
                 rest: Duration::from_secs(9),
                 joined: 1_000,
             }

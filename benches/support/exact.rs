@@ -1,4 +1,4 @@
-//! Measurements that criterion has none of: bytes and requests.
+//! Criterion measurements of bytes and requests.
 //!
 //! Guarantees: median and mean of an even number of samples are those of the counts themselves; each
 //! sample is off by less than a hundred-thousandth, up and down in turn. That is on purpose: a count is

@@ -1,4 +1,4 @@
-//! What the benches share: how figures are measured, printed and held beside published ones.
+//! Code that the benches share: measuring figures, printing them, and comparing them with published ones.
 
 #![allow(dead_code)] // each bench uses a part of it
 

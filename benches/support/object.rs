@@ -1,4 +1,4 @@
-//! The EdgeApps that benches make: those of loadgen's scenario, so that their figures go together.
+//! The EdgeApps that benches create: those of loadgen's scenario, so that figures are comparable.
 
 use std::path::Path;
 
@@ -37,7 +37,7 @@ impl Template {
         })
     }
 
-    /// The EdgeApp `index`, as large as the scenario asks for.
+    /// The EdgeApp `index`, of the size that the scenario sets.
     pub fn object(&self, name: &str, index: usize) -> Value {
         let build = |words: &str| {
             let mut object = filled(

@@ -1,7 +1,7 @@
-//! Operators as processes: built, started, waited for until they are idle, measured.
+//! Operators as processes: they are built, started and, once idle, measured.
 //!
-//! Guarantees: a process that ends by itself is an error with its last words; nothing outlives its
-//! handle. Leaves to others: the server they talk to (`server`).
+//! Guarantees: a process that ends by itself is an error with the end of its log; a process ends with its
+//! handle. Leaves to others: the server that they talk to (`server`).
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,14 +14,14 @@ use tare_procstat::process::{Process, Spec};
 use super::run::target;
 use super::server::BenchServer;
 
-/// The longest that operators may take to come to rest.
+/// The longest that operators may take to become idle.
 const TIMEOUT: Duration = Duration::from_secs(180);
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// An operator that can be started.
 #[derive(Debug, Clone)]
 pub struct Program {
-    /// As figures name it.
+    /// Its name in the ids of figures.
     pub name: &'static str,
     pub path: PathBuf,
     pub args: Vec<&'static str>,

@@ -320,7 +320,7 @@ fn circumstances() -> String {
     let revision = checkout::revision(Path::new(env!("CARGO_MANIFEST_DIR")), Some("results"));
     let today = k8s_openapi::jiff::Timestamp::now().strftime("%F");
     format!(
-        "{today}, revision {}, {} cores of {}, Linux {}; the server is the embedded one.",
+        "{today}, revision {}, {} cores of {}, Linux {}; the server is simulated.",
         told(revision),
         told(machine.cores.map(|cores| cores.to_string())),
         told(machine.cpu_model),

@@ -1,4 +1,4 @@
-//! An embedded API server on TLS loopback, for operators that run as processes.
+//! A simulated API server on TLS loopback, for operators that run as processes.
 //!
 //! Guarantees: it answers when it is there, and goes when it is dropped; kubeconfigs are in a folder
 //! that nobody else reads. Leaves to others: the operators.

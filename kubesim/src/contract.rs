@@ -36,47 +36,47 @@ use kube::Client;
 pub use crate::contract::expect::Failure;
 pub use crate::contract::fixture::{crd, install};
 
-/// Makes a server forget its history: resourceVersions from before are too old afterwards.
+/// Compacts a server's history: afterwards all resourceVersions from before are too old to list or watch from.
 ///
-/// kube-apiserver answers from its watch cache long after its datastore was compacted: compact the
-/// datastore (etcd: `POST /v3/kv/compaction`) and start kube-apiserver again.
+/// kube-apiserver answers from its watch cache even after its datastore was compacted. So compact the
+/// datastore (etcd: `POST /v3/kv/compaction`), then restart kube-apiserver.
 pub type Compact = Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
 
-/// One behaviour.
+/// One behaviour of the API.
 #[derive(Clone, Copy)]
 pub struct Case {
-    /// What holds, as a sentence in snake case.
+    /// The behaviour as a sentence in snake case.
     pub name: &'static str,
     pub theme: &'static str,
-    /// Why only a real kube-apiserver can hold it; `None` for most.
+    /// Why only a real kube-apiserver passes it; `None` for most.
     pub real_only: Option<&'static str>,
-    /// It makes the server forget its history, which disturbs watches of cases beside it.
+    /// It compacts the server's history, which disturbs the watches of cases that run at the same time.
     pub compacts: bool,
     run: fn(Context) -> BoxFuture<'static, Result<(), Failure>>,
 }
 
-/// What a case works with.
+/// The inputs of a case.
 #[derive(Clone)]
 pub struct Context {
     pub client: Client,
     /// Fresh for each case, created by the runner.
     pub namespace: String,
-    /// `None` where there is no way: cases that need it are skipped.
+    /// `None` where the history cannot be compacted; cases that need it are skipped.
     pub compact: Option<Compact>,
 }
 
-/// How cases are run.
+/// Options of a run of the suite.
 #[derive(Clone)]
 pub struct Options {
-    /// Runs the cases that only a real kube-apiserver can hold.
+    /// Also runs the cases that only a real kube-apiserver passes.
     pub real: bool,
     pub compact: Option<Compact>,
-    /// After which a case counts as failed. Garbage collection of a new kind of owner takes a real
-    /// server up to 30 s (the resync of its discovery).
+    /// A case that takes longer has failed. A real server may need 30 s to collect the children of a new
+    /// kind of owner, because its garbage collector discovers kinds at that interval.
     pub deadline: Duration,
-    /// Leaves the cases' namespaces behind, for a server that is thrown away: hundreds of deletions
-    /// at once hold up the cases that wait for one. (On kine a consistent list may take a second,
-    /// and a namespace's end some sixty of them.)
+    /// Does not delete the cases' namespaces; for a server that is discarded afterwards. Hundreds of
+    /// deletions at once delay the cases that wait for one: a namespace's deletion takes some sixty
+    /// consistent lists, and on kine each of them may take a second.
     pub leave_namespaces: bool,
 }
 
@@ -96,11 +96,11 @@ impl Default for Options {
 pub enum Outcome {
     Passed,
     Failed(Failure),
-    /// Not run, and why.
+    /// Not run, with the reason.
     Skipped(String),
 }
 
-/// All cases with how they ended, in the order they ran.
+/// All cases with their outcomes, in the order they ran.
 #[derive(Clone)]
 pub struct Report {
     pub results: Vec<(Case, Outcome)>,
@@ -192,7 +192,7 @@ pub async fn run_case(case: &Case, client: &Client, options: &Options) -> Outcom
         }
     };
     if !options.leave_namespaces {
-        // What is left in it is no part of the outcome: a failing case may leave finalizers behind.
+        // An error is not part of the outcome: a failing case may leave finalizers that block the deletion.
         let _ = fixture::delete_namespace(client, &namespace).await;
     }
     outcome

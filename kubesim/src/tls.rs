@@ -8,6 +8,10 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use crate::error::Error;
 
+/// Common name of the authority that signs the certificates of a server: by it a client knows servers that
+/// were started here.
+pub const CA_NAME: &str = "kubesim CA";
+
 /// What a server on loopback presents, and what its clients trust.
 pub struct Tls {
     ca: CertifiedIssuer<'static, KeyPair>,
@@ -35,7 +39,7 @@ impl Tls {
         let mut ca = CertificateParams::new(Vec::new())?;
         ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         ca.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        ca.distinguished_name.push(DnType::CommonName, "kubesim CA");
+        ca.distinguished_name.push(DnType::CommonName, CA_NAME);
         let ca = CertifiedIssuer::self_signed(ca, KeyPair::generate()?)?;
 
         let mut names = ["127.0.0.1", "::1", "localhost"]

@@ -7,6 +7,7 @@
 pub mod bench;
 pub mod check;
 pub mod clean;
+pub mod compare;
 pub mod completions;
 pub mod conform;
 pub mod control_plane;
@@ -18,7 +19,7 @@ pub mod report;
 pub mod run;
 pub mod schema;
 pub mod subjects;
-pub mod validate;
+pub mod verify;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -49,7 +50,7 @@ struct Cli {
 #[derive(Subcommand)]
 pub enum Command {
     /// Measure operators side by side and write a report
-    Bench(BenchArgs),
+    Bench(Box<BenchArgs>),
     /// Check that operators pass the conformance scenario
     Conform(conform::ConformArgs),
     /// Create EdgeApps on a cluster, report how they converge, and remove them
@@ -63,18 +64,21 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// Rebuild summary.json, report.md and the tables of a folder from its raw data
     Report(report::ReportArgs),
-    /// Check that the files of a folder are complete and well-formed
-    Validate(validate::ValidateArgs),
-    /// Print the JSON Schema of summary.json
-    Schema,
+    /// Check that a folder is what was measured: files, hashes, plan, and every figure again
+    Verify(verify::VerifyArgs),
+    /// Print the JSON Schema of summary.json or another file of a folder
+    Schema(schema::SchemaArgs),
     /// Compare the figures of a folder with a file of limits
     Check(CheckArgs),
+    /// Compare two folders: what changed from the first to the second
+    Compare(compare::CompareArgs),
     /// List the built-in subjects
     Subjects(subjects::SubjectsArgs),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
-    #[command(hide = true)]
+    /// Run the simulated API server on a port of this machine
     Kubesim(kubesim::KubesimArgs),
+    // For loadgen's own tests: it pretends to be an operator.
     #[command(hide = true)]
     MockSubject(mock_subject::MockArgs),
 }
@@ -121,16 +125,17 @@ fn one_line(rendered: &str) -> String {
 
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
-        Command::Bench(args) => bench::run(args),
+        Command::Bench(args) => bench::run(*args),
         Command::Conform(args) => conform::run(args),
         Command::Run(args) => load::run(args),
         Command::Clean(args) => clean::run(args),
         Command::ControlPlane(command) => control_plane::run(command),
         Command::Doctor(args) => doctor::run(args),
         Command::Report(args) => report::run(args),
-        Command::Validate(args) => validate::run(args),
-        Command::Schema => schema::run(),
+        Command::Verify(args) => verify::run(args),
+        Command::Schema(args) => schema::run(args),
         Command::Check(args) => check::run(args),
+        Command::Compare(args) => compare::run(args),
         Command::Subjects(args) => subjects::run(args),
         Command::Completions(args) => completions::run(args),
         Command::Kubesim(args) => kubesim::run(args),

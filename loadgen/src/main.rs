@@ -9,6 +9,7 @@ pub mod model;
 pub mod report;
 pub mod run;
 pub mod target;
+pub mod terminal;
 
 use std::process::ExitCode;
 

@@ -102,6 +102,23 @@ pub enum Error {
     Existing(#[from] existing::Error),
 }
 
+/// Where a datastore stands, and how far the readiness agent has brought it there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Revision {
+    /// Of etcd, or of kine: it counts up by one with each change of an object.
+    datastore: u64,
+    /// Statuses of Deployments that the agent has written; it writes where something differs only.
+    agent_writes: u64,
+}
+
+impl Revision {
+    /// Revisions since then, less those of the agent; `None` where the datastore was made anew.
+    pub fn since(self, earlier: Revision) -> Option<u64> {
+        let all = self.datastore.checked_sub(earlier.datastore)?;
+        all.checked_sub(self.agent_writes.checked_sub(earlier.agent_writes)?)
+    }
+}
+
 impl Server {
     /// # Errors
     /// See [`Error`].
@@ -149,6 +166,14 @@ impl Server {
         }
     }
 
+    /// The metrics page of a real API server of ours; `None` where it does not answer.
+    pub async fn metrics(&self, cluster: &Cluster) -> Option<String> {
+        match self {
+            Server::Real(_) => cluster.metrics().await.ok(),
+            Server::Kubesim(_) | Server::Existing(_) => None,
+        }
+    }
+
     /// How long the subject was writing to each object.
     pub fn write_spans(&self) -> Option<Latencies> {
         match self {
@@ -161,6 +186,17 @@ impl Server {
     pub fn datastore_written_bytes(&self) -> Option<u64> {
         match self {
             Server::Real(server) => server.datastore_written_bytes(),
+            Server::Kubesim(_) | Server::Existing(_) => None,
+        }
+    }
+
+    /// Where the datastore stands; `None` on a server that has none, or that others write to.
+    pub async fn revision(&self, cluster: &Cluster) -> Option<Revision> {
+        match self {
+            Server::Real(server) => Some(Revision {
+                datastore: cluster.revision().await.ok()?,
+                agent_writes: server.agent_writes(),
+            }),
             Server::Kubesim(_) | Server::Existing(_) => None,
         }
     }

@@ -126,10 +126,22 @@ fn bad_input_is_one_line_that_says_what_where_and_what_to_do() {
             &["/nowhere", "experiment.json"],
         ),
         case(
-            "summary absent",
-            &["validate", "/nowhere"],
+            "nothing to verify",
+            &["verify", "/nowhere"],
+            1,
+            &["cannot read /nowhere", "No such file"],
+        ),
+        case(
+            "nothing to compare",
+            &["compare", "/nowhere", "/nowhere"],
             1,
             &["/nowhere/summary.json", "No such file"],
+        ),
+        case(
+            "an increase of nothing",
+            &["compare", "a", "b", "--max-increase", "cpu=5"],
+            2,
+            &["--max-increase", "unknown metric"],
         ),
     ];
     cases.push(Case {
@@ -188,6 +200,20 @@ fn bad_input_is_one_line_that_says_what_where_and_what_to_do() {
             assert!(text.contains(want), "{}: {want} not in {text}", case.name);
         }
     }
+}
+
+#[test]
+fn the_help_names_the_subjects_that_are_measured_by_default() {
+    let listed = loadgen(&["subjects", "--json"]);
+    let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).expect("JSON");
+    let subjects = listed.as_array().expect("a list").iter();
+    let by_default = subjects.filter(|subject| subject["measured"] != "by-name");
+    let ids: Vec<&str> = by_default
+        .filter_map(|subject| subject["id"].as_str())
+        .collect();
+    let help = loadgen(&["bench", "--help"]);
+    let help = String::from_utf8_lossy(&help.stdout).into_owned();
+    assert!(ids.len() > 2 && help.contains(&ids.join(",")), "{ids:?}");
 }
 
 #[test]

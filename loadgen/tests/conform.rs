@@ -1,6 +1,7 @@
 //! `loadgen conform` end to end: what is no operator fails with a line that says why, the operators
 //! of this workspace pass.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -87,7 +88,7 @@ fn an_operator_for_another_resource_is_not_checked() {
     let output = conform_mock("widget", "works", &crd);
     let said = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{said}");
-    let want = "mock/works: not checked: the scenario is EdgeApp's";
+    let want = "mock/works: not checked: it has objects of its own";
     assert!(said.contains(want), "{said}");
 }
 
@@ -95,7 +96,7 @@ fn an_operator_for_another_resource_is_not_checked() {
 #[ignore = "needs operators beside loadgen: cargo build -p tare -p baseline-kube-rs; .ci/run has them"]
 fn the_operators_of_this_workspace_pass() {
     let beside = Path::new(LOADGEN).parent().expect("a folder");
-    let subjects = "tare/none,kube-rs/stock,kube-rs/tuned";
+    let subjects = "tare/none,kube-rs/stock,kube-rs/predicate,kube-rs/tuned";
     let folder = folder("pass");
     let mut command = Command::new(LOADGEN);
     command
@@ -126,7 +127,7 @@ fn an_operator_is_measured_after_a_soak_and_with_unhealthy_objects() {
     let said = text(&output.stdout) + &text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");
     assert!(said.contains("RSS settled after a soak of "), "{said}");
-    let run = std::fs::read(out.join("runs/tare-none-burst-20-r1.json")).expect("a run");
+    let run = std::fs::read(out.join("runs/tare-none-memory-20-r1.json")).expect("a run");
     let run: serde_json::Value = serde_json::from_slice(&run).expect("JSON");
     assert!(
         run["soak"]["events"].as_u64() >= Some(600),
@@ -135,6 +136,14 @@ fn an_operator_is_measured_after_a_soak_and_with_unhealthy_objects() {
     );
     assert!(run["soak"]["rounds"].as_u64() >= Some(6), "{}", run["soak"]);
     assert!(run["memory"]["after_soak"]["rss_bytes"].is_u64());
+    let packed = std::fs::File::open(out.join("samples/tare-none-memory-20-r1.tsv.gz"));
+    let mut samples = String::new();
+    flate2::read::GzDecoder::new(packed.expect("samples"))
+        .read_to_string(&mut samples)
+        .expect("text");
+    let waves = samples.lines().skip(1).map(|line| line.split('\t').next());
+    let waves: std::collections::BTreeSet<_> = waves.collect();
+    assert!(waves.len() > 6, "the creation and every round: {waves:?}");
     for (kind, which) in [
         ("rejected", "whose children the API server rejects"),
         ("never-ready", "whose children never become ready"),

@@ -18,6 +18,12 @@ pub enum Error {
     /// The process is gone.
     #[error("cannot read the CPU clock of process {pid}: {source}")]
     Clock { pid: u32, source: io::Error },
+    /// The kernel is older than Linux 3.4.
+    #[error("cannot keep orphaned processes among its own: {0}")]
+    Adopt(io::Error),
+    /// The machine has no memory controller, or this user no part of it.
+    #[error("no memory cgroup can be made: {0}")]
+    NoCgroup(String),
     #[error("{0} can be measured on Linux only")]
     Unsupported(&'static str),
 }

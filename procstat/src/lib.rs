@@ -34,10 +34,12 @@
 mod cgroup;
 pub mod checkout;
 mod cpu;
+mod cpu_account;
 mod error;
 mod files;
 mod machine;
 mod memory;
+mod memory_cgroup;
 #[cfg(target_os = "linux")]
 mod mounts;
 pub mod process;
@@ -45,7 +47,9 @@ pub mod temp_dir;
 
 pub use crate::cgroup::Cgroup;
 pub use crate::cpu::{context_switches, cpu_seconds, threads};
+pub use crate::cpu_account::{CpuAccount, CpuSpent, adopt_orphans};
 pub use crate::error::Error;
 pub use crate::files::{open_files, storage_written_bytes};
 pub use crate::machine::{Machine, filesystem, machine};
-pub use crate::memory::{Memory, memory, peak_bytes, reset_peak};
+pub use crate::memory::{Memory, Resident, memory, peak_bytes, reset_peak, resident};
+pub use crate::memory_cgroup::{CgroupMemory, MemoryCgroup};

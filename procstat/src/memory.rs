@@ -43,6 +43,32 @@ fn of_rollup(rollup: &procfs::process::SmapsRollup) -> Result<Memory, &'static s
     })
 }
 
+/// Resident memory by the kernel's running counters: cheap, and a little behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resident {
+    pub rss_bytes: u64,
+    /// `None` before Linux 4.5.
+    pub anon_bytes: Option<u64>,
+}
+
+/// Resident memory now, from `/proc/PID/status`. Unlike [`memory`] it does not walk the page tables while
+/// the process waits, so it may be called several times a second.
+///
+/// # Errors
+/// As for [`memory`].
+#[cfg(target_os = "linux")]
+pub fn resident(pid: u32) -> Result<Resident, Error> {
+    const FIELD: &str = "VmRSS";
+    let (process, path) = crate::error::process(pid, "status")?;
+    let failed = |error| Error::of_procfs(path.clone(), FIELD, error);
+    let status = process.status().map_err(failed)?;
+    let bytes = |kib: Option<u64>| kib.and_then(|kib| kib.checked_mul(1024));
+    Ok(Resident {
+        rss_bytes: bytes(status.vmrss).ok_or(Error::Field { path, field: FIELD })?,
+        anon_bytes: bytes(status.rssanon),
+    })
+}
+
 /// Starts the peak anew from the present RSS (`5` into `/proc/PID/clear_refs`).
 ///
 /// # Errors
@@ -76,6 +102,15 @@ pub fn peak_bytes(pid: u32) -> Result<u64, Error> {
 /// Always `Unsupported`.
 #[cfg(not(target_os = "linux"))]
 pub fn memory(_: u32) -> Result<Memory, Error> {
+    Err(Error::Unsupported("memory"))
+}
+
+/// Not measured here.
+///
+/// # Errors
+/// Always `Unsupported`.
+#[cfg(not(target_os = "linux"))]
+pub fn resident(_: u32) -> Result<Resident, Error> {
     Err(Error::Unsupported("memory"))
 }
 
@@ -147,6 +182,9 @@ AnonHugePages:         0 kB
         let memory = memory(std::process::id()).unwrap();
         assert!(memory.rss_bytes >= memory.pss_bytes && memory.pss_bytes >= memory.anon_bytes);
         assert!(memory.anon_bytes > 0);
+        let resident = resident(std::process::id()).unwrap();
+        assert!(resident.rss_bytes > memory.anon_bytes / 2, "{resident:?}");
+        assert!(resident.anon_bytes.is_some_and(|bytes| bytes > 0));
     }
 
     #[test]

@@ -19,6 +19,7 @@ const RUN: &[&str] = &[
     "loadgen --version",
     "loadgen completions bash",
     "loadgen schema",
+    "loadgen schema run",
     "tare crd",
     "tare help",
     "tare version",
@@ -61,8 +62,12 @@ const LISTED: &[(&str, &str)] = &[
         "needs a folder that a bench has written; loadgen/tests runs it",
     ),
     (
-        "loadgen validate *",
+        "loadgen verify *",
         "needs a folder that a bench has written; loadgen/tests runs it",
+    ),
+    (
+        "loadgen compare *",
+        "needs two folders that benches have written; loadgen/tests runs it",
     ),
     (
         "loadgen kubesim *",

@@ -5,6 +5,7 @@
 
 mod commands;
 mod documents;
+mod file_length;
 mod links;
 mod markdown;
 mod programs;

@@ -3,19 +3,19 @@
 use serde_json::Value;
 
 use crate::image;
-use crate::site::{INSTALL, Site, text};
+use crate::test_node::{INSTALL, TestNode, text};
 use crate::work::{uids, web};
 
-/// The same program under the name that a next version would have.
+/// The same image under the name of a next version.
 const NEXT: &str = concat!("localhost/tare:", env!("CARGO_PKG_VERSION"), "-next");
 
-pub async fn a_newer_install_and_back_restarts_no_child(site: &Site) {
-    site.install();
-    site.namespace("change");
-    site.give("apply", "web.yaml", &web("change", 2));
-    site.until_ready("change", "web", 2);
-    let before = Children::of(site);
-    let operator = uids(&site.operators());
+pub async fn a_newer_install_and_back_restarts_no_child(test_node: &TestNode) {
+    test_node.install();
+    test_node.namespace("change");
+    test_node.give("apply", "web.yaml", &web("change", 2));
+    test_node.until_ready("change", "web", 2);
+    let before = Children::of(test_node);
+    let operator = uids(&test_node.operators());
 
     let tag = [
         "ctr",
@@ -26,40 +26,40 @@ pub async fn a_newer_install_and_back_restarts_no_child(site: &Site) {
         image::NAME,
         NEXT,
     ];
-    site.node.run(&tag).await.expect("name the next image");
+    test_node.node.run(&tag).await.expect("name the next image");
     let install = std::fs::read_to_string(INSTALL).expect("read install.yaml");
     let next = install.replace(image::NAME, NEXT);
     assert_ne!(next, install);
-    site.give("apply", "install-next.yaml", &next);
-    site.until_rolled_out();
-    assert_ne!(uids(&site.operators()), operator);
-    let container = &site.operator()["spec"]["containers"][0];
+    test_node.give("apply", "install-next.yaml", &next);
+    test_node.until_rolled_out();
+    assert_ne!(uids(&test_node.operators()), operator);
+    let container = &test_node.operator()["spec"]["containers"][0];
     assert_eq!(container["image"], NEXT);
-    // It works: a change goes through, and comes after whatever the start has found to do.
-    site.kubectl(
+    // A change is reconciled. It is queued after the work of the start, so that work is done by then.
+    test_node.kubectl(
         "-n change patch ea web --type=merge -p {\"metadata\":{\"labels\":{\"seen\":\"yes\"}}}",
     );
-    site.give(
+    test_node.give(
         "apply",
         "probe.yaml",
         &web("change", 2).replace("name: web", "name: probe"),
     );
-    site.until_ready("change", "probe", 2);
-    assert_eq!(Children::of(site), before, "not even written to");
+    test_node.until_ready("change", "probe", 2);
+    assert_eq!(Children::of(test_node), before, "not even written to");
 
-    // Back, as the document says.
-    site.install();
+    // Back to the shipped version, with the documented command.
+    test_node.install();
     assert_eq!(
-        site.operator()["spec"]["containers"][0]["image"],
+        test_node.operator()["spec"]["containers"][0]["image"],
         image::NAME
     );
-    site.kubectl("-n change scale ea/probe --replicas=1");
-    site.until_ready("change", "probe", 1);
-    assert_eq!(Children::of(site), before, "not even written to");
-    site.kubectl("delete namespace change --timeout=120s");
+    test_node.kubectl("-n change scale ea/probe --replicas=1");
+    test_node.until_ready("change", "probe", 1);
+    assert_eq!(Children::of(test_node), before, "not even written to");
+    test_node.kubectl("delete namespace change --timeout=120s");
 }
 
-/// What must not change: the children's versions, and the pods with their restarts.
+/// State that must not change: resourceVersions of the children, and the pods with their restarts.
 #[derive(Debug, PartialEq)]
 struct Children {
     deployment: String,
@@ -69,12 +69,12 @@ struct Children {
 }
 
 impl Children {
-    fn of(site: &Site) -> Children {
+    fn of(test_node: &TestNode) -> Children {
         let version = |kind: &str| {
-            let child = site.get(&format!("-n change get {kind} web"));
+            let child = test_node.get(&format!("-n change get {kind} web"));
             text(&child, "/metadata/resourceVersion").to_owned()
         };
-        let pods = site.pods("change", "web");
+        let pods = test_node.pods("change", "web");
         let restarts = |pod: &Value| {
             pod.pointer("/status/containerStatuses/0/restartCount")?
                 .as_u64()

@@ -4,10 +4,10 @@ use std::process::Command;
 
 use controlplane::node::PAUSE;
 
-use crate::site::Site;
+use crate::test_node::TestNode;
 
-impl Site {
-    /// What the script prints; an error if its verdict is that something does not work.
+impl TestNode {
+    /// The script's output; an error if its verdict is that something does not work.
     pub fn check(&self, options: &[&str]) -> Result<String, String> {
         let output = Command::new("sh")
             .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/check.sh"))
@@ -27,9 +27,9 @@ impl Site {
     }
 }
 
-pub async fn the_verdict_is_that_it_works(site: &Site) {
-    site.install();
-    let verdict = site.check(&["--image", PAUSE, "--port"]);
+pub async fn the_verdict_is_that_it_works(test_node: &TestNode) {
+    test_node.install();
+    let verdict = test_node.check(&["--image", PAUSE, "--port"]);
     let verdict = verdict.unwrap_or_else(|verdict| panic!("{verdict}"));
     for line in [
         "ok     readyz      ok",

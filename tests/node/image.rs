@@ -1,26 +1,26 @@
-//! The operator's image as `just image` has made it: `target/image/tare`.
+//! The operator's image that `just image` has built: `target/image/tare`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
 
-/// What install.yaml calls it.
+/// The name of the image in install.yaml.
 pub const NAME: &str = concat!("localhost/tare:", env!("CARGO_PKG_VERSION"));
 
-/// The layout, if it is there and of this version; else what to do.
+/// The image layout, if it exists and is of this version; otherwise the command that builds it.
 pub fn find() -> Result<PathBuf, String> {
     let layout = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/image/tare");
     let index = layout.join("index.json");
     let text = std::fs::read_to_string(&index).map_err(|error| {
         let path = index.display();
-        format!("no image of the operator ({path}: {error}); make it with `just image amd64`")
+        format!("no image of the operator ({path}: {error}); build it with `just image amd64`")
     })?;
     let index: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
     let name = &index["manifests"][0]["annotations"]["io.containerd.image.name"];
     if name != NAME {
         return Err(format!(
-            "the image in target/image is {name}, not {NAME}; make it anew with `just image amd64`"
+            "the image in target/image is {name}, not {NAME}; build it again with `just image amd64`"
         ));
     }
     Ok(layout)

@@ -1,4 +1,4 @@
-//! What the shipped manifest makes of a cluster: a process with nothing but what it needs.
+//! The shipped manifest on a node: the operator's process has only the rights and files that it needs.
 
 use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::image;
-use crate::site::{Site, text};
+use crate::test_node::{TestNode, text};
 
 const LIMIT_BYTES: u64 = 16 << 20;
 const USER: &str = "65532";
 
-pub async fn as_shipped_it_runs_restricted_and_within_its_limit(site: &Site) {
-    site.install();
-    let pod = site.operator();
+pub async fn as_shipped_it_runs_restricted_and_within_its_limit(test_node: &TestNode) {
+    test_node.install();
+    let pod = test_node.operator();
     let container = &pod["spec"]["containers"][0];
     assert_eq!(container["image"], image::NAME);
     assert_eq!(
@@ -25,8 +25,8 @@ pub async fn as_shipped_it_runs_restricted_and_within_its_limit(site: &Site) {
         (&status["ready"], &status["restartCount"]),
         (&json!(true), &json!(0))
     );
-    // What the manifest asks for is what the kernel does.
-    let pid = site.operator_pid();
+    // The kernel enforces what the manifest asks for.
+    let pid = test_node.operator_pid();
     assert_eq!(limit_bytes(pid), LIMIT_BYTES);
     let facts = read_to_string(format!("/proc/{pid}/status")).expect("read its status");
     for (name, want) in [
@@ -35,7 +35,7 @@ pub async fn as_shipped_it_runs_restricted_and_within_its_limit(site: &Site) {
         ("CapEff", "0000000000000000"),
         ("CapBnd", "0000000000000000"),
         ("NoNewPrivs", "1"),
-        // A filter: the runtime's default profile.
+        // Seccomp mode 2 is a filter: the runtime's default profile.
         ("Seccomp", "2"),
     ] {
         assert_eq!(fact(&facts, name), want, "{name}");
@@ -48,15 +48,15 @@ pub async fn as_shipped_it_runs_restricted_and_within_its_limit(site: &Site) {
         .and_then(|line| line.split(' ').nth(3))
         .unwrap_or_default();
     assert!(root.split(',').any(|option| option == "ro"), "{root}");
-    // From scratch: of what the image brings there is one file.
+    // The image is from scratch and has one file.
     let files = ["bin", "etc/passwd", "lib", "tmp", "usr"];
     let inside = PathBuf::from(format!("/proc/{pid}/root"));
     let there = files.iter().filter(|file| inside.join(file).exists());
     assert_eq!(there.collect::<Vec<_>>(), Vec::<&&str>::new());
     assert!(inside.join("tare").is_file());
-    // Nothing else gets in.
+    // A pod that violates the policy is refused.
     let pod = r#"{"apiVersion":"v1","spec":{"hostNetwork":true}}"#;
-    let refused = site.try_kubectl(&format!(
+    let refused = test_node.try_kubectl(&format!(
         "-n tare-system run intruder --image=localhost/pause:1 --overrides={pod}"
     ));
     let refused = refused.expect_err("a pod on the host's network");
@@ -66,10 +66,10 @@ pub async fn as_shipped_it_runs_restricted_and_within_its_limit(site: &Site) {
     );
 }
 
-/// The account of the pod may do what the scenarios need, which they show; this shows what it may not.
-pub async fn its_roles_allow_what_it_does_and_nothing_else(site: &Site) {
-    site.install();
-    let pod = site.operator();
+/// The account's lack of other permissions. The scenarios show that those it has are enough.
+pub async fn its_roles_allow_what_it_does_and_nothing_else(test_node: &TestNode) {
+    test_node.install();
+    let pod = test_node.operator();
     assert_eq!(text(&pod, "/spec/serviceAccountName"), "tare");
     for (allowed, what) in [
         (true, "patch edgeapps/status"),
@@ -81,13 +81,13 @@ pub async fn its_roles_allow_what_it_does_and_nothing_else(site: &Site) {
         (false, "create clusterrolebindings"),
     ] {
         let account = "--as=system:serviceaccount:tare-system:tare";
-        let asked = site.try_kubectl(&format!("auth can-i {what} -A {account}"));
-        // "no" is an exit code, too.
+        let asked = test_node.try_kubectl(&format!("auth can-i {what} -A {account}"));
+        // The answer "no" comes with an exit code other than 0.
         let said = asked.unwrap_or_else(|said| said);
         let said = said.lines().last().unwrap_or_default();
         assert_eq!(said, if allowed { "yes" } else { "no" }, "{what}");
     }
-    // The token is the pod's own and does not last.
+    // The token is bound to the pod and expires.
     let volumes = pod["spec"]["volumes"].as_array().expect("volumes");
     let token = |volume: &Value| {
         volume
@@ -105,7 +105,7 @@ fn fact<'a>(facts: &'a str, name: &str) -> &'a str {
     value.unwrap_or_default()
 }
 
-/// What the kernel limits its memory to: that of its cgroup, of version 1 or 2.
+/// The memory limit of the process's cgroup (version 1 or 2), bytes.
 fn limit_bytes(pid: i32) -> u64 {
     let groups = read_to_string(format!("/proc/{pid}/cgroup")).expect("read its cgroups");
     let path = |prefix: fn(&str) -> bool| {

@@ -1,10 +1,10 @@
-//! The operator as it is shipped, on a real node: its scratch image in a pod under the restricted
-//! profile and the shipped limit, roles and account; EdgeApps that become real pods.
+//! The shipped operator on a real node: its scratch image in a pod with the restricted profile and the
+//! shipped limit, roles and account; EdgeApps become real pods.
 //!
 //! Needs root, containerd, runc, the CNI plugins, a C compiler, `loadgen control-plane build --node`
-//! and the image (`just image`); `just node-test` sees to the last two. Ignored without, with a line
-//! that says what is missing. One node for all scenarios, one scenario at a time; each begins by
-//! installing what is shipped. Logs are kept in `target/tmp/logs/node`.
+//! and the image (`just image`); `just node-test` builds the last two. Where one is missing, the tests are
+//! ignored, with a line that names it. All scenarios share one node and run one at a time; each begins
+//! by installing the shipped manifest. Logs are kept in `target/tmp/logs/node`.
 
 mod change;
 mod check;
@@ -12,7 +12,7 @@ mod image;
 mod install;
 mod memory;
 mod removal;
-mod site;
+mod test_node;
 mod tour;
 mod work;
 
@@ -22,17 +22,17 @@ use std::sync::Arc;
 use controlplane::shared::Shared;
 use futures::future::BoxFuture;
 use libtest_mimic::{Arguments, Failed, Trial};
-use site::{Needs, Site};
+use test_node::{Needs, TestNode};
 
-type Scenario = (&'static str, for<'a> fn(&'a Site) -> BoxFuture<'a, ()>);
+type Scenario = (&'static str, for<'a> fn(&'a TestNode) -> BoxFuture<'a, ()>);
 
 macro_rules! scenarios {
     ($($file:ident::$name:ident),+ $(,)?) => {
-        &[$((stringify!($name), |site| Box::pin($file::$name(site)))),+]
+        &[$((stringify!($name), |test_node| Box::pin($file::$name(test_node)))),+]
     };
 }
 
-/// The one that removes everything last: what it leaves is nothing.
+/// The scenario that removes everything comes last.
 const SCENARIOS: &[Scenario] = scenarios![
     install::as_shipped_it_runs_restricted_and_within_its_limit,
     install::its_roles_allow_what_it_does_and_nothing_else,
@@ -48,7 +48,7 @@ const SCENARIOS: &[Scenario] = scenarios![
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
-    // They share an installation, of which there is one in a cluster.
+    // The scenarios share the installation; a cluster has only one.
     arguments.test_threads = Some(1);
     let needs = Needs::find();
     if let Err(reason) = &needs {
@@ -69,14 +69,14 @@ fn trials(needs: Option<Needs>) -> std::io::Result<Vec<Trial>> {
         let needs = needs.clone();
         async move {
             let needs = needs.ok_or("something is missing")?;
-            Site::start(&needs).await
+            TestNode::start(&needs).await
         }
     })?;
     let shared = Arc::new(shared);
     let trial = |&(name, scenario): &Scenario| {
         let shared = Arc::clone(&shared);
         let run = move || {
-            let run = async |site: &Site| scenario(site).await;
+            let run = async |test_node: &TestNode| scenario(test_node).await;
             shared.alone(run).map_err(Failed::from)
         };
         Trial::test(name, run).with_ignored_flag(ignored)

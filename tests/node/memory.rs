@@ -1,27 +1,27 @@
-//! A limit that is too small: what a person sees, and that the shipped one is enough again.
+//! A memory limit that is too small: what a user sees, and recovery with the shipped limit.
 
-use crate::site::{Site, text};
+use crate::test_node::{TestNode, text};
 
-/// Far below what is shipped; enough for the container runtime's own start.
+/// Far below the shipped limit; enough for the container runtime to start the process.
 const SMALL: &str = "6Mi";
-/// Each of these is 256 KB: the few that are worked on at once need more than that, and less than the
-/// shipped limit.
+/// Each of these EdgeApps has 256 KB. Those reconciled at once need more memory than the small limit, and
+/// less than the shipped one.
 const COUNT: usize = 24;
 const VARIABLES: usize = 8;
 const VARIABLE_BYTES: usize = 32 << 10;
 
-pub async fn an_out_of_memory_kill_is_seen_and_survived(site: &Site) {
-    site.install();
+pub async fn an_out_of_memory_kill_is_seen_and_survived(test_node: &TestNode) {
+    test_node.install();
     // The request must not be above the limit.
-    site.kubectl(&format!(
+    test_node.kubectl(&format!(
         "-n tare-system set resources deployment tare --limits=memory={SMALL} --requests=memory=4Mi"
     ));
-    site.namespace("large");
+    test_node.namespace("large");
     let apps: Vec<String> = (0..COUNT).map(large).collect();
-    // Not `apply`, which writes the whole object into an annotation of at most 256 KB.
-    site.give("create", "large.yaml", &apps.join("---\n"));
-    let killed = site.until("the operator is killed for memory", || {
-        let pods = site.operators();
+    // `create`, because `apply` writes the whole object into an annotation of at most 256 KB.
+    test_node.give("create", "large.yaml", &apps.join("---\n"));
+    let killed = test_node.until("the operator is killed for memory", || {
+        let pods = test_node.operators();
         let ended = pods.iter().map(|pod| {
             let status = &pod["status"]["containerStatuses"][0];
             &status["lastState"]["terminated"]
@@ -30,28 +30,28 @@ pub async fn an_out_of_memory_kill_is_seen_and_survived(site: &Site) {
         killed.next().cloned()
     });
     assert_eq!(killed["exitCode"], 137, "{killed}");
-    let verdict = site
+    let verdict = test_node
         .check(&[])
         .expect_err("a verdict that it does not work");
     assert!(verdict.contains("was killed for memory"), "{verdict}");
 
-    // What was applied before is applied again, and the limit with it.
-    site.install();
-    site.until("all are Ready", || {
-        let apps = site.list("-n large get ea");
+    // Applying the shipped manifest restores the limit.
+    test_node.install();
+    test_node.until("all are Ready", || {
+        let apps = test_node.list("-n large get ea");
         let running = apps
             .iter()
             .filter(|app| text(app, "/status/phase") == "Running");
         (running.count() == COUNT).then_some(())
     });
-    let operator = site.operator();
+    let operator = test_node.operator();
     let restarts = &operator["status"]["containerStatuses"][0]["restartCount"];
-    assert_eq!(restarts, 0, "it has survived");
+    assert_eq!(restarts, 0, "the operator was not restarted");
     assert_eq!(
         operator["spec"]["containers"][0]["resources"]["limits"]["memory"],
         "16Mi"
     );
-    site.kubectl("delete namespace large --timeout=120s");
+    test_node.kubectl("delete namespace large --timeout=120s");
 }
 
 /// An EdgeApp with a large environment and no pods.

@@ -1,14 +1,14 @@
-//! The example `pods` where a kubelet answers: a log that is being written, commands in a container.
+//! The example `pods` on a real node: following a log, and running commands in a container.
 
 use std::process::{Command, Output};
 
 use tare_procstat::process::{Process, Spec};
 
-use crate::site::Site;
+use crate::test_node::TestNode;
 
 const IMAGE: &str = "localhost/tour:1";
 
-/// Started without a word it writes a line every second until it is asked to end.
+/// The container's program. Without arguments it writes a line every second until SIGTERM.
 const SOURCE: &str = r#"
 #include <signal.h>
 #include <stdio.h>
@@ -24,34 +24,34 @@ int main(int count, char **words) {
 }
 "#;
 
-pub async fn a_log_is_followed_and_a_container_entered(site: &Site) {
-    site.bring(IMAGE, "tour", SOURCE).await;
-    site.namespace("tour");
+pub async fn a_log_is_followed_and_a_container_entered(test_node: &TestNode) {
+    test_node.bring(IMAGE, "tour", SOURCE).await;
+    test_node.namespace("tour");
     let pod = format!(
         "apiVersion: v1\nkind: Pod\nmetadata: {{name: tour, namespace: tour}}\nspec:\n  \
          containers: [{{name: tour, image: \"{IMAGE}\", imagePullPolicy: Never}}]\n"
     );
-    site.give("apply", "tour.yaml", &pod);
-    site.kubectl("-n tour wait pod tour --for=condition=Ready --timeout=120s");
+    test_node.give("apply", "tour.yaml", &pod);
+    test_node.kubectl("-n tour wait pod tour --for=condition=Ready --timeout=120s");
 
-    let log = site.file("tour.log");
+    let log = test_node.file("tour.log");
     let following = Process::spawn(Spec {
         name: "pods logs -f".to_owned(),
         program: program(),
         args: ["logs", "tour", "-n", "tour", "-f"]
             .map(str::to_owned)
             .into(),
-        env: site.environment_words(),
+        env: test_node.environment_words(),
         clear_env: true,
         log: log.clone(),
     });
     let mut following = following.await.expect("start pods");
-    site.until("three lines, one after the other", || {
+    test_node.until("three lines, one after the other", || {
         let seen = std::fs::read_to_string(&log).unwrap_or_default();
         seen.starts_with("line 1\nline 2\nline 3\n").then_some(())
     });
-    let theirs = site.kubectl("-n tour get pod tour -o wide");
-    let ours = said(&pods(site, "get tour -n tour").stdout);
+    let theirs = test_node.kubectl("-n tour get pod tour -o wide");
+    let ours = said(&pods(test_node, "get tour -n tour").stdout);
     let columns = |table: &str| {
         let words = table
             .lines()
@@ -60,7 +60,7 @@ pub async fn a_log_is_followed_and_a_container_entered(site: &Site) {
     };
     let (ours, theirs) = (columns(&ours), columns(&theirs));
     assert_eq!(ours[0], theirs[0]);
-    // All but the age, which has gone on meanwhile.
+    // All columns except the age, which may have changed between the two commands.
     for (place, word) in theirs[1]
         .iter()
         .enumerate()
@@ -69,28 +69,28 @@ pub async fn a_log_is_followed_and_a_container_entered(site: &Site) {
         assert_eq!(&ours[1][place], word);
     }
 
-    let hi = pods(site, "exec tour -n tour -- /tour hi");
+    let hi = pods(test_node, "exec tour -n tour -- /tour hi");
     assert_eq!(
         (said(&hi.stdout).as_str(), hi.status.code()),
         ("hi\n", Some(0))
     );
-    let no = pods(site, "exec tour -n tour -- /tour way");
+    let no = pods(test_node, "exec tour -n tour -- /tour way");
     assert_eq!(
         (said(&no.stderr).as_str(), no.status.code()),
         ("no way\n", Some(3))
     );
-    let absent = pods(site, "exec tour -n tour -- /absent");
+    let absent = pods(test_node, "exec tour -n tour -- /absent");
     assert!(said(&absent.stderr).contains("/absent"), "{absent:?}");
     assert_ne!(absent.status.code(), Some(0));
 
-    site.kubectl("-n tour delete pod tour --timeout=120s");
-    site.until("a log ends with its container", || {
+    test_node.kubectl("-n tour delete pod tour --timeout=120s");
+    test_node.until("a log ends with its container", || {
         following.exited().expect("ask for its end")
     });
-    site.kubectl("delete namespace tour --timeout=120s");
+    test_node.kubectl("delete namespace tour --timeout=120s");
 }
 
-/// The example, as cargo builds it together with the tests of the package.
+/// The example's binary, which cargo builds with the tests of the package.
 fn program() -> std::path::PathBuf {
     let tare = std::path::Path::new(env!("CARGO_BIN_EXE_tare"));
     let program = tare.with_file_name("examples").join("pods");
@@ -102,11 +102,11 @@ fn program() -> std::path::PathBuf {
 }
 
 /// A command of the example, words separated by spaces.
-fn pods(site: &Site, line: &str) -> Output {
+fn pods(test_node: &TestNode, line: &str) -> Output {
     let command = Command::new(program())
         .args(line.split(' '))
         .env_clear()
-        .envs(site.environment())
+        .envs(test_node.environment())
         .output();
     command.expect("start pods")
 }

@@ -11,14 +11,14 @@ use tokio::net::TcpListener;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::server::{Request, Response};
 
-use crate::desk::{Desk, Said};
+use crate::terminal::{Said, Terminal};
 
 const STDOUT: u8 = 1;
 const STDERR: u8 = 2;
 const STATUS: u8 = 3;
 
 /// Sends these frames to whoever executes something, then hangs up; keeps what was asked for.
-async fn kubelet(frames: Vec<(u8, String)>) -> (Desk, Arc<Mutex<String>>) {
+async fn kubelet(frames: Vec<(u8, String)>) -> (Terminal, Arc<Mutex<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let server: Uri = format!("http://{}", listener.local_addr().unwrap())
         .parse()
@@ -46,7 +46,7 @@ async fn kubelet(frames: Vec<(u8, String)>) -> (Desk, Arc<Mutex<String>>) {
         while let Some(Ok(_)) = receive.next().await {}
     });
     let client = Client::try_from(Config::new(server)).unwrap();
-    (Desk { client }, asked)
+    (Terminal { client }, asked)
 }
 
 fn status(status: Value) -> (u8, String) {
@@ -62,7 +62,7 @@ fn failed(reason: &str, message: &str, causes: Value) -> (u8, String) {
 #[tokio::test]
 async fn both_outputs_are_printed_apart_and_as_they_come() {
     let long = "x".repeat(100_000);
-    let (desk, asked) = kubelet(vec![
+    let (terminal, asked) = kubelet(vec![
         (STDOUT, "one\ntw".to_owned()),
         (STDERR, "careful\n".to_owned()),
         (STDOUT, "o\n".to_owned()),
@@ -71,7 +71,7 @@ async fn both_outputs_are_printed_apart_and_as_they_come() {
         status(json!({ "status": "Success", "metadata": {} })),
     ])
     .await;
-    let said = desk.tries("exec web -c app -- ls -l /").await;
+    let said = terminal.tries("exec web -c app -- ls -l /").await;
     let want = Said {
         out: "one\ntwo\n".to_owned(),
         errors: format!("careful\n{long}"),
@@ -94,22 +94,22 @@ async fn both_outputs_are_printed_apart_and_as_they_come() {
 async fn its_exit_code_is_given_back() {
     let message = "command terminated with non-zero exit code: exit status 3";
     let causes = json!([{ "reason": "ExitCode", "message": "3" }]);
-    let (desk, _) = kubelet(vec![failed("NonZeroExitCode", message, causes)]).await;
-    assert_eq!(desk.tries("exec web -- false").await.end, Ok(3));
+    let (terminal, _) = kubelet(vec![failed("NonZeroExitCode", message, causes)]).await;
+    assert_eq!(terminal.tries("exec web -- false").await.end, Ok(3));
 }
 
 #[tokio::test]
 async fn a_command_that_never_ran_is_an_error() {
     let message = "Internal error occurred: exec: \"nothing\": executable file not found in $PATH";
     let causes = json!([{ "message": "executable file not found" }]);
-    let (desk, _) = kubelet(vec![failed("InternalError", message, causes)]).await;
-    assert_eq!(desk.fails("exec web -- nothing").await, message);
+    let (terminal, _) = kubelet(vec![failed("InternalError", message, causes)]).await;
+    assert_eq!(terminal.fails("exec web -- nothing").await, message);
 }
 
 #[tokio::test]
 async fn a_lost_connection_is_no_success() {
-    let (desk, _) = kubelet(vec![(STDOUT, "half a li".to_owned())]).await;
-    let said = desk.tries("exec web -- cat /a").await;
+    let (terminal, _) = kubelet(vec![(STDOUT, "half a li".to_owned())]).await;
+    let said = terminal.tries("exec web -- cat /a").await;
     assert_eq!(said.out, "half a li");
     assert_eq!(said.end, Err("the connection was lost".to_owned()));
 }

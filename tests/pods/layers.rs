@@ -6,35 +6,35 @@ use kube::api::{Patch, PatchParams, PostParams};
 use kubesim::{Options, Server};
 use serde_json::json;
 
-use crate::desk::Desk;
+use crate::terminal::Terminal;
 
-async fn world() -> (Server, Desk) {
+async fn world() -> (Server, Terminal) {
     let server = Server::new(Options::default());
     let client = server.client("person");
-    let desk = Desk { client };
-    create(&desk, "one").await;
-    (server, desk)
+    let terminal = Terminal { client };
+    create(&terminal, "one").await;
+    (server, terminal)
 }
 
-fn pods(desk: &Desk) -> Api<Pod> {
-    Api::default_namespaced(desk.client.clone())
+fn pods(terminal: &Terminal) -> Api<Pod> {
+    Api::default_namespaced(terminal.client.clone())
 }
 
-async fn create(desk: &Desk, name: &str) {
+async fn create(terminal: &Terminal, name: &str) {
     let pod = json!({
         "metadata": { "name": name },
         "spec": { "containers": [{ "name": "a", "image": "a:1" }] },
     });
     let pod = serde_json::from_value(pod).unwrap();
-    pods(desk)
+    pods(terminal)
         .create(&PostParams::default(), &pod)
         .await
         .unwrap();
 }
 
-async fn runs(desk: &Desk, name: &str) {
+async fn runs(terminal: &Terminal, name: &str) {
     let runs = Patch::Merge(json!({ "status": { "phase": "Running" } }));
-    let patched = pods(desk)
+    let patched = pods(terminal)
         .patch_status(name, &PatchParams::default(), &runs)
         .await;
     patched.unwrap();
@@ -42,12 +42,12 @@ async fn runs(desk: &Desk, name: &str) {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_lists_and_watches_until_the_server_hangs_up() {
-    let (server, desk) = world().await;
-    let client = desk.starts("client");
+    let (server, terminal) = world().await;
+    let client = terminal.starts("client");
     client.until_out("LISTED default/one Pending\n").await;
-    create(&desk, "two").await;
-    runs(&desk, "one").await;
-    desk.types("delete two").await;
+    create(&terminal, "two").await;
+    runs(&terminal, "one").await;
+    terminal.types("delete two").await;
     let all = "\
 LISTED default/one Pending
 ADDED default/two Pending
@@ -61,22 +61,22 @@ DELETED default/two Pending
 
 #[tokio::test(start_paused = true)]
 async fn a_watcher_goes_on_when_the_server_hangs_up_or_forgets() {
-    let (server, desk) = world().await;
-    let watcher = desk.starts("watcher -A");
+    let (server, terminal) = world().await;
+    let watcher = terminal.starts("watcher -A");
     let mut all = "INIT\nINIT APPLY default/one Pending\nINIT DONE\n".to_owned();
     watcher.until_out(&all).await;
     server.close_watches();
-    runs(&desk, "one").await;
+    runs(&terminal, "one").await;
     all += "APPLY default/one Running\n";
     watcher.until_out(&all).await;
-    create(&desk, "two").await;
-    desk.types("delete one").await;
+    create(&terminal, "two").await;
+    terminal.types("delete one").await;
     all += "APPLY default/two Pending\nDELETE default/one Running\n";
     watcher.until_out(&all).await;
     // Selection goes while nobody watches and is then forgotten shows in what is listed anew.
     server.close_watches();
-    desk.types("delete two").await;
-    create(&desk, "three").await;
+    terminal.types("delete two").await;
+    create(&terminal, "three").await;
     server.compact();
     let now = "INIT\nINIT APPLY default/three Pending\nINIT DONE\n";
     watcher.until(now, |out| out.ends_with(now)).await;
@@ -85,12 +85,12 @@ async fn a_watcher_goes_on_when_the_server_hangs_up_or_forgets() {
 
 #[tokio::test(start_paused = true)]
 async fn a_reflector_knows_all_pods_without_asking() {
-    let (server, desk) = world().await;
-    let reflector = desk.starts("reflector");
+    let (server, terminal) = world().await;
+    let reflector = terminal.starts("reflector");
     reflector.until_out("1 Pods: 0 Running, 1 Pending\n").await;
     let asked = server.requests().reads("person");
-    create(&desk, "two").await;
-    runs(&desk, "one").await;
+    create(&terminal, "two").await;
+    runs(&terminal, "one").await;
     let all = "\
 1 Pods: 0 Running, 1 Pending
 2 Pods: 0 Running, 2 Pending
@@ -103,14 +103,14 @@ async fn a_reflector_knows_all_pods_without_asking() {
 
 #[tokio::test(start_paused = true)]
 async fn a_controller_is_called_for_what_has_changed_and_again_later() {
-    let (_server, desk) = world().await;
-    let controller = desk.starts("controller");
+    let (_server, terminal) = world().await;
+    let controller = terminal.starts("controller");
     controller
         .until_out("RECONCILE default/one Pending\n")
         .await;
     let since = tokio::time::Instant::now();
-    create(&desk, "two").await;
-    runs(&desk, "one").await;
+    create(&terminal, "two").await;
+    runs(&terminal, "one").await;
     let both = |out: &str| {
         out.contains("RECONCILE default/two Pending")
             && out.contains("RECONCILE default/one Running")

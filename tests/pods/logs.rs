@@ -1,4 +1,4 @@
-//! Logs on the embedded server, which writes what the test says.
+//! Logs on the simulated server, which writes what the test says.
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
@@ -6,10 +6,10 @@ use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kubesim::{Options, Server};
 use serde_json::{Value, json};
 
-use crate::desk::Desk;
+use crate::terminal::Terminal;
 
 /// A Pod on a node, with these containers.
-async fn world(containers: &[&str]) -> (Server, Desk, Api<Pod>) {
+async fn world(containers: &[&str]) -> (Server, Terminal, Api<Pod>) {
     let server = Server::new(Options::default());
     let client = server.client("person");
     let pods: Api<Pod> = Api::default_namespaced(client.clone());
@@ -23,7 +23,7 @@ async fn world(containers: &[&str]) -> (Server, Desk, Api<Pod>) {
     });
     let web = serde_json::from_value(web).unwrap();
     pods.create(&PostParams::default(), &web).await.unwrap();
-    (server, Desk { client }, pods)
+    (server, Terminal { client }, pods)
 }
 
 fn write(server: &Server, container: &str, lines: &[&str]) {
@@ -34,25 +34,25 @@ fn write(server: &Server, container: &str, lines: &[&str]) {
 
 #[tokio::test(start_paused = true)]
 async fn a_log_is_printed_whole_or_from_near_its_end() {
-    let (server, desk, _pods) = world(&["app"]).await;
-    assert_eq!(desk.types("logs web").await, "");
+    let (server, terminal, _pods) = world(&["app"]).await;
+    assert_eq!(terminal.types("logs web").await, "");
     write(&server, "app", &["one", "", "three"]);
-    assert_eq!(desk.types("logs web").await, "one\n\nthree\n");
-    assert_eq!(desk.types("logs web --tail 1").await, "three\n");
-    assert_eq!(desk.types("logs web --tail 9").await, "one\n\nthree\n");
-    assert_eq!(desk.types("logs web --tail 0").await, "");
+    assert_eq!(terminal.types("logs web").await, "one\n\nthree\n");
+    assert_eq!(terminal.types("logs web --tail 1").await, "three\n");
+    assert_eq!(terminal.types("logs web --tail 9").await, "one\n\nthree\n");
+    assert_eq!(terminal.types("logs web --tail 0").await, "");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_log_is_followed_line_by_line_until_its_container_ends() {
-    let (server, desk, pods) = world(&["app"]).await;
+    let (server, terminal, pods) = world(&["app"]).await;
     write(&server, "app", &["one", "two"]);
-    let following = desk.starts("logs web -f --tail 1");
+    let following = terminal.starts("logs web -f --tail 1");
     following.until_out("two\n").await;
     write(&server, "app", &["three"]);
     following.until_out("two\nthree\n").await;
     // A change of the Pod is no line.
-    desk.types("label web tier=front").await;
+    terminal.types("label web tier=front").await;
     write(&server, "app", &["four"]);
     following.until_out("two\nthree\nfour\n").await;
     write(&server, "app", &["last words"]);
@@ -66,14 +66,19 @@ async fn a_log_is_followed_line_by_line_until_its_container_ends() {
     patched.unwrap();
     following.until_out("two\nthree\nfour\nlast words\n").await;
     assert_eq!(following.end().await, Ok(0));
-    assert!(desk.types("get web").await.contains("0/1     Completed"));
+    assert!(
+        terminal
+            .types("get web")
+            .await
+            .contains("0/1     Completed")
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_log_ends_with_its_pod_and_the_next_pod_of_the_name_has_its_own() {
-    let (server, desk, pods) = world(&["app"]).await;
+    let (server, terminal, pods) = world(&["app"]).await;
     write(&server, "app", &["one"]);
-    let following = desk.starts("logs web -f");
+    let following = terminal.starts("logs web -f");
     following.until_out("one\n").await;
     let mut web = pods.get("web").await.unwrap();
     pods.delete("web", &DeleteParams::default()).await.unwrap();
@@ -83,26 +88,29 @@ async fn a_log_ends_with_its_pod_and_the_next_pod_of_the_name_has_its_own() {
         ..Default::default()
     };
     pods.create(&PostParams::default(), &web).await.unwrap();
-    assert_eq!(desk.types("logs web").await, "");
+    assert_eq!(terminal.types("logs web").await, "");
 }
 
 #[tokio::test(start_paused = true)]
 async fn of_several_containers_one_has_to_be_named() {
-    let (server, desk, _pods) = world(&["app", "proxy"]).await;
+    let (server, terminal, _pods) = world(&["app", "proxy"]).await;
     write(&server, "proxy", &["ready"]);
-    let error = desk.fails("logs web").await;
+    let error = terminal.fails("logs web").await;
     let want = "a container name must be specified for pod web, choose one of: [app proxy]";
     assert_eq!(error, want);
-    assert_eq!(desk.types("logs web -c proxy").await, "ready\n");
-    assert_eq!(desk.types("logs web -c app").await, "");
-    let error = desk.fails("logs web -c db").await;
+    assert_eq!(terminal.types("logs web -c proxy").await, "ready\n");
+    assert_eq!(terminal.types("logs web -c app").await, "");
+    let error = terminal.fails("logs web -c db").await;
     assert_eq!(error, "container db is not valid for pod web");
-    assert_eq!(desk.fails("logs nobody").await, "pods \"nobody\" not found");
+    assert_eq!(
+        terminal.fails("logs nobody").await,
+        "pods \"nobody\" not found"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_command_in_a_container_is_refused_where_there_is_no_node() {
-    let (_server, desk, _pods) = world(&["app"]).await;
-    let error = desk.fails("exec web -- ls").await;
+    let (_server, terminal, _pods) = world(&["app"]).await;
+    let error = terminal.fails("exec web -- ls").await;
     assert!(error.contains("does not implement pods/exec"), "{error}");
 }

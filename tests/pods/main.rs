@@ -1,4 +1,4 @@
-//! The example `pods`: its pure parts by tables, its commands against the embedded server, on paused
+//! The example `pods`: its pure parts by tables, its commands against the simulated server, on paused
 //! time. On a real kube-apiserver: `tests/scenarios/tour.rs`; on a real node: [`node`].
 
 #![allow(clippy::unwrap_used)]
@@ -8,7 +8,6 @@
 mod pods;
 
 mod age;
-mod desk;
 mod exec;
 mod init_containers;
 mod layers;
@@ -18,5 +17,6 @@ mod objects;
 mod pod_ext;
 mod states;
 mod table;
+mod terminal;
 mod tree;
 mod usage;

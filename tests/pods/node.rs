@@ -1,4 +1,4 @@
-//! Selection only a real node can show: a log that a container writes, and commands in it.
+//! The parts of the example `pods` that need a real node: a container's log, and commands in it.
 //!
 //! `PODS_KUBECONFIG=FILE cargo test --test pods -- --ignored` runs it on that cluster, in its namespace
 //! `default`, with the image `PODS_IMAGE` (busybox:1.37; any with `sh` will do).
@@ -12,7 +12,7 @@ use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, Client};
 use serde_json::json;
 
-use crate::desk::{Desk, Said};
+use crate::terminal::{Said, Terminal};
 
 const NAME: &str = "pods-tour";
 
@@ -26,13 +26,13 @@ async fn a_real_container_is_followed_and_entered() {
     follow_and_enter(Path::new(&kubeconfig), &image).await;
 }
 
-/// Starts a Pod of this image on that cluster, follows its log, runs commands in it, and ends it.
+/// Starts a Pod of this image on that cluster, follows its log, runs commands in it, and deletes it.
 pub async fn follow_and_enter(kubeconfig: &Path, image: &str) {
     let file = Kubeconfig::read_from(kubeconfig).unwrap();
     let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await;
     let client = Client::try_from(config.unwrap()).unwrap();
-    let desk = Desk { client };
-    let pods: Api<Pod> = Api::namespaced(desk.client.clone(), "default");
+    let terminal = Terminal { client };
+    let pods: Api<Pod> = Api::namespaced(terminal.client.clone(), "default");
     let count =
         "trap exit TERM; i=0; while true; do i=$((i+1)); echo line $i; sleep 1 & wait; done";
     let pod = json!({
@@ -47,25 +47,25 @@ pub async fn follow_and_enter(kubeconfig: &Path, image: &str) {
     });
     let pod = serde_json::from_value(pod).unwrap();
     pods.create(&PostParams::default(), &pod).await.unwrap();
-    // Away with it, also when something below is not as wanted.
-    let seen = tokio::spawn(check(desk)).await;
+    // The Pod is deleted also when an assertion fails.
+    let seen = tokio::spawn(check(terminal)).await;
     let _ = pods.delete(NAME, &DeleteParams::default()).await;
     seen.unwrap();
 }
 
-async fn check(desk: Desk) {
-    let pods: Api<Pod> = Api::namespaced(desk.client.clone(), "default");
+async fn check(terminal: Terminal) {
+    let pods: Api<Pod> = Api::namespaced(terminal.client.clone(), "default");
     let runs = await_condition(pods, NAME, conditions::is_pod_running());
     let runs = tokio::time::timeout(std::time::Duration::from_secs(90), runs).await;
-    runs.expect("it never runs").unwrap();
-    let row = desk.types(&format!("get {NAME} -n default")).await;
+    runs.expect("the Pod does not run").unwrap();
+    let row = terminal.types(&format!("get {NAME} -n default")).await;
     assert!(row.contains("1/1     Running   0 "), "{row}");
-    let following = desk.starts(&format!("logs {NAME} -n default -f"));
+    let following = terminal.starts(&format!("logs {NAME} -n default -f"));
     let more = |out: &str| out.starts_with("line 1\nline 2\nline 3\n");
     following
         .until("three lines, one after the other", more)
         .await;
-    let first = desk
+    let first = terminal
         .types(&format!("logs {NAME} -n default --tail 1"))
         .await;
     assert!(
@@ -73,7 +73,7 @@ async fn check(desk: Desk) {
         "{first}"
     );
 
-    let said = desk
+    let said = terminal
         .tries(&format!("exec {NAME} -n default -- sh -c echo${{IFS}}hi"))
         .await;
     let hi = Said {
@@ -82,7 +82,7 @@ async fn check(desk: Desk) {
         end: Ok(0),
     };
     assert_eq!(said, hi);
-    let said = desk
+    let said = terminal
         .tries(&format!("exec {NAME} -n default -- ls /nowhere"))
         .await;
     assert!(
@@ -90,11 +90,11 @@ async fn check(desk: Desk) {
         "{said:?}"
     );
     assert!(matches!(said.end, Ok(1..)), "{said:?}");
-    let error = desk
+    let error = terminal
         .fails(&format!("exec {NAME} -n default -- no-such-command"))
         .await;
     assert!(error.contains("no-such-command"), "{error}");
-    let deleted = desk.types(&format!("delete {NAME} -n default")).await;
+    let deleted = terminal.types(&format!("delete {NAME} -n default")).await;
     assert_eq!(deleted, format!("pod \"{NAME}\" deleted\n"));
     assert_eq!(
         following.end().await,

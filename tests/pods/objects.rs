@@ -1,70 +1,81 @@
-//! Create, read, update, delete, YAML and a CRD, on the embedded server.
+//! Create, read, update, delete, YAML and a CRD, on the simulated server.
 
 use kubesim::{Options, RequestFault, Server};
 use serde_json::{Value, json};
 
-use crate::desk::Desk;
+use crate::terminal::Terminal;
 
 const MANIFEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/pods/pods.yaml");
 const NOTE: &str = include_str!("../../examples/pods/note.yaml");
 
-fn world() -> (Server, Desk) {
+fn world() -> (Server, Terminal) {
     let server = Server::new(Options::default());
     let client = server.client("person");
-    (server, Desk { client })
+    (server, Terminal { client })
 }
 
 #[tokio::test(start_paused = true)]
 async fn pods_are_created_read_updated_and_deleted() {
-    let (server, desk) = world();
-    let said = desk.tries("get").await;
+    let (server, terminal) = world();
+    let said = terminal.tries("get").await;
     assert_eq!(
         (said.out.as_str(), said.errors.as_str()),
         ("", "No resources found\n")
     );
-    let created = desk.types(&format!("create {MANIFEST}")).await;
+    let created = terminal.types(&format!("create {MANIFEST}")).await;
     assert_eq!(created, "pod/hello created\npod/later created\n");
-    let again = desk.fails(&format!("create {MANIFEST}")).await;
+    let again = terminal.fails(&format!("create {MANIFEST}")).await;
     assert_eq!(again, "pods \"hello\" already exists");
     let table = "\
 NAME    READY   STATUS    RESTARTS   AGE   IP       NODE     NOMINATED NODE   READINESS GATES
 hello   0/1     Pending   0          0s    <none>   <none>   <none>           <none>
 later   0/1     Pending   0          0s    <none>   <none>   <none>           <none>
 ";
-    assert_eq!(desk.types("get").await, table);
+    assert_eq!(terminal.types("get").await, table);
     assert!(
-        desk.types("get later -o wide")
+        terminal
+            .types("get later -o wide")
             .await
             .contains("\nlater   0/1 ")
     );
     assert!(
-        desk.types("get -A")
+        terminal
+            .types("get -A")
             .await
             .contains("\ndefault     hello   0/1 ")
     );
     assert_eq!(
-        desk.types("label hello tier=front").await,
+        terminal.types("label hello tier=front").await,
         "pod/hello labeled\n"
     );
     let labels =
         |name: &str| server.object("pods", "default", name).unwrap()["metadata"]["labels"].clone();
     assert_eq!(labels("hello"), json!({ "app": "hello", "tier": "front" }));
-    desk.types("label hello app-").await;
+    terminal.types("label hello app-").await;
     assert_eq!(labels("hello"), json!({ "tier": "front" }));
-    assert_eq!(desk.types("delete hello").await, "pod \"hello\" deleted\n");
-    assert!(server.object("pods", "default", "hello").is_none());
-    assert_eq!(desk.fails("get hello").await, "pods \"hello\" not found");
-    assert_eq!(desk.fails("delete hello").await, "pods \"hello\" not found");
     assert_eq!(
-        desk.fails("get later -n nowhere").await,
+        terminal.types("delete hello").await,
+        "pod \"hello\" deleted\n"
+    );
+    assert!(server.object("pods", "default", "hello").is_none());
+    assert_eq!(
+        terminal.fails("get hello").await,
+        "pods \"hello\" not found"
+    );
+    assert_eq!(
+        terminal.fails("delete hello").await,
+        "pods \"hello\" not found"
+    );
+    assert_eq!(
+        terminal.fails("get later -n nowhere").await,
         "pods \"later\" not found"
     );
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_update_that_meets_another_reads_again() {
-    let (server, desk) = world();
-    desk.types(&format!("create {MANIFEST}")).await;
+    let (server, terminal) = world();
+    terminal.types(&format!("create {MANIFEST}")).await;
     let conflict = |first: u64| {
         move |asked: &kubesim::RequestFacts<'_>| match (asked.verb, asked.nth) {
             ("update", nth) if nth < first => RequestFault::Status {
@@ -77,11 +88,11 @@ async fn an_update_that_meets_another_reads_again() {
         }
     };
     server.faults().on_request(conflict(2));
-    desk.types("label hello tier=front").await;
+    terminal.types("label hello tier=front").await;
     assert_eq!(server.requests().count("person", "update", "pods"), 3);
     assert_eq!(server.requests().count("person", "get", "pods"), 3);
     server.faults().on_request(conflict(u64::MAX));
-    let error = desk.fails("label hello tier=back").await;
+    let error = terminal.fails("label hello tier=back").await;
     assert_eq!(
         error,
         "Pod \"hello\": changed by others 5 times in a row; try again"
@@ -90,28 +101,28 @@ async fn an_update_that_meets_another_reads_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_pod_that_finalizers_hold_is_not_called_deleted() {
-    let (_server, desk) = world();
+    let (_server, terminal) = world();
     let pods: kube::Api<k8s_openapi::api::core::v1::Pod> =
-        kube::Api::default_namespaced(desk.client.clone());
+        kube::Api::default_namespaced(terminal.client.clone());
     let held = json!({
         "metadata": { "name": "held", "finalizers": ["example.com/hold"] },
         "spec": { "containers": [{ "name": "a", "image": "a:1" }] },
     });
     let held = serde_json::from_value(held).unwrap();
     pods.create(&Default::default(), &held).await.unwrap();
-    let error = desk.fails("delete held").await;
+    let error = terminal.fails("delete held").await;
     assert!(
         error.starts_with("Pod \"held\" is still there after 90 s"),
         "{error}"
     );
-    assert!(desk.types("get held").await.contains("Terminating"));
+    assert!(terminal.types("get held").await.contains("Terminating"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn yaml_is_the_object_without_its_managed_fields() {
-    let (server, desk) = world();
-    desk.types(&format!("create {MANIFEST}")).await;
-    let yaml = desk.types("get hello -o yaml").await;
+    let (server, terminal) = world();
+    terminal.types(&format!("create {MANIFEST}")).await;
+    let yaml = terminal.types("get hello -o yaml").await;
     assert!(
         yaml.starts_with("apiVersion: v1\nkind: Pod\nmetadata:\n"),
         "{yaml}"
@@ -126,7 +137,8 @@ async fn yaml_is_the_object_without_its_managed_fields() {
     assert_eq!(shown["metadata"]["uid"], stored["metadata"]["uid"]);
     assert_eq!(shown["metadata"].get("managedFields"), None);
     assert_eq!(shown["spec"], stored["spec"]);
-    let both: Vec<Value> = serde_saphyr::from_multiple(&desk.types("get -o yaml").await).unwrap();
+    let both: Vec<Value> =
+        serde_saphyr::from_multiple(&terminal.types("get -o yaml").await).unwrap();
     assert_eq!(both.len(), 2);
     // Selection was printed can be created again.
     let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("pods-again.yaml");
@@ -136,16 +148,16 @@ async fn yaml_is_the_object_without_its_managed_fields() {
             .replace("resourceVersion", "# "),
     )
     .unwrap();
-    let created = desk.types(&format!("create {}", file.display())).await;
+    let created = terminal.types(&format!("create {}", file.display())).await;
     assert_eq!(created, "pod/again created\n");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_crd_is_installed_from_its_type() {
-    let (server, desk) = world();
+    let (server, terminal) = world();
     for _ in 0..2 {
         assert_eq!(
-            desk.types("install").await,
+            terminal.types("install").await,
             "notes.example.com is Established\n"
         );
     }
@@ -163,7 +175,7 @@ async fn a_crd_is_installed_from_its_type() {
     );
     let note: crate::pods::install::Note = serde_saphyr::from_str(NOTE).unwrap();
     let notes: kube::Api<crate::pods::install::Note> =
-        kube::Api::default_namespaced(desk.client.clone());
+        kube::Api::default_namespaced(terminal.client.clone());
     notes.create(&Default::default(), &note).await.unwrap();
     let empty = crate::pods::install::Note::new(
         "empty",
@@ -177,13 +189,13 @@ async fn a_crd_is_installed_from_its_type() {
 
 #[tokio::test(start_paused = true)]
 async fn a_file_that_is_none_is_named() {
-    let (_server, desk) = world();
-    let error = desk.fails("create /nowhere/pods.yaml").await;
+    let (_server, terminal) = world();
+    let error = terminal.fails("create /nowhere/pods.yaml").await;
     assert!(
         error.starts_with("/nowhere/pods.yaml: No such file"),
         "{error}"
     );
-    let error = desk
+    let error = terminal
         .fails(&format!("create {}/Cargo.toml", env!("CARGO_MANIFEST_DIR")))
         .await;
     assert!(

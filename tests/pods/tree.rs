@@ -1,4 +1,4 @@
-//! Owners of any kind: on the embedded server where they are real, on canned answers where a cluster
+//! Owners of any kind: on the simulated server where they are real, on canned answers where a cluster
 //! would not leave them alone (its garbage collector removes what points nowhere).
 
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use kube::client::Body;
 use kubesim::{Options, Server};
 use serde_json::{Value, json};
 
-use crate::desk::Desk;
+use crate::terminal::Terminal;
 
 fn owner(kind: &str, name: &str, object: &Value) -> Value {
     let versions = HashMap::from([
@@ -24,25 +24,30 @@ fn owner(kind: &str, name: &str, object: &Value) -> Value {
     })
 }
 
-async fn make(desk: &Desk, path: &str, object: Value) -> Value {
+async fn make(terminal: &Terminal, path: &str, object: Value) -> Value {
     let request = Request::post(path).header("content-type", "application/json");
     let request = request.body(object.to_string().into_bytes()).unwrap();
-    desk.client.request(request).await.unwrap()
+    terminal.client.request(request).await.unwrap()
 }
 
 #[tokio::test(start_paused = true)]
 async fn owners_of_every_kind_up_to_the_root() {
     let server = Server::new(Options::default());
     let client = server.client("person");
-    let desk = Desk { client };
-    desk.types("install").await;
+    let terminal = Terminal { client };
+    terminal.types("install").await;
     let root = server.object("namespaces", "", "default").unwrap();
     let note = json!({
         "apiVersion": "example.com/v1", "kind": "Note",
         "metadata": { "name": "n", "ownerReferences": [owner("Namespace", "default", &root)] },
         "spec": { "text": "x" },
     });
-    let note = make(&desk, "/apis/example.com/v1/namespaces/default/notes", note).await;
+    let note = make(
+        &terminal,
+        "/apis/example.com/v1/namespaces/default/notes",
+        note,
+    )
+    .await;
     let template = json!({
         "metadata": { "labels": { "app": "web" } },
         "spec": { "containers": [{ "name": "a", "image": "a:1" }] },
@@ -51,16 +56,21 @@ async fn owners_of_every_kind_up_to_the_root() {
         "metadata": { "name": "web-1", "ownerReferences": [owner("Note", "n", &note)] },
         "spec": { "selector": { "matchLabels": { "app": "web" } }, "template": template },
     });
-    let set = make(&desk, "/apis/apps/v1/namespaces/default/replicasets", set).await;
+    let set = make(
+        &terminal,
+        "/apis/apps/v1/namespaces/default/replicasets",
+        set,
+    )
+    .await;
     let map = json!({ "metadata": { "name": "m" } });
-    let map = make(&desk, "/api/v1/namespaces/default/configmaps", map).await;
+    let map = make(&terminal, "/api/v1/namespaces/default/configmaps", map).await;
     let pod = json!({
         "metadata": { "name": "web-1-x", "ownerReferences": [
             owner("ReplicaSet", "web-1", &set), owner("ConfigMap", "m", &map), owner("Note", "n", &note),
         ] },
         "spec": { "containers": [{ "name": "a", "image": "a:1" }] },
     });
-    make(&desk, "/api/v1/namespaces/default/pods", pod).await;
+    make(&terminal, "/api/v1/namespaces/default/pods", pod).await;
     let want = "\
 Namespace default
 └─ Note default/n
@@ -70,17 +80,20 @@ Namespace default
 ConfigMap default/m
 └─ Pod default/web-1-x
 ";
-    assert_eq!(desk.types("tree web-1-x").await, want);
+    assert_eq!(terminal.types("tree web-1-x").await, want);
     let alone = json!({
         "metadata": { "name": "alone" }, "spec": { "containers": [{ "name": "a", "image": "a:1" }] },
     });
-    make(&desk, "/api/v1/namespaces/default/pods", alone).await;
-    assert_eq!(desk.types("tree alone").await, "Pod default/alone\n");
-    assert_eq!(desk.fails("tree nobody").await, "pods \"nobody\" not found");
+    make(&terminal, "/api/v1/namespaces/default/pods", alone).await;
+    assert_eq!(terminal.types("tree alone").await, "Pod default/alone\n");
+    assert_eq!(
+        terminal.fails("tree nobody").await,
+        "pods \"nobody\" not found"
+    );
 }
 
 /// A server that has these answers and no others.
-fn canned(answers: Value) -> Desk {
+fn canned(answers: Value) -> Terminal {
     let answers = Arc::new(answers);
     let service = tower::service_fn(move |request: Request<Body>| {
         let answers = Arc::clone(&answers);
@@ -96,7 +109,7 @@ fn canned(answers: Value) -> Desk {
             response.body(Body::from(answer.to_string().into_bytes()))
         }
     });
-    Desk {
+    Terminal {
         client: Client::new(service, "default"),
     }
 }
@@ -131,7 +144,7 @@ async fn owners_that_cannot_be_read_are_named_all_the_same() {
         "kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden",
         "message": "no", "code": 403,
     });
-    let desk = canned(json!({
+    let terminal = canned(json!({
         "/api/v1/namespaces/default/pods/web": pod,
         "/apis/apps/v1": apps,
         "/apis/apps/v1/namespaces/default/replicasets/namesake": object("namesake", "33", json!([])),
@@ -154,5 +167,5 @@ ReplicaSet default/circle
 └─ ReplicaSet default/circle
    └─ Pod default/web
 ";
-    assert_eq!(desk.types("tree web").await, want);
+    assert_eq!(terminal.types("tree web").await, want);
 }

@@ -1,7 +1,7 @@
-//! The shipped image in runc alone, with the shipped limit and not one byte of swap.
+//! The shipped image in runc without a kubelet, with the shipped memory limit and no swap.
 //!
-//! Guarantees: the kernel is asked, not the operator: its count of kills, and its peak. The container
-//! ends with this process: runc alone would leave it running.
+//! Guarantees: the count of OOM kills and the peak are the kernel's, not the operator's. The container
+//! ends with this process; runc alone would leave it running.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tare_procstat::process::{Process, Spec};
 
 use crate::Outcome;
-use crate::site::{Site, free_port};
+use crate::populated_cluster::{PopulatedCluster, free_port};
 
 const COUNT: usize = 5_000;
 const LIMIT_BYTES: u64 = 16 << 20;
@@ -20,12 +20,12 @@ const LIMIT_BYTES: u64 = 16 << 20;
 const USER: u32 = 65_532;
 const GRACE: Duration = Duration::from_secs(10);
 
-pub async fn five_thousand(site: &Site) -> Outcome {
-    // Dropped after its process.
-    let container = Container::make(site)?;
-    let mut running = container.run(site).await?;
-    site.create(COUNT).await?;
-    let converged = site.until_running(COUNT, || {
+pub async fn five_thousand(cluster: &PopulatedCluster) -> Outcome {
+    // Declared first, so it is dropped after the container's process.
+    let container = Container::make(cluster)?;
+    let mut running = container.run(cluster).await?;
+    cluster.create(COUNT).await?;
+    let converged = cluster.until_running(COUNT, || {
         let kills = container.kills()?;
         match running.exited()? {
             _ if kills > 0 => {
@@ -37,16 +37,21 @@ pub async fn five_thousand(site: &Site) -> Outcome {
     });
     converged.await?;
     let (kills, limit_bytes) = (container.kills()?, container.limit_bytes()?);
-    // The cgroup's peak is without pages of the program that were in memory already.
+    // Pages of the program that were in the page cache before are not part of the cgroup's peak.
     eprintln!(
         "{COUNT} EdgeApps converged within {limit_bytes} bytes: {kills} kills, the cgroup's peak {} bytes, the program's {} KB",
         container.peak_bytes()?,
         container.resident_peak_kb()?
     );
     assert_eq!((kills, limit_bytes), (0, LIMIT_BYTES));
-    // runc passes it on.
+    // runc passes SIGTERM on to the container.
     let ended = running.terminate(GRACE).await?;
-    assert_eq!(ended.code(), Some(0), "log: {}", site.log("tare").display());
+    assert_eq!(
+        ended.code(),
+        Some(0),
+        "log: {}",
+        cluster.log("tare").display()
+    );
     Ok(())
 }
 
@@ -58,14 +63,14 @@ struct Container {
 }
 
 impl Container {
-    fn make(site: &Site) -> Result<Container, Failed> {
+    fn make(cluster: &PopulatedCluster) -> Result<Container, Failed> {
         let name = format!("tare-release-{}", std::process::id());
         let container = Container {
-            bundle: site.dir().join("bundle"),
-            state: site.dir().join("runc"),
+            bundle: cluster.dir().join("bundle"),
+            state: cluster.dir().join("runc"),
             name,
         };
-        // Of the two layouts the one that every umoci reads.
+        // Of the two layouts, this one is read by every version of umoci.
         let layout = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/image/tare-gzip");
         let image = format!("{}:{}", layout.display(), env!("CARGO_PKG_VERSION"));
         let unpack = [
@@ -77,14 +82,15 @@ impl Container {
         run("umoci", &unpack, "`just image amd64`, and umoci")?;
         let path = container.bundle.join("config.json");
         let config: Value = serde_json::from_str(&std::fs::read_to_string(&path)?)?;
-        std::fs::write(&path, container.configured(config, site)?.to_string())?;
+        std::fs::write(&path, container.configured(config, cluster)?.to_string())?;
         Ok(container)
     }
 
-    /// As the shipped Deployment has it, but on the machine's network, where the server is.
-    fn configured(&self, mut config: Value, site: &Site) -> Result<Value, Failed> {
-        let kubeconfig = site.dir().join("kubeconfig");
-        std::fs::copy(site.kubeconfig(), &kubeconfig)?;
+    /// Configures the container as the shipped Deployment does, but with the machine's network, where the
+    /// server is.
+    fn configured(&self, mut config: Value, cluster: &PopulatedCluster) -> Result<Value, Failed> {
+        let kubeconfig = cluster.dir().join("kubeconfig");
+        std::fs::copy(cluster.kubeconfig(), &kubeconfig)?;
         std::os::unix::fs::chown(&kubeconfig, Some(USER), Some(USER))?;
         let admin = format!("127.0.0.1:{}", free_port()?);
         config["process"]["terminal"] = json!(false);
@@ -109,8 +115,8 @@ impl Container {
         Ok(config)
     }
 
-    async fn run(&self, site: &Site) -> Result<Process, Failed> {
-        // In a namespace of processes that ends with this one.
+    async fn run(&self, cluster: &PopulatedCluster) -> Result<Process, Failed> {
+        // In a pid namespace that ends with this process.
         let unshare = "--pid --fork --kill-child --mount --mount-proc -- runc --root";
         let mut args: Vec<String> = unshare.split(' ').map(str::to_owned).collect();
         args.extend([
@@ -126,10 +132,10 @@ impl Container {
             args,
             env: Vec::new(),
             clear_env: false,
-            log: site.log("tare"),
+            log: cluster.log("tare"),
         };
         let mut running = Process::spawn(spec).await?;
-        // Its cgroup is there once it runs.
+        // The cgroup exists once the container runs.
         while self.kills().is_err() {
             if let Some(status) = running.exited()? {
                 let words = running.last_log_lines(3).join(" | ");
@@ -140,7 +146,7 @@ impl Container {
         Ok(running)
     }
 
-    /// How often the kernel has killed for memory in it.
+    /// The number of OOM kills in the container's cgroup.
     fn kills(&self) -> Result<u64, Failed> {
         let text = self.memory("memory.oom_control", "memory.events")?;
         let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
@@ -167,7 +173,7 @@ impl Container {
         Ok(text.trim().parse()?)
     }
 
-    /// A file of its cgroup, as version 1 and version 2 call it.
+    /// Reads a file of the cgroup by its name in version 1 and in version 2.
     fn memory(&self, one: &str, two: &str) -> Result<String, Failed> {
         let root = Path::new("/sys/fs/cgroup");
         let file = match root.join("memory").is_dir() {
@@ -181,7 +187,7 @@ impl Container {
 
 impl Drop for Container {
     fn drop(&mut self) {
-        // Its process is gone by now; the cgroup of one that was killed is left.
+        // The process has ended. After a kill its cgroup remains and is deleted here.
         let state = self.state.display().to_string();
         let _ = run(
             "runc",

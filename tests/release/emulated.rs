@@ -1,4 +1,4 @@
-//! The program for another processor, under qemu's user emulation: what it does, not its memory.
+//! The arm64 program under qemu's user emulation: its behaviour, not its memory.
 
 use std::path::Path;
 use std::time::Duration;
@@ -6,14 +6,14 @@ use std::time::Duration;
 use tare_procstat::process::{Process, Spec};
 
 use crate::Outcome;
-use crate::site::{Site, free_port};
+use crate::populated_cluster::{PopulatedCluster, free_port};
 
 const COUNT: usize = 100;
 const QEMU: &str = "qemu-aarch64-static";
-/// Twice what the program gives itself; qemu is slow.
+/// Twice the program's own deadline, because qemu is slow.
 const GRACE: Duration = Duration::from_secs(10);
 
-pub async fn a_hundred(site: &Site) -> Outcome {
+pub async fn a_hundred(cluster: &PopulatedCluster) -> Outcome {
     let statics = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("static");
     let program = statics.join("aarch64-unknown-linux-musl/dist/tare");
     if !program.is_file() {
@@ -31,16 +31,16 @@ pub async fn a_hundred(site: &Site) -> Outcome {
         ],
         env: vec![(
             "KUBECONFIG".to_owned(),
-            site.kubeconfig().display().to_string(),
+            cluster.kubeconfig().display().to_string(),
         )],
         clear_env: true,
-        log: site.log("tare"),
+        log: cluster.log("tare"),
     };
     let operator = Process::spawn(spec).await;
     let mut operator = operator
         .map_err(|cause| format!("{cause}; on Debian: apt-get install qemu-user-static"))?;
-    site.create(COUNT).await?;
-    let running = site.until_running(COUNT, || match operator.exited()? {
+    cluster.create(COUNT).await?;
+    let running = cluster.until_running(COUNT, || match operator.exited()? {
         Some(status) => {
             let words = operator.last_log_lines(3).join(" | ");
             Err(format!("it ended: {status}: {words}").into())
@@ -49,6 +49,11 @@ pub async fn a_hundred(site: &Site) -> Outcome {
     });
     running.await?;
     let ended = operator.terminate(GRACE).await?;
-    assert_eq!(ended.code(), Some(0), "log: {}", site.log("tare").display());
+    assert_eq!(
+        ended.code(),
+        Some(0),
+        "log: {}",
+        cluster.log("tare").display()
+    );
     Ok(())
 }

@@ -1,36 +1,36 @@
-//! What takes minutes and is tried before a release: `just release-check`.
+//! Tests that take minutes and run before a release: `just release-check`.
 //!
-//! Listed as ignored otherwise. On a real control plane, with the readiness agent in place of nodes.
-//! What a test needs and does not find is its failure, with the way to get it: whoever asks for these
-//! wants to know.
+//! Without that command they are listed as ignored. They use a real control plane, with the readiness
+//! agent in place of nodes. A test fails where a program that it needs is missing, with the command that
+//! installs it.
 
 mod confined;
 mod emulated;
-mod site;
+mod populated_cluster;
 
 use std::process::ExitCode;
 
 use futures::future::BoxFuture;
 use libtest_mimic::{Arguments, Failed, Trial};
-use site::Site;
+use populated_cluster::PopulatedCluster;
 
 type Outcome = Result<(), Failed>;
-type Run = for<'a> fn(&'a Site) -> BoxFuture<'a, Outcome>;
+type Run = for<'a> fn(&'a PopulatedCluster) -> BoxFuture<'a, Outcome>;
 type Scenario = (&'static str, Run);
 
 const SCENARIOS: &[Scenario] = &[
     (
         "five_thousand_within_16_mib_in_runc_without_a_kill",
-        |site| Box::pin(confined::five_thousand(site)),
+        |cluster| Box::pin(confined::five_thousand(cluster)),
     ),
-    ("the_arm64_program_under_qemu_reconciles_100", |site| {
-        Box::pin(emulated::a_hundred(site))
+    ("the_arm64_program_under_qemu_reconciles_100", |cluster| {
+        Box::pin(emulated::a_hundred(cluster))
     }),
 ];
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
-    // Each has a control plane to itself, and all of the machine.
+    // One test at a time: each has a control plane of its own and the whole machine.
     arguments.test_threads = Some(1);
     if !(arguments.ignored || arguments.include_ignored) {
         eprintln!("ignored, what takes minutes: run `just release-check`");
@@ -47,7 +47,7 @@ fn run(name: &str, scenario: Run) -> Outcome {
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        let site = Site::start(name).await?;
-        scenario(&site).await
+        let cluster = PopulatedCluster::start(name).await?;
+        scenario(&cluster).await
     })
 }

@@ -33,10 +33,7 @@ pub async fn a_field_that_somebody_keeps_changing_back_is_a_field_conflict(clust
     cluster.until_degraded("web", "FieldConflict").await;
     // An attempt that met a newer object, say a status, has written nothing.
     let corrections = cluster.successes("patch", "deployments");
-    assert_eq!(
-        corrections, 3,
-        "set back three times, then then not touched"
-    );
+    assert_eq!(corrections, 3, "set back three times, then not touched");
     operator.terminate().await;
     cluster.end().await;
 }
@@ -60,7 +57,7 @@ pub async fn a_field_conflict_is_told_while_somebody_repeats_the_edit(mode: Mode
         "FieldConflict"
     );
     let patches = cluster.requests("patch", "deployments");
-    assert_eq!(patches, 3, "set back three times, then then not touched");
+    assert_eq!(patches, 3, "set back three times, then not touched");
     running.stop().await;
 }
 

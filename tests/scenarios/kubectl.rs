@@ -1,4 +1,4 @@
-//! EdgeApps in the hands of kubectl: what a person types, and what it says.
+//! EdgeApps through kubectl: commands that a user types, and their output.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -38,7 +38,7 @@ pub async fn in_the_hands_of_kubectl(cluster: Cluster) {
     person
         .types("wait ea/web --for=condition=Ready --timeout=60s")
         .says("edgeapp.tare.dev/web condition met");
-    // The operator has written a finalizer and a status since: none of the user's business.
+    // The operator has added a finalizer and a status; applying again must not report a change.
     person
         .types("apply -f web.yaml")
         .says("edgeapp.tare.dev/web unchanged");
@@ -51,7 +51,7 @@ pub async fn in_the_hands_of_kubectl(cluster: Cluster) {
         .types("wait ea/web --for=jsonpath={.status.readyReplicas}=3 --timeout=60s")
         .says("edgeapp.tare.dev/web condition met");
 
-    // Somebody else's Deployment has the name already.
+    // A Deployment of that name exists and belongs to somebody else.
     person
         .types("create deployment taken --image=registry.local/other:1")
         .says("deployment.apps/taken created");
@@ -83,16 +83,16 @@ pub async fn in_the_hands_of_kubectl(cluster: Cluster) {
     cluster.end().await;
 }
 
-/// Somebody at a terminal, in a folder of their own.
+/// A user at a terminal, with a folder of their own.
 pub struct Person {
     kubectl: PathBuf,
     dir: PathBuf,
     environment: Vec<(String, String)>,
-    /// Given with every command, if there is one.
+    /// The namespace of every command, if one is set.
     namespace: Option<String>,
 }
 
-/// What a command has printed.
+/// A command and its output.
 pub struct Answer {
     line: String,
     pub said: String,
@@ -106,7 +106,7 @@ impl Person {
         }
     }
 
-    /// Who names the namespaces in the commands.
+    /// A person who gives the namespace in each command.
     pub async fn administrator(cluster: &Cluster) -> Person {
         Person {
             kubectl: cluster.as_real().plane.kubectl.clone().expect("kubectl"),
@@ -120,7 +120,7 @@ impl Person {
         std::fs::write(self.dir.join(file), text).expect("write a file");
     }
 
-    /// Types a command that succeeds.
+    /// Runs a kubectl command, which has to succeed.
     pub fn types(&self, line: &str) -> Answer {
         let mut command = Command::new(&self.kubectl);
         if let Some(namespace) = &self.namespace {
@@ -130,7 +130,7 @@ impl Person {
         self.does(command, &format!("kubectl {line}"))
     }
 
-    /// Runs lines of shell that succeed.
+    /// Runs lines of shell, which have to succeed.
     pub fn runs(&self, lines: &str) -> Answer {
         let mut command = Command::new("sh");
         command.args(["-e", "-c", lines]);
@@ -138,7 +138,7 @@ impl Person {
     }
 
     fn does(&self, mut command: Command, line: &str) -> Answer {
-        // kubectl calls diff, and a shell calls kubectl.
+        // kubectl needs `diff` on the path, and the shell needs kubectl.
         let path = std::env::var_os("PATH").unwrap_or_default();
         let ours = self.kubectl.parent().map(PathBuf::from);
         let path = std::env::join_paths(ours.into_iter().chain(std::env::split_paths(&path)));
@@ -189,13 +189,13 @@ impl Answer {
         assert_eq!(self.said, "", "{}", self.line);
     }
 
-    /// Every line of it speaks of `what`.
+    /// Every line of the output contains `what`.
     pub fn says_nothing_but(&self, what: &str) {
         let all = self.said.lines().all(|line| line.contains(what));
         assert!(all, "{}: {}", self.line, self.said);
     }
 
-    /// A line of it has these words in this order; `*` stands for any one word.
+    /// Some line of the output consists of these words in this order; `*` stands for any one word.
     fn has_row(&self, wanted: &str) {
         let wanted: Vec<&str> = wanted.split(' ').collect();
         let is_wanted = |line: &str| {

@@ -4,9 +4,10 @@ use http::Method;
 use serde_json::{Value, json};
 use tare_runtime::cache::Mode;
 
+use crate::cluster::Cluster;
 use crate::cluster::objects::{condition, container, edgeapp, owner_uid, text, web};
 use crate::cluster::simulated::{Simulated, pass};
-use crate::cluster::{Cluster, JSON};
+use crate::cluster::user::JSON;
 
 pub async fn an_edgeapp_becomes_ready_with_its_children(cluster: Cluster) {
     let operator = cluster.operate().await;

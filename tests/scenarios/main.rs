@@ -39,12 +39,12 @@ mod tour;
 mod watches;
 
 // The example `pods`, and a user who types its commands.
-#[path = "../pods/desk.rs"]
-#[allow(dead_code)] // `tests/pods` uses all of it
-mod desk;
 #[path = "../../examples/pods/main.rs"]
 #[allow(dead_code)] // what `main` does with a terminal and a kubeconfig
 mod pods;
+#[path = "../pods/terminal.rs"]
+#[allow(dead_code)] // `tests/pods` uses all of it
+mod terminal;
 
 use std::process::ExitCode;
 

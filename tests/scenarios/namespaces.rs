@@ -6,8 +6,9 @@ use http::Method;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::cluster::Cluster;
 use crate::cluster::objects::web;
-use crate::cluster::{Cluster, JSON};
+use crate::cluster::user::JSON;
 
 pub async fn a_terminating_namespace_is_left_to_end(cluster: Cluster) {
     let mut operator = cluster.operate().await;

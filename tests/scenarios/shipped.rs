@@ -1,30 +1,32 @@
-//! `deploy/` in the hands of a cluster's administrator: applied with kubectl as it is, upgraded, and
-//! removed, in order and out of order. The operator runs as a process under the shipped account.
+//! The manifests in `deploy/`, applied, upgraded and removed with kubectl as an administrator does it.
+//! The removals are tried in the documented order and in others. The operator runs as a process with
+//! the shipped service account.
 //!
-//! Guarantees: every scenario begins with nothing of ours in the cluster.
-//! Leaves to others: nodes, and so pods that run; what the README says about k3s itself.
+//! Guarantees: every scenario begins without any object of Tare in the cluster.
+//! Leaves to others: running pods (there are no nodes), and installation on k3s.
 
 use http::Method;
 use serde_json::{Value, json};
 
+use crate::cluster::Cluster;
 use crate::cluster::account::{NAMESPACE, SHIPPED, documents};
 use crate::cluster::audit;
 use crate::cluster::objects::{container, text};
-use crate::cluster::{Cluster, JSON};
+use crate::cluster::user::JSON;
 use crate::kubectl::Person;
 
 const INSTALL: &str = include_str!("../../deploy/install.yaml");
 const LOADGEN: &str = include_str!("../../deploy/loadgen/job.yaml");
 const README: &str = include_str!("../../deploy/README.md");
 const CRD: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/edgeapps.tare.dev";
-/// Everything of the installation.
+/// The objects of `install.yaml`.
 const OURS: &str = "get namespaces,crd,clusterroles,clusterrolebindings,serviceaccounts,deployments,\
                     services,networkpolicies -A -l app.kubernetes.io/part-of=tare -o name";
 
 pub async fn install_yaml_is_applied_as_it_is_and_its_pod_is_admitted(cluster: Cluster) {
     let person = clean(&cluster).await;
     let applied = person.types("apply -f install.yaml");
-    // Each object is ours to create: nothing that the cluster makes by itself, and may make first.
+    // Every line says "created": install.yaml holds no object that a cluster creates by itself.
     for line in applied.said.lines() {
         assert!(line.ends_with(" created"), "{line}");
     }
@@ -58,8 +60,8 @@ pub async fn install_yaml_is_applied_as_it_is_and_its_pod_is_admitted(cluster: C
     }
 }
 
-/// The namespace enforces the restricted Pod Security Standard: the pods as shipped are admitted, and
-/// every setting that they have for its sake is needed.
+/// The namespace enforces the restricted Pod Security Standard. The shipped pods are admitted, and without
+/// any one of their security settings they are not.
 pub async fn a_pod_without_one_of_its_settings_is_refused(cluster: Cluster) {
     let person = clean(&cluster).await;
     person.types("apply -f install.yaml");
@@ -70,7 +72,7 @@ pub async fn a_pod_without_one_of_its_settings_is_refused(cluster: Cluster) {
         let pod = &template["spec"]["template"];
         admitted(&cluster, pod)
             .await
-            .expect("the pod as it is shipped");
+            .expect("the shipped pod is admitted");
         for (at, setting, says) in [
             (
                 "/spec/containers/0/securityContext",
@@ -109,7 +111,7 @@ pub async fn a_pod_without_one_of_its_settings_is_refused(cluster: Cluster) {
     }
 }
 
-/// Whether a pod of this template would be admitted; it is not made.
+/// Whether a pod of this template would be admitted; a dry run.
 async fn admitted(cluster: &Cluster, template: &Value) -> Result<Value, kube::Error> {
     let mut pod = template.clone();
     pod["apiVersion"] = "v1".into();
@@ -143,7 +145,7 @@ pub async fn a_newer_install_over_an_older_one_restarts_no_child(cluster: Cluste
     assert_eq!(container(&changed)["image"], "registry.local/web:2");
     operator.terminate().await;
 
-    // And back.
+    // Back to the shipped version.
     let before = footprint(&cluster).await;
     person
         .types("apply -f install.yaml")
@@ -154,7 +156,8 @@ pub async fn a_newer_install_over_an_older_one_restarts_no_child(cluster: Cluste
     operator.terminate().await;
 }
 
-/// `install.yaml` as a later version may be: another image, a field more in the CRD, its next revision.
+/// `install.yaml` as a later version could have it: another image, and a CRD of the next revision with a
+/// new field.
 fn newer() -> String {
     let mut all: Vec<Value> = serde_saphyr::from_multiple(INSTALL).expect("install.yaml is YAML");
     for object in &mut all {
@@ -176,8 +179,8 @@ fn newer() -> String {
     documents.join("\n---\n")
 }
 
-/// What would differ if a child had been made anew or only written to: uid and generation of each
-/// object, and what our account has written so far.
+/// State that changes when a child is recreated or written to: uid and generation of each object, and
+/// the writes of the operator's account so far.
 async fn footprint(cluster: &Cluster) -> (Vec<String>, usize) {
     cluster.until_quiet(&[SHIPPED]).await;
     let mut objects = Vec::new();
@@ -222,7 +225,7 @@ pub async fn the_crd_deleted_while_the_operator_is_down_goes_once_it_is_started(
     operator.terminate().await;
 }
 
-/// With the very lines of the README.
+/// The commands are those of `deploy/README.md`.
 pub async fn the_crd_deleted_while_there_is_no_operator_goes_by_hand(cluster: Cluster) {
     let person = installed(&cluster).await;
     let operator = cluster.operate().await;
@@ -263,7 +266,7 @@ pub async fn removal_in_the_documented_order_leaves_nothing(cluster: Cluster) {
         if line.contains("delete deployment tare")
             && let Some(operator) = operator.take()
         {
-            // As the kubelet ends its pod.
+            // The kubelet would end the operator's pod now.
             operator.terminate().await;
         }
     }
@@ -277,7 +280,7 @@ pub async fn removal_in_the_documented_order_leaves_nothing(cluster: Cluster) {
     }
 }
 
-/// Takes away what earlier scenarios have left.
+/// Removes what earlier scenarios have left.
 async fn clean(cluster: &Cluster) -> Person {
     let person = Person::administrator(cluster).await;
     person.writes("install.yaml", INSTALL);
@@ -292,7 +295,7 @@ async fn clean(cluster: &Cluster) -> Person {
     person
 }
 
-/// A new installation, and our account ready to work.
+/// Installs Tare, and waits until the operator's account can work.
 async fn installed(cluster: &Cluster) -> Person {
     let person = clean(cluster).await;
     person.types("apply -f install.yaml");
@@ -307,7 +310,7 @@ async fn installed(cluster: &Cluster) -> Person {
     person
 }
 
-/// Without pods: there are no nodes here.
+/// A spec with `replicas: 0`, because there are no nodes.
 fn idle() -> Value {
     json!({ "image": "registry.local/web:1", "port": 8080, "headless": true, "replicas": 0 })
 }
@@ -319,7 +322,7 @@ async fn create_three(cluster: &Cluster) {
     cluster.until_all_running(3).await;
 }
 
-/// Deletes the CRD; every EdgeApp then waits for an operator, and the CRD for them.
+/// Deletes the CRD. It waits for the EdgeApps, and these wait for an operator to remove their finalizer.
 async fn delete_crd(cluster: &Cluster, person: &Person) {
     person
         .types("delete crd edgeapps.tare.dev --wait=false")
@@ -338,7 +341,11 @@ async fn delete_crd(cluster: &Cluster, person: &Person) {
     let crd = cluster.request(Method::GET, CRD, JSON, &Value::Null).await;
     let crd = crd.expect("the CRD waits too");
     assert!(crd["metadata"]["deletionTimestamp"].is_string(), "{crd}");
-    assert_eq!(cluster.all("deployments").await.len(), 3, "they run on");
+    assert_eq!(
+        cluster.all("deployments").await.len(),
+        3,
+        "the Deployments stay"
+    );
 }
 
 /// The first block of shell below a heading of the README.

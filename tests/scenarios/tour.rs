@@ -1,7 +1,7 @@
-//! The example `pods` on a real server: what it prints is what kubectl prints of the same objects.
+//! The example `pods` on a real server: it prints the same as kubectl for the same objects.
 //!
-//! There are no nodes: what a kubelet would write into a status is written here. Its log and its
-//! commands are for a real node (`tests/pods/node.rs`).
+//! There are no nodes, so the test writes the statuses that a kubelet would write. `logs` and `exec` need
+//! a real node (`tests/pods/node.rs`).
 
 use std::process::Command;
 use std::time::Duration;
@@ -10,10 +10,11 @@ use http::Method;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::cluster::Cluster;
 use crate::cluster::objects::text;
 use crate::cluster::plane::PERSON;
-use crate::cluster::{Cluster, JSON, MERGE};
-use crate::desk::Desk;
+use crate::cluster::user::{JSON, MERGE};
+use crate::terminal::Terminal;
 
 const MANIFEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/pods/pods.yaml");
 const NOTE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/pods/note.yaml");
@@ -21,15 +22,15 @@ const NOTE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/pods/note.yaml
 pub async fn the_tour_of_the_client(cluster: Cluster) {
     let there = format!("-n {}", cluster.namespace);
     let namespace = &cluster.namespace;
-    let desk = desk(&cluster);
-    let watcher = desk.starts(&format!("watcher {there}"));
+    let terminal = terminal(&cluster);
+    let watcher = terminal.starts(&format!("watcher {there}"));
     watcher.until_out("INIT\nINIT DONE\n").await;
-    let created = desk.types(&format!("create {MANIFEST} {there}")).await;
+    let created = terminal.types(&format!("create {MANIFEST} {there}")).await;
     assert_eq!(created, "pod/hello created\npod/later created\n");
-    let again = desk.fails(&format!("create {MANIFEST} {there}")).await;
+    let again = terminal.fails(&format!("create {MANIFEST} {there}")).await;
     assert_eq!(again, "pods \"hello\" already exists");
-    let [client, reflector, controller] =
-        ["client", "reflector", "controller"].map(|layer| desk.starts(&format!("{layer} {there}")));
+    let [client, reflector, controller] = ["client", "reflector", "controller"]
+        .map(|layer| terminal.starts(&format!("{layer} {there}")));
     let listed = format!("LISTED {namespace}/hello Pending\nLISTED {namespace}/later Pending\n");
     client.until_out(&listed).await;
     reflector.until_out("2 Pods: 0 Running, 2 Pending\n").await;
@@ -40,27 +41,31 @@ pub async fn the_tour_of_the_client(cluster: Cluster) {
     };
     controller.until("both Pods", both).await;
 
-    let labeled = desk.types(&format!("label hello tier=front {there}")).await;
+    let labeled = terminal
+        .types(&format!("label hello tier=front {there}"))
+        .await;
     assert_eq!(labeled, "pod/hello labeled\n");
     let hello = cluster.get("pods", "hello").await;
     assert_eq!(
         hello["metadata"]["labels"],
         json!({ "app": "hello", "tier": "front" })
     );
-    let ours: Value = yaml(&desk.types(&format!("get hello -o yaml {there}")).await);
+    let ours: Value = yaml(&terminal.types(&format!("get hello -o yaml {there}")).await);
     let theirs: Value = yaml(&kubectl(&cluster, "get pod hello -o yaml").await);
     assert_eq!(ours, theirs, "as kubectl prints it");
-    // No node: nothing has been written, and nobody can be entered.
-    assert_eq!(desk.types(&format!("logs hello -f {there}")).await, "");
-    let error = desk.fails(&format!("logs hello -c nobody {there}")).await;
+    // Without a node the log is empty, and no command can be run in the container.
+    assert_eq!(terminal.types(&format!("logs hello -f {there}")).await, "");
+    let error = terminal
+        .fails(&format!("logs hello -c nobody {there}"))
+        .await;
     assert_eq!(error, "container nobody is not valid for pod hello");
-    let error = desk.fails(&format!("exec hello {there} -- ls")).await;
+    let error = terminal.fails(&format!("exec hello {there} -- ls")).await;
     assert!(error.contains("does not have a host assigned"), "{error}");
 
-    let deleted = desk.types(&format!("delete hello {there}")).await;
+    let deleted = terminal.types(&format!("delete hello {there}")).await;
     assert_eq!(deleted, "pod \"hello\" deleted\n");
     assert_eq!(cluster.get("pods", "hello").await, Value::Null);
-    let error = desk.fails(&format!("get hello {there}")).await;
+    let error = terminal.fails(&format!("get hello {there}")).await;
     assert_eq!(error, "pods \"hello\" not found");
     let gone = format!("DELETE {namespace}/hello Terminating\n");
     watcher.until(&gone, |out| out.ends_with(&gone)).await;
@@ -72,14 +77,14 @@ pub async fn the_tour_of_the_client(cluster: Cluster) {
         assert_eq!(layer.errors(), "");
         layer.stop();
     }
-    owners_of_every_kind(&cluster, &desk, &there).await;
+    owners_of_every_kind(&cluster, &terminal, &there).await;
     cluster.end().await;
 }
 
-/// A CRD from a type, an object of it, and the way from a Pod up to it.
-async fn owners_of_every_kind(cluster: &Cluster, desk: &Desk, there: &str) {
+/// Installs a CRD from a Rust type, creates an object of it, and prints the owners from a Pod up to it.
+async fn owners_of_every_kind(cluster: &Cluster, terminal: &Terminal, there: &str) {
     let namespace = &cluster.namespace;
-    let installed = desk.types("install").await;
+    let installed = terminal.types("install").await;
     assert_eq!(installed, "notes.example.com is Established\n");
     let applied = kubectl(cluster, &format!("apply -f {NOTE}")).await;
     assert_eq!(applied, "note.example.com/hello created\n");
@@ -121,7 +126,7 @@ Namespace {namespace}
       └─ Pod {namespace}/web-1-x
 "
     );
-    assert_eq!(desk.types(&format!("tree web-1-x {there}")).await, want);
+    assert_eq!(terminal.types(&format!("tree web-1-x {there}")).await, want);
 }
 
 pub async fn pods_are_shown_as_kubectl_shows_them(cluster: Cluster) {
@@ -137,11 +142,11 @@ pub async fn pods_are_shown_as_kubectl_shows_them(cluster: Cluster) {
             cluster.delete("pods", name).await;
         }
     }
-    let desk = desk(&cluster);
+    let terminal = terminal(&cluster);
     let here = format!("get -n {}", cluster.namespace);
-    same_table(&cluster, &desk, &here, "get pods -o wide").await;
-    same_table(&cluster, &desk, "get -A", "get pods -A -o wide").await;
-    let rows = desk.types(&here).await;
+    same_table(&cluster, &terminal, &here, "get pods -o wide").await;
+    same_table(&cluster, &terminal, "get -A", "get pods -A -o wide").await;
+    let rows = terminal.types(&here).await;
     assert_eq!(rows.lines().count(), 1 + states().len(), "{rows}");
     for (name, ..) in states() {
         let release = json!({ "metadata": { "finalizers": null } });
@@ -150,13 +155,14 @@ pub async fn pods_are_shown_as_kubectl_shows_them(cluster: Cluster) {
     cluster.end().await;
 }
 
-/// Ages move on: the two are asked in turn until they have met in the same second.
-async fn same_table(cluster: &Cluster, desk: &Desk, ours: &str, theirs: &str) {
+/// Compares a table of both programs. Ages change each second, so both are asked until they have printed
+/// in the same second.
+async fn same_table(cluster: &Cluster, terminal: &Terminal, ours: &str, theirs: &str) {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
-        let before = desk.types(ours).await;
+        let before = terminal.types(ours).await;
         let theirs = kubectl(cluster, theirs).await;
-        let after = desk.types(ours).await;
+        let after = terminal.types(ours).await;
         if theirs == before || theirs == after {
             return;
         }
@@ -167,7 +173,7 @@ async fn same_table(cluster: &Cluster, desk: &Desk, ours: &str, theirs: &str) {
     }
 }
 
-/// Names of Pods, what their spec says beyond a container `a`, and what a kubelet would say of them.
+/// Pods by name: the fields of the spec beside a container `a`, and the status as a kubelet writes it.
 fn states() -> Vec<(&'static str, Value, Value)> {
     let ago = |seconds: i64| {
         let now = k8s_openapi::jiff::Timestamp::now();
@@ -306,8 +312,8 @@ fn owner(version: &str, kind: &str, object: &Value) -> Value {
     })
 }
 
-fn desk(cluster: &Cluster) -> Desk {
-    Desk {
+fn terminal(cluster: &Cluster) -> Terminal {
+    Terminal {
         client: cluster.as_real().plane.client.clone(),
     }
 }
@@ -316,7 +322,7 @@ fn yaml(text: &str) -> Value {
     serde_saphyr::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// Types a command of kubectl that succeeds.
+/// Runs a kubectl command, which has to succeed; returns its output.
 async fn kubectl(cluster: &Cluster, line: &str) -> String {
     let output = Command::new(cluster.as_real().plane.kubectl.as_ref().expect("kubectl"))
         .args(["--namespace", &cluster.namespace])

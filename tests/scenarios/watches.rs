@@ -12,9 +12,10 @@ use tare::edgeapp::EdgeApps;
 use tare_runtime::cache::Mode;
 use tare_runtime::metrics::Verb;
 
+use crate::cluster::Cluster;
 use crate::cluster::objects::{container, web};
 use crate::cluster::simulated::{Simulated, assert_same, config, pass};
-use crate::cluster::{Cluster, JSON};
+use crate::cluster::user::JSON;
 
 /// It takes the EdgeApps of every namespace away.
 pub async fn a_crd_that_is_deleted_while_running_is_waited_for(cluster: Cluster) {

@@ -1,4 +1,4 @@
-//! `/livez`, `/readyz` and `/metrics` on a small hyper server.
+//! The command line, and `/livez`, `/readyz` and `/metrics` on a small hyper server.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -16,7 +16,8 @@ use tracing::{debug, warn};
 use crate::metrics::Metrics;
 
 /// The address from `--admin ADDRESS` or the variable `ADMIN`; none leaves the server out.
-pub fn address() -> anyhow::Result<Option<SocketAddr>> {
+/// `--version` prints one line, `NAME VERSION (COMMIT)`, and ends the process.
+pub fn address(program: &str) -> anyhow::Result<Option<SocketAddr>> {
     let mut address = std::env::var("ADMIN").ok();
     let mut arguments = lexopt::Parser::from_env();
     while let Some(argument) = arguments.next()? {
@@ -25,7 +26,15 @@ pub fn address() -> anyhow::Result<Option<SocketAddr>> {
                 let value = arguments.value()?;
                 address = Some(value.to_string_lossy().into_owned());
             }
-            other => bail!("{}; usage: [--admin 127.0.0.1:8080]", other.unexpected()),
+            lexopt::Arg::Long("version") => {
+                let (version, commit) = (env!("CARGO_PKG_VERSION"), env!("BUILT_FROM"));
+                println!("{program} {version} ({commit})");
+                std::process::exit(0);
+            }
+            other => bail!(
+                "{}; usage: [--admin 127.0.0.1:8080] [--version]",
+                other.unexpected()
+            ),
         }
     }
     address

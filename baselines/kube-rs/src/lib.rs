@@ -1,7 +1,7 @@
-//! What both variants of the baseline share: the resource, its children and status, the writes that
-//! keep to what is ours, metrics and the admin port.
+//! What the variants of the baseline share: the resource, its children and status, the writes that
+//! keep to what is ours, the reconciler of stock and predicate, metrics and the admin port.
 //!
-//! Guarantees: neither variant has a thing that the other lacks, but for how it watches and when it
+//! Guarantees: no variant has a thing that another lacks, but for how it watches and when it
 //! writes. Links nothing of Tare but its histogram. Leaves the installation of the CRD to whoever
 //! starts it (`deploy/base/crd.yaml`).
 
@@ -16,4 +16,5 @@ pub mod edgeapp;
 mod histogram;
 pub mod metrics;
 pub mod status;
+pub mod stock;
 pub mod writes;

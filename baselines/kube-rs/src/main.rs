@@ -4,28 +4,22 @@
 //! Guarantees: the same resource, children, finalizer and status as Tare's operator, on kube's
 //! defaults throughout: neither crippled nor tuned (see README.md for what its memory goes to).
 
-mod reconcile;
-
 use std::sync::Arc;
 
-use futures::StreamExt;
-use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::Service;
 use kube::Client;
 use kube::api::Api;
-use kube::runtime::controller::{Controller, Error};
+use kube::runtime::controller::Controller;
 use kube::runtime::watcher;
-use tracing::{debug, warn};
 
 use baseline_kube_rs::admin;
 use baseline_kube_rs::edgeapp::{self, EdgeApp};
 use baseline_kube_rs::metrics::Metrics;
-use reconcile::{Context, error_policy, reconcile};
+use baseline_kube_rs::stock::{self, CHECK_BACK, Context};
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     tracing_subscriber::fmt::init();
-    let admin = admin::address()?;
+    let admin = admin::address(env!("CARGO_BIN_NAME"))?;
     let client = Client::try_default().await?;
 
     let apps = Api::<EdgeApp>::all(client.clone());
@@ -37,29 +31,13 @@ async fn main() -> anyhow::Result<()> {
         let server = admin::bind(address).await?;
         tokio::spawn(admin::serve(server, metrics.clone()));
     }
-    controller
-        .owns(
-            Api::<Deployment>::all(client.clone()),
-            watcher::Config::default(),
-        )
-        .owns(
-            Api::<Service>::all(client.clone()),
-            watcher::Config::default(),
-        )
-        .shutdown_on_signal()
-        .run(
-            reconcile,
-            error_policy,
-            Arc::new(Context { client, metrics }),
-        )
-        .for_each(|result| async move {
-            match result {
-                Ok((app, _)) => debug!(%app, "reconciled"),
-                // Logged by the error policy, and no failure.
-                Err(Error::ReconcilerFailed(..) | Error::ObjectNotFound(_)) => {}
-                Err(error) => warn!(%error, "cannot watch"),
-            }
-        })
-        .await;
+    // The event of the newer version is on its way, and brings a reconcile.
+    let when_outdated = CHECK_BACK;
+    let context = Context {
+        client,
+        metrics,
+        when_outdated,
+    };
+    stock::run(controller, context).await;
     Ok(())
 }

@@ -169,7 +169,7 @@ async fn a_field_of_another_manager_conflicts(context: Context) -> Check {
         .map(|cause| (cause.reason.clone(), cause.field.clone()));
     let want = ("FieldManagerConflict".to_owned(), ".spec.size".to_owned());
     equal("the cause", &cause, &Some(want))?;
-    // What an update wrote is owned like what was applied.
+    // Fields written by an update have an owner, as applied fields do.
     let patch = json!({ "spec": { "code": "abc" } });
     let patched = widgets
         .patch_with("one", "fieldManager=others", Patch::Merge, patch)
@@ -191,7 +191,7 @@ async fn force_takes_a_field_over(context: Context) -> Check {
     let query = "fieldManager=us&force=true";
     let applied = widgets.patch_with("one", query, Patch::Apply, ours).await;
     field(&applied.succeeds("applying with force")?, "/spec/size", 2)?;
-    // Now they are the ones to conflict.
+    // The field now belongs to `us`, so `them` conflicts.
     let applied = widgets.apply("one", "them", widget("one")).await;
     let status = applied.refused(409, "Conflict", "applying the old value")?;
     mentions("the message", &status.message, "conflict with \"us\"")
@@ -208,7 +208,7 @@ async fn two_managers_may_agree_on_a_field(context: Context) -> Check {
         .apply("one", "us", both())
         .await
         .succeeds("applying the same")?;
-    // One of the owners lets go: the other's claim keeps the value.
+    // One of two owners gives the field up; the other owner keeps the value.
     let applied = widgets.apply("one", "us", widget("one")).await;
     field(&applied.succeeds("letting go")?, "/spec/code", "abc")?;
     let applied = widgets.apply("one", "them", widget("one")).await;
@@ -289,7 +289,7 @@ async fn status_is_applied_on_its_own(context: Context) -> Check {
     let both = status(json!({ "phase": "Running", "replicas": 1 }));
     let applied = widgets.apply("one/status", "us", both).await;
     let applied = applied.succeeds("applying status")?;
-    // The same manager, but another set of fields: nothing of the spec was dropped.
+    // The entry of the same manager for the main resource is separate, so the spec keeps its fields.
     field(&applied, "/spec/size", 1)?;
     field(
         &applied,
@@ -343,7 +343,7 @@ async fn a_dropped_variable_leaves_the_container(context: Context) -> Check {
     field(&none.succeeds("applying without any")?, env, json!(null))
 }
 
-/// Neither defaults nor the form that quantities come back in are differences.
+/// Defaults and the normal form of quantities do not count as differences.
 async fn applying_built_in_kinds_again_changes_nothing(context: Context) -> Check {
     let mut web = deployment("web");
     web["spec"]["template"]["spec"]["containers"][0]["resources"] = json!({
@@ -362,7 +362,7 @@ async fn applying_built_in_kinds_again_changes_nothing(context: Context) -> Chec
         let again = collection.apply(name, "us", object).await;
         let again = again.succeeds("applying again")?;
         for pointer in ["/spec", "/metadata/generation", "/metadata/managedFields"] {
-            // Status has a manager of its own, who may have written in between.
+            // A controller of the server may have written the status in between.
             let ours = |object: &Value| match crate::contract::expect::at(object, pointer) {
                 Value::Array(entries) => entries.first().cloned().unwrap_or_default(),
                 other => other.clone(),

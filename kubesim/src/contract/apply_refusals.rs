@@ -54,7 +54,7 @@ async fn applying_needs_a_manager(context: Context) -> Check {
         .await;
     let status = applied.refused(422, "Invalid", "applying without a manager")?;
     blames(&status, "fieldManager")?;
-    // Force belongs to apply alone.
+    // `force` is valid for apply patches only.
     let patch = json!({ "spec": { "size": 2 } });
     let patched = context.widgets();
     let patched = patched

@@ -108,7 +108,7 @@ async fn an_invalid_name_is_refused(context: Context) -> Check {
     let mut nameless = widget("");
     nameless["metadata"] = json!({});
     let created = context.widgets().create(nameless).await;
-    // kube-apiserver's words: "name or generateName is required".
+    // kube-apiserver's message is "name or generateName is required".
     let status = created.refused(422, "Invalid", "creating without a name")?;
     mentions(
         "the message",
@@ -135,7 +135,7 @@ async fn a_resource_version_on_creation_is_refused(context: Context) -> Check {
     let mut sent = widget("one");
     sent["metadata"]["resourceVersion"] = "1".into();
     let created = context.widgets().create(sent).await;
-    // A bare error of the storage layer (ErrResourceVersionSetOnCreate), hence 500 without a reason.
+    // The error comes unmapped from the storage layer (ErrResourceVersionSetOnCreate): 500 without a reason.
     let status = created.refused(500, "", "creating with a resourceVersion")?;
     mentions(
         "the message",
@@ -220,7 +220,7 @@ async fn a_refusal_names_the_field(context: Context) -> Check {
             r#"Widget.contract.tare.dev "one" is invalid"#,
         )?;
     }
-    // Lengths are counted in items and characters and named by their field too.
+    // Violated length limits are reported with their field, too.
     for (mistake, spec, name) in [
         (
             "maxLength",

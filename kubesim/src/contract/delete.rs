@@ -1,4 +1,4 @@
-//! Deleting: preconditions, finalizers, and what comes back.
+//! Deleting: preconditions, finalizers, and the answers.
 
 use serde_json::json;
 
@@ -103,7 +103,7 @@ async fn a_finalizer_holds_the_object(context: Context) -> Check {
     let created = held(&context, "one").await?;
     let deleted = context.widgets().delete("one").await;
     let deleted = deleted.succeeds("deleting")?;
-    // The object comes back, marked, and not a Status.
+    // The answer is the object with its deletionTimestamp, not a Status.
     field(&deleted, "/kind", "Widget")?;
     field(&deleted, "/metadata/uid", uid(&created))?;
     field(&deleted, "/metadata/deletionGracePeriodSeconds", 0)?;
@@ -135,7 +135,7 @@ async fn removing_the_last_finalizer_ends_it(context: Context) -> Check {
         { "op": "remove", "path": "/metadata/finalizers/0" },
     ]);
     let patched = widgets.patch("one", Patch::Json, patch).await;
-    // The patch succeeds and shows the object as it went.
+    // The patch succeeds and returns the last state of the object.
     let last = patched.succeeds("removing the finalizer")?;
     let left = crate::contract::expect::at(&last, "/metadata/finalizers").as_array();
     equal("finalizers left", &left.map_or(0, Vec::len), &0)?;

@@ -1,4 +1,4 @@
-//! Discovery: groups, versions and resources, which clients read first.
+//! Discovery: groups, versions and resources.
 
 use serde_json::{Value, json};
 
@@ -94,7 +94,7 @@ async fn a_crd_says_that_it_is_established(context: Context) -> Check {
 async fn a_kind_that_is_not_there_is_not_found(context: Context) -> Check {
     let nothing = context.at("/apis/contract.tare.dev/v1/gadgets");
     match nothing.list("").await {
-        // kube-apiserver answers in plain text: there is no handler that knows a Status.
+        // kube-apiserver answers in plain text, because no API handler serves this path.
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
         other => Err(Failure::new("listing", "404", format!("{other:?}"))),
     }

@@ -1,4 +1,4 @@
-//! Checks: what was expected, and what the server answered.
+//! Comparisons of the server's answers with expectations.
 
 use std::fmt;
 use std::future::Future;
@@ -43,11 +43,11 @@ impl fmt::Display for Failure {
 
 pub(crate) type Check = Result<(), Failure>;
 
-/// What a request is expected to be answered with.
+/// The expected answers to a request.
 pub(crate) trait Expect<T> {
     fn succeeds(self, what: &str) -> Result<T, Failure>;
 
-    /// Refused with this code and reason; gives the Status.
+    /// The request is refused with this code and reason; returns the Status.
     fn refused(self, code: u16, reason: &str, what: &str) -> Result<Status, Failure>;
 }
 
@@ -77,7 +77,7 @@ fn describe(error: &kube::Error) -> String {
     }
 }
 
-/// The field at a JSON pointer has a value; `null` stands for a field that is not there.
+/// The field at a JSON pointer has a value; `null` stands for an absent field.
 pub(crate) fn field(object: &Value, pointer: &str, want: impl Into<Value>) -> Check {
     equal(pointer, at(object, pointer), &want.into())
 }
@@ -146,7 +146,7 @@ pub(crate) fn uid(object: &Value) -> String {
     text(object, "/metadata/uid")
 }
 
-/// The resourceVersion as a number, which 1.35 made official (KEP-5504).
+/// The resourceVersion as a number; since Kubernetes 1.35 resourceVersions are comparable (KEP-5504).
 pub(crate) fn version_number(object: &Value) -> Result<u64, Failure> {
     let version = resource_version(object);
     version
@@ -164,7 +164,7 @@ pub(crate) fn names(list: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Polls until the answer is true, for what a controller does in its own time.
+/// Polls until the answer is true; for effects of controllers, which come later.
 pub(crate) async fn eventually<F>(what: &str, mut poll: impl FnMut() -> F) -> Check
 where
     F: Future<Output = Result<bool, Failure>>,

@@ -13,7 +13,7 @@ pub(crate) const CRD_NAME: &str = "widgets.contract.tare.dev";
 /// Installs the CRD, or brings it up to date, and waits until it is served.
 ///
 /// # Errors
-/// What the server refused, or that it did not serve the resource within a minute.
+/// The server refuses the CRD, or does not serve the resource within a minute.
 pub async fn install(client: &Client) -> Check {
     let crds = Collection::new(client, CRDS);
     let query = "fieldManager=contract&force=true";
@@ -41,7 +41,7 @@ pub(crate) fn has_condition(object: &Value, condition: &str) -> bool {
         .any(|one| text(one, "/type") == condition && text(one, "/status") == "True")
 }
 
-/// Creates a namespace under a name that the server makes up.
+/// Creates a namespace with a generated name.
 pub(crate) async fn create_namespace(client: &Client) -> Result<String, Failure> {
     let namespace = json!({
         "apiVersion": "v1", "kind": "Namespace", "metadata": { "generateName": "contract-" },
@@ -60,7 +60,7 @@ pub(crate) async fn delete_namespace(client: &Client, name: &str) -> Check {
         .map(|_| ())
 }
 
-/// A valid widget with what is required and nothing more.
+/// A valid widget with the required fields only.
 pub(crate) fn widget(name: &str) -> Value {
     widget_with(name, json!({ "size": 1 }))
 }
@@ -74,7 +74,7 @@ pub(crate) fn widget_with(name: &str, spec: Value) -> Value {
     })
 }
 
-/// The same with a label `set`.
+/// A valid widget with a label `set`.
 pub(crate) fn labelled(name: &str, set: &str) -> Value {
     let mut widget = widget(name);
     widget["metadata"]["labels"] = json!({ "set": set });
@@ -133,7 +133,7 @@ pub(crate) fn service(name: &str) -> Value {
     })
 }
 
-/// The suite's own CRD. On a server that starts with it garbage collection knows its kind at once.
+/// The suite's own CRD. Where a server has it from the start, its garbage collector knows the kind at once.
 pub fn crd() -> Value {
     let schema = json!({
         "type": "object",

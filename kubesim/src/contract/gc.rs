@@ -39,7 +39,7 @@ async fn children_follow_their_owner(context: Context) -> Check {
     )
 }
 
-/// With real servers this takes until the collector has discovered the new kind, up to 30 s.
+/// On a real server this takes up to 30 s, until the garbage collector has discovered the new kind.
 async fn children_of_a_custom_resource_follow_it(context: Context) -> Check {
     let widgets = context.widgets();
     let owner = widgets.create(widget("owner")).await.succeeds("creating")?;
@@ -177,7 +177,7 @@ async fn a_child_is_not_collected_while_its_owner_terminates(context: Context) -
         .await
         .succeeds("creating the child")?;
     maps.delete("owner").await.succeeds("deleting the owner")?;
-    // A marker that the collector has to process after the owner's mark.
+    // The collector processes this object after the owner; once it is gone, the owner was processed.
     let mut nobody = config_map("nobody");
     nobody["metadata"]["uid"] = "11111111-1111-1111-1111-111111111111".into();
     maps.create(owned_by(&nobody, "marker"))
@@ -194,7 +194,7 @@ async fn owner(context: &Context) -> Result<Value, Failure> {
     Ok(typed(created.succeeds("creating the owner")?))
 }
 
-/// An answer about a built-in kind may leave its type out.
+/// Sets apiVersion and kind, which an answer about a built-in kind may leave out.
 fn typed(mut object: Value) -> Value {
     object["apiVersion"] = "v1".into();
     object["kind"] = "ConfigMap".into();

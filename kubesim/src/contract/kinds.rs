@@ -96,7 +96,7 @@ async fn a_tag_decides_the_pull_policy(context: Context) -> Check {
     Ok(())
 }
 
-/// Who compares a plan with what is stored has to know it.
+/// An operator that compares its plan with the stored object has to compare quantities in this form.
 async fn quantities_come_back_in_canonical_form(context: Context) -> Check {
     let mut sent = deployment("web");
     sent["spec"]["template"]["spec"]["containers"][0]["resources"] = json!({
@@ -167,7 +167,6 @@ async fn a_deployment_without_containers_is_refused(context: Context) -> Check {
     )
 }
 
-/// Unlike other kinds: its annotations are copied to ReplicaSets.
 async fn a_deployment_that_asks_for_more_than_its_limit_is_refused(context: Context) -> Check {
     let mut sent = deployment("web");
     sent["spec"]["template"]["spec"]["containers"][0]["resources"] =
@@ -182,6 +181,7 @@ async fn a_deployment_that_asks_for_more_than_its_limit_is_refused(context: Cont
     mentions("the message", &status.message, want)
 }
 
+/// In most kinds only the spec raises the generation. Annotations of Deployments are copied to ReplicaSets.
 async fn a_deployments_annotations_raise_its_generation(context: Context) -> Check {
     let deployments = context.deployments();
     deployments
@@ -280,7 +280,7 @@ async fn a_service_without_ports_is_refused(context: Context) -> Check {
     )
 }
 
-/// Whether a digit may come first differs: since 1.36 it may (RelaxedServiceNameValidation).
+/// Names that begin with a digit are not tried: they are valid since 1.36 (RelaxedServiceNameValidation).
 async fn a_services_name_is_a_dns_label(context: Context) -> Check {
     for name in ["Web", "a.b", "-web", &"a".repeat(64)] {
         let created = context.services().create(service(name)).await;
@@ -351,7 +351,7 @@ async fn an_event_is_recorded(context: Context) -> Check {
         let want: &Value = crate::contract::expect::at(&event, pointer);
         field(&read, pointer, want.clone())?;
     }
-    // It has to be in the namespace of what it is about; checked where there is no eventTime.
+    // An Event has to be in the namespace of its involvedObject; checked for Events without eventTime.
     let mut elsewhere = event;
     elsewhere["eventTime"].take();
     elsewhere["involvedObject"]["namespace"] = "elsewhere".into();
@@ -360,7 +360,7 @@ async fn an_event_is_recorded(context: Context) -> Check {
     blames(&status, "involvedObject.namespace")
 }
 
-/// Typed kinds do not keep empty fields: drift must not be seen where there is none.
+/// Typed kinds drop empty fields; an operator must not take that for drift.
 async fn an_empty_map_is_left_out(context: Context) -> Check {
     let mut sent = config_map("one");
     sent["data"] = json!({});

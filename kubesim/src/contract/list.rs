@@ -29,7 +29,7 @@ async fn an_empty_list_has_a_kind_and_a_resource_version(context: Context) -> Ch
     field(&list, "/kind", "WidgetList")?;
     field(&list, "/apiVersion", "contract.tare.dev/v1")?;
     field(&list, "/items", json!([]))?;
-    // Absent or empty: both say that nothing is left.
+    // Absent and empty both mean that there is no further page.
     equal(
         "continue",
         &text(&list, "/metadata/continue"),
@@ -38,7 +38,7 @@ async fn an_empty_list_has_a_kind_and_a_resource_version(context: Context) -> Ch
     holds(version_number(&list)? > 0, "resourceVersion > 0", &list)
 }
 
-/// The order of the keys in etcd, `namespace/name`: `-` and `.` come before `/`, `0` after it.
+/// Lists have the order of the keys in etcd, `namespace/name`: `-` and `.` sort before `/`, `0` after it.
 async fn items_are_ordered_by_the_bytes_of_namespace_and_name(context: Context) -> Check {
     let first = context.namespace.clone();
     let others = [format!("{first}-b"), format!("{first}0")];
@@ -58,7 +58,7 @@ async fn items_are_ordered_by_the_bytes_of_namespace_and_name(context: Context) 
     }
     let listed = listed?;
     let mut want = Vec::new();
-    // The namespaces of the whole server, told apart by the label.
+    // The list is of the whole server; the label selects the case's objects.
     for namespace in [&others[0], &first, &others[1]] {
         for name in ["a", "a-b", "a.b", "a0", "b"] {
             want.push(format!("{namespace}/{name}"));
@@ -241,7 +241,7 @@ async fn an_old_cache_is_good_enough_for_version_zero(context: Context) -> Check
         .await
         .succeeds("listing not older than")?;
     equal("all", &names(&list), &owned(&["a", "b", "c"]))?;
-    // The limit does not count then: the server answers from its cache, whole.
+    // The limit is ignored: with resourceVersion 0 the server answers from its cache with all items.
     let list = widgets.list("resourceVersion=0&limit=1").await;
     let list = list.succeeds("listing at 0")?;
     equal("all", &names(&list), &owned(&["a", "b", "c"]))?;
@@ -274,7 +274,7 @@ async fn items_of_a_built_in_list_leave_their_type_out(context: Context) -> Chec
     field(&list, "/kind", "ConfigMapList")?;
     field(&list, "/items/0/kind", json!(null))?;
     field(&list, "/items/0/data/key", "value")?;
-    // Items of custom resources carry it.
+    // Items of custom resources have apiVersion and kind.
     context
         .widgets()
         .create(widget("one"))

@@ -1,4 +1,4 @@
-//! Paged lists: limits, continue tokens, and what they guarantee while others write.
+//! Paged lists: limits, continue tokens, and consistency while others write.
 
 use serde_json::{Value, json};
 
@@ -68,7 +68,7 @@ async fn pages_show_one_moment(context: Context) -> Check {
     create(&context, 6).await?;
     let widgets = context.widgets();
     let first = widgets.list("limit=2").await.succeeds("the first page")?;
-    // Between the pages one is created, one changed, one deleted.
+    // Between the pages one object is created, one changed and one deleted.
     widgets.create(widget("w25")).await.succeeds("creating")?;
     let patch = json!({ "spec": { "size": 2 } });
     widgets
@@ -174,7 +174,7 @@ async fn an_expired_token_gives_another_to_go_on_with(context: Context) -> Check
             "none",
         ));
     };
-    // It goes on behind the first page, at the present.
+    // The new token continues after the first page, at the current resourceVersion.
     let rest = pages(&context, &format!("limit=2&continue={}", encoded(&fresh))).await?;
     let listed: Vec<String> = rest.iter().flat_map(names).collect();
     equal(
@@ -198,7 +198,7 @@ async fn create(context: &Context, count: usize) -> Check {
     Ok(())
 }
 
-/// Every page from this query on.
+/// All pages of a list that begins with this query.
 async fn pages(context: &Context, query: &str) -> Result<Vec<Value>, Failure> {
     let widgets = context.widgets();
     let base: Vec<&str> = query
@@ -219,7 +219,7 @@ fn token(page: &Value) -> String {
     encoded(&text(page, "/metadata/continue"))
 }
 
-/// Base 64 as a query wants it.
+/// Percent-encodes the characters of base64 that a query cannot contain.
 fn encoded(token: &str) -> String {
     token
         .replace('+', "%2B")

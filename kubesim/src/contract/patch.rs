@@ -133,7 +133,7 @@ async fn a_failing_test_is_refused(context: Context) -> Check {
     let mut sent = widget("one");
     sent["metadata"]["finalizers"] = json!(["contract.tare.dev/theirs"]);
     widgets.create(sent).await.succeeds("creating")?;
-    // How a finalizer is removed: only if it is still where it was seen.
+    // Operators remove a finalizer this way: `test` checks that it is still at the index seen.
     let patch = json!([
         { "op": "test", "path": "/metadata/finalizers/0", "value": "contract.tare.dev/ours" },
         { "op": "remove", "path": "/metadata/finalizers/0" },
@@ -204,7 +204,7 @@ async fn a_test_can_be_of_uid_and_resource_version(context: Context) -> Check {
         "/spec/size",
         2,
     )?;
-    // Unlike a resourceVersion in the body this is no conflict.
+    // A failed `test` of the resourceVersion is 422; an old one in the body would be 409.
     let patched = widgets.patch("one", Patch::Json, patch(this, now)).await;
     patched
         .refused(422, "Invalid", "testing for what it was")
@@ -241,7 +241,7 @@ async fn patching_what_is_not_there_is_not_found(context: Context) -> Check {
 async fn a_patch_that_is_no_json_is_a_bad_request(context: Context) -> Check {
     let widgets = context.widgets();
     widgets.create(widget("one")).await.succeeds("creating")?;
-    // An object where a list belongs, and the other way round.
+    // A JSON patch has to be a list, a merge patch an object.
     let patched = widgets
         .patch("one", Patch::Json, json!({ "op": "remove" }))
         .await;

@@ -1,4 +1,4 @@
-//! Requests as the API sees them: paths, queries, JSON. Typed clients hide what the cases compare.
+//! Raw requests: paths, queries, JSON. A typed client would hide fields that the cases compare.
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
@@ -12,7 +12,7 @@ use crate::contract::expect::{Check, Expect, Failure, eventually};
 
 pub(crate) type Answer = Result<Value, kube::Error>;
 
-/// Kinds of patch by their content type.
+/// Content types of patches.
 #[derive(Clone, Copy)]
 pub(crate) enum Patch {
     Merge,
@@ -87,8 +87,8 @@ impl Context {
         };
         let done = compact().await;
         done.map_err(|error| Failure::new("compaction", "success", error))?;
-        // A server that was started for it calls itself ready before it has filled its caches, and
-        // answers a watch with 429 until then.
+        // A server that was restarted to compact reports ready before its caches are filled; until then
+        // it answers watches with 429.
         let widgets = self.widgets();
         eventually("widgets can be watched again", || async {
             match widgets.watch("resourceVersion=0&timeoutSeconds=1").await {
@@ -156,7 +156,7 @@ impl Collection {
             .await
     }
 
-    /// Server-side apply under a manager's name.
+    /// Server-side apply by a field manager.
     pub(crate) async fn apply(&self, name: &str, manager: &str, body: Value) -> Answer {
         let query = format!("fieldManager={manager}");
         self.patch_with(name, &query, Patch::Apply, body).await
@@ -245,7 +245,7 @@ pub(crate) struct Watch {
     events: BoxStream<'static, Result<WatchEvent<Value>, kube::Error>>,
 }
 
-/// An event as it stands on the wire.
+/// An event as it is sent.
 #[derive(Debug)]
 pub(crate) struct Event {
     /// `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK` or `ERROR`.
@@ -290,7 +290,7 @@ impl Watch {
         }
     }
 
-    /// The next event is of this kind and about this object; gives the object.
+    /// Checks kind and object name of the next event; returns the object.
     pub(crate) async fn expect(&mut self, kind: &str, name: &str) -> Result<Value, Failure> {
         let event = self.change().await?;
         let got = crate::contract::expect::text(&event.object, "/metadata/name");

@@ -65,7 +65,7 @@ async fn updating_a_scale_changes_the_spec(context: Context) -> Check {
     let scale = widgets.get("one/scale").await;
     let mut scale = scale.succeeds("reading the scale")?;
     scale["spec"]["replicas"] = 0.into();
-    // What a Scale shows of the status is not written.
+    // The status of a Scale is read-only.
     scale["status"]["replicas"] = 9.into();
     widgets
         .update("one/scale", &scale)

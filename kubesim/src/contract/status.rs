@@ -1,4 +1,4 @@
-//! The status subresource: a write of status changes no spec, and the other way round.
+//! The status subresource: a write to it changes no spec, and a write to the main resource no status.
 
 use serde_json::json;
 
@@ -34,7 +34,7 @@ async fn the_main_resource_does_not_write_status(context: Context) -> Check {
     let patched = patched.succeeds("patching")?;
     field(&patched, "/spec/size", 3)?;
     field(&patched, "/status/phase", "Running")?;
-    // A change of status alone changes nothing.
+    // A patch of the main resource that has only a status changes nothing.
     let patch = json!({ "status": null });
     let same = widgets
         .patch("one", Patch::Merge, patch)

@@ -36,7 +36,7 @@ async fn an_update_replaces_the_object(context: Context) -> Check {
     let mut wanted = created.succeeds("creating")?;
     wanted["spec"] = json!({ "size": 2 });
     let updated = widgets.update("one", &wanted).await.succeeds("updating")?;
-    // What is left out goes, and defaults come back.
+    // Fields left out are removed, and defaults are set again.
     field(
         &updated,
         "/spec",
@@ -119,7 +119,7 @@ async fn another_uid_conflicts_on_update(context: Context) -> Check {
     )
 }
 
-/// Not a conflict: only an update turns the uid of the body into a precondition
+/// This is not a conflict, because only an update takes the uid of the body as a precondition
 /// (kubernetes#127625).
 async fn another_uid_is_refused_on_patch(context: Context) -> Check {
     let widgets = context.widgets();
@@ -129,7 +129,7 @@ async fn another_uid_is_refused_on_patch(context: Context) -> Check {
     let status = patched.refused(422, "Invalid", "patching with another uid")?;
     blames(&status, "metadata.uid")?;
     mentions("the message", &status.message, "field is immutable")?;
-    // With a resourceVersion too, as who patches what was looked at should send, it is a conflict.
+    // With a resourceVersion in the body, which a careful client sends, it is a conflict.
     let patch = json!({
         "metadata": { "uid": "11111111-1111-1111-1111-111111111111", "resourceVersion": "1" },
     });
@@ -139,8 +139,8 @@ async fn another_uid_is_refused_on_patch(context: Context) -> Check {
         .map(|_| ())
 }
 
-/// The status of a custom resource is written over the stored metadata: a uid protects nothing
-/// there (customresource/status_strategy.go), only a resourceVersion does.
+/// A status patch of a custom resource keeps the stored metadata, so a uid in it is ignored
+/// (customresource/status_strategy.go). Only a resourceVersion protects against a newer object.
 async fn another_uid_is_ignored_in_a_status_patch(context: Context) -> Check {
     let widgets = context.widgets();
     widgets.create(widget("one")).await.succeeds("creating")?;
@@ -200,7 +200,7 @@ async fn an_update_that_changes_nothing_keeps_the_resource_version(context: Cont
         let answer = answer.succeeds(how)?;
         equal(how, &resource_version(&answer), &resource_version(&created))?;
     }
-    // The first event is that of a real change.
+    // The first event shows a real change, so the updates before it sent none.
     let patch = json!({ "spec": { "size": 2 } });
     widgets
         .patch("one", Patch::Merge, patch)
@@ -286,7 +286,7 @@ async fn an_update_is_validated_like_a_creation(context: Context) -> Check {
 async fn identity_cannot_be_changed(context: Context) -> Check {
     let widgets = context.widgets();
     let created = widgets.create(widget("one")).await.succeeds("creating")?;
-    // Changes to these are dropped in silence.
+    // The server ignores changes of these fields.
     let patch = json!({
         "metadata": { "creationTimestamp": "2001-01-01T00:00:00Z", "labels": { "a": "b" } },
     });

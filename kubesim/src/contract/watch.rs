@@ -1,4 +1,4 @@
-//! Watches: what they show of changes.
+//! Watches: the events that changes cause.
 
 use futures::future::join_all;
 use serde_json::{Value, json};
@@ -53,7 +53,7 @@ async fn a_watch_from_a_version_misses_nothing(context: Context) -> Check {
     const WRITERS: usize = 100;
     let widgets = context.widgets();
     let list = widgets.list("").await.succeeds("listing")?;
-    // The watch starts in the middle of the writes, from before them.
+    // The watch is opened while the writes go on, at a resourceVersion from before them.
     let write = |index: usize| {
         let widgets = widgets.clone();
         async move {
@@ -68,7 +68,7 @@ async fn a_watch_from_a_version_misses_nothing(context: Context) -> Check {
             Ok::<_, Failure>([resource_version(&created), resource_version(&changed)])
         }
     };
-    // Read while they write: the server ends a watch whose reader stalls.
+    // Events are read during the writes, because the server ends a watch whose reader stalls.
     let watching = versions_and_deletions(&widgets, resource_version(&list), 3 * WRITERS);
     let (written, seen) = futures::join!(join_all((0..WRITERS).map(write)), watching);
     let mut want = Vec::new();
@@ -82,9 +82,9 @@ async fn a_watch_from_a_version_misses_nothing(context: Context) -> Check {
     equal("the deletions seen", &deleted, &WRITERS)
 }
 
-/// What the next events tell: the versions of what was created and changed, and the deletions. A
-/// server may end a watch at any time (a real one does when a burst is more than it can send); it
-/// goes on from the last version then.
+/// Reads events: the resourceVersions of creations and changes, and the number of deletions. A server
+/// may end a watch at any time (a real one does when it cannot send a burst fast enough); the watch
+/// is then opened again at the last version.
 async fn versions_and_deletions(
     widgets: &Collection,
     mut last: String,
@@ -189,7 +189,7 @@ async fn an_object_that_loses_the_label_is_deleted(context: Context) -> Check {
     let mut watch = from(&context, &created, "labelSelector=set%3Da").await?;
     let lost = patch(&context, "one", json!({ "metadata": { "labels": null } })).await?;
     let seen = watch.expect("DELETED", "one").await?;
-    // The state before, which the selector still matched, under the version of the change.
+    // The event has the state before the change, which the selector matches, and the version of the change.
     field(&seen, "/metadata/labels", json!({ "set": "a" }))?;
     equal(
         "the version",
@@ -215,7 +215,7 @@ async fn an_object_that_gains_the_label_is_added(context: Context) -> Check {
     )
 }
 
-/// The same for a built-in kind, watched as children are.
+/// The same for a built-in kind, with the selector that operators use for their children.
 async fn a_child_that_loses_its_label_is_deleted(context: Context) -> Check {
     let services = context.services();
     let mut sent = service("web");
@@ -347,13 +347,13 @@ async fn several_watches_see_the_same(context: Context) -> Check {
     Ok(())
 }
 
-/// A watch of the case's widgets from the present on.
+/// A watch of the case's widgets from the current resourceVersion on.
 async fn from_now(context: &Context, query: &str) -> Result<Watch, Failure> {
     let list = context.widgets().list("").await.succeeds("listing")?;
     from(context, &list, query).await
 }
 
-/// A watch from the version of an object or a list on.
+/// A watch from the resourceVersion of an object or a list on.
 async fn from(context: &Context, object: &Value, query: &str) -> Result<Watch, Failure> {
     let query = format!("resourceVersion={}&{query}", resource_version(object));
     context.widgets().watch(&query).await.succeeds("watching")

@@ -1,4 +1,4 @@
-//! Watches: how they start and end.
+//! Start and end of watches.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ async fn present_then_changes(context: &Context, query: &str) -> Check {
     }
     let list = widgets.list("").await.succeeds("waiting for the present")?;
     let mut watch = widgets.watch(query).await.succeeds("watching")?;
-    // Synthetic, in no promised order.
+    // These ADDED events are synthetic, and their order is not specified.
     let mut seen = Vec::new();
     for _ in 0..2 {
         let event = watch.change().await?;
@@ -102,7 +102,7 @@ async fn a_watch_list_marks_the_end_of_the_present(context: Context) -> Check {
     holds(version >= newest, "the mark is as new", (version, newest))?;
     widgets.create(widget("three")).await.succeeds("creating")?;
     watch.expect("ADDED", "three").await?;
-    // A watch from the mark goes on without a gap.
+    // A watch from the bookmark's version continues without a gap.
     let query = format!("resourceVersion={version}");
     let mut next = widgets
         .watch(&query)
@@ -168,7 +168,7 @@ async fn a_timeout_ends_the_stream_cleanly(context: Context) -> Check {
     holds(in_time, "it ends after about a second", took)
 }
 
-/// kube-apiserver sends one about 2 s before the end of the watch, and one a minute.
+/// kube-apiserver sends a bookmark about 2 s before the end of a watch, and one each minute.
 async fn bookmarks_come_when_asked_for(context: Context) -> Check {
     let widgets = context.widgets();
     let created = widgets.create(widget("one")).await.succeeds("creating")?;
@@ -209,7 +209,7 @@ async fn bookmarks_do_not_come_unasked(context: Context) -> Check {
     }
 }
 
-/// As the status of the request or as an event in the stream: clients have to know both.
+/// The refusal may be the answer to the request or an event in the stream; clients have to handle both.
 async fn an_old_version_is_gone(context: Context) -> Check {
     let widgets = context.widgets();
     let created = widgets.create(widget("one")).await.succeeds("creating")?;
@@ -251,7 +251,7 @@ async fn a_broken_version_is_a_bad_request(context: Context) -> Check {
         Err(kube::Error::Api(status)) => status,
         other => return Err(Failure::new("watching", "a refusal", format!("{other:?}"))),
     };
-    // The cache says 422, the storage 400 or 500: none of them starts a watch.
+    // The watch cache answers 422, the storage 400 or 500. No server may start a watch.
     holds(status.code >= 400, "an error", status.code)
 }
 

@@ -11,30 +11,28 @@ use crate::model::metric;
 use crate::model::summary::{Comparison, NoiseFloor, Run, Subject, Summary};
 
 /// What is compared: the cell and the path of the figure within its runs. Requests come from the
-/// bursts where the simulated server counts them, and from the request-count runs elsewhere.
-pub const METRICS: [(Kind, &str); 22] = [
-    (Kind::Burst, "memory.empty.rss_bytes"),
-    (Kind::Burst, "memory.settled.rss_bytes"),
-    (Kind::Burst, "memory.settled.anon_bytes"),
-    (Kind::Burst, "memory.burst.peak_bytes"),
-    (Kind::Burst, "memory.restart.rss_bytes"),
-    (Kind::Burst, "memory.restart.peak_bytes"),
-    (Kind::Burst, "memory.deleted.rss_bytes"),
-    (Kind::Burst, "cpu.converge_s"),
-    (Kind::Burst, "cpu.restart_s"),
-    (Kind::Burst, "convergence.drain_s"),
-    (Kind::Burst, "requests.writes_per_object"),
-    (Kind::Burst, "requests.reads_per_object"),
-    (Kind::Burst, "requests.wire_bytes_per_object"),
-    (Kind::Burst, "spawn_to_canary_ms"),
-    (Kind::Burst, "cpu.idle_ms_per_minute"),
-    (Kind::Burst, "api_server_cpu_s"),
-    (Kind::Burst, "datastore.written_bytes_per_object"),
+/// memory runs where the simulated server counts them, and from the request-count runs elsewhere.
+pub const METRICS: [(Kind, &str); 20] = [
+    (Kind::Memory, "memory.empty.rss_bytes"),
+    (Kind::Memory, "memory.settled.rss_bytes"),
+    (Kind::Memory, "memory.settled.anon_bytes"),
+    (Kind::Memory, "memory.settled.peak_bytes"),
+    (Kind::Memory, "memory.restart.rss_bytes"),
+    (Kind::Memory, "memory.restart.peak_bytes"),
+    (Kind::Memory, "memory.deleted.rss_bytes"),
+    (Kind::Drain, "cpu.converge_s"),
+    (Kind::Drain, "cpu.restart_s"),
+    (Kind::Drain, "convergence.drain_s"),
+    (Kind::Memory, "requests.writes_per_object"),
+    (Kind::Memory, "requests.reads_per_object"),
+    (Kind::Memory, "requests.wire_bytes_per_object"),
+    (Kind::Drain, "spawn_to_canary_ms"),
+    (Kind::Memory, "cpu.idle_ms_per_minute"),
+    (Kind::Drain, "api_server_cpu_s"),
+    (Kind::Drain, "datastore.written_bytes_per_object"),
     (Kind::RequestCount, "requests.writes_per_object"),
     (Kind::RequestCount, "requests.reads_per_object"),
     (Kind::RequestCount, "write_span.p99_ms"),
-    (Kind::Steady, "convergence.observed.p99_ms"),
-    (Kind::Steady, "convergence.ready.p99_ms"),
 ];
 
 /// Ours against the others at the largest size, or the first subject where none is ours.

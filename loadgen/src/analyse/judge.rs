@@ -103,7 +103,8 @@ pub mod tests {
     use super::*;
     use crate::analyse::limits::tests::LEAST;
     use crate::model::cell::Kind;
-    use crate::model::summary::sample;
+    use crate::model::record::Sampled;
+    use crate::model::summary::{Knee, LimitedBy, RateSweep, sample};
     use tare_procstat::Memory;
 
     /// A summary of one subject with these runs: valid, and settled anonymous bytes.
@@ -111,11 +112,16 @@ pub mod tests {
         let runs = runs.iter().map(|(valid, anon_bytes)| {
             let late = || "the generator was late".to_owned();
             let because = (!valid).then(late).into_iter().collect();
-            let mut run = Run::without_figures(Kind::Burst, 300, 1, because);
-            run.memory.settled = anon_bytes.map(|anon_bytes| Memory {
-                rss_bytes: 0,
-                pss_bytes: 0,
-                anon_bytes,
+            let mut run = Run::without_figures(Kind::Memory, 300, 1, because);
+            run.memory.settled = anon_bytes.map(|anon_bytes| Sampled {
+                memory: Memory {
+                    rss_bytes: 0,
+                    pss_bytes: 0,
+                    anon_bytes,
+                },
+                peak_bytes: None,
+                cgroup: None,
+                did_settle: Some(true),
             });
             run
         });
@@ -226,7 +232,7 @@ pub mod tests {
     fn a_figure_of_the_subject_is_judged_without_runs() {
         let limit = LEAST
             .replace("memory.settled.anon_bytes", "binary_bytes")
-            .replace("cell = \"burst\"\nobjects = 300\n", "");
+            .replace("cell = \"memory\"\nobjects = 300\n", "");
         let mut summary = summary(&[]);
         assert!(judged(&limit, &summary).falls_short());
         summary.subjects[0].binary_bytes = Some(120);
@@ -234,6 +240,35 @@ pub mod tests {
             judged(&limit, &summary).outcome,
             Outcome::Holds { measured: 120.0 }
         );
+    }
+
+    #[test]
+    fn a_knee_has_a_minimum() {
+        let limit = LEAST
+            .replace("memory.settled.anon_bytes", "rate_sweep.knee.per_s")
+            .replace("cell = \"memory\"\nobjects = 300\n", "")
+            .replace("max = 130", "min = 70");
+        let mut summary = summary(&[]);
+        for (per_s, want) in [
+            (Some(80), Outcome::Holds { measured: 80.0 }),
+            (Some(40), Outcome::Below { measured: 40.0 }),
+            (
+                None,
+                Outcome::NotMeasured {
+                    why: "null in the summary".into(),
+                },
+            ),
+        ] {
+            summary.subjects[0].rate_sweep = Some(RateSweep {
+                points: vec![],
+                knee: Knee {
+                    per_s,
+                    limited_by: LimitedBy::Subject,
+                    because: "its core is full".into(),
+                },
+            });
+            assert_eq!(judged(&limit, &summary).outcome, want, "{per_s:?}");
+        }
     }
 
     #[test]

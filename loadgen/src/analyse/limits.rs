@@ -201,7 +201,7 @@ pub mod tests {
     use super::*;
 
     pub const LEAST: &str = "# why\n[[limit]]\nsubject = \"tare/none\"\nmetric = \"memory.settled.anon_bytes\"\n\
-        cell = \"burst\"\nobjects = 300\nmax = 130\nmean = 100\nspread = 10\nruns = 3\nmargin = 30\n";
+        cell = \"memory\"\nobjects = 300\nmax = 130\nmean = 100\nspread = 10\nruns = 3\nmargin = 30\n";
 
     #[test]
     fn a_limit_says_where_it_comes_from() {
@@ -246,9 +246,9 @@ pub mod tests {
             ),
             with(
                 "unknown cell",
-                "burst",
-                "bust",
-                "l.toml:4: unknown cell \"bust\"; known: burst",
+                "\"memory\"",
+                "\"burst\"",
+                "l.toml:4: unknown cell \"burst\"; known: drain",
             ),
             with("no basis", "runs = 3\n", "", "missing field `runs`"),
             with(

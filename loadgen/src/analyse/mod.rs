@@ -1,7 +1,11 @@
 //! Statistics, noise, comparison, limits. Pure.
 
+pub mod change;
+pub mod claim;
 pub mod compare;
+pub mod convergence;
 pub mod judge;
+pub mod knee;
 pub mod limits;
 pub mod noise;
 pub mod saturation;

@@ -6,11 +6,7 @@
 
 use crate::analyse::compare::{METRICS, by_repeat, pairs};
 use crate::analyse::statistics::ratio_of_pairs;
-use crate::model::cell::Kind;
 use crate::model::summary::{Comparison, NoiseFloor, Summary};
-
-/// The metric whose floor stands in the summary.
-pub const SHOWN: &str = "memory.settled.rss_bytes";
 
 /// The largest ratio that noise explains, upwards or downwards; `None` without an interval.
 pub fn largest_ratio(floor: &NoiseFloor) -> Option<f64> {
@@ -22,18 +18,19 @@ pub fn largest_ratio(floor: &NoiseFloor) -> Option<f64> {
 pub fn floors(summary: &Summary) -> Vec<NoiseFloor> {
     let mut floors = Vec::new();
     for subject in &summary.subjects {
-        let second = || subject.runs.iter().filter(|run| run.cell == Kind::AA);
-        let Some(objects) = second().map(|run| run.objects).max() else {
-            continue;
-        };
-        for (_, metric) in METRICS.iter().filter(|(cell, _)| *cell == Kind::Burst) {
+        for (kind, metric) in METRICS {
+            let Some(second) = kind.second() else {
+                continue;
+            };
+            let seconds = subject.runs.iter().filter(|run| run.cell == second);
+            let Some(objects) = seconds.map(|run| run.objects).max() else {
+                continue;
+            };
             let of = |cell| by_repeat(subject, cell, objects, metric);
-            let ratio = ratio_of_pairs(
-                &pairs(&of(Kind::Burst), &of(Kind::AA)),
-                summary.scenario.seed,
-            );
+            let ratio = ratio_of_pairs(&pairs(&of(kind), &of(second)), summary.scenario.seed);
             floors.extend(ratio.map(|ratio| NoiseFloor {
-                metric: (*metric).to_owned(),
+                metric: metric.to_owned(),
+                cell: kind,
                 ratio: ratio.ratio,
                 ci95: ratio.ci95,
                 pairs: ratio.pairs,
@@ -48,26 +45,30 @@ pub fn floors(summary: &Summary) -> Vec<NoiseFloor> {
 pub fn judge(mut comparison: Comparison, floors: &[NoiseFloor]) -> Comparison {
     let floor = floors
         .iter()
-        .find(|f| comparison.cell == Kind::Burst && f.metric == comparison.metric);
+        .find(|f| f.cell == comparison.cell && f.metric == comparison.metric);
     let noise = floor.and_then(largest_ratio);
-    comparison.significant = noise.map(|noise| {
-        let ratio = comparison.ratio.max(1.0 / comparison.ratio);
-        let undecided = comparison
-            .ci95
-            .is_none_or(|[low, high]| low <= 1.0 && high >= 1.0);
-        ratio > noise && !undecided
-    });
+    comparison.significant =
+        noise.map(|noise| is_significant(comparison.ratio, comparison.ci95, noise));
     comparison
+}
+
+/// Whether a ratio is larger than noise explains, upwards or downwards, and its interval excludes 1.
+pub fn is_significant(ratio: f64, ci95: Option<[f64; 2]>, noise: f64) -> bool {
+    let undecided = ci95.is_none_or(|[low, high]| low <= 1.0 && high >= 1.0);
+    ratio.max(1.0 / ratio) > noise && !undecided
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::cell::Kind;
+
+    const SHOWN: &str = "memory.settled.rss_bytes";
 
     fn comparison(ratio: f64, ci95: Option<[f64; 2]>) -> Comparison {
         Comparison {
             metric: SHOWN.to_owned(),
-            cell: Kind::Burst,
+            cell: Kind::Memory,
             objects: 5_000,
             subject: "a/x".into(),
             against: "b/y".into(),
@@ -81,6 +82,7 @@ mod tests {
     fn floor(ci95: Option<[f64; 2]>) -> NoiseFloor {
         NoiseFloor {
             metric: SHOWN.to_owned(),
+            cell: Kind::Memory,
             ratio: 1.0,
             ci95,
             pairs: 5,
@@ -108,11 +110,11 @@ mod tests {
         let clear = comparison(0.07, Some([0.06, 0.08]));
         assert_eq!(judge(clear.clone(), &[]).significant, None);
         assert_eq!(judge(clear.clone(), &[floor(None)]).significant, None);
-        let steady = Comparison {
-            cell: Kind::Steady,
+        let at_rate = Comparison {
+            cell: Kind::Rate,
             ..clear
         };
         let floor = [floor(Some([0.9, 1.1]))];
-        assert_eq!(judge(steady, &floor).significant, None, "another cell");
+        assert_eq!(judge(at_rate, &floor).significant, None, "another cell");
     }
 }

@@ -93,6 +93,71 @@ pub fn ratio_of_pairs(pairs: &[(f64, f64)], seed: u64) -> Option<Ratio> {
     })
 }
 
+/// A ratio of two series that are not paired.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SeriesRatio {
+    /// Geometric mean of the second series divided by that of the first.
+    pub ratio: f64,
+    /// `None` with fewer than two values on a side.
+    pub ci95: Option<[f64; 2]>,
+}
+
+/// `after` divided by `before`, with Welch's interval on the logarithms (Welch 1947): the two series
+/// may have different spreads and different lengths. The degrees of freedom are rounded down, which
+/// makes the interval wider. `None` where a series is empty or has a value that is not above zero.
+pub fn ratio_of_series(before: &[f64], after: &[f64]) -> Option<SeriesRatio> {
+    let (before, after) = (LogMean::of(before)?, LogMean::of(after)?);
+    let difference = after.mean - before.mean;
+    let ci95 = before.error.zip(after.error).map(|(before, after)| {
+        let sum = before.squared + after.squared;
+        let terms = before.squared.powi(2) / before.freedom as f64
+            + after.squared.powi(2) / after.freedom as f64;
+        // Without any spread every number of degrees gives the same interval.
+        let freedom = if terms > 0.0 {
+            sum.powi(2) / terms
+        } else {
+            1.0
+        };
+        // Rounding must not turn a whole number into the one below it.
+        let half = student_t_975(((freedom + 1e-9) as usize).max(1)) * sum.sqrt();
+        [(difference - half).exp(), (difference + half).exp()]
+    });
+    Some(SeriesRatio {
+        ratio: difference.exp(),
+        ci95,
+    })
+}
+
+/// The mean of the logarithms of a series.
+struct LogMean {
+    mean: f64,
+    /// Needs two values.
+    error: Option<SquaredError>,
+}
+
+/// The standard error of a mean, squared, and its degrees of freedom.
+struct SquaredError {
+    squared: f64,
+    freedom: usize,
+}
+
+impl LogMean {
+    fn of(values: &[f64]) -> Option<Self> {
+        if values.is_empty() || values.iter().any(|value| *value <= 0.0) {
+            return None;
+        }
+        let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+        let n = logs.len();
+        let mean = logs.iter().sum::<f64>() / n as f64;
+        let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
+        let error = (n > 1).then(|| SquaredError {
+            squared: squares / (n - 1) as f64 / n as f64,
+            freedom: n - 1,
+        });
+        Some(Self { mean, error })
+    }
+}
+
 fn bootstrap_mean(values: &[f64], seed: u64) -> [f64; 2] {
     const DRAWS: usize = 2_000;
     let mut rng = SplitMix64::new(seed);
@@ -177,6 +242,31 @@ mod tests {
     #[test]
     fn a_zero_has_no_ratio() {
         assert_eq!(ratio_of_pairs(&[(0.0, 4.0), (3.0, 0.0)], 1), None);
+    }
+
+    #[test]
+    fn the_interval_of_two_series_matches_a_worked_example() {
+        // Logarithms 0, 1, 2 and 1, 2, 3, 4. By hand: means 1 and 2.5; squared errors 1/3 and 5/12,
+        // sum 0.75; degrees 0.5625 / (1/18 + 25/432) = 4.96, so 4; 2.776 * sqrt(0.75) = 2.40408.
+        let before = [0.0, 1.0, 2.0].map(f64::exp);
+        let after = [1.0, 2.0, 3.0, 4.0].map(f64::exp);
+        let change = ratio_of_series(&before, &after).expect("two series");
+        assert!(near(change.ratio.ln(), 1.5), "{change:?}");
+        let [low, high] = change.ci95.expect("two values on each side").map(f64::ln);
+        assert!(
+            (low + 0.90408).abs() < 1e-5 && (high - 3.90408).abs() < 1e-5,
+            "{change:?}"
+        );
+    }
+
+    #[test]
+    fn a_series_of_one_has_a_ratio_and_no_interval() {
+        let change = ratio_of_series(&[2.0], &[1.0, 1.0]).expect("two series");
+        assert_eq!((change.ratio, change.ci95), (0.5, None));
+        let same = ratio_of_series(&[2.0, 2.0], &[2.0, 2.0]).expect("two series");
+        assert_eq!(same.ci95, Some([1.0, 1.0]));
+        assert_eq!(ratio_of_series(&[0.0, 1.0], &[1.0]), None);
+        assert_eq!(ratio_of_series(&[], &[1.0]), None);
     }
 
     proptest! {

@@ -7,13 +7,17 @@
 pub mod args;
 pub mod describe;
 pub mod plan;
+pub mod provenance;
 pub mod resume;
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use tare_procstat::MemoryCgroup;
+use tare_procstat::temp_dir::TempDir;
 
 use crate::cli::bench::args::BenchArgs;
 use crate::model::cell::Kind;
@@ -23,11 +27,10 @@ use crate::model::estimate;
 use crate::model::estimate::Estimate;
 use crate::model::evidence;
 use crate::model::evidence::{EXPERIMENT, Evidence};
-use crate::model::interrupt::Interrupt;
 use crate::model::plan::Plan;
 use crate::model::profile::Profile;
-use crate::model::progress::Progress;
 use crate::model::record::Experiment;
+use crate::model::run_id;
 use crate::model::workload;
 use crate::model::workload::Scenario;
 use crate::model::workload::child;
@@ -36,14 +39,15 @@ use crate::run;
 use crate::run::build;
 use crate::run::build::Workspace;
 use crate::run::conformance;
-use crate::run::temp_dir::TempDir;
-use crate::run::{Ending, Runs, Setting};
+use crate::run::{Ending, Kept, Setting};
 use crate::target::Source;
 use crate::target::context::Target;
 use crate::target::existing::ExistingCluster;
+use crate::terminal::interrupt::Interrupt;
+use crate::terminal::progress::Progress;
 
 pub fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
-    let plan = plan::plan(&args)?;
+    let mut plan = plan::plan(&args)?;
     let workspace = Workspace::find()
         .and_then(|found| found.for_target(args.target.as_deref()))
         .map_err(|e| Usage(e.to_string()))?;
@@ -54,12 +58,8 @@ pub fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
         .worker_threads(2)
         .enable_all()
         .build()?;
-    let source = runtime.block_on(source(&args, &mut scenario))?;
+    let source = runtime.block_on(source(&args, &mut scenario, &mut plan))?;
     let folder = folder(&args).map_err(no_folder)?;
-    if matches!(source, Source::Existing(_)) {
-        // Pods of thousands of objects are more than a cluster that is not ours may have room for.
-        scenario = scenario.without_pods().of_bench();
-    }
     runtime.block_on(measure(args, plan, workspace, scenario, source, folder))
 }
 
@@ -82,7 +82,8 @@ async fn measure(
             () = stop.requested() => return Ok(interrupted(&progress, "while building; nothing was measured")),
         }
     }
-    let temp_dir = TempDir::create()?;
+    let temp_dir = TempDir::create(&std::env::temp_dir(), "loadgen")
+        .context("cannot make a folder for credentials; set TMPDIR")?;
     let setting = Setting {
         ready_delay_ms: scenario.ready_delay_ms,
         source,
@@ -95,15 +96,22 @@ async fn measure(
         bin: workspace.bin(),
         workspace: workspace.root.clone(),
         temp_dir: temp_dir.path().to_owned(),
+        run_machine: describe::run_machine(),
         evidence: evidence.clone(),
         progress: progress.clone(),
         bursts_only: args.bursts_only,
         child: Arc::new(child::of_edgeapp()?),
         soak_events: args.soak_events,
         restarts: args.restarts,
+        attempts: plan::attempts(&args),
         overlap: plan.overlap,
         machine: Arc::new(tokio::sync::Semaphore::new(1)),
     };
+    if let Err(error) = MemoryCgroup::create() {
+        progress.say(&format!(
+            "memory as a node accounts for it is not measured: {error}"
+        ));
+    }
     let mut described = describe::describe(&args, &plan, &setting)?;
     let (mut experiment, kept) = if folder.resumed {
         go_on(&mut plan, described, &setting)?
@@ -115,7 +123,7 @@ async fn measure(
                 "while checking conformance; nothing was measured",
             ));
         }
-        (described, Runs::new())
+        (described, Kept::default())
     };
     evidence.write_json(EXPERIMENT, &experiment)?;
     announce(&plan, &setting, args.control_plane, &kept);
@@ -146,7 +154,7 @@ fn go_on(
     plan: &mut Plan,
     mut now: Experiment,
     setting: &Setting,
-) -> anyhow::Result<(Experiment, Runs)> {
+) -> anyhow::Result<(Experiment, Kept)> {
     let evidence = &setting.evidence;
     let record = report::read(evidence)?;
     // Who did not pass then is not let in now.
@@ -157,34 +165,41 @@ fn go_on(
             "--resume: {dir} holds another experiment: {differs}"
         ))
     })?;
-    Ok((experiment, record.runs))
+    let mut attempts = BTreeMap::new();
+    for run in record.attempts {
+        let last = attempts.entry(run.cell).or_default();
+        *last = run.attempt.max(*last);
+    }
+    let runs = record.runs;
+    Ok((experiment, Kept { runs, attempts }))
 }
 
 /// How many runs there are and how long they may take.
-fn announce(plan: &Plan, setting: &Setting, control_plane: ControlPlane, kept: &Runs) {
+fn announce(plan: &Plan, setting: &Setting, control_plane: ControlPlane, kept: &Kept) {
     let course = setting.course();
     let cells = plan.cells(setting.seed);
-    let left = cells.iter().filter(|cell| !kept.contains_key(cell));
+    let left = cells.iter().filter(|cell| !kept.runs.contains_key(cell));
     let mut estimate = Estimate::default();
     for cell in left {
-        estimate.add(estimate::of_cell(cell, &course, control_plane), 1);
+        let cost = estimate::of_cell(cell, &course, control_plane);
+        estimate.add(cell.kind, cost, 1);
     }
-    let (steady, checks) = plan.to_follow();
-    for (kind, runs) in [(Kind::Steady, steady), (Kind::DefaultFlags, checks)] {
-        let one = estimate::of_following(kind, &course, control_plane);
-        estimate.add(one, runs);
+    let to_follow = plan.to_follow();
+    for per_s in &plan.rates {
+        let one = estimate::at_rate(*per_s, &course, control_plane);
+        estimate.add(Kind::Rate, one, to_follow / plan.rates.len());
     }
     let time = estimate.time(setting.overlap);
-    let all = cells.len() + steady + checks;
-    let kept = match kept.len() {
+    let all = cells.len() + to_follow;
+    let there = match kept.runs.len() {
         0 => String::new(),
-        kept => format!(", of which {kept} are there already"),
+        there => format!(", of which {there} are there already"),
     };
     setting.progress.say(&format!(
-        "{all} runs{kept}, {}about {}",
+        "{all} runs{there}, {}about {}",
         match setting.overlap {
             1 => String::new(),
-            overlap => format!("{overlap} under way at once, "),
+            overlap => format!("up to {overlap} memory runs under way at once, "),
         },
         estimate::words(time)
     ));
@@ -196,7 +211,11 @@ fn interrupted(progress: &Progress, what: &str) -> ExitCode {
     ExitCode::from(130)
 }
 
-async fn source(args: &BenchArgs, scenario: &mut Scenario) -> anyhow::Result<Source> {
+async fn source(
+    args: &BenchArgs,
+    scenario: &mut Scenario,
+    plan: &mut Plan,
+) -> anyhow::Result<Source> {
     let cluster = &args.cluster;
     let elsewhere = cluster.kubeconfig.is_some() || cluster.context.is_some() || cluster.yes;
     if elsewhere && args.control_plane != ControlPlane::Existing {
@@ -210,13 +229,25 @@ async fn source(args: &BenchArgs, scenario: &mut Scenario) -> anyhow::Result<Sou
     if !target.local && !cluster.yes {
         let (context, url) = (&target.context, &target.url);
         return Err(Usage(format!(
-            "context {context:?} at {url} is not on this machine, and subjects would work on all of it; if it is the right one, add --yes"
+            "context {context:?} at {url} is {}, and subjects would work on all of it; if it is the right one, add --yes",
+            target.whereabouts()
         ))
         .into());
     }
     let file = cluster.kubeconfig.as_deref();
-    let existing = ExistingCluster::of(&target, file, &scenario.resource)?;
-    scenario.resource = existing.resource.clone();
+    let run = run_id::new();
+    // Pods of thousands of objects are more than a cluster that is not ours may have room for.
+    *scenario = scenario.clone().without_pods().of_bench(&run);
+    let mut resources = Vec::new();
+    for subject in &mut plan.subjects {
+        let own = subject.objects.take();
+        subject.objects = own.map(|own| own.of_bench(&run));
+        let resource = &subject.objects.as_ref().unwrap_or(scenario).resource;
+        if !resources.contains(resource) {
+            resources.push(resource.clone());
+        }
+    }
+    let existing = ExistingCluster::of(&target, file, run, resources)?;
     Ok(Source::Existing(Box::new(existing)))
 }
 

@@ -14,14 +14,14 @@ use clap::Args;
 use crate::cli::question;
 use crate::cli::run::account::Removal;
 use crate::cli::run::dns_label;
-use crate::model::interrupt::Interrupt;
-use crate::model::progress::Progress;
 use crate::model::workload;
 use crate::report::table::grouped;
 use crate::target::cleanup;
 use crate::target::cleanup::{Found, Scope};
 use crate::target::cluster::{Cluster, Error};
 use crate::target::context::{Target, TargetArgs};
+use crate::terminal::interrupt::Interrupt;
+use crate::terminal::progress::Progress;
 
 #[derive(Args, Clone, Debug)]
 pub struct CleanArgs {

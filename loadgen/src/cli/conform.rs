@@ -9,14 +9,13 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
+use tare_procstat::temp_dir::TempDir;
 
 use crate::model::conformance::step::Step;
 use crate::model::conformance::{Conformance, ConformanceResult, Outcome};
 use crate::model::control_plane::ControlPlane;
 use crate::model::error::{Usage, no_folder};
 use crate::model::evidence::Evidence;
-use crate::model::interrupt::Interrupt;
-use crate::model::progress::Progress;
 use crate::model::subject;
 use crate::model::subject::Subject;
 use crate::model::workload;
@@ -24,12 +23,14 @@ use crate::report::Table;
 use crate::run::build;
 use crate::run::build::Workspace;
 use crate::run::conformance::{Gate, STEP_DEADLINE};
-use crate::run::temp_dir::TempDir;
 use crate::target::Source;
+use crate::terminal::interrupt::Interrupt;
+use crate::terminal::progress::Progress;
 
 #[derive(Args, Clone, Debug)]
 pub struct ConformArgs {
-    /// Subjects to check, as name/variant, separated by commas [default: all]
+    /// Subjects to check, as name/variant, separated by commas
+    /// [default: those that `loadgen bench` measures on this control plane]
     #[arg(long, value_name = "A,B")]
     subjects: Option<String>,
     /// File that describes your own operator; may be repeated
@@ -84,7 +85,8 @@ async fn check(
 ) -> anyhow::Result<ExitCode> {
     let stop = Interrupt::on_signals().context("cannot listen for Ctrl-C")?;
     let progress = Progress::default();
-    let temp_dir = TempDir::create()?;
+    let temp_dir = TempDir::create(&std::env::temp_dir(), "loadgen")
+        .context("cannot make a folder for credentials; set TMPDIR")?;
     let gate = Gate {
         source: &source,
         workspace: &workspace.root,

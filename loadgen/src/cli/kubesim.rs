@@ -17,22 +17,28 @@ use clap::Args;
 use kubesim::{Options, Server, Tls, kubeconfig};
 use tokio::net::TcpListener;
 
-use crate::model::interrupt::Interrupt;
 use crate::target::kubesim::{Announcement, kubeconfig_path};
+use crate::terminal::interrupt::Interrupt;
 
 #[derive(Args)]
 pub struct KubesimArgs {
-    #[arg(long, default_value = "127.0.0.1:0")]
+    /// Address and port to listen on; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
-    #[arg(long, default_value_t = 0)]
+    /// Time from a change of a Deployment until it is ready, ms
+    #[arg(long, value_name = "MS", default_value_t = 0)]
     ready_delay_ms: u64,
-    #[arg(long, default_value_t = 60)]
+    /// Time between two bookmarks of a watch, s
+    #[arg(long, value_name = "S", default_value_t = 60)]
     bookmark_s: u64,
-    #[arg(long, value_delimiter = ',')]
+    /// Users, separated by commas; each gets a kubeconfig DIR/NAME.kubeconfig
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
     users: Vec<String>,
-    #[arg(long)]
+    /// Existing folder for the kubeconfigs and the certificate
+    #[arg(long, value_name = "DIR")]
     dir: PathBuf,
-    #[arg(long)]
+    /// File with a CRD to install; may be repeated
+    #[arg(long, value_name = "FILE")]
     crd: Vec<PathBuf>,
 }
 

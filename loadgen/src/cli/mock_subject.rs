@@ -30,9 +30,6 @@ pub struct MockArgs {
     admin: SocketAddr,
     #[arg(long, value_enum, default_value = "works")]
     behaviour: Behaviour,
-    /// The one that is watched [default: the scenario's].
-    #[arg(long)]
-    namespace: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -58,6 +55,7 @@ struct Owner {
 #[serde(rename_all = "camelCase")]
 struct OwnerMeta {
     name: String,
+    namespace: String,
     #[serde(default)]
     generation: i64,
 }
@@ -98,8 +96,7 @@ async fn reconcile(args: MockArgs) -> anyhow::Result<ExitCode> {
         .await
         .with_context(|| format!("cannot listen on {}", args.admin))?;
     let admin = tokio::spawn(answer(listener, reconciled.clone()));
-    let mut resource = workload::edgeapp()?.resource;
-    resource.namespace = args.namespace.unwrap_or(resource.namespace);
+    let resource = workload::edgeapp()?.resource;
     let mock = Mock {
         cluster: Cluster::connect(&PathBuf::from(kubeconfig)).await?,
         resource,
@@ -113,7 +110,7 @@ async fn reconcile(args: MockArgs) -> anyhow::Result<ExitCode> {
 
 impl Mock {
     async fn watch(&self) -> anyhow::Result<()> {
-        let path = self.resource.path();
+        let path = self.resource.path_everywhere();
         let owners: Owners = self.cluster.ask(Method::GET, &path, None, vec![]).await?;
         for owner in owners.items {
             self.observe(owner).await?;
@@ -138,7 +135,11 @@ impl Mock {
     }
 
     async fn observe(&self, owner: Owner) -> anyhow::Result<()> {
-        let OwnerMeta { name, generation } = owner.metadata;
+        let OwnerMeta {
+            name,
+            namespace,
+            generation,
+        } = owner.metadata;
         match self.behaviour {
             _ if name == CANARY => {}
             Behaviour::Works => {}
@@ -154,7 +155,11 @@ impl Mock {
         let condition = json!({"type": "Ready", "status": "True", "reason": "Mock", "message": ""});
         let status =
             json!({"status": {"observedGeneration": generation, "conditions": [condition]}});
-        let path = format!("{}/{name}/status", self.resource.path());
+        let resource = workload::Resource {
+            namespace,
+            ..self.resource.clone()
+        };
+        let path = format!("{}/{name}/status", resource.path());
         let merge = Some("application/merge-patch+json");
         let patched = self
             .cluster

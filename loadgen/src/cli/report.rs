@@ -1,13 +1,19 @@
 //! `loadgen report`: rebuilds the report of a folder from its raw data.
+//!
+//! Guarantees: a raw file that differs from `SHA256SUMS` is refused unless the change is accepted, so
+//! that a report never covers an edit. Leaves to others: the report itself (`report`).
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::bail;
 use clap::Args;
 
 use crate::model::evidence::Evidence;
+use crate::model::evidence::sums::{Difference, DifferenceKind, SUMS};
 use crate::report;
-use crate::report::{readme, summary};
+use crate::report::verify::rebuilt;
+use crate::report::{picture, readme, summary};
 
 #[derive(Args, Clone, Debug)]
 pub struct ReportArgs {
@@ -16,14 +22,54 @@ pub struct ReportArgs {
     /// Also replace the tables between the marks of this Markdown file
     #[arg(long, value_name = "FILE")]
     readme: Option<PathBuf>,
+    /// Also write the picture of memory by number of objects, as SVG
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// Rebuild although raw data differs from SHA256SUMS, and write the hashes anew
+    #[arg(long)]
+    accept_changes: bool,
 }
 
 pub fn run(args: ReportArgs) -> anyhow::Result<ExitCode> {
     let evidence = Evidence::open(&args.dir);
+    if !args.accept_changes {
+        unchanged(&evidence)?;
+    }
     report::publish(&evidence)?;
     if let Some(readme) = &args.readme {
         let summary = summary::summarise(&report::read(&evidence)?);
         readme::update(readme, &summary, &evidence)?;
     }
+    if let Some(svg) = &args.svg {
+        let summary = summary::summarise(&report::read(&evidence)?);
+        picture::write(svg, &summary)?;
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// New files are no change: `scripts/image-sizes.sh` adds one. A folder without hashes is not checked.
+fn unchanged(evidence: &Evidence) -> anyhow::Result<()> {
+    if !evidence.root().is_dir() {
+        // The report says what is missing.
+        return Ok(());
+    }
+    let is_edit = |difference: &Difference| match difference.kind {
+        DifferenceKind::NoSums | DifferenceKind::Added => false,
+        DifferenceKind::BadLine => true,
+        DifferenceKind::Changed | DifferenceKind::Missing => !rebuilt::is_derived(&difference.file),
+    };
+    let differences = evidence.check_sums()?.differences;
+    let edits: Vec<&Difference> = differences.iter().filter(|d| is_edit(d)).collect();
+    let Some(first) = edits.first() else {
+        return Ok(());
+    };
+    let others = match edits.len() {
+        1 => String::new(),
+        edits => format!(" ({edits} raw files differ from {SUMS})"),
+    };
+    bail!(
+        "{}: {}{others}; restore the raw data, or accept the change with --accept-changes",
+        evidence.path(&first.file).display(),
+        first.what
+    )
 }

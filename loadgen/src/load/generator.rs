@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::load::journal::Journal;
-use crate::load::timeline::Failed;
+use crate::load::object::Failed;
 use crate::load::timetable::Pace;
 use crate::model::workload::Scenario;
 use crate::model::workload::child::Child;

@@ -27,6 +27,11 @@ impl Journal {
         self.timeline.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// When the run began; times count from here.
+    pub fn began(&self) -> Instant {
+        self.epoch
+    }
+
     pub fn now_ns(&self) -> u64 {
         self.ns(Instant::now())
     }

@@ -2,6 +2,7 @@
 
 pub mod generator;
 pub mod journal;
+pub mod object;
 pub mod observer;
 pub mod timeline;
 pub mod timeout;

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::load::journal::Journal;
-use crate::load::timeline::Observation;
+use crate::load::object::Observation;
 use crate::model::subject::Convergence;
 use crate::model::workload::{CANARY, Resource};
 use crate::target::cluster::{Cluster, Error, request};
@@ -173,7 +173,7 @@ impl Observer {
         let seen = seen(&self.convergence, &object.status);
         let now_ns = self.journal.now_ns();
         let mut timeline = self.journal.timeline();
-        timeline.events += 1;
+        timeline.count_event(now_ns);
         let Some(name) = self.name(object) else {
             return;
         };
@@ -187,7 +187,7 @@ impl Observer {
     fn note_gone(&self, object: &PartialObject) {
         let now_ns = self.journal.now_ns();
         let mut timeline = self.journal.timeline();
-        timeline.events += 1;
+        timeline.count_event(now_ns);
         let name = self.name(object);
         if let Some(index) = name.and_then(|name| self.resource.object_index(name)) {
             timeline.change(index, |object| {

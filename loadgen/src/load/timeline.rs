@@ -1,93 +1,12 @@
-//! What happened to each object: T0 intended, sent, T1 acknowledged with generation g, T2 the
-//! watch shows `observedGeneration >= g`, T3 Ready.
+//! All objects of a run, wave by wave.
 //!
 //! Guarantees: an event may arrive before its acknowledgement and still counts; what never
-//! converged stays in the table (censored). Leaves to others: the clock; times are nanoseconds
-//! since the start of the run.
+//! converged stays in the table (censored); how far a wave has come costs the same to ask however
+//! many objects there are. Leaves to others: a single object (`object`), and the clock; times are
+//! nanoseconds since the start of the run.
 
-/// What one watch event says about convergence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Observation {
-    pub observed_generation: i64,
-    pub ready: bool,
-}
-
-/// One object's life within a wave (a creation or an update of everything).
-#[derive(Debug, Clone, Default)]
-pub struct Object {
-    pub intended_ns: Option<u64>,
-    pub sent_ns: Option<u64>,
-    pub acked_ns: Option<u64>,
-    pub gone_ns: Option<u64>,
-    pub failed: Option<Failed>,
-    /// The generation to converge to: 1 until the acknowledgement says otherwise.
-    generation: i64,
-    /// The newest generation that was seen to be observed, in whatever wave.
-    newest_observed: i64,
-    /// Distinct things seen, in order of time; bounded, see [`Object::record`].
-    steps: Vec<(u64, Observation)>,
-}
-
-/// Why a request of ours brought nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Failed {
-    /// The server said no.
-    Rejected,
-    /// Nobody knows: no answer, or none that is one.
-    Unanswered,
-}
-
-/// An object's latest step replaces the one before it once this many were seen: a subject that
-/// flaps must not grow the generator.
-const MOST_STEPS: usize = 16;
-
-impl Object {
-    pub fn record(&mut self, now_ns: u64, seen: Observation) {
-        self.newest_observed = self.newest_observed.max(seen.observed_generation);
-        if self.steps.last().is_some_and(|(_, last)| *last == seen) {
-            return;
-        }
-        if self.steps.len() == MOST_STEPS {
-            self.steps.pop();
-        }
-        self.steps.push((now_ns, seen));
-    }
-
-    pub fn acknowledge(&mut self, now_ns: u64, generation: i64) {
-        self.acked_ns = Some(now_ns);
-        self.generation = generation;
-    }
-
-    /// Generations that were acknowledged and not yet observed.
-    pub fn behind(&self) -> u64 {
-        (self.generation - self.newest_observed)
-            .max(0)
-            .unsigned_abs()
-    }
-
-    /// Whether it was told that its child is not ready, and now says so.
-    pub fn is_not_ready(&self) -> bool {
-        let latest = self.steps.last();
-        self.acked_ns.is_some() && latest.is_some_and(|(_, seen)| !seen.ready)
-    }
-
-    /// T2.
-    pub fn observed_ns(&self) -> Option<u64> {
-        self.first(|seen| seen.observed_generation >= self.generation.max(1))
-    }
-
-    /// T3.
-    pub fn ready_ns(&self) -> Option<u64> {
-        self.first(|seen| seen.ready && seen.observed_generation >= self.generation.max(1))
-    }
-
-    fn first(&self, holds: impl Fn(&Observation) -> bool) -> Option<u64> {
-        self.steps
-            .iter()
-            .find(|(_, seen)| holds(seen))
-            .map(|(at, _)| *at)
-    }
-}
+use crate::load::object::{Failed, Object};
+use crate::model::samples::{Sample, Samples};
 
 /// All objects of a run.
 #[derive(Debug, Default)]
@@ -95,9 +14,14 @@ pub struct Timeline {
     objects: Vec<Object>,
     /// Kept by [`Timeline::change`].
     progress: Progress,
+    /// The waves that have ended.
+    ended: Samples,
+    wave_ended: bool,
     pub canary: Object,
     /// Watch events of any object, the canary included.
     pub events: u64,
+    /// When the last of them came.
+    pub last_event_ns: u64,
     /// What was said to requests that failed, in order of first occurrence, and how often; at
     /// most [`MOST_WORDS`], then all others together.
     pub failures: Vec<(String, u64)>,
@@ -176,27 +100,31 @@ impl Timeline {
         self.progress = others.with(after, u64::wrapping_add);
     }
 
+    pub fn count_event(&mut self, now_ns: u64) {
+        self.events += 1;
+        self.last_event_ns = now_ns;
+    }
+
     /// Starts a wave: neither the send times nor what was seen of the last generation count.
     pub fn begin_wave(&mut self) {
-        for object in &mut self.objects {
-            (object.intended_ns, object.sent_ns, object.acked_ns) = (None, None, None);
-            object.failed = None;
-            object.generation = object.generation.max(1) + 1;
-            object.steps.clear();
-        }
+        self.end_wave();
+        self.wave_ended = false;
+        self.objects.iter_mut().for_each(Object::begin_wave);
         self.progress = self.scan();
     }
 
     /// Starts a wave on the same objects: what is seen from here on counts, of any generation.
     pub fn begin_flip(&mut self) {
-        self.begin_wave();
-        for object in &mut self.objects {
-            object.generation = 0;
-        }
+        self.end_wave();
+        self.wave_ended = false;
+        self.objects.iter_mut().for_each(Object::begin_flip);
+        self.progress = self.scan();
     }
 
     /// Starts a wave without objects.
     pub fn begin_again(&mut self) {
+        self.end_wave();
+        self.wave_ended = false;
         self.objects.fill(Object::default());
         self.progress = Progress::default();
     }
@@ -244,95 +172,46 @@ impl Timeline {
         Some((first, self.failures.iter().map(|(_, times)| times).sum()))
     }
 
-    /// One line per object, microseconds: what the evidence keeps of every sample.
-    pub fn samples(&self) -> String {
-        let us = |ns: Option<u64>| ns.map_or_else(String::new, |ns| (ns / 1_000).to_string());
-        let mut text =
-            String::from("index\tintended_us\tsent_us\tacked_us\tobserved_us\tready_us\n");
-        for (index, o) in self.objects.iter().enumerate() {
-            let times = [
-                o.intended_ns,
-                o.sent_ns,
-                o.acked_ns,
-                o.observed_ns(),
-                o.ready_ns(),
-            ];
-            text.push_str(&format!("{index}\t{}\n", times.map(us).join("\t")));
+    /// The times of the wave that is under way, in whole microseconds.
+    pub fn wave(&self) -> Vec<Sample> {
+        let us = |ns: Option<u64>| ns.map(|ns| ns / 1_000);
+        let sample = |object: &Object| Sample {
+            intended_us: us(object.intended_ns),
+            sent_us: us(object.sent_ns),
+            acked_us: us(object.acked_ns),
+            observed_us: us(object.observed_ns()),
+            ready_us: us(object.ready_ns()),
+        };
+        self.objects.iter().map(sample).collect()
+    }
+
+    /// Ends the wave for the evidence: what is seen from here on is not among its samples. Returns
+    /// them; does nothing where the wave has ended already.
+    pub fn end_wave(&mut self) -> &[Sample] {
+        if !self.wave_ended {
+            self.ended.waves.push(self.wave());
+            self.wave_ended = true;
         }
-        text
+        self.ended.waves.last().map_or(&[], Vec::as_slice)
+    }
+
+    /// Ends the wave; all waves, as the evidence keeps them.
+    pub fn samples(&mut self) -> &Samples {
+        self.end_wave();
+        &self.ended
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::object::Observation;
     use proptest::prelude::*;
 
     fn seen(observed_generation: i64, ready: bool) -> Observation {
         Observation {
             observed_generation,
             ready,
-        }
-    }
-
-    #[test]
-    fn an_object_converges() {
-        struct Case {
-            name: &'static str,
-            generation: i64,
-            steps: Vec<(u64, Observation)>,
-            want: (Option<u64>, Option<u64>),
-        }
-        let cases = [
-            Case {
-                name: "nothing seen",
-                generation: 1,
-                steps: vec![],
-                want: (None, None),
-            },
-            Case {
-                name: "created, not observed",
-                generation: 1,
-                steps: vec![(1, seen(0, false))],
-                want: (None, None),
-            },
-            Case {
-                name: "observed, then ready",
-                generation: 1,
-                steps: vec![(1, seen(0, false)), (2, seen(1, false)), (3, seen(1, true))],
-                want: (Some(2), Some(3)),
-            },
-            Case {
-                name: "ready of an older generation does not count",
-                generation: 2,
-                steps: vec![(1, seen(1, true)), (2, seen(2, false)), (5, seen(2, true))],
-                want: (Some(2), Some(5)),
-            },
-            Case {
-                name: "both at once",
-                generation: 3,
-                steps: vec![(4, seen(3, true))],
-                want: (Some(4), Some(4)),
-            },
-            Case {
-                name: "the first time counts, whatever follows",
-                generation: 1,
-                steps: vec![(2, seen(1, true)), (3, seen(1, false)), (4, seen(1, true))],
-                want: (Some(2), Some(2)),
-            },
-        ];
-        for case in cases {
-            let mut object = Object::default();
-            case.steps
-                .iter()
-                .for_each(|(at, step)| object.record(*at, *step));
-            object.acknowledge(0, case.generation);
-            assert_eq!(
-                (object.observed_ns(), object.ready_ns()),
-                case.want,
-                "{}",
-                case.name
-            );
         }
     }
 
@@ -375,6 +254,19 @@ mod tests {
     }
 
     #[test]
+    fn every_wave_is_kept_and_what_comes_after_its_end_is_not_in_it() {
+        let mut timeline = Timeline::of(1);
+        timeline.change(0, |o| o.sent_ns = Some(1_500));
+        assert_eq!(timeline.end_wave()[0].sent_us, Some(1));
+        timeline.change(0, |o| o.sent_ns = Some(9_000));
+        timeline.begin_wave();
+        timeline.change(0, |o| o.sent_ns = Some(12_000));
+        let waves = &timeline.samples().waves;
+        let sent: Vec<_> = waves.iter().map(|wave| wave[0].sent_us).collect();
+        assert_eq!(sent, [Some(1), Some(12)]);
+    }
+
+    #[test]
     fn failures_are_counted_by_what_was_said_and_stay_bounded() {
         let mut timeline = Timeline::of(30);
         timeline.fail(0, Failed::Unanswered, "no answer".into());
@@ -385,14 +277,6 @@ mod tests {
         assert_eq!(timeline.failures.len(), MOST_WORDS + 1);
         assert_eq!(timeline.failures[MOST_WORDS], (OTHER_WORDS.to_owned(), 18));
         assert_eq!(timeline.failed(), Some(("no answer", 30)));
-    }
-
-    #[test]
-    fn a_flapping_object_stays_bounded() {
-        let mut object = Object::default();
-        (0..10_000).for_each(|at| object.record(at, seen(1, at % 2 == 0)));
-        assert!(object.steps.len() <= MOST_STEPS);
-        assert_eq!(object.ready_ns(), Some(0));
     }
 
     /// Something that happens to a timeline.

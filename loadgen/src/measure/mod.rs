@@ -4,5 +4,7 @@ pub mod admin;
 pub mod audit_log;
 pub mod gc_pause;
 pub mod log_tail;
+pub mod machine_use;
 pub mod metrics_text;
+pub mod series;
 pub mod settle;

@@ -8,13 +8,18 @@ use serde::{Deserialize, Serialize};
 use crate::model::rng::SplitMix64;
 
 /// One run: a subject at a size, measured once.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct Cell {
     /// `name/variant`.
     pub subject: String,
     pub objects: usize,
     pub repeat: u32,
     pub kind: Kind,
+    /// Objects offered per second; only in cells of [`Kind::Rate`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_s: Option<u32>,
 }
 
 /// What a cell is measured for.
@@ -23,17 +28,21 @@ pub struct Cell {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// All objects offered as fast as the server takes them.
-    Burst,
-    /// Objects offered at a rate that every subject keeps up with.
-    Steady,
-    /// A second burst of a subject: what differs between the two is noise.
-    #[serde(rename = "a-a")]
-    AA,
-    /// A burst with the server's audit log on, to count requests. Its other figures are not used:
-    /// the log slows subjects that send many requests.
+    /// All objects at once, with nothing else at work on the machine: for times and CPU.
+    Drain,
+    /// A second drain of a subject: what differs between the two is noise.
+    DrainAa,
+    /// Objects at a rate, with nothing else at work on the machine: one point of the rate sweep.
+    Rate,
+    /// All objects at once, then left idle until memory has settled: for memory. Other runs may
+    /// work meanwhile.
+    Memory,
+    /// A second memory run of a subject.
+    MemoryAa,
+    /// All objects at once with the server's audit log on, to count requests. Its other figures are
+    /// not used: the log slows subjects that send many requests.
     RequestCount,
-    /// A burst against a kube-apiserver with its own default flags.
+    /// A drain against a kube-apiserver with its own default flags.
     DefaultFlags,
     /// Objects whose children the server rejects.
     Rejected,
@@ -44,10 +53,12 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Kind; 8] = [
-        Kind::Burst,
-        Kind::Steady,
-        Kind::AA,
+    pub const ALL: [Kind; 10] = [
+        Kind::Drain,
+        Kind::DrainAa,
+        Kind::Rate,
+        Kind::Memory,
+        Kind::MemoryAa,
         Kind::RequestCount,
         Kind::DefaultFlags,
         Kind::Rejected,
@@ -58,9 +69,11 @@ impl Kind {
     /// Its name in records, file names and limits.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Burst => "burst",
-            Kind::Steady => "steady",
-            Kind::AA => "a-a",
+            Kind::Drain => "drain",
+            Kind::DrainAa => "drain-aa",
+            Kind::Rate => "rate",
+            Kind::Memory => "memory",
+            Kind::MemoryAa => "memory-aa",
             Kind::RequestCount => "request-count",
             Kind::DefaultFlags => "default-flags",
             Kind::Rejected => "rejected",
@@ -69,9 +82,26 @@ impl Kind {
         }
     }
 
+    /// Whether its times and CPU are published: it runs with nothing else at work on the machine.
+    pub fn is_timed(self) -> bool {
+        matches!(
+            self,
+            Kind::Drain | Kind::DrainAa | Kind::Rate | Kind::DefaultFlags
+        )
+    }
+
+    /// The kind in which the same is measured a second time (A/A).
+    pub fn second(self) -> Option<Kind> {
+        match self {
+            Kind::Drain => Some(Kind::DrainAa),
+            Kind::Memory => Some(Kind::MemoryAa),
+            _ => None,
+        }
+    }
+
     /// Whether cells of this kind are known before the first run.
     pub fn is_planned_first(self) -> bool {
-        !matches!(self, Kind::Steady | Kind::DefaultFlags)
+        self != Kind::Rate
     }
 
     /// Objects of such a cell never become Ready.
@@ -88,9 +118,11 @@ impl Cell {
             objects,
             repeat,
             kind,
+            per_s,
         } = self;
+        let rate = per_s.map_or_else(String::new, |per_s| format!("-at-{per_s}"));
         format!(
-            "{}-{}-{objects}-r{repeat}",
+            "{}-{}-{objects}{rate}-r{repeat}",
             subject.replace('/', "-"),
             kind.name()
         )
@@ -104,8 +136,12 @@ impl std::fmt::Display for Cell {
             objects,
             repeat,
             kind,
+            per_s,
         } = self;
         write!(f, "{subject} {} {objects}", kind.name())?;
+        if let Some(per_s) = per_s {
+            write!(f, " at {per_s}/s")?;
+        }
         if *repeat > 1 {
             write!(f, " (repeat {repeat})")
         } else {
@@ -122,37 +158,69 @@ pub fn interleaved(
     kind: Kind,
     seed: u64,
 ) -> Vec<Cell> {
-    let entries: Vec<(String, Kind)> = subjects.iter().map(|s| (s.clone(), kind)).collect();
-    let mut rng = SplitMix64::of(seed, kind as u64 + 1);
-    let blocks = blocks(sizes, &mut rng);
-    let cells = blocks.into_iter().flat_map(|block| {
-        let mut entries = entries.clone();
-        rng.shuffle(&mut entries);
-        block.cells(entries)
-    });
-    cells.collect()
+    with_second(subjects, sizes, kind, None, seed)
 }
 
-/// The bursts; in every block of the largest size the subject `second` is measured a second time
-/// (A/A), at a place drawn like that of the others.
-pub fn bursts(
+/// Which subject is measured a second time (A/A), and in how many repeats of the largest size.
+#[derive(Debug, Clone, Copy)]
+pub struct Pairs<'a> {
+    pub subject: &'a str,
+    pub pairs: u32,
+}
+
+/// The same; in the repeats of the largest size one subject is measured a second time, at a place
+/// drawn like that of the others. Where more pairs are asked for than the size has repeats, the
+/// repeats after those have that subject alone.
+pub fn with_second(
     subjects: &[String],
     sizes: &[(usize, u32)],
-    second: Option<&str>,
+    kind: Kind,
+    second: Option<Pairs>,
     seed: u64,
 ) -> Vec<Cell> {
-    let largest = sizes.iter().map(|(objects, _)| *objects).max();
-    let mut rng = SplitMix64::of(seed, Kind::Burst as u64 + 1);
-    let blocks = blocks(sizes, &mut rng);
-    let cells = blocks.into_iter().flat_map(|block| {
-        let bursts = subjects.iter().map(|s| (s.clone(), Kind::Burst));
-        let second = second.filter(|_| Some(block.objects) == largest);
-        let second = second.map(|subject| (subject.to_owned(), Kind::AA));
-        let mut entries: Vec<_> = bursts.chain(second).collect();
+    let largest = sizes.iter().max_by_key(|(objects, _)| *objects).copied();
+    let mut rng = SplitMix64::of(seed, kind as u64 + 1);
+    let mut cells = Vec::new();
+    for block in blocks(sizes, &mut rng) {
+        let mut entries: Vec<_> = subjects.iter().map(|s| (s.clone(), kind)).collect();
+        let is_largest = largest.is_some_and(|(objects, _)| objects == block.objects);
+        let paired = second.filter(|second| is_largest && block.repeat <= second.pairs);
+        let paired = paired.and_then(|second| Some((second.subject.to_owned(), kind.second()?)));
+        entries.extend(paired);
         rng.shuffle(&mut entries);
-        block.cells(entries)
-    });
-    cells.collect()
+        cells.extend(block.cells(entries));
+    }
+    if let (Some(second), Some((objects, repeats)), Some(other)) = (second, largest, kind.second())
+    {
+        for repeat in repeats + 1..=second.pairs {
+            let mut entries = [kind, other].map(|kind| (second.subject.to_owned(), kind));
+            rng.shuffle(&mut entries);
+            cells.extend(Block { objects, repeat }.cells(entries.to_vec()));
+        }
+    }
+    cells
+}
+
+/// The cells of one rate: per repeat the subjects in random order.
+pub fn at_rate(
+    subjects: &[String],
+    objects: usize,
+    repeats: u32,
+    per_s: u32,
+    seed: u64,
+) -> Vec<Cell> {
+    let mut rng = SplitMix64::of(seed, (1 << 32) + u64::from(per_s));
+    let mut cells = Vec::new();
+    for repeat in 1..=repeats {
+        let mut entries: Vec<_> = subjects.iter().map(|s| (s.clone(), Kind::Rate)).collect();
+        rng.shuffle(&mut entries);
+        let block = Block { objects, repeat }.cells(entries);
+        cells.extend(block.into_iter().map(|cell| Cell {
+            per_s: Some(per_s),
+            ..cell
+        }));
+    }
+    cells
 }
 
 /// The subjects of one size and repeat.
@@ -168,6 +236,7 @@ impl Block {
             objects: self.objects,
             repeat: self.repeat,
             kind,
+            per_s: None,
         };
         entries.into_iter().map(cell).collect()
     }
@@ -195,8 +264,8 @@ mod tests {
         fn every_cell_comes_once(seed: u64, subjects in 1usize..5, repeats in 1u32..5, more in 0u32..3) {
             let subjects: Vec<String> = (0..subjects).map(|i| format!("s/{i}")).collect();
             let sizes = [(0, repeats), (500, repeats), (2000, repeats), (5000, repeats + more)];
-            let mut cells = interleaved(&subjects, &sizes, Kind::Burst, seed);
-            prop_assert_eq!(&cells, &interleaved(&subjects, &sizes, Kind::Burst, seed));
+            let mut cells = interleaved(&subjects, &sizes, Kind::Memory, seed);
+            prop_assert_eq!(&cells, &interleaved(&subjects, &sizes, Kind::Memory, seed));
             for block in cells.chunks(subjects.len()) {
                 prop_assert!(block.iter().all(|c| (c.objects, c.repeat) == (block[0].objects, block[0].repeat)));
             }
@@ -208,17 +277,35 @@ mod tests {
         }
 
         #[test]
-        fn the_second_run_is_beside_its_subject_at_the_largest_size_only(seed: u64, repeats in 1u32..5) {
+        fn the_second_run_is_beside_its_subject_at_the_largest_size_only(
+            seed: u64, repeats in 1u32..5, pairs in 1u32..12,
+        ) {
             let subjects = ["a/x".to_owned(), "b/y".to_owned()];
-            let cells = bursts(&subjects, &[(0, 3), (500, repeats)], Some("a/x"), seed);
-            let seconds: Vec<&Cell> = cells.iter().filter(|c| c.kind == Kind::AA).collect();
-            prop_assert_eq!(seconds.len(), repeats as usize);
+            let second = Some(Pairs { subject: "a/x", pairs });
+            let cells = with_second(&subjects, &[(0, 3), (500, repeats)], Kind::Drain, second, seed);
+            let seconds: Vec<&Cell> = cells.iter().filter(|c| c.kind == Kind::DrainAa).collect();
+            prop_assert_eq!(seconds.len(), pairs as usize);
             prop_assert!(seconds.iter().all(|c| c.objects == 500 && c.subject == "a/x"));
             for second in seconds {
-                let beside = Cell { kind: Kind::Burst, ..second.clone() };
+                let beside = Cell { kind: Kind::Drain, ..second.clone() };
                 let place = |cell: &Cell| cells.iter().position(|c| c == cell).map(|p| p as i64);
                 let distance = (place(second).expect("there") - place(&beside).expect("there")).abs();
                 prop_assert!(distance <= 2);
+            }
+            let others = cells.iter().filter(|c| c.subject == "b/y" && c.objects == 500);
+            prop_assert_eq!(others.count(), repeats as usize);
+        }
+
+        #[test]
+        fn a_rate_has_every_subject_once_per_repeat(seed: u64, repeats in 1u32..5) {
+            let subjects = ["a/x".to_owned(), "b/y".to_owned(), "c/z".to_owned()];
+            let cells = at_rate(&subjects, 500, repeats, 20, seed);
+            prop_assert_eq!(cells.len(), 3 * repeats as usize);
+            for block in cells.chunks(3) {
+                let mut ids: Vec<&str> = block.iter().map(|c| c.subject.as_str()).collect();
+                ids.sort_unstable();
+                prop_assert_eq!(ids, ["a/x", "b/y", "c/z"]);
+                prop_assert!(block.iter().all(|c| c.repeat == block[0].repeat && c.per_s == Some(20)));
             }
         }
     }
@@ -227,7 +314,7 @@ mod tests {
     fn seeds_differ() {
         let subjects = ["a/x".to_owned(), "b/y".to_owned()];
         let sizes = [0, 1, 2, 3, 4].map(|size| (size, 3));
-        let order = |seed| interleaved(&subjects, &sizes, Kind::Burst, seed);
+        let order = |seed| interleaved(&subjects, &sizes, Kind::Memory, seed);
         assert_ne!(order(1), order(2));
     }
 
@@ -237,9 +324,17 @@ mod tests {
             subject: "tare/none".into(),
             objects: 500,
             repeat: 2,
-            kind: Kind::Steady,
+            kind: Kind::Drain,
+            per_s: None,
         };
-        assert_eq!(cell.file_stem(), "tare-none-steady-500-r2");
-        assert_eq!(cell.to_string(), "tare/none steady 500 (repeat 2)");
+        assert_eq!(cell.file_stem(), "tare-none-drain-500-r2");
+        assert_eq!(cell.to_string(), "tare/none drain 500 (repeat 2)");
+        let at_rate = Cell {
+            kind: Kind::Rate,
+            per_s: Some(20),
+            ..cell
+        };
+        assert_eq!(at_rate.file_stem(), "tare-none-rate-500-at-20-r2");
+        assert_eq!(at_rate.to_string(), "tare/none rate 500 at 20/s (repeat 2)");
     }
 }

@@ -39,7 +39,7 @@ impl From<Stepped> for Outcome {
 }
 
 /// What was found about one subject.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Conformance {
     pub schema: u32,
     pub subject: String,
@@ -47,7 +47,7 @@ pub struct Conformance {
     pub steps: Vec<StepRecord>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ConformanceResult {
     Passed,
@@ -57,14 +57,14 @@ pub enum ConformanceResult {
 }
 
 /// One step of one subject.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StepRecord {
     pub step: Step,
     pub took_s: f64,
     pub outcome: Outcome,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     Passed,
@@ -73,7 +73,7 @@ pub enum Outcome {
 }
 
 /// What was expected of an object and what was there at the deadline.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Failure {
     pub object: String,
     pub expected: String,

@@ -25,34 +25,38 @@ fn rates(control_plane: ControlPlane) -> Rates {
     }
 }
 
-/// Runs that follow one another, while idle phases of several overlap.
+/// Runs that follow one another, while idle phases of several overlap where none is timed.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Estimate {
+    timed_s: f64,
     work_s: f64,
     quiet_s: f64,
 }
 
 impl Estimate {
-    pub fn add(&mut self, cost: Cost, runs: usize) {
-        self.work_s += cost.work_s * runs as f64;
-        self.quiet_s += cost.quiet_s * runs as f64;
+    pub fn add(&mut self, kind: Kind, cost: Cost, runs: usize) {
+        let (work_s, quiet_s) = (cost.work_s * runs as f64, cost.quiet_s * runs as f64);
+        if kind.is_timed() {
+            self.timed_s += work_s + quiet_s;
+        } else {
+            self.work_s += work_s;
+            self.quiet_s += quiet_s;
+        }
     }
 
-    /// Only one run works at a time; idle phases of up to `overlap` runs overlap.
+    /// A timed run is alone. Of the others only one works at a time; idle phases of up to `overlap`
+    /// runs overlap.
     pub fn time(&self, overlap: usize) -> Duration {
         let overlapping_s = (self.work_s + self.quiet_s) / overlap.max(1) as f64;
-        Duration::from_secs_f64(self.work_s.max(overlapping_s))
+        Duration::from_secs_f64(self.timed_s + self.work_s.max(overlapping_s))
     }
 }
 
 /// Of one cell.
 pub fn of_cell(cell: &Cell, course: &Course, control_plane: ControlPlane) -> Cost {
     let rates = rates(control_plane);
-    // The rate of a steady cell is not known yet; how long its objects are offered is.
-    let steady = (cell.kind == Kind::Steady)
-        .then(|| cell.objects as f64 / (course.timing.offer_s as f64).max(1.0));
     let mut cost = Cost::default();
-    for step in course.steps(cell, steady) {
+    for step in course.steps(cell) {
         let one = step.cost(cell.objects, &rates);
         cost.work_s += one.work_s;
         cost.quiet_s += one.quiet_s;
@@ -60,13 +64,14 @@ pub fn of_cell(cell: &Cell, course: &Course, control_plane: ControlPlane) -> Cos
     cost
 }
 
-/// Of a cell that is not known yet.
-pub fn of_following(kind: Kind, course: &Course, control_plane: ControlPlane) -> Cost {
+/// Of a cell of the rate sweep.
+pub fn at_rate(per_s: u32, course: &Course, control_plane: ControlPlane) -> Cost {
     let cell = Cell {
         subject: String::new(),
-        objects: course.largest,
+        objects: course.timing.at_rate.objects(per_s),
         repeat: 1,
-        kind,
+        kind: Kind::Rate,
+        per_s: Some(per_s),
     };
     of_cell(&cell, course, control_plane)
 }
@@ -110,6 +115,7 @@ mod tests {
             objects,
             repeat,
             kind,
+            per_s: None,
         };
         let course = Course {
             timing: Timing::of(Profile::Standard),
@@ -119,12 +125,13 @@ mod tests {
         };
         let cost = |cell: Cell| of_cell(&cell, &course, ControlPlane::Kube);
         let quiet = |cell: Cell| cost(cell).quiet_s;
-        assert!(quiet(cell(Kind::Burst, 0, 1)) >= 150.0);
-        assert!(quiet(cell(Kind::Burst, 5_000, 2)) >= 210.0);
-        assert!(quiet(cell(Kind::Burst, 5_000, 1)) > quiet(cell(Kind::AA, 5_000, 1)));
+        assert!(quiet(cell(Kind::Memory, 0, 1)) >= 240.0);
+        assert!(quiet(cell(Kind::Memory, 5_000, 2)) >= 480.0);
+        assert!(quiet(cell(Kind::Memory, 5_000, 1)) > quiet(cell(Kind::MemoryAa, 5_000, 1)));
         assert!(quiet(cell(Kind::RequestCount, 2_000, 1)) >= 62.0);
-        assert!(cost(cell(Kind::Steady, 1_000, 1)).work_s >= 30.0);
-        assert!(cost(cell(Kind::Burst, 5_000, 1)).work_s > cost(cell(Kind::Burst, 0, 1)).work_s);
+        assert!(at_rate(5, &course, ControlPlane::Kube).work_s >= 100.0);
+        assert!(quiet(cell(Kind::Drain, 5_000, 1)) <= 10.0);
+        assert!(cost(cell(Kind::Drain, 5_000, 1)).work_s > cost(cell(Kind::Memory, 0, 1)).work_s);
     }
 
     #[test]
@@ -134,9 +141,11 @@ mod tests {
             work_s: 100.0,
             quiet_s: 200.0,
         };
-        estimate.add(cost, 10);
+        estimate.add(Kind::Memory, cost, 10);
         for (overlap, want) in [(1, 3_000), (2, 1_500), (3, 1_000), (8, 1_000)] {
             assert_eq!(estimate.time(overlap).as_secs(), want, "overlap {overlap}");
         }
+        estimate.add(Kind::Drain, cost, 10);
+        assert_eq!(estimate.time(8).as_secs(), 4_000, "timed runs are alone");
     }
 }

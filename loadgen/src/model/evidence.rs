@@ -4,9 +4,10 @@
 //! file that looks complete. Leaves to others: what is in the files.
 
 pub mod logs;
+pub mod sums;
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use flate2::{Compression, GzBuilder};
@@ -191,6 +192,21 @@ impl Evidence {
             source,
         })?;
         self.write(name, &compressed)
+    }
+
+    /// The text of a compressed file.
+    ///
+    /// # Errors
+    /// `Read`.
+    pub fn read_gzip(&self, name: &str) -> Result<String, Error> {
+        let path = self.path(name);
+        let mut text = String::new();
+        let read = File::open(&path)
+            .and_then(|file| flate2::read::MultiGzDecoder::new(file).read_to_string(&mut text));
+        match read {
+            Ok(_) => Ok(text),
+            Err(source) => Err(Error::Read { path, source }),
+        }
     }
 
     /// # Errors

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// Counts per bucket (not cumulative), by upper bound in seconds; the last bound may be infinite
 /// and is then written as `null`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Buckets(pub Vec<(Option<f64>, u64)>);
 
 impl Buckets {
@@ -41,13 +41,23 @@ impl Buckets {
     /// Upper bound, in ms, of the bucket that holds the quantile; `None` when there is nothing
     /// or the bucket has no upper bound.
     pub fn quantile_ms(&self, quantile: f64) -> Option<f64> {
+        let (_, upper) = self.bounds_ms(quantile)?;
+        upper
+    }
+
+    /// Both bounds, in ms, of the bucket that holds the quantile: the value is above the first, and
+    /// not above the second. `None` when there is nothing; no second where the bucket has none.
+    pub fn bounds_ms(&self, quantile: f64) -> Option<(f64, Option<f64>)> {
         let rank = (quantile * self.count() as f64).ceil().max(1.0) as u64;
         let mut passed = 0;
+        let mut lower_ms = 0.0;
         for (bound, count) in &self.0 {
             passed += count;
+            let upper_ms = bound.map(|seconds| seconds * 1_000.0);
             if passed >= rank && *count > 0 {
-                return bound.map(|seconds| seconds * 1_000.0);
+                return Some((lower_ms, upper_ms));
             }
+            lower_ms = upper_ms.unwrap_or(lower_ms);
         }
         None
     }
@@ -65,5 +75,23 @@ mod tests {
             later.since(&earlier),
             Buckets(vec![(Some(1.0), 4), (None, 1)])
         );
+    }
+
+    #[test]
+    fn a_quantile_lies_between_the_bounds_of_its_bucket() {
+        let buckets = Buckets(vec![
+            (Some(0.001), 8),
+            (Some(0.01), 0),
+            (Some(0.1), 1),
+            (None, 1),
+        ]);
+        for (quantile, want) in [
+            (0.5, Some((0.0, Some(1.0)))),
+            (0.9, Some((10.0, Some(100.0)))),
+            (1.0, Some((100.0, None))),
+        ] {
+            assert_eq!(buckets.bounds_ms(quantile), want, "{quantile}");
+        }
+        assert_eq!(Buckets::default().bounds_ms(0.5), None);
     }
 }

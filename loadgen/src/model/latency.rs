@@ -12,8 +12,9 @@ const HIGHEST_US: u64 = 3_600_000_000;
 /// A distribution of latencies; serialised as text, ascending: `"1500 8x3 16"` is one of 1,500 us,
 /// three that are 8 us above it, one that is another 16 us above. A list of pairs on lines of its
 /// own would make a folder of results five times as large.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
 pub struct Latencies(Histogram<u64>);
 
 /// Quantiles of one distribution, in milliseconds.
@@ -52,6 +53,17 @@ impl Latencies {
 
     pub fn count(&self) -> u64 {
         self.0.len()
+    }
+
+    /// The latency that this share of all does not exceed, ms; `None` for an empty distribution.
+    pub fn at_ms(&self, quantile: f64) -> Option<f64> {
+        let value_us = || self.0.value_at_quantile(quantile) as f64;
+        (!self.0.is_empty()).then(|| value_us() / 1_000.0)
+    }
+
+    /// The shortest, ms; `None` for an empty distribution.
+    pub fn least_ms(&self) -> Option<f64> {
+        (!self.0.is_empty()).then(|| self.0.min() as f64 / 1_000.0)
     }
 
     /// `None` for an empty distribution.

@@ -1,10 +1,10 @@
 //! What is measured: subjects, sizes and repeats, as cells in the order they come.
 //!
-//! Guarantees: pure; the same plan and seed give the same cells. Leaves to others: the cells whose
-//! rate or subject follows from what was measured before (steady, check).
+//! Guarantees: pure; the same plan and seed give the same cells. Leaves to others: the cells that
+//! follow from what was measured before (those of the rate sweep).
 
 use crate::model::cell;
-use crate::model::cell::{Cell, Kind, interleaved};
+use crate::model::cell::{Cell, Kind, Pairs, interleaved};
 use crate::model::profile;
 use crate::model::subject::Subject;
 
@@ -22,13 +22,15 @@ pub struct Plan {
     pub unhealthy: bool,
     /// Whether some objects are also updated again and again.
     pub update_storm: bool,
-    /// Whether objects are also offered at a rate that every subject can keep up with.
-    pub steady: bool,
-    /// How many runs may be under way at once.
+    /// Rates at which objects are also offered, per second, ascending; none without a sweep.
+    pub rates: Vec<u32>,
+    /// How often one subject is measured a second time in drains at the largest size (A/A).
+    pub aa_pairs: u32,
+    /// How many memory runs may be under way at once.
     pub overlap: usize,
     /// Whether requests are counted in runs of their own.
     pub request_counts: bool,
-    /// Whether the control plane has default flags to check against.
+    /// Whether the control plane has default flags to measure against.
     pub default_flags: bool,
 }
 
@@ -37,33 +39,47 @@ impl Plan {
         self.sizes.iter().copied().max().unwrap_or(0)
     }
 
-    /// Every cell that is known beforehand.
+    /// Every cell that is known beforehand. Those that are timed follow one another.
     pub fn cells(&self, seed: u64) -> Vec<Cell> {
+        let ids = self.ids();
         let repeats = |size: &usize| match *size == self.largest() {
             true => (*size, self.repeats_largest),
             false => (*size, self.repeats),
         };
         let sizes: Vec<(usize, u32)> = self.sizes.iter().map(repeats).collect();
-        let aa = self.aa_subject();
+        let with_objects: Vec<_> = sizes.iter().filter(|(n, _)| *n > 0).copied().collect();
+        let largest = [(self.largest(), 1)];
         // Requests first: an interrupted experiment then lacks repeats, not a whole kind of figures.
         let mut cells = match self.counted().filter(|_| self.request_counts) {
-            Some(objects) => interleaved(&self.ids(), &[(objects, 1)], Kind::RequestCount, seed),
+            Some(objects) => interleaved(&ids, &[(objects, 1)], Kind::RequestCount, seed),
             None => Vec::new(),
         };
-        cells.extend(cell::bursts(&self.ids(), &sizes, aa.as_deref(), seed));
+        let second = self.aa_subject();
+        let pairs = |pairs| {
+            let subject = second.as_deref()?;
+            Some(Pairs { subject, pairs })
+        };
+        let drains = pairs(self.aa_pairs);
+        cells.extend(cell::with_second(
+            &ids,
+            &with_objects,
+            Kind::Drain,
+            drains,
+            seed,
+        ));
+        if self.default_flags && self.largest() > 0 {
+            cells.extend(interleaved(&ids, &largest, Kind::DefaultFlags, seed));
+        }
+        let memory = pairs(self.repeats_largest);
+        cells.extend(cell::with_second(&ids, &sizes, Kind::Memory, memory, seed));
         if self.unhealthy && self.largest() > 0 {
             for kind in [Kind::Rejected, Kind::NeverReady] {
-                cells.extend(interleaved(&self.ids(), &[(self.largest(), 1)], kind, seed));
+                cells.extend(interleaved(&ids, &largest, kind, seed));
             }
         }
         if self.update_storm && self.largest() > 0 {
             let objects = self.largest().min(profile::UPDATE_OBJECTS);
-            cells.extend(interleaved(
-                &self.ids(),
-                &[(objects, 1)],
-                Kind::UpdateStorm,
-                seed,
-            ));
+            cells.extend(interleaved(&ids, &[(objects, 1)], Kind::UpdateStorm, seed));
         }
         cells
     }
@@ -80,7 +96,7 @@ impl Plan {
     /// The subject that is measured against itself: ours, or the first. One pair has no interval,
     /// and so no floor.
     fn aa_subject(&self) -> Option<String> {
-        let worth_it = self.repeats_largest >= 2 && self.largest() > 0;
+        let worth_it = self.repeats_largest.max(self.aa_pairs) >= 2 && self.largest() > 0;
         self.ours().filter(|_| worth_it)
     }
 
@@ -98,21 +114,12 @@ impl Plan {
         self.subjects.iter().find(|subject| subject.id() == id)
     }
 
-    /// How many steady cells will follow, and how many checks at most.
-    pub fn to_follow(&self) -> (usize, usize) {
-        if self.largest() == 0 {
-            return (0, 0);
+    /// How many cells of the rate sweep will follow, at most.
+    pub fn to_follow(&self) -> usize {
+        match self.largest() {
+            0 => 0,
+            _ => self.rates.len() * self.subjects.len() * self.repeats as usize,
         }
-        let checks = if self.default_flags {
-            self.subjects.len().min(2)
-        } else {
-            0
-        };
-        let steady = match self.steady {
-            true => self.subjects.len() * self.repeats as usize,
-            false => 0,
-        };
-        (steady, checks)
     }
 }
 
@@ -130,7 +137,8 @@ mod tests {
             unhealthy: false,
             update_storm: false,
             overlap: 1,
-            steady: true,
+            rates: vec![5, 10],
+            aa_pairs: repeats_largest,
             request_counts,
             default_flags: request_counts,
         }
@@ -144,34 +152,68 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_size_has_its_own_repeats_and_an_a_a_run() {
-        let plan = plan(&[0, 500, 2000, 5000], 5, true);
-        assert_eq!(count(&plan, Kind::Burst, 500), 2 * 3);
-        assert_eq!(count(&plan, Kind::Burst, 5000), 2 * 5);
-        assert_eq!(count(&plan, Kind::AA, 5000), 5);
-        assert_eq!(count(&plan, Kind::RequestCount, 2000), 2);
-        assert_eq!(plan.to_follow(), (6, 2));
+    fn the_largest_size_has_its_own_repeats_and_a_a_runs() {
+        let all = plan(&[0, 500, 2000, 5000], 5, true);
+        for (kind, objects, want) in [
+            (Kind::Drain, 0, 0),
+            (Kind::Drain, 500, 2 * 3),
+            (Kind::Drain, 5000, 2 * 5),
+            (Kind::DrainAa, 5000, 5),
+            (Kind::Memory, 0, 2 * 3),
+            (Kind::Memory, 500, 2 * 3),
+            (Kind::Memory, 5000, 2 * 5),
+            (Kind::MemoryAa, 5000, 5),
+            (Kind::RequestCount, 2000, 2),
+            (Kind::DefaultFlags, 5000, 2),
+        ] {
+            assert_eq!(count(&all, kind, objects), want, "{kind:?} {objects}");
+        }
+        assert_eq!(all.to_follow(), 2 * 2 * 3);
         let bursts = Plan {
-            steady: false,
+            rates: vec![],
             request_counts: false,
             default_flags: false,
-            ..plan
+            ..all
         };
-        assert_eq!(bursts.to_follow(), (0, 0));
-        assert!(
-            bursts
-                .cells(1)
-                .iter()
-                .all(|c| matches!(c.kind, Kind::Burst | Kind::AA))
+        assert_eq!(bursts.to_follow(), 0);
+        let cells = bursts.cells(1);
+        let of_bursts = |c: &Cell| {
+            let kinds = [Kind::Drain, Kind::DrainAa, Kind::Memory, Kind::MemoryAa];
+            kinds.contains(&c.kind)
+        };
+        assert!(cells.iter().all(of_bursts));
+    }
+
+    #[test]
+    fn more_pairs_of_drains_than_repeats_can_be_asked_for() {
+        let plan = Plan {
+            aa_pairs: 10,
+            ..plan(&[500], 1, false)
+        };
+        assert_eq!(count(&plan, Kind::DrainAa, 500), 10);
+        assert_eq!(
+            count(&plan, Kind::Drain, 500),
+            10 + 1,
+            "tare has ten, the other one"
         );
+        assert_eq!(count(&plan, Kind::MemoryAa, 500), 1);
+    }
+
+    #[test]
+    fn timed_cells_follow_one_another() {
+        let cells = plan(&[0, 500], 3, true).cells(1);
+        let timed: Vec<bool> = cells.iter().map(|cell| cell.kind.is_timed()).collect();
+        let changes = timed.windows(2).filter(|pair| pair[0] != pair[1]).count();
+        assert_eq!(changes, 2, "counts, then timed, then memory");
     }
 
     #[test]
     fn one_repeat_has_no_a_a_run_and_the_simulated_server_no_request_count() {
         let plan = plan(&[0, 500], 1, false);
-        assert_eq!(count(&plan, Kind::AA, 500), 0);
+        assert_eq!(count(&plan, Kind::DrainAa, 500), 0);
+        assert_eq!(count(&plan, Kind::MemoryAa, 500), 0);
         assert_eq!(count(&plan, Kind::RequestCount, 500), 0);
-        assert_eq!(plan.to_follow(), (6, 0));
+        assert_eq!(count(&plan, Kind::DefaultFlags, 500), 0);
     }
 
     #[test]

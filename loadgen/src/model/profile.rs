@@ -15,6 +15,11 @@ pub const UPDATE_OBJECTS: usize = 500;
 /// How often every object changes in an update storm: for a minute.
 pub const UPDATE_ROUNDS: u64 = 120;
 
+/// Go's runtime forces a collection when none ran for two minutes (`forcegcperiod` in
+/// `runtime/proc.go`), and gives memory back after it. A subject that is idle for this long has had
+/// two of them.
+pub const TWO_COLLECTIONS_S: u64 = 240;
+
 /// How thorough a bench is: how long it leaves a subject idle before it samples memory.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema, clap::ValueEnum,
@@ -25,32 +30,63 @@ pub enum Profile {
     Quick,
     /// As full, with churn and deletion in the first repeat only
     Standard,
-    /// Sample after 150 s without events and less than 1 % change in 30 s
+    /// Sample after 240 s without events and less than 1 % change in 30 s
     Full,
+}
+
+impl Profile {
+    /// As in `--profile`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Profile::Quick => "quick",
+            Profile::Standard => "standard",
+            Profile::Full => "full",
+        }
+    }
 }
 
 /// The times of one profile, in seconds without events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timing {
     pub empty_s: u64,
+    /// Before the first object of a timed run.
+    pub timed_empty_s: u64,
     pub settled_s: u64,
     /// Anonymous bytes must also change by less than 1 % over this long.
     pub steady_s: Option<u64>,
-    /// How long idling is watched in the bursts of `idle`; elsewhere it lasts as long as settling.
+    /// How long idling is watched in the memory runs of `idle`; elsewhere it lasts as long as settling.
     pub idle_s: u64,
     pub idle: Extent,
     pub restart_s: u64,
+    /// After a restart in a timed run.
+    pub timed_restart_s: u64,
     pub deleted_s: u64,
-    /// How long objects are offered at a steady rate.
-    pub offer_s: u64,
+    /// How many objects are offered at each rate.
+    pub at_rate: AtRate,
     /// How long objects that cannot become healthy are watched.
     pub unhealthy_s: u64,
     pub churn: Extent,
     pub deletion: Extent,
-    pub steady_settles: bool,
 }
 
-/// In which bursts at the largest size a phase is measured.
+/// How many objects are offered at each rate of the sweep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AtRate {
+    Objects(usize),
+    /// As many as are due within this long.
+    Seconds(u32),
+}
+
+impl AtRate {
+    pub fn objects(self, per_s: u32) -> usize {
+        match self {
+            AtRate::Objects(objects) => objects,
+            AtRate::Seconds(seconds) => (per_s * seconds) as usize,
+        }
+    }
+}
+
+/// In which memory runs at the largest size a phase is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     Nowhere,
@@ -76,41 +112,40 @@ impl Timing {
         match settle {
             Profile::Quick => Self {
                 empty_s: 1,
+                timed_empty_s: 1,
                 settled_s: 10,
                 steady_s: None,
                 idle_s: 0,
                 idle: Extent::Nowhere,
                 restart_s: 4,
+                timed_restart_s: 1,
                 deleted_s: 2,
-                offer_s: 4,
+                // Five rates within 20 s for each subject, of the 3 minutes in all.
+                at_rate: AtRate::Seconds(3),
                 unhealthy_s: 30,
                 churn: Extent::Nowhere,
                 // With 5,000 it takes 10 to 25 s per subject on 2 cores, of the 3 minutes in all.
                 deletion: Extent::UpTo(1_000),
-                steady_settles: false,
             },
-            // Go's runtime forces a collection only every two minutes: sooner would be too early for
-            // it to have given memory back.
             Profile::Standard => Self {
-                offer_s: 30,
                 churn: Extent::FirstRepeat,
                 deletion: Extent::FirstRepeat,
-                steady_settles: false,
                 ..Self::of(Profile::Full)
             },
             Profile::Full => Self {
                 empty_s: 10,
-                settled_s: 150,
+                timed_empty_s: 5,
+                settled_s: TWO_COLLECTIONS_S,
                 steady_s: Some(30),
                 idle_s: 60,
                 idle: Extent::Everywhere,
-                restart_s: 60,
-                deleted_s: 30,
-                offer_s: 60,
+                restart_s: TWO_COLLECTIONS_S,
+                timed_restart_s: 5,
+                deleted_s: TWO_COLLECTIONS_S,
+                at_rate: AtRate::Objects(500),
                 unhealthy_s: 120,
                 churn: Extent::Everywhere,
                 deletion: Extent::Everywhere,
-                steady_settles: true,
             },
         }
     }
@@ -132,14 +167,22 @@ impl Timing {
         }
     }
 
+    /// The same after a restart.
+    pub const fn restarted(&self) -> Quiet {
+        Quiet {
+            quiet_s: self.restart_s,
+            steady_s: self.steady_s,
+        }
+    }
+
     /// What a reader must know about a mode that waits for less than the full time.
     pub const fn says(settle: Profile) -> Option<&'static str> {
         match settle {
             Profile::Quick => Some(
-                "profile quick: memory is sampled after 10 s without events (1 s at start, 4 s after a restart, 2 s after deletion), not after 150 s; caches and allocators may release memory later",
+                "profile quick: memory is sampled after 10 s without events (1 s at start, 4 s after a restart, 2 s after deletion), not after 240 s; caches and allocators may release memory later, and a subject in Go counts as not settled, because its collector runs every 2 minutes; each rate is offered for 3 s, not with 500 objects",
             ),
             Profile::Standard => Some(
-                "profile standard: churn and deletion are measured only in the first repeat at the largest size; memory is not sampled at a steady rate",
+                "profile standard: churn and deletion are measured only in the first repeat at the largest size",
             ),
             Profile::Full => None,
         }
@@ -157,7 +200,20 @@ mod tests {
         for (less, more) in [(quick, standard), (standard, full)] {
             assert!(less.empty_s <= more.empty_s && less.settled_s <= more.settled_s);
             assert!(less.restart_s <= more.restart_s && less.deleted_s <= more.deleted_s);
-            assert!(less.idle_s <= more.idle_s && less.offer_s <= more.offer_s);
+            assert!(less.idle_s <= more.idle_s && less.timed_empty_s <= more.timed_empty_s);
+            for per_s in [5, 80] {
+                assert!(less.at_rate.objects(per_s) <= more.at_rate.objects(per_s));
+            }
+        }
+    }
+
+    #[test]
+    fn a_campaign_waits_for_two_collections_of_go() {
+        for profile in [Profile::Standard, Profile::Full] {
+            let timing = Timing::of(profile);
+            for s in [timing.settled_s, timing.restart_s, timing.deleted_s] {
+                assert!(s >= TWO_COLLECTIONS_S, "{profile:?}");
+            }
         }
     }
 

@@ -7,19 +7,21 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tare_procstat::{Machine, Memory};
+use tare_procstat::{CgroupMemory, Machine, Memory};
 
 use crate::model::cell::Cell;
 use crate::model::conformance::Conformance;
 use crate::model::histogram::Buckets;
 use crate::model::latency::Latencies;
+use crate::model::machine_use::MachineUse;
 use crate::model::profile::Profile;
 use crate::model::request_counts::RequestCounts;
 use crate::model::subject::Subject;
+use crate::model::timestamp::now_rfc3339;
 use crate::model::workload::Scenario;
 
 /// Version of the format of `experiment.json`, `runs/*.json` and `summary.json`.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 
 /// Where and when figures were taken, and by what.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,8 +32,8 @@ pub struct Environment {
     pub command_line: String,
     /// What the report calls this machine.
     pub host_label: String,
-    /// Commit of the checkout; `-dirty` where it was changed.
-    pub tare_revision: String,
+    /// Commit that loadgen was built from; `-dirty` where its sources were changed.
+    pub loadgen_commit: String,
     /// As in `--control-plane`.
     pub control_plane: String,
     pub control_plane_flags: String,
@@ -43,7 +45,7 @@ pub struct Environment {
 }
 
 /// What is measured, where and with what.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Origin {
     pub environment: Environment,
     pub scenario: Scenario,
@@ -52,7 +54,7 @@ pub struct Origin {
 }
 
 /// `experiment.json`, written before the first run.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Experiment {
     pub schema: u32,
     #[serde(flatten)]
@@ -62,16 +64,17 @@ pub struct Experiment {
     /// Restarts in every burst, where they were asked for.
     #[serde(default)]
     pub restarts: Option<u32>,
-    /// Every run that should be there; the steady ones are known only when the bursts are done.
+    /// Every run that should be there; runs at a rate are known only when those at the lower rates
+    /// are done.
     pub planned: Vec<Cell>,
-    /// How many runs were under way at once, of which one worked.
+    /// How many memory runs were under way at once, of which one worked.
     pub overlap: usize,
     /// When the bench went on after an interruption.
     pub resumed_at: Vec<String>,
 }
 
 /// A subject as it was measured.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct SubjectRecord {
     pub subject: Subject,
     pub target: String,
@@ -79,10 +82,13 @@ pub struct SubjectRecord {
     pub binary_bytes: Option<u64>,
     /// SHA-256, by which `--resume` knows that it measures the same program.
     pub binary_sha256: Option<String>,
+    /// The commit that the program names: by `--version`, or in Go's build information.
+    #[serde(default)]
+    pub commit: Option<String>,
 }
 
 /// A subject as an image from scratch, in `images.json`.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 pub struct Image {
     /// Its layer as a tar archive.
     pub unpacked_bytes: u64,
@@ -92,12 +98,19 @@ pub struct Image {
 }
 
 /// `runs/<cell>.json`, written as the run ends.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
     pub schema: u32,
     pub cell: Cell,
+    /// Counts from 1. Earlier attempts were invalid; they are kept as `runs/<stem>-attempt-N.json`.
+    pub attempt: u32,
     pub started_at: String,
     pub wall_s: f64,
+    pub machine: RunMachine,
+    /// What else went on while this run was timed; `None` in runs that are not timed.
+    pub machine_use: Option<MachineUse>,
+    /// Each step with its begin and end.
+    pub steps: Vec<StepSpan>,
     pub kubernetes_version: Option<String>,
     /// Why it ended early.
     pub failure: Option<Failure>,
@@ -107,6 +120,7 @@ pub struct Run {
     pub warnings: Vec<String>,
     pub spawn_to_canary_ms: Option<f64>,
     pub memory: PhaseMemory,
+    /// From the first object until the last write to an object or child that the harness saw.
     pub converge_cpu_s: Option<f64>,
     /// Each restart on the objects of the run.
     pub restarts: Vec<Restart>,
@@ -116,18 +130,75 @@ pub struct Run {
     pub fault_response: Option<FaultResponse>,
     pub update_storm: Option<UpdateStorm>,
     pub reconcile: Option<Reconcile>,
-    /// The subject's requests from the first object until it was quiet.
+    /// Requests from the first object until the subject was quiet.
     pub requests: Option<RequestCounts>,
     /// From the first to the last write per object, out of the audit log.
     pub write_spans: Option<Latencies>,
     pub gc_pauses: Option<GcPauses>,
+    /// Over the same time.
     pub api_server_cpu_s: Option<f64>,
     pub datastore: Option<Datastore>,
     pub generator_cpu_s: Option<f64>,
 }
 
+/// The machine and the programs of a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunMachine {
+    pub cpu_model: Option<String>,
+    pub kernel: Option<String>,
+    /// As in [`Environment`].
+    pub loadgen_commit: String,
+    pub loadgen_sha256: Option<String>,
+}
+
+/// A step with its begin and end, ms since the run began: the clock of the time series.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StepSpan {
+    pub step: String,
+    pub from_ms: u64,
+    pub to_ms: u64,
+}
+
+impl Run {
+    /// The first attempt at a cell, before anything was measured.
+    pub fn empty(cell: &Cell) -> Self {
+        Self {
+            schema: SCHEMA,
+            cell: cell.clone(),
+            attempt: 1,
+            started_at: now_rfc3339(),
+            wall_s: 0.0,
+            machine: RunMachine::default(),
+            machine_use: None,
+            steps: vec![],
+            kubernetes_version: None,
+            failure: None,
+            invalid_because: vec![],
+            warnings: vec![],
+            spawn_to_canary_ms: None,
+            memory: PhaseMemory::default(),
+            converge_cpu_s: None,
+            restarts: vec![],
+            idle: None,
+            convergence: None,
+            soak: None,
+            fault_response: None,
+            update_storm: None,
+            reconcile: None,
+            requests: None,
+            write_spans: None,
+            gc_pauses: None,
+            api_server_cpu_s: None,
+            datastore: None,
+            generator_cpu_s: None,
+        }
+    }
+}
+
 /// A run that ended early.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Failure {
     pub reason: String,
     pub last_log_lines: Vec<String>,
@@ -137,19 +208,33 @@ pub struct Failure {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PhaseMemory {
-    pub empty: Option<Memory>,
-    pub burst: Option<Peaked>,
-    pub settled: Option<Memory>,
-    pub churn: Option<Peaked>,
+    pub empty: Option<Sampled>,
+    pub burst: Option<Sampled>,
+    pub settled: Option<Sampled>,
+    pub churn: Option<Sampled>,
     /// Settled after the soak.
-    pub after_soak: Option<Peaked>,
-    pub deleted: Option<Memory>,
+    pub after_soak: Option<Sampled>,
+    pub deleted: Option<Sampled>,
     /// Settled after the last restart; in a summary the median of each figure over the restarts.
-    pub restart: Option<Peaked>,
+    pub restart: Option<Sampled>,
+}
+
+/// Memory at the end of a phase.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Sampled {
+    #[serde(flatten)]
+    pub memory: Memory,
+    /// Highest RSS until this sample: from the first object offered, or in a restart from the start
+    /// of the process. `None` before the first object.
+    pub peak_bytes: Option<u64>,
+    /// As the node accounts for it; `None` where no cgroup could be made.
+    pub cgroup: Option<CgroupMemory>,
+    /// Whether it settled first; `None` in phases that do not wait.
+    pub did_settle: Option<bool>,
 }
 
 /// What a subject did about objects that cannot become healthy.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 pub struct FaultResponse {
     /// How long they were left so, once all were created.
     pub held_s: f64,
@@ -161,7 +246,7 @@ pub struct FaultResponse {
 }
 
 /// How a subject followed objects that changed all the time.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 pub struct UpdateStorm {
     pub rounds: u64,
     pub updates: u64,
@@ -175,7 +260,7 @@ pub struct UpdateStorm {
 }
 
 /// What happened in a soak.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 pub struct Soak {
     /// Watch events of the objects.
     pub events: u64,
@@ -185,14 +270,14 @@ pub struct Soak {
 }
 
 /// One restart on objects that exist.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Restart {
     /// From the start of the process until it said that it was ready.
     pub ready_s: f64,
     /// Whether it settled; otherwise it was sampled anyway.
     pub settled: bool,
-    /// Settled, and the peak since the start of the process.
-    pub memory: Option<Peaked>,
+    /// Settled, with the peak since the start of the process.
+    pub memory: Option<Sampled>,
     /// From the start of the process until it had settled.
     pub cpu_s: Option<f64>,
     /// Watch events of the objects: 0 where the restart changed none.
@@ -203,7 +288,7 @@ pub struct Restart {
 
 /// What a restart cost the API server. The simulated server counts the subject's requests; on a
 /// kube-apiserver they are those of all clients for EdgeApps, Deployments and Services.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ServerUse {
     pub cpu_s: Option<f64>,
     pub rss_before_bytes: Option<u64>,
@@ -219,16 +304,8 @@ pub struct ServerUse {
     pub datastore_objects: Option<u64>,
 }
 
-/// Memory at the end of a phase, and the highest RSS within it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Peaked {
-    #[serde(flatten)]
-    pub memory: Memory,
-    pub peak_bytes: Option<u64>,
-}
-
 /// What it costs to do nothing.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Idle {
     pub window_s: f64,
     pub cpu_s: f64,
@@ -238,7 +315,7 @@ pub struct Idle {
 }
 
 /// How the objects of a run converged.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Convergence {
     pub objects: u64,
     pub acked: u64,
@@ -261,14 +338,14 @@ pub struct Convergence {
 }
 
 /// Calls of the subject's reconcile function within a run.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Reconcile {
     pub buckets: Buckets,
     pub errors: Option<u64>,
 }
 
 /// Pauses for garbage collection within a run, from the runtime's own histogram.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct GcPauses {
     pub buckets: Buckets,
     /// A lower bound: the client library adds up the lower bounds of the buckets.
@@ -276,10 +353,14 @@ pub struct GcPauses {
 }
 
 /// What the objects of a run cost the datastore.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Datastore {
     /// From the first object until the subject was quiet.
     pub written_bytes: Option<u64>,
+    /// Revisions in the same time, by the resourceVersion of a list before and after. The objects that
+    /// the harness created and the statuses that its readiness agent wrote are subtracted. Leases of the
+    /// control plane are among them: less than one a second.
+    pub revisions: Option<u64>,
     /// Of its files, in the end.
     pub size_bytes: Option<u64>,
 }
@@ -291,5 +372,7 @@ pub struct Record {
     /// By subject, where `scripts/image-sizes.sh` made them.
     pub images: BTreeMap<String, Image>,
     pub runs: BTreeMap<Cell, Run>,
+    /// Invalid runs that were measured again.
+    pub attempts: Vec<Run>,
     pub conformance: Vec<Conformance>,
 }

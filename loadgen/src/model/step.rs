@@ -4,11 +4,14 @@
 //! (how long it waits: `model::profile`). Leaves to others: running it (`run::step` has one `match` over it).
 
 use crate::model::cell::{Cell, Kind};
-use crate::model::profile::{Timing, UPDATE_EVERY, UPDATE_ROUNDS};
+use crate::model::profile::{TWO_COLLECTIONS_S, Timing, UPDATE_EVERY, UPDATE_ROUNDS};
+use crate::model::subject::Language;
 
 /// Requests are counted for at least this long while the subject is idle: a rate per minute needs
 /// a minute.
 const COUNTED_IDLE_S: u64 = 60;
+/// A subject that wrote nothing for this long has made its requests for the objects.
+const COUNTED_SETTLED_S: u64 = 30;
 
 /// How long a subject must be idle before its memory is sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,10 +30,10 @@ pub enum Step {
     /// Idle without objects; samples memory.
     Empty(Quiet),
     /// All objects are created, at once or at a rate, until they converge.
-    Create { per_s: Option<f64> },
+    Create { per_s: Option<u32> },
     /// Idle after the objects have converged; samples memory, then idles for `idle_s` in all.
     Settle { quiet: Quiet, idle_s: u64 },
-    /// A second without events after objects at a rate; samples no memory.
+    /// A second without events after the objects of a timed run; samples no memory.
     WindDown,
     /// Every object is updated once.
     Churn,
@@ -52,9 +55,10 @@ pub struct Course {
     pub timing: Timing,
     /// The largest number of objects: most steps after [`Step::Settle`] run at this size only.
     pub largest: usize,
-    /// Restarts in every burst with objects; without, one in the bursts at the largest size.
+    /// Restarts in every drain with objects, and one in every memory run; without, one in those at
+    /// the largest size.
     pub restarts: Option<u32>,
-    /// Events of the soak in the first burst at the largest size.
+    /// Events of the soak in the first memory run at the largest size.
     pub soak_events: Option<u64>,
 }
 
@@ -79,39 +83,49 @@ pub struct Rates {
 const EVENTS_PER_OBJECT: f64 = 5.0;
 
 impl Course {
-    /// The steps of a cell, in order; `per_s` is the rate of a steady cell.
-    pub fn steps(&self, cell: &Cell, per_s: Option<f64>) -> Vec<Step> {
+    /// The steps of a cell, in order.
+    pub fn steps(&self, cell: &Cell) -> Vec<Step> {
         let timing = &self.timing;
-        let mut steps = vec![Step::Start, Step::Empty(Quiet::of(timing.empty_s))];
+        let empty_s = match cell.kind.is_timed() {
+            true => timing.timed_empty_s,
+            false => timing.empty_s,
+        };
+        let mut steps = vec![Step::Start, Step::Empty(Quiet::of(empty_s))];
+        let create = (cell.objects > 0).then_some(Step::Create { per_s: cell.per_s });
         match cell.kind {
             Kind::Rejected | Kind::NeverReady => {
                 let hold_s = timing.unhealthy_s;
                 steps.push(Step::Fault { hold_s });
-                return steps;
             }
-            Kind::UpdateStorm => {
-                steps.push(Step::UpdateStorm);
-                return steps;
+            Kind::UpdateStorm => steps.push(Step::UpdateStorm),
+            Kind::Drain | Kind::DrainAa | Kind::Rate | Kind::DefaultFlags => {
+                steps.extend(create);
+                steps.push(Step::WindDown);
+                steps.extend(self.restart(cell));
             }
-            Kind::Burst | Kind::Steady | Kind::AA | Kind::RequestCount | Kind::DefaultFlags => {}
+            Kind::Memory | Kind::MemoryAa | Kind::RequestCount => {
+                steps.extend(create);
+                steps.push(Step::Settle {
+                    quiet: self.settled(cell),
+                    idle_s: self.idle_s(cell),
+                });
+                steps.extend(self.later_steps(cell));
+            }
         }
-        if cell.objects > 0 {
-            steps.push(Step::Create { per_s });
-        }
-        steps.push(match cell.kind {
-            Kind::Steady if !timing.steady_settles => Step::WindDown,
-            kind => Step::Settle {
-                quiet: timing.settled(),
-                idle_s: self.idle_s(cell, kind),
-            },
-        });
-        steps.extend(self.later_steps(cell));
         steps
     }
 
-    fn idle_s(&self, cell: &Cell, kind: Kind) -> u64 {
-        match kind {
-            Kind::Burst if cell.objects == self.largest => {
+    /// Requests are counted whatever memory does.
+    fn settled(&self, cell: &Cell) -> Quiet {
+        match cell.kind {
+            Kind::RequestCount => Quiet::of(COUNTED_SETTLED_S.min(self.timing.settled_s)),
+            _ => self.timing.settled(),
+        }
+    }
+
+    fn idle_s(&self, cell: &Cell) -> u64 {
+        match cell.kind {
+            Kind::Memory if cell.objects == self.largest => {
                 match self.timing.idle.includes(cell.objects, cell.repeat) {
                     true => self.timing.idle_s,
                     false => 0,
@@ -125,34 +139,35 @@ impl Course {
     /// What follows once the objects have settled.
     fn later_steps(&self, cell: &Cell) -> Vec<Step> {
         let (timing, objects, repeat) = (&self.timing, cell.objects, cell.repeat);
-        let burst = cell.kind == Kind::Burst && objects > 0;
-        let largest = objects > 0 && objects == self.largest;
+        let first = cell.kind == Kind::Memory && objects > 0 && objects == self.largest;
         let mut steps = Vec::new();
-        if burst && largest && timing.churn.includes(objects, repeat) {
+        if first && timing.churn.includes(objects, repeat) {
             steps.push(Step::Churn);
         }
-        let soak_events = self.soak_events.filter(|_| burst && largest && repeat == 1);
+        let soak_events = self.soak_events.filter(|_| first && repeat == 1);
         steps.extend(soak_events.map(|events| Step::Soak {
             events,
             quiet: timing.settled(),
         }));
-        let times = match cell.kind {
-            Kind::Burst if largest => self.restarts.unwrap_or(1),
-            Kind::Burst if burst => self.restarts.unwrap_or(0),
-            Kind::AA if largest => 1,
-            _ => 0,
-        };
-        if times > 0 {
-            let quiet = Quiet {
-                quiet_s: timing.restart_s,
-                steady_s: timing.steady_s,
-            };
-            steps.push(Step::Restart { times, quiet });
-        }
-        if burst && largest && timing.deletion.includes(objects, repeat) {
+        steps.extend(self.restart(cell));
+        if first && timing.deletion.includes(objects, repeat) {
             steps.push(Step::Delete(Quiet::of(timing.deleted_s)));
         }
         steps
+    }
+
+    /// Drains tell what a restart takes, memory runs what it holds afterwards.
+    fn restart(&self, cell: &Cell) -> Option<Step> {
+        let timing = &self.timing;
+        let asked = self.restarts.filter(|_| cell.objects > 0);
+        let once = (cell.objects > 0 && cell.objects == self.largest).then_some(1);
+        let (times, quiet) = match cell.kind {
+            Kind::Drain => (asked.or(once), Quiet::of(timing.timed_restart_s)),
+            Kind::Memory => (asked.map(|_| 1).or(once), timing.restarted()),
+            Kind::MemoryAa => (once, timing.restarted()),
+            _ => (None, timing.restarted()),
+        };
+        times.map(|times| Step::Restart { times, quiet })
     }
 }
 
@@ -182,7 +197,7 @@ impl Step {
             Step::Start => (rates.start_s, 0),
             Step::Empty(quiet) => (0.0, quiet.quiet_s),
             Step::Create { per_s: None } | Step::Churn => (create_s, 0),
-            Step::Create { per_s: Some(per_s) } => (objects / per_s.max(f64::MIN_POSITIVE), 0),
+            Step::Create { per_s: Some(per_s) } => (objects / f64::from(per_s.max(1)), 0),
             // Idle time counts from the begin of the quiet, a few seconds after the last event.
             Step::Settle { quiet, idle_s } if idle_s > 0 => (0.0, quiet.quiet_s.max(idle_s + 2)),
             Step::Settle { quiet, .. } => (0.0, quiet.quiet_s),
@@ -211,6 +226,12 @@ impl Step {
 }
 
 impl Quiet {
+    /// Whether a subject in this language has settled after it: Go gives memory back only after its
+    /// collector ran.
+    pub fn is_enough_for(self, language: Language) -> bool {
+        language != Language::Go || self.quiet_s >= TWO_COLLECTIONS_S
+    }
+
     /// Without a condition on memory.
     pub const fn of(quiet_s: u64) -> Self {
         Self {
@@ -231,8 +252,9 @@ mod tests {
             objects,
             repeat,
             kind,
+            per_s: (kind == Kind::Rate).then_some(20),
         };
-        let steps = course.steps(&cell, None).into_iter();
+        let steps = course.steps(&cell).into_iter();
         steps.skip(2).map(Step::name).collect()
     }
 
@@ -255,21 +277,26 @@ mod tests {
             "restarting",
             "deleted",
         ];
-        let table: [(&Course, Kind, usize, u32, &[&str]); 10] = [
-            (&standard, Kind::Burst, 0, 1, &["settling"]),
-            (&standard, Kind::Burst, 500, 1, &["converged", "settling"]),
-            (&standard, Kind::Burst, 5_000, 1, &all),
-            (&standard, Kind::Burst, 5_000, 2, &[all[0], all[1], all[3]]),
-            (&quick, Kind::Burst, 5_000, 1, &[all[0], all[1], all[3]]),
-            (&standard, Kind::AA, 5_000, 1, &[all[0], all[1], all[3]]),
-            (&standard, Kind::RequestCount, 500, 1, &all[..2]),
+        let timed = ["converged", "winding down", "restarting"];
+        let table: [(&Course, Kind, usize, u32, &[&str]); 14] = [
+            (&standard, Kind::Drain, 500, 1, &timed[..2]),
+            (&standard, Kind::Drain, 5_000, 2, &timed),
+            (&standard, Kind::DrainAa, 5_000, 2, &timed[..2]),
+            (&standard, Kind::DefaultFlags, 5_000, 1, &timed[..2]),
+            (&standard, Kind::Rate, 5_000, 1, &timed[..2]),
+            (&standard, Kind::Memory, 0, 1, &["settling"]),
+            (&standard, Kind::Memory, 500, 1, &["converged", "settling"]),
+            (&standard, Kind::Memory, 5_000, 1, &all),
+            (&standard, Kind::Memory, 5_000, 2, &[all[0], all[1], all[3]]),
+            (&quick, Kind::Memory, 5_000, 1, &[all[0], all[1], all[3]]),
             (
                 &standard,
-                Kind::Steady,
-                500,
+                Kind::MemoryAa,
+                5_000,
                 1,
-                &["converged", "winding down"],
+                &[all[0], all[1], all[3]],
             ),
+            (&standard, Kind::RequestCount, 500, 1, &all[..2]),
             (
                 &standard,
                 Kind::Rejected,
@@ -286,19 +313,48 @@ mod tests {
     }
 
     #[test]
-    fn restarts_that_were_asked_for_come_in_every_burst_with_objects() {
+    fn restarts_that_were_asked_for_come_in_every_drain_and_once_in_memory_runs() {
         let course = Course {
             restarts: Some(3),
             ..course(Profile::Quick)
         };
         for (kind, objects, want) in [
-            (Kind::Burst, 0, false),
-            (Kind::Burst, 500, true),
-            (Kind::Burst, 5_000, true),
-            (Kind::RequestCount, 500, false),
+            (Kind::Memory, 0, None),
+            (Kind::Memory, 500, Some(1)),
+            (Kind::Drain, 500, Some(3)),
+            (Kind::Drain, 5_000, Some(3)),
+            (Kind::Rate, 500, None),
+            (Kind::RequestCount, 500, None),
         ] {
-            let got = names(&course, kind, objects, 1).contains(&"restarting");
-            assert_eq!(got, want, "{kind:?} {objects}");
+            let cell = Cell {
+                subject: "a/x".into(),
+                objects,
+                repeat: 1,
+                kind,
+                per_s: None,
+            };
+            let times = course.steps(&cell).into_iter().find_map(|step| match step {
+                Step::Restart { times, .. } => Some(times),
+                _ => None,
+            });
+            assert_eq!(times, want, "{kind:?} {objects}");
+        }
+    }
+    #[test]
+    fn go_settles_only_where_its_collector_has_run_twice() {
+        for (profile, language, want) in [
+            (Profile::Quick, Language::Rust, true),
+            (Profile::Quick, Language::Other, true),
+            (Profile::Quick, Language::Go, false),
+            (Profile::Standard, Language::Go, true),
+            (Profile::Full, Language::Go, true),
+        ] {
+            let quiet = Timing::of(profile).settled();
+            assert_eq!(
+                quiet.is_enough_for(language),
+                want,
+                "{profile:?} {language:?}"
+            );
         }
     }
 }

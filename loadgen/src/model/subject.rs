@@ -36,6 +36,10 @@ const BUILT_IN: &[(&str, &str)] = &[
         include_str!("../../subjects/kube-rs-stock.toml"),
     ),
     (
+        "kube-rs-predicate.toml",
+        include_str!("../../subjects/kube-rs-predicate.toml"),
+    ),
+    (
         "kube-rs-tuned.toml",
         include_str!("../../subjects/kube-rs-tuned.toml"),
     ),
@@ -51,10 +55,16 @@ const BUILT_IN: &[(&str, &str)] = &[
         "controller-runtime-storeless.toml",
         include_str!("../../subjects/controller-runtime-storeless.toml"),
     ),
+    (
+        "controller-runtime-storeless-tuned.toml",
+        include_str!("../../subjects/controller-runtime-storeless-tuned.toml"),
+    ),
 ];
 
 /// Which benches measure a subject without being told to by `--subjects`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measured {
     #[default]
@@ -75,7 +85,7 @@ impl Measured {
 }
 
 /// An operator under test.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Subject {
     pub name: String,
@@ -120,7 +130,7 @@ pub enum Language {
 }
 
 /// How the program is started. Placeholders: see [`Places`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
     pub command: String,
@@ -133,7 +143,7 @@ pub struct Run {
 }
 
 /// When the program may be given work; neither field: at once.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ready {
     /// A path on the admin port that answers 200.
@@ -145,7 +155,7 @@ pub struct Ready {
 }
 
 /// Where the reconcile times are.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Metrics {
     #[serde(default = "metrics_path")]
@@ -156,7 +166,7 @@ pub struct Metrics {
 }
 
 /// What the watch must show; JSON pointers into `/status`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Convergence {
     pub observed_generation: String,
@@ -168,7 +178,7 @@ pub struct Convergence {
 }
 
 /// A kind of child, one of which tells about each object.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChildWatch {
     /// `apps/v1`, or `v1` for the core group.

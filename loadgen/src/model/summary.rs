@@ -4,6 +4,14 @@
 //! their JSON Schema. Guarantees: a figure that was not measured is `null`, never 0. Leaves to
 //! others: computing the figures (`report::summary`).
 
+pub mod claim;
+pub mod rate_sweep;
+pub mod small_node;
+
+pub use crate::model::summary::claim::{Claim, ClaimMeaning, ClaimResult};
+pub use crate::model::summary::rate_sweep::{Knee, LimitedBy, RatePoint, RateSweep};
+pub use crate::model::summary::small_node::{OnSmallNode, SmallNode};
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
@@ -11,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::cell::Kind;
 use crate::model::latency::Quantiles;
+use crate::model::machine_use::MachineUse;
 use crate::model::profile::Profile;
 use crate::model::record::{Environment, PhaseMemory};
 use crate::model::subject::Language;
@@ -23,8 +32,12 @@ pub struct Summary {
     pub schema: u32,
     pub environment: Environment,
     pub scenario: Scenario,
-    /// Of settled RSS; `null` without A/A runs.
-    pub noise_floor: Option<NoiseFloor>,
+    /// What the runs do not share: processors, kernels, versions. Empty in a folder of one machine.
+    pub mixed: Vec<String>,
+    /// For each figure that was measured twice (A/A).
+    pub noise_floors: Vec<NoiseFloor>,
+    /// `null` without memory runs.
+    pub small_node: Option<SmallNode>,
     pub subjects: Vec<Subject>,
     pub comparisons: Vec<Comparison>,
     /// Published figures beside ours.
@@ -61,15 +74,22 @@ pub struct Subject {
     /// Build profile.
     pub profile: Option<String>,
     pub allocator: Option<String>,
+    /// The commit that the program names.
+    pub commit: Option<String>,
+    pub binary_sha256: Option<String>,
     pub binary_bytes: Option<u64>,
     /// Packed with zstd -19.
     pub image_bytes_compressed: Option<u64>,
     pub image_bytes_unpacked: Option<u64>,
     pub runs: Vec<Run>,
+    /// `null` with fewer than two sizes of 500 objects or more.
     pub bytes_per_object: Option<BytesPerObject>,
+    /// `null` without runs at a rate.
+    pub rate_sweep: Option<RateSweep>,
 }
 
-/// The slope of settled anonymous memory over the number of objects (least squares).
+/// The slope of settled anonymous memory over the number of objects (least squares), from sizes of 500
+/// and more: the step from 0 to the first objects is not a cost of each.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BytesPerObject {
@@ -79,8 +99,10 @@ pub struct BytesPerObject {
     pub ci95: Option<[f64; 2]>,
     /// Memory at 0 objects on that line.
     pub intercept_bytes: i64,
-    /// Numbers of objects that were measured.
+    /// Numbers of objects that it rests on.
     pub sizes: Vec<usize>,
+    /// Valid runs that it rests on.
+    pub runs: usize,
 }
 
 /// The figures of one run.
@@ -91,6 +113,12 @@ pub struct Run {
     /// Counts from 1.
     pub repeat: u32,
     pub cell: Kind,
+    /// Objects offered per second, in runs at a rate.
+    pub per_s: Option<u32>,
+    /// Counts from 1; earlier attempts were invalid.
+    pub attempt: u32,
+    /// What else went on; `null` in runs that are not timed.
+    pub machine_use: Option<MachineUse>,
     /// Whether its figures may be compared.
     pub valid: bool,
     /// Why not; empty for a valid run.
@@ -113,7 +141,7 @@ pub struct Run {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Cpu {
-    /// From the first object until all converged.
+    /// From the first object until the last write to an object or child.
     pub converge_s: Option<f64>,
     pub restart_s: Option<f64>,
     pub idle_ms_per_minute: Option<f64>,
@@ -127,7 +155,7 @@ pub struct Convergence {
     /// From the first send until the last object is Ready; `null` when one is not.
     pub drain_s: Option<f64>,
     pub offered_per_s: f64,
-    /// The generator could not keep to its timetable.
+    /// The backlog kept growing while objects were offered.
     pub saturated: bool,
     /// Objects that were not Ready at the deadline.
     pub censored: u64,
@@ -187,6 +215,9 @@ pub struct GcPause {
 #[serde(deny_unknown_fields)]
 pub struct DatastoreCost {
     pub written_bytes_per_object: Option<f64>,
+    /// Changes of objects that the datastore keeps a revision of, without the harness's own. A write
+    /// request that changes nothing has none.
+    pub revisions_per_object: Option<f64>,
     /// Size of its files at the end.
     pub size_bytes: Option<u64>,
 }
@@ -197,6 +228,8 @@ pub struct DatastoreCost {
 pub struct NoiseFloor {
     /// Path of the figure within a run.
     pub metric: String,
+    /// The runs that it holds for.
+    pub cell: Kind,
     pub ratio: f64,
     pub ci95: Option<[f64; 2]>,
     pub pairs: usize,
@@ -220,20 +253,6 @@ pub struct Comparison {
     pub pairs: usize,
     /// Larger than noise explains; `null` without a noise floor for the metric.
     pub significant: Option<bool>,
-}
-
-/// A published figure beside what was measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Claim {
-    pub claim: String,
-    /// Where it was published.
-    pub source: String,
-    pub claimed: f64,
-    pub unit: String,
-    pub measured: Option<f64>,
-    /// Whether it holds by the rule in `results/claims.toml`.
-    pub holds: Option<bool>,
 }
 
 impl Subject {
@@ -262,6 +281,9 @@ impl Run {
             objects,
             repeat,
             cell,
+            per_s: None,
+            attempt: 1,
+            machine_use: None,
             valid: invalid_because.is_empty(),
             invalid_because,
             spawn_to_canary_ms: None,
@@ -294,7 +316,7 @@ pub fn sample(runs: Vec<Run>) -> Summary {
             started_at: "2026-11-21T08:00:00Z".into(),
             command_line: text(),
             host_label: text(),
-            tare_revision: text(),
+            loadgen_commit: text(),
             control_plane: "kube".into(),
             control_plane_flags: text(),
             kubernetes_version: None,
@@ -309,7 +331,9 @@ pub fn sample(runs: Vec<Run>) -> Summary {
             ready_delay_ms: 0,
             profile: Profile::Quick,
         },
-        noise_floor: None,
+        mixed: vec![],
+        noise_floors: vec![],
+        small_node: None,
         subjects: vec![Subject {
             name: "tare".into(),
             variant: "none".into(),
@@ -317,11 +341,14 @@ pub fn sample(runs: Vec<Run>) -> Summary {
             target: text(),
             profile: None,
             allocator: None,
+            commit: None,
+            binary_sha256: None,
             binary_bytes: None,
             image_bytes_compressed: None,
             image_bytes_unpacked: None,
             runs,
             bytes_per_object: None,
+            rate_sweep: None,
         }],
         comparisons: vec![],
         claims: vec![],

@@ -11,13 +11,14 @@ use serde_json::Value;
 pub mod child;
 pub mod fill;
 
+use crate::model::run_id;
 use crate::model::workload::fill::{Fill, enlarge, filled};
 
 const EDGEAPP: &str = include_str!("../../scenarios/edgeapp.toml");
 const EDGEAPP_REJECTED: &str = include_str!("../../scenarios/edgeapp-rejected.toml");
 
 /// What is created.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     pub name: String,
@@ -34,7 +35,7 @@ pub struct Scenario {
 }
 
 /// Where the objects live, and how they are told from others.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Resource {
     pub group: String,
@@ -115,9 +116,6 @@ pub const CANARY: &str = "canary";
 /// it made for them. Its value is the run.
 pub const RUN_LABEL: &str = "loadgen.tare.dev/run";
 
-/// The run of a bench.
-pub const BENCH_RUN: &str = "bench";
-
 /// The default scenario.
 ///
 /// # Errors
@@ -164,10 +162,18 @@ pub fn rejected(healthy: &Scenario) -> Result<Scenario, Error> {
 }
 
 impl Scenario {
-    /// The same objects, with the label by which `loadgen clean` finds those of a bench.
-    pub fn of_bench(mut self) -> Self {
-        self.object["metadata"]["labels"][RUN_LABEL] = BENCH_RUN.into();
+    /// The same objects in the namespace of one bench, with the label by which `loadgen clean` finds them.
+    /// Unlike those of [`Scenario::of_run`] they keep their names: nothing else is in that namespace.
+    pub fn of_bench(mut self, run: &str) -> Self {
+        self.resource.namespace = run_id::namespace(run);
+        self.object["metadata"]["labels"][RUN_LABEL] = run.into();
         self
+    }
+
+    /// Whether these are the same objects, but for the bench that they belong to.
+    pub fn is_alike(&self, other: &Self) -> bool {
+        const SAME: &str = "same";
+        self.clone().of_bench(SAME) == other.clone().of_bench(SAME)
     }
 
     /// The same objects as those of one run in one namespace, with names and a label of their own.

@@ -1,27 +1,34 @@
 //! Published figures beside what was measured, and whether they hold.
 //!
-//! Guarantees: the claims, their sources and the rules they are judged by are data
+//! Guarantees: the claims, their sources, what each may mean and the rules they are judged by are data
 //! (`results/claims.toml`); what was not measured is neither held nor refuted; only figures of a
-//! real control plane are used. Leaves to others: the table.
+//! real control plane are used. Leaves to others: judging (`analyse::claim`), the table's layout.
 
 use serde::Deserialize;
 
+use crate::analyse::claim::{Bounds, Rule, judge, together};
+use crate::analyse::statistics::median;
 use crate::model::cell::Kind;
+use crate::model::histogram::Buckets;
 use crate::model::metric;
+use crate::model::record;
+use crate::model::record::Record;
 use crate::model::subject::Language;
 use crate::model::summary;
-use crate::model::summary::{Subject, Summary};
+use crate::model::summary::{ClaimMeaning, ClaimResult, Subject, Summary};
+use crate::report::figures;
 use crate::report::table::{Table, figure};
 use crate::report::tables::typical;
 
 const CLAIMS: &str = include_str!("../../../results/claims.toml");
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct File {
     claim: Vec<Claim>,
 }
 
-/// One published figure, and which of ours it is held against.
+/// One published figure, and what it may mean.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Claim {
@@ -33,7 +40,17 @@ struct Claim {
     /// A fraction of the claimed figure.
     tolerance: f64,
     subject: String,
-    metric: String,
+    meaning: Vec<Meaning>,
+}
+
+/// A figure of ours that the source may mean.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Meaning {
+    says: String,
+    /// Without it no bench measures this meaning.
+    #[serde(default)]
+    metric: Option<String>,
     /// Of the runs; without it the metric is one of the subject itself.
     #[serde(default)]
     cell: Option<Kind>,
@@ -45,28 +62,24 @@ struct Claim {
     scale: f64,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Rule {
-    About,
-    AtMost,
-    AtLeast,
-}
-
 fn one() -> f64 {
     1.0
 }
 
 /// The claims about subjects of this summary.
-pub fn judged(summary: &Summary) -> Vec<summary::Claim> {
+pub fn judged(summary: &Summary, record: &Record) -> Vec<summary::Claim> {
     if summary.environment.control_plane == "kubesim" {
         return Vec::new();
     }
-    let about = |claim: &Claim| summary.subjects.iter().find(|s| s.id() == claim.subject);
-    let claims = claims().into_iter();
-    claims
-        .filter_map(|claim| Some(judge(&claim, measured(&claim, about(&claim)?))))
-        .collect()
+    let subject = |claim: &Claim| summary.subjects.iter().find(|s| s.id() == claim.subject);
+    let judged = claims().into_iter().filter_map(|claim| {
+        let measured = Measured {
+            subject: subject(&claim)?,
+            runs: record.runs.values().collect(),
+        };
+        Some(published(&claim, |meaning| measured.bounds(meaning)))
+    });
+    judged.collect()
 }
 
 fn claims() -> Vec<Claim> {
@@ -75,98 +88,161 @@ fn claims() -> Vec<Claim> {
     file.claim
 }
 
-fn measured(claim: &Claim, subject: &Subject) -> Option<f64> {
-    if claim.metric.starts_with("gc_pause.") && subject.language == Language::Rust {
-        // There is no collector that could pause it.
-        return Some(0.0);
-    }
-    let value = match &claim.cell {
-        None => metric::of_subject(subject, &claim.metric)?,
-        Some(cell) => {
-            let of_cell = subject.runs.iter().filter(|run| run.cell == *cell);
-            let objects = claim.objects.or(of_cell.map(|run| run.objects).max())?;
-            typical(subject, *cell, objects, &claim.metric)?
+/// A claim with the figure of each of its meanings.
+fn published(claim: &Claim, measured: impl Fn(&Meaning) -> Option<Bounds>) -> summary::Claim {
+    let meanings = claim.meaning.iter().map(|meaning| {
+        let bounds = measured(meaning).map(|bounds| bounds.scaled(meaning.scale));
+        ClaimMeaning {
+            says: meaning.says.clone(),
+            from: bounds.map(|bounds| bounds.from),
+            to: bounds.and_then(|bounds| bounds.to),
+            result: judge(claim.rule, claim.claimed, claim.tolerance, bounds),
         }
-    };
-    Some(value * claim.scale)
-}
-
-fn judge(claim: &Claim, measured: Option<f64>) -> summary::Claim {
-    let slack = claim.claimed * claim.tolerance;
-    let holds = measured.map(|measured| match claim.rule {
-        Rule::About => (measured - claim.claimed).abs() <= slack,
-        Rule::AtMost => measured <= claim.claimed + slack,
-        Rule::AtLeast => measured >= claim.claimed - slack,
     });
+    let meanings: Vec<ClaimMeaning> = meanings.collect();
+    let results: Vec<ClaimResult> = meanings.iter().map(|meaning| meaning.result).collect();
     summary::Claim {
         claim: claim.claim.clone(),
         source: claim.source.clone(),
         claimed: claim.claimed,
         unit: claim.unit.clone(),
-        measured,
-        holds,
+        result: together(&results),
+        because: because(&meanings, &claim.unit),
+        meanings,
+    }
+}
+
+/// The figure of each meaning, such as "packed: 14.2 MB, holds; unpacked: 31.0 MB, does not hold".
+fn because(meanings: &[ClaimMeaning], unit: &str) -> String {
+    let sentence = |meaning: &ClaimMeaning| match meaning.result {
+        ClaimResult::NotMeasured => format!("{}: not measured", meaning.says),
+        result => format!(
+            "{}: {} {unit}, {}",
+            meaning.says,
+            shown(meaning),
+            result.words()
+        ),
+    };
+    meanings.iter().map(sentence).collect::<Vec<_>>().join("; ")
+}
+
+/// A figure, or the bounds that it lies within.
+fn shown(meaning: &ClaimMeaning) -> String {
+    match (meaning.from, meaning.to) {
+        (None, _) => figure(None),
+        (from, None) => format!("above {}", figure(from)),
+        (from, to) if from == to => figure(from),
+        (from, to) => format!("{} to {}", figure(from), figure(to)),
+    }
+}
+
+/// What was measured of one subject.
+struct Measured<'a> {
+    subject: &'a Subject,
+    /// Of all subjects.
+    runs: Vec<&'a record::Run>,
+}
+
+impl Measured<'_> {
+    fn bounds(&self, meaning: &Meaning) -> Option<Bounds> {
+        let path = meaning.metric.as_deref()?;
+        if path.starts_with("gc_pause.") && self.subject.language == Language::Rust {
+            // There is no collector that could pause it.
+            return Some(Bounds::exact(0.0));
+        }
+        let Some(kind) = meaning.cell else {
+            return metric::of_subject(self.subject, path).map(Bounds::exact);
+        };
+        let runs = self.subject.runs.iter();
+        let of_kind = runs.filter(|run| run.cell == kind);
+        let objects = meaning.objects.or(of_kind.map(|run| run.objects).max())?;
+        if histogram(path).is_some() {
+            return self.within_buckets(kind, objects, path);
+        }
+        let measured = typical(self.subject, kind, objects, path).map(Bounds::exact);
+        measured.or_else(|| self.between_sizes(kind, objects, path))
+    }
+
+    /// The median of the bounds of the buckets: the median of the values lies between.
+    fn within_buckets(&self, kind: Kind, objects: usize, path: &str) -> Option<Bounds> {
+        let (buckets, quantile) = histogram(path)?;
+        let id = self.subject.id();
+        let runs = self.runs.iter().filter(|run| {
+            let cell = &run.cell;
+            cell.subject == id && cell.kind == kind && cell.objects == objects
+        });
+        let bounds = runs
+            .filter(|run| figures::of(run).valid)
+            .filter_map(|run| buckets(run)?.bounds_ms(quantile));
+        let (from, to): (Vec<f64>, Vec<f64>) = bounds
+            .map(|(from, to)| (from, to.unwrap_or(f64::INFINITY)))
+            .unzip();
+        Some(Bounds {
+            from: median(&from)?,
+            to: median(&to).filter(|to| to.is_finite()),
+        })
+    }
+
+    /// Memory at a size that has no runs: it grows with the objects, so that it lies between those at
+    /// the next smaller and the next larger size.
+    fn between_sizes(&self, kind: Kind, objects: usize, path: &str) -> Option<Bounds> {
+        let is_memory = path.starts_with("memory.");
+        let runs = self.subject.runs.iter();
+        let sizes = runs.filter(|run| run.cell == kind).map(|run| run.objects);
+        let smaller = sizes.clone().filter(|size| *size < objects).max()?;
+        let larger = sizes.filter(|size| *size > objects).min()?;
+        let at = |size| typical(self.subject, kind, size, path);
+        let (smaller, larger) = (at(smaller)?, at(larger)?);
+        is_memory.then(|| Bounds {
+            from: smaller.min(larger),
+            to: Some(smaller.max(larger)),
+        })
+    }
+}
+
+type ReadBuckets = fn(&record::Run) -> Option<&Buckets>;
+
+/// The histogram that a figure comes from, and which quantile of it.
+fn histogram(path: &str) -> Option<(ReadBuckets, f64)> {
+    let calls: ReadBuckets = |run| Some(&run.reconcile.as_ref()?.buckets);
+    let pauses: ReadBuckets = |run| Some(&run.gc_pauses.as_ref()?.buckets);
+    match path {
+        "reconcile.p50_ms" => Some((calls, 0.50)),
+        "reconcile.p99_ms" => Some((calls, 0.99)),
+        "reconcile.max_ms" => Some((calls, 1.0)),
+        "gc_pause.p99_ms" => Some((pauses, 0.99)),
+        "gc_pause.max_ms" => Some((pauses, 1.0)),
+        _ => None,
     }
 }
 
 /// `None` when no claim speaks of a subject that was measured.
 pub fn table(summary: &Summary) -> Option<Table> {
     let row = |judged: &summary::Claim| {
-        let verdict = match judged.holds {
-            Some(true) => "holds",
-            Some(false) => "does not hold",
-            None => "not measured",
-        };
+        let measured = judged.meanings.iter().map(shown).collect::<Vec<_>>();
         vec![
             format!("{}, {}", judged.claim, judged.unit),
             figure(Some(judged.claimed)),
-            figure(judged.measured),
-            verdict.to_owned(),
+            measured.join(" / "),
+            judged.result.words().to_owned(),
+            judged.because.clone(),
             judged.source.clone(),
         ]
     };
-    let header = ["", "published", "measured", "result", "source"].map(str::to_owned);
+    let header = [
+        "",
+        "published",
+        "measured",
+        "result",
+        "by each meaning",
+        "source",
+    ];
     (!summary.claims.is_empty()).then(|| Table {
         title: "Published figures (rules in results/claims.toml)".into(),
-        header: header.to_vec(),
+        header: header.map(str::to_owned).to_vec(),
         rows: summary.claims.iter().map(row).collect(),
     })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_claim_can_be_read_and_names_a_source() {
-        let claims = claims();
-        assert!(claims.len() >= 12);
-        for claim in &claims {
-            assert!(!claim.source.is_empty(), "{}", claim.claim);
-            let run_metric = claim.metric.contains('.');
-            assert_eq!(run_metric, claim.cell.is_some(), "{}", claim.claim);
-        }
-    }
-
-    #[test]
-    fn a_claim_holds_by_its_rule() {
-        let claim = |rule, tolerance| Claim {
-            rule,
-            tolerance,
-            claimed: 100.0,
-            ..claims().remove(0)
-        };
-        for (rule, tolerance, measured, want) in [
-            (Rule::About, 0.25, Some(80.0), Some(true)),
-            (Rule::About, 0.25, Some(126.0), Some(false)),
-            (Rule::About, 0.25, Some(70.0), Some(false)),
-            (Rule::AtMost, 0.0, Some(99.0), Some(true)),
-            (Rule::AtMost, 0.1, Some(111.0), Some(false)),
-            (Rule::AtLeast, 0.0, Some(99.0), Some(false)),
-            (Rule::AtLeast, 0.1, Some(91.0), Some(true)),
-            (Rule::About, 0.25, None, None),
-        ] {
-            let judged = judge(&claim(rule, tolerance), measured);
-            assert_eq!(judged.holds, want, "{rule:?} {tolerance} {measured:?}");
-        }
-    }
-}
+mod tests;

@@ -8,11 +8,11 @@ use crate::model::profile::Profile;
 use crate::model::record::Record;
 use crate::model::summary::{Comparison, Summary};
 use crate::report::table::{figure, grouped};
-use crate::report::tables::{burst_sizes, typical};
+use crate::report::tables::{sizes_of, typical};
 
 /// One sentence.
 pub fn conclusion(summary: &Summary) -> String {
-    let Some(&largest) = burst_sizes(summary).last() else {
+    let Some(&largest) = sizes_of(summary, Kind::Memory).last() else {
         return "No result: nothing was measured.".into();
     };
     let about = |metric: &str| summary.comparisons.iter().find(|c| c.metric == metric);
@@ -24,13 +24,12 @@ pub fn conclusion(summary: &Summary) -> String {
     };
     let rss = |id: &str| {
         let subject = summary.subjects.iter().find(|s| s.id() == id)?;
-        Some(typical(subject, Kind::Burst, largest, "memory.settled.rss_bytes")? / 1e6)
+        Some(typical(subject, Kind::Memory, largest, "memory.settled.rss_bytes")? / 1e6)
     };
     let parts = [
         ("convergence.drain_s", "of its time to drain"),
         ("cpu.converge_s", "of its CPU"),
         ("requests.writes_per_object", "of its writes"),
-        ("convergence.observed.p99_ms", "of its P99 at a steady rate"),
     ];
     let parts: Vec<String> = parts
         .iter()
@@ -56,13 +55,18 @@ fn times(comparison: &Comparison) -> String {
     let interval = comparison
         .ci95
         .map(|[low, high]| format!(" [{low:.2} to {high:.2}]"));
-    format!("{:.2}{} ×", comparison.ratio, interval.unwrap_or_default())
+    let noise = match comparison.significant {
+        Some(false) => " (not significant)",
+        _ => "",
+    };
+    let ratio = comparison.ratio;
+    format!("{ratio:.2}{}{noise} ×", interval.unwrap_or_default())
 }
 
 /// Without a pair to compare: the memory of each subject.
 fn alone(summary: &Summary, largest: usize) -> String {
     let settled = summary.subjects.iter().filter_map(|subject| {
-        let rss = typical(subject, Kind::Burst, largest, "memory.settled.rss_bytes")?;
+        let rss = typical(subject, Kind::Memory, largest, "memory.settled.rss_bytes")?;
         Some(format!(
             "{} settles at {} MB RSS",
             subject.id(),
@@ -85,37 +89,66 @@ fn alone(summary: &Summary, largest: usize) -> String {
 
 /// What this report does not say, in one line.
 pub fn not_measured(summary: &Summary, record: &Record) -> String {
+    format!("Not measured: {}.", gaps(summary, record).join(", "))
+}
+
+/// What this report does not say, one thing each.
+pub fn gaps(summary: &Summary, record: &Record) -> Vec<String> {
     let runs = || summary.subjects.iter().flat_map(|s| &s.runs);
-    let mut gaps = Vec::new();
-    if summary.environment.control_plane == "kubesim" {
-        gaps.push("a real control plane");
-    }
-    if summary
+    let none = |kind: Kind| runs().all(|run| run.cell != kind);
+    let cgroup = runs().any(|run| run.memory.settled.is_some_and(|m| m.cgroup.is_some()));
+    let intervals = summary.comparisons.iter().any(|c| c.ci95.is_some());
+    let images = summary
         .subjects
         .iter()
-        .all(|s| s.image_bytes_compressed.is_none())
-    {
-        gaps.push("images");
-    }
-    if runs().all(|run| run.gc_pause.is_none()) {
-        gaps.push("garbage collection pauses");
-    }
-    if runs().all(|run| run.write_span.is_none()) {
-        gaps.push("write spans");
-    }
-    if runs().all(|run| run.memory.churn.is_none()) {
-        gaps.push("churn");
-    }
-    if record.experiment.profile == Profile::Quick {
-        gaps.push("memory after long settling (--profile full)");
-    }
-    if summary.comparisons.iter().all(|c| c.ci95.is_none()) {
-        gaps.push("confidence intervals (--repeats 2 or more)");
-    }
-    if summary.noise_floor.is_none() {
-        gaps.push("noise floor");
-    }
-    format!("Not measured: {}.", gaps.join(", "))
+        .any(|s| s.image_bytes_compressed.is_some());
+    let quick = record.experiment.profile == Profile::Quick;
+    let slopes = summary
+        .subjects
+        .iter()
+        .any(|s| s.bytes_per_object.is_some());
+    let gaps = [
+        (
+            summary.environment.control_plane == "kubesim",
+            "a real control plane (--control-plane kube)",
+        ),
+        (none(Kind::Drain), "times on an idle machine"),
+        (none(Kind::Rate), "latency at a rate"),
+        (
+            !slopes,
+            "memory for each further object (two sizes of 500 or more)",
+        ),
+        (
+            !cgroup,
+            "memory as a node counts it (no cgroup could be made)",
+        ),
+        (quick, "memory after long settling (--profile full)"),
+        (!intervals, "confidence intervals (--repeats 2 or more)"),
+        (
+            summary.noise_floors.is_empty(),
+            "noise floors (--repeats-largest 2 or more)",
+        ),
+        (runs().all(|run| run.memory.churn.is_none()), "churn"),
+        (
+            runs().all(|run| run.gc_pause.is_none()),
+            "garbage collection pauses",
+        ),
+        (runs().all(|run| run.write_span.is_none()), "write spans"),
+        (none(Kind::DefaultFlags), "the servers' default flags"),
+        (
+            none(Kind::Rejected),
+            "objects that the server rejects (--unhealthy)",
+        ),
+        (
+            none(Kind::NeverReady),
+            "objects that never become ready (--unhealthy)",
+        ),
+        (none(Kind::UpdateStorm), "an update storm (--update-storm)"),
+        (!images, "images"),
+        (true, "pods and nodes"),
+    ];
+    let gaps = gaps.into_iter().filter(|(missing, _)| *missing);
+    gaps.map(|(_, what)| what.to_owned()).collect()
 }
 
 /// The command that answers the next question.

@@ -8,7 +8,7 @@ use tare_procstat::Memory;
 
 use crate::analyse::statistics::median;
 use crate::model::record;
-use crate::model::record::{Peaked, PhaseMemory, Restart};
+use crate::model::record::{PhaseMemory, Restart, Sampled};
 use crate::model::summary::{
     Convergence, Cpu, DatastoreCost, GcPause, Reconcile, Requests, Run, WriteSpan,
 };
@@ -21,6 +21,9 @@ pub fn of(run: &record::Run) -> Run {
         objects: run.cell.objects,
         repeat: run.cell.repeat,
         cell: run.cell.kind,
+        per_s: run.cell.per_s,
+        attempt: run.attempt,
+        machine_use: run.machine_use,
         valid: invalid_because.is_empty(),
         invalid_because,
         spawn_to_canary_ms: run.spawn_to_canary_ms,
@@ -40,18 +43,21 @@ pub fn of(run: &record::Run) -> Run {
 }
 
 /// The median of each figure over the restarts of a run.
-fn restarted(restarts: &[Restart]) -> Option<Peaked> {
-    let bytes = |of: fn(&Peaked) -> Option<u64>| {
+fn restarted(restarts: &[Restart]) -> Option<Sampled> {
+    let settled = restarts.iter().filter_map(|r| r.memory?.did_settle);
+    let bytes = |of: fn(&Sampled) -> Option<u64>| {
         let median = median_of(restarts, |r| Some(of(r.memory.as_ref()?)? as f64));
         median.map(|bytes| bytes as u64)
     };
-    Some(Peaked {
+    Some(Sampled {
         memory: Memory {
             rss_bytes: bytes(|m| Some(m.memory.rss_bytes))?,
             pss_bytes: bytes(|m| Some(m.memory.pss_bytes))?,
             anon_bytes: bytes(|m| Some(m.memory.anon_bytes))?,
         },
         peak_bytes: bytes(|m| m.peak_bytes),
+        cgroup: restarts.last().and_then(|r| r.memory?.cgroup),
+        did_settle: settled.reduce(|all, one| all && one),
     })
 }
 
@@ -134,9 +140,13 @@ fn gc_pause(raw: &record::GcPauses) -> GcPause {
 
 fn datastore(run: &record::Run) -> Option<DatastoreCost> {
     let raw = run.datastore?;
-    let written = raw.written_bytes.filter(|_| run.cell.objects > 0);
+    let per_object = |sum: Option<u64>| {
+        let sum = sum.filter(|_| run.cell.objects > 0)?;
+        Some(sum as f64 / run.cell.objects as f64)
+    };
     Some(DatastoreCost {
-        written_bytes_per_object: written.map(|bytes| bytes as f64 / run.cell.objects as f64),
+        written_bytes_per_object: per_object(raw.written_bytes),
+        revisions_per_object: per_object(raw.revisions),
         size_bytes: raw.size_bytes,
     })
 }

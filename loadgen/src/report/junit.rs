@@ -75,7 +75,7 @@ mod tests {
             "<testsuite name=\"loadgen check\" tests=\"2\" failures=\"1\" errors=\"0\" skipped=\"1\">"
         );
         assert!(
-            lines[3].starts_with("<testcase classname=\"tare/none\" name=\"memory.settled.anon_bytes, burst 300\"><failure message=\"l.toml:4: "),
+            lines[3].starts_with("<testcase classname=\"tare/none\" name=\"memory.settled.anon_bytes, memory 300\"><failure message=\"l.toml:4: "),
             "{text}"
         );
         assert!(lines[4].contains("<skipped message=\"l.toml:4: "), "{text}");

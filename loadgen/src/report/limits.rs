@@ -5,7 +5,7 @@
 
 use crate::analyse::judge::{Judgement, Outcome};
 use crate::analyse::limits::{Basis, Bound, Limit};
-use crate::report::table::{Table, figure, grouped};
+use crate::report::table::{Table, amount, figure, grouped};
 
 /// Which figure a limit is about, without its subject.
 pub fn subject_matter(limit: &Limit) -> String {
@@ -96,15 +96,6 @@ fn row(judgement: &Judgement) -> Vec<String> {
     ]
 }
 
-/// Three digits, or all of them before the point.
-fn amount(value: f64) -> String {
-    if value >= 1_000.0 {
-        grouped(value.round() as usize)
-    } else {
-        figure(Some(value))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,12 +106,12 @@ mod tests {
         let judgement = breach();
         assert_eq!(
             sentence(&judgement),
-            "l.toml:4: tare/none memory.settled.anon_bytes, burst 300: 2,000 is above 130 (mean 100 of 3 runs + margin 30.0)"
+            "l.toml:4: tare/none memory.settled.anon_bytes, memory 300: 2,000 is above 130 (mean 100 of 3 runs + margin 30.0)"
         );
         assert_eq!(
             table(&[judgement]).plain().lines().last(),
             Some(
-                "tare/none memory.settled.anon_bytes, burst 300     2,000  <= 130       100         20.0  ABOVE"
+                "tare/none memory.settled.anon_bytes, memory 300     2,000  <= 130       100         20.0  ABOVE"
             )
         );
     }

@@ -6,30 +6,24 @@
 use crate::model::record::Record;
 use crate::model::summary::Summary;
 use crate::report::table::Table;
-use crate::report::{conclusion, failures};
+use crate::report::{conclusion, failures, provenance, small_node, title, unsettled};
 
 /// `benches` is a section of its own, or empty.
 pub fn report(summary: &Summary, record: &Record, tables: &[Table], benches: &str) -> String {
-    let environment = &summary.environment;
-    let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".into());
-    let memory = environment
-        .machine
-        .memory_bytes
-        .map_or("unknown".into(), |bytes| {
-            format!("{} MB", bytes / 1_000_000)
-        });
-    let cores = environment
-        .machine
-        .cores
-        .map_or("unknown".into(), |cores| cores.to_string());
     let mut text = format!(
-        "# {} on {}, {}\n\n{}\n\n{}\n\n",
-        summary.scenario.name,
-        environment.host_label,
-        environment.started_at,
+        "# {}\n\n{}\n\n",
+        title::title(summary),
+        title::setting(summary)
+    );
+    for warning in title::warnings(summary, record) {
+        text.push_str(&format!("> {warning}\n\n"));
+    }
+    text.push_str(&format!(
+        "{}\n\n{}\n\n{}\n\n",
+        small_node::sentences(summary).join(" "),
         conclusion::conclusion(summary),
         conclusion::not_measured(summary, record),
-    );
+    ));
     for table in tables {
         text.push_str(&table.markdown());
         text.push('\n');
@@ -41,22 +35,30 @@ pub fn report(summary: &Summary, record: &Record, tables: &[Table], benches: &st
             failures.join("\n")
         ));
     }
+    let unsettled = unsettled(record);
+    if !unsettled.is_empty() {
+        text.push_str("### Runs that did not settle\n\n");
+        let lines = unsettled.iter().map(|line| format!("- {line}\n"));
+        text.extend(lines);
+        text.push('\n');
+    }
     text.push_str(benches);
     text.push_str("### Notes\n\n");
     summary
         .notes
         .iter()
         .for_each(|note| text.push_str(&format!("- {note}\n")));
+    text.push_str("\n### Provenance\n\n");
+    for (name, value) in provenance::environment(summary) {
+        text.push_str(&format!("- {name}: {value}\n"));
+    }
+    text.push_str(
+        "- MB are 1,000,000 bytes; `loadgen report` rebuilds this page from the raw data\n\n",
+    );
+    text.push_str(&provenance::subjects(summary).markdown());
+    let commands = provenance::commands(summary).join("\n");
     text.push_str(&format!(
-        "\n### Provenance\n\n\
-         - command: `{}`\n- revision: {}\n- control plane: {}, {}\n- kernel: {}\n- CPU: {}, {cores} cores\n\
-         - memory: {memory}\n- MB are 1,000,000 bytes; `loadgen report` rebuilds this page from the raw data\n",
-        environment.command_line,
-        environment.tare_revision,
-        environment.control_plane,
-        known(&environment.kubernetes_version),
-        known(&environment.machine.kernel),
-        known(&environment.machine.cpu_model),
+        "\n### How to reproduce\n\n```sh\n{commands}\n```\n"
     ));
     text
 }

@@ -14,117 +14,9 @@ use crate::model::record::Record;
 use crate::model::summary::Summary;
 use crate::report::restarts;
 
-/// Why a figure is null, by how its path ends; the first that fits.
-const REASONS: [(&str, &str); 30] = [
-    (
-        "noise_floor",
-        "there are no A/A runs; they need --repeats-largest 2 or more",
-    ),
-    (
-        "significant",
-        "the A/A runs do not have this figure, or there are no A/A runs",
-    ),
-    (
-        "comparisons[].ci95",
-        "an interval needs two pairs: use --repeats 2 or more; requests on a real control plane are counted in one run only",
-    ),
-    (
-        "requests.wire_bytes_per_object",
-        "an audit log does not contain sizes; only the simulated API server counts bytes",
-    ),
-    (
-        "bytes_per_object.ci95",
-        "an interval needs three sizes or repeats",
-    ),
-    (
-        "bytes_per_object",
-        "a slope needs settled memory at two sizes",
-    ),
-    (
-        "image_bytes_compressed",
-        "not measured; scripts/image-sizes.sh FOLDER measures images of static programs",
-    ),
-    ("image_bytes_unpacked", "as image_bytes_compressed"),
-    (
-        "write_span",
-        "read from the audit log of a real control plane, which is on only in `request-count` runs",
-    ),
-    (
-        "runs[].requests",
-        "counted by the simulated API server, or in `request-count` runs; none with 0 objects",
-    ),
-    (
-        "runs[].api_server_cpu_s",
-        "nothing to measure with 0 objects, or loadgen did not start the API server",
-    ),
-    (
-        "datastore",
-        "the simulated server keeps its objects in memory, and that of an existing cluster cannot be read",
-    ),
-    (
-        "gc_pause.p99_ms",
-        "no collection happened, or the bucket has no upper bound",
-    ),
-    (
-        "gc_pause.max_ms",
-        "no collection happened, or the bucket has no upper bound",
-    ),
-    (
-        "gc_pause",
-        "the subject has no garbage collector, or the run has 0 objects",
-    ),
-    (
-        "memory.burst",
-        "measured only where objects are offered as a burst",
-    ),
-    (
-        "memory.churn",
-        "measured in bursts at the largest size: all with --profile full, the first repeat with standard, none with quick",
-    ),
-    (
-        "memory.after_soak",
-        "only with --soak-events, in the first run at the largest size",
-    ),
-    (
-        "memory.deleted",
-        "measured in bursts at the largest size: all with --profile full, the first repeat with standard, those up to 1,000 objects with quick",
-    ),
-    (
-        "memory.restart",
-        "measured in the burst at the largest size",
-    ),
-    ("cpu.restart_s", "measured in the burst at the largest size"),
-    (
-        "memory.settled",
-        "a steady run waits for memory to settle only with --profile full",
-    ),
-    (
-        "cpu.idle_ms_per_minute",
-        "measured only after the subject settled",
-    ),
-    (
-        "cpu.idle_context_switches_per_s",
-        "measured only after the subject settled, if none of its threads ended meanwhile",
-    ),
-    (
-        "requests.idle_writes_per_minute",
-        "measured only after the subject settled",
-    ),
-    (
-        "requests.idle_reads_per_minute",
-        "measured only after the subject settled",
-    ),
-    (
-        "reconcile.max_ms",
-        "the highest bucket of its histogram has no upper bound",
-    ),
-    ("reconcile.errors", "the subject exports no error counter"),
-    ("binary_bytes", "the program was found by name in PATH"),
-    (
-        "claims[].measured",
-        "this bench did not measure that size or figure",
-    ),
-];
+mod reasons;
+
+use reasons::REASONS;
 
 /// All notes, the most important first.
 pub fn notes(summary: &Summary, record: &Record) -> Vec<String> {
@@ -208,8 +100,8 @@ fn of_real(summary: &Summary) -> Vec<String> {
     if any(Kind::DefaultFlags) {
         notes.push("`default-flags` runs use the servers' default flags; they are in no other table and no ratio".into());
     }
-    if any(Kind::AA) {
-        notes.push("`a-a` runs measure one subject a second time in every repeat (A/A); the noise floor of a metric is the 95 % interval of that ratio; a difference within it, or whose own interval contains 1, is not significant".into());
+    if any(Kind::DrainAa) || any(Kind::MemoryAa) {
+        notes.push("`drain-aa` and `memory-aa` runs measure one subject a second time in every repeat (A/A); the noise floor of a metric is the 95 % interval of that ratio; a difference within it, or whose own interval contains 1, is not significant".into());
     }
     notes.push("garbage collection pauses are stop-the-world times from the runtime's own histogram, given as upper bounds of its buckets; Go's buckets are a factor of 11 apart (0.9, 10.5, 117 ms), so a true pause may be much shorter; the total is a lower bound".into());
     notes
@@ -249,7 +141,7 @@ fn kept_pace(record: &Record) -> Vec<String> {
     let bursts = record
         .runs
         .values()
-        .filter(|run| run.cell.kind == Kind::Burst);
+        .filter(|run| run.cell.kind == Kind::Drain);
     let notes = bursts.filter_map(|run| {
         let convergence = run.convergence.as_ref()?;
         let (offer_s, drain_s) = (convergence.offer_s, convergence.drain_s?);
@@ -289,7 +181,6 @@ fn reason(path: &str, failed: bool) -> String {
         .map(|(_, reason)| *reason);
     let reason = match known {
         Some(reason) => reason,
-        None if path == "claims[].holds" => "the figure was not measured",
         None if path.starts_with("environment.") => "the machine does not tell",
         None if path.contains("runs[]") => {
             "nothing to measure with 0 objects, or the subject does not export it"

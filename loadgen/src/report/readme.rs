@@ -2,7 +2,7 @@
 //! each where its two marks are.
 //!
 //! Guarantees: only what stands between the marks is replaced; a file without any is left alone, with
-//! one line that says what to add. Leaves to others: the figures (`view`, `sizing`).
+//! one line that says what to add. Leaves to others: the figures (`rows`, `sizing`).
 
 use std::path::Path;
 
@@ -10,9 +10,12 @@ use crate::model::cell::Kind;
 use crate::model::error::Usage;
 use crate::model::evidence::Evidence;
 use crate::model::summary::{Subject, Summary};
+use crate::report::rows::{
+    AFTER_RESTART, AT_START, CPU, DRAIN, GC_MAX, PEAK, Row, SERVER_CPU, SETTLED, WRITES, header,
+};
 use crate::report::sizing;
 use crate::report::table::{Table, figure, grouped};
-use crate::report::tables::{burst_sizes, figures, header, sizes_of};
+use crate::report::tables::{sizes, sizes_of};
 
 /// The short report goes between these.
 const REPORT: [&str; 2] = [
@@ -26,58 +29,17 @@ const SIZING: [&str; 2] = [
 ];
 const MB: f64 = 1e6;
 
-/// Rows: label, cell, path of the figure, divisor.
-const ROWS: [(&str, Kind, &str, f64); 10] = [
-    (
-        "RSS at start, MB",
-        Kind::Burst,
-        "memory.empty.rss_bytes",
-        MB,
-    ),
-    (
-        "RSS settled, MB",
-        Kind::Burst,
-        "memory.settled.rss_bytes",
-        MB,
-    ),
-    (
-        "RSS peak in the burst, MB",
-        Kind::Burst,
-        "memory.burst.peak_bytes",
-        MB,
-    ),
-    (
-        "RSS after a restart, MB",
-        Kind::Burst,
-        "memory.restart.rss_bytes",
-        MB,
-    ),
-    ("CPU to converge, s", Kind::Burst, "cpu.converge_s", 1.0),
-    (
-        "burst: time to drain, s",
-        Kind::Burst,
-        "convergence.drain_s",
-        1.0,
-    ),
-    (
-        "steady rate: observed P99, ms",
-        Kind::Steady,
-        "convergence.observed.p99_ms",
-        1.0,
-    ),
-    ("API server CPU, s", Kind::Burst, "api_server_cpu_s", 1.0),
-    (
-        "writes per object",
-        Kind::RequestCount,
-        "requests.writes_per_object",
-        1.0,
-    ),
-    (
-        "longest GC pause, ms (bucket)",
-        Kind::Burst,
-        "gc_pause.max_ms",
-        1.0,
-    ),
+/// The figures that most readers ask for.
+const ROWS: [Row; 9] = [
+    AT_START,
+    SETTLED,
+    PEAK,
+    AFTER_RESTART,
+    CPU,
+    DRAIN,
+    SERVER_CPU,
+    WRITES.of(Kind::RequestCount),
+    GC_MAX,
 ];
 
 /// Puts the table of these results into a Markdown file.
@@ -105,7 +67,7 @@ pub fn update(file: &Path, summary: &Summary, evidence: &Evidence) -> anyhow::Re
 
 fn block(summary: &Summary, results: &Path) -> String {
     let environment = &summary.environment;
-    let largest = burst_sizes(summary).last().copied().unwrap_or(0);
+    let largest = sizes(summary).last().copied().unwrap_or(0);
     let version = environment.kubernetes_version.as_deref();
     let cores = environment
         .machine
@@ -113,13 +75,12 @@ fn block(summary: &Summary, results: &Path) -> String {
         .map_or("?".into(), |n| n.to_string());
     let mut rows = vec![megabytes("binary, MB", summary, |s| s.binary_bytes)];
     rows.extend(packed_images(summary));
-    for (label, kind, path, divisor) in ROWS {
-        let objects = match kind {
-            Kind::Burst => Some(largest),
+    for row in ROWS {
+        let objects = match row.kind {
+            Kind::Drain | Kind::Memory => Some(largest),
             kind => sizes_of(summary, kind).last().copied(),
         };
-        let row = objects.and_then(|n| figures(summary, kind, n, &(label, path, divisor)));
-        rows.extend(row);
+        rows.extend(objects.and_then(|objects| row.line(summary, objects)));
     }
     rows.push(per_object(summary));
     let table = Table {

@@ -97,8 +97,8 @@ fn table(record: &Record, objects: usize, title: String, columns: &[Column]) -> 
         let restarts: Vec<&Restart> = record
             .runs
             .values()
-            .filter(|run| run.cell.kind == Kind::Burst && run.cell.objects == objects)
-            .filter(|run| run.cell.subject == subject)
+            .filter(|run| [Kind::Drain, Kind::Memory].contains(&run.cell.kind))
+            .filter(|run| run.cell.objects == objects && run.cell.subject == subject)
             .flat_map(|run| &run.restarts)
             .collect();
         let cells = columns.iter().map(|(name, of)| {

@@ -1,7 +1,7 @@
 //! The sizing table: how much memory to ask for and to allow, by the number of objects.
 //!
 //! Guarantees: pure; from the worst valid run of each size, not the typical one, by one rule for all
-//! subjects: request = 1.25 times the largest RSS at rest (settled or restarted), limit = 2 times the
+//! subjects: request = 1.25 times the largest idle RSS (settled or restarted), limit = 2 times the
 //! largest peak (burst, churn or restart), rounded up, never below what a container needs to start.
 //! Leaves to others: where the table goes (`readme`).
 
@@ -9,7 +9,7 @@ use crate::model::cell::Kind;
 use crate::model::metric;
 use crate::model::summary::{Subject, Summary};
 use crate::report::table::{Table, figure, grouped};
-use crate::report::tables::burst_sizes;
+use crate::report::tables::sizes_of;
 
 const MIB: f64 = 1_048_576.0;
 /// The runtime's own first process lives in the pod's cgroup before the program runs; 16 MiB was
@@ -17,13 +17,14 @@ const MIB: f64 = 1_048_576.0;
 const LEAST_LIMIT_MIB: f64 = 16.0;
 const LEAST_REQUEST_MIB: f64 = 8.0;
 const AT_REST: [&str; 2] = ["memory.settled.rss_bytes", "memory.restart.rss_bytes"];
-const PEAKS: [&str; 3] = [
+const PEAKS: [&str; 4] = [
     "memory.burst.peak_bytes",
+    "memory.settled.peak_bytes",
     "memory.churn.peak_bytes",
     "memory.restart.peak_bytes",
 ];
 
-/// Request and limit, MiB, from the largest bytes at rest and of any peak.
+/// Request and limit, MiB, from the largest idle bytes and the largest peak.
 fn size(rest_bytes: f64, peak_bytes: f64) -> (f64, f64) {
     let request = (1.25 * rest_bytes / MIB).ceil();
     let limit = (2.0 * peak_bytes / MIB / 4.0).ceil() * 4.0;
@@ -36,7 +37,7 @@ pub fn table(summary: &Summary) -> Table {
         Some((first, others)) => (Some(first), others),
         None => (None, &[][..]),
     };
-    let mut header: Vec<String> = ["objects", "at rest, MB", "peak, MB", "request", "limit"]
+    let mut header: Vec<String> = ["objects", "idle, MB", "peak, MB", "request", "limit"]
         .map(str::to_owned)
         .into();
     header.extend(
@@ -44,7 +45,7 @@ pub fn table(summary: &Summary) -> Table {
             .iter()
             .map(|other| format!("limit of {}", other.id())),
     );
-    let sizes = burst_sizes(summary)
+    let sizes = sizes_of(summary, Kind::Memory)
         .into_iter()
         .filter(|objects| *objects > 0);
     let rows = sizes.map(|objects| {
@@ -71,17 +72,17 @@ pub fn table(summary: &Summary) -> Table {
 /// What the table stands on, in words.
 pub fn rule() -> String {
     format!(
-        "Request: 1.25 times the largest RSS at rest of all runs; limit: twice the largest peak (burst, \
+        "Request: 1.25 times the largest idle RSS of all runs; limit: twice the largest peak (burst, \
          churn, restart); at least {LEAST_REQUEST_MIB} and {LEAST_LIMIT_MIB} MiB, which a container needs to start."
     )
 }
 
-/// The largest bytes at rest and of any peak, of all valid bursts of a size.
+/// The largest idle bytes and the largest peak, of all valid bursts of a size.
 fn worst(subject: &Subject, objects: usize) -> Option<(f64, f64)> {
     let runs = subject
         .runs
         .iter()
-        .filter(|run| run.valid && run.objects == objects && run.cell == Kind::Burst);
+        .filter(|run| run.valid && run.objects == objects && run.cell == Kind::Memory);
     let runs: Vec<_> = runs.collect();
     let largest = |paths: &[&str]| {
         let all = runs

@@ -10,7 +10,7 @@ use crate::analyse::statistics::line_fit;
 use crate::model::cell::Kind;
 use crate::model::record::{Environment, Record, SCHEMA, SubjectRecord};
 use crate::model::summary::{BytesPerObject, Run, Scenario, Subject, Summary};
-use crate::report::{claims, figures, notes};
+use crate::report::{claims, figures, notes, rate_sweep, small_node, title};
 
 /// The summary of a folder's raw data.
 pub fn summarise(record: &Record) -> Summary {
@@ -39,16 +39,18 @@ pub fn summarise(record: &Record) -> Summary {
             ready_delay_ms: experiment.ready_delay_ms,
             profile: experiment.profile,
         },
-        noise_floor: None,
+        mixed: title::mixed(record),
+        noise_floors: Vec::new(),
+        small_node: None,
         subjects,
         comparisons: Vec::new(),
         claims: Vec::new(),
         notes: Vec::new(),
     };
-    let floors = noise::floors(&summary);
-    summary.noise_floor = floors.iter().find(|f| f.metric == noise::SHOWN).cloned();
-    summary.comparisons = compare::comparisons(&summary, &floors);
-    summary.claims = claims::judged(&summary);
+    summary.small_node = small_node::answer(&summary.subjects);
+    summary.noise_floors = noise::floors(&summary);
+    summary.comparisons = compare::comparisons(&summary, &summary.noise_floors);
+    summary.claims = claims::judged(&summary, record);
     summary.notes = notes::notes(&summary, record);
     summary
 }
@@ -57,6 +59,8 @@ fn summarise_subject(subject: &SubjectRecord, record: &Record) -> Subject {
     let id = subject.subject.id();
     let own = record.runs.iter().filter(|(cell, _)| cell.subject == id);
     let image = record.images.get(&id);
+    let cores = record.experiment.origin.environment.machine.cores;
+    let sweep = rate_sweep::rate_sweep(own.clone().map(|(_, run)| run), cores);
     let runs: Vec<Run> = own.map(|(_, run)| figures::of(run)).collect();
     Subject {
         name: subject.subject.name.clone(),
@@ -65,21 +69,29 @@ fn summarise_subject(subject: &SubjectRecord, record: &Record) -> Subject {
         target: subject.target.clone(),
         profile: subject.subject.profile.clone(),
         allocator: subject.subject.allocator.clone(),
+        commit: subject.commit.clone(),
+        binary_sha256: subject.binary_sha256.clone(),
         binary_bytes: subject.binary_bytes,
         image_bytes_compressed: image.map(|image| image.zstd_bytes),
         image_bytes_unpacked: image.map(|image| image.unpacked_bytes),
         bytes_per_object: bytes_per_object(&runs),
+        rate_sweep: sweep,
         runs,
     }
 }
 
-/// The slope of settled anonymous bytes over the sizes of the valid bursts.
+/// Smaller sizes are not part of a slope: the step from 0 to the first objects fills buffers and pools
+/// that later objects share.
+const SLOPE_FROM: usize = 500;
+
+/// The slope of settled anonymous bytes over the sizes of the valid memory runs.
 fn bytes_per_object(runs: &[Run]) -> Option<BytesPerObject> {
-    let bursts = runs
+    let settled = runs
         .iter()
-        .filter(|run| run.valid && run.cell == Kind::Burst);
-    let points: Vec<(f64, f64)> = bursts
-        .filter_map(|run| Some((run.objects as f64, run.memory.settled?.anon_bytes as f64)))
+        .filter(|run| run.valid && run.cell == Kind::Memory && run.objects >= SLOPE_FROM);
+    let anon_bytes = |run: &Run| Some(run.memory.settled?.memory.anon_bytes as f64);
+    let points: Vec<(f64, f64)> = settled
+        .filter_map(|run| Some((run.objects as f64, anon_bytes(run)?)))
         .collect();
     let line = line_fit(&points)?;
     let mut sizes: Vec<usize> = points
@@ -93,5 +105,40 @@ fn bytes_per_object(runs: &[Run]) -> Option<BytesPerObject> {
         ci95: line.slope_ci95,
         intercept_bytes: line.intercept.round() as i64,
         sizes,
+        runs: points.len(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::record::Sampled;
+    use tare_procstat::Memory;
+
+    fn settled(objects: usize, anon_bytes: u64) -> Run {
+        let mut run = Run::without_figures(Kind::Memory, objects, 1, vec![]);
+        run.memory.settled = Some(Sampled {
+            memory: Memory {
+                rss_bytes: 0,
+                pss_bytes: 0,
+                anon_bytes,
+            },
+            peak_bytes: None,
+            cgroup: None,
+            did_settle: Some(true),
+        });
+        run
+    }
+
+    #[test]
+    fn a_slope_needs_two_sizes_of_500_or_more() {
+        let small = [settled(0, 100), settled(100, 90_000)];
+        let with = |more: &[Run]| bytes_per_object(&[&small[..], more].concat());
+        assert_eq!(with(&[]), None);
+        assert_eq!(with(&[settled(500, 1_000), settled(500, 1_100)]), None);
+        let slope = with(&[settled(500, 1_000), settled(1_500, 3_000)]).expect("two sizes");
+        assert_eq!((slope.slope, slope.runs), (2.0, 2));
+        assert_eq!(slope.sizes, [500, 1_500]);
+        assert_eq!(slope.ci95, None);
+    }
 }

@@ -51,7 +51,7 @@ impl Table {
     }
 
     /// Whether a column has words and no figure.
-    fn is_text(&self, column: usize) -> bool {
+    pub fn is_text(&self, column: usize) -> bool {
         let mut cells = self.rows.iter().filter_map(|row| row.get(column));
         cells.all(|cell| cell.starts_with(|c: char| c.is_alphabetic() || c == '{'))
     }
@@ -85,6 +85,15 @@ pub fn figure(value: Option<f64>) -> String {
             };
             format!("{value:.digits$}")
         }
+    }
+}
+
+/// Three digits, or all of them before the point.
+pub fn amount(value: f64) -> String {
+    if value >= 1_000.0 {
+        grouped(value.round() as usize)
+    } else {
+        figure(Some(value))
     }
 }
 

@@ -6,8 +6,8 @@
 use crate::model::cell::Kind;
 use crate::model::record::{Record, Run};
 use crate::model::summary::{Subject, Summary};
+use crate::report::rows::{header, typical};
 use crate::report::table::{Table, figure, grouped};
-use crate::report::tables::{header, typical};
 
 const MB: f64 = 1e6;
 
@@ -29,7 +29,7 @@ fn table(summary: &Summary, record: &Record, kind: Kind, which: &str) -> Option<
     let held_s = first.fault_response.map_or(0.0, |response| response.held_s);
     let line = |label: &str, value: fn(&Run) -> Option<f64>| line(&runs, label, value);
     let healthy = |label: &str, path: &str| {
-        let of = |s: &Subject| typical(s, Kind::Burst, objects, path).map(|bytes| bytes / MB);
+        let of = |s: &Subject| typical(s, Kind::Memory, objects, path).map(|bytes| bytes / MB);
         let cells = summary.subjects.iter().map(|s| figure(of(s)));
         std::iter::once(label.to_owned()).chain(cells).collect()
     };
@@ -41,7 +41,7 @@ fn table(summary: &Summary, record: &Record, kind: Kind, which: &str) -> Option<
         header: header(summary, false),
         rows: vec![
             line("RSS at the end, MB", |run| {
-                Some(run.memory.settled?.rss_bytes as f64 / MB)
+                Some(run.memory.settled?.memory.rss_bytes as f64 / MB)
             }),
             healthy(
                 "RSS settled with healthy objects, MB",

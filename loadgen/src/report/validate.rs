@@ -1,21 +1,22 @@
-//! Whether the files of a folder are what this version writes.
+//! Whether the files of a folder have the format that this version writes.
 //!
 //! Guarantees: an error names the file and the field; an unknown field, a missing one and one of
 //! the wrong type are errors; so is what the types cannot say: an interval upside down, a `null`
 //! that no note names, a comparison of unknown subjects, `valid` beside a reason. Leaves to
-//! others: whether the figures are good (`analyse::judge`).
-
-use std::path::Path;
+//! others: whether the figures follow from the raw data (`verify`).
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::model::conformance::Conformance;
+use crate::model::evidence;
 use crate::model::evidence::{EXPERIMENT, Evidence};
 use crate::model::record::{Experiment, Run, SCHEMA};
 use crate::model::summary::{Subject, Summary};
 use crate::report::SUMMARY;
 use crate::report::notes::null_paths;
+use crate::report::verify::Problem;
 
 /// Why a file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -34,30 +35,53 @@ pub enum Error {
     },
 }
 
-/// One line for each problem in a folder; none where all its files are as this version writes them.
+/// A raw file that this version would not have written.
+pub struct NotRaw {
+    pub problem: Problem,
+    pub is_other_schema: bool,
+}
+
+/// Every raw file that is not as this version writes it.
 ///
 /// # Errors
-/// `experiment.json` or `summary.json` cannot be read at all.
-pub fn problems(evidence: &Evidence) -> Result<Vec<String>, Error> {
+/// `experiment.json` cannot be read at all.
+pub fn raw_problems(evidence: &Evidence) -> Result<Vec<NotRaw>, Error> {
     let mut found = Vec::new();
-    match read::<Summary>(evidence, SUMMARY) {
-        // The other files are of the same version.
-        Err(other @ Error::OtherSchema { .. }) => return Ok(vec![other.to_string()]),
-        Ok(summary) => found.extend(in_summary(evidence, &summary)),
-        Err(Error::Read(error)) => return Err(Error::Read(error)),
-        Err(other) => found.push(other.to_string()),
-    }
+    let mut add = |name: &str, error: Option<Error>| {
+        found.extend(error.map(|error| NotRaw {
+            is_other_schema: matches!(error, Error::OtherSchema { .. }),
+            problem: Problem {
+                file: name.to_owned(),
+                what: error.what(),
+            },
+        }));
+    };
     match read::<Experiment>(evidence, EXPERIMENT) {
-        Ok(_) => {}
-        Err(Error::Read(error)) => return Err(Error::Read(error)),
-        Err(other) => found.push(other.to_string()),
+        Err(error @ Error::Read(evidence::Error::Read { .. })) => return Err(error),
+        other => add(EXPERIMENT, other.err()),
     }
     for name in evidence.json_files("runs")? {
-        if let Err(error) = read::<Run>(evidence, &name) {
-            found.push(error.to_string());
-        }
+        add(&name, read::<Run>(evidence, &name).err());
+    }
+    for name in evidence.json_files("conformance")? {
+        let read = evidence.read_json::<Conformance>(&name);
+        add(&name, read.err().map(Error::Read));
     }
     Ok(found)
+}
+
+impl Error {
+    /// The message without the name of the file.
+    fn what(&self) -> String {
+        let text = self.to_string();
+        let file = match self {
+            Error::Read(_) => return text,
+            Error::OtherSchema { file, .. } | Error::Field { file, .. } => file,
+        };
+        let rest = text.strip_prefix(file.as_str());
+        let rest = rest.and_then(|rest| rest.strip_prefix(": "));
+        rest.unwrap_or(&text).to_owned()
+    }
 }
 
 /// A file of a folder, read as a type.
@@ -124,7 +148,7 @@ fn difference(file: &Value, written: &Value, path: &str) -> Option<(String, &'st
 }
 
 /// What the types of a summary cannot say.
-fn in_summary(evidence: &Evidence, summary: &Summary) -> Vec<String> {
+pub fn in_summary(summary: &Summary) -> Vec<Problem> {
     let mut found = Vec::new();
     let ids: Vec<String> = summary.subjects.iter().map(Subject::id).collect();
     for (n, subject) in summary.subjects.iter().enumerate() {
@@ -158,8 +182,9 @@ fn in_summary(evidence: &Evidence, summary: &Summary) -> Vec<String> {
             }
         }
     }
-    let floor = summary.noise_floor.as_ref().and_then(|floor| floor.ci95);
-    interval(floor, "noise_floor.ci95", &mut found);
+    for (n, floor) in summary.noise_floors.iter().enumerate() {
+        interval(floor.ci95, &format!("noise_floors[{n}].ci95"), &mut found);
+    }
     // A summary always serialises.
     let value = serde_json::to_value(summary).unwrap_or_default();
     for path in null_paths(&value).into_keys() {
@@ -168,9 +193,11 @@ fn in_summary(evidence: &Evidence, summary: &Summary) -> Vec<String> {
             found.push(format!("{path}: null, and no note names it"));
         }
     }
-    let file = evidence.path(SUMMARY);
-    let with_file = |problem| format!("{}: {problem}", Path::display(&file));
-    found.into_iter().map(with_file).collect()
+    let of_summary = |what| Problem {
+        file: SUMMARY.to_owned(),
+        what,
+    };
+    found.into_iter().map(of_summary).collect()
 }
 
 fn interval(ends: Option<[f64; 2]>, path: &str, found: &mut Vec<String>) {
@@ -183,18 +210,20 @@ fn interval(ends: Option<[f64; 2]>, path: &str, found: &mut Vec<String>) {
 mod tests {
     use super::*;
     use crate::model::cell::Kind;
-    use crate::model::record::Peaked;
+    use crate::model::record::Sampled;
     use crate::model::summary::{Run, sample};
 
     fn summary() -> Value {
-        let mut run = Run::without_figures(Kind::Burst, 5, 1, vec![]);
-        run.memory.burst = Some(Peaked {
+        let mut run = Run::without_figures(Kind::Memory, 5, 1, vec![]);
+        run.memory.burst = Some(Sampled {
             memory: tare_procstat::Memory {
                 rss_bytes: 1,
                 pss_bytes: 1,
                 anon_bytes: 1,
             },
             peak_bytes: None,
+            cgroup: None,
+            did_settle: None,
         });
         serde_json::to_value(sample(vec![run])).expect("plain data")
     }
@@ -206,7 +235,7 @@ mod tests {
             (
                 "older",
                 |s| s["schema"] = 1.into(),
-                "s.json: schema 1; this loadgen reads schema 2",
+                "s.json: schema 1; this loadgen reads schema 3",
             ),
             (
                 "wrong type",
@@ -253,19 +282,25 @@ mod tests {
 
     #[test]
     fn what_the_types_cannot_say_is_checked() {
-        let evidence = Evidence::open(Path::new("d"));
-        let mut summary = sample(vec![Run::without_figures(Kind::Burst, 5, 1, vec![])]);
+        let mut summary = sample(vec![Run::without_figures(Kind::Memory, 5, 1, vec![])]);
         summary.subjects[0].runs[0].valid = false;
-        summary.noise_floor = Some(crate::model::summary::NoiseFloor {
-            metric: "memory.settled.rss_bytes".into(),
-            ratio: 1.0,
-            ci95: Some([2.0, 1.0]),
-            pairs: 2,
-        });
-        let found = in_summary(&evidence, &summary).join("\n");
+        summary
+            .noise_floors
+            .push(crate::model::summary::NoiseFloor {
+                metric: "memory.settled.rss_bytes".into(),
+                cell: Kind::Memory,
+                ratio: 1.0,
+                ci95: Some([2.0, 1.0]),
+                pairs: 2,
+            });
+        let found: Vec<String> = in_summary(&summary)
+            .iter()
+            .map(Problem::to_string)
+            .collect();
+        let found = found.join("\n");
         for want in [
-            "d/summary.json: subjects[].runs[].convergence: null, and no note names it",
-            "noise_floor.ci95: [2, 1] is upside down",
+            "summary.json: subjects[].runs[].convergence: null, and no note names it",
+            "noise_floors[0].ci95: [2, 1] is upside down",
             "subjects[0].runs[0].valid: false with 0 reasons",
         ] {
             assert!(found.contains(want), "{want} not in {found}");

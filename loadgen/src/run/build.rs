@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use tare_procstat::process::{Process, Spec};
 
-use crate::model::progress::Progress;
 use crate::model::subject::{GoBuild, Subject};
+use crate::terminal::progress::Progress;
 
 /// The checkout that subjects are built from.
 #[derive(Debug, Clone)]
@@ -111,12 +111,13 @@ impl Workspace {
     }
 
     /// The command that makes a Go program beside those of cargo.
-    fn go(&self, build: &GoBuild) -> Vec<String> {
+    fn go(&self, build: &GoBuild, commit: &str) -> Vec<String> {
         let program = self.made().join(build.program());
-        let mut command = ["env", "CGO_ENABLED=0", "go", "build"]
-            .map(str::to_owned)
-            .to_vec();
-        command.extend(build.flags.iter().cloned());
+        let mut command = ["env", "CGO_ENABLED=0"].map(str::to_owned).to_vec();
+        let variables = build.env.iter();
+        command.extend(variables.map(|(name, value)| format!("{name}={value}")));
+        command.extend(["go".into(), "build".into()]);
+        command.extend(build.flags(commit));
         command.extend([
             "-o".into(),
             program.display().to_string(),
@@ -143,7 +144,13 @@ fn is_workspace(folder: &Path) -> bool {
 ///
 /// One cargo call for each package, as it is shipped: cargo unites the features of all packages of a
 /// call, and one subject's multi-threaded runtime would be linked into another's binary.
-fn commands(subjects: &[Subject], workspace: &Workspace) -> Vec<(Vec<String>, PathBuf)> {
+///
+/// `commit` is that of a folder.
+fn commands(
+    subjects: &[Subject],
+    workspace: &Workspace,
+    commit: impl Fn(&Path) -> String,
+) -> Vec<(Vec<String>, PathBuf)> {
     let mut all: Vec<(Vec<String>, PathBuf)> = Vec::new();
     for subject in subjects {
         let Some(build) = &subject.build else {
@@ -161,7 +168,8 @@ fn commands(subjects: &[Subject], workspace: &Workspace) -> Vec<(Vec<String>, Pa
             }
         }
         if let Some(go) = &build.go {
-            let one = (workspace.go(go), workspace.root.join(&go.module));
+            let module = workspace.root.join(&go.module);
+            let one = (workspace.go(go, &commit(&module)), module);
             if !all.contains(&one) {
                 all.push(one);
             }
@@ -177,6 +185,29 @@ fn commands(subjects: &[Subject], workspace: &Workspace) -> Vec<(Vec<String>, Pa
     all
 }
 
+/// The commit of a folder, `-dirty` where files in it differ from the commit; `TARE_COMMIT` overrides
+/// what git says, and `unknown` is said without both. As `build/commit.rs` does for Rust.
+fn commit_of(folder: &Path) -> String {
+    if let Some(commit) = std::env::var("TARE_COMMIT").ok().filter(|c| !c.is_empty()) {
+        return commit;
+    }
+    let git = |arguments: &[&str]| {
+        let mut git = std::process::Command::new("git");
+        git.arg("-C").arg(folder).args(arguments);
+        // Without optional locks `git status` leaves the index as it is.
+        let output = git.env("GIT_OPTIONAL_LOCKS", "0").output().ok()?;
+        let text = String::from_utf8(output.stdout).ok()?;
+        output.status.success().then(|| text.trim().to_owned())
+    };
+    let commit = git(&["rev-parse", "--short=12", "HEAD"]);
+    let changed = git(&["status", "--porcelain", "--", "."]);
+    match (commit, changed) {
+        (Some(commit), Some(changed)) if changed.is_empty() => commit,
+        (Some(commit), Some(_)) => commit + "-dirty",
+        _ => "unknown".to_owned(),
+    }
+}
+
 /// Builds what the subjects need; the output is appended to `log`.
 ///
 /// # Errors
@@ -187,7 +218,7 @@ pub async fn build(
     log: &Path,
     progress: &Progress,
 ) -> Result<(), Error> {
-    for (command, folder) in commands(subjects, workspace) {
+    for (command, folder) in commands(subjects, workspace, commit_of) {
         let words = command.join(" ");
         progress.say(&format!("building: {words}"));
         let run = |source| Error::Run {
@@ -274,14 +305,18 @@ mod tests {
             command: vec!["make".into(), "operator".into()],
         });
         subjects.push(own);
-        let commands = commands(&subjects, &workspace);
-        let go = |name: &str, flags: &str| {
+        let commands = commands(&subjects, &workspace, |_| "1a2b3c".to_owned());
+        let commit = "tare.dev/baselines/controller-runtime/internal/version.commit=1a2b3c";
+        let go = |name: &str, package: &str, env: &str, flags: &str| {
             let program = format!("/w/target/dist/controller-runtime-{name}");
             (
-                format!("env CGO_ENABLED=0 go build {flags}-o {program} ./cmd/{name}"),
+                format!(
+                    "env CGO_ENABLED=0 {env}go build -buildvcs=false {flags}-X {commit} -o {program} ./cmd/{package}"
+                ),
                 "/w/baselines/controller-runtime".to_owned(),
             )
         };
+        let (plain, stripped) = ("-ldflags ", "-trimpath -ldflags -s -w ");
         let words: Vec<_> = commands
             .iter()
             .map(|(c, folder)| (c.join(" "), folder.display().to_string()))
@@ -294,9 +329,15 @@ mod tests {
                     "cargo build --profile dist -p baseline-kube-rs".into(),
                     "/w".into()
                 ),
-                go("vanilla", ""),
-                go("tuned", "-trimpath -ldflags -s -w "),
-                go("storeless", "-trimpath -ldflags -s -w "),
+                go("vanilla", "vanilla", "", plain),
+                go("tuned", "tuned", "", stripped),
+                go("storeless", "storeless", "", stripped),
+                go(
+                    "storeless-tuned",
+                    "storeless",
+                    "GOEXPERIMENT=jsonv2 ",
+                    stripped
+                ),
                 ("make operator".to_owned(), "/own".to_owned()),
             ]
         );

@@ -5,12 +5,10 @@
 //! Leaves to others: the steps (`step`), the order of runs, the evidence.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tare_procstat::Memory;
-use tare_procstat::process::{Process, Spec};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::AbortHandle;
 
@@ -21,11 +19,17 @@ use crate::load::timeline::Timeline;
 use crate::load::timetable::Pace;
 use crate::measure::admin;
 use crate::measure::log_tail::log_tail;
+use crate::measure::machine_use::MachineWatch;
 use crate::model::cell::{Cell, Kind};
-use crate::model::record::{Failure, Peaked, PhaseMemory, Run};
+use crate::model::record::{Failure, Run, Sampled, StepSpan};
+use crate::model::series::Series;
+use crate::model::step::Quiet;
 use crate::model::subject::{Places, Subject};
 use crate::model::workload::{CANARY, Scenario};
+use crate::run::cpu_trace::{CpuSample, CpuTrace};
+use crate::run::launch::readiness;
 use crate::run::snapshot::Snapshot;
+use crate::run::watched_subject::WatchedSubject;
 use crate::run::{Setting, step};
 use crate::target::cluster::Cluster;
 use crate::target::{HARNESS, Order, SUBJECT, Server};
@@ -36,10 +40,14 @@ const POLL: Duration = Duration::from_millis(20);
 /// A delay that no run reaches: 49 days.
 const NEVER_MS: u64 = u32::MAX as u64;
 
-/// A run's outcome: the record, and one line per object.
+/// A run's outcome: the record, and one line per object and wave.
 pub struct Outcome {
     pub run: Run,
     pub samples: Option<String>,
+    /// Memory and CPU over time.
+    pub series: Option<Series>,
+    /// The API server's metrics page, before the subject was started and after the last step.
+    pub metrics: [Option<String>; 2],
 }
 
 /// Why a run failed, as the report says it.
@@ -53,13 +61,19 @@ pub struct Session<'a> {
     pub server: Server,
     pub cluster: Cluster,
     pub journal: Arc<Journal>,
-    pub process: Process,
+    pub running: WatchedSubject,
+    /// What else goes on while a timed run is under way.
+    pub machine_watch: Option<MachineWatch>,
     pub admin: SocketAddr,
     pub run: Run,
     /// Counters before the first object.
     pub baseline: Option<Snapshot>,
+    /// CPU of subject and servers since then.
+    pub trace: Option<CpuTrace>,
     /// The metrics page before the first object.
     pub page_before: Option<String>,
+    /// The API server's metrics page before the subject was started.
+    server_metrics: Option<String>,
     places: Places,
     log: PathBuf,
     /// Held while this run works: only one run does at a time.
@@ -77,13 +91,13 @@ impl Drop for AbortOnDrop {
 }
 
 /// Measures one cell.
-pub async fn run(setting: &Setting, subject: &Subject, cell: &Cell, per_s: Option<f64>) -> Outcome {
+pub async fn run(setting: &Setting, subject: &Subject, cell: &Cell, attempt: u32) -> Outcome {
     let turn = setting.turn().await;
     let started = Instant::now();
-    let mut samples = None;
+    let (mut samples, mut series, mut metrics) = (None, None, [None, None]);
     let mut run = match Session::start(setting, subject, cell, turn).await {
         Err(reason) => {
-            let mut run = empty_run(cell);
+            let mut run = Run::empty(cell);
             run.failure = Some(Failure {
                 reason,
                 last_log_lines: vec![],
@@ -91,47 +105,31 @@ pub async fn run(setting: &Setting, subject: &Subject, cell: &Cell, per_s: Optio
             run
         }
         Ok(mut session) => {
-            if let Err(reason) = session.steps(per_s).await {
-                let last_log_lines = log_tail(&session.process.last_log_lines(8));
+            if let Err(reason) = session.steps().await {
+                let last_log_lines = log_tail(&session.running.process.last_log_lines(8));
                 session.run.failure = Some(Failure {
                     reason,
                     last_log_lines,
                 });
             }
-            samples = (cell.objects > 0).then(|| session.journal.timeline().samples());
-            session.teardown().await
+            samples = (cell.objects > 0).then(|| session.journal.timeline().samples().to_tsv());
+            metrics[0] = session.server_metrics.take();
+            metrics[1] = session.server.metrics(&session.cluster).await;
+            let (ended, over_time) = session.teardown().await;
+            series = Some(over_time);
+            ended
         }
     };
+    run.attempt = attempt;
+    run.machine = setting.run_machine.clone();
     run.wall_s = started.elapsed().as_secs_f64();
-    Outcome { run, samples }
-}
-
-pub fn empty_run(cell: &Cell) -> Run {
-    Run {
-        schema: crate::model::record::SCHEMA,
-        cell: cell.clone(),
-        started_at: crate::model::timestamp::now_rfc3339(),
-        wall_s: 0.0,
-        kubernetes_version: None,
-        failure: None,
-        invalid_because: vec![],
-        warnings: vec![],
-        spawn_to_canary_ms: None,
-        memory: PhaseMemory::default(),
-        converge_cpu_s: None,
-        restarts: vec![],
-        idle: None,
-        convergence: None,
-        soak: None,
-        fault_response: None,
-        update_storm: None,
-        reconcile: None,
-        requests: None,
-        write_spans: None,
-        gc_pauses: None,
-        api_server_cpu_s: None,
-        datastore: None,
-        generator_cpu_s: None,
+    let disturbed = run.machine_use.map(|machine| machine.invalid_because());
+    run.invalid_because.extend(disturbed.into_iter().flatten());
+    Outcome {
+        run,
+        samples,
+        series,
+        metrics,
     }
 }
 
@@ -165,7 +163,7 @@ impl<'a> Session<'a> {
         let cluster = Cluster::connect(&server.kubeconfig(HARNESS))
             .await
             .map_err(|e| text(&e))?;
-        let mut run = empty_run(cell);
+        let mut run = Run::empty(cell);
         run.kubernetes_version = Some(cluster.version().await.map_err(|e| text(&e))?);
         let scenario = setting.scenario_of(subject);
         let resource = &scenario.resource;
@@ -208,7 +206,8 @@ impl<'a> Session<'a> {
             dir,
         };
         let log = setting.evidence.path(&format!("logs/{stem}.log"));
-        let process = spawn(subject, &places, &log).await?;
+        let server_metrics = server.metrics(&cluster).await;
+        let running = WatchedSubject::start(subject, &places, &log, server.pid(), &journal).await?;
         Ok(Session {
             setting,
             subject,
@@ -216,11 +215,14 @@ impl<'a> Session<'a> {
             server,
             cluster,
             journal,
-            process,
+            running,
+            machine_watch: None,
             admin,
             run,
             baseline: None,
+            trace: None,
             page_before: None,
+            server_metrics,
             places,
             log,
             turn,
@@ -229,20 +231,36 @@ impl<'a> Session<'a> {
     }
 
     /// Runs the steps of the cell; the first one that fails ends the session.
-    async fn steps(&mut self, per_s: Option<f64>) -> Result<(), Reason> {
-        for step in self.setting.course().steps(self.cell, per_s) {
-            step::run(self, step).await?;
+    async fn steps(&mut self) -> Result<(), Reason> {
+        let done = self.all_steps().await;
+        if let Some(watch) = self.machine_watch.take() {
+            self.run.machine_use = Some(watch.end().await);
+        }
+        done
+    }
+
+    async fn all_steps(&mut self) -> Result<(), Reason> {
+        for step in self.setting.course().steps(self.cell) {
+            let from_ms = self.now_ms();
+            let done = step::run(self, step).await;
+            self.run.steps.push(StepSpan {
+                step: step.name().to_owned(),
+                from_ms,
+                to_ms: self.now_ms(),
+            });
+            done?;
         }
         Ok(())
     }
 
+    /// Since the run began.
+    fn now_ms(&self) -> u64 {
+        self.journal.now_ns() / 1_000_000
+    }
+
     /// Ends the subject with SIGTERM.
     pub async fn stop_subject(&mut self) -> Result<(), Reason> {
-        self.process
-            .terminate(Duration::from_secs(10))
-            .await
-            .map_err(|e| e.to_string())?;
-        Ok(())
+        self.running.stop().await
     }
 
     /// Starts the subject again; everything else is as it was.
@@ -250,28 +268,27 @@ impl<'a> Session<'a> {
         // A port of its own: the old one may linger.
         self.admin = admin::free_address().map_err(|e| format!("no free port on loopback: {e}"))?;
         self.places.admin = self.admin.to_string();
-        self.process = spawn(self.subject, &self.places, &self.log).await?;
-        Ok(())
+        let (places, log) = (&self.places, &self.log);
+        self.running.start_again(self.subject, places, log).await
     }
 
-    /// Takes everything down; the record.
-    async fn teardown(self) -> Run {
+    /// Takes everything down; the record, and memory and CPU over time.
+    async fn teardown(self) -> (Run, Series) {
         let Session {
-            mut process,
+            running,
             server,
             mut run,
             places,
             ..
         } = self;
-        // A subject that cannot be signalled is gone, and dropping kills what is not.
-        let _ = process.terminate(Duration::from_secs(5)).await;
+        let series = running.end().await;
         if let Err(error) = server.stop().await {
             run.warnings
                 .push(format!("taking the server down: {error}"));
         }
         // Data and credentials of this run; what cannot be removed goes with the folder above.
         let _ = std::fs::remove_dir_all(&places.dir);
-        run
+        (run, series)
     }
 
     /// Waits until no other run works; none does until [`Session::rest`].
@@ -314,32 +331,42 @@ impl<'a> Session<'a> {
         self.setting.say_step(self.cell, what);
     }
 
-    /// The subject's memory; `None` where this machine does not tell. A subject that has ended is
-    /// noticed by [`Session::check_alive`].
-    pub fn memory(&self) -> Option<Memory> {
-        tare_procstat::memory(self.process.pid()).ok()
+    /// The subject's memory in a phase that does not wait; `None` where this machine does not tell.
+    /// A subject that has ended is noticed by [`Session::check_alive`].
+    pub fn sampled(&self) -> Option<Sampled> {
+        self.running.sampled()
     }
 
-    /// The same, with the peak since [`Session::reset_peak`].
-    pub fn peak(&self) -> Option<Peaked> {
-        Some(Peaked {
-            memory: self.memory()?,
-            peak_bytes: tare_procstat::peak_bytes(self.process.pid()).ok(),
+    /// The same once it was waited for: whether it came to rest, and for long enough.
+    pub fn settled(&self, quiet: Quiet, came_to_rest: bool) -> Option<Sampled> {
+        let did_settle = came_to_rest && quiet.is_enough_for(self.subject.language);
+        self.sampled().map(|sampled| Sampled {
+            did_settle: Some(did_settle),
+            ..sampled
         })
     }
 
-    /// From here on the next peak counts.
-    pub fn reset_peak(&mut self) {
-        if let Err(error) = tare_procstat::reset_peak(self.process.pid()) {
-            self.run.warnings.push(format!(
-                "peaks count from the start of the process: {error}"
-            ));
+    /// Notes what subject and servers have used by now, until the cost of the objects is booked.
+    pub fn trace_cpu(&mut self) {
+        let at_ns = self.journal.now_ns();
+        let (process, server) = (&self.running.process, &self.server);
+        if let Some(trace) = &mut self.trace {
+            trace.add(CpuSample {
+                at_ns,
+                cpu_s: tare_procstat::cpu_seconds(process.pid()).ok(),
+                server_cpu_s: server.cpu_s(),
+            });
         }
+    }
+
+    /// From here on the peak counts.
+    pub fn reset_peak(&mut self) {
+        self.run.warnings.extend(self.running.reset_peak());
     }
 
     /// Fails when the subject or the server is gone.
     pub fn check_alive(&mut self) -> Result<(), Reason> {
-        if let Some(status) = self.process.exited().map_err(|e| e.to_string())? {
+        if let Some(status) = self.running.process.exited().map_err(|e| e.to_string())? {
             return Err(format!("{} ended by itself ({status})", self.subject.id()));
         }
         if let Some(ended) = self.server.exited().map_err(|e| e.to_string())? {
@@ -370,7 +397,8 @@ impl<'a> Session<'a> {
     pub async fn wait_ready(&mut self, deadline: Instant) -> Result<(), Reason> {
         loop {
             self.check_alive()?;
-            let Some(last) = readiness(self.subject, &self.process, self.admin).await else {
+            let Some(last) = readiness(self.subject, &self.running.process, self.admin).await
+            else {
                 return Ok(());
             };
             if Instant::now() > deadline {
@@ -382,40 +410,4 @@ impl<'a> Session<'a> {
             tokio::time::sleep(POLL).await;
         }
     }
-}
-
-/// Why the subject cannot be given work yet; `None` once it can.
-pub async fn readiness(subject: &Subject, process: &Process, admin: SocketAddr) -> Option<String> {
-    match (&subject.ready.http, &subject.ready.log_line) {
-        (Some(path), _) => match admin::get(admin, path).await {
-            Ok(page) if page.status == 200 => None,
-            Ok(page) => Some(format!("{path} answers {}", page.status)),
-            Err(error) => Some(error.to_string()),
-        },
-        (None, Some(line)) => {
-            let lines = process.last_log_lines(500);
-            let said = lines.iter().any(|logged| logged.contains(line));
-            (!said).then(|| format!("no {line:?} in its log"))
-        }
-        (None, None) => None,
-    }
-}
-
-/// Starts the subject, in the same small environment for every subject.
-pub async fn spawn(subject: &Subject, places: &Places, log: &Path) -> Result<Process, Reason> {
-    let launch = subject.launch(places);
-    let mut env = launch.env;
-    // The same small environment for every subject, whoever runs the bench.
-    env.push(("HOME".into(), places.dir.display().to_string()));
-    env.push(("NO_COLOR".into(), "1".into()));
-    env.extend(std::env::var("PATH").map(|path| ("PATH".to_owned(), path)));
-    let spec = Spec {
-        name: subject.id(),
-        program: launch.program,
-        args: launch.args,
-        env,
-        clear_env: true,
-        log: log.to_owned(),
-    };
-    Process::spawn(spec).await.map_err(|e| e.to_string())
 }

@@ -5,10 +5,12 @@
 
 use std::time::Instant;
 
+use crate::load::journal::Journal;
 use crate::model::record::Idle;
 use crate::model::request_counts::RequestCounts;
+use crate::run::cpu_trace::CpuSample;
 use crate::run::session::Session;
-use crate::target::SUBJECT;
+use crate::target::{Revision, SUBJECT};
 
 pub struct Snapshot {
     pub at: Instant,
@@ -16,19 +18,30 @@ pub struct Snapshot {
     context_switches: Option<u64>,
     server_cpu_s: Option<f64>,
     datastore_written_bytes: Option<u64>,
+    revision: Option<Revision>,
     request_counts: Option<RequestCounts>,
 }
 
 impl Snapshot {
     pub async fn take(session: &Session<'_>) -> Self {
-        let pid = session.process.pid();
+        let pid = session.running.process.pid();
         Self {
             at: Instant::now(),
             cpu_s: tare_procstat::cpu_seconds(pid).ok(),
             context_switches: tare_procstat::context_switches(pid).ok(),
             server_cpu_s: session.server.cpu_s(),
             datastore_written_bytes: session.server.datastore_written_bytes(),
+            revision: session.server.revision(&session.cluster).await,
             request_counts: session.server.request_counts(&session.cluster).await,
+        }
+    }
+
+    /// What had been spent by then, on the clock of a run.
+    pub fn cpu(&self, journal: &Journal) -> CpuSample {
+        CpuSample {
+            at_ns: journal.ns(self.at),
+            cpu_s: self.cpu_s,
+            server_cpu_s: self.server_cpu_s,
         }
     }
 
@@ -36,13 +49,16 @@ impl Snapshot {
         Some(self.cpu_s? - earlier.cpu_s?)
     }
 
-    pub fn server_cpu_s_since(&self, earlier: &Snapshot) -> Option<f64> {
-        Some(self.server_cpu_s? - earlier.server_cpu_s?)
-    }
-
     pub fn datastore_written_bytes_since(&self, earlier: &Snapshot) -> Option<u64> {
         self.datastore_written_bytes?
             .checked_sub(earlier.datastore_written_bytes?)
+    }
+
+    /// Revisions of the datastore, less those of the harness, which created `objects`.
+    pub fn revisions_since(&self, earlier: &Snapshot, objects: u64) -> Option<u64> {
+        self.revision?
+            .since(earlier.revision?)?
+            .checked_sub(objects)
     }
 
     /// The subject's requests.

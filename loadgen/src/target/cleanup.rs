@@ -13,9 +13,9 @@ use futures::StreamExt;
 use http::Method;
 use serde::Deserialize;
 
-use crate::model::progress::Progress;
 use crate::model::workload::{RUN_LABEL, Resource};
 use crate::target::cluster::{Cluster, Error};
+use crate::terminal::progress::Progress;
 
 /// As many deletions at once as creations.
 const CONNECTIONS: usize = 24;

@@ -239,6 +239,17 @@ impl Cluster {
             .await
     }
 
+    /// The revision that the datastore stands at: the resourceVersion of a list, which is that of the
+    /// whole datastore and not of the objects in the list.
+    ///
+    /// # Errors
+    /// `Request` in the server's words, or `Silent`.
+    pub async fn revision(&self) -> Result<u64, Error> {
+        let path = "/api/v1/namespaces?limit=1";
+        let list: Page = self.ask(Method::GET, path, None, vec![]).await?;
+        Ok(list.metadata.resource_version)
+    }
+
     /// The server's own metrics page.
     ///
     /// # Errors
@@ -286,6 +297,25 @@ impl Cluster {
             Ok(Ok(answer)) => Ok(answer),
         }
     }
+}
+
+/// A list of which only the place is read.
+#[derive(Deserialize)]
+struct Page {
+    metadata: PageMetadata,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PageMetadata {
+    #[serde(deserialize_with = "number")]
+    resource_version: u64,
+}
+
+/// A number as text.
+fn number<'de, D: serde::Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    let text = String::deserialize(from)?;
+    text.parse().map_err(serde::de::Error::custom)
 }
 
 pub const JSON: &str = "application/json";

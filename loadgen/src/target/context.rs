@@ -1,8 +1,8 @@
 //! Which cluster a command is about: from `--kubeconfig` and `--context` to a server.
 //!
-//! Guarantees: nothing is sent. A cluster is *local* when its server's address is a loopback
-//! address of this machine; whoever reaches another cluster through a tunnel on loopback has told
-//! loadgen that it is local. Leaves to others: asking the server, and asking the user.
+//! Guarantees: nothing is sent. A cluster is *local* when its server was started by loadgen and its
+//! address is a loopback address of this machine. Any other server on loopback may be the end of a tunnel,
+//! and is treated as remote. Leaves to others: asking the server, and asking the user.
 
 use std::io::IsTerminal;
 use std::net::IpAddr;
@@ -33,6 +33,7 @@ pub struct Target {
     /// What the user calls it.
     pub context: String,
     pub url: String,
+    /// On this machine, and started by loadgen.
     pub local: bool,
     pub config: Config,
 }
@@ -91,7 +92,7 @@ impl Target {
         Self {
             context,
             url: config.cluster_url.to_string(),
-            local: config.cluster_url.host().is_some_and(is_loopback),
+            local: is_local(&config),
             config,
         }
     }
@@ -105,9 +106,19 @@ impl Target {
             return Ok(());
         }
         Err(Usage(format!(
-            "context {:?} at {} is not local and there is no terminal to ask on; if it is the right one, add --yes",
-            self.context, self.url
+            "context {:?} at {} is {} and there is no terminal to ask on; if it is the right one, add --yes",
+            self.context,
+            self.url,
+            self.whereabouts()
         )))
+    }
+
+    /// Why a cluster that is not local is not.
+    pub fn whereabouts(&self) -> &'static str {
+        match self.config.cluster_url.host().is_some_and(is_loopback) {
+            true => "not local (loadgen did not start it, and behind a tunnel may be any cluster)",
+            false => "not local",
+        }
     }
 }
 
@@ -121,6 +132,17 @@ fn in_cluster() -> Option<Target> {
     Some(Target::of(IN_CLUSTER.to_owned(), config))
 }
 
+/// A server that loadgen started names itself in the authority that signed its certificate. A client
+/// accepts no other server, so the name cannot be somebody else's.
+fn is_local(config: &Config) -> bool {
+    let ours = kubesim::CA_NAME.as_bytes();
+    let is_ours = |der: &Vec<u8>| der.windows(ours.len()).any(|part| part == ours);
+    let authorities = config.root_cert.as_deref().unwrap_or_default();
+    let verified = config.cluster_url.scheme_str() == Some("https") && !config.accept_invalid_certs;
+    let started_by_loadgen = verified && !authorities.is_empty() && authorities.iter().all(is_ours);
+    started_by_loadgen && config.cluster_url.host().is_some_and(is_loopback)
+}
+
 fn is_loopback(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let address = host.parse::<IpAddr>();
@@ -130,6 +152,39 @@ fn is_loopback(host: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn config(url: &str, authority: &str) -> Config {
+        let mut config = Config::new(url.parse().expect("a URL"));
+        config.root_cert = Some(vec![format!("0..{authority}..").into_bytes()]);
+        config
+    }
+
+    #[test]
+    fn a_tunnel_on_loopback_is_not_local() {
+        let ours = kubesim::CA_NAME;
+        assert!(is_local(&config("https://127.0.0.1:6443", ours)));
+        let mut unverified = config("https://127.0.0.1:6443", ours);
+        unverified.accept_invalid_certs = true;
+        for (name, config) in [
+            ("kubectl proxy", config("http://127.0.0.1:8001", ours)),
+            ("ssh -L", config("https://localhost:6443", "kubernetes")),
+            ("far away", config("https://203.0.113.7:6443", ours)),
+            (
+                "a public certificate",
+                Config::new("https://127.0.0.1:1".parse().expect("a URL")),
+            ),
+            ("an unverified one", unverified),
+        ] {
+            let target = Target::of("x".into(), config);
+            assert!(!target.local, "{name}");
+            assert!(
+                target.may_be_touched(true).is_ok(),
+                "{name}: the user said yes"
+            );
+        }
+        let tunnel = Target::of("x".into(), config("https://localhost:6443", "kubernetes"));
+        assert!(tunnel.whereabouts().contains("tunnel"));
+    }
 
     #[test]
     fn local_is_this_machine_only() {

@@ -1,8 +1,9 @@
 //! An existing cluster: nothing is started, and each run has a namespace.
 //!
-//! Guarantees: a cluster that is not on this machine is named before it is used, and then only with
-//! `--yes`. Everything is created in one namespace with loadgen's label; it is deleted after each
-//! run and found again after a crash. Leaves to others: the CRD, which its owner installs.
+//! Guarantees: a cluster that loadgen did not start is named before it is used, and then only with
+//! `--yes`. Everything is created in one namespace, which has a name and a label of this bench; it is deleted
+//! after each run, and `loadgen clean` finds it after a crash. Leaves to others: the CRD, which its owner
+//! installs.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,8 @@ use std::path::{Path, PathBuf};
 use http::Method;
 use kube::config::Kubeconfig;
 
-use crate::model::workload::{BENCH_RUN, RUN_LABEL, Resource};
+use crate::model::run_id;
+use crate::model::workload::{RUN_LABEL, Resource};
 use crate::target::Order;
 use crate::target::cleanup::bench_namespace;
 use crate::target::cluster;
@@ -23,14 +25,18 @@ pub struct ExistingCluster {
     kubeconfig: Kubeconfig,
     /// URL of the API server.
     pub address: String,
-    pub resource: Resource,
+    /// The value of the label of everything that is created.
+    run: String,
+    /// What is created, each in the namespace of the bench.
+    resources: Vec<Resource>,
 }
 
 /// The cluster during one run.
 #[derive(Debug)]
 pub struct Existing {
     kubeconfig: PathBuf,
-    resource: Resource,
+    namespace: String,
+    resources: Vec<Resource>,
 }
 
 /// Why a cluster cannot be used.
@@ -63,7 +69,12 @@ impl ExistingCluster {
     ///
     /// # Errors
     /// `Kubeconfig`.
-    pub fn of(target: &Target, file: Option<&Path>, resource: &Resource) -> Result<Self, Error> {
+    pub fn of(
+        target: &Target,
+        file: Option<&Path>,
+        run: String,
+        resources: Vec<Resource>,
+    ) -> Result<Self, Error> {
         let kubeconfig = match file {
             _ if target.context == IN_CLUSTER => in_cluster().unwrap_or_default(),
             Some(file) => Kubeconfig::read_from(file)?,
@@ -72,21 +83,20 @@ impl ExistingCluster {
         Ok(Self {
             kubeconfig: only(kubeconfig, &target.context),
             address: target.url.clone(),
-            resource: Resource {
-                namespace: "loadgen-bench".into(),
-                ..resource.clone()
-            },
+            run,
+            resources,
         })
     }
 
-    /// Removes what an earlier bench of this experiment left behind.
+    /// Removes what this bench created.
     ///
     /// # Errors
     /// When the cluster cannot be used.
     pub async fn clean(&self, dir: &Path) -> Result<(), Error> {
         let kubeconfig = self.write(dir)?;
         let cluster = Cluster::connect(&kubeconfig).await?;
-        Ok(bench_namespace::remove(&cluster, &self.resource).await?)
+        let namespace = run_id::namespace(&self.run);
+        Ok(bench_namespace::remove(&cluster, &namespace, &self.resources).await?)
     }
 
     fn write(&self, dir: &Path) -> Result<PathBuf, Error> {
@@ -110,18 +120,22 @@ impl Existing {
     pub async fn start(order: &Order<'_>, existing: &ExistingCluster) -> Result<Self, Error> {
         let kubeconfig = existing.write(order.dir)?;
         let cluster = Cluster::connect(&kubeconfig).await?;
-        let resource = &existing.resource;
-        has_kind(&cluster, resource, order.crd).await?;
-        bench_namespace::remove(&cluster, resource).await?;
+        let ExistingCluster { run, resources, .. } = existing;
+        for resource in resources {
+            has_kind(&cluster, resource, order.crd).await?;
+        }
+        let namespace = run_id::namespace(run);
+        bench_namespace::remove(&cluster, &namespace, resources).await?;
         if !cluster
-            .make_namespace(&resource.namespace, &[(RUN_LABEL, BENCH_RUN)])
+            .make_namespace(&namespace, &[(RUN_LABEL, run)])
             .await?
         {
-            return Err(Error::Foreign(resource.namespace.clone()));
+            return Err(Error::Foreign(namespace));
         }
         Ok(Self {
             kubeconfig,
-            resource: resource.clone(),
+            namespace,
+            resources: resources.clone(),
         })
     }
 
@@ -136,7 +150,7 @@ impl Existing {
     /// As for [`ExistingCluster::clean`].
     pub async fn stop(self) -> Result<(), Error> {
         let cluster = Cluster::connect(&self.kubeconfig).await?;
-        Ok(bench_namespace::remove(&cluster, &self.resource).await?)
+        Ok(bench_namespace::remove(&cluster, &self.namespace, &self.resources).await?)
     }
 }
 

@@ -94,6 +94,12 @@ impl Real {
         self.plane.datastore_written_bytes().ok()
     }
 
+    /// What the readiness agent has written so far.
+    pub fn agent_writes(&self) -> u64 {
+        let counts = self.plane.readiness_counts().unwrap_or_default();
+        counts.status_writes.saturating_sub(counts.failed_writes)
+    }
+
     pub fn datastore_size_bytes(&self) -> Option<u64> {
         self.plane.datastore_size_bytes().ok()
     }

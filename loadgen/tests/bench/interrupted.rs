@@ -3,13 +3,17 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::bed::{Bed, children_of, dir_command, loadgen, signal, start, text, wait_for};
+use crate::bench_folder::{
+    BenchFolder, children_of, dir_command, loadgen, signal, start, text, wait_for,
+};
 
 pub fn ctrl_c_keeps_what_was_measured_and_leaves_nothing_running() {
-    let bed = Bed::new("ctrl-c");
-    let bench = start(&bed.bench(&["works"], "0,2"));
+    let bench_folder = BenchFolder::new("ctrl-c");
+    let bench = start(&bench_folder.bench(&["works"], "0,2"));
     let pid = bench.id();
-    wait_for("a finished run", || bed.out().join("runs").is_dir());
+    wait_for("a finished run", || {
+        bench_folder.out().join("runs").is_dir()
+    });
     wait_for("the next run's subject and server", || {
         children_of(pid).len() == 2
     });
@@ -17,14 +21,22 @@ pub fn ctrl_c_keeps_what_was_measured_and_leaves_nothing_running() {
     let output = bench.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
     assert_eq!(children_of(pid), Vec::<String>::new());
-    let notes = bed.summary()["notes"].to_string();
-    assert!(notes.contains("not run: mock/works burst"), "{notes}");
-    assert_eq!(dir_command("validate", &bed).status.code(), Some(0));
+    let notes = bench_folder.summary()["notes"].to_string();
+    assert!(notes.contains("not run: mock/works "), "{notes}");
+    let verified = dir_command("verify", &bench_folder);
+    let printed = text(&verified.stdout);
+    assert_eq!(verified.status.code(), Some(1), "{printed}");
+    let (missing, other): (Vec<&str>, Vec<&str>) = printed
+        .lines()
+        .filter(|line| line.contains(".json"))
+        .partition(|line| line.contains("missing; experiment.json plans"));
+    assert!(!missing.is_empty(), "{printed}");
+    assert_eq!(other, [""; 0], "nothing else is wrong");
 }
 
 pub fn a_killed_bench_takes_its_processes_with_it() {
-    let bed = Bed::new("killed");
-    let mut bench = start(&bed.bench(&["works"], "1"));
+    let bench_folder = BenchFolder::new("killed");
+    let mut bench = start(&bench_folder.bench(&["works"], "1"));
     let pid = bench.id();
     wait_for("subject and server", || children_of(pid).len() == 2);
     signal(&bench, "-KILL");
@@ -42,20 +54,20 @@ pub fn a_killed_bench_on_a_real_control_plane_goes_on_where_it_was() {
 }
 
 fn goes_on(control_plane: &str, objects: &str, more: &[&str]) {
-    let bed = Bed::new(&format!("resume-{control_plane}"));
-    let mut args = bed.bench(&["works"], objects);
+    let bench_folder = BenchFolder::new(&format!("resume-{control_plane}"));
+    let mut args = bench_folder.bench(&["works"], objects);
     args.extend(["--control-plane", control_plane].map(str::to_owned));
     args.extend(more.iter().map(|arg| (*arg).to_owned()));
     let mut bench = start(&args);
     let pid = bench.id();
     wait_for("a finished run and the next one's processes", || {
-        !runs(&bed).is_empty() && children_of(pid).len() >= 2
+        !runs(&bench_folder).is_empty() && children_of(pid).len() >= 2
     });
     signal(&bench, "-KILL");
     bench.wait().expect("it ends");
     wait_for("the end of its processes", || children_of(pid).is_empty());
-    let finished = runs(&bed);
-    assert!(!bed.out().join("summary.json").exists());
+    let finished = runs(&bench_folder);
+    assert!(!bench_folder.out().join("summary.json").exists());
 
     let with = |extra: &[&str]| {
         let extra = extra.iter().map(|arg| (*arg).to_owned());
@@ -72,7 +84,7 @@ fn goes_on(control_plane: &str, objects: &str, more: &[&str]) {
 
     let output = with(&["--resume"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let all = runs(&bed);
+    let all = runs(&bench_folder);
     assert!(all.len() > finished.len());
     for (path, run) in &finished {
         assert_eq!(
@@ -82,18 +94,18 @@ fn goes_on(control_plane: &str, objects: &str, more: &[&str]) {
             path.display()
         );
     }
-    let notes = bed.summary()["notes"].to_string();
+    let notes = bench_folder.summary()["notes"].to_string();
     assert!(notes.contains("interrupted and resumed at"), "{notes}");
     assert!(!notes.contains("not run"), "{notes}");
-    assert_eq!(dir_command("validate", &bed).status.code(), Some(0));
+    assert_eq!(dir_command("verify", &bench_folder).status.code(), Some(0));
     let again = with(&["--resume"]);
     assert_eq!(again.status.code(), Some(0), "{}", text(&again.stderr));
-    assert_eq!(runs(&bed), all, "there was nothing left to do");
+    assert_eq!(runs(&bench_folder), all, "there was nothing left to do");
 }
 
 /// The finished runs of a folder, as they were written.
-fn runs(bed: &Bed) -> BTreeMap<PathBuf, Vec<u8>> {
-    let files = std::fs::read_dir(bed.out().join("runs")).into_iter();
+fn runs(bench_folder: &BenchFolder) -> BTreeMap<PathBuf, Vec<u8>> {
+    let files = std::fs::read_dir(bench_folder.out().join("runs")).into_iter();
     let paths = files.flatten().flatten().map(|entry| entry.path());
     let whole = paths.filter(|path| path.extension().is_some_and(|end| end == "json"));
     whole

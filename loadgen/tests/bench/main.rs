@@ -4,7 +4,9 @@
 //! What needs a real control plane is listed as ignored where none was built (`loadgen
 //! control-plane build`).
 
-mod bed;
+mod bench_folder;
+mod disturbed;
+mod evidence;
 mod existing;
 mod interrupted;
 mod real;
@@ -32,15 +34,19 @@ const SIMULATED: &[Scenario] = scenarios![
     whole::a_full_disk_is_one_line_and_leaves_nothing_that_looks_whole,
     whole::a_subject_beside_itself_gives_the_noise_floor,
     whole::several_runs_may_be_under_way_at_once,
+    evidence::what_was_read_beside_a_run_is_kept,
     existing::a_namespace_of_a_cluster_is_used_and_cleaned_up,
+    existing::what_a_killed_bench_left_is_found_by_its_label,
     existing::a_cluster_that_is_not_on_this_machine_needs_a_yes,
+    existing::a_tunnel_on_loopback_needs_a_yes,
     existing::its_options_go_with_no_other_control_plane,
     restarts::every_restart_is_recorded_with_what_it_costs_the_server,
     restarts::a_restart_that_fails_keeps_the_figures_before_it,
 ];
 
-/// They look for processes in `/proc`.
+/// They need `/proc`.
 const PROCESSES: &[Scenario] = scenarios![
+    disturbed::a_timed_run_beside_other_work_is_invalid_and_measured_again,
     interrupted::ctrl_c_keeps_what_was_measured_and_leaves_nothing_running,
     interrupted::a_killed_bench_takes_its_processes_with_it,
     interrupted::a_killed_bench_goes_on_where_it_was,

@@ -2,19 +2,19 @@
 
 use serde_json::Value;
 
-use crate::bed::{Bed, children_of, loadgen, signal, start, text, wait_for};
+use crate::bench_folder::{BenchFolder, children_of, loadgen, signal, start, text, wait_for};
 
 /// The arguments that restart mocks of these behaviours on a few objects.
-fn restarts(bed: &Bed, behaviours: &[&str], times: &str) -> Vec<String> {
-    let mut args = bed.bench(behaviours, "20");
+fn restarts(bench_folder: &BenchFolder, behaviours: &[&str], times: &str) -> Vec<String> {
+    let mut args = bench_folder.bench(behaviours, "20");
     args.extend(["--bursts-only", "--restarts", times].map(str::to_owned));
     args
 }
 
-/// The record of a burst.
-fn burst(bed: &Bed, subject: &str) -> Value {
-    let file = format!("runs/mock-{subject}-burst-20-r1.json");
-    let text = std::fs::read(bed.out().join(file)).expect("a record");
+/// The record of a run on 20 objects.
+fn run_of(bench_folder: &BenchFolder, subject: &str, kind: &str) -> Value {
+    let file = format!("runs/mock-{subject}-{kind}-20-r1.json");
+    let text = std::fs::read(bench_folder.out().join(file)).expect("a record");
     serde_json::from_slice(&text).expect("JSON")
 }
 
@@ -23,17 +23,25 @@ fn recorded(run: &Value) -> &Vec<Value> {
 }
 
 pub fn every_restart_is_recorded_with_what_it_costs_the_server() {
-    let bed = Bed::new("restarts");
-    let output = loadgen(&restarts(&bed, &["works", "second"], "2"));
+    let bench_folder = BenchFolder::new("restarts");
+    let output = loadgen(&restarts(&bench_folder, &["works", "second"], "2"));
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     for subject in ["works", "second"] {
-        let run = burst(&bed, subject);
+        let run = run_of(&bench_folder, subject, "memory");
+        assert_eq!(recorded(&run).len(), 1, "{run}");
+        let memory = &recorded(&run)[0]["memory"];
+        let settled = memory["rss_bytes"].as_u64();
+        assert!(settled > Some(500_000), "{run}");
+        assert!(memory["peak_bytes"].as_u64() >= settled, "{run}");
+        assert_eq!(memory["did_settle"], true, "{run}");
+        let run = run_of(&bench_folder, subject, "drain");
         assert_eq!(recorded(&run).len(), 2, "{run}");
         for restart in recorded(&run) {
-            let memory = &restart["memory"];
-            let settled = memory["rss_bytes"].as_u64();
-            assert!(settled > Some(500_000), "{restart}");
-            assert!(memory["peak_bytes"].as_u64() >= settled, "{restart}");
+            assert_eq!(
+                restart["memory"],
+                Value::Null,
+                "a timed run does not settle"
+            );
             assert_eq!(
                 (&restart["events"], &restart["settled"]),
                 (&0.into(), &true.into())
@@ -56,7 +64,7 @@ pub fn every_restart_is_recorded_with_what_it_costs_the_server() {
             );
         }
     }
-    let page = std::fs::read_to_string(bed.out().join("report.md")).expect("a page");
+    let page = std::fs::read_to_string(bench_folder.out().join("report.md")).expect("a page");
     let said = text(&output.stdout);
     for want in [
         "Restarts on 20 objects: the subject",
@@ -64,35 +72,41 @@ pub fn every_restart_is_recorded_with_what_it_costs_the_server() {
     ] {
         assert!(page.contains(want) && said.contains(want), "{want}: {said}");
     }
-    assert!(page.contains("| mock/second | 2 | "), "{page}");
-    std::fs::remove_file(bed.out().join("report.md")).expect("removed");
-    let report = ["report".to_owned(), bed.out().display().to_string()];
+    assert!(page.contains("| mock/second | 3 | "), "{page}");
+    std::fs::remove_file(bench_folder.out().join("report.md")).expect("removed");
+    let report = [
+        "report".to_owned(),
+        bench_folder.out().display().to_string(),
+    ];
     assert!(loadgen(&report).status.success());
-    let again = std::fs::read_to_string(bed.out().join("report.md")).expect("a page");
+    let again = std::fs::read_to_string(bench_folder.out().join("report.md")).expect("a page");
     assert_eq!(again, page, "made anew from the raw data");
 }
 
 pub fn a_restart_that_fails_keeps_the_figures_before_it() {
-    let bed = Bed::new("restarts-failing");
-    let output = loadgen(&restarts(&bed, &["works", "dies-at-once"], "1"));
+    let bench_folder = BenchFolder::new("restarts-failing");
+    let output = loadgen(&restarts(&bench_folder, &["works", "dies-at-once"], "1"));
     let said = text(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(
-        said.contains("FAILED mock/dies-at-once burst 20: "),
+        said.contains("FAILED mock/dies-at-once drain 20: "),
         "{said}"
     );
-    let works = burst(&bed, "works");
+    let works = run_of(&bench_folder, "works", "drain");
     assert_eq!(works["failure"], Value::Null);
     assert_eq!(recorded(&works).len(), 1);
-    assert!(recorded(&burst(&bed, "dies-at-once")).is_empty());
+    assert!(recorded(&run_of(&bench_folder, "dies-at-once", "drain")).is_empty());
 }
 
 pub fn ctrl_c_ends_everything_that_was_started() {
-    let bed = Bed::new("restarts-ctrl-c");
-    let running = start(&restarts(&bed, &["works"], "100"));
+    let bench_folder = BenchFolder::new("restarts-ctrl-c");
+    let running = start(&restarts(&bench_folder, &["works"], "100"));
     let pid = running.id();
     wait_for("a first start", || {
-        bed.out().join("logs/mock-works-burst-20-r1.log").exists()
+        bench_folder
+            .out()
+            .join("logs/mock-works-drain-20-r1.log")
+            .exists()
     });
     signal(&running, "-INT");
     let output = running.wait_with_output().expect("it ends");
@@ -101,8 +115,8 @@ pub fn ctrl_c_ends_everything_that_was_started() {
 }
 
 pub fn a_real_api_server_tells_what_a_restart_made_it_read() {
-    let bed = Bed::new("restarts-kube");
-    let mut args = restarts(&bed, &["works"], "1");
+    let bench_folder = BenchFolder::new("restarts-kube");
+    let mut args = restarts(&bench_folder, &["works"], "1");
     args.extend(
         "--repeats 1 --profile quick --control-plane kube"
             .split(' ')
@@ -110,7 +124,7 @@ pub fn a_real_api_server_tells_what_a_restart_made_it_read() {
     );
     let output = loadgen(&args);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let run = burst(&bed, "works");
+    let run = run_of(&bench_folder, "works", "drain");
     let server = &recorded(&run)[0]["server"];
     assert_eq!(server["writes"], 0, "{server}");
     assert!(server["reads"].as_u64() >= Some(1), "{server}");

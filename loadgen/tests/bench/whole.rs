@@ -4,11 +4,11 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::bed::{Bed, LOADGEN, dir_command, loadgen, text};
+use crate::bench_folder::{BenchFolder, LOADGEN, dir_command, loadgen, text};
 
 pub fn a_tiny_bench_ends_with_a_report_that_can_be_rebuilt() {
-    let bed = Bed::new("tiny");
-    let output = loadgen(&bed.bench(&["works", "second"], "20"));
+    let bench_folder = BenchFolder::new("tiny");
+    let output = loadgen(&bench_folder.bench(&["works", "second"], "20"));
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");
     let report = text(&output.stdout);
@@ -21,37 +21,43 @@ pub fn a_tiny_bench_ends_with_a_report_that_can_be_rebuilt() {
         assert!(report.contains(want), "{want} not in {report}");
     }
 
-    let summary = bed.summary();
+    let summary = bench_folder.summary();
     for subject in summary["subjects"].as_array().expect("subjects") {
         let runs = subject["runs"].as_array().expect("runs");
-        assert_eq!(runs.len(), 2, "burst and steady: {runs:?}");
-        let burst = runs
-            .iter()
-            .find(|run| run["objects"] == 20 && run["cell"] == "burst")
-            .expect("a burst");
-        assert_eq!(burst["valid"], true, "{burst}");
-        assert_eq!(burst["requests"]["writes_per_object"], 1.0);
-        assert_eq!(burst["requests"]["by_verb"]["patch edgeapps/status"], 20);
-        assert_eq!(burst["convergence"]["censored"], 0);
-        assert_eq!(burst["reconcile"]["count"], 20);
-        assert_eq!(burst["reconcile"]["errors"], 0);
+        assert_eq!(runs.len(), 2 + 2, "drain, memory and two rates: {runs:?}");
+        let of = |kind: &str| {
+            let found = runs.iter().find(|run| run["cell"] == kind);
+            found.unwrap_or_else(|| panic!("no {kind}"))
+        };
+        let (drain, memory) = (of("drain"), of("memory"));
+        assert_eq!(memory["requests"]["writes_per_object"], 1.0);
+        assert_eq!(memory["requests"]["by_verb"]["patch edgeapps/status"], 20);
+        assert_eq!(drain["convergence"]["censored"], 0);
+        assert_eq!(drain["reconcile"]["count"], 20);
+        assert_eq!(drain["reconcile"]["errors"], 0);
         assert!(
-            burst["memory"]["settled"]["rss_bytes"]
+            memory["memory"]["settled"]["rss_bytes"]
                 .as_u64()
                 .is_some_and(|bytes| bytes > 500_000)
         );
-        assert!(burst["memory"]["restart"]["peak_bytes"].is_u64(), "{burst}");
-        assert!(burst["memory"]["deleted"]["anon_bytes"].is_u64(), "{burst}");
+        assert!(
+            memory["memory"]["restart"]["peak_bytes"].is_u64(),
+            "{memory}"
+        );
+        assert!(
+            memory["memory"]["deleted"]["anon_bytes"].is_u64(),
+            "{memory}"
+        );
     }
     let notes = summary["notes"].to_string();
     let skipped = "conformance of mock/works not checked: --skip-conformance";
     assert!(notes.contains(skipped), "{notes}");
-    assert_eq!(dir_command("validate", &bed).status.code(), Some(0));
+    assert_eq!(dir_command("verify", &bench_folder).status.code(), Some(0));
 
-    let path = bed.out().join("summary.json");
+    let path = bench_folder.out().join("summary.json");
     let written = std::fs::read(&path).expect("a summary");
     std::fs::remove_file(&path).expect("ours");
-    let rebuilt = dir_command("report", &bed);
+    let rebuilt = dir_command("report", &bench_folder);
     assert_eq!(rebuilt.status.code(), Some(0), "{}", text(&rebuilt.stderr));
     assert_eq!(
         std::fs::read(&path).expect("rebuilt"),
@@ -60,18 +66,18 @@ pub fn a_tiny_bench_ends_with_a_report_that_can_be_rebuilt() {
     );
     assert_eq!(text(&rebuilt.stdout), report, "and the same words");
 
-    let readme = bed.out().with_file_name("README.md");
+    let readme = bench_folder.out().with_file_name("README.md");
     let marks = "<!-- loadgen report: begin -->\n<!-- loadgen report: end -->\n\
                  <!-- loadgen sizing: begin -->\n<!-- loadgen sizing: end -->\n";
     std::fs::write(&readme, format!("# Mine\n{marks}")).expect("writable");
-    let dir = bed.out().display().to_string();
+    let dir = bench_folder.out().display().to_string();
     let args = ["report", &dir, "--readme", &readme.display().to_string()];
     let updated = loadgen(&args.map(str::to_owned));
     assert_eq!(updated.status.code(), Some(0), "{}", text(&updated.stderr));
     let readme = std::fs::read_to_string(&readme).expect("there");
     assert!(readme.contains("| RSS settled, MB | "), "{readme}");
     assert!(readme.contains("/report.md)"), "{readme}");
-    assert!(readme.contains("| objects | at rest, MB | "), "{readme}");
+    assert!(readme.contains("| objects | idle, MB | "), "{readme}");
     assert!(readme.contains("Mi | "), "{readme}");
 
     type Break = fn(&mut Value);
@@ -81,41 +87,41 @@ pub fn a_tiny_bench_ends_with_a_report_that_can_be_rebuilt() {
                 let run = summary["subjects"][0]["runs"][0].as_object_mut();
                 run.expect("a run").remove("cpu");
             },
-            "summary.json: subjects[0].runs[0]: missing field `cpu`",
+            "summary.json: subjects[0].runs[0].cpu: missing, the raw data gives {",
         ),
         (
             |summary| summary["scenario"]["seed"] = "one".into(),
-            "summary.json: scenario.seed: invalid type: string \"one\"",
+            "summary.json: scenario.seed: \"one\", the raw data gives ",
         ),
     ];
     for (change, want) in breaks {
         let mut broken = summary.clone();
         change(&mut broken);
         std::fs::write(&path, broken.to_string()).expect("ours");
-        let validated = dir_command("validate", &bed);
-        let problems = text(&validated.stdout);
-        assert_eq!(validated.status.code(), Some(1), "{problems}");
+        let verified = dir_command("verify", &bench_folder);
+        let problems = text(&verified.stdout);
+        assert_eq!(verified.status.code(), Some(1), "{problems}");
         assert_eq!(problems.lines().count(), 1, "{problems}");
         assert!(problems.contains(want), "{problems}");
     }
 }
 
 pub fn subjects_that_die_or_hang_are_failed_runs_with_their_log_tail() {
-    let bed = Bed::new("failing");
-    let mut args = bed.bench(&["dies-at-once", "dies", "hangs"], "20");
+    let bench_folder = BenchFolder::new("failing");
+    let mut args = bench_folder.bench(&["dies-at-once", "dies", "hangs"], "20");
     args.extend(["--deadline-s".into(), "3".into()]);
     let output = loadgen(&args);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     let report = text(&output.stdout);
     for want in [
-        "FAILED mock/dies-at-once burst 20: mock/dies-at-once ended by itself (exit status: 1)",
+        "FAILED mock/dies-at-once drain 20: mock/dies-at-once ended by itself (exit status: 1)",
         "    | error: the mock subject dies at once, as asked for",
         "    | error: the mock subject dies at ea-",
-        "FAILED mock/hangs burst 20: no object converged within 3 s; 20 censored",
+        "FAILED mock/hangs drain 20: no object converged within 3 s; 20 censored",
     ] {
         assert!(report.contains(want), "{want} not in {report}");
     }
-    let summary = bed.summary();
+    let summary = bench_folder.summary();
     for subject in summary["subjects"].as_array().expect("subjects") {
         assert_eq!(subject["runs"][0]["valid"], false, "{subject}");
         assert!(
@@ -125,12 +131,12 @@ pub fn subjects_that_die_or_hang_are_failed_runs_with_their_log_tail() {
     }
     let hangs = &summary["subjects"][2]["runs"][0];
     assert_eq!(hangs["convergence"]["censored"], 20, "{hangs}");
-    assert_eq!(dir_command("validate", &bed).status.code(), Some(0));
+    assert_eq!(dir_command("verify", &bench_folder).status.code(), Some(0));
 }
 
 pub fn a_subject_that_fails_the_conformance_scenario_is_not_measured() {
-    let bed = Bed::new("gate");
-    let mut args = bed.bench(&["works"], "0");
+    let bench_folder = BenchFolder::new("gate");
+    let mut args = bench_folder.bench(&["works"], "0");
     args.retain(|arg| arg != "--skip-conformance");
     args.extend(["--deadline-s".into(), "1".into()]);
     let output = loadgen(&args);
@@ -139,17 +145,17 @@ pub fn a_subject_that_fails_the_conformance_scenario_is_not_measured() {
     let why = "mock/works is not measured, since it failed the conformance scenario: create: \
                EdgeApp edge/create: expected /status/readyReplicas 2 within 1 s, seen ";
     assert!(report.contains(why), "{report}");
-    let kept = std::fs::read(bed.out().join("conformance/mock-works.json")).expect("kept");
+    let kept = std::fs::read(bench_folder.out().join("conformance/mock-works.json")).expect("kept");
     let kept: Value = serde_json::from_slice(&kept).expect("JSON");
     assert_eq!(kept["result"], "failed", "{kept}");
     assert_eq!(kept["steps"][2]["outcome"], "not_run", "{kept}");
-    assert_eq!(bed.summary()["subjects"], serde_json::json!([]));
-    assert_eq!(dir_command("validate", &bed).status.code(), Some(0));
+    assert_eq!(bench_folder.summary()["subjects"], serde_json::json!([]));
+    assert_eq!(dir_command("verify", &bench_folder).status.code(), Some(0));
 }
 
 pub fn a_full_disk_is_one_line_and_leaves_nothing_that_looks_whole() {
-    let bed = Bed::new("full-disk");
-    let mut args = bed.bench(&["works"], "3000");
+    let bench_folder = BenchFolder::new("full-disk");
+    let mut args = bench_folder.bench(&["works"], "3000");
     args.insert(0, LOADGEN.into());
     // A limit on file size stands in for the disk: 64 blocks of 512 or 1,024 bytes hold
     // experiment.json and not 3,000 samples. The shell ignores the signal, and so does its child.
@@ -170,23 +176,28 @@ pub fn a_full_disk_is_one_line_and_leaves_nothing_that_looks_whole() {
         errors[0].contains("samples/") && errors[0].contains("--out"),
         "{said}"
     );
-    assert!(!bed.out().join("summary.json").exists());
-    let samples = std::fs::read_dir(bed.out().join("samples")).expect("the folder was made");
+    assert!(!bench_folder.out().join("summary.json").exists());
+    let samples =
+        std::fs::read_dir(bench_folder.out().join("samples")).expect("the folder was made");
     assert_eq!(samples.count(), 0, "no sample file, whole or partial");
 }
 
 pub fn a_subject_beside_itself_gives_the_noise_floor() {
-    let bed = Bed::new("noise");
-    let mut args = bed.bench(&["works", "second"], "4");
+    let bench_folder = BenchFolder::new("noise");
+    let mut args = bench_folder.bench(&["works", "second"], "4");
     args.extend(["--repeats-largest".into(), "2".into()]);
     let output = loadgen(&args);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let summary = bed.summary();
+    let summary = bench_folder.summary();
     let runs = summary["subjects"][0]["runs"].as_array().expect("runs");
-    let a_a = runs.iter().filter(|run| run["cell"] == "a-a");
+    let a_a = runs.iter().filter(|run| run["cell"] == "memory-aa");
     assert_eq!(a_a.count(), 2, "{runs:?}");
-    let floor = &summary["noise_floor"];
-    assert_eq!(floor["metric"], "memory.settled.rss_bytes", "{floor}");
+    let floors = summary["noise_floors"].as_array().expect("floors");
+    let floor = floors
+        .iter()
+        .find(|floor| floor["metric"] == "memory.settled.rss_bytes")
+        .expect("of settled memory");
+    assert_eq!(floor["cell"], "memory", "{floor}");
     assert_eq!(floor["pairs"], 2, "{floor}");
     // The same program: its memory differs by pages, not by tenths.
     let ratio = floor["ratio"].as_f64().expect("a ratio");
@@ -197,28 +208,36 @@ pub fn a_subject_beside_itself_gives_the_noise_floor() {
         .find(|c| c["metric"] == "memory.settled.rss_bytes")
         .expect("compared");
     assert!(settled["significant"].is_boolean(), "{settled}");
-    assert_eq!(dir_command("validate", &bed).status.code(), Some(0));
+    assert_eq!(dir_command("verify", &bench_folder).status.code(), Some(0));
 }
 
 pub fn several_runs_may_be_under_way_at_once() {
-    let bed = Bed::new("overlap");
-    let mut args = bed.bench(&["works", "second"], "0,5");
+    let bench_folder = BenchFolder::new("overlap");
+    let mut args = bench_folder.bench(&["works", "second"], "0,5");
     args.extend(["--overlap", "3", "--bursts-only"].map(str::to_owned));
     let output = loadgen(&args);
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");
-    assert!(said.starts_with("4 runs, 3 under way at once, "), "{said}");
-    let summary = bed.summary();
+    assert!(
+        said.starts_with("6 runs, up to 3 memory runs under way at once, "),
+        "{said}"
+    );
+    let summary = bench_folder.summary();
     for subject in summary["subjects"].as_array().expect("subjects") {
         let runs = subject["runs"].as_array().expect("runs");
         let cells: Vec<&str> = runs.iter().filter_map(|run| run["cell"].as_str()).collect();
-        assert_eq!(cells, ["burst", "burst"], "no steady rate was asked for");
-        assert!(runs.iter().all(|run| run["valid"] == true), "{runs:?}");
+        assert_eq!(
+            cells,
+            ["memory", "drain", "memory"],
+            "no rates were asked for"
+        );
+        let memory = runs.iter().filter(|run| run["cell"] == "memory");
+        assert!(memory.clone().all(|run| run["valid"] == true), "{runs:?}");
     }
     let notes = summary["notes"].to_string();
     assert!(
         notes.contains("idle phases of up to 3 runs overlapped"),
         "{notes}"
     );
-    assert_eq!(dir_command("validate", &bed).status.code(), Some(0));
+    assert_eq!(dir_command("verify", &bench_folder).status.code(), Some(0));
 }

@@ -4,14 +4,14 @@
 //! What needs an operator uses the `tare` binary of the same build and is listed as ignored where
 //! that was not built (`cargo build -p tare`; `cargo test --workspace` builds it).
 
-mod bed;
+mod simulated_cluster;
 
 use std::process::{ExitCode, Output};
 use std::time::Instant;
 
-use bed::{Bed, code, loadgen, signal, stderr, stdout, tare, wait_for};
 use kubesim::RequestFault;
 use libtest_mimic::{Arguments, Failed, Trial};
+use simulated_cluster::{SimulatedCluster, code, loadgen, signal, stderr, stdout, tare, wait_for};
 
 type Scenario = fn();
 
@@ -92,8 +92,8 @@ fn run_of(output: &Output) -> String {
 }
 
 fn converges() {
-    let bed = Bed::with_operator("converges");
-    let output = bed.loadgen(&["run", "--count", "200", "--rate", "100"]);
+    let simulated_cluster = SimulatedCluster::with_operator("converges");
+    let output = simulated_cluster.loadgen(&["run", "--count", "200", "--rate", "100"]);
     assert_eq!(
         code(&output),
         Some(0),
@@ -127,8 +127,8 @@ fn converges() {
         "{}",
         stderr(&output)
     );
-    assert_eq!(bed.left(), Vec::<String>::new());
-    let again = bed.loadgen(&["clean"]);
+    assert_eq!(simulated_cluster.left(), Vec::<String>::new());
+    let again = simulated_cluster.loadgen(&["clean"]);
     assert_eq!(code(&again), Some(0), "{}", stderr(&again));
     assert!(
         stdout(&again).starts_with("nothing to remove"),
@@ -138,8 +138,8 @@ fn converges() {
 }
 
 fn rejected() {
-    let bed = Bed::with_operator("rejected");
-    bed.server.faults().on_request(|facts| {
+    let simulated_cluster = SimulatedCluster::with_operator("rejected");
+    simulated_cluster.server.faults().on_request(|facts| {
         if (facts.verb, facts.resource) == ("create", "edgeapps") && facts.nth % 5 == 4 {
             RequestFault::Status {
                 code: 403,
@@ -154,7 +154,7 @@ fn rejected() {
             RequestFault::Pass
         }
     });
-    let output = bed.loadgen(&["run", "--count", "20"]);
+    let output = simulated_cluster.loadgen(&["run", "--count", "20"]);
     assert_eq!(code(&output), Some(1), "{}", stderr(&output));
     assert_figures(
         &output,
@@ -171,13 +171,15 @@ fn rejected() {
         "{}",
         stdout(&output)
     );
-    assert_eq!(bed.left(), Vec::<String>::new());
+    assert_eq!(simulated_cluster.left(), Vec::<String>::new());
 }
 
 fn ctrl_c() {
-    let bed = Bed::with_operator("ctrl-c");
-    let run = bed.start(&["run", "--count", "5000", "--rate", "100"]);
-    wait_for("objects", || bed.server.objects("deployments").len() > 20);
+    let simulated_cluster = SimulatedCluster::with_operator("ctrl-c");
+    let run = simulated_cluster.start(&["run", "--count", "5000", "--rate", "100"]);
+    wait_for("objects", || {
+        simulated_cluster.server.objects("deployments").len() > 20
+    });
     signal(&run, "-INT");
     let output = run.wait_with_output().expect("it ends");
     assert_eq!(code(&output), Some(130), "{}", stderr(&output));
@@ -189,17 +191,19 @@ fn ctrl_c() {
     assert_eq!(all, Some(5000), "{text}");
     assert_eq!(figure(&text, "deleted"), created, "{text}");
     assert_eq!(figure(&text, "left behind"), Some(0), "{text}");
-    assert_eq!(bed.left(), Vec::<String>::new());
+    assert_eq!(simulated_cluster.left(), Vec::<String>::new());
 }
 
 fn killed() {
-    let bed = Bed::with_operator("killed");
-    let mut run = bed.start(&["run", "--count", "5000", "--rate", "100"]);
-    wait_for("objects", || bed.server.objects("deployments").len() > 20);
+    let simulated_cluster = SimulatedCluster::with_operator("killed");
+    let mut run = simulated_cluster.start(&["run", "--count", "5000", "--rate", "100"]);
+    wait_for("objects", || {
+        simulated_cluster.server.objects("deployments").len() > 20
+    });
     signal(&run, "-KILL");
     run.wait().expect("it ends");
-    assert!(!bed.left().is_empty());
-    let output = bed.loadgen(&["clean"]);
+    assert!(!simulated_cluster.left().is_empty());
+    let output = simulated_cluster.loadgen(&["clean"]);
     assert_eq!(
         code(&output),
         Some(0),
@@ -217,12 +221,12 @@ fn killed() {
         "{}",
         stderr(&output)
     );
-    assert_eq!(bed.left(), Vec::<String>::new());
+    assert_eq!(simulated_cluster.left(), Vec::<String>::new());
 }
 
 fn missing_crd() {
-    let bed = Bed::without_crd("no-crd");
-    let output = bed.loadgen(&["run", "--count", "3"]);
+    let simulated_cluster = SimulatedCluster::without_crd("no-crd");
+    let output = simulated_cluster.loadgen(&["run", "--count", "3"]);
     let said = stderr(&output);
     assert_eq!(code(&output), Some(1), "{said}");
     assert_eq!(said.trim().lines().count(), 1, "{said}");
@@ -232,7 +236,7 @@ fn missing_crd() {
     ] {
         assert!(said.contains(want), "{want} not in {said}");
     }
-    let clean = bed.loadgen(&["clean"]);
+    let clean = simulated_cluster.loadgen(&["clean"]);
     assert_eq!(code(&clean), Some(0), "{}", stderr(&clean));
     assert!(
         stdout(&clean).contains("nothing to remove"),
@@ -243,7 +247,7 @@ fn missing_crd() {
 
 fn not_local() {
     // TEST-NET-3: whoever sent something there would wait for an answer that never comes.
-    let file = bed::kubeconfig_file("not-local", "https://203.0.113.7:6443");
+    let file = simulated_cluster::kubeconfig_file("not-local", "https://203.0.113.7:6443");
     let started = Instant::now();
     for args in [vec!["run", "--count", "3"], vec!["clean"]] {
         let output = loadgen(&args, &file);
@@ -258,7 +262,7 @@ fn not_local() {
 }
 
 fn unusable_kubeconfigs() {
-    let file = bed::kubeconfig_file("unusable", "https://127.0.0.1:1");
+    let file = simulated_cluster::kubeconfig_file("unusable", "https://127.0.0.1:1");
     let absent = file.with_file_name("absent");
     let broken = file.with_file_name("broken");
     std::fs::write(&broken, "clusters: 7").expect("writable");
@@ -294,7 +298,7 @@ fn server_gone() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = free.local_addr().expect("bound");
     drop(free);
-    let file = bed::kubeconfig_file("gone", &format!("https://{address}"));
+    let file = simulated_cluster::kubeconfig_file("gone", &format!("https://{address}"));
     for args in [vec!["run", "--count", "1"], vec!["clean"]] {
         let output = loadgen(&args, &file);
         let said = stderr(&output);
@@ -305,8 +309,8 @@ fn server_gone() {
 }
 
 fn no_operator() {
-    let bed = Bed::new("no-operator");
-    let output = bed.loadgen(&["run", "--count", "3", "--deadline-s", "2"]);
+    let simulated_cluster = SimulatedCluster::new("no-operator");
+    let output = simulated_cluster.loadgen(&["run", "--count", "3", "--deadline-s", "2"]);
     assert_eq!(code(&output), Some(1), "{}", stderr(&output));
     assert!(
         stderr(&output).contains("no operator seems to be running"),
@@ -327,12 +331,12 @@ fn no_operator() {
         "{}",
         stdout(&output)
     );
-    assert_eq!(bed.left(), Vec::<String>::new());
+    assert_eq!(simulated_cluster.left(), Vec::<String>::new());
 }
 
 fn clean_one_run() {
-    let bed = Bed::new("one-run");
-    bed.create_edgeapp("default", "somebody-elses", &[]);
+    let simulated_cluster = SimulatedCluster::new("one-run");
+    simulated_cluster.create_edgeapp("default", "somebody-elses", &[]);
     let keep = [
         "run",
         "--count",
@@ -343,23 +347,23 @@ fn clean_one_run() {
         "--namespace",
         "default",
     ];
-    let first = run_of(&bed.loadgen(&keep));
-    let second = run_of(&bed.loadgen(&keep));
-    assert_eq!(bed.server.objects("edgeapps").len(), 7);
+    let first = run_of(&simulated_cluster.loadgen(&keep));
+    let second = run_of(&simulated_cluster.loadgen(&keep));
+    assert_eq!(simulated_cluster.server.objects("edgeapps").len(), 7);
 
-    let elsewhere = bed.loadgen(&["clean", "--namespace", "kube-system"]);
+    let elsewhere = simulated_cluster.loadgen(&["clean", "--namespace", "kube-system"]);
     assert!(
         stdout(&elsewhere).contains("nothing to remove"),
         "{}",
         stdout(&elsewhere)
     );
-    let output = bed.loadgen(&["clean", "--run", &first]);
+    let output = simulated_cluster.loadgen(&["clean", "--run", &first]);
     assert_eq!(code(&output), Some(0), "{}", stderr(&output));
     assert_eq!(
         stdout(&output),
         "removed 3 EdgeApps and 0 namespaces; 0 EdgeApps left\n"
     );
-    let names = bed.names("edgeapps");
+    let names = simulated_cluster.names("edgeapps");
     assert_eq!(
         names.iter().filter(|name| name.contains(&second)).count(),
         3,
@@ -367,18 +371,23 @@ fn clean_one_run() {
     );
     assert_eq!(names.len(), 4, "{names:?}");
 
-    let output = bed.loadgen(&["clean"]);
+    let output = simulated_cluster.loadgen(&["clean"]);
     assert_eq!(code(&output), Some(0), "{}", stderr(&output));
-    assert_eq!(bed.names("edgeapps"), ["somebody-elses"]);
-    assert!(bed.server.object("namespaces", "", "default").is_some());
+    assert_eq!(simulated_cluster.names("edgeapps"), ["somebody-elses"]);
+    assert!(
+        simulated_cluster
+            .server
+            .object("namespaces", "", "default")
+            .is_some()
+    );
 }
 
 fn held_up() {
-    let bed = Bed::new("held-up");
+    let simulated_cluster = SimulatedCluster::new("held-up");
     let finalizers = ["example.com/nobody"];
-    bed.create_edgeapp("default", "stuck", &finalizers);
-    bed.label("default", "stuck", "loadgen.tare.dev/run", "0a1b2c");
-    let output = bed.loadgen(&["clean", "--wait-s", "1"]);
+    simulated_cluster.create_edgeapp("default", "stuck", &finalizers);
+    simulated_cluster.label("default", "stuck", "loadgen.tare.dev/run", "0a1b2c");
+    let output = simulated_cluster.loadgen(&["clean", "--wait-s", "1"]);
     assert_eq!(code(&output), Some(1), "{}", stderr(&output));
     let text = stdout(&output);
     assert!(text.contains("0 namespaces; 1 EdgeApps left"), "{text}");

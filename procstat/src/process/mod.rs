@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tokio::sync::watch;
 
+use crate::memory_cgroup::MemoryCgroup;
+
 /// What to start, and how.
 #[derive(Clone, Debug)]
 pub struct Spec {
@@ -57,6 +59,12 @@ pub enum Error {
         path: PathBuf,
         source: io::Error,
     },
+    #[error("{name}: cannot put it into the cgroup of {}: {source}", path.display())]
+    Cgroup {
+        name: String,
+        path: PathBuf,
+        source: io::Error,
+    },
     #[error("{name}: cannot start {}: {source}", program.display())]
     Spawn {
         name: String,
@@ -80,13 +88,33 @@ impl Process {
     /// `Log` when the log cannot be opened, `Spawn` when the program cannot be executed, `Wait`
     /// when the thread that waits for its end cannot be started (the child is then killed).
     pub async fn spawn(spec: Spec) -> Result<Process, Error> {
+        Self::spawn_with(spec, None).await
+    }
+
+    /// The same in a cgroup: the child is in it before it runs, so that all its memory is.
+    ///
+    /// # Errors
+    /// `Cgroup` when its file cannot be opened, else as for [`Process::spawn`].
+    pub async fn spawn_in(spec: Spec, cgroup: &MemoryCgroup) -> Result<Process, Error> {
+        let path = cgroup.processes();
+        let file = OpenOptions::new().write(true).open(&path);
+        let file = file.map_err(|source| Error::Cgroup {
+            name: spec.name.clone(),
+            path,
+            source,
+        })?;
+        Self::spawn_with(spec, Some(file)).await
+    }
+
+    async fn spawn_with(spec: Spec, cgroup: Option<File>) -> Result<Process, Error> {
         let command = command(&spec)?;
         let failed = |source| Error::Spawn {
             name: spec.name.clone(),
             program: spec.program.clone(),
             source,
         };
-        let (mut child, spawned_at) = spawner::spawn(command).await.map_err(failed)?;
+        let spawned = spawner::spawn(command, cgroup).await;
+        let (mut child, spawned_at) = spawned.map_err(failed)?;
         let pid = Pid::from_child(&child);
         let ended = match watch_end(pid) {
             Ok(ended) => ended,

@@ -5,6 +5,7 @@
 //! PR_SET_PDEATHSIG): a child started from a worker of a runtime would die with the runtime.
 //! Leaves waiting and killing to its caller.
 
+use std::fs::File;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
@@ -15,15 +16,21 @@ use tokio::sync::oneshot;
 
 struct Request {
     command: Command,
+    /// `cgroup.procs` of the cgroup that the child is to be in.
+    cgroup: Option<File>,
     reply: oneshot::Sender<io::Result<(Child, Instant)>>,
 }
 
 /// Starts the command in a process group of its own; returns it with the time before the fork.
-pub(crate) async fn spawn(command: Command) -> io::Result<(Child, Instant)> {
+pub(crate) async fn spawn(command: Command, cgroup: Option<File>) -> io::Result<(Child, Instant)> {
     let (reply, answer) = oneshot::channel();
     let gone = || io::Error::other("the spawning thread is gone");
     requests()?
-        .send(Request { command, reply })
+        .send(Request {
+            command,
+            cgroup,
+            reply,
+        })
         .map_err(|_| gone())?;
     answer.await.map_err(|_| gone())?
 }
@@ -44,7 +51,7 @@ fn start() -> io::Result<mpsc::Sender<Request>> {
         .spawn(move || {
             // The sender is static, so this loop ends with the process.
             while let Ok(mut request) = queue.recv() {
-                let started = start_child(&mut request.command);
+                let started = start_child(&mut request.command, request.cgroup);
                 if let Err(Ok((mut child, _))) = request.reply.send(started) {
                     // The caller was cancelled: nobody else will end this child.
                     let _ = child.kill();
@@ -55,9 +62,9 @@ fn start() -> io::Result<mpsc::Sender<Request>> {
     Ok(requests)
 }
 
-fn start_child(command: &mut Command) -> io::Result<(Child, Instant)> {
+fn start_child(command: &mut Command, cgroup: Option<File>) -> io::Result<(Child, Instant)> {
     command.process_group(0);
-    end_with_parent(command);
+    before_exec(command, cgroup);
     let spawned_at = Instant::now();
     Ok((command.spawn()?, spawned_at))
 }
@@ -65,16 +72,21 @@ fn start_child(command: &mut Command) -> io::Result<(Child, Instant)> {
 #[cfg(target_os = "linux")]
 #[allow(
     unsafe_code,
-    reason = "the death signal can only be set between fork and exec"
+    reason = "the death signal can only be set between fork and exec, and only there no memory of the \
+              program is charged to another cgroup yet"
 )]
-fn end_with_parent(command: &mut Command) {
+fn before_exec(command: &mut Command, cgroup: Option<File>) {
     use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 
     let parent = getpid();
-    // SAFETY: the closure runs in the forked child and makes two system calls, prctl and getppid;
+    // SAFETY: the closure runs in the forked child and makes three system calls, write, prctl and getppid;
     // it allocates nothing and takes no lock, so it is safe after a fork of a threaded process.
     unsafe {
         command.pre_exec(move || {
+            if let Some(cgroup) = &cgroup {
+                // 0 is the process that writes.
+                rustix::io::write(cgroup, b"0")?;
+            }
             set_parent_process_death_signal(Some(Signal::KILL))?;
             // The parent may have died before the signal was armed: then nobody would send it.
             if getppid() == Some(parent) {
@@ -89,4 +101,4 @@ fn end_with_parent(command: &mut Command) {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn end_with_parent(_: &mut Command) {}
+fn before_exec(_: &mut Command, _: Option<File>) {}

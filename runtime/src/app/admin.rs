@@ -45,7 +45,7 @@ pub async fn serve(
             () = &mut shutdown => return,
             accepted = listener.accept(), if connections.len() < CONNECTIONS => match accepted {
                 Ok((stream, _)) => connections.push(connection(stream, &metrics, build)),
-                // Out of file descriptors: one may be free later.
+                // Most likely the process is out of file descriptors; retry when one may be free.
                 Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
             },
             Some(()) = connections.next(), if !connections.is_empty() => {}
@@ -91,7 +91,7 @@ fn answer(
     }
 }
 
-/// All metrics, those of the allocator last.
+/// Renders all metrics, those of the allocator last.
 fn metrics_page(metrics: &Metrics, build: Build<'_>) -> String {
     let mut page = Page::after(metrics.render(&build), build.prefix);
     let name = "allocator_bytes";

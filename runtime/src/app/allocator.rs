@@ -1,7 +1,7 @@
 //! The allocator of the binary: which one, its options, and how it returns free memory to the kernel.
 //!
-//! Guarantees: a binary has one allocator. It is jemalloc where the C library is musl, because musl's
-//! keeps what a burst has freed, and the C library's elsewhere. A cargo feature (`alloc-c-library`,
+//! Guarantees: a binary has one allocator. With musl it is jemalloc, because musl's own allocator does
+//! not return what a burst has freed; elsewhere it is that of the C library. A cargo feature (`alloc-c-library`,
 //! `alloc-mimalloc`, `alloc-jemalloc`, `alloc-dhat`) chooses another.
 //! Leaves to others: when memory is returned (`controller::trim`).
 
@@ -45,30 +45,30 @@ compile_error!(
 )]
 mod chosen;
 
-/// Its name, for `/metrics` and `--version`.
+/// Name of the allocator, for `/metrics` and `--version`.
 pub const NAME: &str = chosen::NAME;
 
 /// A statistic of the allocator.
 pub struct Figure {
-    /// What is counted, as a label: `allocated`, `active`, `resident`, `retained`.
+    /// The state of the memory, a label value: `allocated`, `active`, `resident` or `retained`.
     pub state: &'static str,
-    /// How much of it there is.
+    /// Memory in that state, bytes.
     pub bytes: usize,
 }
 
-/// Sets the allocator's options for one thread and a small heap. Call it first.
+/// Sets the allocator's options for one thread and a small heap. Call it before anything else.
 pub fn init() {
     no_huge_pages();
     chosen::init();
 }
 
-/// Writes the heap profile, where there is one. Call it last.
+/// Writes the heap profile with the feature `alloc-dhat`; does nothing otherwise. Call it last.
 pub fn end() {
     chosen::end();
 }
 
-/// Switches transparent huge pages off for this process. A huge page has 2 MB, or 512 MB where pages
-/// have 64 KB: one is larger than the whole heap, and nodes set to `always` would use one for it.
+/// Switches transparent huge pages off for this process. A huge page has 2 MB (512 MB where pages have
+/// 64 KB) and so is larger than the whole heap; a node set to `always` would back the heap with one.
 fn no_huge_pages() {
     #[cfg(target_os = "linux")]
     #[allow(unsafe_code)]
@@ -80,7 +80,7 @@ fn no_huge_pages() {
             fn prctl(option: c_int, ...) -> c_int;
         }
         let (on, unused): (c_ulong, c_ulong) = (1, 0);
-        // SAFETY: this option takes four numbers (`prctl(2)`) and touches no memory of ours. A kernel
+        // SAFETY: this option takes four numbers (`prctl(2)`) and accesses no memory of the process. A kernel
         // without huge pages returns an error and changes nothing.
         unsafe { prctl(PR_SET_THP_DISABLE, on, unused, unused, unused) };
     }
@@ -107,7 +107,7 @@ mod tests {
         trim();
         let bytes: Vec<usize> = figures().iter().map(|figure| figure.bytes).collect();
         assert_eq!(bytes.is_empty(), NAME != "jemalloc");
-        // Live bytes, their pages, all pages with memory behind them. Retained ones have none.
+        // In order: live bytes, the pages they are on, all resident pages. Retained pages are not resident.
         assert!(bytes.iter().take(3).is_sorted(), "{bytes:?}");
         assert!(
             bytes.first().is_none_or(|live| *live >= held.len()),

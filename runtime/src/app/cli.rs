@@ -11,7 +11,7 @@ use tracing::level_filters::LevelFilter;
 
 use crate::cache::Mode;
 
-/// What `help` prints.
+/// The text of `help`, with placeholders.
 const HELP: &str = "\
 {name}: {about}
 
@@ -47,7 +47,7 @@ The kubeconfig is $KUBECONFIG, else ~/.kube/config. Inside a pod without a kubec
 the service account is used.
 ";
 
-/// What `help` prints for the program `name`.
+/// The text of `help` for the program `name`.
 pub fn help(name: &str, about: &str) -> String {
     HELP.replace("{name}", name).replace("{about}", about)
 }
@@ -77,7 +77,7 @@ pub fn take(arguments: &mut Vec<OsString>, option: &str) -> Result<Option<String
         .map_err(|_| UsageError(format!("the value of {option} is not UTF-8")))
 }
 
-/// What the program is to do.
+/// A command with its options.
 #[derive(Debug, PartialEq)]
 pub enum Command {
     /// `run`.

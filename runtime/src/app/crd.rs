@@ -1,7 +1,8 @@
 //! The CRD in the cluster: installed from the binary, and compared with it.
 //!
 //! Guarantees: it is written by server-side apply under the operator's name, so that annotations of
-//! others stay. An older or newer CRD is one line in the log and a metric; the operator goes on.
+//! others stay. Where the cluster's CRD is older or newer than the binary's, one line is logged and a
+//! metric is set; the operator continues.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
@@ -25,11 +26,11 @@ pub struct Crd {
     pub name: String,
     /// Field manager of its fields, and the program that installs it.
     pub manager: &'static str,
-    /// As YAML or JSON.
+    /// The CRD as YAML or JSON.
     pub definition: &'static str,
     /// The annotation that holds its revision.
     pub annotation: String,
-    /// Its revision, where it has one.
+    /// Revision of the CRD, where it has one.
     pub revision: Option<i64>,
 }
 
@@ -39,7 +40,7 @@ pub enum InstallError {
     /// The server rejects it, or cannot be reached.
     #[error("the CRD cannot be installed: {0}")]
     Rejected(#[from] ApiError),
-    /// The server accepted it and does not serve it.
+    /// The server accepted it but does not serve it.
     #[error("the CRD is installed but not Established after {0} s: {1}")]
     NotEstablished(u64, String),
 }
@@ -128,14 +129,14 @@ pub async fn compare(api: &Api, crd: &Crd) {
             Ok(found) => {
                 let annotations = found.metadata.annotations.unwrap_or_default();
                 let text = annotations.get(&crd.annotation);
-                // The first CRDs had no annotation.
+                // CRDs of the first versions have no annotation.
                 let revision = text.and_then(|text| text.parse().ok()).unwrap_or(0);
                 again = Duration::from_secs(3_600);
                 if known.replace(revision) != Some(revision) {
                     report(api, crd.manager, revision, ours);
                 }
             }
-            // Without the permission to read CRDs it stays unknown; the watch reports a missing CRD.
+            // Without permission to read CRDs the revision stays unknown; the watch reports a missing CRD.
             Err(error) => tracing::debug!(%error, "the CRD's revision cannot be read"),
         }
         sleep(again).await;

@@ -14,10 +14,10 @@ use crate::app::cli;
 use crate::app::cli::Command;
 use crate::app::run;
 
-/// What a program needs beside its operator.
+/// Texts, version and CRD of a program; its operator is given separately.
 #[derive(Debug, Clone, Copy)]
 pub struct Program {
-    /// In a few words, for `help`.
+    /// What the program does, in a few words, for `help`.
     pub about: &'static str,
     /// Its version, with the commit that it was built from: `0.1.0+1a2b3c4d5e6f`.
     pub version: &'static str,
@@ -39,13 +39,13 @@ impl Program {
         }
     }
 
-    /// Prints why the command line is invalid.
+    /// Prints why the command line is invalid. Returns exit code 2.
     pub fn misused(self, why: &str) -> ExitCode {
         eprintln!("error: {why}; `help` lists commands and options");
         ExitCode::from(2)
     }
 
-    /// Does what the command line says. `arguments` are those after the program's name.
+    /// Parses the command line and runs its command. `arguments` are those after the program's name.
     pub fn main<O: Operator>(
         self,
         operator: O,

@@ -1,4 +1,4 @@
-//! What the commands do.
+//! Execution of the commands `run`, `install` and `version`.
 
 use std::future::Future;
 use std::io::{ErrorKind, Write};
@@ -63,7 +63,7 @@ pub enum RunError {
 ///
 /// # Errors
 /// The future fails, or the tokio runtime cannot be started.
-#[inline(never)] // The stack of one command is not part of the stack of another.
+#[inline(never)] // Otherwise every command would reserve the stack of the largest one.
 pub fn block_on<F>(make: impl FnOnce() -> F) -> Result<(), RunError>
 where
     F: Future<Output = Result<(), RunError>>,
@@ -75,8 +75,8 @@ where
         .block_on(future)
 }
 
-/// Boxes the future in a frame of its own. Otherwise the place where it was made, and each place it was
-/// moved through, would stay on the stack below everything that it calls.
+/// Boxes the future in a stack frame of its own. Otherwise the copies made while it is built and moved
+/// would stay on the stack below everything that it calls.
 #[inline(never)]
 fn boxed<F: Future>(make: impl FnOnce() -> F) -> Pin<Box<F>> {
     Box::pin(make())
@@ -224,7 +224,7 @@ pub async fn run<O: Operator>(
     Ok(())
 }
 
-/// Retries until it works: when a node starts, the API server may come last.
+/// Retries until it succeeds: when a node boots, the API server may start after this program.
 async fn install_at_start(api: &Api, crd: &Crd) {
     let mut delay = Duration::from_secs(1);
     while let Err(error) = crd::install(api, crd, ESTABLISHED_TIMEOUT).await {
@@ -235,7 +235,7 @@ async fn install_at_start(api: &Api, crd: &Crd) {
     }
 }
 
-/// Where the API server is, and the program's name in `User-Agent`.
+/// The client configuration, with the program's name as `User-Agent`.
 async fn access<O: Operator>(
     context: Option<String>,
     program: &Program,

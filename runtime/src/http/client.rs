@@ -48,7 +48,7 @@ pub use crate::http::client::yaml::YamlError;
 /// Where k3s writes its kubeconfig.
 const K3S_KUBECONFIG: &str = "/etc/rancher/k3s/k3s.yaml";
 
-/// Of a program that does not set its own.
+/// The `User-Agent` of a program that sets none.
 const USER_AGENT: HeaderValue =
     HeaderValue::from_static(concat!("tare-runtime/", env!("CARGO_PKG_VERSION")));
 
@@ -63,7 +63,7 @@ pub struct Config {
     pub security: Security,
     /// Sent with every request.
     pub token: Option<Token>,
-    /// The program, as the audit log of the server shows it.
+    /// The program's name and version; the server's audit log shows it.
     pub user_agent: HeaderValue,
 }
 

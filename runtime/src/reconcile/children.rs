@@ -1,66 +1,55 @@
-//! One child: created, compared, patched, or replaced where a field of it can never change.
+//! Brings the children of one owner to the plan: created, compared, patched, or replaced where a field can
+//! never change; deleted in the end.
 //!
-//! Guarantees: a child is changed only by the uid and resourceVersion of an object whose controller
-//! is our owner; a foreign one is left alone; a child that differs right after our own write is reported as a
-//! field conflict.
-//!
-//! Children are created by POST and changed by merge patches that name lists as a whole and removed
-//! fields as `null`. (A later server-side apply would be another field manager, and the fields of the POST
-//! would stay for ever: kubernetes/kubernetes#99003.) Server-side apply from the first write
-//! on is the other way: with a resourceVersion of 1, which nothing has, it creates only and is
-//! refused with 409 where something is. Measured against each other on kube-apiserver 1.36.4 on
-//! etcd, six alternating rounds of 500, Deployment and headless Service, mean ± standard deviation:
-//!
-//! | | POST, merge patch | apply |
-//! |---|---|---|
-//! | create both: requests | 2 | 2 |
-//! | … CPU of kube-apiserver | 2.40 ± 0.25 ms | 3.48 ± 0.19 ms |
-//! | … CPU of etcd | 0.58 ± 0.07 ms | 0.86 ± 0.11 ms |
-//! | … bodies sent, received | 1.21, 3.78 KB | 1.25, 3.28 KB |
-//! | change image and env (with the GET): requests | 2 | 2 |
-//! | … CPU of kube-apiserver | 2.54 ± 0.20 ms | 3.16 ± 0.18 ms |
-//! | … bodies sent, received | 0.46, 4.72 KB | 0.73, 3.89 KB |
-//! | Deployment as stored, JSON | 2.31 KB | 1.90 KB |
-//!
-//! Apply costs the server 45 % more CPU per created object and saves 13 % of the bytes (its
-//! managedFields leave out what the server filled in). On a node with little CPU the first matters more, so
-//! POST is the default ([`Writes`]). The operator holds one body and one answer at a time either way; its
-//! memory was not measured separately.
+//! Guarantees: a child is changed only by the uid and resourceVersion of an object whose controller is our
+//! owner; a foreign one is not touched; a child that differs right after our own write is reported as a field
+//! conflict. A snapshot is only used with its own resourceVersion, so that a newer child is never changed
+//! because of it.
+//! Leaves to others: the requests (`child_requests`), what differs (`drift`).
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use http::Method;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::api::{Child, Kind, Operator, Owner, Writes, kind_index};
+use crate::api::{Child, Kind, Operator, Owner, kind_index};
 use crate::http::paths::Paths;
-use crate::http::permission;
-use crate::http::permission::Permission;
-use crate::http::request::{ApiError, METADATA, OBJECT_BYTES, Request};
-use crate::metrics::Verb;
+use crate::http::request::Api;
 use crate::model::{
-    ChildRecord, KindId, OwnerState, PartialObject, SnapshotContent, Triggers, Uid, hash32,
+    ChildRecord, ChildSnapshot, ChildState, OwnerState, Retention, SnapshotContent, Triggers, Uid,
+    hash32,
 };
-use crate::reconcile::child;
 use crate::reconcile::child::{Actual, with_labels};
-use crate::reconcile::drift;
-use crate::reconcile::failure;
+use crate::reconcile::child_requests::ChildRequests;
 use crate::reconcile::failure::Interrupt;
-use crate::reconcile::{APPLY_PATCH, JSON, MERGE_PATCH, Reconciler, whole};
+use crate::reconcile::{child, drift, failure};
 
 /// How long something that is being deleted is waited for before it is read again.
-const TERMINATING: Duration = Duration::from_secs(1);
+pub(super) const TERMINATING: Duration = Duration::from_secs(1);
 
 /// How often children are set back to the plan within a minute before that is a field conflict.
 const CORRECTIONS: u8 = 3;
 
-/// A resourceVersion that no object has: an apply with it only creates.
-const NEVER: u64 = 1;
+/// Reconciles the children of owners.
+pub(super) struct ChildReconciler<O> {
+    requests: ChildRequests<O>,
+    paths: Arc<Paths>,
+    /// Whether the cache retains the last applied bodies of children, which spares reads of them.
+    keeps_last_applied: bool,
+}
 
-impl<O: Operator> Reconciler<O> {
+impl<O: Operator> ChildReconciler<O> {
+    pub(super) fn new(api: Api, paths: Arc<Paths>, retention: Retention) -> Self {
+        Self {
+            requests: ChildRequests::new(api, Arc::clone(&paths)),
+            paths,
+            keeps_last_applied: retention == Retention::Specs,
+        }
+    }
+
     /// Brings one child to the plan. `fresh`: the owner was never reconciled, so that no child of ours can exist
     /// and a POST finds out at once. `snapshot`: what an event showed of the child.
-    pub(crate) async fn ensure(
+    pub(super) async fn ensure(
         &self,
         owner: &Owner<O>,
         state: &mut OwnerState,
@@ -85,7 +74,7 @@ impl<O: Operator> Reconciler<O> {
             return match known {
                 Some((uid, version)) => {
                     let namespace = &owner.meta.namespace;
-                    self.delete_child(namespace, child, uid, version).await?;
+                    self.requests.delete(namespace, child, uid, version).await?;
                     forget::<O>(state, child);
                     Ok(())
                 }
@@ -120,6 +109,87 @@ impl<O: Operator> Reconciler<O> {
         self.create(owner, state, child, &body).await
     }
 
+    /// Brings the children that events have shown to the plan, and leaves the others alone: nothing says that
+    /// they changed. Returns whether a workload was among them, so that the status may change.
+    pub(super) async fn ensure_snapshots(
+        &self,
+        owner: &Owner<O>,
+        state: &mut OwnerState,
+        children: &[Child],
+        snapshots: &[ChildSnapshot],
+    ) -> Result<bool, Interrupt> {
+        let mut workload_seen = false;
+        for child in children {
+            if let Some(snapshot) = snapshot_of::<O>(snapshots, child) {
+                workload_seen |= child.kind.workload;
+                self.ensure(owner, state, child.clone(), false, Some(snapshot))
+                    .await?;
+            }
+        }
+        if !workload_seen {
+            return Ok(false);
+        }
+        for child in children {
+            let unknown = child.body.is_some() && record_of::<O>(state, child).is_none();
+            match kind_index(O::KINDS, &child.kind) {
+                Some(_) if unknown && child.kind.workload => {
+                    self.ensure(owner, state, child.clone(), false, None)
+                        .await?;
+                }
+                // To a plan such a child only exists, and a ready owner has it.
+                Some(kind) if unknown => state.record_child(ChildRecord {
+                    kind,
+                    name_hash: hash32(&child.name),
+                    resource_version: 0,
+                    state: ChildState::default(),
+                    last_applied: None,
+                }),
+                _ => {}
+            }
+        }
+        Ok(true)
+    }
+
+    /// Deletes one child if it is ours; true while it still exists.
+    pub(super) async fn delete_owned(
+        &self,
+        owner: &Owner<O>,
+        state: &mut OwnerState,
+        child: &Child,
+    ) -> Result<bool, Interrupt> {
+        let namespace = &owner.meta.namespace;
+        if self.keeps_last_applied && !state.triggers.has(Triggers::READ) {
+            let complete = state.children_complete;
+            match record_of::<O>(state, child) {
+                Some(record) => {
+                    // Only once: a child that still exists is read from then on.
+                    if let Some(last_applied) = record.last_applied.take() {
+                        let version = record.resource_version;
+                        return self
+                            .requests
+                            .delete(namespace, child, last_applied.uid, version)
+                            .await;
+                    }
+                }
+                None if complete => return Ok(false),
+                None => {}
+            }
+        }
+        let actual = self
+            .requests
+            .read(&child.kind, namespace, &child.name)
+            .await?;
+        let Some(actual) = actual.filter(|actual| actual.owner == Some(owner.meta.uid)) else {
+            return Ok(false);
+        };
+        if actual.deleting {
+            return Ok(true);
+        }
+        self.requests
+            .delete(namespace, child, actual.uid, actual.resource_version)
+            .await
+    }
+
     async fn create(
         &self,
         owner: &Owner<O>,
@@ -127,84 +197,19 @@ impl<O: Operator> Reconciler<O> {
         child: &Child,
         body: &Value,
     ) -> Result<(), Interrupt> {
-        let mut object = self.object(owner, child, body);
-        let (path, how);
-        match O::WRITES {
-            Writes::Patch => {
-                path = self.write_path(owner, child, "");
-                how = (Method::POST, JSON);
-            }
-            Writes::Apply => {
-                object["metadata"]["resourceVersion"] = NEVER.to_string().into();
-                path = self.write_path(owner, child, &child.name) + "&force=true";
-                how = (Method::PATCH, APPLY_PATCH);
-            }
+        if let Some(made) = self.requests.create(owner, child, body).await? {
+            self.record(state, child, &made, Some(body));
+            return Ok(());
         }
-        let mut request = whole(how.0, &path, Some((how.1, &object)));
-        // It is in the request's body now: no second copy is held while the answer is awaited.
-        drop(object);
-        if !child.kind.workload {
-            // The answer for a workload carries its counters; for others the metadata are enough.
-            request.accept = METADATA;
-        }
-        match self.api.call(Verb::Create, request, OBJECT_BYTES).await {
-            Ok(answer) => {
-                let made = decode(&answer, &child.kind)?;
-                self.record(state, child, &made, Some(body));
-                Ok(())
-            }
-            // An apply with that resourceVersion conflicts with an object that exists.
-            Err(error)
-                if error.is("AlreadyExists")
-                    || (O::WRITES == Writes::Apply && error.code() == Some(409)) =>
-            {
-                match self
-                    .read_child(&child.kind, &owner.meta.namespace, &child.name)
-                    .await?
-                {
-                    Some(actual) => self.align(owner, state, child, body, actual).await,
-                    None => Err(Interrupt::Again),
-                }
-            }
-            // The namespace is gone; the owner will be gone soon.
-            Err(error) if error.code() == Some(404) => Err(Interrupt::Wait(TERMINATING)),
-            Err(error) => Err(self.not_created(error, &child.kind, &child.name)),
-        }
-    }
-
-    /// A planned child as a whole object, with its owner.
-    fn object(&self, owner: &Owner<O>, child: &Child, body: &Value) -> Value {
-        let mut object = drift::without_nulls(body);
-        object["apiVersion"] = child.kind.api_version.into();
-        object["kind"] = child.kind.kind.into();
-        object["metadata"]["name"] = child.name.as_str().into();
-        object["metadata"]["namespace"] = owner.meta.namespace.as_ref().into();
-        object["metadata"]["ownerReferences"] = json!([{
-            "apiVersion": self.paths.owner_api_version,
-            "kind": self.paths.owner_kind,
-            "name": owner.meta.name,
-            "uid": owner.meta.uid.to_string(),
-            "controller": true,
-            "blockOwnerDeletion": true,
-        }]);
-        object
-    }
-
-    fn write_path(&self, owner: &Owner<O>, child: &Child, name: &str) -> String {
         let namespace = &owner.meta.namespace;
-        Paths::child_path(&child.kind, namespace, name) + "?fieldManager=" + O::NAME
-    }
-
-    fn not_created(&self, error: ApiError, kind: &Kind, name: &str) -> Interrupt {
-        let of_owner = matches!(&error, ApiError::Status { message, .. } if permission::is_about_owner_references(message));
-        if !of_owner {
-            return failure::asked(error, "create", kind.kind, name);
+        match self
+            .requests
+            .read(&child.kind, namespace, &child.name)
+            .await?
+        {
+            Some(actual) => self.align(owner, state, child, body, actual).await,
+            None => Err(Interrupt::Again),
         }
-        let finalizers = format!("{}/finalizers", self.paths.plural(KindId::OWNER));
-        let permission = Permission::new("update", &finalizers, &self.paths.owner_api_version);
-        let interrupt = failure::owner_denied(&permission, kind.kind, name);
-        self.api.report_missing(permission);
-        interrupt
     }
 
     /// Brings an existing child to its plan, if it is ours.
@@ -219,7 +224,8 @@ impl<O: Operator> Reconciler<O> {
         self.check_ours(owner, child, &actual)?;
         if drift::differs_at(body, &actual.value, child.immutable) {
             if self
-                .delete_child(
+                .requests
+                .delete(
                     &owner.meta.namespace,
                     child,
                     actual.uid,
@@ -263,24 +269,10 @@ impl<O: Operator> Reconciler<O> {
         uid: Uid,
         resource_version: u64,
     ) -> Result<(), Interrupt> {
-        let mut path = self.write_path(owner, child, &child.name);
-        let (mut patch, how) = match O::WRITES {
-            Writes::Patch => (drift::as_merge_patch(body), MERGE_PATCH),
-            Writes::Apply => {
-                path.push_str("&force=true");
-                (self.object(owner, child, body), APPLY_PATCH)
-            }
-        };
-        patch["metadata"]["uid"] = uid.to_string().into();
-        patch["metadata"]["resourceVersion"] = resource_version.to_string().into();
-        let request = whole(Method::PATCH, &path, Some((how, &patch)));
-        drop(patch);
-        let answer = match self.api.call(Verb::Patch, request, OBJECT_BYTES).await {
-            Ok(answer) => answer,
-            Err(error) if matches!(error.code(), Some(404 | 409)) => return Err(Interrupt::Again),
-            Err(error) => return Err(failure::asked(error, "patch", child.kind.kind, &child.name)),
-        };
-        let after = decode(&answer, &child.kind)?;
+        let after = self
+            .requests
+            .patch(owner, child, body, uid, resource_version)
+            .await?;
         let differs = drift::differs(body, &after.value);
         self.record(state, child, &after, differs.is_none().then_some(body));
         match differs {
@@ -304,7 +296,8 @@ impl<O: Operator> Reconciler<O> {
             && !actual.deleting
         {
             let (uid, version) = (actual.uid, actual.resource_version);
-            self.delete_child(&owner.meta.namespace, child, uid, version)
+            self.requests
+                .delete(&owner.meta.namespace, child, uid, version)
                 .await?;
         }
         forget::<O>(state, child);
@@ -337,22 +330,20 @@ impl<O: Operator> Reconciler<O> {
         ))
     }
 
-    pub(crate) async fn read_child(
+    /// The child as an event showed it, or else as it is read now.
+    pub(super) async fn child_as_shown(
         &self,
         kind: &Kind,
         namespace: &str,
         name: &str,
+        snapshot: Option<&SnapshotContent>,
     ) -> Result<Option<Actual>, Interrupt> {
-        let path = Paths::child_path(kind, namespace, name);
-        match self
-            .api
-            .call(Verb::Get, Request::get(&path), OBJECT_BYTES)
-            .await
+        if let Some(SnapshotContent::Object(json)) = snapshot
+            && let Ok(actual) = Actual::decode(json, kind.workload)
         {
-            Ok(answer) => decode(&answer, kind).map(Some),
-            Err(error) if error.code() == Some(404) => Ok(None),
-            Err(error) => Err(failure::asked(error, "get", kind.kind, name)),
+            return Ok(Some(actual));
         }
+        self.requests.read(kind, namespace, name).await
     }
 
     /// Records a child as it is now, with the digests of `body` where it satisfies that.
@@ -369,56 +360,10 @@ impl<O: Operator> Reconciler<O> {
             last_applied: body.map(|body| child::last_applied(actual.uid, body, child.immutable)),
         });
     }
-
-    /// Deletes exactly the object that was read; true when a finalizer keeps it.
-    pub(crate) async fn delete_child(
-        &self,
-        namespace: &str,
-        child: &Child,
-        uid: Uid,
-        resource_version: u64,
-    ) -> Result<bool, Interrupt> {
-        let options = json!({
-            "kind": "DeleteOptions",
-            "apiVersion": "v1",
-            "propagationPolicy": "Background",
-            "preconditions": {"uid": uid.to_string(), "resourceVersion": resource_version.to_string()},
-        });
-        let path = Paths::child_path(&child.kind, namespace, &child.name);
-        let mut request = whole(Method::DELETE, &path, Some((JSON, &options)));
-        request.accept = METADATA;
-        match self.api.call(Verb::Delete, request, OBJECT_BYTES).await {
-            // A `Status` when it is gone at once, the object when it is not.
-            Ok(answer) => Ok(
-                serde_json::from_slice::<PartialObject<'_>>(&answer).is_ok_and(|object| {
-                    object.metadata.deleting() && !object.metadata.finalizers.is_empty()
-                }),
-            ),
-            Err(error) => match error.code() {
-                Some(404) => Ok(false),
-                Some(409) => Err(Interrupt::Again),
-                _ => Err(failure::asked(
-                    error,
-                    "delete",
-                    child.kind.kind,
-                    &child.name,
-                )),
-            },
-        }
-    }
-}
-
-fn decode(answer: &[u8], kind: &Kind) -> Result<Actual, Interrupt> {
-    std::str::from_utf8(answer)
-        .map_err(|error| ApiError::Undecodable(error.to_string().into()))
-        .and_then(|text| {
-            Actual::decode(text, kind.workload).map_err(|error| ApiError::undecodable(&error))
-        })
-        .map_err(|error| failure::asked(error, "read", kind.kind, ""))
 }
 
 /// The record of a planned child.
-pub(crate) fn record_of<'a, O: Operator>(
+fn record_of<'a, O: Operator>(
     state: &'a mut OwnerState,
     child: &Child,
 ) -> Option<&'a mut ChildRecord> {
@@ -430,4 +375,17 @@ fn forget<O: Operator>(state: &mut OwnerState, child: &Child) {
     state
         .children
         .retain(|record| Some(record.kind) != kind || record.name_hash != hash32(&child.name));
+}
+
+/// The snapshot of a planned child.
+pub(super) fn snapshot_of<'a, O: Operator>(
+    snapshots: &'a [ChildSnapshot],
+    child: &Child,
+) -> Option<&'a SnapshotContent> {
+    let kind = kind_index(O::KINDS, &child.kind)?;
+    let id = (kind, hash32(&child.name));
+    snapshots
+        .iter()
+        .find(|snapshot| (snapshot.kind, snapshot.name_hash) == id)
+        .map(|snapshot| &snapshot.content)
 }

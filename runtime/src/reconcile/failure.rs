@@ -105,7 +105,8 @@ pub(crate) fn collision(
 
 /// A field that another controller changes back right after our write.
 pub(crate) fn field_conflict(kind: &str, name: &str, path: &str) -> Interrupt {
-    let message = format!("{kind} {name:?}: another controller sets {path} back; it is left alone");
+    let message =
+        format!("{kind} {name:?}: another controller sets {path} back; it is not set again");
     failed("FieldConflict", message, Retry::AwaitChange)
 }
 

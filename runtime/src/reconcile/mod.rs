@@ -7,6 +7,7 @@
 //! Leaves to others: when and how often (`queue`), which owners at once (`controller`).
 
 pub(crate) mod child;
+mod child_requests;
 mod children;
 pub mod compare;
 pub(crate) mod drift;
@@ -14,31 +15,37 @@ pub(crate) mod events;
 mod failure;
 pub mod observe;
 pub(crate) mod owner;
-mod snapshots;
-mod teardown;
+mod owner_requests;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures::FutureExt;
 use http::Method;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tracing::{debug, warn};
 
-use crate::api::{Children, Failure, Operator, Owner, OwnerStatus, Plan, Requeue, Retry, Status};
+use crate::api::{
+    Child, Children, Failure, Operator, Owner, OwnerStatus, Plan, Requeue, Retry, Status,
+    kind_index,
+};
 use crate::http::paths::Paths;
-use crate::http::request::{Api, ApiError, METADATA, OBJECT_BYTES, Request, WHOLE};
-use crate::metrics::Verb;
-use crate::model::{ChildSnapshot, ObjectKey, OwnerState, PartialObject, Retention, Triggers, Uid};
+use crate::http::request::{Api, Request, WHOLE};
+use crate::model::{ChildSnapshot, ObjectKey, OwnerState, Retention, Triggers};
 use crate::queue::Outcome;
+use crate::reconcile::children::ChildReconciler;
 use crate::reconcile::events::Events;
+use crate::reconcile::owner_requests::OwnerRequests;
 
 pub(crate) use crate::reconcile::failure::Interrupt;
 
 /// How often a reconcile starts over because a write met a newer object, before the owner backs off.
 const ATTEMPTS_AT_ONCE: usize = 4;
+
+/// How long a child with a finalizer of its own is waited for before it is read again; its deletion is an
+/// event and usually arrives sooner.
+const LINGERING: Duration = Duration::from_secs(10);
 
 pub(crate) const MERGE_PATCH: &str = "application/merge-patch+json";
 pub(crate) const JSON_PATCH: &str = "application/json-patch+json";
@@ -51,11 +58,11 @@ pub struct Reconciler<O> {
     operator: Arc<O>,
     api: Api,
     paths: Arc<Paths>,
+    owners: OwnerRequests<O>,
+    children: ChildReconciler<O>,
     events: Events,
     /// How long one reconcile may take.
     deadline: Duration,
-    /// Whether the cache retains the last applied bodies of children, which spares reads of them.
-    keeps_last_applied: bool,
 }
 
 impl<O: Operator> Reconciler<O> {
@@ -69,11 +76,12 @@ impl<O: Operator> Reconciler<O> {
     ) -> Self {
         Self {
             operator,
+            owners: OwnerRequests::new(api.clone(), Arc::clone(&paths)),
+            children: ChildReconciler::new(api.clone(), Arc::clone(&paths), retention),
             api,
             paths,
             events: Events::default(),
             deadline,
-            keeps_last_applied: retention == Retention::Specs,
         }
     }
 
@@ -134,7 +142,7 @@ impl<O: Operator> Reconciler<O> {
             || state.resource_version == 0
             || state.spec.is_none()
         {
-            self.read_owner(key, state).await?;
+            self.owners.read(key, state).await?;
         }
         let owner = owner::rebuild::<O>(key, state).map_err(|error| failure::unreadable(&error))?;
         if state.deleting {
@@ -146,7 +154,7 @@ impl<O: Operator> Reconciler<O> {
             false => lacks_finalizer,
         };
         if let Some(finalizer) = O::FINALIZER.filter(|_| lacks_finalizer) {
-            self.add_finalizer(key, state, finalizer).await?;
+            self.owners.add_finalizer(key, state, finalizer).await?;
         }
         let mut plan = self.plan(&owner, &owner::children::<O>(state))?;
         let requeue_after = match plan.requeue {
@@ -156,6 +164,7 @@ impl<O: Operator> Reconciler<O> {
         let wanted = state.triggers.has(Triggers::SPEC.with(Triggers::CHECK));
         if !wanted && !snapshots.is_empty() && state.status.ready {
             if !self
+                .children
                 .ensure_snapshots(&owner, state, &plan.children, snapshots)
                 .await?
             {
@@ -170,8 +179,10 @@ impl<O: Operator> Reconciler<O> {
             let fresh = never_seen && !state.triggers.has(Triggers::CHECK);
             // Each body is dropped as soon as it is written: a burst holds one plan for each worker.
             for child in std::mem::take(&mut plan.children) {
-                let snapshot = snapshots::snapshot_of::<O>(snapshots, &child);
-                self.ensure(&owner, state, child, fresh, snapshot).await?;
+                let snapshot = children::snapshot_of::<O>(snapshots, &child);
+                self.children
+                    .ensure(&owner, state, child, fresh, snapshot)
+                    .await?;
             }
             state.children_complete = true;
             plan = self.plan(&owner, &owner::children::<O>(state))?;
@@ -179,7 +190,7 @@ impl<O: Operator> Reconciler<O> {
         // The bodies of the children are dropped before the answer is awaited.
         let Plan { status, .. } = { plan };
         let ready = status.ready();
-        self.write_status(key, state, status).await?;
+        self.owners.write_status(key, state, status).await?;
         if !Status::<O>::OBSERVES {
             // Not on the object, but known as long as the entry or the cache keeps it.
             state.status.observed_generation = Some(state.generation);
@@ -190,144 +201,46 @@ impl<O: Operator> Reconciler<O> {
         })
     }
 
-    pub(crate) fn plan(
-        &self,
-        owner: &Owner<O>,
-        children: &Children,
-    ) -> Result<Plan<Status<O>>, Interrupt> {
+    fn plan(&self, owner: &Owner<O>, children: &Children) -> Result<Plan<Status<O>>, Interrupt> {
         self.operator
             .plan(owner, children)
             .map_err(|error| failure::planned(&error))
     }
 
-    /// Reads the owner; what is known of its children stays if its uid is the same.
-    async fn read_owner(&self, key: &ObjectKey, state: &mut OwnerState) -> Result<(), Interrupt> {
-        if state.triggers.has(Triggers::CHILD) {
-            self.api
-                .metrics()
-                .owner_reads_for_children
-                .fetch_add(1, Relaxed);
-        }
-        let path = self.paths.owner_path(key);
-        let body = match self
-            .api
-            .call(Verb::Get, Request::get(&path), OBJECT_BYTES)
-            .await
-        {
-            Ok(body) => body,
-            Err(error) if error.code() == Some(404) => return Err(Interrupt::Gone),
-            Err(error) => {
-                return Err(failure::asked(
-                    error,
-                    "get",
-                    &self.paths.owner_kind,
-                    key.as_str(),
-                ));
-            }
-        };
-        let read = serde_json::from_slice::<PartialObject<'_>>(&body)
-            .and_then(|object| owner::decode::<O>(&object))
-            .map_err(|error| failure::unreadable(&error))?;
-        if state.uid != read.uid && state.uid != Uid::default() {
-            state.children.clear();
-            state.children_complete = false;
-            state.own_version = 0;
-        }
-        state.refresh(read);
-        let own = owner::triggers_beside_children::<O>(state);
-        if own.is_empty() && state.deleting {
+    /// Ordered teardown of an owner that is being deleted: first its children, kind by kind, then what lives
+    /// outside the cluster, then our finalizer. Finalizers of others stay. With the `orphan` finalizer all
+    /// children stay.
+    async fn teardown(
+        &self,
+        key: &ObjectKey,
+        owner: &Owner<O>,
+        state: &mut OwnerState,
+    ) -> Result<Outcome, Interrupt> {
+        let (Some(place), Some(finalizer)) = (state.finalizers.ours, O::FINALIZER) else {
             return Err(Interrupt::Gone);
-        }
-        state.triggers = state.triggers.with(own);
-        Ok(())
-    }
-
-    async fn add_finalizer(
-        &self,
-        key: &ObjectKey,
-        state: &mut OwnerState,
-        finalizer: &str,
-    ) -> Result<(), Interrupt> {
-        let add = match state.finalizers.count {
-            0 => json!({"op": "add", "path": "/metadata/finalizers", "value": [finalizer]}),
-            _ => json!({"op": "add", "path": "/metadata/finalizers/-", "value": finalizer}),
         };
-        self.patch_owner(key, "", state, &[add]).await?;
-        state.finalizers.ours = Some(state.finalizers.count);
-        state.finalizers.count = state.finalizers.count.saturating_add(1);
-        Ok(())
-    }
-
-    /// Writes the status if it differs from the one last written.
-    pub(crate) async fn write_status(
-        &self,
-        key: &ObjectKey,
-        state: &mut OwnerState,
-        mut status: Status<O>,
-    ) -> Result<(), Interrupt> {
-        if !Status::<O>::WRITTEN {
-            return Ok(());
-        }
-        let mut memory = owner::remember::<O>(&mut status);
-        if memory.digest == state.status.digest {
-            return Ok(());
-        }
-        owner::stamp(status.conditions(), &state.status, &mut memory, now_s());
-        // The whole status is ours: it is replaced at once, so that nothing of an earlier one is left.
-        let value = serde_json::to_value(&status).map_err(|error| failure::unreadable(&error))?;
-        let replace = json!({"op": "add", "path": "/status", "value": value});
-        self.patch_owner(key, "/status", state, &[replace]).await?;
-        state.status = memory;
-        Ok(())
-    }
-
-    /// Patches the owner if its uid and resourceVersion are those that we know.
-    pub(crate) async fn patch_owner(
-        &self,
-        key: &ObjectKey,
-        subresource: &str,
-        state: &mut OwnerState,
-        operations: &[Value],
-    ) -> Result<(), Interrupt> {
-        let mut patch = vec![
-            json!({"op": "test", "path": "/metadata/uid", "value": state.uid.to_string()}),
-            // Not a `test`: a resourceVersion that is part of the object makes the server refuse
-            // the write with 409 where a newer one exists.
-            json!({"op": "replace", "path": "/metadata/resourceVersion", "value": state.resource_version.to_string()}),
-        ];
-        patch.extend_from_slice(operations);
-        let mut path = self.paths.owner_path(key);
-        path.push_str(subresource);
-        path.push_str("?fieldManager=");
-        path.push_str(O::NAME);
-        let request = Request {
-            method: Method::PATCH,
-            path: &path,
-            body: Some((JSON_PATCH, encode(&Value::Array(patch)))),
-            accept: METADATA,
-        };
-        match self.api.call(Verb::Patch, request, OBJECT_BYTES).await {
-            Ok(body) => {
-                let object: PartialObject<'_> =
-                    serde_json::from_slice(&body).map_err(|error| failure::unreadable(&error))?;
-                state.resource_version = object.metadata.resource_version;
-                state.own_version = object.metadata.resource_version;
-                Ok(())
+        // Without a plan the names are not known: the garbage collector deletes those children.
+        if !state.finalizers.orphan
+            && let Ok(plan) = self.plan(owner, &owner::children::<O>(state))
+        {
+            let mut children: Vec<&Child> = plan.children.iter().collect();
+            children.sort_by_key(|child| kind_index(O::KINDS, &child.kind));
+            for child in children {
+                if self.children.delete_owned(owner, state, child).await? {
+                    self.owners.write_status(key, state, plan.status).await?;
+                    return Err(Interrupt::Wait(LINGERING));
+                }
             }
-            Err(error) if error.code() == Some(404) => Err(Interrupt::Gone),
-            // 422: a `test` failed, so it is another object, or its list of finalizers changed.
-            Err(error) if matches!(error.code(), Some(409)) || is_failed_test(&error) => {
-                Err(Interrupt::Again)
-            }
-            Err(error) => Err(failure::asked(
-                error,
-                "patch",
-                &self.paths.owner_kind,
-                key.as_str(),
-            )),
+            self.operator
+                .cleanup(owner)
+                .await
+                .map_err(|error| failure::planned(&error))?;
         }
+        self.owners
+            .remove_finalizer(key, state, finalizer, place)
+            .await?;
+        Ok(Outcome::Gone)
     }
-
     /// Reports a failure as a status, a counter and a log line, and as a Warning Event when it is new.
     async fn report(
         &self,
@@ -388,20 +301,12 @@ impl<O: Operator> Reconciler<O> {
         };
         let before = state.status.digest;
         let written =
-            tokio::time::timeout(self.deadline, self.write_status(key, state, status)).await;
+            tokio::time::timeout(self.deadline, self.owners.write_status(key, state, status)).await;
         match written {
             Ok(result) => result.map(|()| state.status.digest != before),
             Err(_) => Ok(false),
         }
     }
-}
-
-/// kube-apiserver answers a JSON patch that does not apply (a `test` failed) with 422, without a field, and
-/// with one message for all such cases (`NewGenericServerResponse` in apimachinery).
-fn is_failed_test(error: &ApiError) -> bool {
-    let message = error.to_string();
-    error.code() == Some(422)
-        && (message.contains("due to an error in our request") || message.contains("test"))
 }
 
 /// As JSON. Our own values can always be serialised.

@@ -9,7 +9,7 @@ use kube::Client;
 use serde_json::{Value, json};
 
 use super::objects::text;
-use super::{JSON, MERGE, send};
+use super::user::{JSON, MERGE, send};
 
 /// The namespace of the shipped service account.
 pub const NAMESPACE: &str = "tare-system";

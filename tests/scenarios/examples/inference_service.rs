@@ -7,9 +7,10 @@ use tare_runtime::cache::Mode;
 
 use super::Example::InferenceService;
 use super::SERVER_IMAGE;
+use crate::cluster::Cluster;
 use crate::cluster::objects::container;
 use crate::cluster::simulated::{Simulated, pass};
-use crate::cluster::{Cluster, JSON};
+use crate::cluster::user::JSON;
 use example::resource::{InferenceError, InferenceServiceSpec};
 
 #[allow(dead_code)] // its command line is tested as a process

@@ -14,11 +14,17 @@ import (
 	"time"
 
 	"tare.dev/baselines/controller-runtime/internal/storeless"
+	"tare.dev/baselines/controller-runtime/internal/version"
 )
 
 func main() {
 	admin := flag.String("admin", "127.0.0.1:8080", "address of /metrics, /healthz and /readyz")
+	showVersion := flag.Bool("version", false, "print version and commit")
 	flag.Parse()
+	if *showVersion {
+		fmt.Println(version.Line("controller-runtime-storeless"))
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, *admin); err != nil {

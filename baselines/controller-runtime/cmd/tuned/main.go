@@ -8,7 +8,6 @@ import (
 	"os"
 
 	"go.uber.org/zap/zapcore"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,7 +20,9 @@ import (
 
 	"tare.dev/baselines/controller-runtime/api/v1alpha1"
 	"tare.dev/baselines/controller-runtime/internal/measure"
+	"tare.dev/baselines/controller-runtime/internal/slim"
 	"tare.dev/baselines/controller-runtime/internal/tuned"
+	"tare.dev/baselines/controller-runtime/internal/version"
 	"tare.dev/baselines/controller-runtime/internal/wire"
 )
 
@@ -30,7 +31,12 @@ const concurrency = 16
 
 func main() {
 	admin := flag.String("admin", ":8080", "address of metrics and probes; 0 for none")
+	showVersion := flag.Bool("version", false, "print version and commit")
 	flag.Parse()
+	if *showVersion {
+		fmt.Println(version.Line("controller-runtime-tuned"))
+		return
+	}
 	// Nothing is logged on the way of an object that is well.
 	ctrl.SetLogger(zap.New(zap.Level(zapcore.ErrorLevel)))
 	if err := run(*admin); err != nil {
@@ -77,8 +83,7 @@ func run(admin string) error {
 func leastScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
-	scheme.AddKnownTypes(appsv1.SchemeGroupVersion, &appsv1.Deployment{}, &appsv1.DeploymentList{})
-	metav1.AddToGroupVersion(scheme, appsv1.SchemeGroupVersion)
+	slim.AddToScheme(scheme)
 	scheme.AddKnownTypes(corev1.SchemeGroupVersion, &corev1.Service{}, &corev1.ServiceList{})
 	metav1.AddToGroupVersion(scheme, corev1.SchemeGroupVersion)
 	return scheme

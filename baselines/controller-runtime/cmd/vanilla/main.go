@@ -1,13 +1,14 @@
 // The EdgeApp operator as kubebuilder scaffolds it: this main is the scaffold's (cmd/main.go of its
 // testdata/project-v4), less the certificates of webhooks, which it has none of.
 //
-// Added for the harness: --admin ADDR, short for metrics and probes over plain HTTP on one address, and
-// one request at the start that finds out whether the server speaks protobuf (internal/wire).
+// Added for the harness: --admin ADDR, short for metrics and probes over plain HTTP on one address,
+// --version, and one request at the start that finds out whether the server speaks protobuf (internal/wire).
 package main
 
 import (
 	"crypto/tls"
 	"flag"
+	"fmt"
 	"os"
 
 	// Import all Kubernetes client auth plugins (e.g. Azure, GCP, OIDC, etc.)
@@ -27,6 +28,7 @@ import (
 	"tare.dev/baselines/controller-runtime/api/v1alpha1"
 	"tare.dev/baselines/controller-runtime/internal/measure"
 	"tare.dev/baselines/controller-runtime/internal/vanilla"
+	"tare.dev/baselines/controller-runtime/internal/version"
 	"tare.dev/baselines/controller-runtime/internal/wire"
 )
 
@@ -56,11 +58,16 @@ func main() {
 		"If set, HTTP/2 will be enabled for the metrics and webhook servers")
 	flag.StringVar(&adminAddr, "admin", "",
 		"Serve metrics and probes over HTTP on this one address, in place of the addresses above.")
+	showVersion := flag.Bool("version", false, "Print version and commit.")
 	opts := zap.Options{
 		Development: true,
 	}
 	opts.BindFlags(flag.CommandLine)
 	flag.Parse()
+	if *showVersion {
+		fmt.Println(version.Line("controller-runtime-vanilla"))
+		return
+	}
 	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&opts)))
 
 	// if the enable-http2 flag is false (the default), http/2 should be disabled

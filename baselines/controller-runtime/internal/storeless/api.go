@@ -37,11 +37,13 @@ type api struct {
 
 // apiError is a refusal of the API server.
 type apiError struct {
-	Code    int
-	Reason  string
-	Message string
+	Code    int    `json:"code"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
 	// Metadata.Continue goes on with a list whose token has expired.
-	Metadata struct{ Continue string }
+	Metadata struct {
+		Continue string `json:"continue"`
+	} `json:"metadata"`
 }
 
 func (e *apiError) Error() string { return fmt.Sprintf("%s (HTTP %d)", e.Message, e.Code) }
@@ -140,7 +142,7 @@ func refusal(response *http.Response) error {
 	raw, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10))
 	refused := &apiError{}
 	// What is no Status is shown as it is.
-	if json.Unmarshal(raw, refused) != nil || refused.Message == "" {
+	if unmarshal(raw, refused) != nil || refused.Message == "" {
 		refused.Message = strings.TrimSpace(string(raw))
 	}
 	refused.Code = response.StatusCode

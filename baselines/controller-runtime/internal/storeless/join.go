@@ -64,12 +64,12 @@ func (p *pages) fetch(ctx context.Context) (version, error) {
 		}
 		var page struct {
 			Metadata struct {
-				ResourceVersion version
-				Continue        string
-			}
-			Items []json.RawMessage
+				ResourceVersion version `json:"resourceVersion"`
+				Continue        string  `json:"continue"`
+			} `json:"metadata"`
+			Items []json.RawMessage `json:"items"`
 		}
-		if err := json.Unmarshal(raw, &page); err != nil {
+		if err := unmarshal(raw, &page); err != nil {
 			return 0, fmt.Errorf("a page of %s cannot be decoded: %w", collections[p.kind].plural, err)
 		}
 		p.items, p.resume = page.Items, page.Metadata.Continue
@@ -117,7 +117,7 @@ func (o *Operator) join(ctx context.Context, how extent) error {
 			return err
 		}
 		var app owner
-		if err := json.Unmarshal(raw, &app); err != nil {
+		if err := unmarshal(raw, &app); err != nil {
 			log.Printf("skipped an EdgeApp that cannot be decoded: %v", err)
 			o.skipped.Add(1)
 			lists[owners].advance()
@@ -185,11 +185,11 @@ func (p *pages) upTo(ctx context.Context, key string) (*actual, error) {
 		if raw == nil || err != nil {
 			return nil, err
 		}
-		var named struct{ Metadata metadata }
-		if err := json.Unmarshal(raw, &named); err != nil {
+		var found named
+		if err := unmarshal(raw, &found); err != nil {
 			return nil, err
 		}
-		switch here := named.Metadata.key(); {
+		switch here := found.Metadata.key(); {
 		case here > key:
 			return nil, nil
 		case here == key:

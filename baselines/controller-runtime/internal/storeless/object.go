@@ -1,7 +1,6 @@
 package storeless
 
 import (
-	"encoding/json"
 	"net/url"
 	"slices"
 	"strconv"
@@ -40,22 +39,24 @@ func objectPath(kind int, namespace, name string) string {
 
 // metadata is what is ever read of it: managedFields and annotations are skipped, not stored.
 type metadata struct {
-	Name              string
-	Namespace         string
-	UID               string
-	ResourceVersion   version
-	Generation        int64
-	DeletionTimestamp *string
-	Finalizers        []string
-	OwnerReferences   []ownerReference
+	Name              string           `json:"name"`
+	Namespace         string           `json:"namespace"`
+	UID               string           `json:"uid"`
+	ResourceVersion   version          `json:"resourceVersion"`
+	Generation        int64            `json:"generation"`
+	DeletionTimestamp *string          `json:"deletionTimestamp"`
+	Finalizers        []string         `json:"finalizers"`
+	OwnerReferences   []ownerReference `json:"ownerReferences"`
 	Labels            struct {
 		Owner string `json:"tare.dev/owner"`
-	}
+	} `json:"labels"`
 }
 
 type ownerReference struct {
-	Kind, Name, UID string
-	Controller      bool
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
+	UID        string `json:"uid"`
+	Controller bool   `json:"controller"`
 }
 
 // version is a resourceVersion; they count up (KEP-5504).
@@ -100,9 +101,9 @@ func (m *metadata) ownerKey() (key string, ok bool) {
 
 // owner is an EdgeApp as far as it is read.
 type owner struct {
-	Metadata metadata
-	Spec     edgeapp.Spec
-	Status   edgeapp.Status
+	Metadata metadata       `json:"metadata"`
+	Spec     edgeapp.Spec   `json:"spec"`
+	Status   edgeapp.Status `json:"status"`
 }
 
 func (o *owner) hasFinalizer() bool {
@@ -137,14 +138,24 @@ func (o *owner) identity() edgeapp.Owner {
 
 // child is a child as a watch shows it: identity and counters.
 type child struct {
-	Metadata metadata
+	Metadata metadata `json:"metadata"`
 	Status   struct {
-		ObservedGeneration int64
-		Replicas           int32
-		UpdatedReplicas    int32
-		ReadyReplicas      int32
-		Conditions         []struct{ Type, Status string }
-	}
+		ObservedGeneration int64       `json:"observedGeneration"`
+		Replicas           int32       `json:"replicas"`
+		UpdatedReplicas    int32       `json:"updatedReplicas"`
+		ReadyReplicas      int32       `json:"readyReplicas"`
+		Conditions         []condition `json:"conditions"`
+	} `json:"status"`
+}
+
+type condition struct {
+	Type   string `json:"type"`
+	Status string `json:"status"`
+}
+
+// named is an object of which only the metadata are decoded.
+type named struct {
+	Metadata metadata `json:"metadata"`
 }
 
 func (c *child) state() edgeapp.DeploymentState {
@@ -171,14 +182,16 @@ type actual struct {
 
 func decodeActual(raw []byte) (*actual, error) {
 	var found actual
-	if err := json.Unmarshal(raw, &found.child); err != nil {
+	if err := unmarshal(raw, &found.child); err != nil {
 		return nil, err
 	}
 	var rest struct {
-		Metadata struct{ Labels map[string]any }
-		Spec     map[string]any
+		Metadata struct {
+			Labels map[string]any `json:"labels"`
+		} `json:"metadata"`
+		Spec map[string]any `json:"spec"`
 	}
-	if err := json.Unmarshal(raw, &rest); err != nil {
+	if err := unmarshal(raw, &rest); err != nil {
 		return nil, err
 	}
 	found.body = map[string]any{

@@ -2,7 +2,6 @@ package storeless
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log"
@@ -114,7 +113,7 @@ func (o *Operator) readOwner(ctx context.Context, w *work) error {
 		return fmt.Errorf("reading the EdgeApp: %w", err)
 	}
 	var read owner
-	if err := json.Unmarshal(raw, &read); err != nil {
+	if err := unmarshal(raw, &read); err != nil {
 		return fmt.Errorf("the EdgeApp cannot be decoded: %w", err)
 	}
 	if w.uid != "" && w.uid != read.Metadata.UID {
@@ -177,8 +176,8 @@ func (o *Operator) patchOwner(ctx context.Context, w *work, subresource string, 
 	if err != nil {
 		return fmt.Errorf("patching the EdgeApp: %w", err)
 	}
-	var answer struct{ Metadata metadata }
-	if err := json.Unmarshal(raw, &answer); err != nil {
+	var answer named
+	if err := unmarshal(raw, &answer); err != nil {
 		return fmt.Errorf("the answer cannot be decoded: %w", err)
 	}
 	meta.ResourceVersion = answer.Metadata.ResourceVersion

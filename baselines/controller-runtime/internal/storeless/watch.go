@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -116,8 +115,8 @@ func readLine(lines *bufio.Reader) ([]byte, error) {
 }
 
 type event[T any] struct {
-	Type   string
-	Object T
+	Type   string `json:"type"`
+	Object T      `json:"object"`
 }
 
 // event acts on one line and returns its version, 0 for none. One that cannot be decoded is skipped
@@ -128,7 +127,7 @@ func (o *Operator) event(kind int, line []byte) (version, error) {
 	}
 	if kind == owners {
 		var seen event[owner]
-		if err := json.Unmarshal(line, &seen); err != nil {
+		if err := unmarshal(line, &seen); err != nil {
 			return o.undecodable(kind, line, err), nil
 		}
 		meta := &seen.Object.Metadata
@@ -144,7 +143,7 @@ func (o *Operator) event(kind int, line []byte) (version, error) {
 		return meta.ResourceVersion, nil
 	}
 	var seen event[child]
-	if err := json.Unmarshal(line, &seen); err != nil {
+	if err := unmarshal(line, &seen); err != nil {
 		return o.undecodable(kind, line, err), nil
 	}
 	meta := &seen.Object.Metadata
@@ -171,7 +170,7 @@ func (o *Operator) event(kind int, line []byte) (version, error) {
 
 func errorEvent(line []byte) error {
 	var failed event[apiError]
-	if err := json.Unmarshal(line, &failed); err != nil {
+	if err := unmarshal(line, &failed); err != nil {
 		return fmt.Errorf("an error event that cannot be decoded: %w", err)
 	}
 	if failed.Object.Code == http.StatusGone {
@@ -182,13 +181,13 @@ func errorEvent(line []byte) error {
 
 // undecodable skips an event; the place moves on, or it would come again with the next opening.
 func (o *Operator) undecodable(kind int, line []byte, cause error) version {
-	var named event[struct{ Metadata metadata }]
+	var found event[named]
 	// What else is wrong with it does not matter here.
-	_ = json.Unmarshal(line, &named)
+	_ = unmarshal(line, &found)
 	log.Printf("skipped an event of %s %s that cannot be decoded: %v",
-		collections[kind].plural, named.Object.Metadata.key(), cause)
+		collections[kind].plural, found.Object.Metadata.key(), cause)
 	o.skipped.Add(1)
-	return named.Object.Metadata.ResourceVersion
+	return found.Object.Metadata.ResourceVersion
 }
 
 func sleep(ctx context.Context, duration time.Duration) {

@@ -3,7 +3,6 @@ package tuned
 import (
 	"unique"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -13,6 +12,7 @@ import (
 
 	"tare.dev/baselines/controller-runtime/api/v1alpha1"
 	"tare.dev/baselines/controller-runtime/internal/edgeapp"
+	"tare.dev/baselines/controller-runtime/internal/slim"
 )
 
 // CacheOptions keep of each kind what a reconcile reads and nothing else.
@@ -26,9 +26,9 @@ func CacheOptions() cache.Options {
 		// A forgotten kind must not bring a whole informer along.
 		ReaderFailOnMissingInformer: true,
 		ByObject: map[client.Object]cache.ByObject{
-			&v1alpha1.EdgeApp{}:  {Transform: stripEdgeApp},
-			&appsv1.Deployment{}: {Transform: stripDeployment, Label: ours},
-			&corev1.Service{}:    {Transform: stripMetadata, Label: ours},
+			&v1alpha1.EdgeApp{}: {Transform: stripEdgeApp},
+			&slim.Deployment{}:  {Transform: shareDeployment, Label: ours},
+			&corev1.Service{}:   {Transform: stripMetadata, Label: ours},
 		},
 	}
 }
@@ -54,29 +54,12 @@ func stripEdgeApp(in any) (any, error) {
 	return app, nil
 }
 
-// stripDeployment leaves the identity, the counters of the status, and a digest in place of all that
-// the plan speaks of. A digest that is taken from the object as the server has it sees what others
-// change, and needs no annotation on it and no memory of past writes (see the README).
-func stripDeployment(in any) (any, error) {
-	deployment, ok := in.(*appsv1.Deployment)
-	if !ok || cachedDigest(deployment) != 0 {
-		return in, nil
+// shareDeployment has nothing to drop: only what is needed was decoded (package slim).
+func shareDeployment(in any) (any, error) {
+	if deployment, ok := in.(*slim.Deployment); ok {
+		strip(&deployment.ObjectMeta)
 	}
-	digest := deploymentDigest(deployment)
-	stalled := stalledCondition(deployment.Status.Conditions)
-	status := deployment.Status
-	strip(&deployment.ObjectMeta)
-	deployment.TypeMeta = metav1.TypeMeta{}
-	deployment.Spec = appsv1.DeploymentSpec{}
-	deployment.Status = appsv1.DeploymentStatus{
-		ObservedGeneration: status.ObservedGeneration,
-		Replicas:           status.Replicas,
-		UpdatedReplicas:    status.UpdatedReplicas,
-		ReadyReplicas:      status.ReadyReplicas,
-		Conditions:         stalled,
-	}
-	keepDigest(deployment, digest)
-	return deployment, nil
+	return in, nil
 }
 
 // stripMetadata is for Services, of which only metadata are watched.
@@ -101,6 +84,9 @@ func strip(meta *metav1.ObjectMeta) {
 		owner := &meta.OwnerReferences[i]
 		share(&owner.APIVersion)
 		share(&owner.Kind)
+		if owner.Name == meta.Name {
+			owner.Name = meta.Name
+		}
 		owner.Controller = sharedBool(owner.Controller)
 		owner.BlockOwnerDeletion = sharedBool(owner.BlockOwnerDeletion)
 	}
@@ -108,15 +94,6 @@ func strip(meta *metav1.ObjectMeta) {
 		share(&meta.Finalizers[i])
 	}
 	share(&meta.Namespace)
-}
-
-func stalledCondition(conditions []appsv1.DeploymentCondition) []appsv1.DeploymentCondition {
-	for _, condition := range conditions {
-		if condition.Type == appsv1.DeploymentProgressing && condition.Status == corev1.ConditionFalse {
-			return []appsv1.DeploymentCondition{{Type: condition.Type, Status: condition.Status}}
-		}
-	}
-	return nil
 }
 
 // share makes equal strings of thousands of objects one string.

@@ -16,6 +16,7 @@ import (
 	"tare.dev/baselines/controller-runtime/api/v1alpha1"
 	"tare.dev/baselines/controller-runtime/internal/children"
 	"tare.dev/baselines/controller-runtime/internal/edgeapp"
+	"tare.dev/baselines/controller-runtime/internal/slim"
 )
 
 // ensureDeployment makes the Deployment what the plan says and tells its progress.
@@ -24,36 +25,37 @@ func (r *Reconciler) ensureDeployment(ctx context.Context, app *v1alpha1.EdgeApp
 	if err := children.WriteDeployment(app, wanted); err != nil {
 		return edgeapp.DeploymentState{}, &failure{"Rejected", err.Error()}
 	}
-	found := &appsv1.Deployment{}
+	want := slim.DigestOfPlan(wanted)
+	found := &slim.Deployment{}
 	err := r.Get(ctx, client.ObjectKeyFromObject(app), found)
-	actual := cachedDigest(found)
 	if apierrors.IsNotFound(err) {
-		want := deploymentDigest(wanted)
-		if err = r.create(ctx, app, wanted); err == nil {
-			return children.State(wanted), nil
-		}
-		if !apierrors.IsAlreadyExists(err) {
-			return edgeapp.DeploymentState{}, err
+		created, createErr := r.createDeployment(ctx, app, wanted)
+		if !apierrors.IsAlreadyExists(createErr) {
+			return created, createErr
 		}
 		// Foreign, or ours without its label, or the cache is behind.
-		if err = r.Live.Get(ctx, client.ObjectKeyFromObject(app), found); err != nil {
-			return edgeapp.DeploymentState{}, err
-		}
-		if actual = deploymentDigest(found); actual == want {
-			return children.State(found), checkOurs(app, found, "Deployment")
-		}
-	} else if err == nil && actual == deploymentDigest(wanted) {
-		return children.State(found), checkOurs(app, found, "Deployment")
+		err = r.Live.Get(ctx, client.ObjectKeyFromObject(app), found)
 	}
 	if err != nil {
 		return edgeapp.DeploymentState{}, err
 	}
-	if err := checkOurs(app, found, "Deployment"); err != nil {
-		return children.State(found), err
+	if err := checkOurs(app, found, "Deployment"); err != nil || found.Digest == want {
+		return found.State(), err
 	}
-	changed := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: app.Name, Namespace: app.Namespace}}
+	changed := &slim.Deployment{ObjectMeta: metav1.ObjectMeta{Name: app.Name, Namespace: app.Namespace}}
 	err = r.patchChild(ctx, changed, found.UID, edgeapp.DeploymentBody(app.Name, &app.Spec))
-	return children.State(changed), err
+	return changed.State(), err
+}
+
+func (r *Reconciler) createDeployment(ctx context.Context, app *v1alpha1.EdgeApp, wanted *appsv1.Deployment) (edgeapp.DeploymentState, error) {
+	if err := controllerutil.SetControllerReference(app, wanted, r.Scheme); err != nil {
+		return edgeapp.DeploymentState{}, err
+	}
+	created := slim.Planned(wanted)
+	if err := r.Create(ctx, created, client.FieldOwner(edgeapp.Name)); err != nil {
+		return edgeapp.DeploymentState{}, err
+	}
+	return created.State(), nil
 }
 
 func (r *Reconciler) ensureService(ctx context.Context, app *v1alpha1.EdgeApp) error {
@@ -70,12 +72,12 @@ func (r *Reconciler) ensureService(ctx context.Context, app *v1alpha1.EdgeApp) e
 	}
 	wanted := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: app.Name, Namespace: app.Namespace}}
 	children.WriteService(app, wanted)
-	want := serviceDigest(wanted)
+	want := slim.DigestOfService(wanted)
 	if err == nil && r.services.digestOf(&meta.ObjectMeta) == want {
 		return checkOurs(app, meta, "Service")
 	}
 	if err != nil {
-		if err = r.create(ctx, app, wanted); err == nil {
+		if err = r.createService(ctx, app, wanted); err == nil {
 			r.services.see(wanted)
 			return nil
 		}
@@ -92,7 +94,7 @@ func (r *Reconciler) ensureService(ctx context.Context, app *v1alpha1.EdgeApp) e
 	}
 	r.services.see(found)
 	switch {
-	case serviceDigest(found) == want:
+	case slim.DigestOfService(found) == want:
 		return nil
 	case children.MustBeReplaced(app, found):
 		if err := r.deleteChild(ctx, found); err != nil {
@@ -101,7 +103,7 @@ func (r *Reconciler) ensureService(ctx context.Context, app *v1alpha1.EdgeApp) e
 		if len(found.Finalizers) > 0 {
 			return errAgain
 		}
-		err = r.create(ctx, app, wanted)
+		err = r.createService(ctx, app, wanted)
 	default:
 		wanted = &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: app.Name, Namespace: app.Namespace}}
 		err = r.patchChild(ctx, wanted, found.UID, edgeapp.ServiceBody(app.Name, &app.Spec))
@@ -119,7 +121,7 @@ func (r *Reconciler) takeDown(ctx context.Context, app *v1alpha1.EdgeApp) error 
 		return nil
 	}
 	if !slices.Contains(app.Finalizers, edgeapp.OrphanFinalizer) {
-		for _, child := range []client.Object{serviceMetadata(), &appsv1.Deployment{}} {
+		for _, child := range []client.Object{serviceMetadata(), &slim.Deployment{}} {
 			err := r.Get(ctx, client.ObjectKeyFromObject(app), child)
 			if apierrors.IsNotFound(err) || (err == nil && !metav1.IsControlledBy(child, app)) {
 				continue
@@ -139,11 +141,11 @@ func (r *Reconciler) takeDown(ctx context.Context, app *v1alpha1.EdgeApp) error 
 	return r.removeFinalizer(ctx, app)
 }
 
-func (r *Reconciler) create(ctx context.Context, app *v1alpha1.EdgeApp, child client.Object) error {
-	if err := controllerutil.SetControllerReference(app, child, r.Scheme); err != nil {
+func (r *Reconciler) createService(ctx context.Context, app *v1alpha1.EdgeApp, wanted *corev1.Service) error {
+	if err := controllerutil.SetControllerReference(app, wanted, r.Scheme); err != nil {
 		return err
 	}
-	return r.Create(ctx, child, client.FieldOwner(edgeapp.Name))
+	return r.Create(ctx, wanted, client.FieldOwner(edgeapp.Name))
 }
 
 // patchChild sends the whole plan as a merge patch: a field that the plan no longer has is null in
@@ -171,11 +173,11 @@ func (r *Reconciler) deleteChild(ctx context.Context, child client.Object) error
 
 // cachedState is the progress of the Deployment if that is ours.
 func (r *Reconciler) cachedState(ctx context.Context, app *v1alpha1.EdgeApp) edgeapp.DeploymentState {
-	found := &appsv1.Deployment{}
+	found := &slim.Deployment{}
 	if err := r.Get(ctx, client.ObjectKeyFromObject(app), found); err != nil || !metav1.IsControlledBy(found, app) {
 		return edgeapp.DeploymentState{}
 	}
-	return children.State(found)
+	return found.State()
 }
 
 // checkOurs refuses an object that is controlled by somebody else or by nobody.

@@ -3,15 +3,14 @@ package tuned
 import (
 	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	"tare.dev/baselines/controller-runtime/internal/children"
 	"tare.dev/baselines/controller-runtime/internal/edgeapp"
+	"tare.dev/baselines/controller-runtime/internal/slim"
 )
 
 // ownerChanged lets through what asks for work: another generation, a deletion, our finalizer gone.
@@ -31,14 +30,14 @@ func deploymentChanged() predicate.Predicate {
 		// At the start every owner is looked at anyway; later an addition is news only if somebody
 		// has begun to work on it.
 		CreateFunc: func(e event.CreateEvent) bool {
-			deployment, ok := e.Object.(*appsv1.Deployment)
+			deployment, ok := e.Object.(*slim.Deployment)
 			return ok && deployment.Status.ObservedGeneration > 0
 		},
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, ok := e.ObjectOld.(*appsv1.Deployment)
-			after, also := e.ObjectNew.(*appsv1.Deployment)
-			return ok && also && (children.State(before) != children.State(after) ||
-				cachedDigest(before) != cachedDigest(after) || ownershipChanged(before, after))
+			before, ok := e.ObjectOld.(*slim.Deployment)
+			after, also := e.ObjectNew.(*slim.Deployment)
+			return ok && also && (before.State() != after.State() ||
+				before.Digest != after.Digest || ownershipChanged(before, after))
 		},
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,6 +23,7 @@ import (
 	"tare.dev/baselines/controller-runtime/api/v1alpha1"
 	"tare.dev/baselines/controller-runtime/internal/edgeapp"
 	"tare.dev/baselines/controller-runtime/internal/measure"
+	"tare.dev/baselines/controller-runtime/internal/slim"
 )
 
 // Reconciler reconciles EdgeApps.
@@ -33,6 +33,7 @@ type Reconciler struct {
 	Live     client.Reader
 	Scheme   *runtime.Scheme
 	services *services
+	release  *release
 }
 
 // failure is what the user can do something about: it becomes a condition.
@@ -48,14 +49,14 @@ const againAfter = 500 * time.Millisecond
 
 // SetupWithManager reads what the cache will not show and sets up the controller.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
-	r.services = newServices()
+	r.services, r.release = newServices(), newRelease()
 	// An expired list (410) only means that the rest is read one by one.
 	if err := r.services.prime(ctx, r.Live); err != nil && !apierrors.IsResourceExpired(err) {
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.EdgeApp{}, builder.WithPredicates(ownerChanged())).
-		Owns(&appsv1.Deployment{}, builder.WithPredicates(deploymentChanged())).
+		Owns(&slim.Deployment{}, builder.WithPredicates(deploymentChanged())).
 		Owns(&corev1.Service{}, builder.OnlyMetadata, builder.WithPredicates(serviceChanged(r.services))).
 		Named("edgeapp").
 		Complete(r)
@@ -64,6 +65,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 // Reconcile brings one EdgeApp as far as it gets.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ctrl.Result, err error) {
 	defer measure.Reconcile(time.Now(), &err)
+	defer r.release.worked()
 	app := &v1alpha1.EdgeApp{}
 	if err := r.Get(ctx, req.NamespacedName, app); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"tare.dev/baselines/controller-runtime/internal/edgeapp"
+	"tare.dev/baselines/controller-runtime/internal/slim"
 )
 
 // primePage is how many Services are read at once at the start.
@@ -57,7 +58,7 @@ func (s *services) prime(ctx context.Context, reader client.Reader) error {
 func (s *services) see(service *corev1.Service) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.known[keyOf(service.UID)] = seenService{versionOf(service.ResourceVersion), serviceDigest(service)}
+	s.known[keyOf(service.UID)] = seenService{versionOf(service.ResourceVersion), slim.DigestOfService(service)}
 }
 
 // digestOf is the digest of a Service at exactly this version; 0 when that is not known.

@@ -37,7 +37,7 @@ const PAGE_SIZE: u32 = 50;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     tracing_subscriber::fmt::init();
-    let admin = admin::address()?;
+    let admin = admin::address(env!("CARGO_BIN_NAME"))?;
     let client = Client::try_default().await?;
 
     let apps = Api::<EdgeApp>::all(client.clone());

@@ -1,4 +1,4 @@
-//! An embedded API server over TLS with the operator's process beside it.
+//! A simulated API server over TLS with the operator's process beside it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,17 +13,19 @@ use tokio::net::{TcpListener, TcpStream};
 
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Which of the two programs.
+/// Which of the three programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
     Stock,
+    Predicate,
     Tuned,
 }
 
 impl Variant {
-    fn program(self) -> PathBuf {
+    pub fn program(self) -> PathBuf {
         PathBuf::from(match self {
             Variant::Stock => env!("CARGO_BIN_EXE_baseline-kube-rs"),
+            Variant::Predicate => env!("CARGO_BIN_EXE_baseline-kube-rs-predicate"),
             Variant::Tuned => env!("CARGO_BIN_EXE_baseline-kube-rs-tuned"),
         })
     }

@@ -1,4 +1,4 @@
-//! Both variants of the baseline as processes against the embedded API server over TLS: the EdgeApp
+//! The variants of the baseline as processes against the simulated API server over TLS: the EdgeApp
 //! behaviour that every subject has to show before it is measured.
 #![allow(clippy::unwrap_used)]
 
@@ -9,12 +9,18 @@ use cluster::{Cluster, Variant, app, is_running};
 use serde_json::json;
 
 /// Each scenario as a test of each variant.
-macro_rules! both {
+macro_rules! each {
     ($($scenario:ident)*) => {
         mod stock {
             $(#[tokio::test]
             async fn $scenario() {
                 crate::scenarios::$scenario(crate::Variant::Stock).await;
+            })*
+        }
+        mod predicate {
+            $(#[tokio::test]
+            async fn $scenario() {
+                crate::scenarios::$scenario(crate::Variant::Predicate).await;
             })*
         }
         mod tuned {
@@ -26,7 +32,7 @@ macro_rules! both {
     };
 }
 
-both! {
+each! {
     an_app_becomes_running_with_its_children
     a_change_of_the_app_reaches_the_children
     a_service_is_made_anew_when_it_becomes_headless_and_back
@@ -54,4 +60,24 @@ async fn tuned_writes_each_thing_once_and_nothing_after_a_restart() {
         "{}",
         cluster.writes()
     );
+}
+
+#[test]
+fn each_says_in_one_line_what_it_is_and_of_which_commit() {
+    for (variant, name) in [
+        (Variant::Stock, "baseline-kube-rs"),
+        (Variant::Predicate, "baseline-kube-rs-predicate"),
+        (Variant::Tuned, "baseline-kube-rs-tuned"),
+    ] {
+        let output = std::process::Command::new(variant.program())
+            .arg("--version")
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let commit = text
+            .strip_prefix(&format!("{name} {} (", env!("CARGO_PKG_VERSION")))
+            .and_then(|rest| rest.strip_suffix(")\n"));
+        assert!(output.status.success(), "{name}");
+        assert!(commit.is_some_and(|commit| commit.len() >= 7), "{text:?}");
+    }
 }

@@ -12,7 +12,8 @@ use crate::target::context::TargetArgs;
 #[derive(Args, Clone, Debug)]
 pub struct BenchArgs {
     /// Subjects to measure, as name/variant, separated by commas; see loadgen subjects
-    /// [default: tare/none,kube-rs/stock; all built-in ones on a real control plane]
+    /// [default: tare/none,kube-rs/stock; on a real control plane, each rival at its best:
+    /// tare/none,kube-rs/stock,kube-rs/predicate,kube-rs/tuned,controller-runtime/vanilla,controller-runtime/tuned,controller-runtime/storeless-tuned]
     #[arg(long, value_name = "A,B", help_heading = "What is measured")]
     pub subjects: Option<String>,
     /// File that describes your own operator; may be repeated
@@ -40,10 +41,19 @@ pub struct BenchArgs {
     /// Repeats of the largest size [default: --repeats if given, 1 on kubesim, else 5]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), help_heading = "How")]
     pub repeats_largest: Option<u32>,
+    /// How often one subject is measured a second time in drains of the largest size, for the noise
+    /// floor (A/A) [default: as many as that size has repeats]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), help_heading = "How")]
+    pub aa_pairs: Option<u32>,
     /// Idle time before memory is sampled [default: quick on kubesim, else standard]
     #[arg(long, value_enum, help_heading = "How")]
     pub profile: Option<Profile>,
-    /// Let idle phases of up to N runs overlap, each with its own control plane
+    /// Measure a timed run up to N times, where something else was at work on the machine
+    /// [default: 2 with --profile quick, else 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10), help_heading = "How")]
+    pub attempts: Option<u32>,
+    /// Let idle phases of up to N memory runs overlap, each with its own control plane; timed runs
+    /// never overlap
     /// [default: up to 8, as memory allows; 1 with --profile quick or on an existing cluster]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=16), help_heading = "How")]
     pub overlap: Option<u8>,
@@ -56,11 +66,20 @@ pub struct BenchArgs {
     /// Fail a run whose objects have not converged after S seconds [default: 60 + 0.2 per object]
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=86_400), help_heading = "How")]
     pub deadline_s: Option<u64>,
-    /// Measure bursts and restarts only: no steady rate, churn, deletion, request count or
+    /// Measure drains, memory and restarts only: no rates, churn, deletion, request count or
     /// default flags
     #[arg(long, help_heading = "Steps")]
     pub bursts_only: bool,
-    /// Restart the subject N times in every burst with objects
+    /// Rates of the sweep, objects per second, separated by commas; a subject that does not keep up
+    /// is not offered a higher one
+    #[arg(
+        long,
+        value_name = "N,M",
+        default_value = "5,10,20,40,80",
+        help_heading = "Steps"
+    )]
+    pub rates: String,
+    /// Restart the subject N times in every drain, and once in every memory run with objects
     /// [default: once, at the largest size only]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), help_heading = "Steps")]
     pub restarts: Option<u32>,
@@ -71,7 +90,7 @@ pub struct BenchArgs {
     /// Add an update storm: up to 500 objects, each updated every 500 ms for one minute
     #[arg(long, help_heading = "Steps")]
     pub update_storm: bool,
-    /// Add a soak to the first run at the largest size: change all objects until N watch events
+    /// Add a soak to the first memory run at the largest size: change all objects until N watch events
     /// have passed, then sample memory again; kubesim only
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000), help_heading = "Steps")]
     pub soak_events: Option<u64>,

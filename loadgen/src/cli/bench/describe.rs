@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use sha2::{Digest, Sha256};
-use tare_procstat::checkout;
 
 use crate::cli::bench::args::BenchArgs;
+use crate::cli::bench::provenance;
 use crate::model::control_plane::ControlPlane;
 use crate::model::plan::Plan;
-use crate::model::record::{Environment, Experiment, Origin, SubjectRecord};
+use crate::model::record::{Environment, Experiment, Origin, RunMachine, SubjectRecord};
 use crate::model::subject;
 use crate::model::subject::Subject;
 use crate::model::timestamp::now_rfc3339;
@@ -77,8 +77,7 @@ pub fn origin(measured: &Measured<'_>) -> anyhow::Result<Origin> {
             started_at: now_rfc3339(),
             command_line: std::env::args().collect::<Vec<_>>().join(" "),
             host_label: measured.host_label.to_owned(),
-            tare_revision: checkout::revision(measured.workspace, None)
-                .unwrap_or_else(|| "unknown".into()),
+            loadgen_commit: loadgen_commit(),
             control_plane: measured.control_plane.name().into(),
             control_plane_flags: measured.source.flags(),
             kubernetes_version: None,
@@ -134,8 +133,30 @@ fn program(subject: &Subject, measured: &Measured<'_>) -> anyhow::Result<Subject
         binary: shown(&program, workspace),
         binary_bytes: binary.as_ref().map(|bytes| bytes.len() as u64),
         binary_sha256: binary.as_deref().map(sha256),
+        commit: binary
+            .as_deref()
+            .and_then(|content| provenance::commit(subject, &program, content)),
         subject: subject.clone(),
     })
+}
+
+/// What every run records of the machine and of loadgen itself.
+pub fn run_machine() -> RunMachine {
+    let machine = tare_procstat::machine();
+    let own = std::env::current_exe().and_then(std::fs::read);
+    RunMachine {
+        cpu_model: machine.cpu_model,
+        kernel: machine.kernel,
+        loadgen_commit: loadgen_commit(),
+        loadgen_sha256: own.ok().as_deref().map(sha256),
+    }
+}
+
+/// The commit that this program was compiled from; see `build.rs`.
+fn loadgen_commit() -> String {
+    let version = env!("TARE_VERSION");
+    let commit = version.split_once('+').map(|(_, commit)| commit);
+    commit.unwrap_or("unknown").to_owned()
 }
 
 /// What a linker has just written lies in the page cache in other pieces than what was read from the disk

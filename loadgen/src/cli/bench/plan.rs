@@ -12,6 +12,8 @@ use crate::model::subject;
 use crate::model::subject::Subject;
 
 const MOST_OBJECTS: usize = 1_000_000;
+/// A generator on a few cores sends about this many.
+const MOST_PER_S: u32 = 1_000;
 
 pub fn plan(args: &BenchArgs) -> Result<Plan, Usage> {
     let names: Option<Vec<String>> = args
@@ -40,7 +42,8 @@ pub fn plan(args: &BenchArgs) -> Result<Plan, Usage> {
         unhealthy: args.unhealthy,
         update_storm: args.update_storm,
         overlap,
-        steady: !args.bursts_only,
+        rates: rates(args)?,
+        aa_pairs: args.aa_pairs.unwrap_or(repeats_largest),
         request_counts: real && !args.bursts_only,
         default_flags: real && !args.bursts_only,
     })
@@ -59,6 +62,30 @@ pub fn sizes_that_fit(
     let largest = sizes.iter().copied().max().unwrap_or(0);
     enough_memory(largest, extra, control_plane, available_bytes())?;
     Ok(sizes)
+}
+
+/// Rates of the sweep, ascending; none with `--bursts-only`.
+///
+/// # Errors
+/// No numbers, or numbers that no harness here can offer.
+fn rates(args: &BenchArgs) -> Result<Vec<u32>, Usage> {
+    if args.bursts_only {
+        return Ok(Vec::new());
+    }
+    let mut rates = Vec::new();
+    for text in args.rates.split(',').map(str::trim) {
+        let per_s = text.parse().ok();
+        let per_s = per_s.filter(|per_s| (1..=MOST_PER_S).contains(per_s));
+        rates.push(per_s.ok_or_else(|| {
+            Usage(format!(
+                "--rates {:?}: {text:?} is not a number of objects per second from 1 to {MOST_PER_S}; write them like 5,10,20",
+                args.rates
+            ))
+        })?);
+    }
+    rates.sort_unstable();
+    rates.dedup();
+    Ok(rates)
 }
 
 /// Some of what can be asked for is known of EdgeApps alone.
@@ -97,6 +124,15 @@ fn repeats(args: &BenchArgs) -> (u32, u32) {
     let asked = args.repeats.unwrap_or(repeats);
     let largest = args.repeats_largest.or(args.repeats);
     (asked, largest.unwrap_or(repeats_largest))
+}
+
+/// What disturbs a timed run three times in a row will not go away by itself; a quick look does not
+/// wait for that.
+pub fn attempts(args: &BenchArgs) -> u32 {
+    args.attempts.unwrap_or(match profile(args) {
+        Profile::Quick => 2,
+        Profile::Standard | Profile::Full => 3,
+    })
 }
 
 pub fn profile(args: &BenchArgs) -> Profile {
@@ -237,7 +273,7 @@ mod tests {
     fn args(words: &str) -> BenchArgs {
         let all = ["loadgen", "bench"].into_iter().chain(words.split(' '));
         match crate::cli::parse(all.filter(|word| !word.is_empty()).map(Into::into)) {
-            Ok(crate::cli::Command::Bench(args)) => args,
+            Ok(crate::cli::Command::Bench(args)) => *args,
             _ => panic!("{words:?} is not a bench"),
         }
     }
@@ -281,8 +317,22 @@ mod tests {
     #[test]
     fn bursts_only_leaves_out_all_that_follows_from_them() {
         let plan = plan(&args("--control-plane kube --objects 10 --bursts-only")).expect("valid");
-        assert_eq!(plan.to_follow(), (0, 0));
+        assert_eq!(plan.to_follow(), 0);
         assert!(!plan.request_counts);
+    }
+
+    #[test]
+    fn rates_are_read_or_refused() {
+        let of = |words: &str| rates(&args(words));
+        assert_eq!(of("").expect("default"), [5, 10, 20, 40, 80]);
+        assert_eq!(of("--rates 40,5,5").expect("valid"), [5, 40]);
+        for words in ["--rates 0", "--rates 5,fast", "--rates 2000"] {
+            let error = of(words).expect_err(words).to_string();
+            assert!(
+                error.contains("is not a number of objects per second from 1 to 1000"),
+                "{error}"
+            );
+        }
     }
 
     #[test]

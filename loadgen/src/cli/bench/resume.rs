@@ -79,7 +79,7 @@ fn differences(begun: &Experiment, now: &Experiment) -> Vec<String> {
         known(&begun.origin.environment.machine.cpu_model),
         known(&now.origin.environment.machine.cpu_model),
     );
-    if begun.origin.scenario != now.origin.scenario {
+    if !begun.origin.scenario.is_alike(&now.origin.scenario) {
         found.push("the scenario's objects are others".into());
     }
     // Cells that follow from others were not known when it began.
@@ -89,7 +89,7 @@ fn differences(begun: &Experiment, now: &Experiment) -> Vec<String> {
         .find(|cell| !begun.planned.contains(cell))
     {
         found.push(format!(
-            "--objects, --repeats and --repeats-largest ask for {missing}, which was not planned"
+            "--objects, --repeats, --repeats-largest and --aa-pairs ask for {missing}, which was not planned"
         ));
     } else if let Some(dropped) = begun
         .planned
@@ -97,7 +97,7 @@ fn differences(begun: &Experiment, now: &Experiment) -> Vec<String> {
         .find(|cell| cell.kind.is_planned_first() && !now.planned.contains(cell))
     {
         found.push(format!(
-            "--objects, --repeats and --repeats-largest leave out {dropped}, which was planned"
+            "--objects, --repeats, --repeats-largest and --aa-pairs leave out {dropped}, which was planned"
         ));
     }
     found.extend(binaries(&begun.origin.subjects, &now.origin.subjects));
@@ -162,6 +162,7 @@ mod tests {
             objects: 5,
             repeat: 1,
             kind,
+            per_s: None,
         };
         let subjects = built_in()
             .expect("valid")
@@ -172,6 +173,7 @@ mod tests {
                 binary: "/b/tare".into(),
                 binary_bytes: Some(5),
                 binary_sha256: Some("ab".into()),
+                commit: None,
             });
         Experiment {
             schema: crate::model::record::SCHEMA,
@@ -180,7 +182,7 @@ mod tests {
                     started_at: "2026-11-21T08:00:00Z".into(),
                     command_line: String::new(),
                     host_label: "local".into(),
-                    tare_revision: "unknown".into(),
+                    loadgen_commit: "unknown".into(),
                     control_plane: "kubesim".into(),
                     control_plane_flags: String::new(),
                     kubernetes_version: None,
@@ -194,7 +196,7 @@ mod tests {
             profile: Profile::Quick,
             ready_delay_ms: 0,
             restarts: None,
-            planned: vec![cell(Kind::Burst)],
+            planned: vec![cell(Kind::Drain)],
             overlap: 1,
             resumed_at: vec![],
         }
@@ -203,9 +205,9 @@ mod tests {
     #[test]
     fn the_same_experiment_goes_on() {
         let mut begun = experiment();
-        let mut steady = begun.planned[0].clone();
-        steady.kind = Kind::Steady;
-        begun.planned.push(steady);
+        let mut at_rate = begun.planned[0].clone();
+        (at_rate.kind, at_rate.per_s) = (Kind::Rate, Some(20));
+        begun.planned.push(at_rate);
         let mut now = experiment();
         now.origin.environment.started_at = "2026-11-21T09:00:00Z".into();
         now.origin.subjects[0].binary = "/elsewhere/tare".into();
@@ -233,9 +235,9 @@ mod tests {
             ),
             (
                 |e| e.planned[0].objects = 7,
-                "ask for tare/none burst 7, which was not planned",
+                "ask for tare/none drain 7, which was not planned",
             ),
-            (|e| e.planned.clear(), "leave out tare/none burst 5"),
+            (|e| e.planned.clear(), "leave out tare/none drain 5"),
             (
                 |e| {
                     e.origin.subjects[0].binary_sha256 = Some("cd".into());

@@ -1,7 +1,7 @@
-//! `loadgen control-plane build`: the programs, from their Go module.
+//! `loadgen control-plane build`: builds the control plane's programs from their Go module.
 //!
-//! Guarantees: shows what it does; what was built stays when it is stopped. Leaves to others: the
-//! building (`controlplane::build`).
+//! Guarantees: shows progress; programs that were built are kept when it is stopped. Leaves to others:
+//! the build itself (`controlplane::build`).
 
 use std::process::ExitCode;
 
@@ -11,8 +11,8 @@ use controlplane::build::{Note, build, build_node};
 use controlplane::{Binaries, Error, NodeBinaries};
 
 use crate::cli::control_plane::hints;
-use crate::model::interrupt::Interrupt;
-use crate::model::progress::Progress;
+use crate::terminal::interrupt::Interrupt;
+use crate::terminal::progress::Progress;
 
 #[derive(Args)]
 pub struct BuildArgs {
@@ -29,7 +29,7 @@ pub(crate) async fn run(args: BuildArgs) -> anyhow::Result<ExitCode> {
         built = all(args.node) => Some(built),
     };
     let Some(built) = built else {
-        eprintln!("stopped: what was built is kept, and the same command goes on");
+        eprintln!("stopped: programs that were built are kept; run the same command to continue");
         return Ok(ExitCode::from(130));
     };
     let (binaries, node) = built?;
@@ -39,7 +39,7 @@ pub(crate) async fn run(args: BuildArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Builds what is missing, and shows what it does. Dropped, it stops.
+/// Builds the programs that are missing, and shows progress. Dropping the future stops the build.
 pub(crate) async fn all(node: bool) -> Result<(Binaries, Option<NodeBinaries>), Error> {
     let progress = ShownProgress(Progress::default());
     let tell = |note| match note {
@@ -54,7 +54,7 @@ pub(crate) async fn all(node: bool) -> Result<(Binaries, Option<NodeBinaries>), 
     Ok((binaries, node))
 }
 
-/// Taken off the screen however the build ends.
+/// Clears the progress line when dropped, however the build ends.
 struct ShownProgress(Progress);
 
 impl Drop for ShownProgress {

@@ -1,8 +1,8 @@
-//! The folder of one running control plane, and what killed ones have left.
+//! The folder of one running control plane, and the removal of folders that killed ones have left.
 //!
-//! Guarantees: a folder belongs to a process for as long as that holds the lock on the file `lock`
-//! in it, which the kernel lets go however the process ends. So a folder whose lock can be taken is
-//! nobody's, and is removed. Credentials in it are their owner's only.
+//! Guarantees: a process holds a lock on the file `lock` in its folder; the kernel releases the lock
+//! when the process ends. A folder whose lock can be taken has no owner and is removed. Only the user
+//! can read a folder, because it holds credentials.
 
 use std::fs::{DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
@@ -12,7 +12,7 @@ use anyhow::Context;
 
 const PREFIX: &str = "loadgen-control-plane-";
 const LOCK: &str = "lock";
-/// In a folder: the path of the kubeconfig that was written for the user elsewhere.
+/// The file in a folder that holds the path of the kubeconfig written for the user.
 const ELSEWHERE: &str = "kubeconfig-elsewhere";
 
 /// Removed when dropped, unless it is kept.
@@ -31,10 +31,11 @@ impl Folder {
                 path.display()
             )
         };
-        // Made and locked under another name, so that nobody finds it unlocked.
+        // Created and locked under another name: under its own name another start could find it unlocked
+        // and remove it.
         let young = parent.join(format!(".{PREFIX}{}", std::process::id()));
         for stale in [&young, &path] {
-            // Of an earlier process with our number: had it one of its own, we would not be here.
+            // An earlier process with the same pid may have left one; that process has ended.
             let _ = std::fs::remove_dir_all(stale);
         }
         DirBuilder::new()
@@ -55,18 +56,18 @@ impl Folder {
         &self.path
     }
 
-    /// Leaves it for somebody to look at; the next start removes it.
+    /// Keeps the folder, for its logs; the next start removes it.
     pub(crate) fn keep(mut self) {
         self.kept = true;
     }
 
-    /// Writes the user's copy of the credentials: a new file of theirs, and a note of where it is.
+    /// Writes the user's kubeconfig to a new file, and its path into this folder.
     pub(crate) fn write_elsewhere(&self, path: &Path, text: &str) -> anyhow::Result<Elsewhere> {
         use std::io::Write;
         use std::os::unix::fs::OpenOptionsExt;
         let what = || {
             format!(
-                "cannot write --kubeconfig {}: it must not exist yet, and its folder must",
+                "cannot write --kubeconfig {}: its folder must exist, and the file must not",
                 path.display()
             )
         };
@@ -83,7 +84,7 @@ impl Folder {
         file.write_all(text.as_bytes()).with_context(what)?;
         let note = written.path.as_os_str().as_encoded_bytes();
         std::fs::write(self.path.join(ELSEWHERE), note).with_context(what)?;
-        // The copy to compare with, for whoever removes it after a crash.
+        // After a crash the next start removes the user's file only if it still equals this copy.
         std::fs::write(self.path.join(format!("{ELSEWHERE}.copy")), text).with_context(what)?;
         Ok(written)
     }
@@ -92,13 +93,13 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         if !self.kept {
-            // Whatever cannot be removed is removed by the next start.
+            // The next start removes what cannot be removed now.
             let _ = std::fs::remove_dir_all(&self.path);
         }
     }
 }
 
-/// A file outside of the folder, removed when dropped if it still says what was written.
+/// A file outside of the folder; removed when dropped, unless it was changed.
 pub(crate) struct Elsewhere {
     path: PathBuf,
     text: String,
@@ -122,7 +123,7 @@ fn remove_if_ours(path: &Path, text: &str) {
     }
 }
 
-/// Removes what killed processes have left; returns the folders.
+/// Removes the folders that killed processes have left, and returns their paths.
 pub(crate) fn clear_leftovers(parent: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(parent).into_iter().flatten().flatten();
     let mut cleared = Vec::new();
@@ -130,7 +131,7 @@ pub(crate) fn clear_leftovers(parent: &Path) -> Vec<PathBuf> {
         let ours = path
             .file_name()
             .is_some_and(|name| name.as_encoded_bytes().starts_with(PREFIX.as_bytes()));
-        // Another user's cannot be opened, a live one's cannot be locked.
+        // The lock file of another user cannot be opened; that of a running process cannot be locked.
         let lock = ours.then(|| File::options().write(true).open(path.join(LOCK)));
         let Some(Ok(lock)) = lock else { continue };
         if lock.try_lock().is_err() {
@@ -175,7 +176,7 @@ mod tests {
         };
         assert_eq!((mode(folder.path()), mode(&credentials)), (0o700, 0o600));
         assert_eq!(clear_leftovers(&parent), Vec::<PathBuf>::new());
-        // As after SIGKILL: nothing is dropped, and the lock is let go.
+        // As after SIGKILL: nothing is dropped, and the lock is released.
         std::mem::forget(elsewhere);
         let path = folder.path().to_owned();
         folder.keep();
@@ -196,7 +197,7 @@ mod tests {
             .err()
             .expect("refused");
         assert!(
-            format!("{refusal:#}").contains("must not exist yet"),
+            format!("{refusal:#}").contains("the file must not"),
             "{refusal:#}"
         );
         let other = parent.join("other");

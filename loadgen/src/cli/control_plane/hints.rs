@@ -1,8 +1,8 @@
-//! Lines that a user can paste into a shell. Pure, but for what the environment says.
+//! Command lines that a user can paste into a shell. They depend on the environment only.
 
 use std::path::{Path, PathBuf};
 
-/// How this command was called, for hints that name another one of it.
+/// The words that call `loadgen control-plane`, as the user started this process.
 pub(crate) fn program() -> String {
     let name = std::env::args_os()
         .next()

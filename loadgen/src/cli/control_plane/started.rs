@@ -1,6 +1,6 @@
-//! What `up` has started: a control plane alone, or one with a node.
+//! The processes that `up` has started: a control plane alone, or one with a node.
 //!
-//! Guarantees: dropped, all of it ends. Leaves to others: folders and credentials.
+//! Guarantees: all processes end when it is dropped. Leaves to others: folders and credentials.
 
 use std::path::Path;
 use std::process::ExitStatus;
@@ -54,14 +54,14 @@ impl Started {
     }
 }
 
-/// How images get onto a node, and how to look around in it.
+/// The text that says how to import images into the node and how to run commands in it.
 pub(crate) fn hints(enter: &Path) -> String {
     let (enter, pause) = (quoted(enter), node::PAUSE);
     format!(
         "One node, {}, is Ready. Images are not pulled: {pause} is there, others are imported:\n\
          \n  {enter} ctr -n k8s.io images import FILE.tar\n\
          \n{enter} runs any command with the node's mounts, processes and network; pods and Services\n\
-         are reached from there only. There is no DNS, and Services' addresses lead nowhere.",
+         are reached from there only. There is no DNS, and no kube-proxy: the addresses of Services are not reachable.",
         node::NAME
     )
 }

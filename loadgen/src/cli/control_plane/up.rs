@@ -1,7 +1,7 @@
 //! `loadgen control-plane up`: a control plane in the foreground, for kubectl and operators.
 //!
-//! Guarantees: it ends with this process, however that ends; its data and credentials are removed
-//! at the end, or, after SIGKILL, by the next start. When something fails its logs are kept until then.
+//! Guarantees: it ends when this process ends, also by SIGKILL. Its data and credentials are removed at
+//! the end or, after SIGKILL, by the next start. After a failure its logs are kept until the next start.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -16,8 +16,8 @@ use crate::cli::control_plane::started;
 use crate::cli::control_plane::started::{Programs, Started};
 use crate::cli::control_plane::{build, hints};
 use crate::model::error::Usage;
-use crate::model::interrupt::Interrupt;
 use crate::run::build::Workspace;
+use crate::terminal::interrupt::Interrupt;
 
 const ADMIN: &str = "admin";
 const CRD: &str = "deploy/base/crd.yaml";
@@ -99,7 +99,7 @@ pub(crate) async fn run(args: UpArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Refuses arguments that would fail only after the start.
+/// Checks the arguments that would otherwise fail only after the start.
 fn refuse(args: &UpArgs) -> Result<(), Usage> {
     if let Some(path) = args.kubeconfig.as_ref().filter(|path| path.exists()) {
         let path = path.display();
@@ -125,7 +125,7 @@ async fn programs(node: bool) -> anyhow::Result<Programs> {
     Ok(build::all(true).await?)
 }
 
-/// Returns when a component ends, which is a failure. Dropped, it takes everything down.
+/// Returns an error when a component ends. Dropping the future stops everything.
 async fn serve(args: &UpArgs, programs: &Programs, folder: &Folder) -> anyhow::Result<()> {
     let begun = Instant::now();
     let crds = crds(&args.crd);
@@ -158,7 +158,7 @@ async fn serve(args: &UpArgs, programs: &Programs, folder: &Folder) -> anyhow::R
     loop {
         tokio::time::sleep(POLL).await;
         if let Some((component, status)) = started.exited()? {
-            bail!("{component} ended ({status}); all of the control plane is taken down");
+            bail!("{component} ended ({status}); the whole control plane is stopped");
         }
     }
 }
@@ -177,7 +177,7 @@ fn options(args: &UpArgs, folder: &Folder, crds: Vec<PathBuf>) -> Options {
     }
 }
 
-/// What is asked for, or what the checkout has.
+/// The CRDs to install: those of `--crd`, else that of the checkout.
 fn crds(asked: &[PathBuf]) -> Vec<PathBuf> {
     if !asked.is_empty() {
         return asked.to_vec();
@@ -185,22 +185,24 @@ fn crds(asked: &[PathBuf]) -> Vec<PathBuf> {
     let checkout = Workspace::find().map(|workspace| workspace.root.join(CRD));
     let own = checkout.ok().filter(|path| path.is_file());
     if own.is_none() {
-        eprintln!("no CRD is installed: this is no checkout of Tare (--crd FILE)");
+        eprintln!(
+            "no CRD is installed: the current folder is not in a checkout of Tare; give one with --crd FILE"
+        );
     }
     own.into_iter().collect()
 }
 
 fn readiness(args: &UpArgs) -> String {
     if args.pods {
-        return "Pods are made and stay Pending: there is no node.".to_owned();
+        return "Pods are created and stay Pending: there is no node.".to_owned();
     }
     let delay_ms = args.ready_delay_ms;
     format!(
-        "Deployments are called ready after {delay_ms} ms: there are no nodes, and no Pods (--pods)."
+        "Deployments are reported ready after {delay_ms} ms; there are no nodes and no Pods (--pods creates Pods)."
     )
 }
 
-/// A first thing to try.
+/// A first kubectl command to try.
 fn kubectl(binaries: &Binaries, asked: &[PathBuf], crds: &[PathBuf]) -> String {
     let ask = match (asked, crds) {
         (_, []) => "get namespaces",

@@ -105,20 +105,20 @@ fn cores(facts: &Facts) -> Check {
 }
 
 fn memory_for(facts: &Facts, objects: usize) -> Check {
-    let (embedded, real) = (
+    let (simulated, real) = (
         needed_bytes(objects, 0, ControlPlane::Kubesim),
         needed_bytes(objects, 0, ControlPlane::Kube),
     );
     let needs = format!(
         "{objects} objects need about {} MB simulated, {} MB with a real control plane",
-        mb(embedded),
+        mb(simulated),
         mb(real)
     );
     let Some(available) = facts.available_bytes else {
         return check(MEMORY, State::Warning, format!("unknown; {needs}"));
     };
     let says = format!("{} MB available; {needs}", mb(available));
-    if available < embedded {
+    if available < simulated {
         return Check {
             needed: true,
             ..check(

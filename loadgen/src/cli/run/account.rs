@@ -1,16 +1,18 @@
-//! What happened to every object, and how long it took.
+//! The account of a run: the fate of every object and its times, as tables and warnings.
 //!
 //! Guarantees: pure; every object asked for is in exactly one line of the account, and what was
-//! created is either deleted, gone otherwise, kept or left. Leaves to others: finding out.
+//! created is counted as deleted, deleted by others, kept or left behind. Leaves to others: observing
+//! the objects (`load`) and deleting them (`target::cleanup`).
 
 use crate::cli::run::converge::Ended;
-use crate::load::timeline::{Failed, Timeline};
+use crate::load::object::Failed;
+use crate::load::timeline::Timeline;
 use crate::model::latency::Latencies;
 use crate::model::record::Convergence;
 use crate::report::table::{Table, figure, grouped};
 use crate::target::cleanup::{CleanUp, NamespaceEnd};
 
-/// Later sends than this are worth a line; the bench calls a run void then.
+/// Where the p99 of late sends is above this, a warning says so. `loadgen bench` calls such a run invalid.
 const LATE_MS: f64 = 100.0;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,14 +24,14 @@ pub struct Account {
     /// Created and never observed.
     pub unobserved: usize,
     pub rejected: usize,
-    /// Sent, and nobody knows what became of it.
+    /// Sent and not answered: the server may have created it or not.
     pub unanswered: usize,
     pub not_sent: usize,
     /// `None` with `--keep`.
     pub removal: Option<Removal>,
 }
 
-/// What was found by the run's label and removed.
+/// The clean-up of the objects that carry the run's label.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Removal {
     pub deleted: usize,
@@ -65,17 +67,17 @@ impl Account {
         self.ready + self.censored()
     }
 
-    /// Created, and not Ready when the waiting ended.
+    /// Created, and not Ready when the wait ended.
     pub fn censored(&self) -> usize {
         self.observed + self.unobserved
     }
 
-    /// Everything that was asked for converged and, where it should be, is gone again.
+    /// Whether every object converged and, without `--keep`, was deleted.
     pub fn is_sound(&self) -> bool {
         self.ready == self.asked && self.removal.as_ref().is_none_or(|removal| removal.complete)
     }
 
-    /// What became of every object.
+    /// The table with the number of objects by fate.
     pub fn table(&self) -> Table {
         let mut rows = vec![row("created", self.created())];
         let mut some = |label: &str, count: usize| {
@@ -94,21 +96,21 @@ impl Account {
             Some(removal) => {
                 rows.push(row("deleted", removal.deleted));
                 rows.push(row("left behind", removal.left));
-                // An unanswered create may have been executed, and was then deleted too.
+                // `deleted` may include objects whose create had no answer, hence `saturating_sub`.
                 let gone = self
                     .created()
                     .saturating_sub(removal.deleted + removal.left);
-                rows.extend((gone > 0).then(|| row("gone before, not by us", gone)));
+                rows.extend((gone > 0).then(|| row("deleted by others", gone)));
             }
         }
         Table {
-            title: "What became of them".into(),
+            title: "Objects by fate".into(),
             header: row("asked for", self.asked),
             rows,
         }
     }
 
-    /// What a reader should know beside the tables, a line each.
+    /// Summary and warnings to print below the tables, a line each.
     pub fn warnings(
         &self,
         timeline: &Timeline,
@@ -125,13 +127,13 @@ impl Account {
         }
         if let Some(late) = times.late.quantiles().filter(|q| q.p99_ms > LATE_MS) {
             lines.push(format!(
-                "1 % of the sends were more than {:.0} ms late, because earlier ones had no answer yet; \"since due\" counts that",
+                "1 % of the sends were more than {:.0} ms late, because earlier ones had no answer yet; times \"since due\" include the delay",
                 late.p99_ms
             ));
         }
         if times.saturated {
             lines.push(format!(
-                "the backlog kept growing: {:.0}/s is more than the cluster and its operator keep up with",
+                "the backlog kept growing: the cluster and its operator do not keep up with {:.0}/s",
                 times.offered_per_s
             ));
         }
@@ -149,7 +151,7 @@ impl Account {
                     after.as_secs()
                 ),
                 Ended::Stalled { since } => format!(
-                    "{} did not converge: nothing moved for {} s",
+                    "{} did not converge: no progress for {} s",
                     grouped(self.censored()),
                     since.as_secs()
                 ),
@@ -157,20 +159,20 @@ impl Account {
                     "{} had not converged when it was stopped",
                     grouped(self.censored())
                 ),
-                Ended::Converged => format!("{} were not ready in the end", self.censored()),
+                Ended::Converged => format!("{} were not ready at the end", self.censored()),
             });
         }
         if timeline.watch_restarts > 0 {
             let why = timeline.last_watch_error.as_deref();
             lines.push(format!(
-                "the watch was opened again {} times; times around that may be late ({})",
+                "the watch was opened again {} times ({}); times of objects observed then may be too long",
                 timeline.watch_restarts,
-                why.unwrap_or("its version was too old")
+                why.unwrap_or("its resourceVersion was too old")
             ));
         }
         match &self.removal {
             None => lines.push(format!(
-                "all of it was kept; remove it with: loadgen clean --run {run}"
+                "all objects were kept; remove them with: loadgen clean --run {run}"
             )),
             Some(removal) => {
                 lines.extend(removal.warnings.iter().cloned());
@@ -203,7 +205,7 @@ fn row(label: &str, count: usize) -> Vec<String> {
     vec![label.to_owned(), grouped(count)]
 }
 
-/// How long it took, from when an object was due and from when it was sent.
+/// The table of times, from when an object was due and from when it was sent.
 pub fn latencies(times: &Convergence) -> Table {
     let late = (times.late.count() > 0).then_some(("sent late", &times.late));
     let spans = [
@@ -239,12 +241,12 @@ fn latency_row(label: &str, latencies: &Latencies) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::timeline::Observation;
+    use crate::load::object::Observation;
     use crate::load::timetable::Pace;
     use crate::run::convergence::convergence;
     use std::time::Duration;
 
-    /// An object per fate.
+    /// A timeline with one object of each fate.
     fn timeline() -> Timeline {
         let mut timeline = Timeline::of(6);
         for index in 0..5 {
@@ -307,7 +309,7 @@ mod tests {
                 "not sent                          1",
                 "deleted                           2",
                 "left behind                       0",
-                "gone before, not by us            1",
+                "deleted by others                 1",
             ]
         );
         assert_eq!(
@@ -332,7 +334,7 @@ mod tests {
             [
                 "failed 1 times: exceeded quota",
                 "failed 1 times: no answer",
-                "2 did not converge: nothing moved for 60 s",
+                "2 did not converge: no progress for 60 s",
             ]
         );
     }

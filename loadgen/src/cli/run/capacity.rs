@@ -1,7 +1,7 @@
-//! Whether the cluster has nodes, and how many more pods they hold.
+//! Whether the cluster has nodes, and how many more pods fit on them.
 //!
-//! Guarantees: reads only, in pages; what may not be read is said, never taken for room. Counts
-//! pods, not CPU or memory: that is the scheduler's business. Leaves to others: what follows from it.
+//! Guarantees: reads only, in pages; a read that is not permitted is reported as unknown capacity.
+//! Counts pods only; CPU and memory are left to the scheduler. Leaves to others: the decision to go on.
 
 use std::collections::HashSet;
 
@@ -14,14 +14,14 @@ use crate::target::cluster::{Cluster, Error};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Nodes {
-    /// No node is there, or the server knows no such thing.
+    /// There is no node, or the server has no such resource.
     Absent,
     Present,
-    /// We may not ask.
+    /// The user may not list nodes.
     Unknown,
 }
 
-/// Pods that the nodes that take new ones hold, and that are there.
+/// Places for pods on schedulable nodes, and the pods that take one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Capacity {
     pub nodes: u64,
@@ -93,7 +93,7 @@ struct PodStatus {
 }
 
 /// # Errors
-/// When the server cannot be asked at all.
+/// The server does not answer.
 pub async fn nodes(cluster: &Cluster) -> Result<Nodes, Error> {
     let path = "/api/v1/nodes?limit=1";
     let page = cluster.ask::<Page<Node>>(Method::GET, path, None, vec![]);
@@ -109,7 +109,7 @@ pub async fn nodes(cluster: &Cluster) -> Result<Nodes, Error> {
 
 impl Capacity {
     /// # Errors
-    /// When nodes or pods may not be listed.
+    /// Nodes or pods may not be listed, or the server does not answer.
     pub async fn read(cluster: &Cluster) -> Result<Self, Error> {
         let nodes: Vec<Node> = all(cluster, "/api/v1/nodes").await?;
         let pods: Vec<Pod> = all(cluster, "/api/v1/pods").await?;
@@ -122,7 +122,7 @@ impl Capacity {
         let holds = open().map(|node| node.status.allocatable.pods.parse::<u64>().unwrap_or(0));
         let takes_a_place = |pod: &&Pod| {
             let ended = matches!(pod.status.phase.as_str(), "Succeeded" | "Failed");
-            // One that waits for a node will take a place too.
+            // A pod that waits for a node will take a place too.
             let waits = pod.spec.node_name.is_empty();
             !ended && (waits || names.contains(pod.spec.node_name.as_str()))
         };
@@ -152,20 +152,17 @@ async fn all<T: DeserializeOwned>(cluster: &Cluster, collection: &str) -> Result
     }
 }
 
-/// Asked for against what fits, in one line.
+/// One line that compares the pods asked for with those that fit.
 pub fn sentence(wanted: u64, capacity: &Result<Capacity, Error>) -> String {
     let count = |n: u64| grouped(n as usize);
     let wanted_text = format!("pods: {} asked for", count(wanted));
     match capacity {
-        Err(error) => format!(
-            "{wanted_text}; how many fit is not known: {}",
-            error.words()
-        ),
+        Err(error) => format!("{wanted_text}; how many fit is unknown: {}", error.words()),
         Ok(known) => {
             let nodes = if known.nodes == 1 { "node" } else { "nodes" };
             let more = match wanted.saturating_sub(known.fit()) {
                 0 => String::new(),
-                more => format!("; {} will find no place", count(more)),
+                more => format!("; {} find no place on a node", count(more)),
             };
             format!(
                 "{wanted_text}, {} fit: {} {nodes} for {} pods, {} there{more}",
@@ -214,19 +211,19 @@ mod tests {
                 name: "a cordoned node takes none, a waiting pod counts",
                 nodes: vec![node("a", "110", true), node("b", "20", false)],
                 pods: vec![pod("Pending", ""), pod("Running", "a"), pod("Running", "b")],
-                want: "pods: 100 asked for, 18 fit: 1 node for 20 pods, 2 there; 82 will find no place",
+                want: "pods: 100 asked for, 18 fit: 1 node for 20 pods, 2 there; 82 find no place on a node",
             },
             Case {
                 name: "no nodes",
                 nodes: vec![],
                 pods: vec![],
-                want: "pods: 100 asked for, 0 fit: 0 nodes for 0 pods, 0 there; 100 will find no place",
+                want: "pods: 100 asked for, 0 fit: 0 nodes for 0 pods, 0 there; 100 find no place on a node",
             },
             Case {
-                name: "a node that does not say holds none",
+                name: "a node without a pod capacity counts as 0",
                 nodes: vec![json!({})],
                 pods: vec![pod("Pending", "")],
-                want: "pods: 100 asked for, 0 fit: 1 node for 0 pods, 1 there; 100 will find no place",
+                want: "pods: 100 asked for, 0 fit: 1 node for 0 pods, 1 there; 100 find no place on a node",
             },
         ];
         for case in cases {

@@ -1,8 +1,8 @@
-//! One wave of objects: sent on its timetable, watched until each is Ready or timeout ends.
+//! One wave of objects: sent on its timetable, watched until each is Ready or the timeout ends.
 //!
-//! Guarantees: after a stop nothing more is sent and what is in flight is answered or given up on
-//! within [`LAST_ANSWERS`]; timeout runs out only over what was sent. Leaves to others: what is
-//! made of the times (`account`).
+//! Guarantees: after a stop nothing more is sent, and requests in flight are answered or given up within
+//! [`LAST_ANSWERS`]; while objects are still being sent, the wait is not taken for a stall. Leaves to
+//! others: the account of the times (`account`).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,14 +11,15 @@ use crate::load::generator::Generator;
 use crate::load::journal::Journal;
 use crate::load::timeline;
 use crate::load::timeout::Timeout;
-use crate::model::interrupt::Interrupt;
-use crate::model::progress::Progress;
+use crate::terminal::interrupt::Interrupt;
+use crate::terminal::progress::Progress;
 
-/// Between two polls of the timeline; times come from events, not from these polls.
+/// Time between two polls of the timeline. Measured times come from events, not from these polls.
 const POLL: Duration = Duration::from_millis(100);
-/// A request that is not answered by then may still be executed; the clean-up after it finds it.
+/// How long a stop waits for answers. The server may still execute a request that has none; the
+/// clean-up then deletes its object.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
-/// Acknowledged objects that nobody has observed for this long are worth a hint.
+/// After this time without a status on an acknowledged object, a hint is printed that no operator runs.
 const NOBODY_ANSWERS: Duration = Duration::from_secs(10);
 const WATCH_OPENS: Duration = Duration::from_secs(15);
 
@@ -32,18 +33,18 @@ pub struct Wave {
 pub enum Ended {
     /// Every object that was created is Ready.
     Converged,
-    /// Not all are, and it took as long as was allowed.
+    /// Not all are Ready, and the deadline has passed.
     OutOfTime { after: Duration },
-    /// Not all are, and nothing moved any more.
+    /// Not all are Ready, and there was no progress for `since`.
     Stalled { since: Duration },
-    /// Ctrl-C.
+    /// The user pressed Ctrl-C.
     Stopped,
 }
 
-/// Waits until the watch has a place to start from, so that no event of ours is missed.
+/// Waits until the watch has its initial list, so that no event of the run is missed.
 ///
 /// # Errors
-/// The watch's last words when it cannot be opened.
+/// The watch cannot be opened; the error has the last message of the server.
 pub async fn watch_is_open(journal: &Journal) -> anyhow::Result<()> {
     let deadline = Instant::now() + WATCH_OPENS;
     loop {
@@ -65,7 +66,7 @@ pub async fn watch_is_open(journal: &Journal) -> anyhow::Result<()> {
 }
 
 impl Wave {
-    /// Sends everything and waits for what becomes of it.
+    /// Sends all objects and waits until they converge or the wait ends.
     pub async fn run(self, progress: &Progress, stop: &Interrupt) -> Ended {
         let journal = self.offer.journal.clone();
         let stopping = stop.clone();
@@ -80,7 +81,7 @@ impl Wave {
         if ended == Ended::Stopped {
             let _ = tokio::time::timeout(LAST_ANSWERS, &mut sending).await;
         }
-        // Timeout does not end before the last answer; this ends what a stop could not wait for.
+        // After a stop some requests may still be in flight; they are given up here.
         sending.abort();
         ended
     }
@@ -116,7 +117,7 @@ async fn wait(journal: &Arc<Journal>, timeout: Timeout, progress: &Progress) -> 
         if !hinted && now.observed == 0 && first_ack_is_older_than(journal, hint_after) {
             hinted = true;
             progress.say(&format!(
-                "nothing was observed for {} s: no operator seems to be running on this cluster; start one, such as: tare run",
+                "no object was observed for {} s; no operator seems to be running on this cluster. Start one, for example: tare run",
                 hint_after.as_secs()
             ));
         }

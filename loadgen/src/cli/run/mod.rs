@@ -1,10 +1,10 @@
-//! `loadgen run`: load on a cluster of the user's, from arguments to an account of every object.
+//! `loadgen run`: load on the user's cluster, and an account of every object.
 //!
-//! Guarantees: nothing is created before it was said what will be, on a cluster that is not local
-//! only after a yes; every object carries the run's label, and is removed by it in the end, also
-//! after Ctrl-C, unless `--keep` was given. A cluster is *ours* when it is local and has no nodes,
-//! as `loadgen control-plane up` has none: only there do objects ask for pods unbidden, because none
-//! will run. Leaves to others: what SIGKILL leaves behind (`loadgen clean`).
+//! Guarantees: the run prints what it will create before it creates it; on a cluster that is not local
+//! it also asks. Every object carries the run's label and is deleted by that label at the end, also
+//! after Ctrl-C, unless `--keep` was given. Objects ask for pods without `--pods` only on a local cluster
+//! without nodes, such as that of `loadgen control-plane up`, because no pod runs there. Leaves to
+//! others: objects left by a SIGKILL (`loadgen clean`).
 
 pub mod account;
 pub mod capacity;
@@ -12,8 +12,6 @@ pub mod converge;
 
 use crate::cli::question;
 use crate::target::cleanup;
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,8 +30,7 @@ use crate::load::journal::Journal;
 use crate::load::observer::Observer;
 use crate::load::timeout::Timeout;
 use crate::load::timetable::Pace;
-use crate::model::interrupt::Interrupt;
-use crate::model::progress::Progress;
+use crate::model::run_id;
 use crate::model::subject::Convergence;
 use crate::model::workload;
 use crate::model::workload::{RUN_LABEL, Scenario};
@@ -42,6 +39,8 @@ use crate::run::convergence::convergence;
 use crate::target::cleanup::{CleanUp, Scope};
 use crate::target::cluster::Cluster;
 use crate::target::context::{Target, TargetArgs};
+use crate::terminal::interrupt::Interrupt;
+use crate::terminal::progress::Progress;
 
 #[derive(Args, Clone, Debug)]
 pub struct RunArgs {
@@ -77,7 +76,7 @@ fn rate(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Names end up in paths of requests.
+/// A name becomes part of request paths, so only valid namespace names are accepted.
 pub(crate) fn dns_label(text: &str) -> Result<String, String> {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let inside = text.chars().all(|c| plain(c) || c == '-');
@@ -91,9 +90,9 @@ pub(crate) fn dns_label(text: &str) -> Result<String, String> {
 /// Whether objects ask for pods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pods {
-    /// They do, and none will run: the cluster is ours.
+    /// They do, and none runs: the cluster is local and has no nodes.
     NoneRun,
-    /// They do, because the user says so.
+    /// They do: `--pods` was given.
     Asked,
     /// They have `replicas: 0`.
     NotAsked,
@@ -109,7 +108,7 @@ impl Pods {
     }
 }
 
-/// A subject on a target, with the record of its run.
+/// A run on its target.
 struct Load {
     args: RunArgs,
     /// The value of the run's label.
@@ -133,9 +132,9 @@ async fn load(args: RunArgs) -> anyhow::Result<ExitCode> {
     let target = Target::choose(&args.target).await?;
     target.may_be_touched(args.target.yes)?;
     let stop = Interrupt::on_signals().context("cannot listen for Ctrl-C")?;
-    let run = format!("{:06x}", unlike_others() & 0xff_ffff);
+    let run = run_id::new();
     let namespace = args.namespace.clone();
-    let namespace = namespace.unwrap_or_else(|| format!("loadgen-{run}"));
+    let namespace = namespace.unwrap_or_else(|| run_id::namespace(&run));
     let mut load = Load {
         cluster: Cluster::of(target.config.clone())?,
         scenario: Arc::new(workload::edgeapp()?.of_run(&run, &namespace)),
@@ -157,13 +156,9 @@ async fn load(args: RunArgs) -> anyhow::Result<ExitCode> {
     load.offer().await
 }
 
-/// Two runs at once must not have the same name; the keys of a `RandomState` are the system's.
-fn unlike_others() -> u64 {
-    RandomState::new().build_hasher().finish()
-}
-
 impl Load {
-    /// Says what will be done and asks where that is due; false for a no.
+    /// Prints what will be created, and asks where the cluster is not local or pods do not fit. Returns
+    /// false if the user declines.
     async fn prepare(&mut self) -> anyhow::Result<bool> {
         installed(&self.cluster, &self.scenario, &self.target).await?;
         let nodes = capacity::nodes(&self.cluster).await?;
@@ -205,13 +200,13 @@ impl Load {
         )
     }
 
-    /// Creates, waits, cleans up, and says what became of every object.
+    /// Creates the objects, waits, cleans up, and prints the account.
     async fn offer(&self) -> anyhow::Result<ExitCode> {
         let namespace = &self.scenario.resource.namespace;
         let labels = [(RUN_LABEL, self.run.as_str())];
         if let Err(error) = self.cluster.make_namespace(namespace, &labels).await {
             anyhow::bail!(
-                "cannot make namespace {namespace}: {}; choose one that is there with --namespace",
+                "cannot create namespace {namespace}: {}; choose one that exists with --namespace",
                 error.words()
             );
         }
@@ -219,11 +214,11 @@ impl Load {
         let ended = self.wave(&journal).await;
         if matches!(ended, Ok(Ended::Stopped)) {
             self.progress.say(&format!(
-                "stopping: cleaning up first; Ctrl-C again leaves that to: loadgen clean --run {}",
+                "stopping; cleaning up first. Press Ctrl-C again to skip that, and clean up later with: loadgen clean --run {}",
                 self.run
             ));
         }
-        // Whatever happened, what was created is removed.
+        // Objects are removed also after an error.
         let cleaned = if self.args.keep {
             None
         } else {
@@ -292,7 +287,7 @@ impl Load {
     }
 }
 
-/// The resource must be served, and readable by us.
+/// Checks that the server serves the resource and that the user may read it.
 async fn installed(cluster: &Cluster, scenario: &Scenario, target: &Target) -> anyhow::Result<()> {
     let resource = &scenario.resource;
     let path = format!("{}?limit=1", resource.path());

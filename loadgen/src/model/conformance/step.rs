@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// One step; each but the first has EdgeApps of its own, so that one failure says nothing of others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
     /// The subject says that it is ready.
@@ -20,7 +20,7 @@ pub enum Step {
     DropEnvVar,
     /// A deleted child comes back.
     DeleteChild,
-    /// A planned field that another changes is put back; what is not planned is left alone.
+    /// A planned field that another changes is put back; what is not planned stays as it is.
     EditChild,
     /// The API server refuses it; nothing changes.
     BadReplicas,

@@ -2,12 +2,13 @@
 //!
 //! Guarantees: pure. Leaves to others: making it (`run::build`).
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 /// How the program is made; without it, it is there already.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Build {
     /// Packages of this workspace: built together with those of other subjects.
@@ -23,18 +24,27 @@ pub struct Build {
     pub command: Vec<String>,
 }
 
-/// A Go program, built without cgo to `{bin}/<last part of module>-<last part of package>`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// A Go program, built without cgo to `{bin}/<output>`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GoBuild {
     /// Folder of the module, from the root of this workspace.
     pub module: PathBuf,
     /// The main package, as `./cmd/operator`.
     pub package: String,
-    /// Flags of `go build`.
+    /// Flags of `go build`. `{commit}` stands for the commit of the module's folder.
     #[serde(default)]
     pub flags: Vec<String>,
+    /// Variables of `go build`, such as `GOEXPERIMENT`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// File name of the program; `<last part of module>-<last part of package>` unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
 }
+
+/// What stands for the commit in the flags of `go build`.
+const COMMIT: &str = "{commit}";
 
 impl Build {
     /// # Errors
@@ -55,6 +65,9 @@ impl Build {
 impl GoBuild {
     /// The file name of the program.
     pub fn program(&self) -> String {
+        if let Some(output) = &self.output {
+            return output.clone();
+        }
         let last = |path: &Path| {
             path.file_name()
                 .unwrap_or_default()
@@ -62,5 +75,11 @@ impl GoBuild {
                 .into_owned()
         };
         format!("{}-{}", last(&self.module), last(Path::new(&self.package)))
+    }
+
+    /// The flags of `go build`.
+    pub fn flags(&self, commit: &str) -> Vec<String> {
+        let flags = self.flags.iter();
+        flags.map(|flag| flag.replace(COMMIT, commit)).collect()
     }
 }

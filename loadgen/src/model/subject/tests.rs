@@ -15,32 +15,47 @@ fn the_built_in_subjects_parse() {
             "tare/metadata",
             "tare/pruned",
             "kube-rs/stock",
+            "kube-rs/predicate",
             "kube-rs/tuned",
             "controller-runtime/vanilla",
             "controller-runtime/tuned",
-            "controller-runtime/storeless"
+            "controller-runtime/storeless",
+            "controller-runtime/storeless-tuned"
         ]
     );
 }
 
 #[test]
 fn the_settings_of_the_go_collector_differ_in_nothing_else() {
-    let front = Path::new(env!("CARGO_MANIFEST_DIR")).join("subjects/go-front");
-    let mut built_in = built_in().expect("valid").into_iter();
-    let tuned = built_in.find(|subject| subject.id() == "controller-runtime/tuned");
-    let tuned = tuned.expect("it is built in");
-    let mut settings = std::collections::BTreeSet::new();
-    for file in std::fs::read_dir(&front).expect("a folder") {
-        let mut one = Subject::from_file(&file.expect("a file").path()).expect("valid");
-        let known = one.run.env.get("KUBECONFIG").cloned();
-        settings.insert((one.run.env.remove("GOGC"), one.run.env.remove("GOMEMLIMIT")));
-        assert_eq!(known.as_deref(), Some("{kubeconfig}"), "{}", one.id());
-        assert_eq!(one.run.env.len(), 1, "{}", one.id());
-        assert_eq!(one.build, tuned.build, "{}", one.id());
-        assert_eq!(one.run.command, tuned.run.command, "{}", one.id());
-        assert_eq!(one.run.args, tuned.run.args, "{}", one.id());
+    for (folder, id) in [
+        ("go-front", "controller-runtime/tuned"),
+        ("storeless-front", "controller-runtime/storeless-tuned"),
+    ] {
+        let front = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("subjects")
+            .join(folder);
+        let mut built_in = built_in().expect("valid").into_iter();
+        let base = built_in.find(|subject| subject.id() == id);
+        let mut base = base.expect("it is built in");
+        let chosen = settings(&mut base);
+        let mut front_settings = std::collections::BTreeSet::new();
+        for file in std::fs::read_dir(&front).expect("a folder") {
+            let mut one = Subject::from_file(&file.expect("a file").path()).expect("valid");
+            let id = one.id();
+            front_settings.insert(settings(&mut one));
+            assert_eq!(one.build, base.build, "{id}");
+            assert_eq!(one.run.env, base.run.env, "{id}");
+            assert_eq!(one.run.command, base.run.command, "{id}");
+            assert_eq!(one.run.args, base.run.args, "{id}");
+        }
+        assert_eq!(front_settings.len(), 6, "{front_settings:?}");
+        assert!(front_settings.contains(&chosen), "{id}: {chosen:?}");
     }
-    assert_eq!(settings.len(), 6, "{settings:?}");
+}
+
+/// Takes what sets Go's runtime out of a subject.
+fn settings(subject: &mut Subject) -> [Option<String>; 3] {
+    ["GOGC", "GOMEMLIMIT", "GOMAXPROCS"].map(|name| subject.run.env.remove(name))
 }
 
 #[test]
@@ -55,10 +70,11 @@ fn a_bench_that_names_no_subject_takes_those_that_are_so_by_default() {
         [
             "tare/none",
             "kube-rs/stock",
+            "kube-rs/predicate",
             "kube-rs/tuned",
             "controller-runtime/vanilla",
             "controller-runtime/tuned",
-            "controller-runtime/storeless"
+            "controller-runtime/storeless-tuned"
         ]
     );
     assert_eq!(ids(Some(&["tare/pruned".into()]), false), ["tare/pruned"]);

@@ -1,7 +1,8 @@
-//! What an EdgeApp's children and status have to look like.
+//! The expected children and status of an EdgeApp.
 //!
-//! Guarantees: pure; only planned fields are looked at, since others belong to others. A mismatch
-//! names the field. Leaves to others: fetching, and waiting until it holds.
+//! Guarantees: pure; only fields that an EdgeApp's spec determines are compared, because other fields
+//! may belong to other managers. A mismatch names the field. Leaves to others: fetching objects, and
+//! waiting until they match.
 
 use serde_json::{Value, json};
 
@@ -10,7 +11,7 @@ const OWNER_LABEL: &str = "tare.dev/owner";
 const MANAGED_BY_LABEL: &str = "app.kubernetes.io/managed-by";
 const CONTAINER: &str = "/spec/template/spec/containers/0";
 
-/// What was expected, and what is there instead.
+/// An expectation that is not met, and the value found instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch {
     pub expected: String,
@@ -19,7 +20,7 @@ pub struct Mismatch {
 
 pub type Check = Result<(), Mismatch>;
 
-/// A field by its JSON pointer; an absent one is `null`.
+/// Compares the field at a JSON pointer; an absent field is `null`.
 pub fn field(object: &Value, pointer: &str, want: &Value) -> Check {
     let seen = object.pointer(pointer).unwrap_or(&Value::Null);
     if seen == want {
@@ -31,7 +32,7 @@ pub fn field(object: &Value, pointer: &str, want: &Value) -> Check {
     })
 }
 
-/// The Deployment that `app` plans.
+/// Checks the Deployment of `app`.
 pub fn deployment(object: &Value, app: &Value) -> Check {
     let spec = &app["spec"];
     owned(object, app)?;
@@ -56,7 +57,7 @@ pub fn deployment(object: &Value, app: &Value) -> Check {
     field(object, &of_container("resources/limits"), &limits)
 }
 
-/// The Service that `app` plans.
+/// Checks the Service of `app`.
 pub fn service(object: &Value, app: &Value) -> Check {
     let spec = &app["spec"];
     owned(object, app)?;
@@ -73,7 +74,7 @@ pub fn service(object: &Value, app: &Value) -> Check {
     Ok(())
 }
 
-/// The controller is the EdgeApp, and the labels lead to it.
+/// Checks that the child's controller is the EdgeApp, and that its labels name the EdgeApp.
 fn owned(object: &Value, app: &Value) -> Check {
     let uid = &app["metadata"]["uid"];
     let owners = object["metadata"]["ownerReferences"].as_array();
@@ -98,7 +99,7 @@ fn owned(object: &Value, app: &Value) -> Check {
     }
 }
 
-/// A map that holds at least `want`, which is not empty.
+/// Checks that a map holds at least `want`, which is not empty.
 fn includes(object: &Value, pointer: &str, want: &Value) -> Check {
     let seen = object.pointer(pointer).unwrap_or(&Value::Null);
     let wanted = want.as_object().filter(|labels| !labels.is_empty());
@@ -112,7 +113,7 @@ fn includes(object: &Value, pointer: &str, want: &Value) -> Check {
     })
 }
 
-/// The status speaks of the newest spec, every replica is ready, and nothing is amiss.
+/// Checks that the status is of the newest spec, every replica is ready, and no condition reports a fault.
 pub fn converged(app: &Value) -> Check {
     field(
         app,
@@ -137,7 +138,7 @@ pub fn converged(app: &Value) -> Check {
     }
 }
 
-/// It cannot be brought about, and says so.
+/// Checks that the EdgeApp reports that it cannot be reconciled.
 pub fn degraded(app: &Value) -> Check {
     condition(app, "Degraded", "True")?;
     match condition(app, "Ready", "True") {
@@ -166,8 +167,8 @@ fn condition(app: &Value, kind: &str, status: &str) -> Check {
     })
 }
 
-/// What must not change of an object that belongs to somebody else. Its status may, and with it the
-/// resourceVersion: that is its own controller's.
+/// The part of somebody else's object that a subject must not change. Status and resourceVersion are
+/// left out, because the object's own controller changes them.
 pub fn untouched(object: &Value, before: &Value) -> Check {
     for pointer in [
         "/metadata/uid",

@@ -1,9 +1,9 @@
-//! The gate before measuring: a subject that does not do what an EdgeApp operator does is not
-//! compared with one that does.
+//! The conformance check before a measurement: only subjects that do what an EdgeApp operator has to do
+//! are compared.
 //!
 //! Guarantees: every subject goes through the same steps, on a server of its own, each with a
-//! deadline; a failure is one line that says step, object, expected and seen. It looks through the
-//! API server only, so it holds for any program in any language. Leaves to others: measuring.
+//! deadline; a failure is one line that says step, object, expected and seen. It observes a subject
+//! through the API server only, so it applies to any program in any language. Leaves to others: measuring.
 
 pub mod expect;
 pub mod objects;
@@ -17,20 +17,20 @@ use crate::model::conformance::step::Step;
 use crate::model::conformance::{Conformance, ConformanceResult, FOLDER, Failure, StepRecord};
 use crate::model::evidence;
 use crate::model::evidence::Evidence;
-use crate::model::interrupt::Interrupt;
 use crate::model::plan::Plan;
-use crate::model::progress::Progress;
 use crate::model::record::Experiment;
 use crate::model::subject::Subject;
 use crate::run::Setting;
 use crate::run::conformance::session::Session;
 use crate::target::Source;
+use crate::terminal::interrupt::Interrupt;
+use crate::terminal::progress::Progress;
 
-/// Longest wait of one step. A subject that needs a second is slow; half a minute is for machines
-/// that build something else at the same time.
+/// Longest wait of one step. Even a slow subject needs about a second; 30 s allow for machines that
+/// build something else at the same time.
 pub(crate) const STEP_DEADLINE: Duration = Duration::from_secs(30);
 
-/// What is the same for all subjects.
+/// The conformance check, with what is the same for all subjects.
 pub struct Gate<'a> {
     pub source: &'a Source,
     pub workspace: &'a Path,
@@ -40,14 +40,14 @@ pub struct Gate<'a> {
     pub evidence: &'a Evidence,
     pub progress: &'a Progress,
     pub step_deadline: Duration,
-    /// From a Deployment's creation until it is ready.
+    /// Time from a Deployment's creation until the server reports it ready.
     pub ready_delay_ms: u64,
 }
 
-/// Leaves in the plan what passes the scenario; false when a stop was asked for.
+/// Removes the subjects that fail the scenario from the plan. Returns false if the user asked to stop.
 ///
 /// # Errors
-/// Only when evidence cannot be written; a subject that fails is not an error.
+/// Evidence cannot be written. A subject that fails is not an error.
 pub async fn admit(
     plan: &mut Plan,
     experiment: &mut Experiment,
@@ -87,7 +87,7 @@ pub async fn admit(
     Ok(true)
 }
 
-/// Takes out of the plan whoever failed.
+/// Removes the subjects that failed from the plan.
 pub fn retain(
     plan: &mut Plan,
     experiment: &mut Experiment,
@@ -115,7 +115,12 @@ impl Gate<'_> {
         self.progress.step(&format!("{id}: conformance: start"));
         let mut session = match Session::start(self, subject).await {
             Ok(Some(session)) => session,
-            Ok(None) => return Conformance::not_checked(id, "the scenario is EdgeApp's"),
+            Ok(None) => {
+                return Conformance::not_checked(
+                    id,
+                    "it has objects of its own, and the scenario knows only EdgeApps",
+                );
+            }
             Err(failure) => {
                 steps.push(StepRecord::new(Step::Start, started, Err(failure)));
                 steps.extend(Step::SCENARIO.map(StepRecord::not_run));
@@ -124,7 +129,7 @@ impl Gate<'_> {
         };
         steps.push(StepRecord::new(Step::Start, started, Ok(())));
         for step in Step::SCENARIO {
-            // What cannot be created cannot be scaled either, and each try costs a deadline.
+            // The later steps need what this one creates, and each would fail only at its deadline.
             if !steps.iter().all(StepRecord::lets_others_run) {
                 steps.push(StepRecord::not_run(step));
                 continue;
@@ -155,13 +160,13 @@ impl Gate<'_> {
     }
 
     /// # Errors
-    /// When the evidence cannot be written.
+    /// The evidence cannot be written.
     pub fn keep(&self, found: &Conformance) -> Result<(), evidence::Error> {
         let name = format!("{FOLDER}/{}.json", found.subject.replace('/', "-"));
         self.evidence.write_json(&name, found)
     }
 
-    /// Where logs go, without their suffix.
+    /// The path of the subject's logs without a suffix.
     fn log(&self, subject: &Subject) -> std::path::PathBuf {
         let stem = subject.id().replace('/', "-");
         self.evidence.path(&format!("logs/{stem}-conformance"))

@@ -1,14 +1,14 @@
-//! The objects of the scenario, and where they are.
+//! The objects of the scenario and their API paths.
 //!
 //! Guarantees: pure; quantities are in the form in which an API server keeps them, so that fields
 //! can be compared as they are. Leaves to others: the requests.
 
 use serde_json::{Value, json};
 
-/// The namespace that will be measured in: a subject may look nowhere else.
+/// The namespace of the measurements; a subject may be restricted to it.
 pub const NAMESPACE: &str = "edge";
 
-/// What the scenario looks at.
+/// The kinds that the scenario reads and writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     EdgeApp,
@@ -61,7 +61,7 @@ pub fn app(name: &str) -> Value {
     })
 }
 
-/// A Deployment that no EdgeApp has anything to do with, but for its name.
+/// A Deployment that has the name of an EdgeApp's and belongs to somebody else.
 pub fn foreign_deployment(name: &str) -> Value {
     let labels = json!({"app": "theirs"});
     json!({

@@ -1,8 +1,8 @@
-//! A server, a subject, and what can be done and seen between them.
+//! A running API server and subject, and the requests and waits of the scenario.
 //!
-//! Guarantees: every wait ends by the deadline of a step, with what was seen last; a subject that
-//! ended is said to have ended; nothing started here outlives it. Leaves to others: what to do and
-//! what to expect.
+//! Guarantees: every wait ends by the deadline of a step, with the state seen last; where the subject or
+//! the control plane has ended, the failure says so; every process started here ends with the session.
+//! Leaves to others: the steps (`steps`) and their expectations (`expect`).
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -20,13 +20,13 @@ use crate::model::subject::{Places, Subject};
 use crate::run::conformance::expect::{Check, Mismatch};
 use crate::run::conformance::objects::{Kind, NAMESPACE};
 use crate::run::conformance::{Gate, failure};
-use crate::run::session::{readiness, spawn};
+use crate::run::launch::{readiness, spawn};
 use crate::target::cluster::{Cluster, JSON, request};
 use crate::target::{HARNESS, Order, SUBJECT, Server};
 
-/// Between two polls of a wait.
+/// Time between two polls of a wait.
 const POLL: Duration = Duration::from_millis(20);
-/// Who changes what is not the subject's to change.
+/// The field manager of the changes that the scenario makes beside the subject.
 const SOMEBODY: &str = "somebody";
 
 pub struct Session<'a> {
@@ -41,7 +41,8 @@ pub struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// Server, namespace and a subject that says it is ready; `None` where its CRD is no EdgeApp.
+    /// Starts a server with the namespace, and a subject, and waits until the subject is ready. `None` where
+    /// the subject's CRD is not the EdgeApp.
     pub async fn start(
         gate: &Gate<'_>,
         subject: &'a Subject,
@@ -97,19 +98,19 @@ impl<'a> Session<'a> {
         Ok(Some(session))
     }
 
-    /// Takes everything down.
+    /// Ends the subject and the server.
     pub async fn teardown(self) {
         let Session {
             mut process,
             server,
             ..
         } = self;
-        // What cannot be signalled is gone, and dropping kills what is not.
+        // A process that cannot be signalled has ended; dropping the session kills one that has not.
         let _ = process.terminate(Duration::from_secs(5)).await;
         let _ = server.stop().await;
     }
 
-    /// Ends the subject with SIGTERM, which it has to follow.
+    /// Ends the subject with SIGTERM; it has to exit within the deadline.
     pub async fn stop_subject(&mut self) -> Result<(), Failure> {
         use std::os::unix::process::ExitStatusExt;
         let id = self.subject.id();
@@ -118,7 +119,7 @@ impl<'a> Session<'a> {
         let status = self.process.terminate(self.step_deadline).await;
         let status = status.map_err(|e| failed(e.to_string()))?;
         match status.signal() {
-            // 9: it was killed when the deadline had passed.
+            // 9 is SIGKILL: the deadline had passed.
             Some(9) => Err(failed(format!(
                 "still running after {} s",
                 self.step_deadline.as_secs()
@@ -127,7 +128,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Starts it again, on a port of its own: the old one may linger.
+    /// Starts the subject again, on a new port: the old one may still be in use.
     pub async fn start_subject(&mut self) -> Result<(), Failure> {
         (self.process, self.admin) = start(self.subject, &self.places, &self.log).await?;
         self.until_ready().await
@@ -166,7 +167,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Creates an object, as somebody who is not the subject.
+    /// Creates an object with a field manager that is not the subject's.
     pub async fn create(&self, kind: Kind, object: &Value) -> Result<Value, Failure> {
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         let path = format!("{}?fieldManager={SOMEBODY}", kind.path());
@@ -177,8 +178,8 @@ impl<'a> Session<'a> {
             .map_err(|error| failure(&kind.of(name), "to be created", error))
     }
 
-    /// Changes an object with a strategic merge patch, or a merge patch where the kind has no
-    /// strategy, as somebody who is not the subject.
+    /// Changes an object with a field manager that is not the subject's: with a strategic merge patch, or
+    /// with a merge patch for custom resources.
     pub async fn change(&self, kind: Kind, name: &str, patch: &Value) -> Result<Value, Failure> {
         let path = format!("{}/{name}?fieldManager={SOMEBODY}", kind.path());
         let content_type = match kind {
@@ -194,7 +195,7 @@ impl<'a> Session<'a> {
             .map_err(|error| failure(&kind.of(name), &format!("to take {patch}"), error))
     }
 
-    /// Sends what the API server must reject as invalid.
+    /// Sends an object that the API server must reject as invalid.
     pub async fn expect_rejection(
         &self,
         method: Method,
@@ -230,7 +231,7 @@ impl<'a> Session<'a> {
             .map_err(|error| failure(&kind.of(name), "to be deleted", error))
     }
 
-    /// The object, if there is one.
+    /// The object; `None` where it does not exist.
     pub async fn get(&self, kind: Kind, name: &str) -> Result<Option<Value>, Failure> {
         let path = format!("{}/{name}", kind.path());
         match self
@@ -244,7 +245,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The object once it is as it should be.
+    /// Waits until the object meets an expectation, and returns it.
     pub async fn until(
         &mut self,
         kind: Kind,
@@ -299,7 +300,7 @@ impl<'a> Session<'a> {
         failure(&kind.of(name), &expected, mismatch.seen)
     }
 
-    /// The revision at which an object is deleted, watched for from `since` on.
+    /// The resourceVersion at which an object was deleted, from a watch that starts at `since`.
     pub async fn deletion(&self, kind: Kind, name: &str, since: &str) -> Result<u64, Failure> {
         let object = kind.of(name);
         let failed = |seen: String| failure(&object, "a watch that shows its end", seen);
@@ -342,6 +343,8 @@ async fn start(
         admin: admin.to_string(),
         ..places.clone()
     };
-    let process = spawn(subject, &places, log).await.map_err(|e| failed(&e))?;
+    let process = spawn(subject, &places, log, None)
+        .await
+        .map_err(|e| failed(&e))?;
     Ok((process, admin))
 }

@@ -1,8 +1,8 @@
-//! What each step does and what it expects.
+//! The steps of the scenario: the requests that each sends and the outcome that it expects.
 //!
 //! Guarantees: a step's EdgeApps carry its name, so that a failure can be found in the logs; each
-//! begins with an EdgeApp that has converged. Leaves to others: waiting (`session`), and what planned
-//! looks like (`expect`).
+//! begins with an EdgeApp that has converged. Leaves to others: waiting (`session`), and the fields that
+//! are compared (`expect`).
 
 use http::Method;
 use serde_json::{Value, json};
@@ -17,16 +17,16 @@ use crate::run::conformance::objects;
 use crate::run::conformance::objects::Kind;
 use crate::run::conformance::session::Session;
 
-/// What a child has to be, given its EdgeApp.
+/// Checks a child against its EdgeApp.
 type Comparison = fn(&Value, &Value) -> Check;
 
-/// An annotation that no plan has.
+/// An annotation that no subject writes.
 const NOTE: &str = "example.com/note";
 
 /// Takes one step.
 pub async fn run(step: Step, session: &mut Session<'_>) -> Stepped {
     match step {
-        // Done when the session is set.
+        // `Session::start` has done this step.
         Step::Start => Ok(()),
         Step::Create => create(session).await,
         Step::Scale => scale(session).await,
@@ -41,18 +41,18 @@ pub async fn run(step: Step, session: &mut Session<'_>) -> Stepped {
     }
 }
 
-/// An EdgeApp that was created and has converged, with its children.
+/// Creates an EdgeApp and waits until it has converged.
 async fn created(session: &mut Session<'_>, name: &str) -> Result<Value, Failure> {
     session.create(Kind::EdgeApp, &objects::app(name)).await?;
     settled(session, name).await
 }
 
-/// Waits until status and children are what the EdgeApp asks for.
+/// Waits until status and children match the EdgeApp's spec.
 async fn settled(session: &mut Session<'_>, name: &str) -> Result<Value, Failure> {
     let app = session
         .until(Kind::EdgeApp, name, expect::converged)
         .await?;
-    // From here on the children have to be right: the status says that they are.
+    // The status says Ready, so the children have to match at once.
     let comparisons: [(Kind, Comparison); 2] = [
         (Kind::Deployment, ready_deployment),
         (Kind::Service, expect::service),
@@ -75,7 +75,7 @@ async fn settled(session: &mut Session<'_>, name: &str) -> Result<Value, Failure
     Ok(app)
 }
 
-/// As planned, and ready: an EdgeApp is Ready once its Deployment is.
+/// Checks that the Deployment matches and is ready: only then may the EdgeApp be Ready.
 fn ready_deployment(object: &Value, app: &Value) -> Check {
     expect::deployment(object, app)?;
     expect::field(object, "/status/readyReplicas", &app["spec"]["replicas"])

@@ -5,14 +5,15 @@
 
 use std::time::{Duration, Instant};
 
+use crate::analyse::convergence::convergence;
 use crate::load::generator::Act;
 use crate::load::timeline::Timeline;
 use crate::load::timetable::Pace;
 use crate::model::step::Step;
-use crate::run::convergence::convergence;
+use crate::run::convergence::offer_of;
 use crate::run::session::{Reason, Session};
 
-/// A steady run is invalid when more than 1 % of its sends were later than this.
+/// A run at a rate is invalid when more than 1 % of its sends were later than this.
 const LATE_MS: f64 = 100.0;
 
 pub async fn run(session: &mut Session<'_>, pace: Pace) -> Result<(), Reason> {
@@ -24,7 +25,7 @@ pub async fn run(session: &mut Session<'_>, pace: Pace) -> Result<(), Reason> {
     let converged = offer(session, Act::Create, pace, name, |t| t.all(|p| p.ready));
     let converged = converged.await?;
     if pace == Pace::Burst {
-        session.run.memory.burst = session.peak();
+        session.run.memory.burst = session.sampled();
     }
     let wall_s = started.elapsed().as_secs_f64();
     if let (Some(before), Ok(after)) = (own_before, tare_procstat::cpu_seconds(std::process::id()))
@@ -32,7 +33,8 @@ pub async fn run(session: &mut Session<'_>, pace: Pace) -> Result<(), Reason> {
         session.run.generator_cpu_s = Some(after - before);
         judge_generator(session, (after - before) / wall_s);
     }
-    let convergence = convergence(&session.journal.timeline(), pace);
+    // The record follows from the samples that the evidence keeps, and from nothing later.
+    let convergence = convergence(session.journal.timeline().end_wave(), offer_of(pace));
     let p99_late_ms = convergence.late.quantiles().map_or(0.0, |q| q.p99_ms);
     if p99_late_ms > LATE_MS {
         session.run.invalid_because.push(format!(
@@ -103,6 +105,7 @@ pub async fn offer(
         if session.wait_until(next_poll, &done).await? {
             return Ok(true);
         }
+        session.trace_cpu();
         let progress = session.journal.timeline().progress();
         let count = match act {
             Act::Delete => progress.gone,

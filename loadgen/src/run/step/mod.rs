@@ -16,8 +16,11 @@ use std::time::{Duration, Instant};
 
 use crate::load::generator::Act;
 use crate::load::timetable::Pace;
+use crate::measure::machine_use::MachineWatch;
 use crate::measure::settle::Rule;
+use crate::model::record::Sampled;
 use crate::model::step::{Quiet, Step};
+use crate::run::cpu_trace::CpuTrace;
 use crate::run::session::{Reason, Session};
 use crate::run::snapshot::Snapshot;
 use crate::run::step::settle::settle;
@@ -28,7 +31,9 @@ pub async fn run(session: &mut Session<'_>, step: Step) -> Result<(), Reason> {
         Step::Start => start(session).await,
         Step::Empty(quiet) => empty(session, quiet).await,
         Step::Create { per_s } => {
-            let pace = per_s.map_or(Pace::Burst, |per_s| Pace::Steady { per_s });
+            let pace = per_s.map_or(Pace::Burst, |per_s| Pace::Steady {
+                per_s: f64::from(per_s),
+            });
             create::run(session, pace).await
         }
         Step::Settle { quiet, idle_s } => {
@@ -66,7 +71,7 @@ async fn start(session: &mut Session<'_>) -> Result<(), Reason> {
         ));
     }
     let observed_ns = session.journal.timeline().canary.observed_ns();
-    let spawned_ns = session.journal.ns(session.process.spawned_at());
+    let spawned_ns = session.journal.ns(session.running.process.spawned_at());
     session.run.spawn_to_canary_ms =
         observed_ns.map(|at| at.saturating_sub(spawned_ns) as f64 / 1e6);
     session.wait_ready(deadline).await
@@ -74,18 +79,25 @@ async fn start(session: &mut Session<'_>) -> Result<(), Reason> {
 
 async fn empty(session: &mut Session<'_>, quiet: Quiet) -> Result<(), Reason> {
     settle(session, Step::Empty(quiet).name(), Rule::of(quiet)).await?;
-    session.run.memory.empty = session.memory();
+    session.run.memory.empty = session.sampled().map(|sampled| Sampled {
+        peak_bytes: None,
+        ..sampled
+    });
     // The turn comes before the first counter is read: while other runs work, time passes and
     // even idle servers use CPU.
     session.work().await;
-    session.baseline = Some(Snapshot::take(session).await);
+    if session.cell.kind.is_timed() {
+        session.machine_watch = Some(MachineWatch::begin().await);
+    }
+    let baseline = Snapshot::take(session).await;
+    session.trace = Some(CpuTrace::new(baseline.cpu(&session.journal)));
+    session.baseline = Some(baseline);
     session.page_before = scrape::page(session).await;
     Ok(())
 }
 
 async fn churn(session: &mut Session<'_>) -> Result<(), Reason> {
     session.journal.timeline().begin_wave();
-    session.reset_peak();
     let converged = create::offer(
         session,
         Act::Update(1),
@@ -96,7 +108,7 @@ async fn churn(session: &mut Session<'_>) -> Result<(), Reason> {
     if !converged.await? {
         return Err("churn: not every object converged again".into());
     }
-    session.run.memory.churn = session.peak();
+    session.run.memory.churn = session.sampled();
     Ok(())
 }
 
@@ -108,7 +120,7 @@ async fn delete(session: &mut Session<'_>, quiet: Quiet) -> Result<(), Reason> {
     if !gone.await? {
         return Err("not every object was gone after its deletion".into());
     }
-    settle(session, "settling after the deletion", Rule::of(quiet)).await?;
-    session.run.memory.deleted = session.memory();
+    let waited = settle(session, "settling after the deletion", Rule::of(quiet)).await?;
+    session.run.memory.deleted = session.settled(quiet, waited.settled);
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Restarting the subject on the objects that exist.
 //!
-//! Guarantees: each restart is ended with SIGTERM, sampled once it is ready and has settled, and
-//! recorded by itself; what the API server did is counted from before the start until then. Leaves
+//! Guarantees: each restart is ended with SIGTERM, waited for until it is ready and quiet, and
+//! recorded by itself; memory is sampled in memory runs only, which wait until it has settled; what the API server did is counted from before the start until then. Leaves
 //! to others: medians (`report`).
 
 use std::time::Instant;
@@ -42,14 +42,18 @@ async fn restart(session: &mut Session<'_>, quiet: Quiet) -> Result<Restart, Rea
     session
         .wait_ready(Instant::now() + timeout.deadline)
         .await?;
-    let ready_s = session.process.spawned_at().elapsed().as_secs_f64();
-    let settled = settle(session, "settling after the restart", Rule::of(quiet)).await?;
-    let memory = session.peak();
-    let cpu_s = tare_procstat::cpu_seconds(session.process.pid()).ok();
+    let ready_s = session.running.process.spawned_at().elapsed().as_secs_f64();
+    let waited = settle(session, "settling after the restart", Rule::of(quiet)).await?;
+    let timed = session.cell.kind.is_timed();
+    let memory = match timed {
+        true => None,
+        false => session.settled(quiet, waited.settled),
+    };
+    let cpu_s = tare_procstat::cpu_seconds(session.running.process.pid()).ok();
     let after = ServerCounters::take(session).await;
     Ok(Restart {
         ready_s,
-        settled: settled.is_some(),
+        settled: waited.settled,
         memory,
         cpu_s,
         events: session.journal.timeline().events - events,

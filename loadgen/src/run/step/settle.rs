@@ -1,7 +1,7 @@
 //! Waiting until a subject has settled, and what it cost to converge and to idle.
 //!
-//! Guarantees: bounded by the rule. What is counted before the quiet belongs to converging, what
-//! is counted in it to idling. While a subject is quiet, another run may work. Leaves to others:
+//! Guarantees: bounded by the rule. CPU until the last write of an object belongs to converging, as
+//! do requests until the quiet begins; what is counted in the quiet belongs to idling. While a subject is quiet, another run may work. Leaves to others:
 //! the rule (`measure::settle`).
 
 use std::time::{Duration, Instant};
@@ -19,8 +19,8 @@ const POLL: Duration = Duration::from_millis(500);
 
 /// Settles, samples memory, and goes on idling until `idle` has passed since the quiet began.
 pub async fn run(session: &mut Session<'_>, quiet: Quiet, idle: Duration) -> Result<(), Reason> {
-    let begin = settle(session, "settling", Rule::of(quiet)).await?;
-    session.run.memory.settled = session.memory();
+    let Waited { begin, settled } = settle(session, "settling", Rule::of(quiet)).await?;
+    session.run.memory.settled = session.settled(quiet, settled);
     let end = Snapshot::take(session).await;
     record(session, begin.as_ref().unwrap_or(&end));
     let Some(begin) = begin else {
@@ -36,30 +36,44 @@ pub async fn run(session: &mut Session<'_>, quiet: Quiet, idle: Duration) -> Res
     Ok(())
 }
 
-/// Records what the objects cost, from the session's baseline to `end`.
+/// Records what the objects cost since the session's baseline: CPU until the last write that the
+/// harness saw, requests and the datastore until `end`.
 pub fn record(session: &mut Session<'_>, end: &Snapshot) {
     let Some(before) = session.baseline.take().filter(|_| session.cell.objects > 0) else {
         return;
     };
-    session.run.converge_cpu_s = end.cpu_s_since(&before);
-    session.run.api_server_cpu_s = end.server_cpu_s_since(&before);
+    session.trace_cpu();
+    let last_write_ns = session.journal.timeline().last_event_ns;
+    let booked = session.trace.take().map(|trace| trace.until(last_write_ns));
+    session.run.converge_cpu_s = booked.and_then(|booked| booked.cpu_s);
+    session.run.api_server_cpu_s = booked.and_then(|booked| booked.server_cpu_s);
     session.run.requests = end.requests_since(&before);
     session.run.write_spans = session.server.write_spans();
     let datastore = Datastore {
         written_bytes: end.datastore_written_bytes_since(&before),
+        revisions: end.revisions_since(&before, session.cell.objects as u64),
         size_bytes: session.server.datastore_size_bytes(),
     };
-    let known = datastore.written_bytes.is_some() || datastore.size_bytes.is_some();
+    let known = [
+        datastore.written_bytes,
+        datastore.revisions,
+        datastore.size_bytes,
+    ];
+    let known = known.iter().any(Option::is_some);
     session.run.datastore = known.then_some(datastore);
 }
 
-/// Waits until the subject has settled. Returns the counters at the begin of its quiet; `None`
-/// when it was never quiet for longer than [`AFTERMATH`].
-pub async fn settle(
-    session: &mut Session<'_>,
-    what: &str,
-    rule: Rule,
-) -> Result<Option<Snapshot>, Reason> {
+/// How a wait for a subject to settle ended.
+pub struct Waited {
+    /// Counters at the begin of its quiet; `None` when it was not quiet for longer than
+    /// [`AFTERMATH`].
+    pub begin: Option<Snapshot>,
+    /// Otherwise the rule gave up.
+    pub settled: bool,
+}
+
+/// Waits until the subject has settled, or the rule gives up.
+pub async fn settle(session: &mut Session<'_>, what: &str, rule: Rule) -> Result<Waited, Reason> {
     session.say(what);
     let started = Instant::now();
     let mut detector = SettleDetector::new(rule, sample(session, started));
@@ -67,6 +81,7 @@ pub async fn settle(
     loop {
         tokio::time::sleep(POLL).await;
         session.check_alive()?;
+        session.trace_cpu();
         let state = detector.add(sample(session, started));
         match detector.quiet_for() {
             quiet if quiet < AFTERMATH => begin = None,
@@ -78,20 +93,28 @@ pub async fn settle(
         }
         match state {
             SettleState::Busy => {}
-            SettleState::Settled => return Ok(begin),
+            SettleState::Settled => {
+                return Ok(Waited {
+                    begin,
+                    settled: true,
+                });
+            }
             SettleState::GaveUp => {
                 let s = rule.at_most.as_secs();
                 session.run.warnings.push(format!(
                     "{what}: did not settle within {s} s; sampled anyway"
                 ));
-                return Ok(None);
+                return Ok(Waited {
+                    begin: None,
+                    settled: false,
+                });
             }
         }
     }
 }
 
 fn sample(session: &Session<'_>, started: Instant) -> Sample {
-    let pid = session.process.pid();
+    let pid = session.running.process.pid();
     Sample {
         at: started.elapsed(),
         events: session.journal.timeline().events,

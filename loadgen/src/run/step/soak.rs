@@ -38,10 +38,9 @@ fn round(number: u64) -> Round {
 /// Goes on until at least `events` have passed; samples memory once the subject has settled again.
 pub async fn run(session: &mut Session<'_>, events: u64, quiet: Quiet) -> Result<(), Reason> {
     session.work().await;
-    session.reset_peak();
     session.run.soak = Some(soak(session, events).await?);
-    settle(session, "settling after the soak", Rule::of(quiet)).await?;
-    session.run.memory.after_soak = session.peak();
+    let waited = settle(session, "settling after the soak", Rule::of(quiet)).await?;
+    session.run.memory.after_soak = session.settled(quiet, waited.settled);
     Ok(())
 }
 

@@ -41,8 +41,8 @@ pub async fn run(session: &mut Session<'_>, held: Duration) -> Result<(), Reason
         windows.extend(counted.map(|l| (l.writes() + l.reads()) as f64 / WINDOW.as_secs_f64()));
         last = now;
     }
-    session.run.memory.burst = session.peak();
-    session.run.memory.settled = session.memory();
+    session.run.memory.burst = session.sampled();
+    session.run.memory.settled = session.sampled();
     session.run.converge_cpu_s = last.cpu_s_since(&before);
     session.run.requests = last.requests_since(&before);
     session.run.fault_response =

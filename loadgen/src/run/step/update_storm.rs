@@ -17,13 +17,13 @@ use crate::run::step::create::offer;
 /// Creates the objects, then updates all of them [`ROUNDS`] times.
 pub async fn run(session: &mut Session<'_>) -> Result<(), Reason> {
     let objects = session.cell.objects;
+    session.reset_peak();
     let created = offer(session, Act::Create, Pace::Burst, "converged", |t| {
         t.all(|p| p.ready)
     });
     if !created.await? {
         return Err("not every object converged before the update storm".into());
     }
-    session.reset_peak();
     let before = Snapshot::take(session).await;
     let started = Instant::now();
     let mut behind = Vec::new();
@@ -44,7 +44,7 @@ pub async fn run(session: &mut Session<'_>) -> Result<(), Reason> {
         false => None,
     };
     let after = Snapshot::take(session).await;
-    session.run.memory.burst = session.peak();
+    session.run.memory.burst = session.sampled();
     session.run.converge_cpu_s = after.cpu_s_since(&before);
     session.run.requests = after.requests_since(&before);
     session.run.update_storm = Some(UpdateStorm {

@@ -32,8 +32,8 @@ pub enum Error {
 ///
 /// # Errors
 /// See [`Error`].
-pub async fn remove(cluster: &Cluster, resource: &Resource) -> Result<(), Error> {
-    let namespace = format!("/api/v1/namespaces/{}", resource.namespace);
+pub async fn remove(cluster: &Cluster, name: &str, resources: &[Resource]) -> Result<(), Error> {
+    let namespace = format!("/api/v1/namespaces/{name}");
     let get = || cluster.ask::<serde_json::Value>(Method::GET, &namespace, None, vec![]);
     match get().await {
         Err(error) if error.code() == Some(404) => return Ok(()),
@@ -48,17 +48,8 @@ pub async fn remove(cluster: &Cluster, resource: &Resource) -> Result<(), Error>
     }
     let deadline = Instant::now() + GONE;
     while Instant::now() < deadline {
-        let page = format!("{}?limit=500", resource.path());
-        let listed = cluster.ask::<Names>(Method::GET, &page, None, vec![]).await;
-        let items = listed.map(|names| names.items).unwrap_or_default();
-        for item in items.iter().filter(|i| !i.metadata.finalizers.is_empty()) {
-            let patch = br#"{"metadata":{"finalizers":null}}"#.to_vec();
-            match cluster.merge(resource, &item.metadata.name, patch).await {
-                Err(error) if error.code() == Some(404) => {}
-                patched => {
-                    patched?;
-                }
-            }
+        for resource in resources {
+            remove_finalizers(cluster, resource).await?;
         }
         match get().await {
             Err(error) if error.code() == Some(404) => return Ok(()),
@@ -67,8 +58,25 @@ pub async fn remove(cluster: &Cluster, resource: &Resource) -> Result<(), Error>
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
     Err(Error::StillThere {
-        namespace: resource.namespace.clone(),
+        namespace: name.to_owned(),
     })
+}
+
+/// Of a page of objects in the namespace of `resource`.
+async fn remove_finalizers(cluster: &Cluster, resource: &Resource) -> Result<(), Error> {
+    let page = format!("{}?limit=500", resource.path());
+    let listed = cluster.ask::<Names>(Method::GET, &page, None, vec![]).await;
+    let items = listed.map(|names| names.items).unwrap_or_default();
+    for item in items.iter().filter(|i| !i.metadata.finalizers.is_empty()) {
+        let patch = br#"{"metadata":{"finalizers":null}}"#.to_vec();
+        match cluster.merge(resource, &item.metadata.name, patch).await {
+            Err(error) if error.code() == Some(404) => {}
+            patched => {
+                patched?;
+            }
+        }
+    }
+    Ok(())
 }
 
 #[derive(Deserialize)]

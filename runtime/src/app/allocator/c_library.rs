@@ -33,7 +33,7 @@ pub fn init() {
     }
 }
 
-/// glibc keeps what a burst has freed below the top of its heap until `malloc_trim(3)` is called. musl
+/// glibc keeps memory that was freed below the top of its heap until `malloc_trim(3)` is called. musl
 /// has no such call.
 pub fn trim() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -48,10 +48,10 @@ pub fn trim() {
     }
 }
 
-/// Neither has statistics that cost no memory.
+/// Neither glibc nor musl has statistics that cost no memory.
 pub fn figures() -> Vec<Figure> {
     Vec::new()
 }
 
-/// There is no profile.
+/// This allocator writes no profile.
 pub fn end() {}

@@ -1,4 +1,5 @@
-//! dhat: which calls hold the heap at its peak. For a profile (`scripts/heap.sh`); never shipped.
+//! dhat: a heap profile that says which calls hold memory at the peak. Used by `scripts/heap.sh` only;
+//! no shipped binary has it.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -14,7 +15,7 @@ static PROFILER: Mutex<Option<dhat::Profiler>> = Mutex::new(None);
 /// Starts the profile.
 pub fn init() {
     let prefix = std::env::var("TARE_DHAT").unwrap_or_else(|_| "dhat-heap".into());
-    // Every process writes a file of its own.
+    // The process id in the name keeps processes from overwriting each other's file.
     let file = format!("{prefix}-{}.json", std::process::id());
     let profiler = dhat::Profiler::builder().file_name(file).build();
     *PROFILER.lock().unwrap_or_else(PoisonError::into_inner) = Some(profiler);
@@ -30,10 +31,10 @@ pub fn end() {
     );
 }
 
-/// It keeps no free memory.
+/// dhat keeps no free memory.
 pub fn trim() {}
 
-/// They are in the profile.
+/// None: the profile has them.
 pub fn figures() -> Vec<Figure> {
     Vec::new()
 }

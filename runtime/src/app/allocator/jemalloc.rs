@@ -22,7 +22,7 @@ const OPTIONS: &CStr =
 #[repr(transparent)]
 pub struct Text(*const c_char);
 
-// SAFETY: it points to a constant.
+// SAFETY: the pointer leads to a constant, which is never written.
 #[allow(unsafe_code)]
 unsafe impl Sync for Text {}
 
@@ -31,7 +31,7 @@ unsafe impl Sync for Text {}
 #[unsafe(export_name = "_rjem_malloc_conf")]
 pub static MALLOC_CONF: Text = Text(OPTIONS.as_ptr());
 
-/// Its options are in [`MALLOC_CONF`].
+/// Does nothing: jemalloc reads its options from [`MALLOC_CONF`].
 pub fn init() {}
 
 #[allow(unsafe_code)]
@@ -53,7 +53,7 @@ pub fn trim() {
     command(c"arena.4096.purge");
 }
 
-/// Runs a command that has no value; an error changes nothing.
+/// Runs a `mallctl` command that takes no value. Where jemalloc does not know it, nothing happens.
 fn command(name: &CStr) {
     let (none, nothing) = (std::ptr::null_mut(), std::ptr::null_mut());
     // SAFETY: the name ends with a zero, and `mallctl` accepts null for absent values
@@ -84,5 +84,5 @@ pub fn figures() -> Vec<Figure> {
     figures.into_iter().filter_map(known).collect()
 }
 
-/// There is no profile.
+/// This allocator writes no profile.
 pub fn end() {}

@@ -14,7 +14,7 @@ const PAGE_COMMIT_ON_DEMAND: i32 = 40;
 const MINIMAL_PURGE_SIZE: i32 = 44;
 
 /// By default mimalloc keeps freed memory and empty pages for a while, and commits memory in large
-/// steps. That is fast, and costs megabytes.
+/// steps. That saves time and costs megabytes.
 #[allow(unsafe_code)]
 pub fn init() {
     for (option, value) in [
@@ -40,5 +40,5 @@ pub fn figures() -> Vec<Figure> {
     Vec::new()
 }
 
-/// There is no profile.
+/// This allocator writes no profile.
 pub fn end() {}

@@ -16,7 +16,7 @@ use crate::http::client::tls::Trust;
 pub(crate) struct Cluster {
     /// Its URL, of scheme `http` or `https`.
     pub server: Uri,
-    /// How it is verified; nothing, over plain HTTP.
+    /// How it is verified; `None` over plain HTTP.
     pub tls: Option<(Trust, Option<ServerName<'static>>)>,
 }
 
@@ -50,7 +50,7 @@ impl Cluster {
     }
 }
 
-/// A URL of a host. kubectl takes a URL without a scheme as plain HTTP; here it is an error.
+/// Parses the URL of a server. kubectl reads a URL without a scheme as plain HTTP; here it is an error.
 fn url(text: &str) -> Option<Uri> {
     let uri: Uri = text.parse().ok()?;
     let known = [Scheme::HTTP, Scheme::HTTPS];

@@ -49,7 +49,7 @@ impl Credentials {
             return Err(entry.flaw(Problem::Plugin("auth-provider")));
         }
         if token.is_none() && identity.is_none() {
-            // kubectl does not run it either where there is a token or a certificate.
+            // kubectl, too, ignores `exec` where there is a token or a certificate.
             return Err(entry.flaw(if entry.has("exec") {
                 Problem::Plugin("exec")
             } else {
@@ -106,7 +106,7 @@ pub struct Token {
     file: Option<TokenFile>,
 }
 
-/// Where the token is from, if it changes.
+/// The file that the token is read from; `None` for a token that does not change.
 #[derive(Debug, Clone)]
 struct TokenFile {
     path: PathBuf,
@@ -119,13 +119,13 @@ pub(crate) enum TokenError {
     /// It cannot be read.
     #[error("{0}")]
     File(#[from] file::FileError),
-    /// What is in it is no token.
+    /// Its content is not a token.
     #[error("it is not a token: empty, or with characters that cannot be sent")]
     Unsendable,
 }
 
 impl Token {
-    /// A token that stays; nothing if no header can hold it.
+    /// A token that does not change; `None` where an HTTP header cannot hold it.
     pub(crate) fn fixed(text: &str) -> Option<Self> {
         let text = text.trim();
         if text.is_empty() {

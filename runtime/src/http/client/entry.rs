@@ -25,17 +25,17 @@ pub(crate) struct Entry {
     pub file: PathBuf,
 }
 
-/// Certificates or a key, and where they are from.
+/// Certificates or a key, and the field that they were read from.
 pub(crate) struct Material {
-    /// PEM, if all is well.
+    /// The bytes that were read; PEM in a valid kubeconfig.
     pub pem: Vec<u8>,
-    /// The file, unless they were in the kubeconfig.
+    /// The file that they were read from; `None` where the kubeconfig holds them.
     pub path: Option<PathBuf>,
     field: &'static str,
 }
 
 impl Entry {
-    /// Whether a field is there and not empty.
+    /// Whether a field is set and not empty.
     pub fn has(&self, field: &str) -> bool {
         match self.fields.get(field) {
             None | Some(Node::Null) => false,
@@ -44,7 +44,7 @@ impl Entry {
         }
     }
 
-    /// A text that is not empty.
+    /// The value of a field; `None` where it is absent or empty.
     pub fn text(&self, field: &'static str) -> Result<Option<&str>, Flaw> {
         match self.fields.get(field) {
             None | Some(Node::Null) => Ok(None),
@@ -53,7 +53,7 @@ impl Entry {
         }
     }
 
-    /// True or false; false if left out.
+    /// The value of a boolean field; an absent one is false.
     pub fn flag(&self, field: &'static str) -> Result<bool, Flaw> {
         match self.text(field)? {
             None | Some("false" | "False" | "FALSE") => Ok(false),
@@ -62,17 +62,17 @@ impl Entry {
         }
     }
 
-    /// The path of a file.
+    /// The path in a field, relative to the folder of the kubeconfig.
     pub fn path(&self, field: &'static str) -> Result<Option<PathBuf>, Flaw> {
         let base = self.file.parent();
         Ok(self.text(field)?.map(|path| match base {
-            // An absolute path replaces the base.
+            // `join` with an absolute path returns that path.
             Some(base) => base.join(path),
             None => PathBuf::from(path),
         }))
     }
 
-    /// What `<field>-data` holds, or the file that `field` names.
+    /// The decoded content of `<field>-data`, else that of the file that `field` names.
     pub fn material(
         &self,
         field: &'static str,

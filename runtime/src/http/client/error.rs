@@ -1,11 +1,11 @@
-//! Why there is no client: one line that names the file, the entry and what to do.
+//! Why no client can be built: one line that names the file, the entry and what to do.
 //!
 //! Guarantees: no token, key or other content of a file is part of a message.
 
 use crate::http::client::file::FileError;
 use crate::http::client::yaml::YamlError;
 
-/// Why there is no client.
+/// Why no client can be built.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// A kubeconfig cannot be read.
@@ -18,13 +18,13 @@ pub enum ClientError {
         /// What to do.
         hint: &'static str,
     },
-    /// There is none, and this is not a pod.
+    /// There is no kubeconfig, and this process does not run in a pod.
     #[error("no kubeconfig: set KUBECONFIG to one{hint}")]
     Missing {
-        /// A file that is there.
+        /// The suggestion of a kubeconfig that exists, or nothing.
         hint: String,
     },
-    /// What a kubeconfig says cannot be used.
+    /// The content of a kubeconfig cannot be used.
     #[error("kubeconfig {path}: {flaw}")]
     Unusable {
         /// The file or files.
@@ -35,10 +35,10 @@ pub enum ClientError {
     /// The pod's service account cannot be used.
     #[error("service account of this pod: {0}")]
     InCluster(String),
-    /// The client certificate and its key are no pair, or of a kind that is not supported.
+    /// The client certificate and its key do not match, or their kind is not supported.
     #[error("client certificate: {0}")]
     Identity(rustls::Error),
-    /// No TLS at all.
+    /// TLS cannot be set up.
     #[error("TLS: {0}")]
     Tls(rustls::Error),
 }
@@ -49,20 +49,20 @@ pub enum Flaw {
     /// Neither YAML nor JSON.
     #[error("{0}")]
     Yaml(#[from] YamlError),
-    /// Something else than a kubeconfig.
+    /// It is YAML, but not a kubeconfig.
     #[error("not a kubeconfig: {0}")]
     Shape(String),
-    /// No context is chosen.
+    /// `current-context` is not set and no context was given.
     #[error("no current-context; choose one with --context; {0}")]
     NoContext(Known),
-    /// A context, cluster or user is referred to and not there.
+    /// A context, cluster or user is referred to but not defined.
     #[error("{what} {name:?} is not there; {known}")]
     Unknown {
-        /// What is looked for.
+        /// `context`, `cluster` or `user`, the kind of the missing entry.
         what: &'static str,
         /// Its name.
         name: String,
-        /// What is there.
+        /// The names that are defined.
         known: Known,
     },
     /// An entry cannot be used.
@@ -126,15 +126,15 @@ pub enum Problem {
         /// Why.
         cause: PemError,
     },
-    /// Nothing to check the server's certificate with.
+    /// There is no CA to verify the server's certificate with.
     #[error(
         "https without certificate-authority or certificate-authority-data; add the CA of the API server"
     )]
     NoAuthority,
-    /// A CA that would not be used.
+    /// A CA beside `insecure-skip-tls-verify`, which would ignore it.
     #[error("insecure-skip-tls-verify and a certificate authority; remove one of them")]
     InsecureAuthority,
-    /// A proxy between us and the server.
+    /// `proxy-url`.
     #[error("proxy-url is not supported; give a server that can be reached without a proxy")]
     Proxy,
     /// Credentials that only a plugin can get.
@@ -145,13 +145,13 @@ pub enum Problem {
     /// Basic authentication, which no supported API server accepts.
     #[error("username and password are not supported; use a token or a client certificate")]
     Basic,
-    /// Acting as somebody else.
+    /// Impersonation of another user.
     #[error("impersonation ({0}) is not supported; use the credentials of that user")]
     Impersonation(&'static str),
-    /// Nobody.
+    /// A user without any credentials.
     #[error("it has no token and no client certificate; add one of them")]
     NoCredentials,
-    /// A token that no header can hold.
+    /// A token that an HTTP header cannot hold.
     #[error("{0} is not a token: empty, or with characters that cannot be sent")]
     Token(String),
 }
@@ -159,10 +159,10 @@ pub enum Problem {
 /// Why there is no certificate or key in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PemError {
-    /// There is none.
+    /// The text has no PEM section of that kind.
     #[error("no {0} in PEM")]
     Missing(&'static str),
-    /// There is the beginning of one.
+    /// A PEM section begins and does not end, or its content is not base64.
     #[error("a broken PEM section")]
     Broken,
     /// None of them can be used.

@@ -1,7 +1,7 @@
 //! Small files that a user or the kubelet wrote.
 //!
 //! Guarantees: at most [`MOST_BYTES`] are read; an error says why in a few words.
-//! Leaves to others: to name the file and what to do.
+//! Leaves to others: adding the file's name and a remedy to an error.
 
 use std::io::{ErrorKind, Read};
 use std::path::Path;
@@ -18,12 +18,12 @@ pub enum FileError {
     /// It is larger than 1 MiB.
     #[error("larger than 1 MiB")]
     TooLarge,
-    /// It is no text.
+    /// It is not UTF-8.
     #[error("not UTF-8")]
     NotText,
 }
 
-/// All of a file.
+/// Reads a whole file.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, FileError> {
     let mut bytes = Vec::new();
     std::fs::File::open(path)
@@ -35,12 +35,12 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, FileError> {
     Ok(bytes)
 }
 
-/// All of a file that is text.
+/// Reads a whole file as UTF-8.
 pub(crate) fn read_text(path: &Path) -> Result<String, FileError> {
     String::from_utf8(read(path)?).map_err(|_| FileError::NotText)
 }
 
-/// "permission denied" without the number of the error.
+/// The message of an error without its number: "permission denied".
 fn reason(kind: ErrorKind) -> String {
     match kind {
         ErrorKind::NotFound => "no such file".to_owned(),

@@ -26,13 +26,14 @@ type Entries = BTreeMap<String, Entry>;
 
 /// The entries of one context.
 pub(crate) struct Choice<'a> {
-    /// What binds them.
+    /// The context entry, which names the cluster and the user.
     pub context: &'a Entry,
-    /// Where the server is.
+    /// The cluster entry: address and CA of the server.
     pub cluster: &'a Entry,
-    /// Who we are; nobody, for a proxy that knows.
+    /// The user entry: the credentials. `None` where the context names no user; that is valid only over
+    /// plain HTTP, where a proxy authenticates.
     pub user: Option<&'a Entry>,
-    /// For requests that name none.
+    /// The namespace of requests that name none.
     pub namespace: String,
 }
 
@@ -59,7 +60,7 @@ impl Kubeconfig {
         })
     }
 
-    /// Adds what is not there yet.
+    /// Adds the entries of `later` whose names are not taken yet.
     pub fn merge(&mut self, later: Self) {
         self.current = self.current.take().or(later.current);
         for (entries, more) in [
@@ -150,7 +151,7 @@ mod tests {
         Kubeconfig::read(text, Path::new("/home/ada/.kube/config")).expect(text)
     }
 
-    /// One of each, all of them named `name`; the server is at `host`.
+    /// A kubeconfig with one context, cluster and user, all of them named `name`; the server is at `host`.
     fn one(name: &str, host: &str) -> String {
         format!(
             "current-context: {name}\n\

@@ -1,4 +1,4 @@
-//! The service account of the pod that we are in.
+//! The service account of the pod that this process runs in.
 //!
 //! Guarantees: token and CA are read again when the kubelet replaces them.
 //! Source: client-go 0.36, rest/config.go:InClusterConfig.
@@ -15,7 +15,7 @@ use crate::http::client::tls;
 use crate::http::client::tls::Trust;
 use crate::http::client::{Config, Security, USER_AGENT, file};
 
-/// Where the kubelet puts it.
+/// Where the kubelet mounts token, CA and namespace.
 pub(crate) const DIRECTORY: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /// The configuration for the server at `host` and `port`, from the files in `directory`.

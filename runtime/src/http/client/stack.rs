@@ -26,7 +26,7 @@ use crate::http::client::tls;
 use crate::http::client::tls::Trust;
 use crate::http::client::{ClientError, Config, Security, cause};
 
-/// The same as in kube-rs.
+/// The value that kube-rs uses.
 const CONNECT: Duration = Duration::from_secs(30);
 /// An idle TLS connection costs about 37 KB and a file descriptor. The pool checks at this interval, so
 /// that a connection is closed within twice this time.

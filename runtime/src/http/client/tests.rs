@@ -1,4 +1,4 @@
-//! What a kubeconfig asks for, and what comes of it.
+//! Kubeconfigs and the client configurations that follow from them.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,7 +10,7 @@ use crate::http::client::*;
 mod read;
 mod refuse;
 
-/// A folder with certificates in it, gone at the end.
+/// A folder with certificates in it; removed when dropped.
 struct Folder {
     path: PathBuf,
     ca: String,
@@ -74,7 +74,7 @@ impl Drop for Folder {
     }
 }
 
-/// What matters of a configuration, in a line.
+/// Server, credentials and TLS of a configuration in one line, for comparison.
 fn summary(config: &Config) -> String {
     let token = config
         .token

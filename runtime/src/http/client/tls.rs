@@ -1,4 +1,4 @@
-//! TLS: whom the client trusts, and who it says it is.
+//! TLS: the CAs that the client trusts, and its own certificate.
 //!
 //! Guarantees: rustls with ring, TLS 1.2 and 1.3; a private key is never printed.
 //! Leaves to others: where certificates come from (`entry`, `service_account`), how the server's is
@@ -20,23 +20,23 @@ use crate::http::client::verifier::Verifier;
 /// Which certificates of the server are accepted.
 #[derive(Debug, Clone)]
 pub enum Trust {
-    /// Those that lead to one of these roots.
+    /// Certificates issued under one of these roots.
     Roots(Arc<RootCertStore>),
-    /// Those that lead to one of the roots in this file, which may change.
+    /// Certificates issued under one of the roots in this file, which may change.
     File {
         /// The file.
         path: PathBuf,
-        /// What was in it.
+        /// The roots that it held when it was read.
         roots: Arc<RootCertStore>,
     },
-    /// All: `insecure-skip-tls-verify`.
+    /// Every certificate: `insecure-skip-tls-verify`.
     Anything,
 }
 
 /// A client certificate.
 #[derive(Debug)]
 pub struct Identity {
-    /// The certificate, then those that lead to the root.
+    /// The certificate, then its intermediates in order.
     pub chain: Vec<CertificateDer<'static>>,
     /// Its private key.
     pub key: PrivateKeyDer<'static>,
@@ -58,7 +58,7 @@ pub(crate) fn key(text: &[u8]) -> Result<PrivateKeyDer<'static>, PemError> {
     PrivateKeyDer::from_pem_slice(text).map_err(|error| flaw(&error, "private key"))
 }
 
-/// The roots in a PEM text; as in Go, those that cannot be parsed do not spoil the others.
+/// The roots in a PEM text. As in Go, certificates that cannot be parsed are skipped.
 pub(crate) fn roots(text: &[u8]) -> Result<Arc<RootCertStore>, PemError> {
     let mut roots = RootCertStore::empty();
     let (added, _) = roots.add_parsable_certificates(certificates(text)?);
@@ -76,7 +76,7 @@ fn flaw(error: &pem::Error, wanted: &'static str) -> PemError {
     }
 }
 
-/// What every connection starts from.
+/// The settings that every TLS configuration starts from.
 pub(crate) fn client_config(
     trust: &Trust,
     identity: Option<&Identity>,
@@ -104,7 +104,7 @@ pub(crate) fn client_config(
             .map_err(ClientError::Identity)?,
         None => builder.with_no_client_auth(),
     };
-    // There is one server; the default keeps sessions of 256.
+    // There is one server; by default sessions of 256 servers are kept.
     config.resumption = Resumption::in_memory_sessions(1);
     Ok(config)
 }

@@ -1,4 +1,5 @@
-//! How the server's certificate is checked where rustls alone does not do.
+//! Verification of the server's certificate in two cases that rustls does not cover: a CA file that
+//! changes, and `insecure-skip-tls-verify`.
 //!
 //! Guarantees: a CA file is read again about every minute, because the kubelet replaces it when the
 //! CA of the cluster changes; while it cannot be used the roots read before stay in use. Connections
@@ -16,14 +17,14 @@ use tracing::warn;
 
 use crate::http::client::{file, tls};
 
-/// As client-go has it for tokens; the kubelet writes both into the same volume.
+/// The interval at which client-go reads tokens again; the kubelet writes token and CA into one volume.
 const REREAD_S: u64 = 60;
 
-/// The checks of a server: its certificate as told, its signatures always.
+/// Verifies a server: its certificate as [`Certificates`] says, the signature of its handshake always.
 #[derive(Debug)]
 pub(crate) struct Verifier {
     certificates: Certificates,
-    /// What signatures are checked with; it does not depend on the roots.
+    /// The signature algorithms; they do not depend on the roots.
     algorithms: WebPkiSupportedAlgorithms,
 }
 
@@ -31,7 +32,7 @@ pub(crate) struct Verifier {
 enum Certificates {
     /// Against the roots in a file, which is read again when they are older than [`REREAD_S`].
     Renewed(Renewed),
-    /// Every certificate whose key the server has is accepted.
+    /// Every certificate is accepted if the server has its key.
     Unchecked,
 }
 
@@ -49,7 +50,7 @@ struct Current {
 }
 
 impl Verifier {
-    /// Against a file, with the roots that were in it just now.
+    /// Verifies against the roots in a file. `roots` is what it held just now.
     pub fn renewed(
         path: PathBuf,
         roots: Arc<RootCertStore>,
@@ -67,7 +68,7 @@ impl Verifier {
         })
     }
 
-    /// With any certificate, and the signatures that `provider` knows.
+    /// Accepts any certificate; signatures are verified with the algorithms of `provider`.
     pub fn unchecked(provider: &CryptoProvider) -> Self {
         Self {
             certificates: Certificates::Unchecked,
@@ -77,11 +78,11 @@ impl Verifier {
 }
 
 impl Renewed {
-    /// What certificates are checked with at `now`.
+    /// The verifier for certificates at `now`; reads the file again when it is due.
     fn at(&self, now: UnixTime) -> Arc<WebPkiServerVerifier> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let age_s = now.as_secs().checked_sub(current.read.as_secs());
-        // A clock that was set back says nothing about the age.
+        // Where the clock was set back, the age is unknown, and the file is read again.
         if age_s.is_none_or(|age_s| age_s >= REREAD_S) {
             current.read = now;
             self.reread(&mut current);
@@ -197,7 +198,10 @@ mod tests {
         assert!(accepts(&old, 50) && !accepts(&new, 50), "read too early");
         assert!(accepts(&new, 61) && !accepts(&old, 61), "not read again");
         std::fs::write(&file, "hello").expect("a temporary file");
-        assert!(accepts(&new, 200), "what is no CA counts");
+        assert!(
+            accepts(&new, 200),
+            "the roots read before do not stay in use"
+        );
         std::fs::remove_file(&file).expect("a temporary file");
         assert!(accepts(&new, 300));
     }

@@ -14,7 +14,7 @@ use saphyr_parser::{Event, Parser, ScalarStyle};
 /// Five levels are enough for a kubeconfig; extensions may hold anything.
 const DEPTH: usize = 64;
 
-/// What was read. It may hold secrets and so cannot be printed.
+/// A value of the document. It may hold secrets, so it implements neither `Debug` nor `Display`.
 pub(crate) enum Node {
     /// Nothing: `null`, `~` or left out.
     Null,
@@ -29,7 +29,7 @@ pub(crate) enum Node {
 /// Fields by name.
 pub(crate) type Map = BTreeMap<String, Node>;
 
-/// Why a text is not understood.
+/// Why a text cannot be read.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {cause}")]
 pub struct YamlError {
@@ -84,9 +84,9 @@ pub(crate) fn parse(text: &str) -> Result<Node, YamlError> {
 
 /// A list or mapping whose end has not been seen.
 enum Collection {
-    /// With the items so far.
+    /// A sequence with the items so far.
     List(Vec<Node>),
-    /// With the fields so far, and the key that waits for its value.
+    /// A mapping with the fields so far, and the key whose value comes next.
     Map(Map, Option<String>),
 }
 

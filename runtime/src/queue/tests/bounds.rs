@@ -107,15 +107,8 @@ proptest! {
                     queue.settle_all();
                 }
             }
-            prop_assert!(queue.len() <= limits.entries);
-            prop_assert!(queue.waiting_bytes <= limits.waiting_spec_bytes);
             prop_assert_eq!(queue.in_flight(), flying.len());
-            let held: usize = queue.entries.values()
-                .map(|e| e.owner.spec_bytes() + e.pending.as_ref().map_or(0, |p| p.spec_bytes())).sum();
-            prop_assert_eq!(queue.spec_bytes(), held);
-            let timed = queue.entries.values()
-                .filter(|e| matches!(e.state, State::Delayed { .. } | State::Awaiting { .. })).count();
-            prop_assert_eq!(queue.timers.len(), timed);
+            queue.entries.assert_consistent();
         }
         // Work off what is left: it ends.
         for (key, owner) in flying.drain(..) {

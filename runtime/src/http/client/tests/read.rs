@@ -26,13 +26,13 @@ async fn clusters_and_users_are_read_as_they_are_meant() {
             "https://h:6443/ Bearer from-file; 1 roots ",
         ),
         (
-            "a token file wins",
+            "a token file takes precedence",
             https,
             "token: t, tokenFile: pki/token",
             "https://h:6443/ Bearer from-file; 1 roots ",
         ),
         (
-            "the token stands in for the file",
+            "the token is used while the file cannot be read",
             https,
             "token: t, tokenFile: pki/none",
             "https://h:6443/ Bearer t; 1 roots ",
@@ -62,7 +62,7 @@ async fn clusters_and_users_are_read_as_they_are_meant() {
             "https://h:6443/ Bearer t; 1 roots , certificate",
         ),
         (
-            "data wins over files",
+            "data takes precedence over files",
             "server: https://h, certificate-authority: pki/none, certificate-authority-data: $CA",
             "token: t, client-certificate-data: $CERT, client-certificate: pki/none, client-key: pki/none, client-key-data: $KEY",
             "https://h/ Bearer t; 1 roots , certificate",
@@ -98,7 +98,7 @@ async fn clusters_and_users_are_read_as_they_are_meant() {
             "https://h/ Bearer t; 1 roots ",
         ),
         (
-            "no credentials in the clear",
+            "no credentials over plain HTTP",
             "server: http://127.0.0.1:8001",
             "token: t",
             "http://127.0.0.1:8001/ no token; plain",

@@ -1,4 +1,4 @@
-//! Kubeconfigs that cannot be used, and what is said of them.
+//! Kubeconfigs that cannot be used, and their error messages.
 
 use crate::http::client::tests::*;
 

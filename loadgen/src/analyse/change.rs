@@ -1,0 +1,354 @@
+//! What changed between two folders of results, subject by subject and figure by figure.
+//!
+//! Guarantees: pure; runs that are invalid are left out and counted; runs of two folders are never
+//! paired by their repeat, because nothing but the number is common to them. A change within the
+//! larger noise floor of both folders, or with an interval that contains 1, is not significant.
+//! Leaves to others: the arithmetic (`statistics`), the floors (`noise`), the words (`report`).
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::analyse::compare::METRICS;
+use crate::analyse::noise;
+use crate::analyse::statistics::{median, ratio_of_series};
+use crate::model::cell::Kind;
+use crate::model::metric;
+use crate::model::summary::{NoiseFloor, Run, Subject, Summary};
+
+/// Figures that are the same in every run of a subject.
+const OF_SUBJECT: [&str; 3] = [
+    "binary_bytes",
+    "image_bytes_compressed",
+    "image_bytes_unpacked",
+];
+
+/// The knee of the rate sweep: one for each folder, so that it has no interval.
+pub const KNEE: &str = "rate_sweep.knee.per_s";
+
+/// Figures of runs at a rate, which are compared at the same rate.
+const AT_RATE: [&str; 4] = [
+    "convergence.observed.p50_ms",
+    "convergence.observed.p99_ms",
+    "cpu.converge_s",
+    "api_server_cpu_s",
+];
+
+/// Two subjects that are compared: the id in the first folder and that in the second.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Pairing {
+    pub before: String,
+    pub after: String,
+}
+
+/// What changed from one folder to another.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Changes {
+    /// What differs between the folders besides the subjects, one sentence each.
+    pub warnings: Vec<String>,
+    pub changes: Vec<Change>,
+}
+
+/// One figure in two folders.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Change {
+    #[serde(flatten)]
+    pub subjects: Pairing,
+    /// Path of the figure within a run or within a subject.
+    pub metric: String,
+    /// `None` for a figure of the subject itself.
+    pub cell: Option<CellKey>,
+    pub before_median: f64,
+    pub after_median: f64,
+    pub before_runs: usize,
+    pub after_runs: usize,
+    /// Invalid runs of the cell, which are not among the runs.
+    pub before_invalid: usize,
+    pub after_invalid: usize,
+    /// Second folder divided by the first, of geometric means; `None` where a value is 0.
+    pub ratio: Option<f64>,
+    /// Needs two valid runs in each folder.
+    pub ci95: Option<[f64; 2]>,
+    /// The largest ratio that noise explains; `None` where neither folder has A/A runs with it.
+    pub floor: Option<f64>,
+    pub assessment: Assessment,
+}
+
+/// Which runs a figure is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct CellKey {
+    pub kind: Kind,
+    pub objects: usize,
+    /// Objects offered per second, in runs at a rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub per_s: Option<u32>,
+}
+
+/// What can be said about a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Assessment {
+    Better,
+    Worse,
+    /// Within the floor, or the interval contains 1.
+    NotSignificant,
+    /// Fewer than two valid runs in a folder, so that there is no interval.
+    Undecided,
+}
+
+/// The subjects that both folders have.
+pub fn common(before: &Summary, after: &Summary) -> Vec<Pairing> {
+    let ids = |summary: &Summary| summary.subjects.iter().map(Subject::id).collect::<Vec<_>>();
+    let after = ids(after);
+    let both = ids(before).into_iter().filter(|id| after.contains(id));
+    both.map(|id| Pairing {
+        before: id.clone(),
+        after: id,
+    })
+    .collect()
+}
+
+/// What changed between the subjects of these pairings; an id that a folder does not have has no
+/// changes.
+pub fn changes(before: &Summary, after: &Summary, pairings: &[Pairing]) -> Changes {
+    let floors = [noise::floors(before), noise::floors(after)].concat();
+    let subject = |summary: &'_ Summary, id: &str| {
+        let mut subjects = summary.subjects.iter();
+        subjects.find(|subject| subject.id() == id).cloned()
+    };
+    let mut warnings = differences(before, after);
+    let mut all = Vec::new();
+    for pairing in pairings {
+        let sides = subject(before, &pairing.before).zip(subject(after, &pairing.after));
+        let Some((before, after)) = sides else {
+            continue;
+        };
+        let sides = Sides { before, after };
+        all.extend(OF_SUBJECT.iter().filter_map(|path| sides.exact(path)));
+        all.extend(sides.knee());
+        let at_rate = AT_RATE.map(|path| (Kind::Rate, path));
+        for (kind, path) in METRICS.into_iter().chain(at_rate) {
+            let cells = sides.common_cells(kind);
+            all.extend(
+                cells
+                    .into_iter()
+                    .filter_map(|cell| sides.change(cell, path, &floors)),
+            );
+        }
+        warnings.extend(sides.lonely_cells());
+    }
+    Changes {
+        warnings,
+        changes: all,
+    }
+}
+
+/// A subject in both folders.
+struct Sides {
+    before: Subject,
+    after: Subject,
+}
+
+impl Sides {
+    fn pairing(&self) -> Pairing {
+        Pairing {
+            before: self.before.id(),
+            after: self.after.id(),
+        }
+    }
+
+    fn common_cells(&self, kind: Kind) -> Vec<CellKey> {
+        let of_kind = |subject| {
+            let cells: BTreeSet<CellKey> = cells(subject);
+            cells.into_iter().filter(move |cell| cell.kind == kind)
+        };
+        let after: BTreeSet<CellKey> = of_kind(&self.after).collect();
+        of_kind(&self.before)
+            .filter(|cell| after.contains(cell))
+            .collect()
+    }
+
+    /// Cells that only one folder has.
+    fn lonely_cells(&self) -> Option<String> {
+        let (before, after) = (cells(&self.before), cells(&self.after));
+        let lonely: Vec<String> = before
+            .symmetric_difference(&after)
+            .map(CellKey::to_string)
+            .collect();
+        let ids = self.pairing();
+        (!lonely.is_empty()).then(|| {
+            let id = match ids.before == ids.after {
+                true => ids.before,
+                false => format!("{} and {}", ids.before, ids.after),
+            };
+            format!("{id}: only one folder has {}", lonely.join(", "))
+        })
+    }
+
+    fn change(&self, cell: CellKey, path: &str, floors: &[NoiseFloor]) -> Option<Change> {
+        let values = |subject: &Subject| -> Vec<f64> {
+            let valid = cell.runs(subject).filter(|run| run.valid);
+            valid.filter_map(|run| metric::of_run(run, path)).collect()
+        };
+        let invalid = |subject: &Subject| cell.runs(subject).filter(|run| !run.valid).count();
+        let (before, after) = (values(&self.before), values(&self.after));
+        let ratio = ratio_of_series(&before, &after);
+        let ci95 = ratio.and_then(|ratio| ratio.ci95);
+        let floor = floors
+            .iter()
+            .filter(|floor| floor.cell == cell.kind && floor.metric == path)
+            .filter_map(noise::largest_ratio)
+            .max_by(f64::total_cmp);
+        let ratio = ratio.map(|ratio| ratio.ratio);
+        let (before_median, after_median) = (median(&before)?, median(&after)?);
+        Some(Change {
+            subjects: self.pairing(),
+            metric: path.to_owned(),
+            cell: Some(cell),
+            before_median,
+            after_median,
+            before_runs: before.len(),
+            after_runs: after.len(),
+            before_invalid: invalid(&self.before),
+            after_invalid: invalid(&self.after),
+            ratio,
+            ci95,
+            floor,
+            assessment: match ratio {
+                None if before_median == after_median => Assessment::NotSignificant,
+                None => Assessment::Undecided,
+                Some(ratio) => assess(path, ratio, ci95, floor),
+            },
+        })
+    }
+
+    /// A figure that has no spread: any difference is one.
+    fn exact(&self, path: &str) -> Option<Change> {
+        let exact = |ratio| assess(path, ratio, Some([ratio; 2]), None);
+        self.of_subject(path, exact)
+    }
+
+    /// The highest rate that was kept up. One that differs is undecided: how often it would be the same
+    /// is not known.
+    fn knee(&self) -> Option<Change> {
+        self.of_subject(KNEE, |ratio| match ratio == 1.0 {
+            true => Assessment::NotSignificant,
+            false => Assessment::Undecided,
+        })
+    }
+
+    fn of_subject(&self, path: &str, assess: impl Fn(f64) -> Assessment) -> Option<Change> {
+        let before = metric::of_subject(&self.before, path)?;
+        let after = metric::of_subject(&self.after, path)?;
+        let ratio = (before > 0.0).then_some(after / before)?;
+        Some(Change {
+            subjects: self.pairing(),
+            metric: path.to_owned(),
+            cell: None,
+            before_median: before,
+            after_median: after,
+            before_runs: 1,
+            after_runs: 1,
+            before_invalid: 0,
+            after_invalid: 0,
+            ratio: Some(ratio),
+            ci95: None,
+            floor: None,
+            assessment: assess(ratio),
+        })
+    }
+}
+
+impl CellKey {
+    fn of(run: &Run) -> Self {
+        Self {
+            kind: run.cell,
+            objects: run.objects,
+            per_s: run.per_s,
+        }
+    }
+
+    fn runs<'a>(&self, subject: &'a Subject) -> impl Iterator<Item = &'a Run> {
+        let key = *self;
+        let runs = subject.runs.iter();
+        runs.filter(move |run| CellKey::of(run) == key)
+    }
+}
+
+impl fmt::Display for CellKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind.name(), self.objects)?;
+        match self.per_s {
+            Some(per_s) => write!(f, " at {per_s}/s"),
+            None => Ok(()),
+        }
+    }
+}
+
+fn cells(subject: &Subject) -> BTreeSet<CellKey> {
+    subject.runs.iter().map(CellKey::of).collect()
+}
+
+/// Without a floor the interval alone decides.
+fn assess(path: &str, ratio: f64, ci95: Option<[f64; 2]>, floor: Option<f64>) -> Assessment {
+    if ci95.is_none() {
+        return Assessment::Undecided;
+    }
+    let better = match is_better_when_higher(path) {
+        true => ratio > 1.0,
+        false => ratio < 1.0,
+    };
+    match (
+        noise::is_significant(ratio, ci95, floor.unwrap_or(1.0)),
+        better,
+    ) {
+        (false, _) => Assessment::NotSignificant,
+        (true, true) => Assessment::Better,
+        (true, false) => Assessment::Worse,
+    }
+}
+
+/// Every other figure is a cost.
+fn is_better_when_higher(path: &str) -> bool {
+    matches!(path, "convergence.offered_per_s" | KNEE)
+}
+
+/// What besides the subjects may explain a change.
+fn differences(before: &Summary, after: &Summary) -> Vec<String> {
+    let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".into());
+    let number = |number: Option<u64>| number.map_or("unknown".into(), |n| n.to_string());
+    let facts = |summary: &Summary| {
+        let (environment, scenario) = (&summary.environment, &summary.scenario);
+        let machine = &environment.machine;
+        [
+            ("CPU", known(&machine.cpu_model)),
+            ("cores", number(machine.cores.map(|cores| cores as u64))),
+            ("memory of the machine, bytes", number(machine.memory_bytes)),
+            ("kernel", known(&machine.kernel)),
+            ("host", environment.host_label.clone()),
+            ("control plane", environment.control_plane.clone()),
+            (
+                "flags of the control plane",
+                environment.control_plane_flags.clone(),
+            ),
+            ("Kubernetes version", known(&environment.kubernetes_version)),
+            ("profile", format!("{:?}", scenario.profile).to_lowercase()),
+            ("scenario", scenario.name.clone()),
+            ("object size, bytes", scenario.object_bytes.to_string()),
+            ("Service", scenario.service.clone()),
+            (
+                "time until a Deployment is ready, ms",
+                scenario.ready_delay_ms.to_string(),
+            ),
+        ]
+    };
+    let pairs = facts(before).into_iter().zip(facts(after));
+    pairs
+        .filter(|(before, after)| before != after)
+        .map(|((what, before), (_, after))| format!("{what} differs: {before}; {after}"))
+        .collect()
+}
+
+#[cfg(test)]
+pub mod tests;

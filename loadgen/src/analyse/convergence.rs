@@ -1,0 +1,110 @@
+//! From the samples of a run to how it converged.
+//!
+//! Guarantees: pure; every object is either Ready or censored, none is left out. Times are whole
+//! microseconds, as the samples are written, so that the record of a run follows from its samples
+//! to the last digit. Leaves to others: quantiles and comparisons (`report`).
+
+use crate::analyse::saturation::saturated;
+use crate::model::latency::Latencies;
+use crate::model::record::Convergence;
+use crate::model::samples::Sample;
+
+/// Whether a send can be late, which needs a timetable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Timetable {
+    AtOnce,
+    AtRate,
+}
+
+/// How the objects of one wave converged.
+pub fn convergence(samples: &[Sample], offer: Timetable) -> Convergence {
+    let all = |time: fn(&Sample) -> Option<u64>| -> Vec<u64> {
+        samples.iter().filter_map(time).collect()
+    };
+    let sent_us = all(|s| s.sent_us);
+    let acked_us = all(|s| s.acked_us);
+    let ready_us = all(|s| s.acked_us.and(s.ready_us));
+    let first_us = sent_us.iter().copied().min().unwrap_or(0);
+    let since_first_s = |last: &u64| last.saturating_sub(first_us) as f64 / 1e6;
+    let censored = (samples.len() - ready_us.len()) as u64;
+    let offer_s = acked_us.iter().max().map_or(0.0, since_first_s);
+    let span = |from: fn(&Sample) -> Option<u64>, to: fn(&Sample) -> Option<u64>| {
+        let spans_ns = samples
+            .iter()
+            .filter_map(|s| Some(to(s)?.saturating_sub(from(s)?).saturating_mul(1_000)));
+        spans_ns.collect::<Latencies>()
+    };
+    let ns = |times_us: &[u64]| -> Vec<u64> {
+        times_us.iter().map(|us| us.saturating_mul(1_000)).collect()
+    };
+    Convergence {
+        objects: samples.len() as u64,
+        acked: acked_us.len() as u64,
+        drain_s: ready_us
+            .iter()
+            .max()
+            .filter(|_| censored == 0)
+            .map(since_first_s),
+        offer_s,
+        offered_per_s: acked_us.len() as f64 / offer_s.max(f64::MIN_POSITIVE),
+        saturated: saturated(&ns(&sent_us), &ns(&all(|s| s.observed_us))),
+        censored,
+        late: match offer {
+            Timetable::AtOnce => Latencies::default(),
+            Timetable::AtRate => span(|s| s.intended_us, |s| s.sent_us),
+        },
+        acked_from_intended: span(|s| s.intended_us, |s| s.acked_us),
+        acked_from_sent: span(|s| s.sent_us, |s| s.acked_us),
+        observed_from_intended: span(|s| s.intended_us, |s| s.observed_us),
+        observed_from_sent: span(|s| s.sent_us, |s| s.observed_us),
+        ready_from_intended: span(|s| s.intended_us, |s| s.ready_us),
+        ready_from_sent: span(|s| s.sent_us, |s| s.ready_us),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sent 10 ms late at 10 ms steps; ready after the given time, or never.
+    fn samples(ready_after_ms: &[Option<u64>]) -> Vec<Sample> {
+        let sample = |(index, ready): (u64, &Option<u64>)| {
+            let sent_us = (index * 10 + 10) * 1_000;
+            let ready_us = ready.map(|ready_ms| sent_us + ready_ms * 1_000);
+            Sample {
+                intended_us: Some(sent_us - 10_000),
+                sent_us: Some(sent_us),
+                acked_us: Some(sent_us + 1_000),
+                observed_us: ready_us,
+                ready_us,
+            }
+        };
+        (0..).zip(ready_after_ms).map(sample).collect()
+    }
+
+    #[test]
+    fn both_latencies_are_kept() {
+        let converged = convergence(&samples(&[Some(5), Some(5)]), Timetable::AtRate);
+        let p50 = |l: &Latencies| l.quantiles().expect("two objects").p50_ms.round();
+        assert_eq!(p50(&converged.ready_from_intended), 15.0);
+        assert_eq!(p50(&converged.ready_from_sent), 5.0);
+        assert_eq!(p50(&converged.late), 10.0);
+        assert_eq!(converged.drain_s, Some(0.015));
+        assert_eq!(converged.censored, 0);
+    }
+
+    #[test]
+    fn what_never_converged_is_counted() {
+        let converged = convergence(&samples(&[Some(5), None, Some(7)]), Timetable::AtOnce);
+        assert_eq!((converged.censored, converged.acked), (1, 3));
+        assert_eq!(converged.drain_s, None);
+        assert_eq!(converged.ready_from_sent.count(), 2);
+    }
+
+    #[test]
+    fn nothing_offered_is_nothing_converged() {
+        let converged = convergence(&[], Timetable::AtOnce);
+        assert_eq!((converged.objects, converged.censored), (0, 0));
+        assert_eq!((converged.drain_s, converged.offered_per_s), (None, 0.0));
+    }
+}

@@ -1,0 +1,231 @@
+//! Up to which rate a subject keeps up, and what limits it.
+//!
+//! The knee is the *usable capacity* of Jain, "The Art of Computer Systems Performance Analysis" (1991),
+//! section 3.3: the highest throughput at which the response time stays below a limit that is set
+//! beforehand. The limit is the same for every subject: 1 s at P99, which Kubernetes sets itself for the
+//! answer to a single write (SIG Scalability, "API call latency SLO"). A multiple of a subject's own
+//! latency would forgive those that are slow at every rate.
+//!
+//! Guarantees: pure; a rate above one that was not kept up does not count. Leaves to others: the points
+//! (`report::rate_sweep`).
+
+use crate::model::summary::{Knee, LimitedBy, RatePoint};
+
+/// Of the offered rate that must be achieved.
+pub const ACHIEVED: f64 = 0.95;
+/// Most that P99 may be, from the intended send until observed, ms.
+pub const P99_MS: f64 = 1_000.0;
+/// A machine, or a core, of which so much is in use has no room for more: what is left are waits and
+/// the parts of the kernel that nobody is charged for.
+const IN_USE: f64 = 0.85;
+
+/// What one run at a rate came to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AtRate {
+    pub per_s: f64,
+    pub achieved_per_s: f64,
+    pub p99_ms: Option<f64>,
+    pub censored: u64,
+    /// The backlog kept growing while objects were offered.
+    pub backlog_grew: bool,
+}
+
+impl AtRate {
+    pub fn kept_up(&self) -> bool {
+        let in_time = self.p99_ms.is_some_and(|p99_ms| p99_ms <= P99_MS);
+        let achieved = self.achieved_per_s >= ACHIEVED * self.per_s;
+        achieved && in_time && self.censored == 0 && !self.backlog_grew
+    }
+}
+
+/// The rule in words, for those who read a report.
+pub fn rule() -> String {
+    format!(
+        "A rate is kept up when at least {:.0} % of it is achieved, the backlog does not grow, every \
+         object converges, and the P99 from the intended send until observed is at most {:.0} ms, in \
+         more than half of the runs. The knee is the highest such rate below the first that is not kept up.",
+        ACHIEVED * 100.0,
+        P99_MS
+    )
+}
+
+/// The knee of points by ascending rate. `cores` are those of the machine.
+pub fn knee(points: &[RatePoint], cores: Option<usize>) -> Knee {
+    let measured: Vec<&RatePoint> = points.iter().filter(|point| point.runs > 0).collect();
+    let failed = measured.iter().position(|point| !point.kept_up);
+    let below = &measured[..failed.unwrap_or(measured.len())];
+    let per_s = below.last().map(|point| point.per_s);
+    let (limited_by, because) = match (failed.map(|n| measured[n]), per_s) {
+        (None, None) => (LimitedBy::NotMeasured, "no rate has a valid run".to_owned()),
+        (None, Some(highest)) => (
+            LimitedBy::NotReached,
+            format!("it kept up at {highest}/s, the highest rate that was offered"),
+        ),
+        (Some(point), _) => limit(point, cores),
+    };
+    Knee {
+        per_s,
+        limited_by,
+        because,
+    }
+}
+
+/// What limited the first rate that was not kept up.
+fn limit(point: &RatePoint, cores: Option<usize>) -> (LimitedBy, String) {
+    let (Some(server), Some(subject), Some(cores)) =
+        (point.server_cpu_share, point.subject_cpu_share, cores)
+    else {
+        let because = format!(
+            "{}/s was not kept up; CPU of the server or the subject is not known",
+            point.per_s
+        );
+        return (LimitedBy::NotMeasured, because);
+    };
+    let because = format!(
+        "at {}/s, which was not kept up, server and generator used {:.0} % of the machine and the subject {:.0} %",
+        point.per_s,
+        server * 100.0,
+        subject * 100.0
+    );
+    // A subject may be bound by one core, by its own queue, or by the machine.
+    let subject_is_full = subject * cores as f64 >= IN_USE;
+    match server + subject >= IN_USE && server > subject && !subject_is_full {
+        true => (LimitedBy::Server, because),
+        false => (LimitedBy::Subject, because),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(per_s: u32, kept_up: bool, shares: Option<[f64; 2]>) -> RatePoint {
+        RatePoint {
+            per_s,
+            objects: 500,
+            runs: 3,
+            achieved_per_s: Some(f64::from(per_s)),
+            p50_ms: Some(20.0),
+            p99_ms: Some(80.0),
+            max_ms: Some(90.0),
+            censored: 0,
+            kept_up,
+            server_cpu_share: shares.map(|[server, _]| server),
+            subject_cpu_share: shares.map(|[_, subject]| subject),
+        }
+    }
+
+    #[test]
+    fn the_knee_is_below_the_first_rate_that_was_not_kept_up() {
+        struct Case {
+            name: &'static str,
+            points: Vec<RatePoint>,
+            want: (Option<u32>, LimitedBy),
+        }
+        let ok = |per_s| point(per_s, true, Some([0.3, 0.1]));
+        let cases = [
+            Case {
+                name: "nothing",
+                points: vec![],
+                want: (None, LimitedBy::NotMeasured),
+            },
+            Case {
+                name: "all kept up",
+                points: vec![ok(5), ok(80)],
+                want: (Some(80), LimitedBy::NotReached),
+            },
+            Case {
+                name: "the server is full",
+                points: vec![ok(5), ok(10), point(20, false, Some([0.80, 0.12]))],
+                want: (Some(10), LimitedBy::Server),
+            },
+            Case {
+                name: "the subject fills its core",
+                points: vec![ok(5), point(10, false, Some([0.50, 0.45]))],
+                want: (Some(5), LimitedBy::Subject),
+            },
+            Case {
+                name: "the subject waits for itself",
+                points: vec![ok(5), point(10, false, Some([0.30, 0.05]))],
+                want: (Some(5), LimitedBy::Subject),
+            },
+            Case {
+                name: "shares are not known",
+                points: vec![ok(5), point(10, false, None)],
+                want: (Some(5), LimitedBy::NotMeasured),
+            },
+            Case {
+                name: "the lowest is too high",
+                points: vec![point(5, false, Some([0.2, 0.1])), ok(10)],
+                want: (None, LimitedBy::Subject),
+            },
+            Case {
+                name: "a rate above one that was not kept up",
+                points: vec![ok(5), point(10, false, Some([0.9, 0.05])), ok(20)],
+                want: (Some(5), LimitedBy::Server),
+            },
+        ];
+        for case in cases {
+            let knee = knee(&case.points, Some(2));
+            assert_eq!((knee.per_s, knee.limited_by), case.want, "{}", case.name);
+            assert!(!knee.because.is_empty(), "{}", case.name);
+        }
+    }
+
+    #[test]
+    fn a_rate_is_kept_up_by_all_four_rules() {
+        let good = AtRate {
+            per_s: 20.0,
+            achieved_per_s: 19.1,
+            p99_ms: Some(900.0),
+            censored: 0,
+            backlog_grew: false,
+        };
+        let cases = [
+            ("good", good, true),
+            (
+                "slower",
+                AtRate {
+                    achieved_per_s: 18.9,
+                    ..good
+                },
+                false,
+            ),
+            (
+                "late",
+                AtRate {
+                    p99_ms: Some(1_001.0),
+                    ..good
+                },
+                false,
+            ),
+            (
+                "unknown",
+                AtRate {
+                    p99_ms: None,
+                    ..good
+                },
+                false,
+            ),
+            (
+                "censored",
+                AtRate {
+                    censored: 1,
+                    ..good
+                },
+                false,
+            ),
+            (
+                "backlog",
+                AtRate {
+                    backlog_grew: true,
+                    ..good
+                },
+                false,
+            ),
+        ];
+        for (name, run, want) in cases {
+            assert_eq!(run.kept_up(), want, "{name}");
+        }
+    }
+}

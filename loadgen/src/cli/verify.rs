@@ -1,0 +1,75 @@
+//! `loadgen verify`: whether a folder of results is what was measured.
+//!
+//! Guarantees: writes nothing; one line for each problem, exit code 1 when there is one. Leaves to
+//! others: the checks (`report::verify`).
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::model::evidence::Evidence;
+use crate::model::record::SCHEMA;
+use crate::report::verify;
+
+#[derive(Args, Clone, Debug)]
+pub struct VerifyArgs {
+    /// Folder of a bench
+    dir: PathBuf,
+    /// Print JSON in place of lines
+    #[arg(long)]
+    json: bool,
+}
+
+/// As `--json` prints it.
+#[derive(Serialize)]
+struct Printed {
+    problems: Vec<Line>,
+    files_hashed: usize,
+    runs_recomputed: usize,
+    files_rebuilt: usize,
+}
+
+#[derive(Serialize)]
+struct Line {
+    file: String,
+    problem: String,
+}
+
+pub fn run(args: VerifyArgs) -> anyhow::Result<ExitCode> {
+    let found = verify::verify(&Evidence::open(&args.dir))?;
+    let is_sound = found.problems.is_empty();
+    if args.json {
+        let line = |problem: verify::Problem| Line {
+            file: problem.file,
+            problem: problem.what,
+        };
+        let printed = Printed {
+            files_hashed: found.hashed,
+            runs_recomputed: found.recomputed,
+            files_rebuilt: found.rebuilt,
+            problems: found.problems.into_iter().map(line).collect(),
+        };
+        println!("{}", serde_json::to_string_pretty(&printed)?);
+    } else if is_sound {
+        println!(
+            "{}: verified, schema {SCHEMA}: {} hashes, {} runs from their samples, {} files from the raw data",
+            args.dir.display(),
+            found.hashed,
+            found.recomputed,
+            found.rebuilt
+        );
+    } else {
+        for problem in &found.problems {
+            println!(
+                "{}",
+                args.dir.join(&problem.file).display().to_string() + ": " + &problem.what
+            );
+        }
+    }
+    Ok(match is_sound {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}

@@ -1,0 +1,14 @@
+//! The short answer: which operator to run on a small node.
+
+use maud::html;
+
+use super::{Page, Section, table};
+use crate::report::small_node;
+
+pub fn section(page: &Page) -> Section {
+    let body = html! {
+        div.answer { @for sentence in small_node::sentences(page.summary) { p { (sentence) } } }
+        @if let Some(rows) = small_node::table(page.summary) { (table(&rows)) }
+    };
+    Section::new("answer", "Which operator for a node with 512 MB?", body)
+}

@@ -1,0 +1,222 @@
+//! Which operator to run on a small node: the answer that opens a report.
+//!
+//! Guarantees: only sizes that were measured, nothing is interpolated; the peak is that of the worst run.
+//! Leaves to others: sizing in general (`sizing`).
+
+use crate::analyse::statistics::median;
+use crate::model::cell::Kind;
+use crate::model::metric;
+use crate::model::summary::{OnSmallNode, Run, SmallNode, Subject, Summary};
+use crate::report::rows;
+use crate::report::table::{Table, figure, grouped};
+
+/// Memory of the node: 512 MiB.
+const NODE_BYTES: u64 = 512 << 20;
+/// Objects on it.
+const OBJECTS: usize = 3_000;
+const SETTLED: &str = "memory.settled.rss_bytes";
+/// Any of these may be the highest.
+const PEAKS: [&str; 6] = [
+    "memory.burst.peak_bytes",
+    "memory.settled.peak_bytes",
+    "memory.restart.peak_bytes",
+    "memory.settled.rss_bytes",
+    "memory.settled.cgroup.peak_bytes",
+    "memory.burst.cgroup.peak_bytes",
+];
+
+/// `None` without memory runs.
+pub fn answer(subjects: &[Subject]) -> Option<SmallNode> {
+    let runs = subjects.iter().flat_map(|subject| &subject.runs);
+    let of_memory = runs.filter(|run| run.cell == Kind::Memory && run.objects > 0);
+    let sizes: Vec<usize> = of_memory.map(|run| run.objects).collect();
+    let enough = sizes.iter().copied().filter(|size| *size >= OBJECTS).min();
+    let measured_objects = enough.or(sizes.into_iter().max())?;
+    Some(SmallNode {
+        node_bytes: NODE_BYTES,
+        objects: OBJECTS,
+        measured_objects,
+        operators: subjects
+            .iter()
+            .map(|s| operator(s, measured_objects))
+            .collect(),
+    })
+}
+
+fn operator(subject: &Subject, objects: usize) -> OnSmallNode {
+    let valid = subject
+        .runs_of(Kind::Memory, objects)
+        .filter(|run| run.valid);
+    let valid: Vec<&Run> = valid.collect();
+    let settled: Vec<f64> = valid
+        .iter()
+        .filter_map(|run| metric::of_run(run, SETTLED))
+        .collect();
+    let peaks = valid
+        .iter()
+        .flat_map(|run| PEAKS.iter().filter_map(|path| metric::of_run(run, path)));
+    let peak_bytes = peaks.reduce(f64::max);
+    OnSmallNode {
+        subject: subject.id(),
+        runs: valid.len(),
+        did_not_settle: valid
+            .iter()
+            .filter(|run| rows::did_not_settle(run, SETTLED))
+            .count(),
+        settled_bytes: median(&settled),
+        peak_bytes,
+        peak_share: peak_bytes.map(|bytes| bytes / NODE_BYTES as f64),
+    }
+}
+
+/// The answer in a few sentences: which one, how sure that is, and what it does not say.
+pub fn sentences(summary: &Summary) -> Vec<String> {
+    let Some(node) = &summary.small_node else {
+        return vec![
+            "This bench measured no memory, so it does not say which operator fits a small node."
+                .into(),
+        ];
+    };
+    let mut measured: Vec<&OnSmallNode> = node
+        .operators
+        .iter()
+        .filter(|o| o.peak_bytes.is_some())
+        .collect();
+    measured.sort_by(|a, b| {
+        a.peak_bytes
+            .partial_cmp(&b.peak_bytes)
+            .unwrap_or(std::cmp::Ordering::Equal)
+    });
+    let Some((least, others)) = measured.split_first() else {
+        return vec![format!(
+            "No operator has a valid memory run at {} objects, so there is no answer.",
+            grouped(node.measured_objects)
+        )];
+    };
+    let mb = |bytes: Option<f64>| figure(bytes.map(|bytes| bytes / 1e6));
+    let percent = |share: Option<f64>| figure(share.map(|share| share * 100.0));
+    let mut said = vec![format!(
+        "{} takes the least memory: with {} objects at most {} MB, which is {} % of a node with 512 MiB.",
+        least.subject,
+        grouped(node.measured_objects),
+        mb(least.peak_bytes),
+        percent(least.peak_share)
+    )];
+    if let Some(next) = others.first() {
+        let most = others.last().unwrap_or(next);
+        said.push(match others.len() {
+            1 => format!(
+                "{} takes {} MB ({} %).",
+                next.subject,
+                mb(next.peak_bytes),
+                percent(next.peak_share)
+            ),
+            _ => format!(
+                "The others take between {} MB ({}) and {} MB ({}).",
+                mb(next.peak_bytes),
+                next.subject,
+                mb(most.peak_bytes),
+                most.subject
+            ),
+        });
+        said.push(certainty(summary, node, &least.subject, &next.subject));
+    }
+    said.push(match node.measured_objects {
+        n if n > OBJECTS => format!(
+            "It was measured at {} objects, the smallest size above {} that was measured.",
+            grouped(n),
+            grouped(OBJECTS)
+        ),
+        n if n == OBJECTS => format!("It was measured at {} objects.", grouped(n)),
+        n => format!(
+            "The largest size that was measured is {}: this bench says nothing about {} objects.",
+            grouped(n),
+            grouped(OBJECTS)
+        ),
+    });
+    said
+}
+
+/// How sure the difference between the two smallest is.
+fn certainty(summary: &Summary, node: &SmallNode, least: &str, next: &str) -> String {
+    let runs = node
+        .operators
+        .iter()
+        .map(|o| o.runs)
+        .filter(|runs| *runs > 0)
+        .min();
+    let runs = runs.map_or_else(|| figure(None), |n| n.to_string());
+    let compared = summary.comparisons.iter().find(|c| {
+        c.metric == SETTLED
+            && ((c.subject == least && c.against == next)
+                || (c.subject == next && c.against == least))
+    });
+    match compared {
+        Some(c) => match (c.ci95, c.significant) {
+            (Some([low, high]), Some(true)) => format!(
+                "How sure: {runs} or more runs of each; settled RSS of {} is {} times that of {} (95 %: {} to {}), which is more than noise explains.",
+                c.subject,
+                figure(Some(c.ratio)),
+                c.against,
+                figure(Some(low)),
+                figure(Some(high))
+            ),
+            (Some([low, high]), Some(false)) => format!(
+                "How sure: {runs} or more runs of each; the difference between {} and {} is not significant (ratio of settled RSS {}, 95 %: {} to {}).",
+                c.subject,
+                c.against,
+                figure(Some(c.ratio)),
+                figure(Some(low)),
+                figure(Some(high))
+            ),
+            (Some([low, high]), None) => format!(
+                "How sure: {runs} or more runs of each; settled RSS of {} is {} times that of {} (95 %: {} to {}); noise was not measured.",
+                c.subject,
+                figure(Some(c.ratio)),
+                c.against,
+                figure(Some(low)),
+                figure(Some(high))
+            ),
+            (None, _) => format!(
+                "How sure: one run of each, so there is no interval; take the ratio of settled RSS between {} and {}, {}, as a first look.",
+                c.subject,
+                c.against,
+                figure(Some(c.ratio))
+            ),
+        },
+        None => format!(
+            "How sure: {runs} or more runs of each; {least} and {next} were not compared with an interval."
+        ),
+    }
+}
+
+/// `None` without memory runs.
+pub fn table(summary: &Summary) -> Option<Table> {
+    let node = summary.small_node.as_ref()?;
+    let mb = |bytes: Option<f64>| figure(bytes.map(|bytes| bytes / 1e6));
+    let row = |operator: &OnSmallNode| {
+        let settled = mb(operator.settled_bytes);
+        vec![
+            operator.subject.clone(),
+            operator.runs.to_string(),
+            rows::with_unsettled(settled, operator.did_not_settle, operator.runs),
+            mb(operator.peak_bytes),
+            figure(operator.peak_share.map(|share| share * 100.0)),
+        ]
+    };
+    let header = [
+        "",
+        "valid runs",
+        "RSS settled, MB (median)",
+        "highest memory of any run, MB",
+        "of 512 MiB, %",
+    ];
+    Some(Table {
+        title: format!(
+            "On a node with 512 MiB, at {} objects",
+            grouped(node.measured_objects)
+        ),
+        header: header.map(str::to_owned).to_vec(),
+        rows: node.operators.iter().map(row).collect(),
+    })
+}

@@ -1,0 +1,141 @@
+//! Whether a folder of results is what was measured: its files, their hashes, its plan, and every
+//! figure, table and plot that follows from the raw data.
+//!
+//! Guarantees: reads, never writes; one problem for each file that is wrong in one place, with the
+//! field or line, what is expected and what was found; figures are compared only where the raw data
+//! is sound, because they follow from it. Leaves to others: whether the figures are good
+//! (`analyse::judge`). Cannot know: whether somebody made up a whole folder, raw data, figures and
+//! hashes alike.
+
+pub mod difference;
+pub mod plan;
+pub mod raw;
+pub mod rebuilt;
+pub mod series;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs;
+use std::path::Path;
+
+use crate::model::evidence::sums::Difference;
+use crate::model::evidence::{EXPERIMENT, Error, Evidence};
+use crate::report::validate;
+
+/// What is wrong in one file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Problem {
+    /// Name within the folder, such as `runs/tare-none-drain-500-r1.json`.
+    pub file: String,
+    pub what: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.file, self.what)
+    }
+}
+
+impl From<Difference> for Problem {
+    fn from(difference: Difference) -> Self {
+        let Difference { file, what, .. } = difference;
+        Self { file, what }
+    }
+}
+
+/// What [`verify`] found, and what it could look at.
+#[derive(Debug, Default)]
+pub struct Findings {
+    pub problems: Vec<Problem>,
+    /// Files whose hash is right.
+    pub hashed: usize,
+    /// Runs that follow from their samples.
+    pub recomputed: usize,
+    /// Files that were built anew from the raw data, and are the same.
+    pub rebuilt: usize,
+}
+
+/// Looks at everything in a folder.
+///
+/// # Errors
+/// The folder or its `experiment.json` cannot be read.
+pub fn verify(evidence: &Evidence) -> Result<Findings, validate::Error> {
+    let files = files(evidence)?;
+    let mut problems = validate::raw_problems(evidence)?;
+    let of_this_schema = !problems.iter().any(|problem| problem.is_other_schema);
+    if !of_this_schema {
+        // The other files are of the same version.
+        problems.truncate(1);
+    }
+    let mut found = Findings {
+        problems: problems.into_iter().map(|p| p.problem).collect(),
+        ..Findings::default()
+    };
+    if !of_this_schema {
+        return Ok(found);
+    }
+    let is_whole = found.problems.is_empty();
+    let hashes = evidence.check_sums()?;
+    found.hashed = hashes.same;
+    let changed: Vec<Problem> = hashes.differences.into_iter().map(Problem::from).collect();
+    if is_whole {
+        let experiment = validate::read(evidence, EXPERIMENT)?;
+        found.add(plan::problems(evidence, &experiment, &files)?);
+    }
+    let raw = raw::check(evidence, &files, &changed)?;
+    found.recomputed = raw.recomputed;
+    found.add(raw.problems);
+    found.add(series::problems(evidence, &files, &changed)?);
+    // Whatever says more than "it changed" comes first: one line for each file.
+    let derived = |problem: &Problem| rebuilt::is_derived(&problem.file);
+    let (of_derived, of_raw): (Vec<_>, Vec<_>) = changed.into_iter().partition(derived);
+    found.add(of_raw);
+    if found.problems.is_empty() {
+        let rebuilt = rebuilt::check(evidence)?;
+        found.rebuilt = rebuilt.same;
+        found.add(rebuilt.problems);
+        found.add(of_derived);
+    }
+    Ok(found)
+}
+
+impl Findings {
+    /// Adds the problems of files that have none yet.
+    fn add(&mut self, problems: Vec<Problem>) {
+        let known: BTreeSet<String> = self.problems.iter().map(|p| p.file.clone()).collect();
+        let new = problems.into_iter().filter(|p| !known.contains(&p.file));
+        self.problems.extend(new);
+    }
+}
+
+/// Names of all files of a folder, sorted, with `/` between folders.
+fn files(evidence: &Evidence) -> Result<BTreeSet<String>, Error> {
+    let mut found = BTreeSet::new();
+    let mut folders = vec![evidence.root().to_owned()];
+    while let Some(folder) = folders.pop() {
+        let failed = |source| Error::Read {
+            path: folder.clone(),
+            source,
+        };
+        for entry in fs::read_dir(&folder).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => drop(found.insert(name(evidence.root(), &path))),
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn name(root: &Path, path: &Path) -> String {
+    let below = path.strip_prefix(root).unwrap_or(path);
+    let parts = below.iter().map(|part| part.to_string_lossy());
+    parts.collect::<Vec<_>>().join("/")
+}
+
+/// The content of a file of the folder.
+fn content(evidence: &Evidence, name: &str) -> Result<Vec<u8>, Error> {
+    let path = evidence.path(name);
+    fs::read(&path).map_err(|source| Error::Read { path, source })
+}

@@ -1,0 +1,115 @@
+//! The runs of a folder against its plan.
+//!
+//! Guarantees: every run that `experiment.json` plans is there with its samples and its log; no
+//! other run is; earlier attempts are there, and none without the run that took its place. Leaves to others: what is
+//! in the files.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::model::evidence::{EXPERIMENT, Evidence};
+use crate::model::record::{Experiment, Run};
+use crate::report::validate;
+use crate::report::verify::Problem;
+
+/// What the folder lacks, and what it has too much of.
+///
+/// # Errors
+/// A run cannot be read.
+pub fn problems(
+    evidence: &Evidence,
+    experiment: &Experiment,
+    files: &BTreeSet<String>,
+) -> Result<Vec<Problem>, validate::Error> {
+    let mut found = Vec::new();
+    let mut say = |file: String, what: String| found.push(Problem { file, what });
+    let planned: BTreeMap<String, String> = experiment
+        .planned
+        .iter()
+        .map(|cell| (cell.file_stem(), cell.to_string()))
+        .collect();
+    for (stem, cell) in &planned {
+        let name = format!("runs/{stem}.json");
+        if !files.contains(&name) {
+            say(name, format!("missing; {EXPERIMENT} plans {cell}"));
+        }
+    }
+    for name in files {
+        let Some(own) = own_stem(name) else {
+            continue;
+        };
+        let (stem, attempt) = attempt_of(own);
+        if !planned.contains_key(stem) {
+            say(name.clone(), format!("{EXPERIMENT} does not plan this run"));
+            continue;
+        }
+        let run: Run = validate::read(evidence, name)?;
+        if run.cell.file_stem() != stem {
+            say(name.clone(), format!("is a record of {}", run.cell));
+            continue;
+        }
+        if attempt.is_some() {
+            continue;
+        }
+        for (needed, what) in attempts(&run, stem, files) {
+            say(needed, what);
+        }
+        for (needed, why) in needed(&run, stem) {
+            if !files.contains(&needed) {
+                say(needed, format!("missing; {name} {why}"));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// `runs/<stem>.json` without its folder and its ending.
+fn own_stem(name: &str) -> Option<&str> {
+    name.strip_prefix("runs/")?.strip_suffix(".json")
+}
+
+/// The stem of a run, and the attempt where it is an earlier one.
+fn attempt_of(stem: &str) -> (&str, Option<u32>) {
+    match stem.rsplit_once("-attempt-") {
+        Some((run, attempt)) => match attempt.parse() {
+            Ok(attempt) => (run, Some(attempt)),
+            Err(_) => (stem, None),
+        },
+        None => (stem, None),
+    }
+}
+
+/// Attempts before a run that are not there, and attempts that do not come before it.
+fn attempts(run: &Run, stem: &str, files: &BTreeSet<String>) -> Vec<(String, String)> {
+    let earlier = |attempt: u32| format!("runs/{stem}-attempt-{attempt}.json");
+    let last = run.attempt;
+    let missing = (1..last)
+        .map(earlier)
+        .filter(|name| !files.contains(name))
+        .map(|name| (name, format!("missing; runs/{stem}.json is attempt {last}")));
+    let without_successor = files.iter().filter_map(|name| {
+        let (run, attempt) = attempt_of(own_stem(name)?);
+        (run == stem && attempt? >= last).then(|| {
+            let what = format!("has no successor; runs/{stem}.json is attempt {last}");
+            (name.clone(), what)
+        })
+    });
+    missing.chain(without_successor).collect()
+}
+
+/// Files that go with a run, and why.
+fn needed(run: &Run, stem: &str) -> Vec<(String, &'static str)> {
+    let mut needed = Vec::new();
+    if run.convergence.is_some() && run.cell.objects > 0 {
+        needed.push((
+            format!("samples/{stem}.tsv.gz"),
+            "says how its objects converged",
+        ));
+    }
+    if run.failure.is_none() {
+        needed.push((
+            format!("logs/{stem}.log.gz"),
+            "is of a run that did not fail",
+        ));
+    }
+    needed
+}

@@ -1,0 +1,126 @@
+//! A subject's process in a memory cgroup of its own, sampled over time.
+//!
+//! Guarantees: a restarted subject has a new cgroup, so that its peak is its own; the process ends
+//! before its cgroup is removed. What this machine does not tell is `None`. Leaves to others: when it
+//! is started, and what it is given to do.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tare_procstat::process::Process;
+use tare_procstat::{Memory, MemoryCgroup};
+
+use crate::load::journal::Journal;
+use crate::measure::series::{Sampler, Watched};
+use crate::model::record::Sampled;
+use crate::model::series::Series;
+use crate::model::subject::{Places, Subject};
+use crate::run::launch::spawn;
+use crate::run::session::Reason;
+
+/// Fields are dropped in this order.
+pub struct WatchedSubject {
+    sampler: Sampler,
+    pub process: Process,
+    cgroup: Option<Arc<Mutex<MemoryCgroup>>>,
+}
+
+impl WatchedSubject {
+    /// Samples it together with the process `server`, on the journal's clock.
+    pub async fn start(
+        subject: &Subject,
+        places: &Places,
+        log: &Path,
+        server: Option<u32>,
+        journal: &Arc<Journal>,
+    ) -> Result<Self, Reason> {
+        let cgroup = MemoryCgroup::create().ok();
+        let process = spawn(subject, places, log, cgroup.as_ref()).await?;
+        let cgroup = cgroup.map(|cgroup| Arc::new(Mutex::new(cgroup)));
+        let watched = Watched {
+            subject: Some(process.pid()),
+            server,
+            cgroup: cgroup.clone(),
+        };
+        let shared = Arc::clone(journal);
+        let ready = Box::new(move || Some(shared.timeline().progress().ready));
+        let sampler = Sampler::start(journal.began(), watched, ready);
+        Ok(Self {
+            sampler: sampler.map_err(|e| format!("cannot sample it over time: {e}"))?,
+            process,
+            cgroup,
+        })
+    }
+
+    /// Ends the process with SIGTERM.
+    pub async fn stop(&mut self) -> Result<(), Reason> {
+        self.sampler.follow(None);
+        let ended = self.process.terminate(Duration::from_secs(10)).await;
+        ended.map(|_| ()).map_err(|e| e.to_string())
+    }
+
+    /// Starts it again, once it was stopped.
+    pub async fn start_again(
+        &mut self,
+        subject: &Subject,
+        places: &Places,
+        log: &Path,
+    ) -> Result<(), Reason> {
+        let cgroup = MemoryCgroup::create().ok();
+        self.process = spawn(subject, places, log, cgroup.as_ref()).await?;
+        match (&self.cgroup, cgroup) {
+            (Some(shared), Some(new)) => *lock(shared) = new,
+            _ => self.cgroup = None,
+        }
+        self.sampler.follow(Some(self.process.pid()));
+        Ok(())
+    }
+
+    /// Ends it for good; memory and CPU over time.
+    pub async fn end(self) -> Series {
+        let Self {
+            sampler,
+            mut process,
+            cgroup,
+        } = self;
+        let series = sampler.stop().series;
+        // A subject that cannot be signalled is gone, and dropping kills what is not.
+        let _ = process.terminate(Duration::from_secs(5)).await;
+        drop(process);
+        drop(cgroup);
+        series
+    }
+
+    /// A subject that has ended has no memory.
+    pub fn memory(&self) -> Option<Memory> {
+        tare_procstat::memory(self.process.pid()).ok()
+    }
+
+    /// The same, as the node accounts for it too, with the peak since [`Self::reset_peak`].
+    pub fn sampled(&self) -> Option<Sampled> {
+        let cgroup = self.cgroup.as_ref();
+        Some(Sampled {
+            memory: self.memory()?,
+            peak_bytes: tare_procstat::peak_bytes(self.process.pid()).ok(),
+            cgroup: cgroup.and_then(|cgroup| lock(cgroup).memory().ok()),
+            did_settle: None,
+        })
+    }
+
+    /// From here on peaks count. Returns what the kernel refused, a sentence each.
+    pub fn reset_peak(&self) -> Vec<String> {
+        let own = tare_procstat::reset_peak(self.process.pid()).err();
+        let of_cgroup = self.cgroup.as_ref();
+        let of_cgroup = of_cgroup.and_then(|cgroup| lock(cgroup).reset_peak().err());
+        let own = own.map(|e| format!("peaks count from the start of the process: {e}"));
+        let of_cgroup = of_cgroup
+            .map(|e| format!("peaks of the cgroup count from the start of the process: {e}"));
+        own.into_iter().chain(of_cgroup).collect()
+    }
+}
+
+fn lock(cgroup: &Mutex<MemoryCgroup>) -> MutexGuard<'_, MemoryCgroup> {
+    // It is a path, and whole after a panic too.
+    cgroup.lock().unwrap_or_else(PoisonError::into_inner)
+}

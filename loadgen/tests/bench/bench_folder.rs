@@ -1,0 +1,128 @@
+//! A folder for a bench, mock subjects to put into it, and what the tests do with a bench.
+//!
+//! Guarantees: a folder per test, which its next run empties. Leaves to others: what is expected.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+pub const LOADGEN: &str = env!("CARGO_BIN_EXE_loadgen");
+
+/// A folder with a subject.toml per behaviour.
+pub struct BenchFolder(PathBuf);
+
+impl BenchFolder {
+    pub fn new(name: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("loadgen-bench-{name}"));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).expect("temporary folder");
+        Self(path)
+    }
+
+    /// The arguments that measure mocks of these behaviours.
+    pub fn bench(&self, behaviours: &[&str], objects: &str) -> Vec<String> {
+        // A mock is no operator: it would not pass.
+        let mut args: Vec<String> = ["bench", "--no-build", "--skip-conformance"]
+            .map(str::to_owned)
+            .to_vec();
+        args.extend(["--objects".into(), objects.into()]);
+        // Two points are a sweep, and take less time than five.
+        args.extend(["--rates", "20,40"].map(str::to_owned));
+        // Other tests are at work on the machine.
+        args.extend(["--attempts", "1"].map(str::to_owned));
+        args.extend(["--out".into(), self.out().display().to_string()]);
+        let names: Vec<String> = behaviours.iter().map(|b| format!("mock/{b}")).collect();
+        args.extend(["--subjects".into(), names.join(",")]);
+        for behaviour in behaviours {
+            let file = self.0.join(format!("{behaviour}.toml"));
+            std::fs::write(&file, subject(behaviour)).expect("writable");
+            args.extend(["--subject".into(), file.display().to_string()]);
+        }
+        args
+    }
+
+    pub fn out(&self) -> PathBuf {
+        self.0.join("out")
+    }
+
+    pub fn summary(&self) -> Value {
+        let text = std::fs::read(self.out().join("summary.json")).expect("a summary");
+        serde_json::from_slice(&text).expect("JSON")
+    }
+}
+
+fn subject(behaviour: &str) -> String {
+    let crd = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/base/crd.yaml");
+    // "second" is another subject that works.
+    let acts = if behaviour == "second" {
+        "works"
+    } else {
+        behaviour
+    };
+    format!(
+        "name = \"mock\"\nvariant = \"{behaviour}\"\n\
+         [run]\ncommand = \"{LOADGEN}\"\nargs = [\"mock-subject\", \"--admin\", \"{{admin}}\", \"--behaviour\", \"{acts}\"]\n\
+         env = {{ KUBECONFIG = \"{{kubeconfig}}\" }}\ncrd = \"{}\"\n\
+         [ready]\nhttp = \"/readyz\"\n\
+         [metrics]\nreconcile_histogram = \"mock_seconds\"\nreconcile_errors = \"mock_errors_total\"\n",
+        crd.display()
+    )
+}
+
+pub fn loadgen(args: &[String]) -> Output {
+    Command::new(LOADGEN)
+        .args(args)
+        .output()
+        .expect("loadgen starts")
+}
+
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+pub fn dir_command(command: &str, bench_folder: &BenchFolder) -> Output {
+    loadgen(&[command.to_owned(), bench_folder.out().display().to_string()])
+}
+
+/// Processes of the bench `pid`, found by its private folder in their arguments and environment.
+pub fn children_of(pid: u32) -> Vec<String> {
+    let mark = format!("loadgen-{pid}/");
+    let processes = std::fs::read_dir("/proc").expect("Linux").flatten();
+    let told = |path: &Path, file: &str| text(&std::fs::read(path.join(file)).unwrap_or_default());
+    let ours = processes.filter_map(|process| {
+        let path = process.path();
+        let command = told(&path, "cmdline");
+        let found = command.contains(&mark) || told(&path, "environ").contains(&mark);
+        found.then(|| command.replace('\0', " "))
+    });
+    ours.collect()
+}
+
+pub fn wait_for(what: &str, holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while !holds() {
+        assert!(Instant::now() < deadline, "never: {what}");
+        std::thread::yield_now();
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+}
+
+pub fn signal(child: &Child, signal: &str) {
+    let sent = Command::new("kill")
+        .args([signal, &child.id().to_string()])
+        .status()
+        .expect("kill starts");
+    assert!(sent.success());
+}
+
+/// A bench that runs on its own.
+pub fn start(args: &[String]) -> Child {
+    let mut command = Command::new(LOADGEN);
+    command
+        .args(args)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command.spawn().expect("loadgen starts")
+}

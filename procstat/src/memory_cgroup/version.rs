@@ -1,0 +1,150 @@
+//! The files of a memory cgroup, by version of the interface.
+//!
+//! Sources: `Documentation/admin-guide/cgroup-v2.rst` and `cgroup-v1/memory.rst` of the kernel.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, Write};
+use std::path::Path;
+
+use crate::error::Error;
+use crate::memory_cgroup::CgroupMemory;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Version {
+    V1,
+    V2,
+}
+
+impl Version {
+    /// # Errors
+    /// `Read` or `Field`.
+    pub fn memory(self, dir: &Path, peak: Option<&File>) -> Result<CgroupMemory, Error> {
+        let stat = text(dir, "memory.stat")?;
+        let (usage, inactive_file) = match self {
+            Version::V1 => ("memory.usage_in_bytes", "total_inactive_file"),
+            Version::V2 => ("memory.current", "inactive_file"),
+        };
+        let unused_bytes = line(&stat, inactive_file).ok_or_else(|| Error::Field {
+            path: dir.join("memory.stat"),
+            field: inactive_file,
+        })?;
+        let number = |name| bytes(dir, name).ok();
+        Ok(CgroupMemory {
+            // The two are not read at the same moment.
+            working_set_bytes: bytes(dir, usage)?.saturating_sub(unused_bytes),
+            peak_bytes: match (self, peak) {
+                (Version::V1, _) => number("memory.max_usage_in_bytes"),
+                (Version::V2, None) => number("memory.peak"),
+                (Version::V2, Some(open)) => read_again(open),
+            },
+            kernel_bytes: match self {
+                Version::V1 => number("memory.kmem.usage_in_bytes"),
+                Version::V2 => line(&stat, "kernel"),
+            },
+            socket_bytes: match self {
+                Version::V1 => number("memory.kmem.tcp.usage_in_bytes"),
+                Version::V2 => line(&stat, "sock"),
+            },
+        })
+    }
+
+    /// The open file that holds the new peak, where one is needed.
+    ///
+    /// # Errors
+    /// `Write`.
+    pub fn reset_peak(self, dir: &Path) -> Result<Option<File>, Error> {
+        let path = match self {
+            Version::V1 => dir.join("memory.max_usage_in_bytes"),
+            Version::V2 => dir.join("memory.peak"),
+        };
+        let file = OpenOptions::new().read(true).write(true).open(&path);
+        let written = file.and_then(|mut file| file.write_all(b"0").map(|()| file));
+        let file = written.map_err(|source| Error::Write { path, source })?;
+        Ok(match self {
+            Version::V1 => None,
+            Version::V2 => Some(file),
+        })
+    }
+}
+
+fn text(dir: &Path, name: &str) -> Result<String, Error> {
+    let path = dir.join(name);
+    std::fs::read_to_string(&path).map_err(|source| Error::Read { path, source })
+}
+
+fn bytes(dir: &Path, name: &'static str) -> Result<u64, Error> {
+    let found = text(dir, name)?.trim().parse();
+    found.map_err(|_| Error::Field {
+        path: dir.join(name),
+        field: name,
+    })
+}
+
+/// The number behind a name, where a file has one on each line.
+fn line(text: &str, name: &str) -> Option<u64> {
+    let mut numbers = text.lines().filter_map(|line| line.split_once(' '));
+    let (_, number) = numbers.find(|(found, _)| *found == name)?;
+    number.trim().parse().ok()
+}
+
+fn read_again(mut open: &File) -> Option<u64> {
+    let mut text = String::new();
+    open.rewind().ok()?;
+    open.read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_versions_say_the_same() {
+        let root = std::env::temp_dir().join(format!("tare-memory-{}", std::process::id()));
+        let want = CgroupMemory {
+            working_set_bytes: 7_000,
+            peak_bytes: Some(9_000),
+            kernel_bytes: Some(600),
+            socket_bytes: Some(50),
+        };
+        for (version, files) in [
+            (
+                Version::V2,
+                [
+                    ("memory.current", "8000\n"),
+                    (
+                        "memory.stat",
+                        "anon 5\nkernel 600\nsock 50\ninactive_file 1000\nactive_file 2\n",
+                    ),
+                    ("memory.peak", "9000\n"),
+                ]
+                .as_slice(),
+            ),
+            (
+                Version::V1,
+                &[
+                    ("memory.usage_in_bytes", "8000\n"),
+                    ("memory.stat", "inactive_file 1\ntotal_inactive_file 1000\n"),
+                    ("memory.max_usage_in_bytes", "9000\n"),
+                    ("memory.kmem.usage_in_bytes", "600\n"),
+                    ("memory.kmem.tcp.usage_in_bytes", "50\n"),
+                ],
+            ),
+        ] {
+            let dir = root.join(format!("{version:?}"));
+            std::fs::create_dir_all(&dir).unwrap();
+            for (name, text) in files {
+                std::fs::write(dir.join(name), text).unwrap();
+            }
+            assert_eq!(version.memory(&dir, None).unwrap(), want, "{version:?}");
+        }
+        std::fs::write(root.join("V2/memory.stat"), "anon 5\n").unwrap();
+        let error = Version::V2.memory(&root.join("V2"), None).unwrap_err();
+        assert!(
+            error.to_string().contains("no field inactive_file"),
+            "{error}"
+        );
+        std::fs::remove_dir_all(root).unwrap();
+    }
+}

@@ -1,0 +1,115 @@
+//! What arrives about an owner while a worker has it.
+//!
+//! Guarantees: pure; of the owner the newest state is kept, of each child the newest change.
+//! Leaves to others: where the entry goes when the worker returns the owner (`queue`).
+
+use crate::model::{ChildEvent, OwnerState, Triggers, Uid};
+
+/// What arrived since a worker took the owner.
+#[derive(Debug, Default)]
+pub(super) struct Arrivals {
+    /// The newest state of the owner.
+    owner: Option<Box<OwnerState>>,
+    /// The newest change of each child.
+    children: Vec<ChildEvent>,
+    /// The owner was deleted.
+    gone: bool,
+    /// A child may have changed without an event.
+    must_recheck: bool,
+}
+
+/// What became of the owner while a worker had it.
+#[derive(Debug)]
+pub(super) enum Meanwhile {
+    /// It was deleted.
+    Deleted,
+    /// It was deleted, and created again under the same name.
+    Recreated(Box<OwnerState>),
+    /// It is the same object; this is to be done because of its own changes.
+    Same(Triggers),
+}
+
+impl Arrivals {
+    /// Bytes of the spec that is kept here.
+    pub(super) fn spec_bytes(&self) -> usize {
+        self.owner.as_ref().map_or(0, |owner| owner.spec_bytes())
+    }
+
+    /// The owner changed. `same`: it is still the object that the worker has.
+    pub(super) fn on_owner(&mut self, shown: OwnerState, same: bool) {
+        if self
+            .owner
+            .as_ref()
+            .is_none_or(|known| known.resource_version < shown.resource_version)
+        {
+            self.gone &= same;
+            self.owner = Some(Box::new(shown));
+        }
+    }
+
+    /// The owner with this uid was deleted.
+    pub(super) fn on_owner_gone(&mut self, uid: Uid) {
+        self.owner.take_if(|known| known.uid == uid);
+        self.gone = self.owner.is_none();
+    }
+
+    /// A child changed.
+    pub(super) fn on_child(&mut self, event: ChildEvent) {
+        let known = self
+            .children
+            .iter_mut()
+            .find(|known| (known.kind, known.name_hash) == (event.kind, event.name_hash));
+        match known {
+            Some(known) if known.resource_version < event.resource_version => *known = event,
+            Some(_) => {}
+            None => self.children.push(event),
+        }
+    }
+
+    /// A child may have changed without an event.
+    pub(super) fn request_recheck(&mut self) {
+        self.must_recheck = true;
+    }
+
+    /// Forgets all that is told apart by resourceVersion.
+    pub(super) fn forget_revisions(&mut self) {
+        self.owner = None;
+        self.children.clear();
+    }
+
+    /// Brings the owner that the worker returns up to date with its own changes.
+    pub(super) fn update_owner(&mut self, owner: &mut OwnerState, finalizer: bool) -> Meanwhile {
+        let Some(shown) = self.owner.take() else {
+            return match self.gone {
+                true => Meanwhile::Deleted,
+                false => Meanwhile::Same(Triggers::default()),
+            };
+        };
+        if shown.uid != owner.uid && owner.uid != Uid::default() {
+            return Meanwhile::Recreated(shown);
+        }
+        if shown.resource_version <= owner.own_version.max(owner.resource_version) {
+            return Meanwhile::Same(Triggers::default());
+        }
+        let changed = shown.generation != owner.generation || shown.deleting != owner.deleting;
+        let own = Triggers::SPEC.with(Triggers::DELETE);
+        let beyond = shown.triggers.without(own);
+        owner.refresh(*shown);
+        if changed {
+            owner.attempts = 0;
+        }
+        Meanwhile::Same(owner.own_triggers(finalizer).with(beyond))
+    }
+
+    /// Updates the records of the children with their changes; returns what has to be done about them.
+    pub(super) fn update_children(&self, owner: &mut OwnerState) -> Triggers {
+        let mut triggers = Triggers::default();
+        for event in &self.children {
+            triggers = triggers.with(owner.on_event(event));
+        }
+        if self.must_recheck {
+            triggers = triggers.with(Triggers::CHECK).with(Triggers::READ);
+        }
+        triggers
+    }
+}

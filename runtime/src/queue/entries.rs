@@ -1,0 +1,303 @@
+//! The entries of the queue: which are let in, the order in which workers take them, which are evicted.
+//!
+//! Guarantees: the bounds of [`Limits`] hold after every call, and the counts of bytes are those of the specs
+//! that the entries hold. Each entry that waits for a time has one timer, each that waits for a worker one
+//! place in the order.
+//! Leaves to others: what an event means to an entry, and when an entry has no more work (`queue`).
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+
+use crate::model::{ObjectKey, OwnerState};
+use crate::queue::arrivals::Arrivals;
+use crate::queue::entry::{Entry, State};
+use crate::queue::limits::Limits;
+use crate::queue::outcome::Admission;
+
+/// All entries, by key.
+#[derive(Debug)]
+pub(super) struct Entries {
+    limits: Limits,
+    by_key: HashMap<ObjectKey, Box<Entry>>,
+    ready: VecDeque<ObjectKey>,
+    timers: BTreeSet<(u64, ObjectKey)>,
+    /// Bytes of specs of owners that wait for a worker, and of those that wait for anything else.
+    queued_bytes: usize,
+    waiting_bytes: usize,
+    in_flight: usize,
+    /// An entry with work was evicted.
+    lost: bool,
+}
+
+impl Entries {
+    pub(super) fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            by_key: HashMap::new(),
+            ready: VecDeque::new(),
+            timers: BTreeSet::new(),
+            queued_bytes: 0,
+            waiting_bytes: 0,
+            in_flight: 0,
+            lost: false,
+        }
+    }
+
+    /// Entries in any state.
+    pub(super) fn len(&self) -> usize {
+        self.by_key.len()
+    }
+
+    /// Entries that wait for a worker.
+    pub(super) fn depth(&self) -> usize {
+        self.ready.len()
+    }
+
+    /// Entries that a worker has.
+    pub(super) fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    /// Bytes of specs, without those that workers have.
+    pub(super) fn spec_bytes(&self) -> usize {
+        self.queued_bytes + self.waiting_bytes
+    }
+
+    /// Whether half of the bounds is free, and an entry is free or can be made free.
+    pub(super) fn has_capacity(&self) -> bool {
+        (self.by_key.len() < self.limits.entries || !self.timers.is_empty())
+            && self.queued_bytes < self.limits.spec_bytes / 2
+            && self.ready.len() < self.limits.queued().div_ceil(2)
+    }
+
+    /// Whether all entries are taken and most of them are of failing owners.
+    pub(super) fn is_full_of_failures(&self) -> bool {
+        let failing = self
+            .by_key
+            .values()
+            .filter(|entry| entry.owner.attempts > 0);
+        self.by_key.len() >= self.limits.entries && failing.count() > self.limits.entries / 2
+    }
+
+    pub(super) fn get(&self, key: &ObjectKey) -> Option<&Entry> {
+        self.by_key.get(key).map(|entry| &**entry)
+    }
+
+    /// An entry to change; its specs are changed by [`change_owner`](Self::change_owner) and
+    /// [`change_arrivals`](Self::change_arrivals), which count their bytes.
+    pub(super) fn get_mut(&mut self, key: &ObjectKey) -> Option<&mut Entry> {
+        self.by_key.get_mut(key).map(|entry| &mut **entry)
+    }
+
+    /// All entries, to change anything but their specs.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (&ObjectKey, &mut Entry)> {
+        self.by_key
+            .iter_mut()
+            .map(|(key, entry)| (key, &mut **entry))
+    }
+
+    /// Changes the owner of an entry.
+    pub(super) fn change_owner(&mut self, key: &ObjectKey, change: impl FnOnce(&mut OwnerState)) {
+        if let Some(entry) = self.by_key.get_mut(key) {
+            let pool = pool(entry.state, &mut self.queued_bytes, &mut self.waiting_bytes);
+            *pool -= entry.owner.spec_bytes();
+            change(&mut entry.owner);
+            *pool += entry.owner.spec_bytes();
+        }
+    }
+
+    /// Changes what has arrived for an entry that a worker has.
+    pub(super) fn change_arrivals(&mut self, key: &ObjectKey, change: impl FnOnce(&mut Arrivals)) {
+        if let Some(entry) = self.by_key.get_mut(key) {
+            self.queued_bytes -= entry.arrivals.spec_bytes();
+            change(&mut entry.arrivals);
+            self.queued_bytes += entry.arrivals.spec_bytes();
+        }
+    }
+
+    /// resourceVersions start over because the server was restored: forgets all that are compared.
+    pub(super) fn forget_revisions(&mut self) {
+        for entry in self.by_key.values_mut() {
+            entry.owner.own_version = 0;
+            entry.owner.resource_version = 0;
+            entry.owner.children.clear();
+            entry.owner.children_complete = false;
+            self.queued_bytes -= entry.arrivals.spec_bytes();
+            entry.arrivals.forget_revisions();
+        }
+    }
+
+    /// Adds an entry if the bounds allow it, with an eviction where that is needed.
+    pub(super) fn insert(&mut self, key: &ObjectKey, owner: OwnerState, state: State) -> Admission {
+        let bytes = owner.spec_bytes();
+        // One spec is always admitted: an object that is larger than the bound must be reconciled too.
+        if state == State::Queued
+            && self.queued_bytes > 0
+            && self.queued_bytes + bytes > self.limits.spec_bytes
+        {
+            return Admission::Rejected;
+        }
+        // Owners without a spec count no bytes; too many of them would evict those that wait for their
+        // children.
+        if state == State::Queued && self.ready.len() >= self.limits.queued() {
+            return Admission::Rejected;
+        }
+        if self.by_key.len() >= self.limits.entries && !self.evict() {
+            return Admission::Rejected;
+        }
+        let key = key.clone();
+        *pool(state, &mut self.queued_bytes, &mut self.waiting_bytes) += bytes;
+        if state == State::Queued {
+            self.ready.push_back(key.clone());
+        }
+        if let Some(at_ms) = state.timer_ms() {
+            self.timers.insert((at_ms, key.clone()));
+        }
+        let entry = Entry {
+            state,
+            owner,
+            arrivals: Arrivals::default(),
+        };
+        self.by_key.insert(key, Box::new(entry));
+        Admission::Accepted
+    }
+
+    /// Evicts the entry that is due last. One that waits for its children comes back when they change, one
+    /// that failed comes back with the periodic relist. The work of any other needs a relist.
+    fn evict(&mut self) -> bool {
+        let Some((_, key)) = self.timers.last().cloned() else {
+            return false;
+        };
+        let entry = self.by_key.get(&key);
+        self.lost |= entry.is_some_and(|entry| {
+            matches!(entry.state, State::Delayed { .. }) && entry.owner.attempts == 0
+        });
+        self.remove(&key);
+        true
+    }
+
+    /// Whether work was evicted since the last call.
+    pub(super) fn take_lost(&mut self) -> bool {
+        std::mem::take(&mut self.lost)
+    }
+
+    /// Lets a worker take an entry that waits for a time.
+    pub(super) fn enqueue(&mut self, key: &ObjectKey) -> Admission {
+        let Some(entry) = self.by_key.get_mut(key) else {
+            return Admission::Idle;
+        };
+        let Some(at_ms) = entry.state.timer_ms() else {
+            return Admission::Accepted;
+        };
+        entry.state = State::Queued;
+        self.waiting_bytes -= entry.owner.spec_bytes();
+        self.queued_bytes += entry.owner.spec_bytes();
+        // The timer's key shares the text of the entry's; the caller's may be a copy of it.
+        let timer = self.timers.take(&(at_ms, key.clone()));
+        self.ready.extend(timer.map(|(_, key)| key));
+        Admission::Accepted
+    }
+
+    /// Hands the next entry that is ready to a worker.
+    pub(super) fn take(&mut self) -> Option<(ObjectKey, OwnerState)> {
+        while let Some(key) = self.ready.pop_front() {
+            let Some(entry) = self.by_key.get_mut(&key) else {
+                continue;
+            };
+            if entry.state != State::Queued {
+                continue;
+            }
+            entry.state = State::InFlight;
+            self.in_flight += 1;
+            let owner = std::mem::take(&mut entry.owner);
+            // The identity stays here for events that arrive meanwhile.
+            entry.owner.uid = owner.uid;
+            self.queued_bytes -= owner.spec_bytes();
+            return Some((key, owner));
+        }
+        None
+    }
+
+    /// A worker is done with an entry: takes what arrived for it meanwhile.
+    pub(super) fn returned(&mut self, key: &ObjectKey) -> Option<Arrivals> {
+        let entry = self.by_key.get_mut(key)?;
+        self.in_flight -= 1;
+        self.queued_bytes -= entry.arrivals.spec_bytes();
+        Some(std::mem::take(&mut entry.arrivals))
+    }
+
+    /// The owner that a worker had waits for a time now.
+    pub(super) fn put_back(&mut self, key: &ObjectKey, owner: OwnerState, state: State) {
+        if let Some(entry) = self.by_key.get_mut(key) {
+            *pool(state, &mut self.queued_bytes, &mut self.waiting_bytes) += owner.spec_bytes();
+            entry.owner = owner;
+            entry.state = state;
+        }
+        if let Some(at_ms) = state.timer_ms() {
+            self.timers.insert((at_ms, key.clone()));
+        }
+    }
+
+    /// The entry whose wait ends first, and when, ms.
+    pub(super) fn first_timer(&self) -> Option<&(u64, ObjectKey)> {
+        self.timers.first()
+    }
+
+    /// The keys of all entries that wait for a time.
+    pub(super) fn waiting(&self) -> Vec<ObjectKey> {
+        self.timers.iter().map(|(_, key)| key.clone()).collect()
+    }
+
+    /// Drops the spec of a waiting owner when their bound is exceeded.
+    pub(super) fn drop_specs(&mut self, key: &ObjectKey) {
+        if self.waiting_bytes <= self.limits.waiting_spec_bytes {
+            return;
+        }
+        if let Some(entry) = self.by_key.get_mut(key)
+            && entry.state.timer_ms().is_some()
+        {
+            self.waiting_bytes -= entry.owner.spec_bytes();
+            entry.owner.drop_bodies();
+        }
+    }
+
+    pub(super) fn remove(&mut self, key: &ObjectKey) {
+        let Some((key, entry)) = self.by_key.remove_entry(key) else {
+            return;
+        };
+        *pool(entry.state, &mut self.queued_bytes, &mut self.waiting_bytes) -=
+            entry.owner.spec_bytes();
+        self.queued_bytes -= entry.arrivals.spec_bytes();
+        if let Some(at_ms) = entry.state.timer_ms() {
+            self.timers.remove(&(at_ms, key));
+        }
+        self.shrink();
+    }
+
+    /// Compares the counters with what the entries hold.
+    #[cfg(test)]
+    pub(super) fn assert_consistent(&self) {
+        let entries = || self.by_key.values();
+        let held = entries().map(|e| e.owner.spec_bytes() + e.arrivals.spec_bytes());
+        let timed = entries().filter(|e| e.state.timer_ms().is_some());
+        assert!(self.by_key.len() <= self.limits.entries);
+        assert!(self.waiting_bytes <= self.limits.waiting_spec_bytes);
+        assert_eq!(self.spec_bytes(), held.sum::<usize>());
+        assert_eq!(self.timers.len(), timed.count());
+    }
+
+    /// Gives memory back after a burst, but not at every removal.
+    fn shrink(&mut self) {
+        if self.by_key.capacity() > 64 && self.by_key.len() < self.by_key.capacity() / 8 {
+            self.by_key.shrink_to(self.by_key.len() * 2);
+            self.ready.shrink_to(self.ready.len() * 2);
+        }
+    }
+}
+
+/// The counter of bytes for a spec in `state`.
+fn pool<'a>(state: State, queued: &'a mut usize, waiting: &'a mut usize) -> &'a mut usize {
+    match state {
+        State::Queued | State::InFlight => queued,
+        State::Delayed { .. } | State::Awaiting { .. } => waiting,
+    }
+}

@@ -1,0 +1,236 @@
+//! Requests about one child: read, create, patch, delete.
+//!
+//! Guarantees: a patch and a deletion name the uid and the resourceVersion of the object that they are meant
+//! for; a creation never changes an object that exists.
+//! Leaves to others: which of them a child needs, and whether it is ours (`children`).
+//!
+//! Children are created by POST and changed by merge patches that name lists as a whole and removed
+//! fields as `null`. (A later server-side apply would be another field manager, and the fields of the POST
+//! would stay for ever: kubernetes/kubernetes#99003.) Server-side apply from the first write
+//! on is the other way: with a resourceVersion of 1, which nothing has, it creates only and is
+//! refused with 409 where something is. Measured against each other on kube-apiserver 1.36.4 on
+//! etcd, six alternating rounds of 500, Deployment and headless Service, mean ± standard deviation:
+//!
+//! | | POST, merge patch | apply |
+//! |---|---|---|
+//! | create both: requests | 2 | 2 |
+//! | … CPU of kube-apiserver | 2.40 ± 0.25 ms | 3.48 ± 0.19 ms |
+//! | … CPU of etcd | 0.58 ± 0.07 ms | 0.86 ± 0.11 ms |
+//! | … bodies sent, received | 1.21, 3.78 KB | 1.25, 3.28 KB |
+//! | change image and env (with the GET): requests | 2 | 2 |
+//! | … CPU of kube-apiserver | 2.54 ± 0.20 ms | 3.16 ± 0.18 ms |
+//! | … bodies sent, received | 0.46, 4.72 KB | 0.73, 3.89 KB |
+//! | Deployment as stored, JSON | 2.31 KB | 1.90 KB |
+//!
+//! Apply costs the server 45 % more CPU per created object and saves 13 % of the bytes (its
+//! managedFields leave out what the server filled in). On a node with little CPU the first matters more, so
+//! POST is the default ([`Writes`]). The operator holds one body and one answer at a time either way; its
+//! memory was not measured separately.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::api::{Child, Kind, Operator, Owner, Writes};
+use crate::http::paths::Paths;
+use crate::http::permission;
+use crate::http::permission::Permission;
+use crate::http::request::{Api, ApiError, METADATA, OBJECT_BYTES, Request};
+use crate::metrics::Verb;
+use crate::model::{KindId, PartialObject, Uid};
+use crate::reconcile::child::Actual;
+use crate::reconcile::children::TERMINATING;
+use crate::reconcile::failure::Interrupt;
+use crate::reconcile::{APPLY_PATCH, JSON, MERGE_PATCH, drift, failure, whole};
+
+/// A resourceVersion that no object has: an apply with it only creates.
+const NEVER: u64 = 1;
+
+/// Sends the requests about children.
+pub(super) struct ChildRequests<O> {
+    api: Api,
+    paths: Arc<Paths>,
+    operator: PhantomData<fn() -> O>,
+}
+
+impl<O: Operator> ChildRequests<O> {
+    pub(super) fn new(api: Api, paths: Arc<Paths>) -> Self {
+        Self {
+            api,
+            paths,
+            operator: PhantomData,
+        }
+    }
+
+    /// The child as it is now.
+    pub(super) async fn read(
+        &self,
+        kind: &Kind,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<Actual>, Interrupt> {
+        let path = Paths::child_path(kind, namespace, name);
+        match self
+            .api
+            .call(Verb::Get, Request::get(&path), OBJECT_BYTES)
+            .await
+        {
+            Ok(answer) => decode(&answer, kind).map(Some),
+            Err(error) if error.code() == Some(404) => Ok(None),
+            Err(error) => Err(failure::asked(error, "get", kind.kind, name)),
+        }
+    }
+
+    /// Creates the child. `None`: there is one already.
+    pub(super) async fn create(
+        &self,
+        owner: &Owner<O>,
+        child: &Child,
+        body: &Value,
+    ) -> Result<Option<Actual>, Interrupt> {
+        let mut object = self.object(owner, child, body);
+        let (path, how);
+        match O::WRITES {
+            Writes::Patch => {
+                path = self.write_path(owner, child, "");
+                how = (Method::POST, JSON);
+            }
+            Writes::Apply => {
+                object["metadata"]["resourceVersion"] = NEVER.to_string().into();
+                path = self.write_path(owner, child, &child.name) + "&force=true";
+                how = (Method::PATCH, APPLY_PATCH);
+            }
+        }
+        let mut request = whole(how.0, &path, Some((how.1, &object)));
+        // It is in the request's body now: no second copy is held while the answer is awaited.
+        drop(object);
+        if !child.kind.workload {
+            // The answer for a workload carries its counters; for others the metadata are enough.
+            request.accept = METADATA;
+        }
+        match self.api.call(Verb::Create, request, OBJECT_BYTES).await {
+            Ok(answer) => decode(&answer, &child.kind).map(Some),
+            // An apply with that resourceVersion conflicts with an object that exists.
+            Err(error)
+                if error.is("AlreadyExists")
+                    || (O::WRITES == Writes::Apply && error.code() == Some(409)) =>
+            {
+                Ok(None)
+            }
+            // The namespace is gone; the owner will be gone soon.
+            Err(error) if error.code() == Some(404) => Err(Interrupt::Wait(TERMINATING)),
+            Err(error) => Err(self.not_created(error, &child.kind, &child.name)),
+        }
+    }
+
+    /// Patches a child that is ours, if its uid and resourceVersion are still those that are known.
+    pub(super) async fn patch(
+        &self,
+        owner: &Owner<O>,
+        child: &Child,
+        body: &Value,
+        uid: Uid,
+        resource_version: u64,
+    ) -> Result<Actual, Interrupt> {
+        let mut path = self.write_path(owner, child, &child.name);
+        let (mut patch, how) = match O::WRITES {
+            Writes::Patch => (drift::as_merge_patch(body), MERGE_PATCH),
+            Writes::Apply => {
+                path.push_str("&force=true");
+                (self.object(owner, child, body), APPLY_PATCH)
+            }
+        };
+        patch["metadata"]["uid"] = uid.to_string().into();
+        patch["metadata"]["resourceVersion"] = resource_version.to_string().into();
+        let request = whole(Method::PATCH, &path, Some((how, &patch)));
+        drop(patch);
+        match self.api.call(Verb::Patch, request, OBJECT_BYTES).await {
+            Ok(answer) => decode(&answer, &child.kind),
+            Err(error) if matches!(error.code(), Some(404 | 409)) => Err(Interrupt::Again),
+            Err(error) => Err(failure::asked(error, "patch", child.kind.kind, &child.name)),
+        }
+    }
+
+    /// Deletes exactly the object that was read; true when a finalizer keeps it.
+    pub(super) async fn delete(
+        &self,
+        namespace: &str,
+        child: &Child,
+        uid: Uid,
+        resource_version: u64,
+    ) -> Result<bool, Interrupt> {
+        let options = json!({
+            "kind": "DeleteOptions",
+            "apiVersion": "v1",
+            "propagationPolicy": "Background",
+            "preconditions": {"uid": uid.to_string(), "resourceVersion": resource_version.to_string()},
+        });
+        let path = Paths::child_path(&child.kind, namespace, &child.name);
+        let mut request = whole(Method::DELETE, &path, Some((JSON, &options)));
+        request.accept = METADATA;
+        match self.api.call(Verb::Delete, request, OBJECT_BYTES).await {
+            // A `Status` when it is gone at once, the object when it is not.
+            Ok(answer) => Ok(
+                serde_json::from_slice::<PartialObject<'_>>(&answer).is_ok_and(|object| {
+                    object.metadata.deleting() && !object.metadata.finalizers.is_empty()
+                }),
+            ),
+            Err(error) => match error.code() {
+                Some(404) => Ok(false),
+                Some(409) => Err(Interrupt::Again),
+                _ => Err(failure::asked(
+                    error,
+                    "delete",
+                    child.kind.kind,
+                    &child.name,
+                )),
+            },
+        }
+    }
+
+    /// A planned child as a whole object, with its owner.
+    fn object(&self, owner: &Owner<O>, child: &Child, body: &Value) -> Value {
+        let mut object = drift::without_nulls(body);
+        object["apiVersion"] = child.kind.api_version.into();
+        object["kind"] = child.kind.kind.into();
+        object["metadata"]["name"] = child.name.as_str().into();
+        object["metadata"]["namespace"] = owner.meta.namespace.as_ref().into();
+        object["metadata"]["ownerReferences"] = json!([{
+            "apiVersion": self.paths.owner_api_version,
+            "kind": self.paths.owner_kind,
+            "name": owner.meta.name,
+            "uid": owner.meta.uid.to_string(),
+            "controller": true,
+            "blockOwnerDeletion": true,
+        }]);
+        object
+    }
+
+    fn write_path(&self, owner: &Owner<O>, child: &Child, name: &str) -> String {
+        let namespace = &owner.meta.namespace;
+        Paths::child_path(&child.kind, namespace, name) + "?fieldManager=" + O::NAME
+    }
+
+    fn not_created(&self, error: ApiError, kind: &Kind, name: &str) -> Interrupt {
+        let of_owner = matches!(&error, ApiError::Status { message, .. } if permission::is_about_owner_references(message));
+        if !of_owner {
+            return failure::asked(error, "create", kind.kind, name);
+        }
+        let finalizers = format!("{}/finalizers", self.paths.plural(KindId::OWNER));
+        let permission = Permission::new("update", &finalizers, &self.paths.owner_api_version);
+        let interrupt = failure::owner_denied(&permission, kind.kind, name);
+        self.api.report_missing(permission);
+        interrupt
+    }
+}
+
+fn decode(answer: &[u8], kind: &Kind) -> Result<Actual, Interrupt> {
+    std::str::from_utf8(answer)
+        .map_err(|error| ApiError::Undecodable(error.to_string().into()))
+        .and_then(|text| {
+            Actual::decode(text, kind.workload).map_err(|error| ApiError::undecodable(&error))
+        })
+        .map_err(|error| failure::asked(error, "read", kind.kind, ""))
+}

@@ -1,0 +1,193 @@
+//! Requests about one owner: read it, write its status, add and remove the finalizer.
+//!
+//! Guarantees: every write names the uid and the resourceVersion that are known; the status is written only
+//! when it differs. Leaves to others: what the status says (`reconcile`), its digest (`owner`).
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::api::{Operator, OwnerStatus, Status};
+use crate::http::paths::Paths;
+use crate::http::request::{Api, ApiError, METADATA, OBJECT_BYTES, Request};
+use crate::metrics::Verb;
+use crate::model::{ObjectKey, OwnerState, PartialObject, Triggers, Uid};
+use crate::reconcile::failure::Interrupt;
+use crate::reconcile::{JSON_PATCH, encode, failure, now_s, owner};
+
+/// Sends the requests about owners.
+pub(super) struct OwnerRequests<O> {
+    api: Api,
+    paths: Arc<Paths>,
+    operator: PhantomData<fn() -> O>,
+}
+
+impl<O: Operator> OwnerRequests<O> {
+    pub(super) fn new(api: Api, paths: Arc<Paths>) -> Self {
+        Self {
+            api,
+            paths,
+            operator: PhantomData,
+        }
+    }
+
+    /// Reads the owner; what is known of its children stays if its uid is the same.
+    pub(super) async fn read(
+        &self,
+        key: &ObjectKey,
+        state: &mut OwnerState,
+    ) -> Result<(), Interrupt> {
+        if state.triggers.has(Triggers::CHILD) {
+            self.api
+                .metrics()
+                .owner_reads_for_children
+                .fetch_add(1, Relaxed);
+        }
+        let path = self.paths.owner_path(key);
+        let body = match self
+            .api
+            .call(Verb::Get, Request::get(&path), OBJECT_BYTES)
+            .await
+        {
+            Ok(body) => body,
+            Err(error) if error.code() == Some(404) => return Err(Interrupt::Gone),
+            Err(error) => {
+                return Err(failure::asked(
+                    error,
+                    "get",
+                    &self.paths.owner_kind,
+                    key.as_str(),
+                ));
+            }
+        };
+        let read = serde_json::from_slice::<PartialObject<'_>>(&body)
+            .and_then(|object| owner::decode::<O>(&object))
+            .map_err(|error| failure::unreadable(&error))?;
+        if state.uid != read.uid && state.uid != Uid::default() {
+            state.children.clear();
+            state.children_complete = false;
+            state.own_version = 0;
+        }
+        state.refresh(read);
+        let own = owner::triggers_beside_children::<O>(state);
+        if own.is_empty() && state.deleting {
+            return Err(Interrupt::Gone);
+        }
+        state.triggers = state.triggers.with(own);
+        Ok(())
+    }
+
+    /// Adds our finalizer.
+    pub(super) async fn add_finalizer(
+        &self,
+        key: &ObjectKey,
+        state: &mut OwnerState,
+        finalizer: &str,
+    ) -> Result<(), Interrupt> {
+        let add = match state.finalizers.count {
+            0 => json!({"op": "add", "path": "/metadata/finalizers", "value": [finalizer]}),
+            _ => json!({"op": "add", "path": "/metadata/finalizers/-", "value": finalizer}),
+        };
+        self.patch(key, "", state, &[add]).await?;
+        state.finalizers.ours = Some(state.finalizers.count);
+        state.finalizers.count = state.finalizers.count.saturating_add(1);
+        Ok(())
+    }
+
+    /// Removes our finalizer, which is at `place` in the list.
+    pub(super) async fn remove_finalizer(
+        &self,
+        key: &ObjectKey,
+        state: &mut OwnerState,
+        finalizer: &str,
+        place: u8,
+    ) -> Result<(), Interrupt> {
+        let path = format!("/metadata/finalizers/{place}");
+        let remove = [
+            json!({"op": "test", "path": path, "value": finalizer}),
+            json!({"op": "remove", "path": path}),
+        ];
+        self.patch(key, "", state, &remove).await
+    }
+
+    /// Writes the status if it differs from the one last written.
+    pub(super) async fn write_status(
+        &self,
+        key: &ObjectKey,
+        state: &mut OwnerState,
+        mut status: Status<O>,
+    ) -> Result<(), Interrupt> {
+        if !Status::<O>::WRITTEN {
+            return Ok(());
+        }
+        let mut memory = owner::remember::<O>(&mut status);
+        if memory.digest == state.status.digest {
+            return Ok(());
+        }
+        owner::stamp(status.conditions(), &state.status, &mut memory, now_s());
+        // The whole status is ours: it is replaced at once, so that nothing of an earlier one is left.
+        let value = serde_json::to_value(&status).map_err(|error| failure::unreadable(&error))?;
+        let replace = json!({"op": "add", "path": "/status", "value": value});
+        self.patch(key, "/status", state, &[replace]).await?;
+        state.status = memory;
+        Ok(())
+    }
+
+    /// Patches the owner if its uid and resourceVersion are those that we know.
+    async fn patch(
+        &self,
+        key: &ObjectKey,
+        subresource: &str,
+        state: &mut OwnerState,
+        operations: &[Value],
+    ) -> Result<(), Interrupt> {
+        let mut patch = vec![
+            json!({"op": "test", "path": "/metadata/uid", "value": state.uid.to_string()}),
+            // Not a `test`: a resourceVersion that is part of the object makes the server refuse
+            // the write with 409 where a newer one exists.
+            json!({"op": "replace", "path": "/metadata/resourceVersion", "value": state.resource_version.to_string()}),
+        ];
+        patch.extend_from_slice(operations);
+        let mut path = self.paths.owner_path(key);
+        path.push_str(subresource);
+        path.push_str("?fieldManager=");
+        path.push_str(O::NAME);
+        let request = Request {
+            method: Method::PATCH,
+            path: &path,
+            body: Some((JSON_PATCH, encode(&Value::Array(patch)))),
+            accept: METADATA,
+        };
+        match self.api.call(Verb::Patch, request, OBJECT_BYTES).await {
+            Ok(body) => {
+                let object: PartialObject<'_> =
+                    serde_json::from_slice(&body).map_err(|error| failure::unreadable(&error))?;
+                state.resource_version = object.metadata.resource_version;
+                state.own_version = object.metadata.resource_version;
+                Ok(())
+            }
+            Err(error) if error.code() == Some(404) => Err(Interrupt::Gone),
+            // 422: a `test` failed, so it is another object, or its list of finalizers changed.
+            Err(error) if matches!(error.code(), Some(409)) || is_failed_test(&error) => {
+                Err(Interrupt::Again)
+            }
+            Err(error) => Err(failure::asked(
+                error,
+                "patch",
+                &self.paths.owner_kind,
+                key.as_str(),
+            )),
+        }
+    }
+}
+
+/// kube-apiserver answers a JSON patch that does not apply (a `test` failed) with 422, without a field, and
+/// with one message for all such cases (`NewGenericServerResponse` in apimachinery).
+fn is_failed_test(error: &ApiError) -> bool {
+    let message = error.to_string();
+    error.code() == Some(422)
+        && (message.contains("due to an error in our request") || message.contains("test"))
+}
