@@ -132,22 +132,16 @@ fn image(
     group.bench_function(id_in_group, |bencher| {
         bencher.iter_custom(|times| bytes * times)
     });
-    let unpacked = what == "unpacked";
+    let (of, metric) = match what {
+        "unpacked" => ("image, unpacked", "image_bytes_unpacked"),
+        _ => ("image, compressed", "image_bytes_compressed"),
+    };
     let go = Counterpart {
-        what: if unpacked {
-            "image, unpacked"
-        } else {
-            "image, compressed"
-        }
-        .to_owned(),
+        what: of.to_owned(),
         unit: Unit::Bytes,
-        metric: if unpacked {
-            "image_bytes_unpacked"
-        } else {
-            "image_bytes_compressed"
-        },
+        metric,
         run: None,
-        claim: (!unpacked).then_some(("image_bytes_compressed", None)),
+        claim: Some((metric, None)),
     };
     run.figure(&id, Unit::Bytes, Some(&go))
 }

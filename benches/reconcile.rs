@@ -134,7 +134,7 @@ fn reconciles(run: &mut Run) -> anyhow::Result<()> {
         what: "median of one call in a burst of 5000, by buckets".to_owned(),
         unit: Unit::Milliseconds,
         metric: "reconcile.p50_ms",
-        run: Some(("burst", 5_000)),
+        run: Some(("drain", 5_000)),
         claim: Some(("reconcile.p99_ms", None)),
     };
     for (name, operation) in OPERATIONS {
@@ -152,7 +152,7 @@ fn reconciles(run: &mut Run) -> anyhow::Result<()> {
         what: "writes for each new object".to_owned(),
         unit: Unit::Requests,
         metric: "requests.writes_per_object",
-        run: Some(("burst", 5_000)),
+        run: Some(("drain", 5_000)),
         claim: None,
     };
     for (name, operation) in OPERATIONS {

@@ -203,7 +203,7 @@ impl Figure {
             what: format!("{} {when}", self.name),
             unit: Unit::Bytes,
             metric,
-            run: Some(("burst", count)),
+            run: Some(("memory", count)),
             claim: self.claims.then_some(claim),
         }
     }

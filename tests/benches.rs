@@ -112,6 +112,10 @@ source = "somebody"
 claimed = 320.0
 unit = "MB"
 subject = "controller-runtime/vanilla"
+[[claim.meaning]]
+metric = "memory.empty.rss_bytes"
+objects = 5000
+[[claim.meaning]]
 metric = "memory.settled.rss_bytes"
 objects = 5000
 [[claim]]
@@ -120,6 +124,7 @@ source = "somebody"
 claimed = 1.0
 unit = "MB"
 subject = "kube-rs/stock"
+[[claim.meaning]]
 metric = "memory.settled.rss_bytes"
 objects = 500
 "#;
@@ -131,7 +136,7 @@ fn summary(
     rss_bytes: &[Option<u64>],
 ) -> String {
     let run = |rss_bytes: &Option<u64>| {
-        json!({"objects": 5000, "cell": "burst", "valid": rss_bytes.is_some(),
+        json!({"objects": 5000, "cell": "memory", "valid": rss_bytes.is_some(),
             "memory": {"restart": {"rss_bytes": rss_bytes.unwrap_or(1)}}})
     };
     let runs: Vec<Value> = rss_bytes.iter().map(run).collect();
@@ -148,7 +153,7 @@ fn restarted(objects: u64) -> Counterpart {
         what: format!("restarted with {objects} objects"),
         unit: Unit::Bytes,
         metric: "memory.restart.rss_bytes",
-        run: Some(("burst", objects)),
+        run: Some(("memory", objects)),
         claim: Some(("memory.settled.rss_bytes", Some(objects))),
     }
 }

@@ -54,8 +54,25 @@ struct Claim {
     claimed: f64,
     unit: String,
     subject: String,
-    metric: String,
+    #[serde(rename = "meaning")]
+    meanings: Vec<Meaning>,
+}
+
+/// One of the things that the source of a claim may mean.
+#[derive(Debug, Deserialize)]
+struct Meaning {
+    /// `None` where no bench measures it.
+    metric: Option<String>,
     objects: Option<u64>,
+}
+
+impl Claim {
+    /// Whether the claim can mean this metric at this number of objects.
+    fn can_mean(&self, metric: &str, objects: Option<u64>) -> bool {
+        self.meanings
+            .iter()
+            .any(|meaning| meaning.metric.as_deref() == Some(metric) && meaning.objects == objects)
+    }
 }
 
 impl Published {
@@ -137,9 +154,7 @@ impl Published {
     fn claimed(&self, of: &Counterpart) -> String {
         let claim = of.claim.and_then(|(metric, objects)| {
             self.claims.iter().find(|claim| {
-                claim.subject.starts_with("controller-runtime/")
-                    && claim.metric == metric
-                    && claim.objects == objects
+                claim.subject.starts_with("controller-runtime/") && claim.can_mean(metric, objects)
             })
         });
         match claim {
@@ -182,11 +197,15 @@ fn name(subject: &Value) -> String {
     format!("{}/{}", part("name"), part("variant"))
 }
 
+/// What folders of record schema 2 call the cells `drain` and `memory`, which were one.
+const BOTH_CELLS: &str = "burst";
+
 /// The median over the valid runs of a cell.
 fn typical(subject: &Value, cell: &str, objects: u64, metric: &str) -> Option<f64> {
     let runs = subject["runs"].as_array().into_iter().flatten();
     let mut values: Vec<f64> = runs
-        .filter(|run| run["valid"] == true && run["cell"] == cell && run["objects"] == objects)
+        .filter(|run| run["valid"] == true && run["objects"] == objects)
+        .filter(|run| run["cell"] == cell || run["cell"] == BOTH_CELLS)
         .filter_map(|run| number(run, metric))
         .collect();
     values.sort_by(f64::total_cmp);

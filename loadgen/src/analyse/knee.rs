@@ -2,52 +2,16 @@
 //!
 //! The knee is the *usable capacity* of Jain, "The Art of Computer Systems Performance Analysis" (1991),
 //! section 3.3: the highest throughput at which the response time stays below a limit that is set
-//! beforehand. The limit is the same for every subject: 1 s at P99, which Kubernetes sets itself for the
-//! answer to a single write (SIG Scalability, "API call latency SLO"). A multiple of a subject's own
-//! latency would forgive those that are slow at every rate.
+//! beforehand.
 //!
-//! Guarantees: pure; a rate above one that was not kept up does not count. Leaves to others: the points
-//! (`report::rate_sweep`).
+//! Guarantees: pure; a rate above one that was not kept up does not count. Leaves to others: when a rate
+//! is kept up (`analyse::at_rate`), and the points (`report::rate_sweep`).
 
 use crate::model::summary::{Knee, LimitedBy, RatePoint};
 
-/// Of the offered rate that must be achieved.
-pub const ACHIEVED: f64 = 0.95;
-/// Most that P99 may be, from the intended send until observed, ms.
-pub const P99_MS: f64 = 1_000.0;
 /// A machine, or a core, of which so much is in use has no room for more: what is left are waits and
 /// the parts of the kernel that nobody is charged for.
 const IN_USE: f64 = 0.85;
-
-/// What one run at a rate came to.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct AtRate {
-    pub per_s: f64,
-    pub achieved_per_s: f64,
-    pub p99_ms: Option<f64>,
-    pub censored: u64,
-    /// The backlog kept growing while objects were offered.
-    pub backlog_grew: bool,
-}
-
-impl AtRate {
-    pub fn kept_up(&self) -> bool {
-        let in_time = self.p99_ms.is_some_and(|p99_ms| p99_ms <= P99_MS);
-        let achieved = self.achieved_per_s >= ACHIEVED * self.per_s;
-        achieved && in_time && self.censored == 0 && !self.backlog_grew
-    }
-}
-
-/// The rule in words, for those who read a report.
-pub fn rule() -> String {
-    format!(
-        "A rate is kept up when at least {:.0} % of it is achieved, the backlog does not grow, every \
-         object converges, and the P99 from the intended send until observed is at most {:.0} ms, in \
-         more than half of the runs. The knee is the highest such rate below the first that is not kept up.",
-        ACHIEVED * 100.0,
-        P99_MS
-    )
-}
 
 /// The knee of points by ascending rate. `cores` are those of the machine.
 pub fn knee(points: &[RatePoint], cores: Option<usize>) -> Knee {
@@ -169,63 +133,6 @@ mod tests {
             let knee = knee(&case.points, Some(2));
             assert_eq!((knee.per_s, knee.limited_by), case.want, "{}", case.name);
             assert!(!knee.because.is_empty(), "{}", case.name);
-        }
-    }
-
-    #[test]
-    fn a_rate_is_kept_up_by_all_four_rules() {
-        let good = AtRate {
-            per_s: 20.0,
-            achieved_per_s: 19.1,
-            p99_ms: Some(900.0),
-            censored: 0,
-            backlog_grew: false,
-        };
-        let cases = [
-            ("good", good, true),
-            (
-                "slower",
-                AtRate {
-                    achieved_per_s: 18.9,
-                    ..good
-                },
-                false,
-            ),
-            (
-                "late",
-                AtRate {
-                    p99_ms: Some(1_001.0),
-                    ..good
-                },
-                false,
-            ),
-            (
-                "unknown",
-                AtRate {
-                    p99_ms: None,
-                    ..good
-                },
-                false,
-            ),
-            (
-                "censored",
-                AtRate {
-                    censored: 1,
-                    ..good
-                },
-                false,
-            ),
-            (
-                "backlog",
-                AtRate {
-                    backlog_grew: true,
-                    ..good
-                },
-                false,
-            ),
-        ];
-        for (name, run, want) in cases {
-            assert_eq!(run.kept_up(), want, "{name}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Statistics, noise, comparison, limits. Pure.
 
+pub mod at_rate;
 pub mod change;
 pub mod claim;
 pub mod compare;

@@ -1,28 +1,8 @@
-//! Whether a subject kept up with an offer.
+//! Whether a backlog keeps growing while objects are offered.
 //!
-//! Guarantees: pure. Leaves to others: the times.
+//! Guarantees: pure. Leaves to others: the times, and what else keeping up means (`analyse::at_rate`).
 
 use crate::analyse::statistics::line_fit;
-use crate::model::record::Run;
-
-/// Whether a subject kept up at a rate, by its runs there: in more than half of those that are
-/// valid every object converged and the backlog did not keep growing. Where none is valid, all
-/// count.
-pub fn kept_up<'a>(runs: impl Iterator<Item = &'a Run>) -> bool {
-    let runs: Vec<&Run> = runs.collect();
-    let valid = || runs.iter().filter(|run| run.invalid_because.is_empty());
-    let counted: Vec<&&Run> = match valid().next() {
-        Some(_) => valid().collect(),
-        None => runs.iter().collect(),
-    };
-    let kept = counted.iter().filter(|run| run_kept_up(run)).count();
-    kept * 2 > counted.len()
-}
-
-fn run_kept_up(run: &Run) -> bool {
-    let converged = run.convergence.as_ref();
-    run.failure.is_none() && converged.is_some_and(|c| c.censored == 0 && !c.saturated)
-}
 
 /// Whether the backlog (sent and not yet observed) kept growing while objects were sent: by more
 /// than a tenth of the offered rate over the last four fifths of the sending, and by more than
@@ -58,67 +38,8 @@ pub fn saturated(sent_ns: &[u64], observed_ns: &[u64]) -> bool {
 }
 
 #[cfg(test)]
-pub mod tests {
+mod tests {
     use super::*;
-    use crate::model::cell::{Cell, Kind};
-    use crate::model::latency::Latencies;
-    use crate::model::record::Convergence;
-
-    /// Every object converged; the backlog kept growing, or not.
-    pub fn converged(saturated: bool) -> Convergence {
-        let none = Latencies::default;
-        Convergence {
-            objects: 500,
-            acked: 500,
-            drain_s: Some(25.0),
-            offer_s: 25.0,
-            offered_per_s: 20.0,
-            saturated,
-            censored: 0,
-            late: none(),
-            acked_from_intended: none(),
-            acked_from_sent: none(),
-            observed_from_intended: none(),
-            observed_from_sent: none(),
-            ready_from_intended: none(),
-            ready_from_sent: none(),
-        }
-    }
-
-    #[test]
-    fn the_majority_of_valid_runs_decides() {
-        // Saturated, invalid.
-        let run = |(saturated, invalid): (bool, bool)| {
-            let mut run = Run::empty(&Cell {
-                subject: "a/x".into(),
-                objects: 500,
-                repeat: 1,
-                kind: Kind::Rate,
-                per_s: Some(20),
-            });
-            run.convergence = Some(converged(saturated));
-            run.invalid_because
-                .extend(invalid.then(|| "a build ran".to_owned()));
-            run
-        };
-        let (good, bad) = ((false, false), (true, false));
-        for (runs, want) in [
-            (vec![good, good, bad], true),
-            (vec![good, bad], false),
-            (vec![good, (true, true), (true, true)], true),
-            (vec![(true, true)], false),
-            (vec![(false, true)], true),
-        ] {
-            let all: Vec<Run> = runs.iter().copied().map(run).collect();
-            assert_eq!(kept_up(all.iter()), want, "{runs:?}");
-        }
-        let mut failed = run(good);
-        failed.failure = Some(crate::model::record::Failure {
-            reason: "it died".into(),
-            last_log_lines: vec![],
-        });
-        assert!(!kept_up([&failed].into_iter()));
-    }
 
     const MS: u64 = 1_000_000;
 

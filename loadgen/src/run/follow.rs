@@ -3,7 +3,7 @@
 //! Guarantees: pure; the same runs give the same cells, so that an interrupted experiment goes on
 //! as it would have. Leaves to others: running them.
 
-use crate::analyse::saturation::kept_up;
+use crate::analyse::at_rate::kept_up;
 use crate::model::cell::{self, Cell, Kind};
 use crate::model::plan::Plan;
 use crate::model::profile::Timing;
@@ -17,7 +17,7 @@ pub fn rate_cells(plan: &Plan, runs: &Runs, setting: &Setting, per_s: u32) -> Ve
     cell::at_rate(&subjects, objects, plan.repeats, per_s, setting.seed)
 }
 
-/// Whether a subject is offered this rate: it kept up at every lower rate that was measured.
+/// Whether a subject is offered this rate: it kept up at every lower rate that has a valid run.
 fn is_offered(subject: &str, runs: &Runs, per_s: u32) -> bool {
     let lower = |cell: &Cell| {
         cell.kind == Kind::Rate && cell.subject == subject && cell.per_s < Some(per_s)
@@ -32,38 +32,36 @@ fn is_offered(subject: &str, runs: &Runs, per_s: u32) -> bool {
     rates.into_iter().all(|rate| {
         let at_rate = runs
             .iter()
-            .filter(|(cell, _)| lower(cell) && cell.per_s == Some(rate));
-        kept_up(at_rate.map(|(_, run)| run))
+            .filter(|(cell, _)| lower(cell) && cell.per_s == Some(rate))
+            .map(|(_, run)| run)
+            .filter(|run| run.invalid_because.is_empty());
+        let mut at_rate = at_rate.peekable();
+        at_rate.peek().is_none() || kept_up(at_rate)
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::record::Run;
+    use crate::analyse::at_rate::tests::run;
 
-    /// Runs of one subject: rate, and whether its backlog kept growing.
-    fn runs(points: &[(u32, bool)]) -> Runs {
-        let run = |(repeat, (per_s, saturated)): (u32, &(u32, bool))| {
-            let cell = Cell {
-                subject: "a/x".into(),
-                objects: 500,
-                repeat,
-                kind: Kind::Rate,
-                per_s: Some(*per_s),
-            };
-            let mut run = Run::empty(&cell);
-            run.convergence = Some(crate::analyse::saturation::tests::converged(*saturated));
-            (cell, run)
+    /// Runs of one subject: rate, and latency in ms.
+    fn runs(points: &[(u32, u64)]) -> Runs {
+        let run = |(repeat, (per_s, latency_ms)): (u32, &(u32, u64))| {
+            let run = run(*per_s, repeat, *latency_ms);
+            (run.cell.clone(), run)
         };
         (1..).zip(points).map(run).collect()
     }
+
+    const GOOD: u64 = 5;
+    const LATE: u64 = 2_000;
 
     #[test]
     fn a_subject_that_did_not_keep_up_is_not_offered_a_higher_rate() {
         struct Case {
             name: &'static str,
-            measured: &'static [(u32, bool)],
+            measured: &'static [(u32, u64)],
             per_s: u32,
             want: bool,
         }
@@ -76,25 +74,25 @@ mod tests {
             },
             Case {
                 name: "kept up",
-                measured: &[(5, false), (5, false)],
+                measured: &[(5, GOOD), (5, GOOD)],
                 per_s: 10,
                 want: true,
             },
             Case {
-                name: "saturated in most repeats",
-                measured: &[(5, false), (5, true), (5, true)],
+                name: "late in most repeats",
+                measured: &[(5, GOOD), (5, LATE), (5, LATE)],
                 per_s: 10,
                 want: false,
             },
             Case {
-                name: "saturated two rates below",
-                measured: &[(5, true), (10, false)],
+                name: "late two rates below",
+                measured: &[(5, LATE), (10, GOOD)],
                 per_s: 20,
                 want: false,
             },
             Case {
                 name: "its own rate says nothing",
-                measured: &[(5, false), (10, true)],
+                measured: &[(5, GOOD), (10, LATE)],
                 per_s: 10,
                 want: true,
             },
@@ -103,7 +101,15 @@ mod tests {
             let got = is_offered("a/x", &runs(case.measured), case.per_s);
             assert_eq!(got, case.want, "{}", case.name);
         }
-        let others = runs(&[(5, true)]);
+        let others = runs(&[(5, LATE)]);
         assert!(is_offered("b/y", &others, 10), "another subject's run");
+        let mut invalid = runs(&[(5, LATE)]);
+        for run in invalid.values_mut() {
+            run.invalid_because = vec!["other programs".to_owned()];
+        }
+        assert!(
+            is_offered("a/x", &invalid, 10),
+            "an invalid run says nothing"
+        );
     }
 }

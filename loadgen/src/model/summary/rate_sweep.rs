@@ -35,7 +35,7 @@ pub struct RatePoint {
     pub max_ms: Option<f64>,
     /// Objects that were not ready at the deadline, of all runs.
     pub censored: u64,
-    /// In more than half of the valid runs, and at all lower rates that have one; false without a valid run.
+    /// At this rate, in more than half of the valid runs (`analyse::at_rate`); false without one.
     pub kept_up: bool,
     /// Of the machine's CPU while objects converged: API server, datastore and generator; median.
     pub server_cpu_share: Option<f64>,

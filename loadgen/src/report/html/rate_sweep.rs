@@ -3,7 +3,7 @@
 use maud::html;
 
 use super::{Page, Section, figure, slot, table};
-use crate::analyse::knee;
+use crate::analyse::at_rate;
 use crate::model::summary::{RatePoint, RateSweep, Summary};
 use crate::report::chart::Caption;
 use crate::report::chart::line::{Axis, Line, LineChart, Names, Stroke};
@@ -12,7 +12,7 @@ use crate::report::rate_sweep;
 pub fn section(page: &Page) -> Option<Section> {
     let points = rate_sweep::table(page.summary)?;
     let body = html! {
-        p { (knee::rule()) }
+        p { (at_rate::rule()) }
         @if let Some(knees) = rate_sweep::knees(page.summary) { (table(&knees)) }
         (figure(&chart(page.summary), "Solid: P99; dashed: P50; both axes are logarithmic. The circle is the knee."))
         (table(&points))

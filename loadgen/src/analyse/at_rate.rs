@@ -1,0 +1,198 @@
+//! Whether a subject kept up at a rate.
+//!
+//! One rule decides what is offered next and what the report says. The limit of the latency is the same
+//! for every subject: 1 s at P99, which Kubernetes sets itself for the answer to one write of a built-in
+//! kind (kubernetes/community, `sig-scalability/slos/api_call_latency.md`). A multiple of a subject's own
+//! latency would forgive those that are slow at every rate.
+//!
+//! Guarantees: pure. Leaves to others: the knee (`analyse::knee`), and which rates are offered
+//! (`run::follow`).
+
+use crate::model::record::{Convergence, Run};
+
+/// Of the offered rate that must be achieved.
+pub const ACHIEVED: f64 = 0.95;
+/// Most that P99 may be, from the intended send until observed, ms.
+pub const P99_MS: f64 = 1_000.0;
+/// What one run at a rate came to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AtRate {
+    pub per_s: f64,
+    pub achieved_per_s: f64,
+    pub p99_ms: Option<f64>,
+    pub censored: u64,
+    /// The backlog kept growing while objects were offered.
+    pub backlog_grew: bool,
+}
+
+impl AtRate {
+    /// `None` without convergence: the run broke off before.
+    pub fn of(run: &Run) -> Option<Self> {
+        let convergence = run.convergence.as_ref()?;
+        let observed = convergence.observed_from_intended.quantiles();
+        Some(Self {
+            per_s: f64::from(run.cell.per_s?),
+            achieved_per_s: achieved_per_s(convergence),
+            p99_ms: observed.map(|quantiles| quantiles.p99_ms),
+            censored: convergence.censored,
+            backlog_grew: convergence.saturated,
+        })
+    }
+
+    pub fn kept_up(&self) -> bool {
+        let in_time = self.p99_ms.is_some_and(|p99_ms| p99_ms <= P99_MS);
+        let achieved = self.achieved_per_s >= ACHIEVED * self.per_s;
+        achieved && in_time && self.censored == 0 && !self.backlog_grew
+    }
+}
+
+/// Whether more than half of these runs kept up. One that broke off did not; no run at all did not.
+pub fn kept_up<'a>(runs: impl Iterator<Item = &'a Run>) -> bool {
+    let kept: Vec<bool> = runs
+        .map(|run| AtRate::of(run).is_some_and(|at_rate| at_rate.kept_up()))
+        .collect();
+    kept.iter().filter(|kept| **kept).count() * 2 > kept.len()
+}
+
+/// Objects that became ready per second, from the first to the last of them, so that a delay that is the
+/// same for all does not count. The first is ready after about the shortest latency of all; where some
+/// were not ready in time, the time is the sending and the longest latency.
+fn achieved_per_s(convergence: &Convergence) -> f64 {
+    let ready = convergence.ready_from_intended.count();
+    let longest_s = || {
+        let quantiles = convergence.ready_from_intended.quantiles();
+        quantiles.map_or(0.0, |quantiles| quantiles.max_ms / 1e3)
+    };
+    let last_s = convergence
+        .drain_s
+        .unwrap_or_else(|| convergence.offer_s + longest_s());
+    let first_s = convergence.ready_from_intended.least_ms().unwrap_or(0.0) / 1e3;
+    match last_s - first_s {
+        span_s if span_s > 0.0 && ready > 1 => (ready - 1) as f64 / span_s,
+        _ => 0.0,
+    }
+}
+
+/// The rule in words, for those who read a report.
+pub fn rule() -> String {
+    format!(
+        "A rate is kept up when at least {:.0} % of it is achieved, the backlog does not grow, every \
+         object converges, and the P99 from the intended send until observed is at most {:.0} ms, in \
+         more than half of the runs. The knee is the highest such rate below the first that is not kept up.",
+        ACHIEVED * 100.0,
+        P99_MS
+    )
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use crate::analyse::convergence::{Timetable, convergence};
+    use crate::model::cell::{Cell, Kind};
+    use crate::model::record::Failure;
+    use crate::model::samples::Sample;
+
+    /// Ten objects at this rate, each observed and ready after `latency_ms`.
+    pub fn run(per_s: u32, repeat: u32, latency_ms: u64) -> Run {
+        let sample = |index: u64| {
+            let sent_us = index * 1_000_000 / u64::from(per_s);
+            let done_us = Some(sent_us + latency_ms * 1_000);
+            Sample {
+                intended_us: Some(sent_us),
+                sent_us: Some(sent_us),
+                acked_us: Some(sent_us + 1_000),
+                observed_us: done_us,
+                ready_us: done_us,
+            }
+        };
+        let samples: Vec<Sample> = (0..10).map(sample).collect();
+        let mut run = Run::empty(&Cell {
+            subject: "a/x".into(),
+            objects: 10,
+            repeat,
+            kind: Kind::Rate,
+            per_s: Some(per_s),
+        });
+        run.convergence = Some(convergence(&samples, Timetable::AtRate));
+        run
+    }
+
+    #[test]
+    fn the_majority_of_runs_decides() {
+        let (good, late) = (5, 2_000);
+        for (latencies_ms, want) in [
+            (vec![], false),
+            (vec![good], true),
+            (vec![good, good, late], true),
+            (vec![good, late], false),
+            (vec![late], false),
+        ] {
+            let runs: Vec<Run> = latencies_ms.iter().map(|ms| run(20, 1, *ms)).collect();
+            assert_eq!(kept_up(runs.iter()), want, "{latencies_ms:?}");
+        }
+        let mut broken_off = run(20, 1, good);
+        broken_off.convergence = None;
+        broken_off.failure = Some(Failure {
+            reason: "it died".into(),
+            last_log_lines: vec![],
+        });
+        assert!(!kept_up([&broken_off].into_iter()));
+    }
+
+    #[test]
+    fn a_rate_is_kept_up_by_all_four_rules() {
+        let good = AtRate {
+            per_s: 20.0,
+            achieved_per_s: 19.1,
+            p99_ms: Some(900.0),
+            censored: 0,
+            backlog_grew: false,
+        };
+        let cases = [
+            ("good", good, true),
+            (
+                "slower",
+                AtRate {
+                    achieved_per_s: 18.9,
+                    ..good
+                },
+                false,
+            ),
+            (
+                "late",
+                AtRate {
+                    p99_ms: Some(1_001.0),
+                    ..good
+                },
+                false,
+            ),
+            (
+                "unknown",
+                AtRate {
+                    p99_ms: None,
+                    ..good
+                },
+                false,
+            ),
+            (
+                "censored",
+                AtRate {
+                    censored: 1,
+                    ..good
+                },
+                false,
+            ),
+            (
+                "backlog",
+                AtRate {
+                    backlog_grew: true,
+                    ..good
+                },
+                false,
+            ),
+        ];
+        for (name, run, want) in cases {
+            assert_eq!(run.kept_up(), want, "{name}");
+        }
+    }
+}
