@@ -54,11 +54,19 @@ pub fn kept_up<'a>(runs: impl Iterator<Item = &'a Run>) -> bool {
     kept.iter().filter(|kept| **kept).count() * 2 > kept.len()
 }
 
-/// Objects that became ready per second, from the first to the last of them, so that a delay that is the
-/// same for all does not count. The first is ready after about the shortest latency of all; where some
-/// were not ready in time, the time is the sending and the longest latency.
+/// Objects that became ready per second, in the time in which they did.
 fn achieved_per_s(convergence: &Convergence) -> f64 {
     let ready = convergence.ready_from_intended.count();
+    match ready_span_s(convergence) {
+        Some(span_s) if ready > 1 => (ready - 1) as f64 / span_s,
+        _ => 0.0,
+    }
+}
+
+/// From the first object that became ready to the last, s, so that a delay that is the same for all does not
+/// count. The first is ready after about the shortest latency of all; where some were not ready in time,
+/// the end is that of the sending and the longest latency. `None` where that is no time.
+pub fn ready_span_s(convergence: &Convergence) -> Option<f64> {
     let longest_s = || {
         let quantiles = convergence.ready_from_intended.quantiles();
         quantiles.map_or(0.0, |quantiles| quantiles.max_ms / 1e3)
@@ -67,10 +75,7 @@ fn achieved_per_s(convergence: &Convergence) -> f64 {
         .drain_s
         .unwrap_or_else(|| convergence.offer_s + longest_s());
     let first_s = convergence.ready_from_intended.least_ms().unwrap_or(0.0) / 1e3;
-    match last_s - first_s {
-        span_s if span_s > 0.0 && ready > 1 => (ready - 1) as f64 / span_s,
-        _ => 0.0,
-    }
+    Some(last_s - first_s).filter(|span_s| *span_s > 0.0)
 }
 
 /// The rule in words, for those who read a report.

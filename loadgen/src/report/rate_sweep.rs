@@ -4,7 +4,7 @@
 //! its deadline counts as not kept up. Leaves to others: what keeping up is (`analyse::at_rate`), and
 //! a knee (`analyse::knee`).
 
-use crate::analyse::at_rate::{AtRate, kept_up};
+use crate::analyse::at_rate::{AtRate, kept_up, ready_span_s};
 use crate::analyse::knee::knee;
 use crate::analyse::statistics::median;
 use crate::model::cell::Kind;
@@ -51,8 +51,8 @@ fn point(per_s: u32, objects: usize, runs: &[&record::Run], cores: Option<usize>
     let achieved: Vec<f64> = at_rate.iter().map(|run| run.achieved_per_s).collect();
     let share = |cpu_s: &dyn Fn(&record::Run) -> Option<f64>| {
         let shares = runs.iter().filter_map(|run| {
-            let wall_s = run.convergence.as_ref()?.drain_s?;
-            Some(cpu_s(run)? / (wall_s * cores? as f64))
+            let span_s = ready_span_s(run.convergence.as_ref()?)?;
+            Some(cpu_s(run)? / (span_s * cores? as f64))
         });
         median(&shares.collect::<Vec<_>>())
     };

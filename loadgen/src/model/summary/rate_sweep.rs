@@ -37,9 +37,10 @@ pub struct RatePoint {
     pub censored: u64,
     /// At this rate, in more than half of the valid runs (`analyse::at_rate`); false without one.
     pub kept_up: bool,
-    /// Of the machine's CPU while objects converged: API server, datastore and generator; median.
+    /// Of the machine's CPU, while objects became ready: API server, datastore and generator; median.
+    /// The delay until the first is ready is left out: in such a time at the end nobody has work.
     pub server_cpu_share: Option<f64>,
-    /// Of the machine's CPU in that time: the subject; median.
+    /// Likewise: the subject.
     pub subject_cpu_share: Option<f64>,
 }
 
