@@ -57,19 +57,14 @@ ask() { $KUBECTL --request-timeout=10s "$@"; }
 wait_for() { $KUBECTL wait "$@"; }
 field() { ask -n "$namespace" get "$1" "$2" -o "jsonpath=$3" 2>&1; }
 
-# Removes what the check has made. The EdgeApp goes first, while its operator is there.
+# Removes what the check has made; the EdgeApp is gone when its children are.
 clean() {
     [ "$made" = yes ] || return 0
     made=no
     # A second Ctrl-C does not stop it.
     trap '' INT TERM HUP
-    ask -n "$own" delete edgeapp check --ignore-not-found --wait=false >/dev/null 2>&1
-    if ! wait_for -n "$own" --for=delete edgeapp/check --timeout=12s >/dev/null 2>&1; then
-        if ask -n "$own" get edgeapp check >/dev/null 2>&1; then
-            bad removal "the operator has not let go of the EdgeApp within 12 s: its finalizer is removed"
-            ask -n "$own" patch edgeapp check --type merge -p '{"metadata":{"finalizers":null}}' >/dev/null 2>&1
-        fi
-    fi
+    ask -n "$own" delete edgeapp check --cascade=foreground --ignore-not-found --wait=false >/dev/null 2>&1
+    wait_for -n "$own" --for=delete edgeapp/check --timeout=12s >/dev/null 2>&1
     ask delete namespace "$own" --ignore-not-found --wait=false >/dev/null 2>&1
 }
 trap 'clean' EXIT

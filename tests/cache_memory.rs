@@ -66,6 +66,7 @@ fn owner(n: usize) -> OwnerState {
         resource_version: 9,
         finalizers: Finalizers {
             ours: Some(0),
+            retired: None,
             count: 1,
             orphan: false,
         },

@@ -17,7 +17,6 @@ use tare_runtime::model::{ChildState, Meta};
 struct Case {
     name: &'static str,
     spec: Value,
-    deleting: bool,
     deployment: Option<ChildState>,
     /// Reason and message of its failure, if it failed.
     failure: Option<(&'static str, &'static str)>,
@@ -27,7 +26,6 @@ fn case(name: &'static str, spec: Value) -> Case {
     Case {
         name,
         spec,
-        deleting: false,
         deployment: None,
         failure: None,
     }
@@ -102,11 +100,6 @@ fn cases() -> Vec<Case> {
             ..case("stalled", plain())
         },
         Case {
-            deleting: true,
-            deployment: Some(ready(2)),
-            ..case("deleting", two())
-        },
-        Case {
             failure: Some(("Collision", "Deployment \"web\" belongs to nobody")),
             ..case("degraded", two())
         },
@@ -152,7 +145,6 @@ fn fixture(case: &Case) -> Value {
             namespace: "shop".into(),
             generation: 7,
             observed_generation: Some(6),
-            deleting: case.deleting,
             ..Meta::default()
         },
         spec: serde_json::from_value(case.spec.clone()).unwrap(),
@@ -178,7 +170,6 @@ fn fixture(case: &Case) -> Value {
         "@generated": "by tests/plan_fixtures.rs",
         "owner": {
             "namespace": "shop", "name": "web", "generation": 7, "observedGeneration": 6,
-            "deleting": case.deleting,
             // As the API server keeps it, with its defaults.
             "spec": owner.spec,
         },

@@ -179,6 +179,7 @@ fn owner_states(n: usize) -> (ObjectKey, OwnerState, OwnerState) {
         resource_version: 2 * n as u64 + 1,
         finalizers: Finalizers {
             ours: Some(0),
+            retired: None,
             count: 1,
             orphan: false,
         },

@@ -33,8 +33,9 @@ impl Operator for EdgeApps {
     type Error = Infallible;
 
     const NAME: &'static str = "tare";
-    const FINALIZER: Option<&'static str> = Some("tare.dev/cleanup");
-    // The Service first, so that traffic drains before the pods end.
+    // The garbage collector deletes the children, as it does those of Deployments.
+    const FINALIZER: Option<&'static str> = None;
+    const RETIRED_FINALIZERS: &'static [&'static str] = &["tare.dev/cleanup"];
     const KINDS: &'static [Kind] = &[SERVICE, DEPLOYMENT];
 
     fn plan(

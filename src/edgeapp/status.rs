@@ -46,7 +46,7 @@ pub enum Phase {
     Running,
     /// It failed; the conditions say why.
     Failed,
-    /// It is being deleted and its children are taken down in order.
+    /// Written by version 0.1.0 only: it is being deleted.
     Terminating,
 }
 
@@ -75,11 +75,6 @@ pub(crate) fn planned(owner: &Owner<EdgeApps>, deployment: Option<&ChildState>) 
     status.replicas = seen.replicas;
     status.ready_replicas = seen.ready_replicas;
     let (phase, reason, message) = match (ready, stalled) {
-        _ if owner.meta.deleting => (
-            Phase::Terminating,
-            "ChildrenTerminating",
-            "waiting for the children to go".to_owned(),
-        ),
         (true, _) => (Phase::Running, "AllReplicasReady", String::new()),
         (_, true) => (
             Phase::Failed,

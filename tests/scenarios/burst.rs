@@ -10,10 +10,11 @@ use crate::cluster::Cluster;
 use crate::cluster::objects::{container, names, owner_uid, web};
 use crate::cluster::simulated::{Simulated, pass};
 
-/// Four writes until an EdgeApp is observed (finalizer, Deployment, Service, status), a fifth when
-/// it becomes ready, and no read meanwhile. In mode `metadata` a watch event does not have the spec,
+/// Three writes until an EdgeApp is observed (Deployment, Service, status), a fourth when
+/// it becomes ready, and no read meanwhile. The first status yields while others wait, so that most have
+/// one status in place of two. In mode `metadata` a watch event does not have the spec,
 /// so the EdgeApp is read once.
-pub async fn three_hundred_at_once_cost_five_writes_each_and_no_read(cluster: Cluster) {
+pub async fn three_hundred_at_once_cost_four_writes_each_at_most_and_no_read(cluster: Cluster) {
     const COUNT: usize = 300;
     let operator = cluster.operate().await;
     let resources = ["edgeapps", "deployments", "services"];
@@ -26,16 +27,24 @@ pub async fn three_hundred_at_once_cost_five_writes_each_and_no_read(cluster: Cl
     // Also: the audit log has the line of a write a moment after its answer.
     cluster.until_quiet(&["tare"]).await;
     for (verb, resource, each) in [
-        ("patch", "edgeapps", 1),
+        ("patch", "edgeapps", 0),
         ("create", "deployments", 1),
         ("create", "services", 1),
-        ("patch", "edgeapps/status", 2),
     ] {
         let count = cluster.requests(verb, resource);
         assert_eq!(count, each * COUNT, "{verb} {resource}");
     }
+    let statuses = cluster.requests("patch", "edgeapps/status");
+    assert!(
+        (COUNT..=2 * COUNT).contains(&statuses),
+        "{statuses} statuses"
+    );
     let written = cluster.writes(&["tare"]);
-    assert_eq!(written - started, 5 * COUNT, "there are other writes");
+    assert_eq!(
+        written - started,
+        2 * COUNT + statuses,
+        "there are other writes"
+    );
     assert_eq!(cluster.refused_writes(), 0, "writes were refused");
     let owner_reads = if cluster.mode == Mode::Metadata {
         COUNT

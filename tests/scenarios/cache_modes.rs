@@ -100,7 +100,8 @@ impl Change {
         match (self, mode) {
             // The owner may be gone, too: it is read before anything is made for it.
             (Self::DeleteService | Self::DeleteDeployment, _) => [1, 0, 0],
-            (_, Mode::Pruned) => [0, 0, 0],
+            // The garbage collector deletes the children.
+            (Self::DeleteOwner, _) | (_, Mode::Pruned) => [0, 0, 0],
             (Self::AnnotateService | Self::EditService, Mode::Metadata) => [1, 1, 0],
             (Self::AnnotateService | Self::EditService | Self::EditDeployment, _) => [1, 0, 0],
             (_, Mode::None) => [0, 1, 1],
@@ -223,15 +224,8 @@ pub async fn owners_deleted_while_the_watch_lost_events_are_forgotten(mode: Mode
             false => WatchFault::Pass,
         }
     });
-    // Their finalizer goes by another hand, so that the operator has no part in it.
     for n in 0..5 {
         let name = format!("web-{n}");
-        let free = Patch::Merge(json!({"metadata": {"finalizers": null}}));
-        let edgeapps = cluster.edgeapps();
-        edgeapps
-            .patch(&name, &PatchParams::default(), &free)
-            .await
-            .unwrap();
         cluster.delete(&name).await;
         cluster.until_gone("edgeapps", &name).await;
     }

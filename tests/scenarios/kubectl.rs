@@ -189,12 +189,6 @@ impl Answer {
         assert_eq!(self.said, "", "{}", self.line);
     }
 
-    /// Every line of the output contains `what`.
-    pub fn says_nothing_but(&self, what: &str) {
-        let all = self.said.lines().all(|line| line.contains(what));
-        assert!(all, "{}: {}", self.line, self.said);
-    }
-
     /// Some line of the output consists of these words in this order; `*` stands for any one word.
     fn has_row(&self, wanted: &str) {
         let wanted: Vec<&str> = wanted.split(' ').collect();

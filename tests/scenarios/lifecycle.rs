@@ -13,10 +13,7 @@ pub async fn an_edgeapp_becomes_ready_with_its_children(cluster: Cluster) {
     let operator = cluster.operate().await;
     let created = cluster.create("web", web()).await;
     let running = cluster.until_running("web").await;
-    assert_eq!(
-        running["metadata"]["finalizers"],
-        json!(["tare.dev/cleanup"])
-    );
+    assert!(running["metadata"]["finalizers"].is_null(), "{running}");
     assert_eq!(running["status"]["readyReplicas"], 1);
     for (kind, status) in [
         ("Ready", "True"),
@@ -60,50 +57,108 @@ pub async fn an_edgeapp_is_observed_after_its_children_exist_and_before_they_are
     running.stop().await;
 }
 
-pub async fn teardown_is_ordered_and_waits_for_other_peoples_finalizers(cluster: Cluster) {
+pub async fn nothing_is_written_for_a_deleted_edgeapp_and_its_children_go_after_it(
+    cluster: Cluster,
+) {
     let operator = cluster.operate().await;
     cluster.create("web", web()).await;
     cluster.until_running("web").await;
-    let both = json!(["other.example/keep", "tare.dev/cleanup"]);
-    let keep = json!({ "metadata": { "finalizers": both } });
+    let keep = json!({ "metadata": { "finalizers": ["other.example/keep"] } });
     cluster.patch("edgeapps", "web", keep).await;
-    let hold = json!({ "metadata": { "finalizers": ["other.example/drain"] } });
-    cluster.patch("services", "web", hold).await;
+    cluster.until_quiet(&["tare"]).await;
+    let writes = cluster.writes(&["tare"]);
 
     cluster.delete("edgeapps", "web").await;
-    let terminating = |object: &Value| object["status"]["phase"] == "Terminating";
-    cluster
-        .until("web is Terminating", "edgeapps", "web", terminating)
-        .await;
-    let deleting = |service: &Value| service["metadata"]["deletionTimestamp"].is_string();
-    cluster
-        .until("its Service is Terminating", "services", "web", deleting)
-        .await;
-    cluster.until_quiet(&["tare"]).await;
+    cluster.delete("services", "web").await;
+    cluster.until_gone("services", "web").await;
+    cluster.assert_stays_idle(&["tare"]).await;
+    let deployment = cluster.get("deployments", "web").await;
     assert!(
-        !cluster.get("deployments", "web").await.is_null(),
-        "the Deployment was deleted before the Service was gone"
+        deployment["metadata"]["deletionTimestamp"].is_null(),
+        "the Deployment stays as long as the EdgeApp does: {deployment}"
     );
 
     let release = json!({ "metadata": { "finalizers": null } });
-    cluster.patch("services", "web", release.clone()).await;
-    for resource in ["services", "deployments"] {
+    cluster.patch("edgeapps", "web", release).await;
+    for resource in ["edgeapps", "deployments"] {
         cluster.until_gone(resource, "web").await;
     }
-    let only_theirs =
+    cluster.assert_stays_idle(&["tare"]).await;
+    assert_eq!(cluster.writes(&["tare"]), writes, "the operator wrote");
+    operator.terminate().await;
+    cluster.end().await;
+}
+
+/// Deleted while an operator runs, and while none does: nothing waits for it.
+pub async fn deletion_needs_no_operator(cluster: Cluster) {
+    let operator = cluster.operate().await;
+    for name in ["one", "two"] {
+        cluster.create(name, web()).await;
+        cluster.until_running(name).await;
+    }
+    let reads = || cluster.requests("get", "edgeapps");
+    cluster.until_quiet(&["tare"]).await;
+    let before = reads();
+    cluster.delete("edgeapps", "one").await;
+    for resource in ["edgeapps", "deployments", "services"] {
+        cluster.until_gone(resource, "one").await;
+    }
+    cluster.assert_stays_idle(&["tare"]).await;
+    assert_eq!(reads(), before, "a deleted EdgeApp was read");
+    operator.terminate().await;
+
+    cluster.delete("edgeapps", "two").await;
+    for resource in ["edgeapps", "deployments", "services"] {
+        cluster.until_gone(resource, "two").await;
+    }
+    cluster.end().await;
+}
+
+/// Version 0.1.0 set a finalizer, which nobody else removes.
+pub async fn an_edgeapp_of_0_1_0_is_freed_of_its_finalizer(cluster: Cluster) {
+    let ours = json!({ "metadata": { "finalizers": ["tare.dev/cleanup"] } });
+    let both = json!(["tare.dev/cleanup", "other.example/keep"]);
+    let both = json!({ "metadata": { "finalizers": both } });
+    let is_free =
         |object: &Value| object["metadata"]["finalizers"] == json!(["other.example/keep"]);
+    cluster.create("deleted", web()).await;
+    cluster.patch("edgeapps", "deleted", ours).await;
+    cluster.delete("edgeapps", "deleted").await;
+    cluster.create("web", web()).await;
+    cluster.patch("edgeapps", "web", both).await;
+
+    let operator = cluster.operate().await;
+    cluster.until_gone("edgeapps", "deleted").await;
+    cluster.until_running("web").await;
     cluster
-        .until(
-            "only the other finalizer is left",
-            "edgeapps",
-            "web",
-            only_theirs,
-        )
+        .until("web is free", "edgeapps", "web", is_free)
+        .await;
+    assert!(cluster.get("deployments", "deleted").await.is_null());
+    operator.terminate().await;
+    let release = json!({ "metadata": { "finalizers": null } });
+    cluster.patch("edgeapps", "web", release).await;
+    cluster.end().await;
+}
+
+pub async fn a_retired_finalizer_of_a_converged_edgeapp_costs_one_write(cluster: Cluster) {
+    let both = json!(["tare.dev/cleanup", "other.example/keep"]);
+    let both = json!({ "metadata": { "finalizers": both } });
+    let is_free =
+        |object: &Value| object["metadata"]["finalizers"] == json!(["other.example/keep"]);
+    let operator = cluster.operate().await;
+    cluster.create("web", web()).await;
+    cluster.until_running("web").await;
+    cluster.until_quiet(&["tare"]).await;
+    let writes = cluster.writes(&["tare"]);
+    cluster.patch("edgeapps", "web", both).await;
+    cluster
+        .until("web is free", "edgeapps", "web", is_free)
         .await;
     cluster.assert_stays_idle(&["tare"]).await;
-    cluster.patch("edgeapps", "web", release).await;
-    cluster.until_gone("edgeapps", "web").await;
+    assert_eq!(cluster.writes(&["tare"]), writes + 1);
     operator.terminate().await;
+    let release = json!({ "metadata": { "finalizers": null } });
+    cluster.patch("edgeapps", "web", release).await;
     cluster.end().await;
 }
 

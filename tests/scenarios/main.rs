@@ -91,7 +91,7 @@ macro_rules! scenario {
 #[rustfmt::skip]
 const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs 50,000 objects" admission::fifty_thousand_failing_objects_stay_within_the_bounds).storeless(),
-    scenario!(anywhere burst::three_hundred_at_once_cost_five_writes_each_and_no_read).on_kine(),
+    scenario!(anywhere burst::three_hundred_at_once_cost_four_writes_each_at_most_and_no_read).on_kine(),
     scenario!(anywhere burst::an_edgeapp_near_the_largest_size_works_beside_small_ones).on_kine(),
     scenario!(anywhere burst::two_operators_at_once_do_no_harm),
     scenario!(anywhere burst::killed_repeatedly_in_a_burst).on_kine(),
@@ -112,7 +112,10 @@ const SCENARIOS: &[Scenario] = &[
 
     scenario!(anywhere lifecycle::an_edgeapp_becomes_ready_with_its_children).on_kine(),
     scenario!(simulated "needs Deployments that never become ready" lifecycle::an_edgeapp_is_observed_after_its_children_exist_and_before_they_are_ready),
-    scenario!(anywhere lifecycle::teardown_is_ordered_and_waits_for_other_peoples_finalizers).on_kine(),
+    scenario!(anywhere lifecycle::nothing_is_written_for_a_deleted_edgeapp_and_its_children_go_after_it).on_kine(),
+    scenario!(anywhere lifecycle::deletion_needs_no_operator),
+    scenario!(anywhere lifecycle::an_edgeapp_of_0_1_0_is_freed_of_its_finalizer),
+    scenario!(anywhere lifecycle::a_retired_finalizer_of_a_converged_edgeapp_costs_one_write),
     scenario!(anywhere lifecycle::orphaned_children_stay),
     scenario!(anywhere lifecycle::deleted_and_created_again_under_the_same_name),
     scenario!(simulated "needs a pause in a relist" lifecycle::deleted_and_created_again_under_the_same_name_during_a_relist),
@@ -121,6 +124,7 @@ const SCENARIOS: &[Scenario] = &[
 
     scenario!(anywhere spec::scale_image_and_env_follow_the_spec).on_kine(),
     scenario!(anywhere spec::an_immutable_field_recreates_the_service_and_without_a_port_it_is_deleted),
+    scenario!(anywhere spec::a_deployment_with_another_selector_is_recreated),
     scenario!(anywhere spec::a_quantity_that_the_server_normalises_is_no_drift),
     scenario!(simulated "needs slow requests" spec::a_newer_spec_that_arrives_during_a_reconcile_wins),
     scenario!(simulated "needs an operator for one selector" spec::only_selected_owners_of_the_chosen_namespace_are_reconciled),
@@ -193,8 +197,8 @@ const SHIPPED: &[Scenario] = &[
     scenario!(real "needs kubectl" shipped::install_yaml_is_applied_as_it_is_and_its_pod_is_admitted).alone().kubectl(),
     scenario!(real "needs kubectl" shipped::a_pod_without_one_of_its_settings_is_refused).alone().kubectl(),
     scenario!(real "needs kubectl" shipped::a_newer_install_over_an_older_one_restarts_no_child).alone().kubectl(),
-    scenario!(real "needs kubectl" shipped::the_crd_deleted_while_the_operator_is_down_goes_once_it_is_started).alone().kubectl(),
-    scenario!(real "needs kubectl" shipped::the_crd_deleted_while_there_is_no_operator_goes_by_hand).alone().kubectl(),
+    scenario!(real "needs kubectl" shipped::the_crd_deleted_while_the_operator_is_down_comes_back_with_the_next_install).alone().kubectl(),
+    scenario!(real "needs kubectl" shipped::the_crd_deleted_without_an_operator_takes_all_with_it).alone().kubectl(),
     scenario!(real "needs kubectl" shipped::removal_in_the_documented_order_leaves_nothing).alone().kubectl(),
 ];
 

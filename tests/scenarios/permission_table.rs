@@ -32,7 +32,8 @@ const FOLLOWS: &str = "scale_image_and_env_follow_the_spec";
 const COMES_BACK: &str = "a_deleted_child_comes_back";
 const SET_BACK: &str = "an_edited_child_is_set_back_and_what_others_add_stays";
 const MADE_ANEW: &str = "an_immutable_field_recreates_the_service_and_without_a_port_it_is_deleted";
-const CREATED_AGAIN: &str = "deleted_and_created_again_under_the_same_name";
+const RECREATED: &str = "a_deployment_with_another_selector_is_recreated";
+const FREED: &str = "an_edgeapp_of_0_1_0_is_freed_of_its_finalizer";
 const FOREIGN: &str = "a_foreign_deployment_of_the_same_name_survives_us";
 const REVISION: &str = "the_revision_of_the_crd_is_known";
 
@@ -53,7 +54,7 @@ const TABLE: &[Row] = &[
     ("tare.dev", "edgeapps", "list", BECOMES_READY, Retries),
     ("tare.dev", "edgeapps", "watch", BECOMES_READY, Retries),
     ("tare.dev", "edgeapps", "get", COMES_BACK, Retries),
-    ("tare.dev", "edgeapps", "patch", BECOMES_READY, Retries),
+    ("tare.dev", "edgeapps", "patch", FREED, Retries),
     (
         "tare.dev",
         "edgeapps/status",
@@ -73,7 +74,7 @@ const TABLE: &[Row] = &[
     ("apps", "deployments", "get", FOLLOWS, Retries),
     ("apps", "deployments", "create", BECOMES_READY, Retries),
     ("apps", "deployments", "patch", FOLLOWS, Retries),
-    ("apps", "deployments", "delete", CREATED_AGAIN, Retries),
+    ("apps", "deployments", "delete", RECREATED, Retries),
     ("", "services", "list", BECOMES_READY, Retries),
     ("", "services", "watch", BECOMES_READY, Retries),
     ("", "services", "get", FOLLOWS, Retries),

@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
 use crate::cluster::account::{NAMESPACE, SHIPPED, documents};
-use crate::cluster::audit;
 use crate::cluster::objects::{container, text};
 use crate::cluster::user::JSON;
 use crate::kubectl::Person;
@@ -196,27 +195,16 @@ async fn footprint(cluster: &Cluster) -> (Vec<String>, usize) {
     (objects, writes)
 }
 
-pub async fn the_crd_deleted_while_the_operator_is_down_goes_once_it_is_started(cluster: Cluster) {
+pub async fn the_crd_deleted_while_the_operator_is_down_comes_back_with_the_next_install(
+    cluster: Cluster,
+) {
     let person = installed(&cluster).await;
     let operator = cluster.operate().await;
     create_three(&cluster).await;
     operator.terminate().await;
     delete_crd(&cluster, &person).await;
 
-    person.types("apply -f install.yaml");
     let operator = cluster.operate_as(SHIPPED).await;
-    person
-        .types("wait crd edgeapps.tare.dev --for=delete --timeout=60s")
-        .says_nothing_but("edgeapps.tare.dev");
-    for resource in ["deployments", "services"] {
-        assert_eq!(
-            cluster.all(resource).await,
-            Vec::<Value>::new(),
-            "{resource}"
-        );
-        let deleted = audit::count(&cluster.answered(SHIPPED), "delete", resource);
-        assert_eq!(deleted, 3, "{resource} were taken down in order");
-    }
     operator.until_not_ready("run `tare install`").await;
     person.types("apply -f install.yaml");
     operator.until_ready().await;
@@ -226,20 +214,14 @@ pub async fn the_crd_deleted_while_the_operator_is_down_goes_once_it_is_started(
 }
 
 /// The commands are those of `deploy/README.md`.
-pub async fn the_crd_deleted_while_there_is_no_operator_goes_by_hand(cluster: Cluster) {
+pub async fn the_crd_deleted_without_an_operator_takes_all_with_it(cluster: Cluster) {
     let person = installed(&cluster).await;
     let operator = cluster.operate().await;
     create_three(&cluster).await;
     operator.terminate().await;
     delete_crd(&cluster, &person).await;
 
-    let section = "### The CRD was deleted while the operator was down";
-    person.runs(&shell_block(section));
-    let crd = cluster.request(Method::GET, CRD, JSON, &Value::Null).await;
-    assert!(
-        matches!(&crd, Err(kube::Error::Api(status)) if status.code == 404),
-        "{crd:?}"
-    );
+    person.runs(&shell_block("### The CRD was deleted"));
     for resource in ["deployments", "services"] {
         assert_eq!(
             cluster.all(resource).await,
@@ -322,29 +304,15 @@ async fn create_three(cluster: &Cluster) {
     cluster.until_all_running(3).await;
 }
 
-/// Deletes the CRD. It waits for the EdgeApps, and these wait for an operator to remove their finalizer.
+/// Deletes the CRD, which takes the EdgeApps with it and waits for nobody.
 async fn delete_crd(cluster: &Cluster, person: &Person) {
     person
-        .types("delete crd edgeapps.tare.dev --wait=false")
+        .types("delete crd edgeapps.tare.dev --timeout=60s")
         .says("\"edgeapps.tare.dev\" deleted");
-    let waits = |list: &Value| {
-        let items = list["items"].as_array().map_or(&[][..], Vec::as_slice);
-        let waits = |one: &Value| {
-            one["metadata"]["deletionTimestamp"].is_string()
-                && one["metadata"]["finalizers"] == json!(["tare.dev/cleanup"])
-        };
-        items.len() == 3 && items.iter().all(waits)
-    };
-    cluster
-        .until("all are Terminating", "edgeapps", "", waits)
-        .await;
     let crd = cluster.request(Method::GET, CRD, JSON, &Value::Null).await;
-    let crd = crd.expect("the CRD waits too");
-    assert!(crd["metadata"]["deletionTimestamp"].is_string(), "{crd}");
-    assert_eq!(
-        cluster.all("deployments").await.len(),
-        3,
-        "the Deployments stay"
+    assert!(
+        matches!(&crd, Err(kube::Error::Api(status)) if status.code == 404),
+        "{crd:?}"
     );
 }
 

@@ -1,5 +1,8 @@
 //! The spec of an EdgeApp: its children follow it.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use kube::api::{Api, PostParams};
@@ -10,7 +13,7 @@ use tare_runtime::cache::Mode;
 use tare_runtime::controller::Config;
 
 use crate::cluster::Cluster;
-use crate::cluster::objects::{container, is_running, text, web};
+use crate::cluster::objects::{container, foreign_deployment, is_running, text, web};
 use crate::cluster::simulated::{Simulated, config, pass};
 
 pub async fn scale_image_and_env_follow_the_spec(cluster: Cluster) {
@@ -90,6 +93,26 @@ pub async fn an_immutable_field_recreates_the_service_and_without_a_port_it_is_d
     cluster.end().await;
 }
 
+/// A selector cannot be changed. One of ours with another selector was made by hand, or by another version.
+pub async fn a_deployment_with_another_selector_is_recreated(cluster: Cluster) {
+    let owner = cluster.create("web", web()).await;
+    let owner = json!([{
+        "apiVersion": "tare.dev/v1alpha1", "kind": "EdgeApp", "name": "web", "controller": true,
+        "uid": owner["metadata"]["uid"],
+    }]);
+    let old = cluster
+        .make("deployments", foreign_deployment("web", owner))
+        .await;
+    let operator = cluster.operate().await;
+    cluster.until_running("web").await;
+    let new = cluster.get("deployments", "web").await;
+    assert_ne!(new["metadata"]["uid"], old["metadata"]["uid"]);
+    let selector = &new["spec"]["selector"]["matchLabels"];
+    assert_eq!(*selector, json!({ "tare.dev/owner": "web" }));
+    operator.terminate().await;
+    cluster.end().await;
+}
+
 pub async fn a_quantity_that_the_server_normalises_is_no_drift(cluster: Cluster) {
     let operator = cluster.operate().await;
     let mut spec = web();
@@ -122,20 +145,23 @@ pub async fn a_quantity_that_the_server_normalises_is_no_drift(cluster: Cluster)
 pub async fn a_newer_spec_that_arrives_during_a_reconcile_wins(mode: Mode) {
     let cluster = Simulated::new(mode);
     // The creation of the Deployment takes a second; the spec changes twice meanwhile.
+    let begun = Arc::new(AtomicBool::new(false));
+    let begins = Arc::clone(&begun);
     cluster
         .server
         .faults()
-        .on_request(|facts| match (facts.verb, facts.resource) {
-            ("create", "deployments") => RequestFault::Delay(Duration::from_secs(1)),
+        .on_request(move |facts| match (facts.verb, facts.resource) {
+            ("create", "deployments") => {
+                begins.store(true, Relaxed);
+                RequestFault::Delay(Duration::from_secs(1))
+            }
             _ => RequestFault::Pass,
         });
     let running = cluster.operate();
     running.until_ready().await;
     cluster.create("web", web()).await;
     cluster
-        .until("the reconcile has begun", |cluster| {
-            cluster.requests("patch", "edgeapps") == 1
-        })
+        .until("the reconcile has begun", |_| begun.load(Relaxed))
         .await;
     cluster.change("web", json!({"image": "web:2"})).await;
     cluster.change("web", json!({"image": "web:3"})).await;

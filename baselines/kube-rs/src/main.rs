@@ -1,8 +1,8 @@
 //! Stock: the EdgeApp operator on `kube::runtime::Controller`, as the kube-rs documentation teaches
 //! it; what Tare is measured against.
 //!
-//! Guarantees: the same resource, children, finalizer and status as Tare's operator, on kube's
-//! defaults throughout: neither crippled nor tuned (see README.md for what its memory goes to).
+//! Guarantees: the same resource, children and status as Tare's operator, on kube's defaults
+//! throughout: neither crippled nor tuned (see README.md for what its memory goes to).
 
 use std::sync::Arc;
 

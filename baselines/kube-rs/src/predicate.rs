@@ -10,7 +10,7 @@ use std::time::Duration;
 use kube::Client;
 use kube::api::Api;
 use kube::runtime::controller::{Config, Controller};
-use kube::runtime::{Predicate, WatchStreamExt, predicates, reflector, watcher};
+use kube::runtime::{WatchStreamExt, predicates, reflector, watcher};
 
 use baseline_kube_rs::admin;
 use baseline_kube_rs::edgeapp::{self, EdgeApp};
@@ -34,13 +34,11 @@ async fn main() -> anyhow::Result<()> {
 
     let metrics = Arc::new(Metrics::default());
     let (reader, writer) = reflector::store();
-    // The finalizer's own write has to come through: the apply is the reconcile after it.
-    let asks_for_work = predicates::generation.combine(predicates::finalizers);
     let app_events = watcher(apps, watcher::Config::default())
         .default_backoff()
         .reflect(writer)
         .applied_objects()
-        .predicate_filter(asks_for_work, Default::default());
+        .predicate_filter(predicates::generation, Default::default());
     let controller = Controller::for_stream(app_events, reader);
     if let Some(address) = admin {
         let server = admin::bind(address).await?;

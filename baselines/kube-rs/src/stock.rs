@@ -15,7 +15,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use kube::api::Api;
 use kube::runtime::controller::{self, Action, Controller};
-use kube::runtime::finalizer::{Event, finalizer};
 use kube::runtime::watcher;
 use kube::{Client, ResourceExt};
 use tracing::{debug, instrument, warn};
@@ -25,8 +24,8 @@ use crate::edgeapp::EdgeApp;
 use crate::metrics::Metrics;
 use crate::status;
 use crate::writes::{
-    Error, FINALIZER, Standing, apply_child, apply_service, cleanup, degraded_reason, delete_child,
-    is_carried_out, retry, write_status,
+    Error, Standing, apply_child, apply_service, degraded_reason, delete_child, is_carried_out,
+    retry, write_status,
 };
 
 /// When an object is reconciled again if nothing has happened to it: as in controller-rs.
@@ -69,30 +68,16 @@ pub async fn run(controller: Controller<EdgeApp>, context: Context) {
 #[instrument(skip_all, fields(namespace = app.namespace(), name = app.name_any()))]
 pub async fn reconcile(app: Arc<EdgeApp>, context: Arc<Context>) -> Result<Action, Error> {
     let _timer = context.metrics.measure();
-    let namespace = app.namespace().unwrap_or_default();
-    let apps = Api::<EdgeApp>::namespaced(context.client.clone(), &namespace);
-    finalizer(&apps, FINALIZER, app, |event| async {
-        match event {
-            Event::Apply(app) => apply(&app, &context).await,
-            Event::Cleanup(app) => cleanup(&app, &context.client).await,
-        }
-    })
-    .await
-    .map_err(|error| Error::Finalizer(Box::new(error)))
-}
-
-/// Called by the controller when a reconcile failed.
-pub fn error_policy(app: Arc<EdgeApp>, error: &Error, context: Arc<Context>) -> Action {
-    retry(&app, error, &context.metrics)
-}
-
-async fn apply(app: &EdgeApp, context: &Context) -> Result<Action, Error> {
+    // The garbage collector deletes the children once the app is gone.
+    if app.metadata.deletion_timestamp.is_some() {
+        return Ok(Action::await_change());
+    }
     let client = &context.client;
     let now = Time(Timestamp::now());
-    match apply_children(app, client).await {
+    match apply_children(&app, client).await {
         Ok(deployment) => {
-            let status = status::observed(app, (&deployment).into(), &now);
-            Ok(match write_status(app, client, status).await? {
+            let status = status::observed(&app, (&deployment).into(), &now);
+            Ok(match write_status(&app, client, status).await? {
                 Some(_) => Action::requeue(CHECK_BACK),
                 None => Action::requeue(context.when_outdated),
             })
@@ -100,11 +85,16 @@ async fn apply(app: &EdgeApp, context: &Context) -> Result<Action, Error> {
         Err(error) => {
             if let Some(reason) = degraded_reason(&error) {
                 let message = error.to_string();
-                write_status(app, client, status::degraded(app, reason, &message, &now)).await?;
+                write_status(&app, client, status::degraded(&app, reason, &message, &now)).await?;
             }
             Err(error)
         }
     }
+}
+
+/// Called by the controller when a reconcile failed.
+pub fn error_policy(app: Arc<EdgeApp>, error: &Error, context: Arc<Context>) -> Action {
+    retry(&app, error, &context.metrics)
 }
 
 async fn apply_children(app: &EdgeApp, client: &Client) -> Result<Deployment, Error> {

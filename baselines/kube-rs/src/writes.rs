@@ -7,7 +7,6 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Service;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, Preconditions};
 use kube::runtime::controller::Action;
@@ -21,7 +20,6 @@ use crate::children::is_headless;
 use crate::edgeapp::{EdgeApp, EdgeAppStatus};
 use crate::metrics::Metrics;
 
-pub const FINALIZER: &str = "tare.dev/cleanup";
 const FIELD_MANAGER: &str = "edgeapp-kube-rs";
 
 #[derive(Debug, thiserror::Error)]
@@ -36,8 +34,6 @@ pub enum Error {
     },
     #[error("a child cannot be encoded: {0}")]
     Encode(#[from] serde_json::Error),
-    #[error(transparent)]
-    Finalizer(Box<kube::runtime::finalizer::Error<Error>>),
 }
 
 /// What both variants do when a reconcile failed.
@@ -153,25 +149,6 @@ where
             }),
         }),
     }
-}
-
-/// Ordered teardown: the Service first, so that traffic drains. Children of an app that is deleted
-/// with `--cascade=orphan` stay.
-pub async fn cleanup(app: &EdgeApp, client: &Client) -> Result<Action, Error> {
-    if !app
-        .finalizers()
-        .iter()
-        .any(|finalizer| finalizer == "orphan")
-    {
-        let namespace = app.namespace().unwrap_or_default();
-        delete_child(app, &Api::<Service>::namespaced(client.clone(), &namespace)).await?;
-        delete_child(
-            app,
-            &Api::<Deployment>::namespaced(client.clone(), &namespace),
-        )
-        .await?;
-    }
-    Ok(Action::await_change())
 }
 
 /// Writes the status; `None` where the app has changed since, or is gone.

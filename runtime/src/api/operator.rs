@@ -38,6 +38,8 @@ pub trait Operator: Send + Sync + 'static {
     /// Finalizer for an ordered teardown and [`cleanup`](Self::cleanup). With `None` the garbage
     /// collector deletes the children.
     const FINALIZER: Option<&'static str>;
+    /// Finalizers of earlier versions of the operator. An owner that has one is freed of it.
+    const RETIRED_FINALIZERS: &'static [&'static str] = &[];
     /// Every kind of child that this operator may own, in the order in which children are deleted.
     const KINDS: &'static [Kind];
     /// How children are written.

@@ -11,7 +11,7 @@
 //! | | `none` | `metadata` | `pruned` |
 //! |---|---|---|---|
 //! | a new owner | nothing | the owner | nothing |
-//! | a changed spec, a deletion | each child | the owner, each child | nothing |
+//! | a changed spec, a deletion with a finalizer | each child | the owner, each child | nothing |
 //! | a workload changed | the owner | the owner | nothing |
 //! | another child changed | the owner | the owner, that child | nothing |
 //! | a child vanished | the owner | the owner | the owner |

@@ -58,6 +58,7 @@ fn converged(resource_version: u64, child_version: u64) -> OwnerState {
         resource_version,
         finalizers: Finalizers {
             ours: Some(0),
+            retired: None,
             count: 1,
             orphan: false,
         },

@@ -47,7 +47,10 @@ impl Concurrency {
             }
             // It says nothing about the next one.
             Outcome::Gone | Outcome::Again | Outcome::Waits { .. } => self.rejected_in_a_row,
-            Outcome::Written { .. } | Outcome::Failed { .. } | Outcome::Stuck => 0,
+            Outcome::Written { .. }
+            | Outcome::Yielded
+            | Outcome::Failed { .. }
+            | Outcome::Stuck => 0,
         };
     }
 }

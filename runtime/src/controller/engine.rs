@@ -12,6 +12,7 @@ use tracing::{info, warn};
 use crate::api::{Operator, OwnerStatus, Status};
 use crate::cache::{Cache, ChildUpdate};
 use crate::controller::concurrency::Concurrency;
+use crate::controller::departed::Departed;
 use crate::controller::readiness::{Readiness, cause};
 use crate::controller::running::RunningRelist;
 use crate::controller::trim::TrimTimer;
@@ -25,6 +26,9 @@ use crate::reconcile::observe::{Observed, Observer};
 use crate::relist::schedule::RelistSchedule;
 use crate::relist::{Coverage, Found, ListError, Relist};
 use crate::watch::{WatchEvent, WatchItem, WatchStream};
+
+/// How long after a failure no status yields, ms.
+const FAILED_LATELY_MS: u64 = 60_000;
 
 /// A reconcile that ended.
 pub(crate) struct Finished {
@@ -53,6 +57,9 @@ pub(crate) struct Controller<O: Operator, C> {
     trim: fn(),
     trim_timer: TrimTimer,
     concurrency: Concurrency,
+    departed: Departed,
+    /// When an owner last failed, ms.
+    failed_ms: Option<u64>,
 }
 
 impl<O: Operator, C: Cache> Controller<O, C> {
@@ -72,6 +79,8 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             trim: config.trim,
             trim_timer: TrimTimer::default(),
             concurrency: Concurrency::of(config.concurrency),
+            departed: Departed::default(),
+            failed_ms: None,
             paths,
         }
     }
@@ -84,6 +93,16 @@ impl<O: Operator, C: Cache> Controller<O, C> {
     /// How many owners may be reconciled at once.
     pub fn concurrency(&self) -> usize {
         self.concurrency.now()
+    }
+
+    /// Whether more owners wait than workers are free, and work goes on. Where owners failed lately, one that
+    /// has a worker makes use of it: those that hang may take all of them the next time.
+    pub fn is_under_pressure(&self) -> bool {
+        let now_ms = self.now_ms();
+        let failed_lately = self
+            .failed_ms
+            .is_some_and(|at_ms| now_ms < at_ms + FAILED_LATELY_MS);
+        !failed_lately && self.queue.depth() + self.queue.in_flight() > self.concurrency.now()
     }
 
     /// The next owner to reconcile.
@@ -109,12 +128,14 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         };
         // At most an hour: an `Instant` cannot hold every number of milliseconds.
         let due_ms = due_ms.min(self.trim_timer.due_ms().unwrap_or(u64::MAX));
+        let due_ms = due_ms.min(self.departed.due_ms().unwrap_or(u64::MAX));
         self.started + Duration::from_millis(due_ms.min(now_ms + 3_600_000))
     }
 
     pub fn wake(&mut self) {
         let now_ms = self.now_ms();
         self.queue.wake(now_ms);
+        self.departed.expire(now_ms);
         if self.trim_timer.is_due(now_ms) {
             (self.trim)();
         }
@@ -161,6 +182,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
     fn on_observed(&mut self, object: Observed, line: &[u8]) {
         match object {
             Observed::Owner { key, mut state } => {
+                self.departed.remove(&key);
                 if self.cache.on_owner(&mut state, None) {
                     let admission = self.queue.admit_owner(&key, *state, Triggers::default());
                     // Where a status does not tell what was observed, only children do.
@@ -174,10 +196,17 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             Observed::OwnerGone { key, uid } => {
                 self.cache.on_owner_gone(uid);
                 self.queue.owner_gone(&key, uid);
+                let now_ms = self.now_ms();
+                self.departed.insert(&key, uid, now_ms);
+                self.trim_timer.worked(now_ms);
             }
             Observed::Child { owner, mut event } => {
                 let now_ms = self.now_ms();
                 let idle = self.queue.is_idle(&owner);
+                let departed = event.owner_uid;
+                if idle && departed.is_some_and(|uid| self.departed.contains(&owner, uid)) {
+                    return;
+                }
                 let work = self.cache.on_child_event(ChildUpdate {
                     owner: &owner,
                     event: &mut event,
@@ -218,6 +247,9 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         let now_ms = self.now_ms();
         self.concurrency
             .ended(outcome, now_ms.saturating_sub(begun_ms));
+        if matches!(outcome, Outcome::Failed { .. } | Outcome::Stuck) {
+            self.failed_ms = Some(now_ms);
+        }
         if let Outcome::Written {
             requeue_after: Some(requeue_after),
             ..
@@ -275,6 +307,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                 mut state,
                 triggers,
             } => {
+                self.departed.remove(&key);
                 let revisions = self.relist.as_ref().map(|running| &*running.revisions);
                 // A relist of owners would not find again what this one found by the children.
                 let coverage = self.relist.as_ref().map(|running| running.coverage);

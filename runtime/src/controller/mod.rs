@@ -8,6 +8,7 @@
 
 mod concurrency;
 mod config;
+mod departed;
 mod engine;
 mod readiness;
 mod running;
@@ -83,6 +84,7 @@ pub async fn run<O: Operator>(
                 }
             }));
         }
+        reconciler.set_pressure(controller.is_under_pressure());
         controller.set_gauges();
         let due = controller.due();
         let relist_may_go_on = controller.relist_may_go_on();

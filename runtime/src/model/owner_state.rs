@@ -12,6 +12,8 @@ use crate::model::{
 pub struct Finalizers {
     /// Index of ours in the list; `None` where it is missing.
     pub ours: Option<u8>,
+    /// Index of the first one that the operator no longer uses.
+    pub retired: Option<u8>,
     /// How many there are, ours and others'.
     pub count: u8,
     /// Whether the children must stay (`kubectl delete --cascade=orphan`).
@@ -75,6 +77,8 @@ pub struct OwnerState {
     pub attempts: u8,
     /// How often a child was set back to its plan since the spec last changed.
     pub corrections: u8,
+    /// Whether its status has yielded to the work of others and is to be written now.
+    pub status_yielded: bool,
 }
 
 impl OwnerState {
@@ -123,19 +127,17 @@ impl OwnerState {
     /// What the owner's own generation, finalizer and deletion ask for.
     pub fn own_triggers(&self, finalizer: bool) -> Triggers {
         if self.deleting {
-            let ours = self.finalizers.ours.is_some();
-            return if ours {
-                Triggers::DELETE
-            } else {
-                Triggers::default()
-            };
+            let ours = self.finalizers.ours.or(self.finalizers.retired);
+            return ours.map_or(Triggers::default(), |_| Triggers::DELETE);
         }
+        let retired = self.finalizers.retired;
+        let retired = retired.map_or(Triggers::default(), |_| Triggers::RETIRED);
         if self.lacks_finalizer(finalizer)
             || self.status.observed_generation != Some(self.generation)
         {
-            return Triggers::SPEC;
+            return retired.with(Triggers::SPEC);
         }
-        Triggers::default()
+        retired
     }
 
     /// Takes over a newer state of the same owner; what is known of its children stays.

@@ -20,6 +20,11 @@ impl Triggers {
     /// What is retained of the children may be out of date: each child is read.
     pub const READ: Self = Self(64);
 
+    /// The owner has a finalizer that the operator no longer uses.
+    pub const RETIRED: Self = Self(128);
+    /// What the owner itself asks for, without its children.
+    pub const OWN: Self = Self(Self::SPEC.0 | Self::DELETE.0 | Self::RETIRED.0);
+
     /// Whether one of `other` holds.
     pub fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0

@@ -92,8 +92,7 @@ impl Arrivals {
             return Meanwhile::Same(Triggers::default());
         }
         let changed = shown.generation != owner.generation || shown.deleting != owner.deleting;
-        let own = Triggers::SPEC.with(Triggers::DELETE);
-        let beyond = shown.triggers.without(own);
+        let beyond = shown.triggers.without(Triggers::OWN);
         owner.refresh(*shown);
         if changed {
             owner.attempts = 0;

@@ -180,7 +180,8 @@ impl Entries {
         std::mem::take(&mut self.lost)
     }
 
-    /// Lets a worker take an entry that waits for a time.
+    /// Lets a worker take an entry that waits for a time. One whose status has yielded long enough comes before
+    /// all others.
     pub(super) fn enqueue(&mut self, key: &ObjectKey) -> Admission {
         let Some(entry) = self.by_key.get_mut(key) else {
             return Admission::Idle;
@@ -188,12 +189,17 @@ impl Entries {
         let Some(at_ms) = entry.state.timer_ms() else {
             return Admission::Accepted;
         };
+        let first = entry.owner.status_yielded;
         entry.state = State::Queued;
         self.waiting_bytes -= entry.owner.spec_bytes();
         self.queued_bytes += entry.owner.spec_bytes();
         // The timer's key shares the text of the entry's; the caller's may be a copy of it.
         let timer = self.timers.take(&(at_ms, key.clone()));
-        self.ready.extend(timer.map(|(_, key)| key));
+        match timer {
+            Some((_, key)) if first => self.ready.push_front(key),
+            Some((_, key)) => self.ready.push_back(key),
+            None => {}
+        }
         Admission::Accepted
     }
 
@@ -235,6 +241,13 @@ impl Entries {
         if let Some(at_ms) = state.timer_ms() {
             self.timers.insert((at_ms, key.clone()));
         }
+    }
+
+    /// The first entry whose status has yielded, if it is also the first of all that wait.
+    pub(super) fn first_yielded(&self) -> Option<ObjectKey> {
+        let (_, key) = self.timers.first()?;
+        let entry = self.by_key.get(key)?;
+        entry.owner.status_yielded.then(|| key.clone())
     }
 
     /// The entry whose wait ends first, and when, ms.

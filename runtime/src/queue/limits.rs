@@ -17,6 +17,8 @@ pub struct Limits {
     pub backoff_max_ms: u64,
     /// How long events of children of an idle owner are merged, ms.
     pub merge_ms: u64,
+    /// How long a status that is not final yields to the work of others, ms.
+    pub yield_ms: u64,
     /// How long an owner that is not ready is kept, ms: its progress deadline.
     pub progress_ms: u64,
     /// How long an owner is kept at most for a watch to show our last write, ms.
@@ -38,6 +40,7 @@ impl Default for Limits {
             backoff_base_ms: 500,
             backoff_max_ms: 300_000,
             merge_ms: 1_000,
+            yield_ms: 1_000,
             progress_ms: 600_000,
             confirm_ms: 60_000,
         }

@@ -265,8 +265,14 @@ impl Queue {
         }
     }
 
-    /// The next owner to work on.
+    /// The next owner to work on. Where nobody has work, a status has no reason to yield.
     pub fn take(&mut self) -> Option<(ObjectKey, OwnerState)> {
+        if self.entries.depth() == 0
+            && self.entries.in_flight() == 0
+            && let Some(key) = self.entries.first_yielded()
+        {
+            self.entries.enqueue(&key);
+        }
         self.entries.take()
     }
 
@@ -300,6 +306,11 @@ impl Queue {
                 owner.snapshots = Vec::new();
                 owner.triggers = triggers;
             }
+            Outcome::Yielded => {
+                owner.attempts = 0;
+                owner.snapshots = Vec::new();
+                owner.triggers = triggers.with(Triggers::STATUS);
+            }
             Outcome::Stuck => owner.triggers = triggers,
             // What failed is still to be done.
             Outcome::Again | Outcome::Failed { .. } | Outcome::Waits { .. } => {
@@ -308,6 +319,12 @@ impl Queue {
         }
         if matches!(outcome, Outcome::Failed { .. } | Outcome::Waits { .. }) {
             return self.delay(key, owner, outcome.base_ms(), now_ms);
+        }
+        // What becomes ready meanwhile is what the status waits for.
+        if outcome == Outcome::Yielded && triggers.without(Triggers::STATUS).is_empty() {
+            let due_ms = now_ms + self.limits.yield_ms;
+            self.entries.put_back(key, owner, State::Delayed { due_ms });
+            return self.entries.drop_specs(key);
         }
         let keep_ms = if matches!(outcome, Outcome::Written { ready: true, .. }) {
             if owner.triggers.is_empty() {

@@ -23,6 +23,8 @@ pub enum Outcome {
         /// When the plan wants to be computed again, where it names a time.
         requeue_after: Option<Duration>,
     },
+    /// The children are written. The status is not final and yields to the work of others for a while.
+    Yielded,
     /// The owner was deleted, or has nothing left for this operator to do.
     Gone,
     /// A newer object was met: start again at once.

@@ -1,6 +1,7 @@
 //! The rules of the queue, as scenarios.
 
 mod bounds;
+mod yielded;
 
 use crate::model::{
     ChildEvent, ChildRecord, ChildSnapshot, ChildState, Finalizers, SnapshotContent,
@@ -29,6 +30,7 @@ fn owner_at(generation: i64, resource_version: u64) -> OwnerState {
         resource_version,
         finalizers: Finalizers {
             ours: Some(0),
+            retired: None,
             count: 1,
             orphan: false,
         },

@@ -144,9 +144,11 @@ impl<O: Operator> Compare for Comparer<O> {
             Coverage::Owners => state.own_triggers(finalizer),
         };
         let has_work = !own.with(triggers).is_empty();
-        // The first write of an owner without our finalizer carries the resourceVersion on the page.
+        // The first write of an owner without our finalizer, or with a retired one, carries the
+        // resourceVersion on the page. One that was never seen gets children that do not exist yet.
         let page_suffices = state.lacks_finalizer(finalizer)
-            || own.has(Triggers::DELETE)
+            || owner::never_seen::<O>(state)
+            || own.has(Triggers::DELETE.with(Triggers::RETIRED))
             || self.retention == Retention::Specs;
         if has_work && !page_suffices {
             // A page may be old: the worker reads the owner first.

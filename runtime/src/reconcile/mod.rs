@@ -19,6 +19,8 @@ mod owner_requests;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures::FutureExt;
@@ -63,6 +65,8 @@ pub struct Reconciler<O> {
     events: Events,
     /// How long one reconcile may take.
     deadline: Duration,
+    /// More owners wait than workers are free.
+    pressure: AtomicBool,
 }
 
 impl<O: Operator> Reconciler<O> {
@@ -82,7 +86,14 @@ impl<O: Operator> Reconciler<O> {
             paths,
             events: Events::default(),
             deadline,
+            pressure: AtomicBool::new(false),
         }
+    }
+
+    /// Says whether more owners wait than workers are free. A status that is not final then yields once: what
+    /// becomes ready meanwhile is written once.
+    pub fn set_pressure(&self, pressure: bool) {
+        self.pressure.store(pressure, Relaxed);
     }
 
     /// Reconciles one owner and returns what is known of it afterwards.
@@ -148,11 +159,17 @@ impl<O: Operator> Reconciler<O> {
         if state.deleting {
             return self.teardown(key, &owner, state).await;
         }
+        self.owners.remove_retired_finalizers(key, state).await?;
+        let besides = Triggers::RETIRED.with(Triggers::REFRESH);
+        if state.triggers.has(Triggers::RETIRED) && state.triggers.without(besides).is_empty() {
+            // Nothing is known of its children, and nothing about them has changed.
+            return Ok(Outcome::Written {
+                ready: state.status.ready,
+                requeue_after: None,
+            });
+        }
+        let never_seen = owner::never_seen::<O>(state);
         let lacks_finalizer = state.lacks_finalizer(O::FINALIZER.is_some());
-        let never_seen = match Status::<O>::WRITTEN {
-            true => state.status.digest == 0,
-            false => lacks_finalizer,
-        };
         if let Some(finalizer) = O::FINALIZER.filter(|_| lacks_finalizer) {
             self.owners.add_finalizer(key, state, finalizer).await?;
         }
@@ -188,8 +205,14 @@ impl<O: Operator> Reconciler<O> {
             plan = self.plan(&owner, &owner::children::<O>(state))?;
         }
         // The bodies of the children are dropped before the answer is awaited.
-        let Plan { status, .. } = { plan };
+        let Plan { mut status, .. } = { plan };
         let ready = status.ready();
+        let yields = !ready && !state.status_yielded && self.pressure.load(Relaxed);
+        if yields && owner::differs::<O>(state, &mut status) {
+            state.status_yielded = true;
+            return Ok(Outcome::Yielded);
+        }
+        state.status_yielded = false;
         self.owners.write_status(key, state, status).await?;
         if !Status::<O>::OBSERVES {
             // Not on the object, but known as long as the entry or the cache keeps it.
@@ -209,14 +232,16 @@ impl<O: Operator> Reconciler<O> {
 
     /// Ordered teardown of an owner that is being deleted: first its children, kind by kind, then what lives
     /// outside the cluster, then our finalizer. Finalizers of others stay. With the `orphan` finalizer all
-    /// children stay.
+    /// children stay. An operator without a finalizer leaves the children to the garbage collector, and frees
+    /// the owner of those that it used before.
     async fn teardown(
         &self,
         key: &ObjectKey,
         owner: &Owner<O>,
         state: &mut OwnerState,
     ) -> Result<Outcome, Interrupt> {
-        let (Some(place), Some(finalizer)) = (state.finalizers.ours, O::FINALIZER) else {
+        let (Some(_), Some(finalizer)) = (state.finalizers.ours, O::FINALIZER) else {
+            self.owners.remove_retired_finalizers(key, state).await?;
             return Err(Interrupt::Gone);
         };
         // Without a plan the names are not known: the garbage collector deletes those children.
@@ -236,11 +261,11 @@ impl<O: Operator> Reconciler<O> {
                 .await
                 .map_err(|error| failure::planned(&error))?;
         }
-        self.owners
-            .remove_finalizer(key, state, finalizer, place)
-            .await?;
+        self.owners.remove_retired_finalizers(key, state).await?;
+        self.owners.remove_finalizer(key, state, finalizer).await?;
         Ok(Outcome::Gone)
     }
+
     /// Reports a failure as a status, a counter and a log line, and as a Warning Event when it is new.
     async fn report(
         &self,

@@ -3,6 +3,7 @@
 //! Guarantees: the spec stays raw JSON until a worker needs it; of a status only a digest and the transition
 //! times of its conditions are kept. Leaves to others: reading and writing.
 
+use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
 
 use crate::api::{Children, Condition, Operator, Owner, OwnerStatus, Plan, Spec, Status};
@@ -22,8 +23,6 @@ pub(crate) fn decode<O: Operator>(
     object: &PartialObject<'_>,
 ) -> Result<OwnerState, serde_json::Error> {
     let meta = &object.metadata;
-    let count = u8::try_from(meta.finalizers.len()).unwrap_or(u8::MAX);
-    let ours = O::FINALIZER.and_then(|ours| meta.finalizers.iter().position(|f| f == ours));
     let status = match object.status.map_or("null", |raw| raw.get()) {
         "null" if Status::<O>::WRITTEN => StatusRecord::default(),
         json => remember::<O>(&mut serde_json::from_str(json)?),
@@ -33,15 +32,34 @@ pub(crate) fn decode<O: Operator>(
         generation: meta.generation,
         resource_version: meta.resource_version,
         deleting: meta.deleting(),
-        finalizers: Finalizers {
-            ours: ours.and_then(|place| u8::try_from(place).ok()),
-            count,
-            orphan: meta.finalizers.iter().any(|f| f == ORPHAN),
-        },
+        finalizers: finalizers::<O>(&meta.finalizers),
         spec: object.spec.map(|raw| raw.get().into()),
         status,
         ..OwnerState::default()
     })
+}
+
+/// What the runtime needs of a list of finalizers.
+pub(crate) fn finalizers<O: Operator>(all: &[Cow<'_, str>]) -> Finalizers {
+    let place = |wanted: &dyn Fn(&str) -> bool| {
+        let place = all.iter().position(|finalizer| wanted(finalizer));
+        place.and_then(|place| u8::try_from(place).ok())
+    };
+    Finalizers {
+        ours: place(&|finalizer| O::FINALIZER == Some(finalizer)),
+        retired: place(&|finalizer| O::RETIRED_FINALIZERS.contains(&finalizer)),
+        count: u8::try_from(all.len()).unwrap_or(u8::MAX),
+        orphan: all.iter().any(|finalizer| finalizer == ORPHAN),
+    }
+}
+
+/// Whether nothing was ever written for the owner, by all that it shows. A write of its children then begins
+/// with their creation, which needs no newer state of the owner than the one that is known.
+pub(crate) fn never_seen<O: Operator>(state: &OwnerState) -> bool {
+    match Status::<O>::WRITTEN {
+        true => state.status.digest == 0,
+        false => state.lacks_finalizer(O::FINALIZER.is_some()),
+    }
 }
 
 /// The owner as its plan sees it.
@@ -130,6 +148,11 @@ pub(crate) fn remember<O: Operator>(status: &mut Status<O>) -> StatusRecord {
         ready: status.ready(),
         transitions,
     }
+}
+
+/// Whether a status would be written.
+pub(crate) fn differs<O: Operator>(state: &OwnerState, status: &mut Status<O>) -> bool {
+    Status::<O>::WRITTEN && remember::<O>(status).digest != state.status.digest
 }
 
 /// Fills in the transition times: an unchanged condition keeps its own, a changed one gets `now_s`.

@@ -91,26 +91,43 @@ impl<O: Operator> OwnerRequests<O> {
             0 => json!({"op": "add", "path": "/metadata/finalizers", "value": [finalizer]}),
             _ => json!({"op": "add", "path": "/metadata/finalizers/-", "value": finalizer}),
         };
-        self.patch(key, "", state, &[add]).await?;
-        state.finalizers.ours = Some(state.finalizers.count);
-        state.finalizers.count = state.finalizers.count.saturating_add(1);
-        Ok(())
+        self.patch(key, "", state, &[add]).await
     }
 
-    /// Removes our finalizer, which is at `place` in the list.
+    /// Removes our finalizer, if the owner has it.
     pub(super) async fn remove_finalizer(
         &self,
         key: &ObjectKey,
         state: &mut OwnerState,
         finalizer: &str,
-        place: u8,
     ) -> Result<(), Interrupt> {
+        let Some(place) = state.finalizers.ours else {
+            return Ok(());
+        };
         let path = format!("/metadata/finalizers/{place}");
         let remove = [
             json!({"op": "test", "path": path, "value": finalizer}),
             json!({"op": "remove", "path": path}),
         ];
         self.patch(key, "", state, &remove).await
+    }
+
+    /// Removes the finalizers that the operator no longer uses, with one write for each.
+    pub(super) async fn remove_retired_finalizers(
+        &self,
+        key: &ObjectKey,
+        state: &mut OwnerState,
+    ) -> Result<(), Interrupt> {
+        for _ in O::RETIRED_FINALIZERS {
+            let Some(place) = state.finalizers.retired else {
+                break;
+            };
+            // No `test`: with this uid and resourceVersion the list is the one that is known.
+            let path = format!("/metadata/finalizers/{place}");
+            let remove = json!({"op": "remove", "path": path});
+            self.patch(key, "", state, &[remove]).await?;
+        }
+        Ok(())
     }
 
     /// Writes the status if it differs from the one last written.
@@ -167,6 +184,7 @@ impl<O: Operator> OwnerRequests<O> {
                     serde_json::from_slice(&body).map_err(|error| failure::unreadable(&error))?;
                 state.resource_version = object.metadata.resource_version;
                 state.own_version = object.metadata.resource_version;
+                state.finalizers = owner::finalizers::<O>(&object.metadata.finalizers);
                 Ok(())
             }
             Err(error) if error.code() == Some(404) => Err(Interrupt::Gone),

@@ -51,7 +51,6 @@ func (app *EdgeApp) Owner() edgeapp.Owner {
 		Name:               app.Name,
 		Generation:         app.Generation,
 		ObservedGeneration: app.Status.ObservedGeneration,
-		Deleting:           !app.DeletionTimestamp.IsZero(),
 	}
 }
 

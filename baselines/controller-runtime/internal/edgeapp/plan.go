@@ -4,8 +4,6 @@ package edgeapp
 const (
 	// Name is the field manager, and the value of ManagedByLabel.
 	Name = "tare"
-	// Finalizer holds an EdgeApp until its children are taken down in order.
-	Finalizer = "tare.dev/cleanup"
 	// OwnerLabel names a child's owner.
 	OwnerLabel = "tare.dev/owner"
 	// ManagedByLabel says which operator manages a child.
@@ -17,8 +15,6 @@ const (
 	ContainerName = "app"
 	// ServicePort is what the Service listens on.
 	ServicePort = 80
-	// OrphanFinalizer is set by a deletion that leaves children where they are.
-	OrphanFinalizer = "orphan"
 )
 
 // Body is a child as JSON: the fields that are ours. A nil must be absent (in a merge patch it

@@ -12,7 +12,6 @@ type Owner struct {
 	Generation      int64
 	// ObservedGeneration is the generation that the status written before speaks of.
 	ObservedGeneration int64
-	Deleting           bool
 }
 
 // DeploymentState is what a Deployment tells about its progress; zero while there is none.
@@ -37,8 +36,6 @@ func Observed(owner Owner, spec *Spec, seen DeploymentState) Status {
 	var phase Phase
 	var reason, message string
 	switch {
-	case owner.Deleting:
-		phase, reason, message = Terminating, "ChildrenTerminating", "waiting for the children to go"
 	case ready:
 		phase, reason = Running, "AllReplicasReady"
 	case stalled:

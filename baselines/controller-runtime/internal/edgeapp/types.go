@@ -84,7 +84,6 @@ const (
 	Progressing Phase = "Progressing"
 	Running     Phase = "Running"
 	Failed      Phase = "Failed"
-	Terminating Phase = "Terminating"
 )
 
 // Condition is a condition as the Kubernetes API conventions define it. A plan has no clock: the

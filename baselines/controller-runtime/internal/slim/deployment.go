@@ -21,8 +21,8 @@ import (
 // Deployment is a Deployment as it is read; one that is sent has a Plan.
 type Deployment struct {
 	metav1.TypeMeta
-	// ObjectMeta has neither labels nor managedFields nor annotations, but for the one that ends the
-	// initial events of a watch.
+	// ObjectMeta has neither labels nor finalizers nor managedFields nor annotations, but for the one
+	// that ends the initial events of a watch.
 	metav1.ObjectMeta
 
 	Status Status

@@ -23,7 +23,6 @@ type text struct {
 		} `json:"annotations"`
 		Labels          map[string]string       `json:"labels"`
 		OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
-		Finalizers      []string                `json:"finalizers"`
 	} `json:"metadata"`
 	Spec struct {
 		Replicas *int32 `json:"replicas"`
@@ -62,7 +61,6 @@ func (d *Deployment) UnmarshalJSON(raw []byte) error {
 			DeletionTimestamp:          meta.DeletionTimestamp,
 			DeletionGracePeriodSeconds: meta.DeletionGracePeriodSeconds,
 			OwnerReferences:            meta.OwnerReferences,
-			Finalizers:                 meta.Finalizers,
 		},
 		Status: Status{
 			ObservedGeneration: found.Status.ObservedGeneration,

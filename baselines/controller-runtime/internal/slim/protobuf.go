@@ -17,7 +17,7 @@ const (
 
 	listItemsField = 2
 
-	metaCreationField, metaLabelsField, metaAnnotationsField, metaManagedField = 8, 11, 12, 17
+	metaCreationField, metaLabelsField, metaAnnotationsField, metaFinalizersField, metaManagedField = 8, 11, 12, 14, 17
 
 	replicasField, templateField = 1, 3
 
@@ -92,7 +92,7 @@ func (d *Deployment) metadata(raw []byte, found *planned) error {
 	kept := make([]byte, 0, 512)
 	err := tagged(raw, func(number protowire.Number, value, whole []byte, _ uint64) error {
 		switch number {
-		case metaCreationField, metaManagedField:
+		case metaCreationField, metaFinalizersField, metaManagedField:
 		case metaLabelsField:
 			return entry(value, &found.labels)
 		case metaAnnotationsField:

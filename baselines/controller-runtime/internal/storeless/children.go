@@ -76,7 +76,7 @@ func (o *Operator) align(ctx context.Context, w *work, kind int, body edgeapp.Bo
 		if err := o.deleteChild(ctx, kind, found); err != nil {
 			return err
 		}
-		if len(found.Metadata.Finalizers) > 0 {
+		if found.outlives {
 			return errWait
 		}
 		return o.create(ctx, w, kind, body)

@@ -129,6 +129,11 @@ func (o *Operator) join(ctx context.Context, how extent) error {
 			log.Print("lists do not come in order of namespace/name: every owner is read by itself")
 		}
 		lists[owners].last = key
+		if app.Metadata.deleting() {
+			// Its children are the garbage collector's.
+			lists[owners].advance()
+			continue
+		}
 		check := how == everything && !ordered
 		if how == everything && ordered {
 			if check, err = differsFrom(ctx, &app, lists[services:]); err != nil {
@@ -137,7 +142,7 @@ func (o *Operator) join(ctx context.Context, how extent) error {
 		}
 		lists[owners].advance()
 		switch {
-		case app.needsWork() && (app.fresh() || app.Metadata.deleting()):
+		case app.needsWork() && app.fresh():
 			o.queue.see(&app)
 		case app.needsWork() || check:
 			// A page may be old: the worker reads the owner first.

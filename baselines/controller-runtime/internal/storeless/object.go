@@ -2,13 +2,12 @@ package storeless
 
 import (
 	"net/url"
-	"slices"
 	"strconv"
 
 	"tare.dev/baselines/controller-runtime/internal/edgeapp"
 )
 
-// The kinds: the owners first, then the children in the order in which they are taken down.
+// The kinds: the owners first, then the children.
 const (
 	owners = iota
 	services
@@ -37,7 +36,7 @@ func objectPath(kind int, namespace, name string) string {
 	return path
 }
 
-// metadata is what is ever read of it: managedFields and annotations are skipped, not stored.
+// metadata is what is ever read of it: managedFields, annotations and finalizers are skipped, not stored.
 type metadata struct {
 	Name              string           `json:"name"`
 	Namespace         string           `json:"namespace"`
@@ -45,7 +44,6 @@ type metadata struct {
 	ResourceVersion   version          `json:"resourceVersion"`
 	Generation        int64            `json:"generation"`
 	DeletionTimestamp *string          `json:"deletionTimestamp"`
-	Finalizers        []string         `json:"finalizers"`
 	OwnerReferences   []ownerReference `json:"ownerReferences"`
 	Labels            struct {
 		Owner string `json:"tare.dev/owner"`
@@ -106,19 +104,12 @@ type owner struct {
 	Status   edgeapp.Status `json:"status"`
 }
 
-func (o *owner) hasFinalizer() bool {
-	return slices.Contains(o.Metadata.Finalizers, edgeapp.Finalizer)
-}
-
 // fresh: nothing was ever written to its status, so nothing of ours can exist yet.
 func (o *owner) fresh() bool { return o.Status.Phase == "" }
 
-// needsWork is what shows on the owner itself.
+// needsWork is what shows on an owner that is not being deleted.
 func (o *owner) needsWork() bool {
-	if o.Metadata.deleting() {
-		return o.hasFinalizer()
-	}
-	return !o.hasFinalizer() || o.Status.ObservedGeneration != o.Metadata.Generation
+	return o.Status.ObservedGeneration != o.Metadata.Generation
 }
 
 // settled: nothing more is awaited.
@@ -132,7 +123,6 @@ func (o *owner) identity() edgeapp.Owner {
 		Name:               o.Metadata.Name,
 		Generation:         o.Metadata.Generation,
 		ObservedGeneration: o.Status.ObservedGeneration,
-		Deleting:           o.Metadata.deleting(),
 	}
 }
 
@@ -178,6 +168,8 @@ type actual struct {
 	child
 	// body is its labels and its spec.
 	body map[string]any
+	// outlives: a finalizer of somebody's holds it beyond its deletion.
+	outlives bool
 }
 
 func decodeActual(raw []byte) (*actual, error) {
@@ -187,7 +179,8 @@ func decodeActual(raw []byte) (*actual, error) {
 	}
 	var rest struct {
 		Metadata struct {
-			Labels map[string]any `json:"labels"`
+			Labels     map[string]any `json:"labels"`
+			Finalizers []string       `json:"finalizers"`
 		} `json:"metadata"`
 		Spec map[string]any `json:"spec"`
 	}
@@ -198,5 +191,6 @@ func decodeActual(raw []byte) (*actual, error) {
 		"metadata": map[string]any{"labels": rest.Metadata.Labels},
 		"spec":     rest.Spec,
 	}
+	found.outlives = len(rest.Metadata.Finalizers) > 0
 	return &found, nil
 }

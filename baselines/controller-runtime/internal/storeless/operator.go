@@ -2,10 +2,11 @@
 // watches, a queue of owners in flight, a paged merge-join for start and resync, no informer and no
 // store. It is here so that a report can split what the design is worth from what the language is.
 //
-// Guarantees: a converged object needs no memory; a new one costs four requests until observed and a
-// fifth when it becomes ready; watches are always read, what finds no room is dropped and found again
+// Guarantees: a converged object needs no memory; a new one costs three requests until observed and a
+// fourth when it becomes ready; watches are always read, what finds no room is dropped and found again
 // by a join; a child that is not ours is neither changed nor deleted, every write names the uid it is
-// meant for. Leaves out of Tare's: Events, Leases, other cache modes, fights over a field, Retry-After.
+// meant for. Leaves the children of a deleted owner to the garbage collector. Leaves out of Tare's:
+// Events, Leases, other cache modes, fights over a field, Retry-After.
 package storeless
 
 import (

@@ -34,6 +34,8 @@ type queue struct {
 	// shown is the newest version that the watch of each kind has shown.
 	shown                  [kinds]version
 	queuedSpecs, heldSpecs int
+	// departed are the owners whose children the garbage collector is deleting.
+	departed departed
 	// owe asks for a join.
 	owe func(extent)
 }
@@ -44,8 +46,12 @@ func newQueue(owe func(extent)) *queue {
 	return q
 }
 
-// see takes an owner as a watch or a join shows it.
+// see takes an owner as a watch or a join shows it. One that is being deleted has no work left.
 func (q *queue) see(seen *owner) {
+	if seen.Metadata.deleting() {
+		q.forget(seen.Metadata.key(), seen.Metadata.UID)
+		return
+	}
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	q.offer(seen)
@@ -57,7 +63,8 @@ func (q *queue) offer(seen *owner) {
 	e := q.entries[key]
 	switch {
 	case e == nil:
-		if !seen.needsWork() {
+		// A page of a join may be older than the deletion.
+		if !seen.needsWork() || q.departed.contains(meta.UID) {
 			return
 		}
 		if len(q.entries) >= maxEntries || q.queuedSpecs >= maxQueuedSpecs {
@@ -81,7 +88,7 @@ func (q *queue) offer(seen *owner) {
 		changed := e.work.owner == nil
 		if o := e.work.owner; o != nil {
 			known = max(known, o.Metadata.ResourceVersion)
-			changed = o.Metadata.Generation != meta.Generation || o.Metadata.deleting() != meta.deleting()
+			changed = o.Metadata.Generation != meta.Generation
 		}
 		if meta.ResourceVersion <= known {
 			q.settle(e)
@@ -123,8 +130,9 @@ func (q *queue) checkLater(key string, after time.Duration) {
 	// In flight or waiting: it will be looked at.
 }
 
-// forget takes note that an owner is gone.
+// forget takes note that an owner is gone or going.
 func (q *queue) forget(key, uid string) {
+	q.departed.add(uid)
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	switch e := q.entries[key]; {
@@ -142,7 +150,9 @@ func (q *queue) hear(key string, news *childNews) {
 	e := q.entries[key]
 	if e == nil {
 		q.mutex.Unlock()
-		q.checkLater(key, mergeTime)
+		if !q.departed.contains(news.uid) {
+			q.checkLater(key, mergeTime)
+		}
 		return
 	}
 	defer q.mutex.Unlock()

@@ -13,7 +13,6 @@ func app(name string, at version, generation, observed int64) *owner {
 	one := &owner{}
 	one.Metadata = metadata{
 		Name: name, Namespace: "shop", UID: "uid-" + name, ResourceVersion: at, Generation: generation,
-		Finalizers: []string{edgeapp.Finalizer},
 	}
 	one.Status.ObservedGeneration = observed
 	if observed > 0 {
@@ -159,14 +158,52 @@ func TestAnOwnerThatIsGoneIsForgotten(t *testing.T) {
 		t.Error("it is held")
 	}
 	// Created again under the same name while a worker has the old one.
-	q.see(app("web", 6, 1, 0))
+	second := app("web", 6, 1, 0)
+	second.Metadata.UID = "second"
+	q.see(second)
 	w = take(t, q)
 	next := app("web", 8, 1, 0)
 	next.Metadata.UID = "another"
-	q.forget("shop/web", "uid-web")
+	q.forget("shop/web", "second")
 	q.see(next)
 	q.finish(w, verdict{gone: true})
 	if w = take(t, q); w.uid != "another" {
+		t.Errorf("uid %s", w.uid)
+	}
+}
+
+func TestAnOwnerThatIsBeingDeletedIsForgotten(t *testing.T) {
+	q, _ := newTestQueue(t)
+	going := app("web", 6, 2, 1)
+	since := "2026-01-01T00:00:00Z"
+	going.Metadata.DeletionTimestamp = &since
+	q.see(going)
+	none(t, q, "it is being deleted")
+	other := app("other", 5, 1, 0)
+	q.see(other)
+	w := take(t, q)
+	going.Metadata.Name, going.Metadata.UID = "other", other.Metadata.UID
+	q.see(going)
+	q.finish(w, verdict{err: errAgain})
+	if len(q.entries) != 0 {
+		t.Errorf("%d entries", len(q.entries))
+	}
+}
+
+func TestWhatHappensToChildrenOfADeletedOwnerIsNoWork(t *testing.T) {
+	q, _ := newTestQueue(t)
+	q.forget("shop/web", "uid-web")
+	q.hear("shop/web", &childNews{kind: services, uid: "uid-web", version: 8, deleted: true})
+	q.hear("shop/web", &childNews{kind: deployments, uid: "uid-web", version: 9, deleted: true})
+	// A page of a join that is older than the deletion.
+	q.see(app("web", 5, 1, 0))
+	if len(q.entries) != 0 {
+		t.Fatal("a deleted owner has work")
+	}
+	next := app("web", 10, 1, 0)
+	next.Metadata.UID = "another"
+	q.see(next)
+	if w := take(t, q); w.uid != "another" {
 		t.Errorf("uid %s", w.uid)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +24,8 @@ const (
 var (
 	// errAgain: something is newer than what was known.
 	errAgain = errors.New("the object kept changing while it was written")
-	// errGone: there is no such owner any more.
+	// errGone: there is no such owner any more, or it is being deleted: its children are the garbage
+	// collector's.
 	errGone = errors.New("the owner is gone")
 	// errWait: something has to pass by first; nothing is wrong.
 	errWait = errors.New("waiting for an object that is being deleted")
@@ -84,16 +84,8 @@ func (o *Operator) once(ctx context.Context, w *work) error {
 		}
 	}
 	app := w.owner
-	if app.Metadata.deleting() {
-		return o.takeDown(ctx, w)
-	}
 	fresh := app.fresh() && !w.check
-	if !app.hasFinalizer() {
-		if err := o.addFinalizer(ctx, w); err != nil {
-			return err
-		}
-	}
-	if w.check || app.Status.ObservedGeneration != app.Metadata.Generation {
+	if w.check || app.needsWork() {
 		for _, kind := range []int{deployments, services} {
 			if err := o.ensure(ctx, w, kind, fresh); err != nil {
 				return err
@@ -116,6 +108,9 @@ func (o *Operator) readOwner(ctx context.Context, w *work) error {
 	if err := unmarshal(raw, &read); err != nil {
 		return fmt.Errorf("the EdgeApp cannot be decoded: %w", err)
 	}
+	if read.Metadata.deleting() {
+		return errGone
+	}
 	if w.uid != "" && w.uid != read.Metadata.UID {
 		w.slots, w.written = [kinds]slot{}, 0
 	}
@@ -130,41 +125,20 @@ type operation struct {
 	Value any    `json:"value,omitempty"`
 }
 
-func (o *Operator) addFinalizer(ctx context.Context, w *work) error {
-	meta := &w.owner.Metadata
-	add := operation{"add", "/metadata/finalizers/-", edgeapp.Finalizer}
-	if len(meta.Finalizers) == 0 {
-		add = operation{"add", "/metadata/finalizers", []string{edgeapp.Finalizer}}
-	}
-	if err := o.patchOwner(ctx, w, "", add); err != nil {
-		return err
-	}
-	meta.Finalizers = append(meta.Finalizers, edgeapp.Finalizer)
-	return nil
-}
-
-// writeStatus replaces the status if it differs from the one that is known.
+// writeStatus replaces the status if it differs from the one that is known, and if the owner is still as
+// we know it: the uid is tested, and a resourceVersion that is part of the object makes the server refuse
+// the write where a newer one exists.
 func (o *Operator) writeStatus(ctx context.Context, w *work, status edgeapp.Status) error {
 	if !status.Stamp(&w.owner.Status, time.Now()) {
 		return nil
 	}
-	if err := o.patchOwner(ctx, w, "/status", operation{"add", "/status", status}); err != nil {
-		return err
-	}
-	w.owner.Status = status
-	return nil
-}
-
-// patchOwner patches the owner if it is still as we know it: the uid is tested, and a resourceVersion
-// that is part of the object makes the server refuse the write where a newer one exists.
-func (o *Operator) patchOwner(ctx context.Context, w *work, subresource string, change operation) error {
 	meta := &w.owner.Metadata
 	patch := []operation{
 		{"test", "/metadata/uid", meta.UID},
 		{"replace", "/metadata/resourceVersion", meta.ResourceVersion.String()},
-		change,
+		{"add", "/status", status},
 	}
-	path := objectPath(owners, meta.Namespace, meta.Name) + subresource + "?fieldManager=" + edgeapp.Name
+	path := objectPath(owners, meta.Namespace, meta.Name) + "/status?fieldManager=" + edgeapp.Name
 	raw, err := o.api.call(ctx, http.MethodPatch, path, jsonPatchType, patch, metadataType, objectBytes)
 	switch code(err) {
 	case http.StatusNotFound:
@@ -174,7 +148,7 @@ func (o *Operator) patchOwner(ctx context.Context, w *work, subresource string, 
 		return errAgain
 	}
 	if err != nil {
-		return fmt.Errorf("patching the EdgeApp: %w", err)
+		return fmt.Errorf("writing the status: %w", err)
 	}
 	var answer named
 	if err := unmarshal(raw, &answer); err != nil {
@@ -182,37 +156,6 @@ func (o *Operator) patchOwner(ctx context.Context, w *work, subresource string, 
 	}
 	meta.ResourceVersion = answer.Metadata.ResourceVersion
 	w.written = meta.ResourceVersion
+	w.owner.Status = status
 	return nil
-}
-
-// takeDown deletes the children in order, the Service first so that traffic drains, then our
-// finalizer. Children of an owner that is deleted with --cascade=orphan stay.
-func (o *Operator) takeDown(ctx context.Context, w *work) error {
-	meta := &w.owner.Metadata
-	if !w.owner.hasFinalizer() {
-		return errGone
-	}
-	if !slices.Contains(meta.Finalizers, edgeapp.OrphanFinalizer) {
-		for _, kind := range []int{services, deployments} {
-			found, err := o.readChild(ctx, kind, meta.Namespace, meta.Name)
-			if err != nil {
-				return err
-			}
-			if found == nil || !o.ours(w, found) {
-				continue
-			}
-			if err := o.deleteChild(ctx, kind, found); err != nil {
-				return err
-			}
-			if len(found.Metadata.Finalizers) > 0 {
-				status := edgeapp.Observed(w.owner.identity(), &w.owner.Spec, found.state())
-				return errors.Join(o.writeStatus(ctx, w, status), errWait)
-			}
-		}
-	}
-	rest := slices.DeleteFunc(slices.Clone(meta.Finalizers), func(one string) bool { return one == edgeapp.Finalizer })
-	if err := o.patchOwner(ctx, w, "", operation{"replace", "/metadata/finalizers", rest}); err != nil {
-		return err
-	}
-	return errGone
 }

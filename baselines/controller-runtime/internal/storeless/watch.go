@@ -137,6 +137,7 @@ func (o *Operator) event(kind int, line []byte) (version, error) {
 			o.queue.see(&seen.Object)
 		case "DELETED":
 			o.queue.forget(meta.key(), meta.UID)
+			o.tidyLater()
 		case "ERROR":
 			return 0, errorEvent(line)
 		}

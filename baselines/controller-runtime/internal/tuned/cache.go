@@ -77,6 +77,7 @@ func stripMetadata(in any) (any, error) {
 func strip(meta *metav1.ObjectMeta) {
 	meta.ManagedFields = nil
 	meta.Annotations = nil
+	meta.Finalizers = nil
 	// Children were selected by their labels on the server; the digest covers them.
 	meta.Labels = nil
 	meta.CreationTimestamp = metav1.Time{}
@@ -89,9 +90,6 @@ func strip(meta *metav1.ObjectMeta) {
 		}
 		owner.Controller = sharedBool(owner.Controller)
 		owner.BlockOwnerDeletion = sharedBool(owner.BlockOwnerDeletion)
-	}
-	for i := range meta.Finalizers {
-		share(&meta.Finalizers[i])
 	}
 	share(&meta.Namespace)
 }

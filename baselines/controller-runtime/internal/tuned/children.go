@@ -3,7 +3,6 @@ package tuned
 import (
 	"context"
 	"encoding/json"
-	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -112,33 +111,6 @@ func (r *Reconciler) ensureService(ctx context.Context, app *v1alpha1.EdgeApp) e
 		r.services.see(wanted)
 	}
 	return err
-}
-
-// takeDown deletes the children in order, the Service first so that traffic drains, then our
-// finalizer. Children of an app that is deleted with --cascade=orphan stay.
-func (r *Reconciler) takeDown(ctx context.Context, app *v1alpha1.EdgeApp) error {
-	if !controllerutil.ContainsFinalizer(app, edgeapp.Finalizer) {
-		return nil
-	}
-	if !slices.Contains(app.Finalizers, edgeapp.OrphanFinalizer) {
-		for _, child := range []client.Object{serviceMetadata(), &slim.Deployment{}} {
-			err := r.Get(ctx, client.ObjectKeyFromObject(app), child)
-			if apierrors.IsNotFound(err) || (err == nil && !metav1.IsControlledBy(child, app)) {
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			if err := r.deleteChild(ctx, child); err != nil {
-				return err
-			}
-			if len(child.GetFinalizers()) > 0 {
-				// Somebody holds it: its end is an event.
-				return r.writeStatus(ctx, app, edgeapp.Observed(app.Owner(), &app.Spec, r.cachedState(ctx, app)))
-			}
-		}
-	}
-	return r.removeFinalizer(ctx, app)
 }
 
 func (r *Reconciler) createService(ctx context.Context, app *v1alpha1.EdgeApp, wanted *corev1.Service) error {

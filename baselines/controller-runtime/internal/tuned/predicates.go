@@ -1,28 +1,13 @@
 package tuned
 
 import (
-	"slices"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	"tare.dev/baselines/controller-runtime/internal/edgeapp"
 	"tare.dev/baselines/controller-runtime/internal/slim"
 )
-
-// ownerChanged lets through what asks for work: another generation, a deletion, our finalizer gone.
-// Our own writes to the status and the finalizer are none of these.
-func ownerChanged() predicate.Predicate {
-	deletion := predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		had := controllerutil.ContainsFinalizer(e.ObjectOld, edgeapp.Finalizer)
-		lost := had && !controllerutil.ContainsFinalizer(e.ObjectNew, edgeapp.Finalizer)
-		return lost || e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
-	}}
-	return predicate.Or(predicate.GenerationChangedPredicate{}, deletion)
-}
 
 // deploymentChanged lets through a change of what a status follows from, or of what the plan says.
 func deploymentChanged() predicate.Predicate {
@@ -65,6 +50,5 @@ func serviceChanged(known *services) predicate.Predicate {
 func ownershipChanged(before, after client.Object) bool {
 	owner, next := metav1.GetControllerOfNoCopy(before), metav1.GetControllerOfNoCopy(after)
 	same := (owner == nil) == (next == nil) && (owner == nil || owner.UID == next.UID)
-	return !same || before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
-		!slices.Equal(before.GetFinalizers(), after.GetFinalizers())
+	return !same || before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero()
 }

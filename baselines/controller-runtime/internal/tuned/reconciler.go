@@ -1,10 +1,11 @@
 // Package tuned is the EdgeApp operator on controller-runtime with every published trick that keeps
 // its behaviour: what a Go expert ships where memory and requests count. The README lists them.
 //
-// Guarantees: an object without a difference costs no request; a new one costs four (finalizer,
-// Deployment, Service, status) and a fifth when it becomes ready; a child that is not ours is neither
-// changed nor deleted, and every write names the uid it is meant for.
-// Leaves watches, queue, back-off and retries to controller-runtime.
+// Guarantees: an object without a difference costs no request; a new one costs three (Deployment,
+// Service, status) and a fourth when it becomes ready; a child that is not ours is neither changed nor
+// deleted, and every write names the uid it is meant for.
+// Leaves watches, queue, back-off and retries to controller-runtime, and the children of a deleted
+// EdgeApp to the garbage collector.
 package tuned
 
 import (
@@ -18,7 +19,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"tare.dev/baselines/controller-runtime/api/v1alpha1"
 	"tare.dev/baselines/controller-runtime/internal/edgeapp"
@@ -55,7 +56,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) err
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.EdgeApp{}, builder.WithPredicates(ownerChanged())).
+		For(&v1alpha1.EdgeApp{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Owns(&slim.Deployment{}, builder.WithPredicates(deploymentChanged())).
 		Owns(&corev1.Service{}, builder.OnlyMetadata, builder.WithPredicates(serviceChanged(r.services))).
 		Named("edgeapp").
@@ -69,6 +70,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 	app := &v1alpha1.EdgeApp{}
 	if err := r.Get(ctx, req.NamespacedName, app); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !app.DeletionTimestamp.IsZero() {
+		// The garbage collector deletes the children.
+		return ctrl.Result{}, nil
 	}
 	err = r.reconcile(ctx, app)
 	var failed *failure
@@ -87,14 +92,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, app *v1alpha1.EdgeApp) error {
-	if !app.DeletionTimestamp.IsZero() {
-		return r.takeDown(ctx, app)
-	}
-	if !controllerutil.ContainsFinalizer(app, edgeapp.Finalizer) {
-		if err := r.addFinalizer(ctx, app); err != nil {
-			return err
-		}
-	}
 	state, err := r.ensureDeployment(ctx, app)
 	if err != nil {
 		return explain(err, "Deployment", app.Name)

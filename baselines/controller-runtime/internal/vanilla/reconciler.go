@@ -1,6 +1,6 @@
 // Package vanilla is the EdgeApp operator as kubebuilder scaffolds a project and its book goes on
 // from there: the manager's defaults, a typed cache of everything, CreateOrUpdate for each child,
-// Status().Update at the end of every reconcile, a finalizer through controllerutil.
+// Status().Update at the end of every reconcile. The garbage collector deletes the children.
 //
 // Guarantees: idempotent; a child that is not ours is neither changed nor deleted.
 // Leaves watches, queue, back-off and retries to controller-runtime.
@@ -49,7 +49,6 @@ func (f *foreign) Error() string { return f.message }
 // move the current state of the cluster closer to the desired state.
 func (r *EdgeAppReconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ctrl.Result, err error) {
 	defer measure.Reconcile(time.Now(), &err)
-	log := logf.FromContext(ctx)
 
 	app := &v1alpha1.EdgeApp{}
 	if err := r.Get(ctx, req.NamespacedName, app); err != nil {
@@ -58,24 +57,8 @@ func (r *EdgeAppReconciler) Reconcile(ctx context.Context, req ctrl.Request) (re
 	}
 
 	if !app.DeletionTimestamp.IsZero() {
-		if controllerutil.ContainsFinalizer(app, edgeapp.Finalizer) {
-			log.Info("Taking the children down before the EdgeApp is deleted")
-			gone, err := r.takeDown(ctx, app)
-			if err != nil || !gone {
-				// A child that lingers brings another reconcile when it goes.
-				return ctrl.Result{}, err
-			}
-			controllerutil.RemoveFinalizer(app, edgeapp.Finalizer)
-			if err := r.Update(ctx, app); err != nil {
-				return ctrl.Result{}, client.IgnoreNotFound(err)
-			}
-		}
+		// The garbage collector deletes the children.
 		return ctrl.Result{}, nil
-	}
-	if controllerutil.AddFinalizer(app, edgeapp.Finalizer) {
-		if err := r.Update(ctx, app); err != nil {
-			return ctrl.Result{}, err
-		}
 	}
 
 	deployment, err := r.reconcileChildren(ctx, app)
@@ -121,14 +104,13 @@ func (r *EdgeAppReconciler) reconcileChildren(ctx context.Context, app *v1alpha1
 }
 
 func (r *EdgeAppReconciler) reconcileService(ctx context.Context, app *v1alpha1.EdgeApp) error {
-	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: app.Name, Namespace: app.Namespace}}
 	if app.Spec.Port == nil {
-		_, err := r.deleteOurs(ctx, app, service)
-		return err
+		return r.deleteService(ctx, app)
 	}
 	if err := r.replaceService(ctx, app); err != nil {
 		return err
 	}
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: app.Name, Namespace: app.Namespace}}
 	operation, err := controllerutil.CreateOrUpdate(ctx, r.Client, service, func() error {
 		if err := r.checkOurs(app, service, "Service"); err != nil {
 			return err
@@ -155,38 +137,25 @@ func (r *EdgeAppReconciler) replaceService(ctx context.Context, app *v1alpha1.Ed
 	return client.IgnoreNotFound(r.Delete(ctx, service, client.Preconditions{UID: &service.UID}))
 }
 
-// takeDown deletes the children in order, the Service first so that traffic drains; true once they
-// are gone. Those of an app that is deleted with --cascade=orphan stay.
-func (r *EdgeAppReconciler) takeDown(ctx context.Context, app *v1alpha1.EdgeApp) (bool, error) {
-	if controllerutil.ContainsFinalizer(app, edgeapp.OrphanFinalizer) {
-		return true, nil
+// deleteService deletes the Service if it is ours, and only the very object that was looked at.
+func (r *EdgeAppReconciler) deleteService(ctx context.Context, app *v1alpha1.EdgeApp) error {
+	service := &corev1.Service{}
+	err := r.Get(ctx, client.ObjectKeyFromObject(app), service)
+	if err != nil || !metav1.IsControlledBy(service, app) {
+		return client.IgnoreNotFound(err)
 	}
-	for _, child := range []client.Object{&corev1.Service{}, &appsv1.Deployment{}} {
-		child.SetName(app.Name)
-		child.SetNamespace(app.Namespace)
-		if gone, err := r.deleteOurs(ctx, app, child); err != nil || !gone {
-			return false, err
-		}
-	}
-	return true, nil
-}
-
-// deleteOurs deletes a child if it is ours, and only the very object that was looked at; false
-// while a finalizer of somebody's holds it.
-func (r *EdgeAppReconciler) deleteOurs(ctx context.Context, app *v1alpha1.EdgeApp, child client.Object) (bool, error) {
-	err := r.Get(ctx, client.ObjectKeyFromObject(child), child)
-	if err != nil || !metav1.IsControlledBy(child, app) {
-		return true, client.IgnoreNotFound(err)
-	}
-	uid := child.GetUID()
-	err = r.Delete(ctx, child, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
-	return len(child.GetFinalizers()) == 0, client.IgnoreNotFound(err)
+	return client.IgnoreNotFound(r.Delete(ctx, service, client.Preconditions{UID: &service.UID}))
 }
 
 // checkOurs refuses an object that exists and is controlled by somebody else or by nobody.
 func (r *EdgeAppReconciler) checkOurs(app *v1alpha1.EdgeApp, child client.Object, kind string) error {
 	if child.GetResourceVersion() == "" || metav1.IsControlledBy(child, app) {
 		return nil
+	}
+	if owner := metav1.GetControllerOf(child); owner != nil && owner.Kind == "EdgeApp" && owner.Name == app.Name {
+		// No failure of the EdgeApp: the child's end brings another reconcile.
+		return fmt.Errorf("%s %q belongs to an earlier EdgeApp of that name; the garbage collector deletes it",
+			kind, child.GetName())
 	}
 	return &foreign{edgeapp.Collision(kind, child.GetName(), children.Controller(child))}
 }

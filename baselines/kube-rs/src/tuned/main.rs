@@ -1,8 +1,8 @@
 //! Tuned: the same operator with every published trick that keeps its behaviour. What each one is
 //! for, and where it is published, is in README.md.
 //!
-//! Guarantees: the same resource, children, finalizer and status as stock. Leaves to others: the
-//! writes (`baseline_kube_rs`), and whether there is need to write (`reconcile`).
+//! Guarantees: the same resource, children and status as stock. Leaves to others: the writes
+//! (`baseline_kube_rs`), and whether there is need to write (`reconcile`).
 
 mod child;
 mod reconcile;
@@ -17,7 +17,7 @@ use kube::api::Api;
 use kube::runtime::controller::{self, Controller, Error};
 use kube::runtime::reflector::{self, Store};
 use kube::runtime::watcher::{self, Event, watcher};
-use kube::runtime::{Predicate, WatchStreamExt, predicates};
+use kube::runtime::{WatchStreamExt, predicates};
 use kube::{Client, ResourceExt};
 use tracing::{debug, warn};
 
@@ -95,8 +95,6 @@ fn watch_apps(
     impl Stream<Item = watcher::Result<EdgeApp>> + Send + 'static,
 ) {
     let (reader, writer) = reflector::store();
-    // One's own status writes ask for nothing; the finalizer's first write does, for the apply.
-    let asks_for_work = predicates::generation.combine(predicates::finalizers);
     let events = watcher(api, watcher::Config::default().page_size(PAGE_SIZE))
         .default_backoff()
         .modify(|app: &mut EdgeApp| {
@@ -111,7 +109,8 @@ fn watch_apps(
             _ => {}
         })
         .applied_objects()
-        .predicate_filter(asks_for_work, Default::default());
+        // One's own status writes ask for nothing.
+        .predicate_filter(predicates::generation, Default::default());
     (reader, events)
 }
 

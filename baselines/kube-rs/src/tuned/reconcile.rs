@@ -13,7 +13,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use kube::api::Api;
 use kube::runtime::controller::Action;
-use kube::runtime::finalizer::{Event, finalizer};
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::{Client, ResourceExt};
 use tracing::instrument;
@@ -23,8 +22,7 @@ use baseline_kube_rs::edgeapp::{EdgeApp, EdgeAppStatus};
 use baseline_kube_rs::metrics::Metrics;
 use baseline_kube_rs::status::{self, Progress};
 use baseline_kube_rs::writes::{
-    Error, FINALIZER, Standing, apply_child, apply_service, cleanup, degraded_reason, delete_child,
-    retry, write_status,
+    Error, Standing, apply_child, apply_service, degraded_reason, delete_child, retry, write_status,
 };
 
 use crate::child::{Planned, SeenChild};
@@ -46,38 +44,30 @@ pub struct Context {
 #[instrument(skip_all, fields(namespace = app.namespace(), name = app.name_any()))]
 pub async fn reconcile(app: Arc<EdgeApp>, context: Arc<Context>) -> Result<Action, Error> {
     let _timer = context.metrics.measure();
+    // The garbage collector deletes the children once the app is gone.
+    if app.metadata.deletion_timestamp.is_some() {
+        return Ok(Action::await_change());
+    }
     if context.unseen.is_outdated(&app) {
         return Ok(Action::requeue(WATCH_LAG));
     }
-    let namespace = app.namespace().unwrap_or_default();
-    let apps = Api::<EdgeApp>::namespaced(context.client.clone(), &namespace);
-    finalizer(&apps, FINALIZER, app, |event| async {
-        match event {
-            Event::Apply(app) => apply(&app, &context).await,
-            Event::Cleanup(app) => cleanup(&app, &context.client).await,
+    let now = Time(Timestamp::now());
+    match apply_children(&app, &context).await {
+        Ok(progress) => keep_status(&app, &context, status::observed(&app, progress, &now)).await,
+        Err(error) => {
+            if let Some(reason) = degraded_reason(&error) {
+                let message = error.to_string();
+                let status = status::degraded(&app, reason, &message, &now);
+                keep_status(&app, &context, status).await?;
+            }
+            Err(error)
         }
-    })
-    .await
-    .map_err(|error| Error::Finalizer(Box::new(error)))
+    }
 }
 
 /// Called by the controller when a reconcile failed.
 pub fn error_policy(app: Arc<EdgeApp>, error: &Error, context: Arc<Context>) -> Action {
     retry(&app, error, &context.metrics)
-}
-
-async fn apply(app: &EdgeApp, context: &Context) -> Result<Action, Error> {
-    let now = Time(Timestamp::now());
-    match apply_children(app, context).await {
-        Ok(progress) => keep_status(app, context, status::observed(app, progress, &now)).await,
-        Err(error) => {
-            if let Some(reason) = degraded_reason(&error) {
-                let message = error.to_string();
-                keep_status(app, context, status::degraded(app, reason, &message, &now)).await?;
-            }
-            Err(error)
-        }
-    }
 }
 
 async fn apply_children(app: &EdgeApp, context: &Context) -> Result<Progress, Error> {

@@ -25,7 +25,7 @@ pub async fn an_app_becomes_running_with_its_children(variant: Variant) {
     assert_eq!(condition(&web, "Ready"), "True");
     assert_eq!(condition(&web, "Progressing"), "False");
     assert_eq!(condition(&web, "Degraded"), "False");
-    assert_eq!(web["metadata"]["finalizers"], json!(["tare.dev/cleanup"]));
+    assert_eq!(web["metadata"]["finalizers"], Value::Null);
 
     let deployment = cluster.get("deployments", "web").unwrap();
     let owner = &deployment["metadata"]["ownerReferences"][0];
@@ -111,6 +111,29 @@ pub async fn a_deleted_app_takes_its_children_along(variant: Variant) {
     for resource in ["edgeapps", "deployments", "services"] {
         cluster.until_gone(resource, "web").await;
     }
+}
+
+pub async fn nothing_is_done_for_an_app_that_is_being_deleted(variant: Variant) {
+    let cluster = Cluster::with_web(variant, "deleting").await;
+    let kept = json!({ "metadata": { "finalizers": ["other.example/keep"] } });
+    cluster.patch("edgeapps", "web", kept).await;
+    cluster.until_quiet().await;
+    let writes = cluster.writes();
+    cluster.delete("edgeapps", "web", "Background").await;
+    // Watches are not ordered: until this one shows the deletion, a lost Service is put back.
+    cluster.until_quiet().await;
+    cluster.delete("services", "web", "Background").await;
+    cluster.until_quiet().await;
+    assert!(cluster.get("services", "web").is_none());
+    assert!(cluster.get("deployments", "web").is_some());
+
+    let freed = json!({ "metadata": { "finalizers": null } });
+    cluster.patch("edgeapps", "web", freed).await;
+    for resource in ["edgeapps", "deployments"] {
+        cluster.until_gone(resource, "web").await;
+    }
+    cluster.until_quiet().await;
+    assert_eq!(cluster.writes(), writes, "nothing was left to do");
 }
 
 pub async fn an_app_deleted_with_orphans_leaves_its_children(variant: Variant) {

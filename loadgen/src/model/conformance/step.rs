@@ -26,7 +26,7 @@ pub enum Step {
     BadReplicas,
     /// A child of that name belongs to somebody else: Degraded, and it is not touched.
     Collision,
-    /// Service, then Deployment, then the EdgeApp.
+    /// It goes at once, without an act of the subject; the garbage collector deletes its children.
     Delete,
     /// What changed while the subject was down is caught up with.
     Restart,

@@ -113,7 +113,8 @@ fn includes(object: &Value, pointer: &str, want: &Value) -> Check {
     })
 }
 
-/// Checks that the status is of the newest spec, every replica is ready, and no condition reports a fault.
+/// Checks that the status is of the newest spec, every replica is ready, no condition reports a fault, and
+/// the operator has set no finalizer: the scenario sets none itself.
 pub fn converged(app: &Value) -> Check {
     field(
         app,
@@ -122,11 +123,11 @@ pub fn converged(app: &Value) -> Check {
     )?;
     condition(app, "Ready", "True")?;
     field(app, "/status/readyReplicas", &app["spec"]["replicas"])?;
-    let finalizers = app["metadata"]["finalizers"].as_array();
-    if finalizers.is_none_or(Vec::is_empty) {
+    let finalizers = &app["metadata"]["finalizers"];
+    if finalizers.as_array().is_some_and(|all| !all.is_empty()) {
         return Err(Mismatch {
-            expected: "a finalizer".into(),
-            seen: "none".into(),
+            expected: "no finalizer".into(),
+            seen: finalizers.to_string(),
         });
     }
     match condition(app, "Degraded", "True") {
@@ -194,7 +195,7 @@ mod tests {
 
     fn app() -> Value {
         json!({
-            "metadata": {"name": "web", "uid": "u-1", "generation": 2, "finalizers": ["x/y"]},
+            "metadata": {"name": "web", "uid": "u-1", "generation": 2},
             "spec": {
                 "image": "web:1", "replicas": 2, "port": 8080, "headless": true,
                 "env": [{"name": "A", "value": "1"}],
@@ -294,12 +295,22 @@ mod tests {
             ("/status/readyReplicas", json!(1)),
             ("/status/conditions/0/status", json!("False")),
             ("/status/conditions/1/status", json!("True")),
-            ("/metadata/finalizers", json!([])),
         ] {
             let mut app = app();
             *app.pointer_mut(pointer).expect(pointer) = value;
             assert!(converged(&app).is_err(), "{pointer}");
         }
+    }
+
+    #[test]
+    fn an_edgeapp_with_a_finalizer_has_not_converged() {
+        let mut app = app();
+        app["metadata"]["finalizers"] = json!([]);
+        assert_eq!(converged(&app), Ok(()));
+        app["metadata"]["finalizers"] = json!(["x/y"]);
+        let mismatch = converged(&app).expect_err("it has a finalizer");
+        assert_eq!(mismatch.expected, "no finalizer");
+        assert_eq!(mismatch.seen, r#"["x/y"]"#);
     }
 
     #[test]

@@ -8,9 +8,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use futures::TryStreamExt;
 use http::Method;
-use kube::core::WatchEvent;
 use serde_json::Value;
 use tare_procstat::process::Process;
 
@@ -21,7 +19,7 @@ use crate::run::conformance::expect::{Check, Mismatch};
 use crate::run::conformance::objects::{Kind, NAMESPACE};
 use crate::run::conformance::{Gate, failure};
 use crate::run::launch::{readiness, spawn};
-use crate::target::cluster::{Cluster, JSON, request};
+use crate::target::cluster::{Cluster, JSON};
 use crate::target::{HARNESS, Order, SUBJECT, Server};
 
 /// Time between two polls of a wait.
@@ -274,17 +272,25 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// Checks that its deletion has removed the object at once: nobody had to act for it.
+    pub async fn expect_gone(&self, kind: Kind, name: &str) -> Result<(), Failure> {
+        match self.get(kind, name).await? {
+            None => Ok(()),
+            Some(object) => Err(failure(
+                &kind.of(name),
+                "to be gone at once when it is deleted",
+                held_by(&object),
+            )),
+        }
+    }
+
     pub async fn until_gone(&mut self, kind: Kind, name: &str) -> Result<(), Failure> {
         let deadline = Instant::now() + self.step_deadline;
         while let Some(object) = self.get(kind, name).await? {
             if Instant::now() > deadline {
-                let meta = &object["metadata"];
                 let mismatch = Mismatch {
                     expected: "to be gone".into(),
-                    seen: format!(
-                        "finalizers {}, deletionTimestamp {}",
-                        meta["finalizers"], meta["deletionTimestamp"]
-                    ),
+                    seen: held_by(&object),
                 };
                 return Err(self.late(kind, name, mismatch));
             }
@@ -299,37 +305,15 @@ impl<'a> Session<'a> {
         let expected = format!("{} within {within} s", mismatch.expected);
         failure(&kind.of(name), &expected, mismatch.seen)
     }
+}
 
-    /// The resourceVersion at which an object was deleted, from a watch that starts at `since`.
-    pub async fn deletion(&self, kind: Kind, name: &str, since: &str) -> Result<u64, Failure> {
-        let object = kind.of(name);
-        let failed = |seen: String| failure(&object, "a watch that shows its end", seen);
-        let path = format!(
-            "{}?watch=true&fieldSelector=metadata.name={name}&resourceVersion={since}",
-            kind.path()
-        );
-        let watch = request(Method::GET, &path, None, vec![]).map_err(|e| failed(e.to_string()))?;
-        let deleted = async {
-            let events = self.cluster.client().request_events::<Value>(watch).await;
-            let mut events = std::pin::pin!(events.map_err(|e| failed(e.to_string()))?);
-            while let Some(event) = events.try_next().await.map_err(|e| failed(e.to_string()))? {
-                if let WatchEvent::Deleted(last) = event {
-                    let version = last["metadata"]["resourceVersion"].as_str();
-                    let version = version.and_then(|text| text.parse().ok());
-                    return version.ok_or_else(|| failed("no numeric resourceVersion".into()));
-                }
-            }
-            Err(failed("that it ended".into()))
-        };
-        match tokio::time::timeout(self.step_deadline, deleted).await {
-            Ok(revision) => revision,
-            Err(_) => Err(failure(
-                &object,
-                &format!("to be gone within {} s", self.step_deadline.as_secs_f64()),
-                "that it is still there",
-            )),
-        }
-    }
+/// What an object says of a deletion that has not ended.
+fn held_by(object: &Value) -> String {
+    let meta = &object["metadata"];
+    format!(
+        "finalizers {}, deletionTimestamp {}",
+        meta["finalizers"], meta["deletionTimestamp"]
+    )
 }
 
 async fn start(

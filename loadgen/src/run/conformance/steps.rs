@@ -226,24 +226,11 @@ async fn collision(session: &mut Session<'_>) -> Stepped {
 
 async fn delete(session: &mut Session<'_>) -> Stepped {
     let name = "delete";
-    let app = created(session, name).await?;
-    let since = app["metadata"]["resourceVersion"]
-        .as_str()
-        .unwrap_or_default()
-        .to_owned();
+    created(session, name).await?;
     session.delete(Kind::EdgeApp, name).await?;
-    // Revisions order the two deletions, however late they are looked at.
-    let service = session.deletion(Kind::Service, name, &since);
-    let deployment = session.deletion(Kind::Deployment, name, &since);
-    let (service, deployment) = futures::try_join!(service, deployment)?;
-    if service > deployment {
-        return Err(failure(
-            &Kind::Service.of(name),
-            "to be deleted before the Deployment, so that traffic drains",
-            format!("revision {service}, the Deployment's was {deployment}"),
-        ));
-    }
-    for kind in [Kind::EdgeApp, Kind::Service, Kind::Deployment] {
+    session.expect_gone(Kind::EdgeApp, name).await?;
+    // By the garbage collector, which goes by their owner references.
+    for kind in [Kind::Service, Kind::Deployment] {
         session.until_gone(kind, name).await?;
     }
     Ok(())
@@ -262,11 +249,12 @@ async fn restart(session: &mut Session<'_>) -> Stepped {
     session.change(Kind::EdgeApp, CHANGED, &newer).await?;
     session.delete(Kind::Deployment, LOST).await?;
     session.delete(Kind::EdgeApp, DELETED).await?;
+    session.expect_gone(Kind::EdgeApp, DELETED).await?;
     session.create(Kind::EdgeApp, &objects::app(NEW)).await?;
     session.start_subject().await?;
     settled(session, CHANGED).await?;
     settled(session, NEW).await?;
-    for kind in [Kind::EdgeApp, Kind::Service, Kind::Deployment] {
+    for kind in [Kind::Service, Kind::Deployment] {
         session.until_gone(kind, DELETED).await?;
     }
     let app = session.get(Kind::EdgeApp, LOST).await?.unwrap_or_default();

@@ -1,0 +1,58 @@
+//! A status that yields to the work of others.
+
+use super::*;
+
+/// One owner whose status has yielded at 0 ms.
+fn with_one_yielded() -> Queue {
+    let mut queue = queue(Limits::default());
+    queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
+    let (key, mut owner) = take(&mut queue);
+    owner.record_child(record(8));
+    owner.status_yielded = true;
+    queue.finish(&key, owner, Outcome::Yielded, 0);
+    queue
+}
+
+#[test]
+fn it_is_due_within_a_second_and_then_before_all_others() {
+    let mut queue = with_one_yielded();
+    for name in ["a/b", "a/c"] {
+        queue.admit_owner(&name.into(), owner_at(1, 6), Triggers::default());
+    }
+    assert_eq!(queue.next_due_ms(), Some(1_000));
+    let (key, _) = take(&mut queue);
+    assert_eq!(key, "a/b".into());
+    queue.wake(1_000);
+    let (key, owner) = take(&mut queue);
+    assert_eq!(key, "a/x".into());
+    assert!(owner.status_yielded && owner.triggers.has(Triggers::STATUS));
+}
+
+#[test]
+fn what_becomes_ready_meanwhile_does_not_make_it_due_sooner() {
+    let mut queue = with_one_yielded();
+    queue.admit_owner(&"a/b".into(), owner_at(1, 6), Triggers::default());
+    on_child_event(&mut queue, &"a/x".into(), child(9, 1), 10);
+    assert_eq!(take(&mut queue).0, "a/b".into());
+    assert!(queue.take().is_none());
+    queue.wake(1_000);
+    let (_, owner) = take(&mut queue);
+    let record = owner.children.first().expect("recorded");
+    assert_eq!(record.state.ready_replicas, 1);
+}
+
+#[test]
+fn it_has_no_reason_to_wait_where_nobody_has_work() {
+    let mut queue = with_one_yielded();
+    let (key, _) = take(&mut queue);
+    assert_eq!(key, "a/x".into());
+}
+
+#[test]
+fn a_changed_spec_does_not_wait() {
+    let mut queue = with_one_yielded();
+    queue.admit_owner(&"a/b".into(), owner_at(1, 6), Triggers::default());
+    queue.admit_owner(&"a/x".into(), owner_at(2, 9), Triggers::default());
+    let next = [take(&mut queue).0, take(&mut queue).0];
+    assert!(next.contains(&"a/x".into()), "{next:?}");
+}
