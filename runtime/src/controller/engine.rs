@@ -98,11 +98,9 @@ impl<O: Operator, C: Cache> Controller<O, C> {
     /// Whether more owners wait than workers are free, and work goes on. Where owners failed lately, one that
     /// has a worker makes use of it: those that hang may take all of them the next time.
     pub fn is_under_pressure(&self) -> bool {
-        let now_ms = self.now_ms();
-        let failed_lately = self
-            .failed_ms
-            .is_some_and(|at_ms| now_ms < at_ms + FAILED_LATELY_MS);
-        !failed_lately && self.queue.depth() + self.queue.in_flight() > self.concurrency.now()
+        let wait = self.queue.depth() + self.queue.in_flight() > self.concurrency.now();
+        let failed_lately = |at_ms| self.now_ms() < at_ms + FAILED_LATELY_MS;
+        wait && !self.failed_ms.is_some_and(failed_lately)
     }
 
     /// The next owner to reconcile.
