@@ -139,6 +139,10 @@ build() {
         flags+=" -C link-arg=-Wl,-z,max-page-size=65536"
         words+=(JEMALLOC_SYS_WITH_LG_PAGE=16)
     fi
+    # tare-runtime has an empty function in the place of jemalloc's printer of statistics.
+    if [[ "$package" == tare && "$target" != *-gnu ]]; then
+        flags+=" -C link-arg=-Wl,--wrap=_rjem_je_stats_print"
+    fi
     # Words for the linker go to one program; without them all programs of the package are made.
     local call=(build --bins) link=("${last[@]}")
     if [[ -e "scripts/order/$package.txt" ]]; then

@@ -157,6 +157,14 @@ impl Server {
         tare_procstat::cpu_seconds(self.pid()?).ok()
     }
 
+    /// CPU time of kube-controller-manager so far; `None` where it is not ours.
+    pub fn controllers_cpu_s(&self) -> Option<f64> {
+        match self {
+            Server::Real(server) => tare_procstat::cpu_seconds(server.controllers_pid()).ok(),
+            Server::Kubesim(_) | Server::Existing(_) => None,
+        }
+    }
+
     /// Requests of all users so far.
     pub async fn request_counts(&self, cluster: &Cluster) -> Option<RequestCounts> {
         match self {

@@ -102,6 +102,7 @@ async fn measure(
         bursts_only: args.bursts_only,
         child: Arc::new(child::of_edgeapp()?),
         soak_events: args.soak_events,
+        deletions: args.deletions,
         restarts: args.restarts,
         attempts: plan::attempts(&args),
         overlap: plan.overlap,

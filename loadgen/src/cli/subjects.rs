@@ -55,12 +55,14 @@ fn table(subjects: &[Subject]) -> Table {
         vec![
             subject.id(),
             measured.to_owned(),
-            subject.run.command.clone(),
+            subject.description.clone().unwrap_or_default(),
         ]
     };
     Table {
         title: "Built-in subjects".into(),
-        header: ["subject", "measured", "program"].map(str::to_owned).into(),
+        header: ["subject", "measured", "what it is"]
+            .map(str::to_owned)
+            .into(),
         rows: subjects.iter().map(row).collect(),
     }
 }

@@ -122,6 +122,7 @@ mod tests {
             largest: 5_000,
             restarts: None,
             soak_events: None,
+            deletions: false,
         };
         let cost = |cell: Cell| of_cell(&cell, &course, ControlPlane::Kube);
         let quiet = |cell: Cell| cost(cell).quiet_s;

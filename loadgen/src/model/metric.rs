@@ -246,6 +246,15 @@ const RUN: &Reads<Run> = &[
     ("gc_pause.max_ms", |r| r.gc_pause.as_ref()?.max_ms),
     ("gc_pause.total_ms", |r| r.gc_pause.as_ref()?.total_ms),
     ("api_server_cpu_s", |r| r.api_server_cpu_s),
+    ("controllers_cpu_s", |r| r.controllers_cpu_s),
+    ("deletion.gone_s", |r| Some(r.deletion?.gone_s)),
+    ("deletion.cpu_s", |r| r.deletion?.cpu_s),
+    ("deletion.api_server_cpu_s", |r| {
+        r.deletion?.api_server_cpu_s
+    }),
+    ("deletion.controllers_cpu_s", |r| {
+        r.deletion?.controllers_cpu_s
+    }),
     ("datastore.written_bytes_per_object", |r| {
         r.datastore.as_ref()?.written_bytes_per_object
     }),

@@ -18,6 +18,8 @@ pub struct Plan {
     pub repeats: u32,
     /// At the largest size.
     pub repeats_largest: u32,
+    /// Memory varies less than times: of its runs only as many repeats, where that is fewer.
+    pub memory_repeats: Option<u32>,
     /// Whether objects that cannot become healthy are offered too, once at the largest size.
     pub unhealthy: bool,
     /// Whether some objects are also updated again and again.
@@ -71,7 +73,9 @@ impl Plan {
             cells.extend(interleaved(&ids, &largest, Kind::DefaultFlags, seed));
         }
         let memory = pairs(self.repeats_largest);
-        cells.extend(cell::with_second(&ids, &sizes, Kind::Memory, memory, seed));
+        let memory = cell::with_second(&ids, &sizes, Kind::Memory, memory, seed);
+        let at_most = self.memory_repeats.unwrap_or(u32::MAX);
+        cells.extend(memory.into_iter().filter(|cell| cell.repeat <= at_most));
         if self.unhealthy && self.largest() > 0 {
             for kind in [Kind::Rejected, Kind::NeverReady] {
                 cells.extend(interleaved(&ids, &largest, kind, seed));
@@ -134,6 +138,7 @@ mod tests {
             sizes: sizes.to_vec(),
             repeats: 3,
             repeats_largest,
+            memory_repeats: None,
             unhealthy: false,
             update_storm: false,
             overlap: 1,
@@ -197,6 +202,17 @@ mod tests {
             "tare has ten, the other one"
         );
         assert_eq!(count(&plan, Kind::MemoryAa, 500), 1);
+    }
+
+    #[test]
+    fn memory_can_have_fewer_repeats() {
+        let plan = Plan {
+            memory_repeats: Some(2),
+            ..plan(&[0, 500], 5, false)
+        };
+        assert_eq!(count(&plan, Kind::Memory, 500), 2 * 2);
+        assert_eq!(count(&plan, Kind::MemoryAa, 500), 2);
+        assert_eq!(count(&plan, Kind::Drain, 500), 2 * 5);
     }
 
     #[test]

@@ -137,6 +137,11 @@ pub struct Run {
     pub gc_pauses: Option<GcPauses>,
     /// Over the same time.
     pub api_server_cpu_s: Option<f64>,
+    /// Of kube-controller-manager, which collects children and watches them, over the same time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub controllers_cpu_s: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deletion: Option<Deletion>,
     pub datastore: Option<Datastore>,
     pub generator_cpu_s: Option<f64>,
 }
@@ -191,6 +196,8 @@ impl Run {
             write_spans: None,
             gc_pauses: None,
             api_server_cpu_s: None,
+            controllers_cpu_s: None,
+            deletion: None,
             datastore: None,
             generator_cpu_s: None,
         }
@@ -302,6 +309,20 @@ pub struct ServerUse {
     pub datastore_reads: Option<u64>,
     /// Objects that the server's lists fetched from the datastore.
     pub datastore_objects: Option<u64>,
+}
+
+/// What it takes to delete all objects, from the first request until no object and no child is left.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Deletion {
+    /// Until nothing is left.
+    pub gone_s: f64,
+    /// CPU of the subject.
+    pub cpu_s: Option<f64>,
+    /// CPU of the API server.
+    pub api_server_cpu_s: Option<f64>,
+    /// CPU of kube-controller-manager, whose garbage collector deletes children.
+    pub controllers_cpu_s: Option<f64>,
 }
 
 /// What it costs to do nothing.

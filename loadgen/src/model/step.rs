@@ -43,6 +43,8 @@ pub enum Step {
     Restart { times: u32, quiet: Quiet },
     /// Every object is deleted.
     Delete(Quiet),
+    /// Every object is deleted, until its children are gone too; samples no memory.
+    Deletion,
     /// Objects that cannot become healthy exist for this long.
     Fault { hold_s: u64 },
     /// Every object is updated again and again, faster than a subject may be able to follow.
@@ -60,6 +62,8 @@ pub struct Course {
     pub restarts: Option<u32>,
     /// Events of the soak in the first memory run at the largest size.
     pub soak_events: Option<u64>,
+    /// Whether drains end with a deletion of all objects.
+    pub deletions: bool,
 }
 
 /// What one run takes.
@@ -102,6 +106,8 @@ impl Course {
                 steps.extend(create);
                 steps.push(Step::WindDown);
                 steps.extend(self.restart(cell));
+                let deleted = self.deletions && cell.objects > 0 && cell.kind == Kind::Drain;
+                steps.extend(deleted.then_some(Step::Deletion));
             }
             Kind::Memory | Kind::MemoryAa | Kind::RequestCount => {
                 steps.extend(create);
@@ -184,6 +190,7 @@ impl Step {
             Step::Soak { .. } => "soak",
             Step::Restart { .. } => "restarting",
             Step::Delete(_) => "deleted",
+            Step::Deletion => "deleted with all children",
             Step::Fault { .. } => "objects that cannot become healthy",
             Step::UpdateStorm => "update storm",
         }
@@ -211,6 +218,7 @@ impl Step {
                 (work_s, u64::from(times) * quiet.quiet_s)
             }
             Step::Delete(quiet) => (objects * rates.delete_s, quiet.quiet_s),
+            Step::Deletion => (objects * rates.delete_s, 0),
             // Retries are work: no other run may disturb them.
             Step::Fault { hold_s } => (create_s + hold_s as f64, 0),
             Step::UpdateStorm => {
@@ -264,6 +272,7 @@ mod tests {
             largest: 5_000,
             restarts: None,
             soak_events: None,
+            deletions: false,
         }
     }
 
@@ -340,6 +349,25 @@ mod tests {
             assert_eq!(times, want, "{kind:?} {objects}");
         }
     }
+
+    #[test]
+    fn drains_end_with_a_deletion_where_it_was_asked_for() {
+        let course = Course {
+            deletions: true,
+            ..course(Profile::Quick)
+        };
+        for (kind, objects, want) in [
+            (Kind::Drain, 0, false),
+            (Kind::Drain, 500, true),
+            (Kind::DrainAa, 500, false),
+            (Kind::Memory, 500, false),
+        ] {
+            let last = names(&course, kind, objects, 1).pop();
+            let deleted = last == Some("deleted with all children");
+            assert_eq!(deleted, want, "{kind:?} {objects}");
+        }
+    }
+
     #[test]
     fn go_settles_only_where_its_collector_has_run_twice() {
         for (profile, language, want) in [

@@ -90,6 +90,9 @@ impl Measured {
 pub struct Subject {
     pub name: String,
     pub variant: String,
+    /// What it is, in a few words for the reader of a report.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
     #[serde(default)]
     pub measured: Measured,
     #[serde(default)]

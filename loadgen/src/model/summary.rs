@@ -21,7 +21,7 @@ use crate::model::cell::Kind;
 use crate::model::latency::Quantiles;
 use crate::model::machine_use::MachineUse;
 use crate::model::profile::Profile;
-use crate::model::record::{Environment, PhaseMemory};
+use crate::model::record::{Deletion, Environment, PhaseMemory};
 use crate::model::subject::Language;
 
 /// A campaign: every subject, its runs, and their comparison.
@@ -134,6 +134,9 @@ pub struct Run {
     pub requests: Option<Requests>,
     pub gc_pause: Option<GcPause>,
     pub api_server_cpu_s: Option<f64>,
+    pub controllers_cpu_s: Option<f64>,
+    /// What it takes to delete all objects with their children.
+    pub deletion: Option<Deletion>,
     pub datastore: Option<DatastoreCost>,
 }
 
@@ -300,6 +303,8 @@ impl Run {
             requests: None,
             gc_pause: None,
             api_server_cpu_s: None,
+            controllers_cpu_s: None,
+            deletion: None,
             datastore: None,
         }
     }

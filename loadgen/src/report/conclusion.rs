@@ -145,6 +145,8 @@ pub fn gaps(summary: &Summary, record: &Record) -> Vec<String> {
         ),
         (none(Kind::UpdateStorm), "an update storm (--update-storm)"),
         (!images, "images"),
+        (true, "memory of the API server and of its datastore"),
+        (true, "other processors than that of this machine"),
         (true, "pods and nodes"),
     ];
     let gaps = gaps.into_iter().filter(|(missing, _)| *missing);

@@ -38,6 +38,8 @@ pub fn of(run: &record::Run) -> Run {
         requests: requests(run),
         gc_pause: run.gc_pauses.as_ref().map(gc_pause),
         api_server_cpu_s: run.api_server_cpu_s,
+        controllers_cpu_s: run.controllers_cpu_s,
+        deletion: run.deletion,
         datastore: datastore(run),
     }
 }

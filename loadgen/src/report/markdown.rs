@@ -11,9 +11,10 @@ use crate::report::{conclusion, failures, provenance, small_node, title, unsettl
 /// `benches` is a section of its own, or empty.
 pub fn report(summary: &Summary, record: &Record, tables: &[Table], benches: &str) -> String {
     let mut text = format!(
-        "# {}\n\n{}\n\n",
+        "# {}\n\n{}\n\n{}\n\n",
         title::title(summary),
-        title::setting(summary)
+        title::setting(summary),
+        title::words(summary)
     );
     for warning in title::warnings(summary, record) {
         text.push_str(&format!("> {warning}\n\n"));
@@ -24,6 +25,10 @@ pub fn report(summary: &Summary, record: &Record, tables: &[Table], benches: &st
         conclusion::conclusion(summary),
         conclusion::not_measured(summary, record),
     ));
+    for (name, what) in provenance::operators(record) {
+        text.push_str(&format!("- {name}: {what}\n"));
+    }
+    text.push('\n');
     for table in tables {
         text.push_str(&table.markdown());
         text.push('\n');

@@ -172,11 +172,10 @@ fn failures(record: &Record) -> Vec<String> {
                 lines.extend(words.map(|line| format!("    | {line}")));
             }
         }
-        lines.extend(
-            run.invalid_because
-                .iter()
-                .map(|reason| format!("INVALID {}: {reason}", run.cell)),
-        );
+        if !run.invalid_because.is_empty() {
+            let reasons = run.invalid_because.join("; ");
+            lines.push(format!("INVALID {}: {reasons}", run.cell));
+        }
     }
     lines
 }

@@ -2,6 +2,8 @@
 //!
 //! Guarantees: pure; what nobody knows is called unknown. Leaves to others: layout.
 
+use crate::model::record::Record;
+use crate::model::subject::built_in;
 use crate::model::summary::{Subject, Summary};
 use crate::report::table::{Table, figure};
 use crate::report::title::short;
@@ -41,6 +43,21 @@ pub fn environment(summary: &Summary) -> Vec<(&'static str, String)> {
         ("profile", summary.scenario.profile.name().to_owned()),
         ("seed", summary.scenario.seed.to_string()),
     ]
+}
+
+/// What each operator is, by its name: as its file says, or that of the subject that comes with loadgen.
+pub fn operators(record: &Record) -> Vec<(String, String)> {
+    let shipped = built_in().unwrap_or_default();
+    let subjects = record.experiment.origin.subjects.iter();
+    subjects
+        .filter_map(|subject| {
+            let id = subject.subject.id();
+            let same = shipped.iter().find(|one| one.id() == id);
+            let own = subject.subject.description.as_ref();
+            let words = own.or_else(|| same?.description.as_ref())?;
+            Some((id, words.clone()))
+        })
+        .collect()
 }
 
 /// The programs that were measured.
@@ -85,6 +102,12 @@ pub fn subjects(summary: &Summary) -> Table {
     }
 }
 
+/// The options as they were typed, behind the program as a checkout runs it.
+fn typed(command_line: &str) -> String {
+    let options = command_line.split_once(' ').map_or("", |(_, rest)| rest);
+    format!("cargo run --release -p loadgen -- {options}")
+}
+
 /// What to type to measure the same.
 pub fn commands(summary: &Summary) -> Vec<String> {
     let commit = summary
@@ -94,6 +117,6 @@ pub fn commands(summary: &Summary) -> Vec<String> {
     vec![
         format!("git checkout {commit}"),
         "cargo run --release -p loadgen -- doctor".into(),
-        summary.environment.command_line.clone(),
+        typed(&summary.environment.command_line),
     ]
 }

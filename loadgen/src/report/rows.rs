@@ -81,6 +81,7 @@ pub const MEMORY: &[Row] = &[
 pub const DRAIN: Row = drain("time to drain, s", "convergence.drain_s");
 pub const CPU: Row = drain("CPU to converge, s", "cpu.converge_s");
 pub const SERVER_CPU: Row = drain("API server CPU, s", "api_server_cpu_s");
+pub const CONTROLLERS_CPU: Row = drain("kube-controller-manager CPU, s", "controllers_cpu_s");
 pub const SPAWN: Row = drain("start to first object observed, ms", "spawn_to_canary_ms");
 pub const WRITTEN: Row = row(
     "datastore written per object, KB",
@@ -126,6 +127,17 @@ pub const WORK: &[Row] = &[
         1.0,
     ),
     SERVER_CPU,
+    CONTROLLERS_CPU,
+    drain("deletion with all children, s", "deletion.gone_s"),
+    drain("CPU of the deletion, s", "deletion.cpu_s"),
+    drain(
+        "API server CPU of the deletion, s",
+        "deletion.api_server_cpu_s",
+    ),
+    drain(
+        "kube-controller-manager CPU of the deletion, s",
+        "deletion.controllers_cpu_s",
+    ),
     WRITTEN,
     REVISIONS,
     row(

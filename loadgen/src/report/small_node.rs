@@ -96,23 +96,29 @@ pub fn sentences(summary: &Summary) -> Vec<String> {
     let mb = |bytes: Option<f64>| figure(bytes.map(|bytes| bytes / 1e6));
     let percent = |share: Option<f64>| figure(share.map(|share| share * 100.0));
     let mut said = vec![format!(
-        "{} takes the least memory: with {} objects at most {} MB, which is {} % of a node with 512 MiB.",
+        "{} takes the least memory: with {} objects it peaked at {} MB{}, which is {} % of a node with 512 MiB, and settled at {} MB.",
         least.subject,
         grouped(node.measured_objects),
         mb(least.peak_bytes),
-        percent(least.peak_share)
+        match least.runs {
+            1 => " in one run".to_owned(),
+            runs => format!(" in the worst of {runs} runs"),
+        },
+        percent(least.peak_share),
+        mb(least.settled_bytes),
     )];
     if let Some(next) = others.first() {
         let most = others.last().unwrap_or(next);
         said.push(match others.len() {
             1 => format!(
-                "{} takes {} MB ({} %).",
+                "{} peaked at {} MB ({} %) and settled at {} MB.",
                 next.subject,
                 mb(next.peak_bytes),
-                percent(next.peak_share)
+                percent(next.peak_share),
+                mb(next.settled_bytes)
             ),
             _ => format!(
-                "The others take between {} MB ({}) and {} MB ({}).",
+                "The others peaked at {} MB ({}) to {} MB ({}).",
                 mb(next.peak_bytes),
                 next.subject,
                 mb(most.peak_bytes),

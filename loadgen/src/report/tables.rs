@@ -139,7 +139,9 @@ pub fn slopes(summary: &Summary) -> Option<Table> {
     let row = |subject: &Subject| {
         let Some(line) = &subject.bytes_per_object else {
             let missing = [figure(None), figure(None), figure(None)];
-            let why = "no slope: needs two sizes of 500 or more".to_owned();
+            let why =
+                "not measured: a slope needs valid memory runs at two sizes of 500 objects or more"
+                    .to_owned();
             return [subject.id()]
                 .into_iter()
                 .chain(missing)

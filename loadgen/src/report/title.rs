@@ -92,6 +92,30 @@ pub fn mixed(record: &Record) -> Vec<String> {
     mixed.map(|(name, _)| name.to_owned()).collect()
 }
 
+/// How many runs are in no figure, and why.
+fn unusable(record: &Record) -> Option<String> {
+    let failed = record.runs.values().filter(|run| run.failure.is_some());
+    let invalid = record
+        .runs
+        .values()
+        .filter(|run| run.failure.is_none() && !run.invalid_because.is_empty());
+    let (failed, invalid) = (failed.count(), invalid.count());
+    (failed + invalid > 0).then(|| {
+        format!(
+            "Of {} runs, {failed} failed and {invalid} are invalid. They are in no figure; their reasons are in \"Failed, invalid and unsettled runs\".",
+            record.runs.len()
+        )
+    })
+}
+
+/// What the words of the page mean.
+pub fn words(summary: &Summary) -> String {
+    format!(
+        "An object is one custom resource of kind {}; the operator makes its children and writes its status. In a drain all objects are created at once, and the time to drain lasts until the last one is ready. Settled means that nothing happens any more. RSS is the memory of the operator's process, and a cgroup counts what a node counts.",
+        summary.scenario.name
+    )
+}
+
 /// What a reader must know before the first figure.
 pub fn warnings(summary: &Summary, record: &Record) -> Vec<String> {
     let mut warnings = Vec::new();
@@ -113,5 +137,6 @@ pub fn warnings(summary: &Summary, record: &Record) -> Vec<String> {
             "The bench is not complete: {missing} runs that it planned are missing."
         ));
     }
+    warnings.extend(unusable(record));
     warnings
 }

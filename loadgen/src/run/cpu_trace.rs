@@ -10,6 +10,7 @@ pub struct CpuSample {
     pub at_ns: u64,
     pub cpu_s: Option<f64>,
     pub server_cpu_s: Option<f64>,
+    pub controllers_cpu_s: Option<f64>,
 }
 
 /// Samples in the order of time.
@@ -21,6 +22,7 @@ pub struct CpuTrace(Vec<CpuSample>);
 pub struct Booked {
     pub cpu_s: Option<f64>,
     pub server_cpu_s: Option<f64>,
+    pub controllers_cpu_s: Option<f64>,
 }
 
 impl CpuTrace {
@@ -41,6 +43,7 @@ impl CpuTrace {
         Booked {
             cpu_s: of(|sample| sample.cpu_s),
             server_cpu_s: of(|sample| sample.server_cpu_s),
+            controllers_cpu_s: of(|sample| sample.controllers_cpu_s),
         }
     }
 
@@ -66,12 +69,14 @@ mod tests {
             at_ns: 100,
             cpu_s: Some(1.0),
             server_cpu_s: None,
+            controllers_cpu_s: None,
         });
         for (at_ns, cpu_s) in [(200, 3.0), (300, 3.5)] {
             trace.add(CpuSample {
                 at_ns,
                 cpu_s: Some(cpu_s),
                 server_cpu_s: None,
+                controllers_cpu_s: None,
             });
         }
         for (name, at_ns, want) in [

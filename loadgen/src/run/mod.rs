@@ -71,6 +71,8 @@ pub struct Setting {
     pub child: Arc<Child>,
     /// Watch events of the soak, in the first memory run at the largest size.
     pub soak_events: Option<u64>,
+    /// Whether drains end with a deletion of all objects.
+    pub deletions: bool,
     /// Restarts in every drain; without, one in the drains at the largest size.
     pub restarts: Option<u32>,
     /// How often a timed run is tried at most, where something disturbs it.
@@ -113,6 +115,7 @@ impl Setting {
             largest: self.largest,
             restarts: self.restarts,
             soak_events: self.soak_events,
+            deletions: self.deletions,
         }
     }
 

@@ -355,6 +355,7 @@ impl<'a> Session<'a> {
                 at_ns,
                 cpu_s: tare_procstat::cpu_seconds(process.pid()).ok(),
                 server_cpu_s: server.cpu_s(),
+                controllers_cpu_s: server.controllers_cpu_s(),
             });
         }
     }

@@ -17,6 +17,7 @@ pub struct Snapshot {
     cpu_s: Option<f64>,
     context_switches: Option<u64>,
     server_cpu_s: Option<f64>,
+    controllers_cpu_s: Option<f64>,
     datastore_written_bytes: Option<u64>,
     revision: Option<Revision>,
     request_counts: Option<RequestCounts>,
@@ -30,6 +31,7 @@ impl Snapshot {
             cpu_s: tare_procstat::cpu_seconds(pid).ok(),
             context_switches: tare_procstat::context_switches(pid).ok(),
             server_cpu_s: session.server.cpu_s(),
+            controllers_cpu_s: session.server.controllers_cpu_s(),
             datastore_written_bytes: session.server.datastore_written_bytes(),
             revision: session.server.revision(&session.cluster).await,
             request_counts: session.server.request_counts(&session.cluster).await,
@@ -42,6 +44,7 @@ impl Snapshot {
             at_ns: journal.ns(self.at),
             cpu_s: self.cpu_s,
             server_cpu_s: self.server_cpu_s,
+            controllers_cpu_s: self.controllers_cpu_s,
         }
     }
 

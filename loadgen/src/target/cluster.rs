@@ -250,6 +250,16 @@ impl Cluster {
         Ok(list.metadata.resource_version)
     }
 
+    /// How many objects a collection has, counted up to `most`.
+    ///
+    /// # Errors
+    /// `Request` in the server's words, or `Silent`.
+    pub async fn count(&self, collection: &str, most: usize) -> Result<usize, Error> {
+        let path = format!("{collection}?limit={most}");
+        let list: Items = self.ask(Method::GET, &path, None, vec![]).await?;
+        Ok(list.items.len())
+    }
+
     /// The server's own metrics page.
     ///
     /// # Errors
@@ -297,6 +307,12 @@ impl Cluster {
             Ok(Ok(answer)) => Ok(answer),
         }
     }
+}
+
+/// A list of which only the length is read.
+#[derive(Deserialize)]
+struct Items {
+    items: Vec<serde::de::IgnoredAny>,
 }
 
 /// A list of which only the place is read.

@@ -71,6 +71,10 @@ impl Real {
         self.plane.api_server_pid()
     }
 
+    pub fn controllers_pid(&self) -> u32 {
+        self.plane.controllers_pid()
+    }
+
     /// `None` without an audit log, or when it cannot be read.
     pub fn request_counts(&self) -> Option<RequestCounts> {
         let mut log = self

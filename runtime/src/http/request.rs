@@ -1,7 +1,7 @@
 //! One request to the API server: bounded in time and in bytes, counted by verb.
 //!
-//! Guarantees: every request has a deadline that covers the whole answer; that of a watch covers its
-//! opening. An answer larger than its bound is an error and is not buffered. A missing permission is
+//! Guarantees: every request has a deadline that covers the whole answer; that of a watch or a list covers
+//! its opening. An answer larger than its bound is an error and is not buffered. A missing permission is
 //! logged once, except for lists and watches, which the `controller` reports.
 //! Leaves to others: what to request (`watch`, `relist`, `reconcile`), when to retry (`queue`).
 
@@ -130,21 +130,6 @@ impl Api {
         request: Request<'_>,
         limit: usize,
     ) -> Result<Vec<u8>, ApiError> {
-        self.call_into(verb, request, limit, Vec::new()).await
-    }
-
-    /// The same, with an answer that goes through `sink` as it is received. The body of an error does
-    /// not.
-    ///
-    /// # Errors
-    /// As for [`Api::call`]; `limit` bounds the bytes received.
-    pub(crate) async fn call_into<S: Sink>(
-        &self,
-        verb: Verb,
-        request: Request<'_>,
-        limit: usize,
-        sink: S,
-    ) -> Result<Vec<u8>, ApiError> {
         self.metrics.request(verb);
         let exchange = async {
             let response = self
@@ -155,10 +140,10 @@ impl Api {
             let status = response.status();
             let retry_after = retry_after(&response);
             if status.is_client_error() || status.is_server_error() {
-                let body = read(response.into_body(), limit, Vec::new()).await?;
+                let body = read(response.into_body(), limit).await?;
                 return Err(status_error(status, &body, retry_after));
             }
-            read(response.into_body(), limit, sink).await
+            read(response.into_body(), limit).await
         };
         let result = match tokio::time::timeout(self.deadline, exchange).await {
             Ok(result) => result,
@@ -173,12 +158,17 @@ impl Api {
         result
     }
 
-    /// Opens a watch, which the caller reads; the deadline covers its opening only.
+    /// How long an answer may take.
+    pub(crate) fn deadline(&self) -> Duration {
+        self.deadline
+    }
+
+    /// Opens a watch or a list, which the caller reads; the deadline covers its opening only.
     ///
     /// # Errors
     /// The server answers with another status than 200, not in time, or cannot be reached.
-    pub async fn open(&self, request: Request<'_>) -> Result<Body, ApiError> {
-        self.metrics.request(Verb::Watch);
+    pub async fn open(&self, verb: Verb, request: Request<'_>) -> Result<Body, ApiError> {
+        self.metrics.request(verb);
         let exchange = async {
             let response = self
                 .client
@@ -189,7 +179,7 @@ impl Api {
                 return Ok(response.into_body());
             }
             let (status, retry_after) = (response.status(), retry_after(&response));
-            let body = read(response.into_body(), OBJECT_BYTES, Vec::new()).await?;
+            let body = read(response.into_body(), OBJECT_BYTES).await?;
             Err(status_error(status, &body, retry_after))
         };
         match tokio::time::timeout(self.deadline, exchange).await {
@@ -241,38 +231,22 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Takes a body piece by piece, as it is received.
-pub(crate) trait Sink {
-    fn push(&mut self, bytes: &[u8]);
-    fn finish(self) -> Vec<u8>;
-}
-
-impl Sink for Vec<u8> {
-    fn push(&mut self, bytes: &[u8]) {
-        self.extend_from_slice(bytes);
-    }
-    fn finish(self) -> Vec<u8> {
-        self
-    }
-}
-
 /// Reads a body of at most `limit` bytes.
-async fn read<S: Sink>(mut body: Body, limit: usize, mut sink: S) -> Result<Vec<u8>, ApiError> {
-    let mut received = 0;
+async fn read(mut body: Body, limit: usize) -> Result<Vec<u8>, ApiError> {
+    let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(unreachable)?;
         if let Some(data) = frame.data_ref() {
-            received += data.len();
-            if received > limit {
+            if bytes.len() + data.len() > limit {
                 return Err(ApiError::TooLarge(limit));
             }
-            sink.push(data);
+            bytes.extend_from_slice(data);
         }
     }
-    Ok(sink.finish())
+    Ok(bytes)
 }
 
-fn unreachable(error: kube::Error) -> ApiError {
+pub(crate) fn unreachable(error: kube::Error) -> ApiError {
     ApiError::Unreachable(client::cause(&error).into())
 }
 

@@ -9,16 +9,19 @@
 use std::ops::Range;
 
 use crate::http::paths::Paths;
-use crate::http::request::{Api, OBJECT_BYTES, Request};
-use crate::metrics::Verb;
+use crate::http::request::{Api, ApiError, OBJECT_BYTES};
 use crate::model::{KindId, ObjectKey, OwnerState, PartialObject};
 use crate::relist::Compare;
-use crate::relist::pages;
+use crate::relist::answer::Answer;
+use crate::relist::items::Item;
 use crate::relist::pages::{ListError, PAGE_BYTES};
-use crate::relist::strip::StripManagedFields;
 
-/// Owners compared at once: their names fit into a URL, their children into a page.
-pub(crate) const OWNERS: usize = 50;
+/// Owners compared at once. The server looks at every child for each group, so groups are large; what is held
+/// of their children is about 1.5 KB each.
+pub(crate) const OWNERS: usize = 250;
+/// The names of a group, bytes: with the rest of the URL they fit into the 8 KB that proxies accept. The comma
+/// between two names is three bytes there.
+pub(crate) const NAMES_BYTES: usize = 6_000;
 
 /// The children of a group of owners, by kind.
 pub(crate) struct ChildrenByLabel {
@@ -49,27 +52,8 @@ impl ChildrenByLabel {
                 1 => OBJECT_BYTES,
                 _ => PAGE_BYTES,
             };
-            let failed = |error| ListError { kind, error };
-            let strip = StripManagedFields::default();
-            let body = api
-                .call_into(Verb::List, Request::get(&path), bound, strip)
-                .await
-                .map_err(failed)?;
-            let (_, ranges) = pages::split(&body).map_err(failed)?;
-            let mut items = Vec::with_capacity(ranges.len());
-            for range in ranges {
-                let text = std::str::from_utf8(&body[range.clone()]);
-                let object = text.ok().map(serde_json::from_str::<PartialObject<'_>>);
-                // One that cannot be decoded is missing below, and then read by itself.
-                if let Some(Ok(object)) = object
-                    && let Some(owner) = object
-                        .metadata
-                        .owner_name(&paths.owner_kind, &paths.owner_label)
-                {
-                    items.push((ObjectKey::new(&object.metadata.namespace, &owner), range));
-                }
-            }
-            kinds.push(Listed { kind, body, items });
+            let listed = Listed::read(api, paths, kind, &path, bound).await;
+            kinds.push(listed.map_err(|error| ListError { kind, error })?);
         }
         Ok(Self { kinds })
     }
@@ -85,5 +69,42 @@ impl ChildrenByLabel {
             }));
         }
         found
+    }
+}
+
+impl Listed {
+    /// Reads the list at `path`.
+    async fn read(
+        api: &Api,
+        paths: &Paths,
+        kind: KindId,
+        path: &str,
+        bound: usize,
+    ) -> Result<Self, ApiError> {
+        let mut answer = Answer::open(api, path).await?;
+        let (mut body, mut items) = (Vec::new(), Vec::new());
+        while let Some(item) = answer.next(api).await? {
+            let Item::Whole(range) = item else {
+                return Err(ApiError::TooLarge(bound));
+            };
+            let bytes = answer.bytes(&range);
+            if body.len() + bytes.len() > bound {
+                return Err(ApiError::TooLarge(bound));
+            }
+            let text = std::str::from_utf8(bytes);
+            let object = text.ok().map(serde_json::from_str::<PartialObject<'_>>);
+            // One that cannot be decoded is missing below, and then read by itself.
+            if let Some(Ok(object)) = object
+                && let Some(owner) = object
+                    .metadata
+                    .owner_name(&paths.owner_kind, &paths.owner_label)
+            {
+                let key = ObjectKey::new(&object.metadata.namespace, &owner);
+                items.push((key, body.len()..body.len() + bytes.len()));
+                body.extend_from_slice(bytes);
+            }
+        }
+        answer.meta()?;
+        Ok(Self { kind, body, items })
     }
 }

@@ -10,7 +10,7 @@ use tracing::{info, warn};
 use crate::http::paths::Paths;
 use crate::http::request::Api;
 use crate::model::{KindId, ObjectKey, OwnerState, Triggers};
-use crate::relist::by_label::{ChildrenByLabel, OWNERS};
+use crate::relist::by_label::{ChildrenByLabel, NAMES_BYTES, OWNERS};
 use crate::relist::pages::{ListError, Pages};
 use crate::relist::{Compare, Comparison, Coverage, Found};
 
@@ -151,8 +151,15 @@ impl<C: Compare> Relist<C> {
     /// Compares the next owners together with their children; false when there is none left.
     async fn compare_group(&mut self) -> Result<bool, ListError> {
         let mut owners = Vec::with_capacity(self.group);
+        let mut names_bytes = 0;
         while owners.len() < self.group && self.pages[0].current().is_some() {
-            owners.extend(self.owner());
+            if let Some((key, state)) = self.owner() {
+                names_bytes += key.name().len() + 3;
+                if names_bytes > NAMES_BYTES && !owners.is_empty() {
+                    break;
+                }
+                owners.push((key, state));
+            }
             self.pages[0].advance(&self.api, &self.paths).await?;
         }
         let any = !owners.is_empty();

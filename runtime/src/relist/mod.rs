@@ -1,18 +1,20 @@
 //! Lists of owners and children, read as streams, merged in key order and compared: a restart, an expired
 //! watch and dropped events all rest on this.
 //!
-//! Guarantees: a relist reports differences and writes nothing. One page of each kind is held at a time. An
+//! Guarantees: a relist reports differences and writes nothing. Of a list, the first page is held, and then
+//! only what was received and not compared. An
 //! owner whose children differ from its plan, or that has work by itself, is found exactly once.
 //! Where lists come in byte order of `namespace/name` (kube-apiserver on etcd and kine) and children are
 //! named like their owner, one pass over all pages is enough. Both are checked for every object. Where one
 //! does not hold, owners are taken in groups and their children are listed by label (`by_label`).
 //! Leaves to others: when to run (`schedule`), what a difference is ([`Compare`]), the work (`reconcile`).
 
+mod answer;
 mod by_label;
+mod items;
 mod merge;
 mod pages;
 pub mod schedule;
-mod strip;
 
 use crate::http::paths::Paths;
 use crate::model::{KindId, ObjectKey, OwnerState, PartialObject, Triggers};

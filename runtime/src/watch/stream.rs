@@ -20,6 +20,7 @@ use tracing::{debug, warn};
 use crate::http::client;
 use crate::http::paths::Paths;
 use crate::http::request::{Api, Request, ServerStatus};
+use crate::metrics::Verb;
 use crate::model::{KindId, ObjectKey, PartialObject};
 use crate::watch::lines::{Line, Lines};
 use crate::watch::{Decode, WatchEvent, WatchItem};
@@ -160,7 +161,7 @@ impl<D: Decode> WatchStream<D> {
             .watch_path(self.kind, self.resource_version, WATCH_S);
         let mut request = Request::get(&path);
         request.accept = self.paths.watched_as(self.kind);
-        match self.api.open(request).await {
+        match self.api.open(Verb::Watch, request).await {
             Ok(body) => {
                 self.state = State::Open {
                     lines: Lines::new(body),

@@ -108,8 +108,8 @@ pub async fn drift_of_two_among_many_is_found_with_few_requests(mode: Mode) {
     until_made(&simulated, lost, 3).await;
     running.until_ready().await;
     pass(30).await;
-    // The first page, and one list for each 50 owners.
-    assert_eq!(simulated.requests("list", "deployments") - lists, 1 + 3);
+    // The first page, and one list for all 120 owners.
+    assert_eq!(simulated.requests("list", "deployments") - lists, 1 + 1);
     assert_eq!(simulated.writes() - writes, 2);
     // Pages of three kinds and watches; the two owners and their children.
     let reads = simulated.reads() - gets;

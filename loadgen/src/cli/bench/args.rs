@@ -41,6 +41,9 @@ pub struct BenchArgs {
     /// Repeats of the largest size [default: --repeats if given, 1 on kubesim, else 5]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), help_heading = "How")]
     pub repeats_largest: Option<u32>,
+    /// Repeats of memory runs, which vary less than times, where that is fewer [default: as many as of drains]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), help_heading = "How")]
+    pub memory_repeats: Option<u32>,
     /// How often one subject is measured a second time in drains of the largest size, for the noise
     /// floor (A/A) [default: as many as that size has repeats]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), help_heading = "How")]
@@ -83,6 +86,9 @@ pub struct BenchArgs {
     /// [default: once, at the largest size only]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), help_heading = "Steps")]
     pub restarts: Option<u32>,
+    /// End every drain with a deletion of all objects, timed until their children are gone too
+    #[arg(long, help_heading = "Steps")]
+    pub deletions: bool,
     /// Add fault runs at the largest size: children that the API server rejects, children that
     /// never become ready
     #[arg(long, help_heading = "Steps")]

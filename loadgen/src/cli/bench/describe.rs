@@ -67,6 +67,15 @@ pub struct Measured<'a> {
     pub data: &'a Path,
 }
 
+/// What was typed, without the folder of the program.
+fn command_line() -> String {
+    let options = std::env::args().skip(1);
+    let words: Vec<String> = std::iter::once("loadgen".to_owned())
+        .chain(options)
+        .collect();
+    words.join(" ")
+}
+
 /// # Errors
 /// A program or its CRD is not there.
 pub fn origin(measured: &Measured<'_>) -> anyhow::Result<Origin> {
@@ -75,7 +84,7 @@ pub fn origin(measured: &Measured<'_>) -> anyhow::Result<Origin> {
     Ok(Origin {
         environment: Environment {
             started_at: now_rfc3339(),
-            command_line: std::env::args().collect::<Vec<_>>().join(" "),
+            command_line: command_line(),
             host_label: measured.host_label.to_owned(),
             loadgen_commit: loadgen_commit(),
             control_plane: measured.control_plane.name().into(),

@@ -39,6 +39,7 @@ pub fn plan(args: &BenchArgs) -> Result<Plan, Usage> {
         sizes,
         repeats,
         repeats_largest,
+        memory_repeats: args.memory_repeats,
         unhealthy: args.unhealthy,
         update_storm: args.update_storm,
         overlap,
@@ -96,6 +97,7 @@ fn only_edgeapps(args: &BenchArgs, subjects: &[Subject]) -> Result<(), Usage> {
     let asked = [
         (args.unhealthy, "--unhealthy"),
         (args.update_storm, "--update-storm"),
+        (args.deletions, "--deletions"),
         (args.soak_events.is_some(), "--soak-events"),
         (args.object_bytes.is_some(), "--object-bytes"),
         (

@@ -9,6 +9,7 @@ use tare_procstat::Memory;
 use super::*;
 use crate::model::latency::Quantiles;
 use crate::model::machine_use::MachineUse;
+use crate::model::record::Deletion;
 use crate::model::summary::{
     BytesPerObject, Convergence, DatastoreCost, GcPause, Knee, LimitedBy, RateSweep, Reconcile,
     Requests, WriteSpan, sample,
@@ -110,6 +111,13 @@ fn complete() -> Subject {
         total_ms: Some(value()),
     });
     run.api_server_cpu_s = Some(value());
+    run.controllers_cpu_s = Some(value());
+    run.deletion = Some(Deletion {
+        gone_s: value(),
+        cpu_s: Some(value()),
+        api_server_cpu_s: Some(value()),
+        controllers_cpu_s: Some(value()),
+    });
     run.datastore = Some(DatastoreCost {
         written_bytes_per_object: Some(value()),
         revisions_per_object: Some(value()),

@@ -12,7 +12,7 @@ use crate::report::tables;
 
 pub fn section(page: &Page) -> Option<Section> {
     let summary = page.summary;
-    let largest = *tables::sizes(summary).last()?;
+    let largest = *tables::sizes_of(summary, SETTLED.kind).last()?;
     let body = html! {
         @if let Some(chart) = chart(summary) {
             (figure(&chart, "Each point is the median of the valid runs of a size; the bar through it is their range. A straight line between points is not a measurement."))

@@ -89,6 +89,7 @@ pub fn page(page: &Page) -> String {
                 header {
                     h1 { (heading) }
                     p.setting { (title::setting(page.summary)) }
+                    p.setting { (title::words(page.summary)) }
                     @for warning in title::warnings(page.summary, page.record) {
                         p.warning role="note" { (warning) }
                     }

@@ -15,6 +15,7 @@ use crate::model::series::{Series, SeriesRow};
 use crate::report::chart::Caption;
 use crate::report::chart::scale::Spacing;
 use crate::report::chart::steps::{Panel, Span};
+use crate::report::table::grouped;
 
 /// CPU is averaged over this long, seconds: shorter is noise of the clock.
 const CPU_WINDOW_S: f64 = 1.0;
@@ -100,13 +101,23 @@ pub fn section(page: &Page) -> Option<Section> {
     }
     let body = html! {
         @if !memory.is_empty() {
-            (panels(&memory, "Memory over time", "One run of each subject at the largest size; the scale is the same in all, and logarithmic, so that small and large subjects show their shape. Bands are the steps of the run."))
+            (panels(&memory, "Memory over time", &format!("{} The scale is the same in all, and logarithmic, so that small and large subjects show their shape. Bands are the steps of the run. Memory is sampled four times a second, so a shorter peak is in the tables only.", which(page, Kind::Memory, "memory run"))))
         }
         @if !cpu.is_empty() {
-            (panels(&cpu, "CPU over time", "One drain of each subject, with nothing else at work on the machine; averaged over a second."))
+            (panels(&cpu, "CPU over time", &format!("{} Nothing else was at work on the machine; averaged over a second.", which(page, Kind::Drain, "drain"))))
         }
     };
     Some(Section::new("over-time", "Memory and CPU over time", body))
+}
+
+/// Which runs are drawn, in a sentence.
+fn which(page: &Page, kind: Kind, name: &str) -> String {
+    let drawn = drawn(page.record, kind);
+    let objects = drawn.first().map_or(0, |run| run.cell.objects);
+    format!(
+        "The first valid {name} of each subject with {} objects.",
+        grouped(objects)
+    )
 }
 
 fn charts(

@@ -99,6 +99,15 @@ pub const REASONS: &[(&str, &str)] = &[
         "counted by the simulated API server, or in `request-count` runs; none with 0 objects",
     ),
     (
+        "deletion.api_server_cpu_s",
+        "loadgen did not start the API server",
+    ),
+    (
+        "controllers_cpu_s",
+        "measured where loadgen started kube-controller-manager; nothing to measure with 0 objects",
+    ),
+    ("deletion", "measured in drains with --deletions"),
+    (
         "runs[].api_server_cpu_s",
         "nothing to measure with 0 objects, or loadgen did not start the API server",
     ),

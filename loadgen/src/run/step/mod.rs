@@ -5,6 +5,7 @@
 //! means next to another (`report`).
 
 pub mod create;
+pub mod deletion;
 pub mod restart;
 pub mod scrape;
 pub mod settle;
@@ -51,6 +52,7 @@ pub async fn run(session: &mut Session<'_>, step: Step) -> Result<(), Reason> {
         Step::Soak { events, quiet } => soak::run(session, events, quiet).await,
         Step::Restart { times, quiet } => restart::run(session, times, quiet).await,
         Step::Delete(quiet) => delete(session, quiet).await,
+        Step::Deletion => deletion::run(session).await,
         Step::Fault { hold_s } => unhealthy::run(session, Duration::from_secs(hold_s)).await,
         Step::UpdateStorm => update_storm::run(session).await,
     }

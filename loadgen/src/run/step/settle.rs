@@ -47,6 +47,7 @@ pub fn record(session: &mut Session<'_>, end: &Snapshot) {
     let booked = session.trace.take().map(|trace| trace.until(last_write_ns));
     session.run.converge_cpu_s = booked.and_then(|booked| booked.cpu_s);
     session.run.api_server_cpu_s = booked.and_then(|booked| booked.server_cpu_s);
+    session.run.controllers_cpu_s = booked.and_then(|booked| booked.controllers_cpu_s);
     session.run.requests = end.requests_since(&before);
     session.run.write_spans = session.server.write_spans();
     let datastore = Datastore {

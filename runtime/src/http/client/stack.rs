@@ -34,6 +34,9 @@ pub const IDLE: Duration = Duration::from_secs(3);
 /// hyper's read buffer, bytes. The head of an answer must fit into it; a watch line may be longer. Without
 /// this limit it grows to 16 KB in every connection of a burst.
 const READ_BUFFER_BYTES: usize = 8 << 10;
+/// What the kernel holds of an answer that is read slowly, bytes. It counts as memory of the operator where the
+/// node has cgroups, and by default it grows to megabytes.
+const RECEIVE_BUFFER_BYTES: usize = 128 << 10;
 /// A dead peer is detected after about a minute.
 const KEEPALIVE: Duration = Duration::from_secs(20);
 
@@ -47,6 +50,7 @@ pub fn build(config: &Config) -> Result<Client, ClientError> {
     http.set_connect_timeout(Some(CONNECT));
     http.set_keepalive(Some(KEEPALIVE));
     http.set_nodelay(true);
+    http.set_recv_buffer_size(Some(RECEIVE_BUFFER_BYTES));
     let mut pool = hyper_util::client::legacy::Client::builder(TokioExecutor::new());
     pool.pool_timer(TokioTimer::new())
         .pool_idle_timeout(IDLE)

@@ -1,17 +1,33 @@
-//! Removes `managedFields` from a list while it is received. They are half of its bytes and nobody reads them.
+//! Cuts a list into its items while it is received, without `managedFields`: they are half of its bytes and
+//! nobody reads them.
 //!
-//! Guarantees: pure. For well-formed JSON the result differs only in white space and in the member
-//! `metadata.managedFields` of each item, wherever the bytes are cut. Leaves to others: decoding (`pages`)
-//! and bounds on what comes in. The server is trusted to send well-formed JSON.
+//! Guarantees: pure. For well-formed JSON an item differs from what was sent only in white space and in the
+//! member `metadata.managedFields`, wherever the bytes are cut. What is held are the items that were received
+//! and not read. An item that is larger than its bound is not held, and counts as an item that cannot be
+//! read.
+//! Leaves to others: decoding (`pages`) and bounds on the list. The server is trusted to send well-formed
+//! JSON.
+
+use std::collections::VecDeque;
+use std::ops::Range;
 
 use memchr::memchr2;
 
-use crate::http::request::Sink;
+/// The buffer shrinks to this after a large item, bytes.
+const KEPT_BYTES: usize = 16 << 10;
 
-/// Takes the bytes of a list in pieces and keeps those that do not belong to `managedFields`.
-#[derive(Debug, Default)]
-pub(crate) struct StripManagedFields {
+/// Takes the bytes of a list in pieces and gives its items.
+#[derive(Debug)]
+pub(crate) struct Items {
+    /// The bytes of items that are not read yet, the one at hand first.
     kept: Vec<u8>,
+    /// The list without its items.
+    frame: Vec<u8>,
+    /// Whole items in `kept`; `None` for one that was too large.
+    whole: VecDeque<Option<Range<usize>>>,
+    /// Where the item that is being received begins in `kept`.
+    item_at: Option<usize>,
+    item_bytes: usize,
     depth: usize,
     /// Bit n: what was opened at depth n is an object.
     objects: u64,
@@ -20,10 +36,21 @@ pub(crate) struct StripManagedFields {
     text: Text,
     /// The next text is a key.
     key_next: bool,
-    /// Where the key at hand begins in `kept`.
+    /// Where the key at hand begins in `kept` or `frame`.
     key_at: usize,
     /// Depth at which a member is being left out.
     without: Option<usize>,
+    /// The item that is being received is larger than its bound.
+    too_large: bool,
+}
+
+/// One item of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Item {
+    /// Its place in [`Items::bytes`], until the next call of [`Items::next`].
+    Whole(Range<usize>),
+    /// Larger than the bound: it was not held.
+    TooLarge,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -43,8 +70,67 @@ const ITEMS: (usize, &[u8]) = (1, b"items");
 const METADATA: (usize, &[u8]) = (3, b"metadata");
 const LEFT_OUT: (usize, &[u8]) = (4, b"managedFields");
 
-impl Sink for StripManagedFields {
-    fn push(&mut self, mut bytes: &[u8]) {
+impl Items {
+    /// Items of at most `item_bytes`.
+    pub fn new(item_bytes: usize) -> Self {
+        Self {
+            kept: Vec::new(),
+            frame: Vec::new(),
+            whole: VecDeque::new(),
+            item_at: None,
+            item_bytes,
+            depth: 0,
+            objects: 0,
+            on_path: 0,
+            text: Text::Outside,
+            key_next: false,
+            key_at: 0,
+            without: None,
+            too_large: false,
+        }
+    }
+
+    /// The next whole item. What came before it may be gone after this call.
+    pub fn next(&mut self) -> Option<Item> {
+        let Some(item) = self.whole.pop_front() else {
+            self.compact();
+            return None;
+        };
+        Some(item.map_or(Item::TooLarge, Item::Whole))
+    }
+
+    /// The bytes that an item is part of.
+    pub fn bytes(&self) -> &[u8] {
+        &self.kept
+    }
+
+    /// Bytes that are held.
+    pub fn held_bytes(&self) -> usize {
+        self.kept.len() + self.frame.len()
+    }
+
+    /// The list without its items: whole once the whole list was received.
+    pub fn frame(&self) -> &[u8] {
+        &self.frame
+    }
+
+    /// Drops the items that were read.
+    fn compact(&mut self) {
+        let from = self.item_at.unwrap_or(self.kept.len());
+        if from > 0 {
+            self.kept.drain(..from);
+        }
+        if let Some(at) = &mut self.item_at {
+            *at = 0;
+            self.key_at = self.key_at.saturating_sub(from);
+        }
+        if self.kept.capacity() > KEPT_BYTES && self.kept.len() <= KEPT_BYTES {
+            self.kept.shrink_to(KEPT_BYTES);
+        }
+    }
+
+    /// Takes what was received.
+    pub fn push(&mut self, mut bytes: &[u8]) {
         while let Some((&byte, rest)) = bytes.split_first() {
             match self.text {
                 Text::Outside => {
@@ -77,18 +163,14 @@ impl Sink for StripManagedFields {
         }
     }
 
-    fn finish(mut self) -> Vec<u8> {
-        self.kept.shrink_to_fit();
-        self.kept
-    }
-}
-
-impl StripManagedFields {
     fn outside(&mut self, byte: u8) {
         match byte {
             b'"' => {
                 self.text = if self.key_next && self.in_object() {
-                    self.key_at = self.kept.len();
+                    self.key_at = match self.item_at {
+                        Some(_) => self.kept.len(),
+                        None => self.frame.len(),
+                    };
                     Text::Key
                 } else {
                     Text::Value
@@ -96,6 +178,10 @@ impl StripManagedFields {
                 self.key_next = false;
             }
             b'{' | b'[' => {
+                if byte == b'{' && self.in_items() {
+                    self.item_at = Some(self.kept.len());
+                    self.too_large = false;
+                }
                 self.keep(&[byte]);
                 self.depth += 1;
                 self.opened(byte == b'{');
@@ -112,6 +198,20 @@ impl StripManagedFields {
                 }
                 self.depth = self.depth.saturating_sub(1);
                 self.key_next = false;
+                if self.in_items()
+                    && byte == b'}'
+                    && let Some(at) = self.item_at
+                {
+                    self.keep(&[byte]);
+                    self.item_at = None;
+                    let whole = !std::mem::take(&mut self.too_large);
+                    self.whole.push_back(whole.then(|| at..self.kept.len()));
+                    return;
+                }
+            }
+            b',' if self.in_items() => {
+                self.key_next = false;
+                return;
             }
             b',' => {
                 self.key_next = self.in_object();
@@ -130,7 +230,11 @@ impl StripManagedFields {
         if self.without.is_some() {
             return;
         }
-        let key = self.kept.get(self.key_at + 1..self.kept.len() - 1);
+        let target = match self.item_at {
+            Some(_) => &self.kept,
+            None => &self.frame,
+        };
+        let key = target.get(self.key_at + 1..target.len().saturating_sub(1));
         let is = |(depth, name): (usize, &[u8])| self.depth == depth && key == Some(name);
         let at_items = is(ITEMS);
         let in_list = self.objects & (1 << (ITEMS.0 + 1)) == 0;
@@ -150,9 +254,26 @@ impl StripManagedFields {
     }
 
     fn keep(&mut self, bytes: &[u8]) {
-        if self.without.is_none() {
-            self.kept.extend_from_slice(bytes);
+        if self.without.is_some() {
+            return;
         }
+        let Some(at) = self.item_at else {
+            self.frame.extend_from_slice(bytes);
+            return;
+        };
+        if self.kept.len() + bytes.len() > at + self.item_bytes {
+            self.too_large = true;
+            self.kept.truncate(at);
+        }
+        self.kept.extend_from_slice(bytes);
+    }
+
+    /// Between the items of the list.
+    fn in_items(&self) -> bool {
+        self.depth == ITEMS.0 + 1
+            && self.objects & (1 << (ITEMS.0 + 1)) == 0
+            && self.on_path & (1 << ITEMS.0) != 0
+            && self.without.is_none()
     }
 
     fn in_object(&self) -> bool {
@@ -180,14 +301,26 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
+    /// The list put together again.
     fn strip(text: &str, piece: usize) -> Value {
-        let mut strip = StripManagedFields::default();
+        let mut items = Items::new(1 << 20);
+        let mut read = Vec::new();
         for bytes in text.as_bytes().chunks(piece) {
-            strip.push(bytes);
+            items.push(bytes);
+            while let Some(Item::Whole(range)) = items.next() {
+                read.push(parse(&items.bytes()[range]));
+            }
         }
-        let kept = strip.finish();
-        serde_json::from_slice(&kept)
-            .unwrap_or_else(|error| panic!("{error} in {}", String::from_utf8_lossy(&kept)))
+        let mut list = parse(items.frame());
+        if let Some(Value::Array(all)) = list.get_mut("items") {
+            *all = read;
+        }
+        list
+    }
+
+    fn parse(bytes: &[u8]) -> Value {
+        serde_json::from_slice(bytes)
+            .unwrap_or_else(|error| panic!("{error} in {}", String::from_utf8_lossy(bytes)))
     }
 
     /// The expected result: the same list, decoded and without the member.
@@ -254,9 +387,61 @@ mod tests {
         })
     }
 
+    fn object() -> impl Strategy<Value = Value> {
+        value().prop_map(|value| match value {
+            object @ Value::Object(_) => object,
+            other => json!({"spec": other}),
+        })
+    }
+
+    #[test]
+    fn what_was_read_is_not_held() {
+        let item = json!({"metadata": {"name": "x".repeat(100)}}).to_string();
+        let list = format!(
+            r#"{{"items":[{}],"kind":"List"}}"#,
+            vec![item; 1_000].join(",")
+        );
+        let mut items = Items::new(1_000);
+        let (mut read, mut most) = (0, 0);
+        for bytes in list.as_bytes().chunks(150) {
+            items.push(bytes);
+            while items.next().is_some() {
+                read += 1;
+            }
+            most = most.max(items.held_bytes());
+        }
+        assert_eq!(
+            (read, items.frame()),
+            (1_000, &br#"{"items":[],"kind":"List"}"#[..])
+        );
+        assert!(most < 600, "{most} bytes were held");
+    }
+
+    #[test]
+    fn an_item_beyond_its_bound_is_passed_over() {
+        let item = |name: &str| json!({"metadata": {"name": name}});
+        let list = json!({"items": [item("a"), item(&"x".repeat(5_000)), item("b")]}).to_string();
+        for piece in [1, 100, list.len()] {
+            let mut items = Items::new(200);
+            let mut read = Vec::new();
+            for bytes in list.as_bytes().chunks(piece) {
+                items.push(bytes);
+                while let Some(next) = items.next() {
+                    read.push(match next {
+                        Item::Whole(range) => {
+                            parse(&items.bytes()[range])["metadata"]["name"].clone()
+                        }
+                        Item::TooLarge => Value::Null,
+                    });
+                }
+            }
+            assert_eq!(read, [json!("a"), Value::Null, json!("b")], "by {piece}");
+        }
+    }
+
     proptest! {
         #[test]
-        fn whatever_the_list_is_like(items in proptest::collection::vec(value(), 0..4), piece in 1usize..40) {
+        fn whatever_the_list_is_like(items in proptest::collection::vec(object(), 0..4), piece in 1usize..40) {
             let list = json!({"metadata": {"continue": ""}, "items": items});
             prop_assert_eq!(strip(&list.to_string(), piece), wanted(&list));
         }
