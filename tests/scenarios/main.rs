@@ -101,6 +101,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(anywhere drift::what_changed_while_the_operator_was_down_is_found_at_its_start).on_kine(),
     scenario!(anywhere drift::an_edited_child_is_set_back_and_what_others_add_stays).on_kine(),
     scenario!(anywhere drift::a_deleted_child_comes_back).on_kine(),
+    scenario!(anywhere drift::a_service_whose_selector_is_edited_repeatedly_is_set_back_each_time),
     scenario!(simulated "needs counts request by request" drift::child_events_of_an_idle_owner_are_handled_together),
 
     scenario!(real "needs the namespace controller" namespaces::a_terminating_namespace_is_left_to_end).on_kine(),

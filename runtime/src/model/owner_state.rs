@@ -4,7 +4,7 @@
 //! Leaves to others: how long it is kept (`queue`), what the work is (`reconcile`).
 
 use crate::model::{
-    ChildEvent, ChildRecord, ChildSnapshot, KindId, SnapshotContent, Triggers, Uid,
+    ChildEvent, ChildRecord, ChildSnapshot, Compared, KindId, SnapshotContent, Triggers, Uid,
 };
 
 /// The finalizers of an owner, as far as the runtime needs them.
@@ -208,7 +208,8 @@ impl OwnerState {
         known.resource_version = event.resource_version;
         known.last_applied = None;
         let before = std::mem::replace(&mut known.state, event.state);
-        if event.differs || before.generation != event.state.generation {
+        let differs = event.compared == Compared::Differs || event.is_unclear();
+        if differs || before.generation != event.state.generation {
             Triggers::CHECK
         } else if before != event.state {
             Triggers::STATUS

@@ -3,7 +3,7 @@
 //! Guarantees: pure; of the owner the newest state is kept, of each child the newest change.
 //! Leaves to others: where the entry goes when the worker returns the owner (`queue`).
 
-use crate::model::{ChildEvent, OwnerState, Triggers, Uid};
+use crate::model::{ChildEvent, Compared, OwnerState, Triggers, Uid};
 
 /// What arrived since a worker took the owner.
 #[derive(Debug, Default)]
@@ -60,7 +60,15 @@ impl Arrivals {
             .iter_mut()
             .find(|known| (known.kind, known.name_hash) == (event.kind, event.name_hash));
         match known {
-            Some(known) if known.resource_version < event.resource_version => *known = event,
+            Some(known) if known.resource_version < event.resource_version => {
+                // What came before the newest change counts as well: a child that was deleted and created
+                // again is another object, and one that differs may have been shown with the same generation.
+                let doubted = known.deleted || known.compared == Compared::Differs;
+                *known = event;
+                if doubted && !known.deleted {
+                    known.compared = Compared::Differs;
+                }
+            }
             Some(_) => {}
             None => self.children.push(event),
         }

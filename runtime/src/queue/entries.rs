@@ -203,6 +203,20 @@ impl Entries {
         Admission::Accepted
     }
 
+    /// Lets an entry that waits for a time wait until `due_ms`.
+    pub(super) fn delay(&mut self, key: &ObjectKey, due_ms: u64) -> Admission {
+        let Some(entry) = self.by_key.get_mut(key) else {
+            return Admission::Idle;
+        };
+        if let Some(at_ms) = entry.state.timer_ms()
+            && let Some((_, key)) = self.timers.take(&(at_ms, key.clone()))
+        {
+            entry.state = State::Delayed { due_ms };
+            self.timers.insert((due_ms, key));
+        }
+        Admission::Accepted
+    }
+
     /// Hands the next entry that is ready to a worker.
     pub(super) fn take(&mut self) -> Option<(ObjectKey, OwnerState)> {
         while let Some(key) = self.ready.pop_front() {

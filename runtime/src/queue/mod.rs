@@ -230,8 +230,9 @@ impl Queue {
         }
     }
 
-    /// A child of the owner `key`, which has an entry, changed.
-    pub fn admit_child(&mut self, key: &ObjectKey, event: ChildEvent) -> Admission {
+    /// A child of the owner `key`, which has an entry, changed. Changes that may differ from the plan are merged
+    /// for a while, like those of an idle owner: each comparison reads the children.
+    pub fn admit_child(&mut self, key: &ObjectKey, event: ChildEvent, now_ms: u64) -> Admission {
         let Some(entry) = self.entries.get_mut(key) else {
             return Admission::Idle;
         };
@@ -260,6 +261,10 @@ impl Queue {
             State::Awaiting { .. } => {
                 let triggers = entry.owner.on_event(&event);
                 entry.owner.triggers = entry.owner.triggers.with(triggers);
+                if event.is_unclear() && !triggers.is_empty() {
+                    let due_ms = now_ms + self.limits.merge_ms;
+                    return self.entries.delay(key, due_ms);
+                }
                 self.requeue_or_settle(key)
             }
         }

@@ -1,10 +1,11 @@
 //! The rules of the queue, as scenarios.
 
 mod bounds;
+mod findings;
 mod yielded;
 
 use crate::model::{
-    ChildEvent, ChildRecord, ChildSnapshot, ChildState, Finalizers, SnapshotContent,
+    ChildEvent, ChildRecord, ChildSnapshot, ChildState, Compared, Finalizers, SnapshotContent,
 };
 use crate::queue::*;
 
@@ -53,18 +54,19 @@ fn child(resource_version: u64, ready: i32) -> ChildEvent {
         resource_version,
         deleted: false,
         state: ChildState {
+            generation: 1,
             ready_replicas: ready,
             available_replicas: ready,
             ..ChildState::default()
         },
-        differs: false,
+        compared: Compared::NotYet,
     }
 }
 
 /// A child's event as the loop passes it on in mode `none`.
 fn on_child_event(queue: &mut Queue, key: &ObjectKey, event: ChildEvent, now_ms: u64) -> Admission {
     if !queue.is_idle(key) {
-        return queue.admit_child(key, event);
+        return queue.admit_child(key, event, now_ms);
     }
     let snapshot = match event.deleted {
         true => SnapshotContent::Gone,
@@ -87,7 +89,10 @@ fn record(resource_version: u64) -> ChildRecord {
         kind: child_kind(),
         name_hash: 1,
         resource_version,
-        state: ChildState::default(),
+        state: ChildState {
+            generation: 1,
+            ..ChildState::default()
+        },
         last_applied: None,
     }
 }
