@@ -32,6 +32,7 @@ mod lifecycle;
 mod namespaces;
 mod permission_table;
 mod permissions;
+mod relists;
 mod shipped;
 mod spec;
 mod suite;
@@ -160,6 +161,8 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs two servers" watches::a_server_restored_from_an_old_backup_is_relisted),
     scenario!(simulated "needs slow requests" watches::a_child_that_becomes_ready_before_its_watch_opens_is_not_missed),
     scenario!(simulated "needs five minutes" watches::a_server_that_goes_away_is_waited_for),
+
+    scenario!(simulated "needs slow requests" relists::what_a_page_shows_of_an_owner_that_was_written_since_is_done),
 
     scenario!(simulated "needs counts request by request" cache_modes::work_on_an_idle_owner_reads_what_the_mode_does_not_retain),
     scenario!(simulated "needs counts request by request" cache_modes::a_workload_that_is_no_longer_ready_is_recognised_by_its_event),

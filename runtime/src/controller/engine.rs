@@ -152,7 +152,9 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             self.publish_readiness();
         }
         match event {
-            WatchEvent::Object { object, line } => self.on_observed(object, &line),
+            WatchEvent::Object { object, line } => {
+                self.on_observed(object, &line, resource_version);
+            }
             WatchEvent::Bookmark => self.queue.settle_all(),
             WatchEvent::Opened | WatchEvent::Skipped => {}
             WatchEvent::Expired { backwards } => {
@@ -177,7 +179,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         }
     }
 
-    fn on_observed(&mut self, object: Observed, line: &[u8]) {
+    fn on_observed(&mut self, object: Observed, line: &[u8], resource_version: u64) {
         match object {
             Observed::Owner { key, mut state } => {
                 self.departed.remove(&key);
@@ -193,7 +195,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             }
             Observed::OwnerGone { key, uid } => {
                 self.cache.on_owner_gone(uid);
-                self.queue.owner_gone(&key, uid);
+                self.queue.owner_gone(&key, uid, resource_version);
                 let now_ms = self.now_ms();
                 self.departed.insert(&key, uid, now_ms);
                 self.trim_timer.worked(now_ms);

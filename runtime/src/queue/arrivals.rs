@@ -12,9 +12,9 @@ pub(super) struct Arrivals {
     owner: Option<Box<OwnerState>>,
     /// The newest change of each child.
     children: Vec<ChildEvent>,
-    /// The owner was deleted.
-    gone: bool,
-    /// A child may have changed without an event.
+    /// When the owner was deleted, as a resourceVersion.
+    gone: Option<u64>,
+    /// A child may have changed without an event: what the worker does is done again.
     must_recheck: bool,
 }
 
@@ -35,22 +35,22 @@ impl Arrivals {
         self.owner.as_ref().map_or(0, |owner| owner.spec_bytes())
     }
 
-    /// The owner changed. `same`: it is still the object that the worker has.
-    pub(super) fn on_owner(&mut self, shown: OwnerState, same: bool) {
-        if self
-            .owner
-            .as_ref()
-            .is_none_or(|known| known.resource_version < shown.resource_version)
-        {
-            self.gone &= same;
+    /// The owner changed, or a relist found more than shows on it. `same`: it is still the object that the
+    /// worker has.
+    pub(super) fn on_owner(&mut self, shown: OwnerState, found: Triggers, same: bool) {
+        // What a page says of the children holds however old its owner is.
+        self.must_recheck |= same && found.has(Triggers::CHILDREN);
+        let known = self.owner.as_ref().map(|known| known.resource_version);
+        if known.max(self.gone) < Some(shown.resource_version) {
+            self.gone = None;
             self.owner = Some(Box::new(shown));
         }
     }
 
-    /// The owner with this uid was deleted.
-    pub(super) fn on_owner_gone(&mut self, uid: Uid) {
+    /// The owner with this uid was deleted at `resource_version`.
+    pub(super) fn on_owner_gone(&mut self, uid: Uid, resource_version: u64) {
         self.owner.take_if(|known| known.uid == uid);
-        self.gone = self.owner.is_none();
+        self.gone = self.owner.is_none().then_some(resource_version);
     }
 
     /// A child changed.
@@ -82,6 +82,7 @@ impl Arrivals {
     /// Forgets all that is told apart by resourceVersion.
     pub(super) fn forget_revisions(&mut self) {
         self.owner = None;
+        self.gone = None;
         self.children.clear();
     }
 
@@ -89,15 +90,16 @@ impl Arrivals {
     pub(super) fn update_owner(&mut self, owner: &mut OwnerState, finalizer: bool) -> Meanwhile {
         let Some(shown) = self.owner.take() else {
             return match self.gone {
-                true => Meanwhile::Deleted,
-                false => Meanwhile::Same(Triggers::default()),
+                Some(_) => Meanwhile::Deleted,
+                None => Meanwhile::Same(Triggers::default()),
             };
         };
-        if shown.uid != owner.uid && owner.uid != Uid::default() {
-            return Meanwhile::Recreated(shown);
-        }
+        // Also of an earlier owner of this name: an old page.
         if shown.resource_version <= owner.own_version.max(owner.resource_version) {
             return Meanwhile::Same(Triggers::default());
+        }
+        if shown.uid != owner.uid && owner.uid != Uid::default() {
+            return Meanwhile::Recreated(shown);
         }
         let changed = shown.generation != owner.generation || shown.deleting != owner.deleting;
         let beyond = shown.triggers.without(Triggers::OWN);

@@ -2,8 +2,9 @@
 //!
 //! Guarantees: pure, time comes in as milliseconds. A key has one entry and is with one worker at most.
 //! Entries and spec bytes are bounded; what does not fit is rejected, and the caller requests a relist. A
-//! failing key never delays another. An older event never undoes a newer one. Changes of children of an idle
-//! owner are merged for a while. A key that backs off stays where it is unless something relevant changed.
+//! failing key never delays another. An older event never undoes a newer one. What is said about the children
+//! of an owner that has an entry is remembered there, also while a worker has it. Changes of children of an
+//! idle owner are merged for a while. A key that backs off stays where it is unless something relevant changed.
 //! Leaves to others: the work itself (`reconcile`), finding what was rejected (`relist`), what a change of a
 //! child means to an idle owner (`cache`).
 
@@ -114,10 +115,14 @@ impl Queue {
         let same = entry.owner.uid == shown.uid || entry.owner.uid == Uid::default();
         if entry.state == State::InFlight {
             self.entries
-                .change_arrivals(key, |arrivals| arrivals.on_owner(shown, same));
+                .change_arrivals(key, |arrivals| arrivals.on_owner(shown, beyond, same));
             return Admission::Accepted;
         }
         let newest = entry.owner.own_version.max(entry.owner.resource_version);
+        if !same && shown.resource_version < newest {
+            // A page from before the owner was created again.
+            return Admission::Idle;
+        }
         if !same {
             self.entries.remove(key);
             return self.insert_with_work(key, shown);
@@ -125,12 +130,21 @@ impl Queue {
         if shown.resource_version > newest {
             return self.admit_newer(key, shown, beyond);
         }
-        if beyond.is_empty() || shown.resource_version < newest {
+        // The entry knows a newer owner than the page does, but not what the page says of its children.
+        let found = match shown.resource_version < newest {
+            true => beyond.only(Triggers::CHILDREN),
+            false => beyond,
+        };
+        if found.is_empty() {
             self.settle(key);
             return Admission::Idle;
         }
-        entry.owner.triggers = entry.owner.triggers.with(beyond);
-        self.requeue_or_settle(key)
+        entry.owner.triggers = entry.owner.triggers.with(found);
+        match entry.state {
+            // It failed, or changes are being merged: it stays due at the same time.
+            State::Delayed { .. } => Admission::Accepted,
+            State::Queued | State::InFlight | State::Awaiting { .. } => self.requeue_or_settle(key),
+        }
     }
 
     fn insert_with_work(&mut self, key: &ObjectKey, owner: OwnerState) -> Admission {
@@ -171,14 +185,15 @@ impl Queue {
         self.requeue_or_settle(key)
     }
 
-    /// The owner was deleted.
-    pub fn owner_gone(&mut self, key: &ObjectKey, uid: Uid) {
+    /// The owner was deleted at `resource_version`.
+    pub fn owner_gone(&mut self, key: &ObjectKey, uid: Uid, resource_version: u64) {
         let Some(entry) = self.entries.get(key) else {
             return;
         };
         if entry.state == State::InFlight {
-            self.entries
-                .change_arrivals(key, |arrivals| arrivals.on_owner_gone(uid));
+            self.entries.change_arrivals(key, |arrivals| {
+                arrivals.on_owner_gone(uid, resource_version)
+            });
         } else if entry.owner.uid == uid || entry.owner.uid == Uid::default() {
             self.entries.remove(key);
         }

@@ -194,7 +194,7 @@ fn re_created_under_the_same_name_is_another_owner() {
     queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
     let (key, mut owner) = take(&mut queue);
     owner.record_child(record(6));
-    queue.owner_gone(&"a/x".into(), uid(1));
+    queue.owner_gone(&"a/x".into(), uid(1), 19);
     queue.admit_owner(
         &"a/x".into(),
         OwnerState {
@@ -213,7 +213,7 @@ fn an_owner_that_vanished_in_flight_leaves_nothing() {
     let mut queue = queue(Limits::default());
     queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
     let (key, owner) = take(&mut queue);
-    queue.owner_gone(&"a/x".into(), uid(1));
+    queue.owner_gone(&"a/x".into(), uid(1), 19);
     queue.finish(&key, owner, Outcome::Failed { base_ms: None }, 0);
     assert!(queue.is_empty());
     assert_eq!((queue.in_flight(), queue.spec_bytes()), (0, 0));

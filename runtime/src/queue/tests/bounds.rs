@@ -74,7 +74,7 @@ proptest! {
                     queue.advance(KindId::OWNER, version);
                     queue.admit_owner(&format!("n/{key}").as_str().into(), owner, Triggers::default());
                 }
-                Step::Gone { key, uid: id } => queue.owner_gone(&format!("n/{key}").as_str().into(), uid(id)),
+                Step::Gone { key, uid: id } => queue.owner_gone(&format!("n/{key}").as_str().into(), uid(id), version),
                 Step::Child { key, ready, deleted } => {
                     queue.advance(child_kind(), version);
                     let event = ChildEvent { deleted, owner_uid: None, ..child(version, ready) };

@@ -79,3 +79,94 @@ fn a_child_deleted_and_created_again_in_flight_is_another_object() {
     queue.finish(&key, observed(owner, true), WRITTEN, 0);
     assert!(take(&mut queue).1.triggers.has(Triggers::CHECK));
 }
+
+/// What a relist finds where a child differs.
+fn found() -> Triggers {
+    Triggers::CHECK.with(Triggers::REFRESH)
+}
+
+/// An owner as an old page shows it: converged.
+fn page(resource_version: u64) -> OwnerState {
+    observed(owner_at(1, resource_version), true)
+}
+
+#[test]
+fn a_finding_on_an_older_page_than_the_entry_is_done() {
+    let mut queue = queue(Limits::default());
+    written(&mut queue, "a/x");
+    let admission = queue.admit_owner(&"a/x".into(), page(7), found());
+    assert_eq!(admission, Admission::Accepted);
+    assert!(take(&mut queue).1.triggers.has(Triggers::CHECK));
+}
+
+#[test]
+fn a_page_that_is_only_older_is_no_finding() {
+    let mut queue = queue(Limits::default());
+    written(&mut queue, "a/x");
+    let admission = queue.admit_owner(&"a/x".into(), owner_at(1, 7), Triggers::REFRESH);
+    assert_eq!(admission, Admission::Idle);
+    assert_eq!(queue.depth(), 0);
+}
+
+#[test]
+fn work_in_flight_that_is_doubted_is_done_again() {
+    for version in [5, 7] {
+        let mut queue = queue(Limits::default());
+        queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
+        let (key, mut owner) = take(&mut queue);
+        queue.admit_owner(&key, page(version), found());
+        // A newer state of the owner does not take the finding away.
+        queue.admit_owner(&key, page(8), Triggers::default());
+        owner.own_version = 9;
+        queue.finish(&key, observed(owner, true), WRITTEN, 0);
+        let (_, again) = take(&mut queue);
+        assert!(again.triggers.has(Triggers::CHECK), "page at {version}");
+        assert!(again.triggers.has(Triggers::READ), "page at {version}");
+    }
+}
+
+#[test]
+fn a_finding_does_not_cut_a_back_off_short() {
+    let mut queue = queue(Limits::default());
+    queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
+    let (key, owner) = take(&mut queue);
+    queue.finish(&key, owner, Outcome::Failed { base_ms: None }, 0);
+    let due_ms = queue.next_due_ms();
+    queue.admit_owner(&key, page(5), found());
+    assert_eq!((queue.depth(), queue.next_due_ms()), (0, due_ms));
+    queue.wake(1_000);
+    assert!(take(&mut queue).1.triggers.has(Triggers::CHECK));
+}
+
+/// The owner as it was before it was deleted and created again.
+fn earlier() -> OwnerState {
+    OwnerState {
+        uid: uid(2),
+        ..page(4)
+    }
+}
+
+#[test]
+fn an_old_page_does_not_bring_an_earlier_owner_of_the_name_back() {
+    let mut queue = queue(Limits::default());
+    queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
+    queue.admit_owner(&"a/x".into(), earlier(), found());
+    let (key, owner) = take(&mut queue);
+    assert_eq!(owner.uid, uid(1), "while it waits");
+    queue.admit_owner(&key, earlier(), found());
+    queue.finish(&key, observed(owner, false), WAITING, 0);
+    assert_eq!(queue.depth(), 0, "while it is with a worker");
+    let entry = queue.entries.get(&key).expect("it is waited for");
+    assert_eq!(entry.owner.uid, uid(1));
+}
+
+#[test]
+fn an_old_page_does_not_bring_a_deleted_owner_back() {
+    let mut queue = queue(Limits::default());
+    queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
+    let (key, owner) = take(&mut queue);
+    queue.owner_gone(&key, uid(1), 8);
+    queue.admit_owner(&key, page(7), found());
+    queue.finish(&key, owner, Outcome::Failed { base_ms: None }, 0);
+    assert!(queue.is_empty());
+}
