@@ -173,6 +173,8 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs ten minutes" admission::owners_that_never_become_ready_are_released_after_their_deadline),
     scenario!(simulated "needs other limits" admission::events_that_are_not_admitted_are_found_by_a_relist),
     scenario!(simulated "needs other limits" admission::more_children_fail_at_once_than_are_admitted_and_every_owner_says_so),
+    scenario!(simulated "needs other limits" admission::failing_owners_that_were_evicted_are_tried_again),
+    scenario!(simulated "needs other limits" admission::an_owner_created_again_while_a_worker_has_it_is_not_lost),
 
     scenario!(anywhere webapp::it_applies_its_deployment_corrects_it_follows_its_spec_and_goes).on_kine(),
     scenario!(anywhere webapp::what_changed_while_it_was_down_is_found),

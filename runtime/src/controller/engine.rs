@@ -20,7 +20,7 @@ use crate::controller::{Config, Watch};
 use crate::http::paths::Paths;
 use crate::http::request::Api;
 use crate::model::{KindId, ObjectKey, OwnerState, Triggers};
-use crate::queue::{Admission, Outcome, Queue};
+use crate::queue::{Admission, Evicted, Outcome, Queue};
 use crate::reconcile::compare::Comparer;
 use crate::reconcile::observe::{Observed, Observer};
 use crate::relist::schedule::RelistSchedule;
@@ -185,12 +185,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                 self.departed.remove(&key);
                 if self.cache.on_owner(&mut state, None) {
                     let admission = self.queue.admit_owner(&key, *state, Triggers::default());
-                    // Where a status does not tell what was observed, only children do.
-                    let coverage = match Status::<O>::OBSERVES {
-                        true => Coverage::Owners,
-                        false => Coverage::All,
-                    };
-                    self.on_admission(admission, coverage);
+                    self.on_admission(admission, Self::owners());
                 }
             }
             Observed::OwnerGone { key, uid } => {
@@ -232,6 +227,36 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         }
     }
 
+    /// What was evicted with its work is owed to a relist.
+    fn request_for_evicted(&mut self) {
+        let Evicted {
+            work,
+            failing_owners,
+            failing_children,
+        } = self.queue.take_evicted();
+        if work {
+            self.on_admission(Admission::Rejected, Coverage::All);
+        }
+        if failing_owners || failing_children {
+            let coverage = match failing_children {
+                true => Coverage::All,
+                false => Self::owners(),
+            };
+            let now_ms = self.now_ms();
+            let is_new = self.schedule.request_for_failing(coverage, now_ms);
+            self.count_request(is_new);
+        }
+    }
+
+    /// The relist that finds owners with work of their own. Where a status does not tell what was observed,
+    /// only children do.
+    fn owners() -> Coverage {
+        match Status::<O>::OBSERVES {
+            true => Coverage::Owners,
+            false => Coverage::All,
+        }
+    }
+
     fn count_request(&self, is_new: bool) {
         let requested = &self.api.metrics().relists_requested;
         requested.fetch_add(u64::from(is_new), Relaxed);
@@ -260,7 +285,8 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         if outcome != Outcome::Gone {
             self.cache.record(&mut state);
         }
-        self.queue.finish(&key, state, outcome, now_ms);
+        let admission = self.queue.finish(&key, state, outcome, now_ms);
+        self.on_admission(admission, Self::owners());
         self.trim_timer.worked(now_ms);
     }
 
@@ -273,9 +299,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
 
     /// Begins a relist if one is due.
     pub fn begin_relist(&mut self) {
-        if self.queue.take_lost() {
-            self.on_admission(Admission::Rejected, Coverage::All);
-        }
+        self.request_for_evicted();
         let (coverage, at_ms) = self.schedule.next();
         let now_ms = self.now_ms();
         let replaces = self.relist.as_ref().is_none_or(|running| {

@@ -15,7 +15,7 @@ mod limits;
 mod outcome;
 
 pub use crate::queue::limits::Limits;
-pub use crate::queue::outcome::{Admission, Outcome};
+pub use crate::queue::outcome::{Admission, Evicted, Outcome};
 
 use crate::model::{ChildEvent, KindId, ObjectKey, OwnerState, Triggers, Uid};
 use crate::queue::arrivals::Meanwhile;
@@ -43,7 +43,7 @@ impl Queue {
         Self {
             limits,
             finalizer,
-            entries: Entries::new(limits),
+            entries: Entries::new(limits, finalizer),
             revisions: Revisions::new(kinds),
             random: seed | 1,
         }
@@ -85,9 +85,9 @@ impl Queue {
         self.entries.is_full_of_failures()
     }
 
-    /// Whether work was evicted since the last call. A relist of everything has to find it.
-    pub fn take_lost(&mut self) -> bool {
-        self.entries.take_lost()
+    /// What was evicted since the last call. Relists have to find it.
+    pub fn take_evicted(&mut self) -> Evicted {
+        self.entries.take_evicted()
     }
 
     /// A watch has shown everything of `kind` up to `resource_version`.
@@ -296,30 +296,48 @@ impl Queue {
         self.entries.take()
     }
 
-    /// A worker returns the owner that it took.
+    /// A worker returns the owner that it took. An owner that was deleted and created again meanwhile is another
+    /// one, and may be rejected.
     pub fn finish(
         &mut self,
         key: &ObjectKey,
         mut owner: OwnerState,
         outcome: Outcome,
         now_ms: u64,
-    ) {
+    ) -> Admission {
         let Some(mut arrivals) = self.entries.returned(key) else {
-            return;
+            return Admission::Idle;
         };
         let own = match arrivals.update_owner(&mut owner, self.finalizer) {
-            Meanwhile::Deleted => return self.entries.remove(key),
+            Meanwhile::Deleted => {
+                self.entries.remove(key);
+                return Admission::Idle;
+            }
             Meanwhile::Recreated(shown) => {
                 self.entries.remove(key);
-                self.insert_with_work(key, *shown);
-                return;
+                return self.insert_with_work(key, *shown);
             }
             Meanwhile::Same(own) => own,
         };
         if outcome == Outcome::Gone && own.is_empty() {
-            return self.entries.remove(key);
+            self.entries.remove(key);
+            return Admission::Idle;
         }
         let triggers = own.with(arrivals.update_children(&mut owner));
+        self.put_back(key, owner, triggers, outcome, now_ms);
+        Admission::Accepted
+    }
+
+    /// The entry of an owner that a worker has returned goes on. `triggers`: what has to be done because of what
+    /// arrived meanwhile.
+    fn put_back(
+        &mut self,
+        key: &ObjectKey,
+        mut owner: OwnerState,
+        triggers: Triggers,
+        outcome: Outcome,
+        now_ms: u64,
+    ) {
         match outcome {
             Outcome::Written { .. } | Outcome::Gone => {
                 owner.attempts = 0;

@@ -13,6 +13,17 @@ pub enum Admission {
     Rejected,
 }
 
+/// What was evicted with its work. It is owed: a relist has to find it again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Evicted {
+    /// Work that had not failed.
+    pub work: bool,
+    /// Failing owners that a list of owners finds again, because they have work by themselves.
+    pub failing_owners: bool,
+    /// Failing owners that are found again only together with their children.
+    pub failing_children: bool,
+}
+
 /// How a worker left its owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {

@@ -170,3 +170,56 @@ fn an_old_page_does_not_bring_a_deleted_owner_back() {
     queue.finish(&key, owner, Outcome::Failed { base_ms: None }, 0);
     assert!(queue.is_empty());
 }
+
+#[test]
+fn an_owner_created_again_in_flight_is_rejected_where_there_is_no_capacity() {
+    let mut queue = queue(Limits {
+        entries: 4,
+        ..Limits::default()
+    });
+    queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
+    let (key, owner) = take(&mut queue);
+    let again = OwnerState {
+        uid: uid(2),
+        ..owner_at(1, 9)
+    };
+    queue.owner_gone(&key, uid(1), 8);
+    queue.admit_owner(&key, again, Triggers::default());
+    for name in ["a/b", "a/c"] {
+        queue.admit_owner(&name.into(), owner_at(1, 6), Triggers::default());
+    }
+    let admission = queue.finish(&key, owner, Outcome::Failed { base_ms: None }, 0);
+    assert_eq!(admission, Admission::Rejected);
+}
+
+#[test]
+fn an_evicted_owner_that_failed_is_owed() {
+    let limits = Limits {
+        entries: 1,
+        ..Limits::default()
+    };
+    let check = Triggers::CHECK.with(Triggers::REFRESH);
+    let nothing = Evicted::default();
+    let owners = Evicted {
+        failing_owners: true,
+        ..nothing
+    };
+    let children = Evicted {
+        failing_children: true,
+        ..nothing
+    };
+    for (name, owner, found, want) in [
+        ("a new spec", owner_at(1, 5), Triggers::default(), owners),
+        ("a child that differs", page(5), check, children),
+        ("both", owner_at(1, 5), check, children),
+    ] {
+        let mut queue = queue(limits);
+        queue.admit_owner(&"a/x".into(), owner, found);
+        let (key, owner) = take(&mut queue);
+        queue.finish(&key, owner, Outcome::Failed { base_ms: None }, 0);
+        assert_eq!(queue.take_evicted(), nothing, "{name}");
+        queue.admit_owner(&"a/y".into(), owner_at(1, 6), Triggers::default());
+        assert_eq!(queue.take_evicted(), want, "{name}");
+        assert_eq!(queue.take_evicted(), nothing, "{name}: told once");
+    }
+}

@@ -138,6 +138,45 @@ fn while_most_entries_fail_owners_are_relisted_at_growing_intervals() {
 }
 
 #[test]
+fn failing_owners_that_were_evicted_are_found_again_within_ten_minutes() {
+    let mut schedule = RelistSchedule::new(Some(Duration::from_secs(86_400)), 1);
+    let (mut now_ms, mut gaps_s) = (0, Vec::new());
+    for _ in 0..6 {
+        let (coverage, _) = schedule.next();
+        schedule.began(coverage, now_ms);
+        assert!(schedule.request_for_failing(Coverage::Owners, now_ms));
+        assert!(!schedule.request_for_failing(Coverage::Owners, now_ms + 5));
+        schedule.listed(coverage, 300);
+        schedule.ended(coverage, true, now_ms);
+        let (coverage, at_ms) = schedule.next();
+        assert_eq!(coverage, Coverage::Owners);
+        gaps_s.push((at_ms - now_ms) / 1_000);
+        now_ms = at_ms;
+    }
+    assert_eq!(gaps_s, [60, 120, 240, 480, 600, 600]);
+    assert!(!schedule.request_for_failing(Coverage::All, now_ms));
+    assert_eq!(schedule.next().0, Coverage::All);
+
+    // Any relist that begins finds them, and a request that is due sooner begins sooner.
+    assert!(schedule.request(Coverage::Owners, now_ms));
+    let (coverage, _) = schedule.next();
+    assert_eq!(coverage, Coverage::Owners);
+    schedule.began(coverage, now_ms);
+    schedule.ended(coverage, false, now_ms);
+    assert_eq!(schedule.next().0, Coverage::All, "owners are not enough");
+}
+
+#[test]
+fn many_objects_make_the_wait_of_evicted_owners_longer() {
+    let mut schedule = RelistSchedule::new(PERIOD, 1);
+    schedule.began(Coverage::All, 0);
+    schedule.request_for_failing(Coverage::Owners, 0);
+    schedule.listed(Coverage::All, 30_000);
+    schedule.ended(Coverage::All, false, 0);
+    assert_eq!(schedule.next(), (Coverage::Owners, 300_000));
+}
+
+#[test]
 fn the_shortest_requeue_sets_the_period() {
     let mut schedule = RelistSchedule::new(PERIOD, 1);
     schedule.began(Coverage::All, 0);
