@@ -14,6 +14,7 @@ use crate::cache::{Cache, ChildUpdate};
 use crate::controller::concurrency::Concurrency;
 use crate::controller::departed::Departed;
 use crate::controller::readiness::{Readiness, cause};
+use crate::controller::requeues::Requeues;
 use crate::controller::running::RunningRelist;
 use crate::controller::trim::TrimTimer;
 use crate::controller::{Config, Watch};
@@ -60,6 +61,7 @@ pub(crate) struct Controller<O: Operator, C> {
     departed: Departed,
     /// When an owner last failed, ms.
     failed_ms: Option<u64>,
+    requeues: Requeues,
 }
 
 impl<O: Operator, C: Cache> Controller<O, C> {
@@ -70,7 +72,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             cache,
             api,
             queue: Queue::new(config.limits, kinds, finalizer, config.seed),
-            schedule: RelistSchedule::new(config.resync, config.seed),
+            schedule: RelistSchedule::new(config.resync.or(O::DRIFT_PERIOD), config.seed),
             watches: (0..paths.len()).map(|_| None).collect(),
             turn: 0,
             relist: None,
@@ -81,6 +83,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             concurrency: Concurrency::of(config.concurrency),
             departed: Departed::default(),
             failed_ms: None,
+            requeues: Requeues::new(config.requeues),
             paths,
         }
     }
@@ -127,12 +130,17 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         // At most an hour: an `Instant` cannot hold every number of milliseconds.
         let due_ms = due_ms.min(self.trim_timer.due_ms().unwrap_or(u64::MAX));
         let due_ms = due_ms.min(self.departed.due_ms().unwrap_or(u64::MAX));
+        let due_ms = due_ms.min(self.requeues.first_due_ms().unwrap_or(u64::MAX));
         self.started + Duration::from_millis(due_ms.min(now_ms + 3_600_000))
     }
 
     pub fn wake(&mut self) {
         let now_ms = self.now_ms();
         self.queue.wake(now_ms);
+        while let Some((key, uid)) = self.requeues.take_due(now_ms) {
+            let admission = self.queue.admit_due(&key, uid);
+            self.on_admission(admission, Coverage::All);
+        }
         self.departed.expire(now_ms);
         if self.trim_timer.is_due(now_ms) {
             (self.trim)();
@@ -190,6 +198,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             }
             Observed::OwnerGone { key, uid } => {
                 self.cache.on_owner_gone(uid);
+                self.requeues.remove(&key);
                 self.queue.owner_gone(&key, uid, resource_version);
                 let now_ms = self.now_ms();
                 self.departed.insert(&key, uid, now_ms);
@@ -275,18 +284,18 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         if matches!(outcome, Outcome::Failed { .. } | Outcome::Stuck) {
             self.failed_ms = Some(now_ms);
         }
-        if let Outcome::Written {
-            requeue_after: Some(requeue_after),
-            ..
-        } = outcome
-        {
-            self.schedule.limit_period(requeue_after, now_ms);
-        }
         if outcome != Outcome::Gone {
             self.cache.record(&mut state);
         }
+        let uid = state.uid;
         let admission = self.queue.finish(&key, state, outcome, now_ms);
         self.on_admission(admission, Self::owners());
+        // Only of the owner that the worker had: it may have been deleted meanwhile.
+        if admission == Admission::Accepted
+            && let Outcome::Written { requeue_after, .. } = outcome
+        {
+            self.requeues.set(&key, uid, requeue_after, now_ms);
+        }
         self.trim_timer.worked(now_ms);
     }
 
@@ -332,6 +341,11 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                 triggers,
             } => {
                 self.departed.remove(&key);
+                if state.requeue_after_s > 0 {
+                    let after = Duration::from_secs(state.requeue_after_s.into());
+                    let now_ms = self.now_ms();
+                    self.requeues.on_found(&key, state.uid, after, now_ms);
+                }
                 let revisions = self.relist.as_ref().map(|running| &*running.revisions);
                 // A relist of owners would not find again what this one found by the children.
                 let coverage = self.relist.as_ref().map(|running| running.coverage);

@@ -11,6 +11,7 @@ mod config;
 mod departed;
 mod engine;
 mod readiness;
+mod requeues;
 mod running;
 mod trim;
 

@@ -79,6 +79,8 @@ pub struct OwnerState {
     pub corrections: u8,
     /// Whether its status has yielded to the work of others and is to be written now.
     pub status_yielded: bool,
+    /// After how many seconds its plan wants to be computed again, as a relist has found it; 0 where it does not.
+    pub requeue_after_s: u32,
 }
 
 impl OwnerState {

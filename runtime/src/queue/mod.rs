@@ -338,23 +338,7 @@ impl Queue {
         outcome: Outcome,
         now_ms: u64,
     ) {
-        match outcome {
-            Outcome::Written { .. } | Outcome::Gone => {
-                owner.attempts = 0;
-                owner.snapshots = Vec::new();
-                owner.triggers = triggers;
-            }
-            Outcome::Yielded => {
-                owner.attempts = 0;
-                owner.snapshots = Vec::new();
-                owner.triggers = triggers.with(Triggers::STATUS);
-            }
-            Outcome::Stuck => owner.triggers = triggers,
-            // What failed is still to be done.
-            Outcome::Again | Outcome::Failed { .. } | Outcome::Waits { .. } => {
-                owner.triggers = owner.triggers.with(triggers);
-            }
-        }
+        outcome.leave(&mut owner, triggers);
         if matches!(outcome, Outcome::Failed { .. } | Outcome::Waits { .. }) {
             return self.delay(key, owner, outcome.base_ms(), now_ms);
         }
@@ -394,6 +378,31 @@ impl Queue {
     /// When something is due next, ms.
     pub fn next_due_ms(&self) -> Option<u64> {
         self.entries.first_timer().map(|(due_ms, _)| *due_ms)
+    }
+
+    /// The plan of an owner is to be computed again, because it asked for that.
+    pub fn admit_due(&mut self, key: &ObjectKey, uid: Uid) -> Admission {
+        let Some(entry) = self.entries.get_mut(key) else {
+            let owner = OwnerState {
+                uid,
+                triggers: Triggers::CHECK,
+                ..OwnerState::default()
+            };
+            return self.entries.insert(key, owner, State::Queued);
+        };
+        match entry.state {
+            State::InFlight => {
+                entry.arrivals.request_recheck();
+                return Admission::Accepted;
+            }
+            State::Queued | State::Delayed { .. } | State::Awaiting { .. } => {}
+        }
+        entry.owner.triggers = entry.owner.triggers.with(Triggers::CHECK);
+        match entry.state {
+            State::Awaiting { .. } => self.entries.enqueue(key),
+            // It stays due at the same time.
+            State::Queued | State::InFlight | State::Delayed { .. } => Admission::Accepted,
+        }
     }
 
     /// Queues what is due and removes entries whose wait is over.

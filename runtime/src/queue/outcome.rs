@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::model::{OwnerState, Triggers};
+
 /// Whether the queue admitted an owner or a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
@@ -56,6 +58,27 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// What is left to do for an owner after it, beside the `triggers` that arrived meanwhile.
+    pub(super) fn leave(self, owner: &mut OwnerState, triggers: Triggers) {
+        match self {
+            Outcome::Written { .. } | Outcome::Gone => {
+                owner.attempts = 0;
+                owner.snapshots = Vec::new();
+                owner.triggers = triggers;
+            }
+            Outcome::Yielded => {
+                owner.attempts = 0;
+                owner.snapshots = Vec::new();
+                owner.triggers = triggers.with(Triggers::STATUS);
+            }
+            Outcome::Stuck => owner.triggers = triggers,
+            // What failed is still to be done.
+            Outcome::Again | Outcome::Failed { .. } | Outcome::Waits { .. } => {
+                owner.triggers = owner.triggers.with(triggers);
+            }
+        }
+    }
+
     /// The first delay that it names, ms.
     pub(crate) fn base_ms(self) -> Option<u64> {
         match self {

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod findings;
+mod requeued;
 mod yielded;
 
 use crate::model::{

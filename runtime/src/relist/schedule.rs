@@ -188,17 +188,6 @@ impl RelistSchedule {
         self.requested = Some((coverage, now_ms + delay_ms));
     }
 
-    /// A plan wants to be computed again after `after` at the latest: the shortest such time is the period.
-    pub fn limit_period(&mut self, after: Duration, now_ms: u64) {
-        let after_ms = in_ms(after);
-        if after_ms < self.period_ms {
-            (self.period_ms, self.by_size) = (after_ms, false);
-            if self.periodic_ms != u64::MAX {
-                self.schedule(now_ms);
-            }
-        }
-    }
-
     /// How long failing owners that were evicted wait.
     fn failed_ms(&self) -> u64 {
         FAILED_MS.0 << self.owed_again.min(4)

@@ -127,6 +127,43 @@ pub async fn its_finalizer_is_removed_last(mode: Mode) {
     operator.terminate().await;
 }
 
+pub async fn one_relist_every_five_minutes_looks_for_the_drift_of_all(mode: Mode) {
+    const OWNERS: usize = 5_000;
+    const PAGE: u64 = 100;
+    let simulated = Simulated::new(mode);
+    let cluster = Cluster::simulated(simulated.clone());
+    WebApp.install(&cluster).await;
+    let names: Vec<String> = (0..OWNERS).map(|n| format!("app-{n:04}")).collect();
+    for chunk in names.chunks(500) {
+        let created = chunk
+            .iter()
+            .map(|name| WebApp.create(&cluster, name, spec()));
+        futures::future::join_all(created).await;
+    }
+    let operator = WebApp.operate(&cluster).await;
+    let ready = |one: &Value| one["status"]["ready"] == true;
+    simulated
+        .until("all are ready", |cluster| {
+            cluster.server.objects("webapps").iter().all(ready)
+        })
+        .await;
+    pass(70).await;
+    let cycles = || simulated.requests("list", "webapps") / (OWNERS as u64 / PAGE);
+    let reads = simulated.reads() - simulated.requests("list", "webapps");
+    let (before, writes) = (cycles(), simulated.writes());
+    pass(1_500).await;
+    let seen = cycles() - before;
+    assert!((4..=6).contains(&seen), "{seen} relists in 25 minutes");
+    let lists = simulated.requests("list", "webapps");
+    assert!(
+        simulated.reads() - lists - reads <= seen * (OWNERS as u64 / PAGE) + 60,
+        "the Deployments are listed as often, and watches are opened again"
+    );
+    assert_eq!(simulated.requests("get", "webapps"), 0);
+    assert_eq!(simulated.writes(), writes);
+    operator.terminate().await;
+}
+
 pub async fn it_relists_for_drift_every_five_minutes(mode: Mode) {
     let simulated = Simulated::new(mode);
     let cluster = Cluster::simulated(simulated.clone());

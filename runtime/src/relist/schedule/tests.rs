@@ -35,13 +35,11 @@ fn without_a_configured_period_it_follows_from_the_number_of_objects() {
 
 #[test]
 fn a_configured_period_stays_whatever_a_relist_reads() {
-    for mut schedule in [RelistSchedule::new(PERIOD, 1), RelistSchedule::new(None, 1)] {
-        schedule.limit_period(Duration::from_secs(60), 0);
-        schedule.began(Coverage::All, 0);
-        assert_eq!(schedule.listed(Coverage::All, 300_000), None);
-        schedule.ended(Coverage::All, false, 0);
-        assert!(schedule.next().1 <= 66_000);
-    }
+    let mut schedule = RelistSchedule::new(PERIOD, 1);
+    schedule.began(Coverage::All, 0);
+    assert_eq!(schedule.listed(Coverage::All, 300_000), None);
+    schedule.ended(Coverage::All, false, 0);
+    assert!(schedule.next().1 <= 660_000);
 }
 
 #[test]
@@ -176,16 +174,6 @@ fn many_objects_make_the_wait_of_evicted_owners_longer() {
     assert_eq!(schedule.next(), (Coverage::Owners, 300_000));
 }
 
-#[test]
-fn the_shortest_requeue_sets_the_period() {
-    let mut schedule = RelistSchedule::new(PERIOD, 1);
-    schedule.began(Coverage::All, 0);
-    schedule.ended(Coverage::All, false, 0);
-    schedule.limit_period(Duration::from_secs(300), 0);
-    schedule.limit_period(Duration::from_secs(900), 0);
-    assert!(schedule.next().1 <= 330_000);
-}
-
 use proptest::prelude::*;
 
 #[derive(Debug, Clone)]
@@ -195,9 +183,6 @@ enum Step {
         ends_after_ms: u64,
         fails: bool,
         failing: bool,
-    },
-    LimitPeriod {
-        seconds: u64,
     },
     Pass {
         ms: u64,
@@ -215,7 +200,6 @@ fn step() -> impl Strategy<Value = Step> {
                 failing,
             }
         }),
-        (1..2_000u64).prop_map(|seconds| Step::LimitPeriod { seconds }),
         (0..200_000u64).prop_map(|ms| Step::Pass { ms }),
     ]
 }
@@ -245,7 +229,6 @@ proptest! {
                         schedule.ended(coverage, failing, now_ms);
                     }
                 }
-                Step::LimitPeriod { seconds } => schedule.limit_period(Duration::from_secs(seconds), now_ms),
                 Step::Pass { ms } => now_ms += ms,
             }
             let (coverage, at_ms) = schedule.next();
