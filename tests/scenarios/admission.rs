@@ -16,9 +16,6 @@ use crate::cluster::objects::web;
 use crate::cluster::simulated::{Running, Simulated, config, pass};
 use crate::permissions::Refusal;
 
-/// The periodic relist does not come in time.
-const DAY: Duration = Duration::from_secs(86_400);
-
 /// An operator with other bounds, ready.
 async fn operate(cluster: &Simulated, limits: Limits) -> Running {
     let config = Config { limits, ..config() };
@@ -118,16 +115,16 @@ pub async fn more_children_fail_at_once_than_are_admitted_and_every_owner_says_s
 
 pub async fn failing_owners_that_were_evicted_are_tried_again(mode: Mode) {
     let cluster = Simulated::new(mode);
+    let cluster = cluster.patient(
+        Duration::from_secs(600),
+        "they back off for up to ten minutes",
+    );
     let refusal = Refusal::of_permission(&cluster, "create", "deployments");
     let limits = Limits {
         entries: 8,
         ..Limits::default()
     };
-    let config = Config {
-        limits,
-        resync: Some(DAY),
-        ..config()
-    };
+    let config = Config { limits, ..config() };
     let running = cluster.operate_with(EdgeApps, cluster.server.client("tare"), config);
     let names: Vec<String> = (0..40).map(|n| format!("web-{n}")).collect();
     for name in &names {
@@ -158,7 +155,6 @@ pub async fn an_owner_created_again_while_a_worker_has_it_is_not_lost(mode: Mode
             ..Limits::default()
         },
         concurrency: 1,
-        resync: Some(DAY),
         ..config()
     };
     let running = cluster.operate_with(EdgeApps, cluster.server.client("tare"), config);

@@ -163,7 +163,11 @@ pub async fn a_watch_stream_recovers_from_every_fault(mode: Mode) {
         WatchFault::Stall,
         WatchFault::Error410,
     ] {
-        let cluster = Simulated::new(mode);
+        let mut cluster = Simulated::new(mode);
+        if fault == WatchFault::Stall {
+            let because = "silence is noticed when the server should have ended the watch";
+            cluster = cluster.waiting_up_to(Duration::from_secs(310), because);
+        }
         let running = cluster.operate();
         running.until_ready().await;
         let once = AtomicBool::new(true);
