@@ -115,7 +115,7 @@ pub async fn more_children_fail_at_once_than_are_admitted_and_every_owner_says_s
 
 pub async fn failing_owners_that_were_evicted_are_tried_again(mode: Mode) {
     let cluster = Simulated::new(mode);
-    let cluster = cluster.patient(
+    let cluster = cluster.waiting_up_to(
         Duration::from_secs(600),
         "they back off for up to ten minutes",
     );

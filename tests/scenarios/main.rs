@@ -33,6 +33,7 @@ mod namespaces;
 mod permission_table;
 mod permissions;
 mod relists;
+mod restored;
 mod shipped;
 mod spec;
 mod suite;
@@ -158,7 +159,9 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs faults of watch streams" watches::lost_watch_events_and_a_restart_end_in_the_same_state_as_a_calm_run),
     scenario!(simulated "needs faults of watch streams" watches::a_watch_stream_recovers_from_every_fault),
     scenario!(simulated "needs refused requests" watches::repeated_410_answers_relist_with_growing_pauses),
-    scenario!(simulated "needs two servers" watches::a_server_restored_from_an_old_backup_is_relisted),
+    scenario!(simulated "needs two servers" restored::a_server_restored_from_an_old_backup_is_noticed_when_a_watch_opens),
+    scenario!(simulated "needs two servers" restored::a_server_restored_from_an_old_backup_is_noticed_by_a_list),
+    scenario!(simulated "needs two servers" restored::work_in_flight_on_a_server_that_is_restored_is_done_again),
     scenario!(simulated "needs slow requests" watches::a_child_that_becomes_ready_before_its_watch_opens_is_not_missed),
     scenario!(simulated "needs five minutes" watches::a_server_that_goes_away_is_waited_for),
 
@@ -180,7 +183,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(anywhere webapp::what_changed_while_it_was_down_is_found),
     scenario!(anywhere webapp::a_foreign_deployment_is_not_taken_over),
     scenario!(simulated "needs refused requests" webapp::its_finalizer_is_removed_last),
-    scenario!(simulated "needs 5,000 objects" webapp::one_relist_every_five_minutes_looks_for_the_drift_of_all),
+    scenario!(simulated "needs 5,000 objects" webapp::one_relist_every_five_minutes_looks_for_the_drift_of_all).storeless(),
     scenario!(simulated "needs ten minutes" webapp::it_relists_for_drift_every_five_minutes),
     scenario!(simulated "needs refused requests" webapp::a_failure_is_retried_after_ten_seconds_with_growing_pauses),
     scenario!(anywhere myservice::it_makes_both_children_follows_its_spec_heals_and_goes).on_kine(),
@@ -196,6 +199,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(real "needs the program" alerts::alerts_and_dashboard_speak_of_what_is_there),
     scenario!(real "needs a server that is a process" watches::an_api_server_that_restarts_is_used_again).on_kine().alone(),
     scenario!(real "needs a datastore" watches::a_compacted_history_is_relisted).on_kine().alone(),
+    scenario!(real "needs a datastore" restored::a_datastore_restored_from_a_backup_is_noticed).alone(),
     scenario!(anywhere watches::a_crd_that_is_deleted_while_running_is_waited_for).on_kine().alone(),
 ];
 

@@ -41,11 +41,11 @@ pub async fn what_a_page_shows_of_an_owner_that_was_written_since_is_done(mode: 
     });
     let running = cluster.operate();
     pass(3).await;
-    let unready = json!({ "status": {
+    let not_ready = json!({ "status": {
         "readyReplicas": 0, "availableReplicas": 0, "unavailableReplicas": 1,
     }});
     let deployments = cluster.api::<k8s_openapi::api::apps::v1::Deployment>();
-    let (how, patch) = (PatchParams::default(), Patch::Merge(&unready));
+    let (how, patch) = (PatchParams::default(), Patch::Merge(&not_ready));
     let told = deployments.patch_status(&last, &how, &patch).await;
     told.expect("a node may say so");
     cluster.until_phase(&last, "Progressing").await;

@@ -195,6 +195,8 @@ impl<O: Operator> Cache for Pruned<O> {
 
     fn clear(&mut self) {
         self.owners = HashMap::new();
+        // An owner that was deleted may be back with the backup.
+        self.departed = self.departed.as_ref().map(|_| HashSet::new());
     }
 }
 

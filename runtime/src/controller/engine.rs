@@ -4,41 +4,30 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use futures::StreamExt;
-use futures::stream::unfold;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
 use crate::api::{Operator, OwnerStatus, Status};
 use crate::cache::{Cache, ChildUpdate};
+use crate::controller::Config;
 use crate::controller::concurrency::Concurrency;
 use crate::controller::departed::Departed;
+use crate::controller::finished::Finished;
+use crate::controller::gauges;
 use crate::controller::readiness::{Readiness, cause};
 use crate::controller::requeues::Requeues;
 use crate::controller::running::RunningRelist;
 use crate::controller::trim::TrimTimer;
-use crate::controller::{Config, Watch};
+use crate::controller::watches::Watches;
 use crate::http::paths::Paths;
 use crate::http::request::Api;
-use crate::model::{KindId, ObjectKey, OwnerState, Triggers};
+use crate::model::{KindId, ObjectKey, OwnerState, Triggers, Uid};
 use crate::queue::{Admission, Evicted, Outcome, Queue};
 use crate::reconcile::compare::Comparer;
 use crate::reconcile::observe::{Observed, Observer};
 use crate::relist::schedule::RelistSchedule;
 use crate::relist::{Coverage, Found, ListError, Relist};
 use crate::watch::{WatchEvent, WatchItem, WatchStream};
-
-/// How long after a failure no status yields, ms.
-const FAILED_LATELY_MS: u64 = 60_000;
-
-/// A reconcile that ended.
-pub(crate) struct Finished {
-    pub key: ObjectKey,
-    pub state: OwnerState,
-    pub outcome: Outcome,
-    /// When it began, ms.
-    pub begun_ms: u64,
-}
 
 /// The state of the loop.
 pub(crate) struct Controller<O: Operator, C> {
@@ -48,10 +37,7 @@ pub(crate) struct Controller<O: Operator, C> {
     paths: Arc<Paths>,
     queue: Queue,
     schedule: RelistSchedule,
-    /// By index of the kind; `None` while a watch waits for a relist to know where it begins.
-    pub watches: Vec<Option<Watch>>,
-    /// Index of the watch that is polled first.
-    pub turn: usize,
+    pub watches: Watches,
     pub relist: Option<RunningRelist>,
     readiness: Readiness,
     started: Instant,
@@ -59,8 +45,8 @@ pub(crate) struct Controller<O: Operator, C> {
     trim_timer: TrimTimer,
     concurrency: Concurrency,
     departed: Departed,
-    /// When an owner last failed, ms.
-    failed_ms: Option<u64>,
+    /// How often resourceVersions have started over.
+    pub epoch: u32,
     requeues: Requeues,
 }
 
@@ -73,8 +59,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             api,
             queue: Queue::new(config.limits, kinds, finalizer, config.seed),
             schedule: RelistSchedule::new(config.resync.or(O::DRIFT_PERIOD), config.seed),
-            watches: (0..paths.len()).map(|_| None).collect(),
-            turn: 0,
+            watches: Watches::new(paths.len()),
             relist: None,
             readiness: Readiness::new(paths.len()),
             started: Instant::now(),
@@ -82,7 +67,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             trim_timer: TrimTimer::default(),
             concurrency: Concurrency::of(config.concurrency),
             departed: Departed::default(),
-            failed_ms: None,
+            epoch: 0,
             requeues: Requeues::new(config.requeues),
             paths,
         }
@@ -102,8 +87,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
     /// has a worker makes use of it: those that hang may take all of them the next time.
     pub fn is_under_pressure(&self) -> bool {
         let wait = self.queue.depth() + self.queue.in_flight() > self.concurrency.now();
-        let failed_lately = |at_ms| self.now_ms() < at_ms + FAILED_LATELY_MS;
-        wait && !self.failed_ms.is_some_and(failed_lately)
+        wait && !self.concurrency.failed_lately(|| self.now_ms())
     }
 
     /// The next owner to reconcile.
@@ -138,7 +122,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         let now_ms = self.now_ms();
         self.queue.wake(now_ms);
         while let Some((key, uid)) = self.requeues.take_due(now_ms) {
-            let admission = self.queue.admit_due(&key, uid);
+            let admission = self.queue.admit_due(&key, uid, Triggers::default());
             self.on_admission(admission, Coverage::All);
         }
         self.departed.expire(now_ms);
@@ -164,26 +148,49 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                 self.on_observed(object, &line, resource_version);
             }
             WatchEvent::Bookmark => self.queue.settle_all(),
-            WatchEvent::Opened | WatchEvent::Skipped => {}
+            WatchEvent::Opened => {}
+            WatchEvent::Skipped { object } => self.on_skipped(kind, object),
             WatchEvent::Expired { backwards } => {
-                self.watches[kind.index()] = None;
+                self.watches.close(kind);
                 if backwards {
-                    warn!(
-                        kind = self.paths.plural(kind),
-                        "the server's resourceVersions went backwards; listing everything again"
-                    );
-                    self.queue.forget_revisions();
-                    self.cache.clear();
+                    self.forget_revisions(kind);
                 }
-                let now_ms = self.now_ms();
-                let is_new = self.schedule.request(Coverage::All, now_ms);
-                self.count_request(is_new);
+                self.request_all();
             }
             WatchEvent::Closed(error) => {
                 let because = cause::<O>(&self.paths, "watch", kind, &error);
                 self.readiness.closed(kind, because);
                 self.publish_readiness();
             }
+        }
+    }
+
+    /// The server was restored from a backup: nothing that is known compares, and no watch shows anything until
+    /// the server is as far as it was.
+    fn forget_revisions(&mut self, kind: KindId) {
+        warn!(
+            kind = self.paths.plural(kind),
+            "the server's resourceVersions went backwards; listing everything again"
+        );
+        self.queue.forget_revisions();
+        self.cache.clear();
+        self.departed = Departed::default();
+        self.watches.close_all();
+        if self.relist.take().is_some() {
+            self.cache.relist_ended(false);
+        }
+        self.epoch += 1;
+    }
+
+    /// An event could not be decoded. An owner is read; of a child it is not known whose it is, so that a relist
+    /// has to find what has changed. It comes late: the object may never be decodable.
+    fn on_skipped(&mut self, kind: KindId, object: Option<(ObjectKey, Uid)>) {
+        match object.filter(|_| kind.is_owner()) {
+            Some((key, uid)) => {
+                let admission = self.queue.admit_due(&key, uid, Triggers::REFRESH);
+                self.on_admission(admission, Coverage::All);
+            }
+            None => self.request_for_failing(Coverage::All),
         }
     }
 
@@ -236,7 +243,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         }
     }
 
-    /// What was evicted with its work is owed to a relist.
+    /// What was evicted with its work has to be found by a relist.
     fn request_for_evicted(&mut self) {
         let Evicted {
             work,
@@ -247,14 +254,16 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             self.on_admission(Admission::Rejected, Coverage::All);
         }
         if failing_owners || failing_children {
-            let coverage = match failing_children {
+            self.request_for_failing(match failing_children {
                 true => Coverage::All,
                 false => Self::owners(),
-            };
-            let now_ms = self.now_ms();
-            let is_new = self.schedule.request_for_failing(coverage, now_ms);
-            self.count_request(is_new);
+            });
         }
+    }
+
+    fn request_for_failing(&mut self, coverage: Coverage) {
+        let is_new = self.schedule.request_for_failing(coverage, self.now_ms());
+        self.count_request(is_new);
     }
 
     /// The relist that finds owners with work of their own. Where a status does not tell what was observed,
@@ -266,25 +275,32 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         }
     }
 
+    fn request_all(&mut self) {
+        let is_new = self.schedule.request(Coverage::All, self.now_ms());
+        self.count_request(is_new);
+    }
+
     fn count_request(&self, is_new: bool) {
         let requested = &self.api.metrics().relists_requested;
         requested.fetch_add(u64::from(is_new), Relaxed);
     }
 
-    pub fn on_finished(&mut self, finished: Finished) {
+    pub fn on_finished(&mut self, mut finished: Finished) {
+        let now_ms = self.now_ms();
+        let (outcome, begun_ms) = (finished.outcome, finished.begun_ms);
+        self.concurrency.ended(outcome, begun_ms, now_ms);
+        // What it has read and written may have been on the server as it was before.
+        let is_void = finished.epoch != self.epoch;
+        if is_void {
+            finished.start_over();
+        }
         let Finished {
             key,
             mut state,
             outcome,
-            begun_ms,
+            ..
         } = finished;
-        let now_ms = self.now_ms();
-        self.concurrency
-            .ended(outcome, now_ms.saturating_sub(begun_ms));
-        if matches!(outcome, Outcome::Failed { .. } | Outcome::Stuck) {
-            self.failed_ms = Some(now_ms);
-        }
-        if outcome != Outcome::Gone {
+        if outcome != Outcome::Gone && !is_void {
             self.cache.record(&mut state);
         }
         let uid = state.uid;
@@ -326,7 +342,8 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         let paths = Arc::clone(&self.paths);
         let relist = Relist::new(comparer, self.api.clone(), paths, coverage);
         let kinds = coverage.kinds(&self.paths);
-        self.relist = Some(RunningRelist::new(relist, coverage, kinds));
+        let shown = self.queue.shown_versions();
+        self.relist = Some(RunningRelist::new(relist, coverage, kinds, shown));
     }
 
     pub fn on_found(&mut self, found: Found) {
@@ -375,21 +392,23 @@ impl<O: Operator, C: Cache> Controller<O, C> {
     /// Opens the watch of `kind` where its first page was read.
     fn on_first_page(&mut self, kind: KindId, resource_version: u64) {
         let mut owners_version = resource_version;
+        let is_backwards = |running: &RunningRelist| running.is_backwards(kind, resource_version);
+        if self.relist.as_ref().is_some_and(is_backwards) {
+            self.forget_revisions(kind);
+            return self.request_all();
+        }
         if let Some(running) = &mut self.relist {
             running.opening -= 1;
             running.revisions.push(resource_version);
             owners_version = running.revisions[0];
         }
-        if self.watches[kind.index()].is_some() {
+        if self.watches.is_open(kind) {
             return;
         }
         let observer = Observer::<O>::new(Arc::clone(&self.paths));
         let (api, paths) = (self.api.clone(), Arc::clone(&self.paths));
         let stream = WatchStream::new(api, paths, observer, kind, resource_version);
-        let items = unfold(stream, |mut stream| async {
-            Some((stream.next().await, stream))
-        });
-        self.watches[kind.index()] = Some(items.boxed());
+        self.watches.open(kind, stream);
         if !kind.is_owner() {
             self.queue.relisted(owners_version);
         }
@@ -421,20 +440,6 @@ impl<O: Operator, C: Cache> Controller<O, C> {
     }
 
     pub fn set_gauges(&self) {
-        let metrics = self.api.metrics();
-        let count = |value: usize| value as u64;
-        metrics
-            .queue_depth
-            .store(count(self.queue.depth()), Relaxed);
-        metrics
-            .in_flight
-            .store(count(self.queue.in_flight()), Relaxed);
-        metrics.entries.store(count(self.queue.len()), Relaxed);
-        metrics
-            .cached_owners
-            .store(count(self.cache.len()), Relaxed);
-        metrics
-            .spec_bytes
-            .store(count(self.queue.spec_bytes()), Relaxed);
+        gauges::set(self.api.metrics(), &self.queue, self.cache.len());
     }
 }

@@ -121,6 +121,15 @@ impl OwnerState {
         }
     }
 
+    /// resourceVersions start over because the server was restored: everything is to be read again.
+    pub fn forget_revisions(&mut self) {
+        self.own_version = 0;
+        self.resource_version = 0;
+        self.children.clear();
+        self.children_complete = false;
+        self.snapshots.clear();
+    }
+
     /// Whether the finalizer is still to be added, where the operator has one.
     pub fn lacks_finalizer(&self, finalizer: bool) -> bool {
         finalizer && self.finalizers.ours.is_none()

@@ -5,6 +5,9 @@
 
 use crate::model::{ChildEvent, Compared, OwnerState, Triggers, Uid};
 
+/// A child may have changed without an event: each is read and compared.
+pub(super) const RECHECK: Triggers = Triggers::CHILDREN;
+
 /// What arrived since a worker took the owner.
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
@@ -15,7 +18,7 @@ pub(super) struct Arrivals {
     /// When the owner was deleted, as a resourceVersion.
     gone: Option<u64>,
     /// A child may have changed without an event: what the worker does is done again.
-    must_recheck: bool,
+    again: Triggers,
 }
 
 /// What became of the owner while a worker had it.
@@ -39,7 +42,9 @@ impl Arrivals {
     /// worker has.
     pub(super) fn on_owner(&mut self, shown: OwnerState, found: Triggers, same: bool) {
         // What a page says of the children holds however old its owner is.
-        self.must_recheck |= same && found.has(Triggers::CHILDREN);
+        if same && found.has(Triggers::CHILDREN) {
+            self.request(RECHECK);
+        }
         let known = self.owner.as_ref().map(|known| known.resource_version);
         if known.max(self.gone) < Some(shown.resource_version) {
             self.gone = None;
@@ -74,9 +79,9 @@ impl Arrivals {
         }
     }
 
-    /// A child may have changed without an event.
-    pub(super) fn request_recheck(&mut self) {
-        self.must_recheck = true;
+    /// What the worker does is done again, and this with it.
+    pub(super) fn request(&mut self, triggers: Triggers) {
+        self.again = self.again.with(triggers);
     }
 
     /// Forgets all that is told apart by resourceVersion.
@@ -112,12 +117,9 @@ impl Arrivals {
 
     /// Updates the records of the children with their changes; returns what has to be done about them.
     pub(super) fn update_children(&self, owner: &mut OwnerState) -> Triggers {
-        let mut triggers = Triggers::default();
+        let mut triggers = self.again;
         for event in &self.children {
             triggers = triggers.with(owner.on_event(event));
-        }
-        if self.must_recheck {
-            triggers = triggers.with(Triggers::CHECK).with(Triggers::READ);
         }
         triggers
     }

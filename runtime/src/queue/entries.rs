@@ -118,10 +118,10 @@ impl Entries {
     /// resourceVersions start over because the server was restored: forgets all that are compared.
     pub(super) fn forget_revisions(&mut self) {
         for entry in self.by_key.values_mut() {
-            entry.owner.own_version = 0;
-            entry.owner.resource_version = 0;
-            entry.owner.children.clear();
-            entry.owner.children_complete = false;
+            let pool = pool(entry.state, &mut self.queued_bytes, &mut self.waiting_bytes);
+            *pool -= entry.owner.spec_bytes();
+            entry.owner.forget_revisions();
+            *pool += entry.owner.spec_bytes();
             self.queued_bytes -= entry.arrivals.spec_bytes();
             entry.arrivals.forget_revisions();
         }
@@ -163,7 +163,7 @@ impl Entries {
     }
 
     /// Evicts the entry that is due last. One that waits for its children comes back when they change. The work
-    /// of any other is owed.
+    /// of any other needs a relist.
     fn evict(&mut self) -> bool {
         let Some((_, key)) = self.timers.last().cloned() else {
             return false;

@@ -18,7 +18,7 @@ pub use crate::queue::limits::Limits;
 pub use crate::queue::outcome::{Admission, Evicted, Outcome};
 
 use crate::model::{ChildEvent, KindId, ObjectKey, OwnerState, Triggers, Uid};
-use crate::queue::arrivals::Meanwhile;
+use crate::queue::arrivals::{Meanwhile, RECHECK};
 use crate::queue::entries::Entries;
 use crate::queue::entry::{Revisions, State};
 use crate::queue::limits::backoff_ms;
@@ -93,6 +93,11 @@ impl Queue {
     /// A watch has shown everything of `kind` up to `resource_version`.
     pub fn advance(&mut self, kind: KindId, resource_version: u64) {
         self.revisions.advance(kind, resource_version);
+    }
+
+    /// The newest resourceVersion that the watch of each kind has shown, by index of the kind.
+    pub fn shown_versions(&self) -> &[u64] {
+        self.revisions.all()
     }
 
     /// resourceVersions start over because the server was restored: forgets all that are compared.
@@ -228,13 +233,12 @@ impl Queue {
     /// The relist compares the owners as they were at `owners_version`. Owners that were written or shown
     /// since then, and those that a worker has, have their children read.
     pub fn relisted(&mut self, owners_version: u64) {
-        let recheck = Triggers::CHECK.with(Triggers::READ);
         let mut waiting = Vec::new();
         for (key, entry) in self.entries.iter_mut() {
             if entry.state == State::InFlight {
-                entry.arrivals.request_recheck();
+                entry.arrivals.request(RECHECK);
             } else if entry.owner.own_version.max(entry.owner.resource_version) > owners_version {
-                entry.owner.triggers = entry.owner.triggers.with(recheck);
+                entry.owner.triggers = entry.owner.triggers.with(RECHECK);
                 if matches!(entry.state, State::Awaiting { .. }) {
                     waiting.push(key.clone());
                 }
@@ -380,29 +384,25 @@ impl Queue {
         self.entries.first_timer().map(|(due_ms, _)| *due_ms)
     }
 
-    /// The plan of an owner is to be computed again, because it asked for that.
-    pub fn admit_due(&mut self, key: &ObjectKey, uid: Uid) -> Admission {
+    /// An owner is to be read and compared, because its plan asked for that or an event could not be decoded.
+    /// `triggers`: beside a comparison of the children.
+    pub fn admit_due(&mut self, key: &ObjectKey, uid: Uid, triggers: Triggers) -> Admission {
+        let triggers = triggers.with(Triggers::CHECK);
         let Some(entry) = self.entries.get_mut(key) else {
             let owner = OwnerState {
                 uid,
-                triggers: Triggers::CHECK,
+                triggers,
                 ..OwnerState::default()
             };
             return self.entries.insert(key, owner, State::Queued);
         };
+        entry.owner.triggers = entry.owner.triggers.with(triggers);
         match entry.state {
-            State::InFlight => {
-                entry.arrivals.request_recheck();
-                return Admission::Accepted;
-            }
-            State::Queued | State::Delayed { .. } | State::Awaiting { .. } => {}
+            State::InFlight => entry.arrivals.request(triggers.with(RECHECK)),
+            State::Awaiting { .. } => return self.entries.enqueue(key),
+            State::Queued | State::Delayed { .. } => {}
         }
-        entry.owner.triggers = entry.owner.triggers.with(Triggers::CHECK);
-        match entry.state {
-            State::Awaiting { .. } => self.entries.enqueue(key),
-            // It stays due at the same time.
-            State::Queued | State::InFlight | State::Delayed { .. } => Admission::Accepted,
-        }
+        Admission::Accepted
     }
 
     /// Queues what is due and removes entries whose wait is over.

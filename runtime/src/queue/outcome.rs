@@ -15,7 +15,7 @@ pub enum Admission {
     Rejected,
 }
 
-/// What was evicted with its work. It is owed: a relist has to find it again.
+/// What was evicted with its work. A relist has to find it again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Evicted {
     /// Work that had not failed.

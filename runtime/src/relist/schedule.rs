@@ -36,9 +36,9 @@ pub struct RelistSchedule {
     periodic_ms: u64,
     requested: Option<(Coverage, u64)>,
     /// A relist for failing owners that were evicted. It waits longer than any other.
-    owed: Option<(Coverage, u64)>,
-    /// How often in a row a relist was owed for such owners.
-    owed_again: u32,
+    for_failing: Option<(Coverage, u64)>,
+    /// How often in a row a relist was requested for such owners.
+    failing_again: u32,
     /// Objects that the last full relist read.
     objects: u64,
     /// Full relists requested or failed in a row.
@@ -61,8 +61,8 @@ impl RelistSchedule {
             by_size: period.is_none(),
             periodic_ms: u64::MAX,
             requested: Some((Coverage::All, 0)),
-            owed: None,
-            owed_again: 0,
+            for_failing: None,
+            failing_again: 0,
             objects: 0,
             again: 0,
             failing: 0,
@@ -76,11 +76,13 @@ impl RelistSchedule {
     /// When the next relist is due, ms, and what it covers.
     pub fn next(&self) -> (Coverage, u64) {
         let periodic = (Coverage::All, self.periodic_ms);
-        let owed = self.owed.map(|(coverage, since_ms)| {
+        let failing = self.for_failing.map(|(coverage, since_ms)| {
             let after_ms = (EACH_MS * self.objects).max(self.failed_ms());
             (coverage, since_ms + after_ms.min(FAILED_MS.1))
         });
-        let all = [self.requested, owed, Some(periodic)].into_iter().flatten();
+        let all = [self.requested, failing, Some(periodic)]
+            .into_iter()
+            .flatten();
         // The first of those that are due at the same time.
         all.min_by_key(|(_, at_ms)| *at_ms).unwrap_or(periodic)
     }
@@ -99,8 +101,8 @@ impl RelistSchedule {
     /// Failing owners were evicted, which `coverage` finds again. True when no such relist was requested. As often
     /// as the number of objects allows: each of them is tried again.
     pub fn request_for_failing(&mut self, coverage: Coverage, now_ms: u64) -> bool {
-        let Some((known, _)) = &mut self.owed else {
-            self.owed = Some((coverage, now_ms));
+        let Some((known, _)) = &mut self.for_failing else {
+            self.for_failing = Some((coverage, now_ms));
             return true;
         };
         if coverage == Coverage::All {
@@ -140,8 +142,8 @@ impl RelistSchedule {
         if coverage == Coverage::All || matches!(self.requested, Some((Coverage::Owners, _))) {
             self.requested = None;
         }
-        if coverage == Coverage::All || matches!(self.owed, Some((Coverage::Owners, _))) {
-            self.owed_again += u32::from(self.owed.take().is_some());
+        if coverage == Coverage::All || matches!(self.for_failing, Some((Coverage::Owners, _))) {
+            self.failing_again += u32::from(self.for_failing.take().is_some());
         }
         if coverage == Coverage::All {
             self.periodic_ms = u64::MAX;
@@ -167,8 +169,8 @@ impl RelistSchedule {
     pub fn ended(&mut self, coverage: Coverage, failing: bool, now_ms: u64) {
         self.last_end_ms = now_ms;
         self.failing = if failing { self.failing + 1 } else { 0 };
-        if self.owed.is_none() {
-            self.owed_again = 0;
+        if self.for_failing.is_none() {
+            self.failing_again = 0;
         }
         if coverage == Coverage::All {
             self.took_ms = now_ms - self.began_ms;
@@ -190,7 +192,7 @@ impl RelistSchedule {
 
     /// How long failing owners that were evicted wait.
     fn failed_ms(&self) -> u64 {
-        FAILED_MS.0 << self.owed_again.min(4)
+        FAILED_MS.0 << self.failing_again.min(4)
     }
 
     /// Between relists of owners.

@@ -26,7 +26,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 /// The longest wait for one condition, in simulated time.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The period of the relist: later than any scenario ends.
 pub const RELIST_PERIOD: Duration = Duration::from_secs(86_400);
@@ -39,7 +39,7 @@ pub struct Simulated {
     /// Cache mode of the operators that are started here.
     pub mode: Mode,
     /// The longest wait for one condition.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 impl Simulated {
@@ -57,16 +57,16 @@ impl Simulated {
             server,
             client,
             mode,
-            patience: PATIENCE,
+            timeout: WAIT_TIMEOUT,
         }
     }
 
     /// The same cluster, with longer waits, because of what is said.
     #[must_use]
-    pub fn patient(&self, patience: Duration, because: &str) -> Self {
-        assert!(!because.is_empty() && patience > PATIENCE);
+    pub fn waiting_up_to(&self, timeout: Duration, because: &str) -> Self {
+        assert!(!because.is_empty() && timeout > WAIT_TIMEOUT);
         Self {
-            patience,
+            timeout,
             ..self.clone()
         }
     }
@@ -157,7 +157,7 @@ impl Simulated {
 
     /// Waits until `holds`, in simulated time.
     pub async fn until(&self, what: &str, mut holds: impl FnMut(&Self) -> bool) {
-        let deadline = tokio::time::Instant::now() + self.patience;
+        let deadline = tokio::time::Instant::now() + self.timeout;
         while !holds(self) {
             assert!(
                 tokio::time::Instant::now() < deadline,
@@ -279,7 +279,7 @@ impl Simulated {
         Running {
             prefix: O::metrics_prefix(),
             metrics,
-            patience: self.patience,
+            timeout: self.timeout,
             stop: Some(stop),
             task: tokio::spawn(run),
         }
@@ -324,20 +324,28 @@ pub fn config() -> Config {
     }
 }
 
+/// For events that are lost in silence: a relist alone can find them, here every ten minutes.
+pub fn lossy() -> Config {
+    Config {
+        resync: Some(Duration::from_secs(600)),
+        ..config()
+    }
+}
+
 /// An operator that runs in this process.
 pub struct Running {
     /// Of the names of its metrics.
     prefix: String,
     pub metrics: Arc<Metrics>,
     /// The longest wait for one condition.
-    pub patience: Duration,
+    pub timeout: Duration,
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<()>,
 }
 
 impl Running {
     pub async fn until_ready(&self) {
-        let deadline = tokio::time::Instant::now() + self.patience;
+        let deadline = tokio::time::Instant::now() + self.timeout;
         while self.metrics.readiness().is_err() {
             assert!(
                 tokio::time::Instant::now() < deadline,

@@ -24,7 +24,7 @@ pub struct User {
     pub namespace: String,
     pub client: Client,
     /// The longest wait for one condition.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 impl User {
@@ -135,7 +135,7 @@ impl User {
 
     /// The same for any path of the API.
     pub async fn until_at(&self, what: &str, path: &str, holds: impl Fn(&Value) -> bool) -> Value {
-        let deadline = Instant::now() + self.patience;
+        let deadline = Instant::now() + self.timeout;
         loop {
             let object = self.get_at(path).await;
             if holds(&object) {

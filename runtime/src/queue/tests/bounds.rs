@@ -109,8 +109,8 @@ proptest! {
                     };
                     if outcome == WRITTEN { owner = observed(owner, true); }
                     let admission = queue.finish(&key, owner, outcome, now_ms);
-                    let owed = admission == Admission::Rejected;
-                    prop_assert!(!owed || queue.entries.get(&key).is_none(), "{key} is both");
+                    let rejected = admission == Admission::Rejected;
+                    prop_assert!(!rejected || queue.entries.get(&key).is_none(), "{key} is both");
                     ended = Some(key);
                 }
                 Step::Wake { after_ms } => { now_ms += after_ms; queue.wake(now_ms); }
@@ -121,7 +121,7 @@ proptest! {
             }
             prop_assert_eq!(queue.in_flight(), flying.len());
             queue.entries.assert_consistent();
-            // Work is in an entry or owed, never neither.
+            // Work is in an entry or needs a relist, never neither.
             let evicted = queue.take_evicted();
             for key in had_work.into_iter().filter(|key| Some(key) != ended.as_ref()) {
                 let is_there = queue.entries.get(&key).is_some();

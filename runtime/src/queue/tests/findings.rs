@@ -193,7 +193,7 @@ fn an_owner_created_again_in_flight_is_rejected_where_there_is_no_capacity() {
 }
 
 #[test]
-fn an_evicted_owner_that_failed_is_owed() {
+fn an_evicted_owner_that_failed_needs_a_relist() {
     let limits = Limits {
         entries: 1,
         ..Limits::default()
