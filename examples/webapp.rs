@@ -63,6 +63,7 @@ impl Operator for WebApps {
     const KINDS: &'static [Kind] = &[DEPLOYMENT];
     const WRITES: Writes = Writes::Apply;
     const RETRY: Retry = Retry::From(Duration::from_secs(10));
+    const DRIFT_PERIOD: Option<Duration> = Some(Duration::from_secs(300));
 
     fn plan(&self, app: &Owner<Self>, seen: &Children) -> Result<Plan<WebAppStatus>, Infallible> {
         let (name, spec) = (&*app.meta.name, &app.spec);
@@ -85,7 +86,7 @@ impl Operator for WebApps {
                 available_replicas,
                 ready: state.is_ready(spec.replicas) && available_replicas >= spec.replicas,
             },
-            requeue: Requeue::After(Duration::from_secs(300)),
+            requeue: Requeue::Default,
         })
     }
 }

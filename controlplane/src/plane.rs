@@ -3,6 +3,7 @@
 //! Guarantees: the order of a start is datastore, kube-apiserver, CRDs, controllers, readiness agent,
 //! each begun when the one before answers. Leaves to others: the folders, which stay after the end.
 
+mod backup;
 pub(crate) mod compaction;
 
 use std::path::{Path, PathBuf};

@@ -1,6 +1,7 @@
 //! Bounds of the workqueue: what is not admitted is found again by a relist.
 
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::{Patch, PatchParams};
@@ -13,6 +14,7 @@ use tare_runtime::controller::Limits;
 
 use crate::cluster::objects::web;
 use crate::cluster::simulated::{Running, Simulated, config, pass};
+use crate::permissions::Refusal;
 
 /// An operator with other bounds, ready.
 async fn operate(cluster: &Simulated, limits: Limits) -> Running {
@@ -108,6 +110,66 @@ pub async fn more_children_fail_at_once_than_are_admitted_and_every_owner_says_s
         took.as_secs() < 400,
         "left to the periodic relist: {took:?}"
     );
+    running.stop().await;
+}
+
+pub async fn failing_owners_that_were_evicted_are_tried_again(mode: Mode) {
+    let cluster = Simulated::new(mode);
+    let cluster = cluster.waiting_up_to(
+        Duration::from_secs(600),
+        "they back off for up to ten minutes",
+    );
+    let refusal = Refusal::of_permission(&cluster, "create", "deployments");
+    let limits = Limits {
+        entries: 8,
+        ..Limits::default()
+    };
+    let config = Config { limits, ..config() };
+    let running = cluster.operate_with(EdgeApps, cluster.server.client("tare"), config);
+    let names: Vec<String> = (0..40).map(|n| format!("web-{n}")).collect();
+    for name in &names {
+        cluster.create(name, web()).await;
+    }
+    until_all(&cluster, &names, "Failed").await;
+    refusal.lift();
+    let lifted = tokio::time::Instant::now();
+    until_all(&cluster, &names, "Running").await;
+    let took = lifted.elapsed();
+    assert!(took <= Duration::from_secs(600), "{took:?}");
+    running.stop().await;
+}
+
+/// Its worker waits for an answer that does not come. When it gives up, there is no capacity for the new owner.
+pub async fn an_owner_created_again_while_a_worker_has_it_is_not_lost(mode: Mode) {
+    let cluster = Simulated::new(mode);
+    let first = AtomicBool::new(true);
+    cluster.server.faults().on_request(move |facts| {
+        match (facts.user, facts.verb, facts.resource) {
+            ("tare", "create", "deployments") if first.swap(false, Relaxed) => RequestFault::Hang,
+            _ => RequestFault::Pass,
+        }
+    });
+    let config = Config {
+        limits: Limits {
+            entries: 4,
+            ..Limits::default()
+        },
+        concurrency: 1,
+        ..config()
+    };
+    let running = cluster.operate_with(EdgeApps, cluster.server.client("tare"), config);
+    running.until_ready().await;
+    cluster.create("web-0", web()).await;
+    pass(1).await;
+    cluster.delete("web-0").await;
+    cluster.until_gone("edgeapps", "web-0").await;
+    for n in 0..3 {
+        cluster.create(&format!("web-{n}"), web()).await;
+    }
+    let created = tokio::time::Instant::now();
+    cluster.until_all_running(3).await;
+    let took = created.elapsed();
+    assert!(took < Duration::from_secs(60), "{took:?}");
     running.stop().await;
 }
 

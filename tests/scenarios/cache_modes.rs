@@ -7,10 +7,11 @@ use k8s_openapi::api::core::v1::Service;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use kubesim::WatchFault;
 use serde_json::json;
+use tare::edgeapp::EdgeApps;
 use tare_runtime::cache::Mode;
 
 use crate::cluster::objects::web;
-use crate::cluster::simulated::{Running, Simulated, pass};
+use crate::cluster::simulated::{Running, Simulated, lossy, pass};
 
 /// GETs by the operator: of the owner, of the Service, of the Deployment.
 fn gets(cluster: &Simulated) -> [u64; 3] {
@@ -212,7 +213,7 @@ pub async fn every_owner_that_exists_is_retained_and_no_other(mode: Mode) {
 
 pub async fn owners_deleted_while_the_watch_lost_events_are_forgotten(mode: Mode) {
     let cluster = Simulated::new(mode);
-    let running = cluster.operate();
+    let running = cluster.operate_with(EdgeApps, cluster.server.client("tare"), lossy());
     for n in 0..10 {
         cluster.create(&format!("web-{n}"), web()).await;
         cluster.until_phase(&format!("web-{n}"), "Running").await;

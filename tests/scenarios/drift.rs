@@ -1,8 +1,11 @@
 //! Children that differ from their plan are corrected, while the operator runs and at its start.
 
+use std::time::Duration;
+
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 use tare_runtime::cache::Mode;
+use tokio::time::{Instant, sleep_until};
 
 use crate::cluster::Cluster;
 use crate::cluster::objects::{container, text, web};
@@ -55,6 +58,36 @@ pub async fn an_edited_child_is_set_back_and_what_others_add_stays(cluster: Clus
         .until("the label is back", "services", "web", labelled)
         .await;
     cluster.until_running("web").await;
+    operator.terminate().await;
+    cluster.end().await;
+}
+
+/// A Service has no generation. Edits that follow each other meet an owner whose last write is not confirmed, or
+/// whose corrections are counted.
+pub async fn a_service_whose_selector_is_edited_repeatedly_is_set_back_each_time(cluster: Cluster) {
+    // Past the third within a minute it is a field conflict, which backs off.
+    const WITHIN_S: [u64; 3] = [2, 2, 2];
+    let operator = cluster.operate().await;
+    cluster.create("web", web()).await;
+    cluster.until_running("web").await;
+    let selector = |service: &Value| service["spec"]["selector"].clone();
+    let planned = selector(&cluster.get("services", "web").await);
+    let (label, _) = planned
+        .as_object()
+        .and_then(|map| map.iter().next())
+        .expect("a selector");
+    for (n, within_s) in WITHIN_S.into_iter().enumerate() {
+        let edited = Instant::now();
+        let edit = json!({ "spec": { "selector": { label: format!("other-{n}") } } });
+        cluster.patch("services", "web", edit).await;
+        let set_back = |service: &Value| selector(service) == planned;
+        cluster
+            .until("the edit is undone", "services", "web", set_back)
+            .await;
+        let took = edited.elapsed();
+        assert!(took < Duration::from_secs(within_s), "edit {n}: {took:?}");
+        sleep_until(edited + Duration::from_secs(4)).await;
+    }
     operator.terminate().await;
     cluster.end().await;
 }

@@ -32,6 +32,8 @@ mod lifecycle;
 mod namespaces;
 mod permission_table;
 mod permissions;
+mod relists;
+mod restored;
 mod shipped;
 mod spec;
 mod suite;
@@ -101,6 +103,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(anywhere drift::what_changed_while_the_operator_was_down_is_found_at_its_start).on_kine(),
     scenario!(anywhere drift::an_edited_child_is_set_back_and_what_others_add_stays).on_kine(),
     scenario!(anywhere drift::a_deleted_child_comes_back).on_kine(),
+    scenario!(anywhere drift::a_service_whose_selector_is_edited_repeatedly_is_set_back_each_time),
     scenario!(simulated "needs counts request by request" drift::child_events_of_an_idle_owner_are_handled_together),
 
     scenario!(real "needs the namespace controller" namespaces::a_terminating_namespace_is_left_to_end).on_kine(),
@@ -156,9 +159,13 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs faults of watch streams" watches::lost_watch_events_and_a_restart_end_in_the_same_state_as_a_calm_run),
     scenario!(simulated "needs faults of watch streams" watches::a_watch_stream_recovers_from_every_fault),
     scenario!(simulated "needs refused requests" watches::repeated_410_answers_relist_with_growing_pauses),
-    scenario!(simulated "needs two servers" watches::a_server_restored_from_an_old_backup_is_relisted),
+    scenario!(simulated "needs two servers" restored::a_server_restored_from_an_old_backup_is_noticed_when_a_watch_opens),
+    scenario!(simulated "needs two servers" restored::a_server_restored_from_an_old_backup_is_noticed_by_a_list),
+    scenario!(simulated "needs two servers" restored::work_in_flight_on_a_server_that_is_restored_is_done_again),
     scenario!(simulated "needs slow requests" watches::a_child_that_becomes_ready_before_its_watch_opens_is_not_missed),
     scenario!(simulated "needs five minutes" watches::a_server_that_goes_away_is_waited_for),
+
+    scenario!(simulated "needs slow requests" relists::what_a_page_shows_of_an_owner_that_was_written_since_is_done),
 
     scenario!(simulated "needs counts request by request" cache_modes::work_on_an_idle_owner_reads_what_the_mode_does_not_retain),
     scenario!(simulated "needs counts request by request" cache_modes::a_workload_that_is_no_longer_ready_is_recognised_by_its_event),
@@ -169,16 +176,20 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs ten minutes" admission::owners_that_never_become_ready_are_released_after_their_deadline),
     scenario!(simulated "needs other limits" admission::events_that_are_not_admitted_are_found_by_a_relist),
     scenario!(simulated "needs other limits" admission::more_children_fail_at_once_than_are_admitted_and_every_owner_says_so),
+    scenario!(simulated "needs other limits" admission::failing_owners_that_were_evicted_are_tried_again),
+    scenario!(simulated "needs other limits" admission::an_owner_created_again_while_a_worker_has_it_is_not_lost),
 
     scenario!(anywhere webapp::it_applies_its_deployment_corrects_it_follows_its_spec_and_goes).on_kine(),
     scenario!(anywhere webapp::what_changed_while_it_was_down_is_found),
     scenario!(anywhere webapp::a_foreign_deployment_is_not_taken_over),
     scenario!(simulated "needs refused requests" webapp::its_finalizer_is_removed_last),
+    scenario!(simulated "needs 5,000 objects" webapp::one_relist_every_five_minutes_looks_for_the_drift_of_all).storeless(),
     scenario!(simulated "needs ten minutes" webapp::it_relists_for_drift_every_five_minutes),
     scenario!(simulated "needs refused requests" webapp::a_failure_is_retried_after_ten_seconds_with_growing_pauses),
     scenario!(anywhere myservice::it_makes_both_children_follows_its_spec_heals_and_goes).on_kine(),
     scenario!(simulated "needs counts request by request" myservice::drift_of_two_among_many_is_found_with_few_requests),
     scenario!(anywhere inference_service::it_is_refused_or_provisioned_then_ready_with_an_endpoint).on_kine(),
+    scenario!(simulated "needs counts request by request" inference_service::its_requeue_is_its_own_and_survives_a_restart),
     scenario!(simulated "needs another CRD" inference_service::an_older_schema_leaves_the_gpu_type_to_the_operator),
     scenario!(pure inference_service::errors_are_typed),
     scenario!(anywhere echo::it_has_its_finalizer_before_its_deployment_and_follows_replicas),
@@ -188,6 +199,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(real "needs the program" alerts::alerts_and_dashboard_speak_of_what_is_there),
     scenario!(real "needs a server that is a process" watches::an_api_server_that_restarts_is_used_again).on_kine().alone(),
     scenario!(real "needs a datastore" watches::a_compacted_history_is_relisted).on_kine().alone(),
+    scenario!(real "needs a datastore" restored::a_datastore_restored_from_a_backup_is_noticed).alone(),
     scenario!(anywhere watches::a_crd_that_is_deleted_while_running_is_waited_for).on_kine().alone(),
 ];
 

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::future::{Future, ready};
+use std::time::Duration;
 
 use kube::core::object::HasSpec;
 use kube::core::{NamespaceResourceScope, Resource};
@@ -46,6 +47,11 @@ pub trait Operator: Send + Sync + 'static {
     const WRITES: Writes = Writes::Patch;
     /// When an owner is retried after the API server rejected a request or could not be reached.
     const RETRY: Retry = Retry::Backoff;
+
+    /// How often all owners are compared with their children although no event came. The relist does it: one pass
+    /// over the lists, however many owners there are. Without it, and where the period of the relist is configured,
+    /// that holds.
+    const DRIFT_PERIOD: Option<Duration> = None;
 
     /// What should exist for `owner`, and the status that follows from what exists.
     ///

@@ -11,16 +11,20 @@ pub struct Plan<S> {
     pub children: Vec<Child>,
     /// The status that follows from the children as they were observed.
     pub status: S,
-    /// When to compare again without an event.
+    /// When to compute the plan of this owner again without an event.
     pub requeue: Requeue,
 }
 
-/// When an owner is compared with its children again although no event came.
+/// When the plan of an owner is computed again, and compared with its children, although no event came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Requeue {
     /// With the periodic relist.
     #[default]
     Default,
-    /// At the latest after this time. The shortest time of all owners is the period of the relist.
+    /// This owner at the latest after this time (1 s at least). It costs a read of the owner and of each child, less
+    /// where the cache retains them. For a bounded number of owners
+    /// ([`Config::requeues`](crate::controller::Config::requeues)): those that do not fit wait for the periodic
+    /// relist, which a warning says once. To compare all owners at a period,
+    /// declare [`DRIFT_PERIOD`](crate::api::Operator::DRIFT_PERIOD).
     After(Duration),
 }

@@ -24,8 +24,8 @@ use std::sync::Arc;
 use crate::api::{Child, Operator, kind_index};
 use crate::cache::{Cache, ChildUpdate, snapshot_of, unknown};
 use crate::model::{
-    ChildEvent, ChildRecord, ObjectKey, OwnerState, Retention, SnapshotContent, Triggers, Uid,
-    hash32,
+    ChildEvent, ChildRecord, Compared, ObjectKey, OwnerState, Retention, SnapshotContent, Triggers,
+    Uid, hash32,
 };
 use crate::reconcile::child;
 use crate::reconcile::child::{Actual, with_labels};
@@ -195,6 +195,8 @@ impl<O: Operator> Cache for Pruned<O> {
 
     fn clear(&mut self) {
         self.owners = HashMap::new();
+        // An owner that was deleted may be back with the backup.
+        self.departed = self.departed.as_ref().map(|_| HashSet::new());
     }
 }
 
@@ -267,9 +269,10 @@ impl Kept {
                 (Some(body), Some(actual)) if drift::differs(&body, &actual.value).is_none() => {
                     self.state.children[index].last_applied =
                         Some(child::last_applied(actual.uid, &body, child.immutable));
+                    event.compared = Compared::AsPlanned;
                 }
                 _ => {
-                    event.differs = true;
+                    event.compared = Compared::Differs;
                     return Some(self.work(Triggers::CHECK, Some((event, snapshot))));
                 }
             }

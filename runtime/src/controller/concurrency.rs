@@ -9,6 +9,9 @@ use crate::queue::Outcome;
 /// A failure that took less was an answer and not a deadline, ms.
 const AT_ONCE_MS: u64 = 1_000;
 
+/// How long after a failure no status yields, ms.
+const FAILED_LATELY_MS: u64 = 60_000;
+
 /// The part of the workers that is used while owners are rejected. With 5,000 owners whose children are
 /// rejected, 16 workers hold 1.7 MB more than healthy owners leave, 4 hold 0.95: each busy connection has
 /// buffers of about 50 KB. The throughput is the same, because a rejection takes the server milliseconds and
@@ -20,6 +23,8 @@ const REDUCED: usize = 4;
 pub(crate) struct Concurrency {
     most: usize,
     rejected_in_a_row: usize,
+    /// When an owner last failed, ms.
+    failed_ms: Option<u64>,
 }
 
 impl Concurrency {
@@ -28,6 +33,7 @@ impl Concurrency {
         Self {
             most,
             rejected_in_a_row: 0,
+            failed_ms: None,
         }
     }
 
@@ -39,8 +45,18 @@ impl Concurrency {
         }
     }
 
-    /// A reconcile ended after `took_ms`.
-    pub fn ended(&mut self, outcome: Outcome, took_ms: u64) {
+    /// Whether an owner failed lately. The clock is read only where one failed at all.
+    pub fn failed_lately(&self, now_ms: impl Fn() -> u64) -> bool {
+        let failed_ms = self.failed_ms;
+        failed_ms.is_some_and(|at_ms| now_ms() < at_ms + FAILED_LATELY_MS)
+    }
+
+    /// A reconcile ended that began at `begun_ms`.
+    pub fn ended(&mut self, outcome: Outcome, begun_ms: u64, now_ms: u64) {
+        let took_ms = now_ms.saturating_sub(begun_ms);
+        if matches!(outcome, Outcome::Failed { .. } | Outcome::Stuck) {
+            self.failed_ms = Some(now_ms);
+        }
         self.rejected_in_a_row = match outcome {
             Outcome::Failed { .. } | Outcome::Stuck if took_ms < AT_ONCE_MS => {
                 self.rejected_in_a_row.saturating_add(1)
@@ -91,7 +107,7 @@ mod tests {
         ] {
             let mut concurrency = Concurrency::of(16);
             for (outcome, took_ms) in &ended {
-                concurrency.ended(*outcome, *took_ms);
+                concurrency.ended(*outcome, 0, *took_ms);
             }
             assert_eq!(concurrency.now(), want, "{} ended", ended.len());
         }
@@ -102,7 +118,7 @@ mod tests {
         for most in 1..=4 {
             let mut concurrency = Concurrency::of(most);
             for _ in 0..100 {
-                concurrency.ended(REJECTED.0, REJECTED.1);
+                concurrency.ended(REJECTED.0, 0, REJECTED.1);
             }
             assert_eq!(concurrency.now(), 1, "of {most}");
         }

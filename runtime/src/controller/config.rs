@@ -13,8 +13,9 @@ pub struct Config {
     pub selector: Option<String>,
     /// Owners reconciled at once.
     pub concurrency: usize,
-    /// Period of the full relist, jittered by a tenth. `None`: 600 s, or 10 ms for each object that is listed,
-    /// whichever is longer.
+    /// Period of the full relist, jittered by a tenth. `None`: what the operator declares
+    /// ([`DRIFT_PERIOD`](crate::api::Operator::DRIFT_PERIOD)), or else 600 s, or 10 ms for each object that is
+    /// listed, whichever is longer.
     pub resync: Option<Duration>,
     /// How long one reconcile may take.
     pub deadline: Duration,
@@ -24,6 +25,8 @@ pub struct Config {
     pub drain: Duration,
     /// Bounds of the queue.
     pub limits: Limits,
+    /// Idle owners at most that are compared again at a time of their own, about 150 bytes each.
+    pub requeues: usize,
     /// Seed of the jitter.
     pub seed: u64,
     /// Called a few seconds after work, to give freed memory back to the kernel.
@@ -41,6 +44,7 @@ impl Default for Config {
             request_deadline: Duration::from_secs(10),
             drain: Duration::from_secs(5),
             limits: Limits::default(),
+            requeues: 1_000,
             seed: u64::from(std::process::id()),
             trim: || {},
         }

@@ -4,40 +4,31 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use futures::StreamExt;
-use futures::stream::unfold;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
 use crate::api::{Operator, OwnerStatus, Status};
 use crate::cache::{Cache, ChildUpdate};
+use crate::controller::Config;
 use crate::controller::concurrency::Concurrency;
 use crate::controller::departed::Departed;
+use crate::controller::finished::Finished;
+use crate::controller::gauges;
 use crate::controller::readiness::{Readiness, cause};
+use crate::controller::requeues::Requeues;
 use crate::controller::running::RunningRelist;
 use crate::controller::trim::TrimTimer;
-use crate::controller::{Config, Watch};
+use crate::controller::watches::Watches;
+use crate::controller::written::Written;
 use crate::http::paths::Paths;
 use crate::http::request::Api;
-use crate::model::{KindId, ObjectKey, OwnerState, Triggers};
-use crate::queue::{Admission, Outcome, Queue};
+use crate::model::{KindId, ObjectKey, OwnerState, Triggers, Uid};
+use crate::queue::{Admission, Evicted, Outcome, Queue};
 use crate::reconcile::compare::Comparer;
 use crate::reconcile::observe::{Observed, Observer};
 use crate::relist::schedule::RelistSchedule;
 use crate::relist::{Coverage, Found, ListError, Relist};
 use crate::watch::{WatchEvent, WatchItem, WatchStream};
-
-/// How long after a failure no status yields, ms.
-const FAILED_LATELY_MS: u64 = 60_000;
-
-/// A reconcile that ended.
-pub(crate) struct Finished {
-    pub key: ObjectKey,
-    pub state: OwnerState,
-    pub outcome: Outcome,
-    /// When it began, ms.
-    pub begun_ms: u64,
-}
 
 /// The state of the loop.
 pub(crate) struct Controller<O: Operator, C> {
@@ -47,10 +38,7 @@ pub(crate) struct Controller<O: Operator, C> {
     paths: Arc<Paths>,
     queue: Queue,
     schedule: RelistSchedule,
-    /// By index of the kind; `None` while a watch waits for a relist to know where it begins.
-    pub watches: Vec<Option<Watch>>,
-    /// Index of the watch that is polled first.
-    pub turn: usize,
+    pub watches: Watches,
     pub relist: Option<RunningRelist>,
     readiness: Readiness,
     started: Instant,
@@ -58,8 +46,10 @@ pub(crate) struct Controller<O: Operator, C> {
     trim_timer: TrimTimer,
     concurrency: Concurrency,
     departed: Departed,
-    /// When an owner last failed, ms.
-    failed_ms: Option<u64>,
+    written: Written,
+    /// How often resourceVersions have started over.
+    pub epoch: u32,
+    requeues: Requeues,
 }
 
 impl<O: Operator, C: Cache> Controller<O, C> {
@@ -70,9 +60,8 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             cache,
             api,
             queue: Queue::new(config.limits, kinds, finalizer, config.seed),
-            schedule: RelistSchedule::new(config.resync, config.seed),
-            watches: (0..paths.len()).map(|_| None).collect(),
-            turn: 0,
+            schedule: RelistSchedule::new(config.resync.or(O::DRIFT_PERIOD), config.seed),
+            watches: Watches::new(paths.len()),
             relist: None,
             readiness: Readiness::new(paths.len()),
             started: Instant::now(),
@@ -80,7 +69,9 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             trim_timer: TrimTimer::default(),
             concurrency: Concurrency::of(config.concurrency),
             departed: Departed::default(),
-            failed_ms: None,
+            written: Written::default(),
+            epoch: 0,
+            requeues: Requeues::new(config.requeues),
             paths,
         }
     }
@@ -99,8 +90,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
     /// has a worker makes use of it: those that hang may take all of them the next time.
     pub fn is_under_pressure(&self) -> bool {
         let wait = self.queue.depth() + self.queue.in_flight() > self.concurrency.now();
-        let failed_lately = |at_ms| self.now_ms() < at_ms + FAILED_LATELY_MS;
-        wait && !self.failed_ms.is_some_and(failed_lately)
+        wait && !self.concurrency.failed_lately(|| self.now_ms())
     }
 
     /// The next owner to reconcile.
@@ -127,12 +117,17 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         // At most an hour: an `Instant` cannot hold every number of milliseconds.
         let due_ms = due_ms.min(self.trim_timer.due_ms().unwrap_or(u64::MAX));
         let due_ms = due_ms.min(self.departed.due_ms().unwrap_or(u64::MAX));
+        let due_ms = due_ms.min(self.requeues.first_due_ms().unwrap_or(u64::MAX));
         self.started + Duration::from_millis(due_ms.min(now_ms + 3_600_000))
     }
 
     pub fn wake(&mut self) {
         let now_ms = self.now_ms();
         self.queue.wake(now_ms);
+        while let Some((key, uid)) = self.requeues.take_due(now_ms) {
+            let admission = self.queue.admit_due(&key, uid, Triggers::default());
+            self.on_admission(admission, Coverage::All);
+        }
         self.departed.expire(now_ms);
         if self.trim_timer.is_due(now_ms) {
             (self.trim)();
@@ -152,22 +147,18 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             self.publish_readiness();
         }
         match event {
-            WatchEvent::Object { object, line } => self.on_observed(object, &line),
+            WatchEvent::Object { object, line } => {
+                self.on_observed(object, &line, resource_version);
+            }
             WatchEvent::Bookmark => self.queue.settle_all(),
-            WatchEvent::Opened | WatchEvent::Skipped => {}
+            WatchEvent::Opened => {}
+            WatchEvent::Skipped { object } => self.on_skipped(kind, object),
             WatchEvent::Expired { backwards } => {
-                self.watches[kind.index()] = None;
+                self.watches.close(kind);
                 if backwards {
-                    warn!(
-                        kind = self.paths.plural(kind),
-                        "the server's resourceVersions went backwards; listing everything again"
-                    );
-                    self.queue.forget_revisions();
-                    self.cache.clear();
+                    self.forget_revisions(kind);
                 }
-                let now_ms = self.now_ms();
-                let is_new = self.schedule.request(Coverage::All, now_ms);
-                self.count_request(is_new);
+                self.request_all();
             }
             WatchEvent::Closed(error) => {
                 let because = cause::<O>(&self.paths, "watch", kind, &error);
@@ -177,23 +168,48 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         }
     }
 
-    fn on_observed(&mut self, object: Observed, line: &[u8]) {
+    /// The server was restored from a backup: nothing that is known compares, and no watch shows anything until
+    /// the server is as far as it was.
+    fn forget_revisions(&mut self, kind: KindId) {
+        warn!(
+            kind = self.paths.plural(kind),
+            "the server's resourceVersions went backwards; listing everything again"
+        );
+        self.queue.forget_revisions();
+        self.cache.clear();
+        self.departed = Departed::default();
+        self.watches.close_all();
+        if self.relist.take().is_some() {
+            self.cache.relist_ended(false);
+        }
+        self.epoch += 1;
+    }
+
+    /// An event could not be decoded. An owner is read; of a child it is not known whose it is, so that a relist
+    /// has to find what has changed. It comes late: the object may never be decodable.
+    fn on_skipped(&mut self, kind: KindId, object: Option<(ObjectKey, Uid)>) {
+        match object.filter(|_| kind.is_owner()) {
+            Some((key, uid)) => {
+                let admission = self.queue.admit_due(&key, uid, Triggers::REFRESH);
+                self.on_admission(admission, Coverage::All);
+            }
+            None => self.request_for_failing(Coverage::All),
+        }
+    }
+
+    fn on_observed(&mut self, object: Observed, line: &[u8], resource_version: u64) {
         match object {
             Observed::Owner { key, mut state } => {
                 self.departed.remove(&key);
                 if self.cache.on_owner(&mut state, None) {
                     let admission = self.queue.admit_owner(&key, *state, Triggers::default());
-                    // Where a status does not tell what was observed, only children do.
-                    let coverage = match Status::<O>::OBSERVES {
-                        true => Coverage::Owners,
-                        false => Coverage::All,
-                    };
-                    self.on_admission(admission, coverage);
+                    self.on_admission(admission, Self::owners());
                 }
             }
             Observed::OwnerGone { key, uid } => {
                 self.cache.on_owner_gone(uid);
-                self.queue.owner_gone(&key, uid);
+                self.requeues.remove(&key);
+                self.queue.owner_gone(&key, uid, resource_version);
                 let now_ms = self.now_ms();
                 self.departed.insert(&key, uid, now_ms);
                 self.trim_timer.worked(now_ms);
@@ -214,7 +230,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                 let admission = match (idle, work) {
                     (true, Some(state)) => self.queue.admit_idle(&owner, state, now_ms),
                     (true, None) => Admission::Idle,
-                    (false, _) => self.queue.admit_child(&owner, event),
+                    (false, _) => self.queue.admit_child(&owner, event, now_ms),
                 };
                 self.on_admission(admission, Coverage::All);
             }
@@ -230,35 +246,78 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         }
     }
 
+    /// What was evicted with its work has to be found by a relist.
+    fn request_for_evicted(&mut self) {
+        let Evicted {
+            work,
+            failing_owners,
+            failing_children,
+        } = self.queue.take_evicted();
+        if work {
+            self.on_admission(Admission::Rejected, Coverage::All);
+        }
+        if failing_owners || failing_children {
+            self.request_for_failing(match failing_children {
+                true => Coverage::All,
+                false => Self::owners(),
+            });
+        }
+    }
+
+    fn request_for_failing(&mut self, coverage: Coverage) {
+        let is_new = self.schedule.request_for_failing(coverage, self.now_ms());
+        self.count_request(is_new);
+    }
+
+    /// The relist that finds owners with work of their own. Where a status does not tell what was observed,
+    /// only children do.
+    fn owners() -> Coverage {
+        match Status::<O>::OBSERVES {
+            true => Coverage::Owners,
+            false => Coverage::All,
+        }
+    }
+
+    fn request_all(&mut self) {
+        let is_new = self.schedule.request(Coverage::All, self.now_ms());
+        self.count_request(is_new);
+    }
+
     fn count_request(&self, is_new: bool) {
         let requested = &self.api.metrics().relists_requested;
         requested.fetch_add(u64::from(is_new), Relaxed);
     }
 
-    pub fn on_finished(&mut self, finished: Finished) {
+    pub fn on_finished(&mut self, mut finished: Finished) {
+        let now_ms = self.now_ms();
+        let (outcome, begun_ms) = (finished.outcome, finished.begun_ms);
+        self.concurrency.ended(outcome, begun_ms, now_ms);
+        // What it has read and written may have been on the server as it was before.
+        let is_void = finished.epoch != self.epoch;
+        if is_void {
+            finished.start_over();
+        }
         let Finished {
             key,
             mut state,
             outcome,
-            begun_ms,
-        } = finished;
-        let now_ms = self.now_ms();
-        self.concurrency
-            .ended(outcome, now_ms.saturating_sub(begun_ms));
-        if matches!(outcome, Outcome::Failed { .. } | Outcome::Stuck) {
-            self.failed_ms = Some(now_ms);
-        }
-        if let Outcome::Written {
-            requeue_after: Some(requeue_after),
             ..
-        } = outcome
-        {
-            self.schedule.limit_period(requeue_after, now_ms);
-        }
-        if outcome != Outcome::Gone {
+        } = finished;
+        if outcome != Outcome::Gone && !is_void {
             self.cache.record(&mut state);
         }
-        self.queue.finish(&key, state, outcome, now_ms);
+        let uid = state.uid;
+        if self.relist.is_some() && matches!(outcome, Outcome::Written { .. }) {
+            self.written.done(uid, state.own_version);
+        }
+        let admission = self.queue.finish(&key, state, outcome, now_ms);
+        self.on_admission(admission, Self::owners());
+        // Only of the owner that the worker had: it may have been deleted meanwhile.
+        if admission == Admission::Accepted
+            && let Outcome::Written { requeue_after, .. } = outcome
+        {
+            self.requeues.set(&key, uid, requeue_after, now_ms);
+        }
         self.trim_timer.worked(now_ms);
     }
 
@@ -271,9 +330,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
 
     /// Begins a relist if one is due.
     pub fn begin_relist(&mut self) {
-        if self.queue.take_lost() {
-            self.on_admission(Admission::Rejected, Coverage::All);
-        }
+        self.request_for_evicted();
         let (coverage, at_ms) = self.schedule.next();
         let now_ms = self.now_ms();
         let replaces = self.relist.as_ref().is_none_or(|running| {
@@ -286,12 +343,14 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         }
         self.schedule.began(coverage, now_ms);
         self.cache.relist_began();
+        self.written.clear();
         let operator = Arc::clone(&self.operator);
         let comparer = Comparer::new(operator, self.api.clone(), self.cache.retention());
         let paths = Arc::clone(&self.paths);
         let relist = Relist::new(comparer, self.api.clone(), paths, coverage);
         let kinds = coverage.kinds(&self.paths);
-        self.relist = Some(RunningRelist::new(relist, coverage, kinds));
+        let shown = self.queue.shown_versions();
+        self.relist = Some(RunningRelist::new(relist, coverage, kinds, shown));
     }
 
     pub fn on_found(&mut self, found: Found) {
@@ -306,10 +365,18 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                 triggers,
             } => {
                 self.departed.remove(&key);
+                if state.requeue_after_s > 0 {
+                    let after = Duration::from_secs(state.requeue_after_s.into());
+                    let now_ms = self.now_ms();
+                    self.requeues.on_found(&key, state.uid, after, now_ms);
+                }
                 let revisions = self.relist.as_ref().map(|running| &*running.revisions);
                 // A relist of owners would not find again what this one found by the children.
                 let coverage = self.relist.as_ref().map(|running| running.coverage);
-                if self.cache.on_owner(&mut state, revisions) {
+                // A page from before our last write: what the owner itself asks for was done with it.
+                let is_past = triggers.only(Triggers::CHILDREN).is_empty()
+                    && self.written.is_past(state.uid, state.resource_version);
+                if self.cache.on_owner(&mut state, revisions) && !is_past {
                     let admission = self.queue.admit_owner(&key, *state, triggers);
                     self.on_admission(admission, coverage.unwrap_or(Coverage::All));
                 }
@@ -335,21 +402,23 @@ impl<O: Operator, C: Cache> Controller<O, C> {
     /// Opens the watch of `kind` where its first page was read.
     fn on_first_page(&mut self, kind: KindId, resource_version: u64) {
         let mut owners_version = resource_version;
+        let is_backwards = |running: &RunningRelist| running.is_backwards(kind, resource_version);
+        if self.relist.as_ref().is_some_and(is_backwards) {
+            self.forget_revisions(kind);
+            return self.request_all();
+        }
         if let Some(running) = &mut self.relist {
             running.opening -= 1;
             running.revisions.push(resource_version);
             owners_version = running.revisions[0];
         }
-        if self.watches[kind.index()].is_some() {
+        if self.watches.is_open(kind) {
             return;
         }
         let observer = Observer::<O>::new(Arc::clone(&self.paths));
         let (api, paths) = (self.api.clone(), Arc::clone(&self.paths));
         let stream = WatchStream::new(api, paths, observer, kind, resource_version);
-        let items = unfold(stream, |mut stream| async {
-            Some((stream.next().await, stream))
-        });
-        self.watches[kind.index()] = Some(items.boxed());
+        self.watches.open(kind, stream);
         if !kind.is_owner() {
             self.queue.relisted(owners_version);
         }
@@ -360,6 +429,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             return;
         };
         let now_ms = self.now_ms();
+        self.written.clear();
         self.cache.relist_ended(true);
         self.api.metrics().relists_completed.fetch_add(1, Relaxed);
         if let Some(period) = self.schedule.listed(coverage, objects) {
@@ -381,20 +451,6 @@ impl<O: Operator, C: Cache> Controller<O, C> {
     }
 
     pub fn set_gauges(&self) {
-        let metrics = self.api.metrics();
-        let count = |value: usize| value as u64;
-        metrics
-            .queue_depth
-            .store(count(self.queue.depth()), Relaxed);
-        metrics
-            .in_flight
-            .store(count(self.queue.in_flight()), Relaxed);
-        metrics.entries.store(count(self.queue.len()), Relaxed);
-        metrics
-            .cached_owners
-            .store(count(self.cache.len()), Relaxed);
-        metrics
-            .spec_bytes
-            .store(count(self.queue.spec_bytes()), Relaxed);
+        gauges::set(self.api.metrics(), &self.queue, self.cache.len());
     }
 }

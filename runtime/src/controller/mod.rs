@@ -10,17 +10,21 @@ mod concurrency;
 mod config;
 mod departed;
 mod engine;
+mod finished;
+mod gauges;
 mod readiness;
+mod requeues;
 mod running;
 mod trim;
+mod watches;
+mod written;
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
 
 use futures::StreamExt;
-use futures::stream::{BoxStream, FuturesUnordered};
+use futures::stream::FuturesUnordered;
 use kube::Client;
 use tokio::time::sleep_until;
 use tracing::{info, warn};
@@ -28,18 +32,16 @@ use tracing::{info, warn};
 use crate::api::Operator;
 use crate::cache::Cache;
 pub use crate::controller::config::Config;
-use crate::controller::engine::{Controller, Finished};
+use crate::controller::engine::Controller;
+use crate::controller::finished::Finished;
 use crate::http::paths::Paths;
 use crate::http::request::Api;
 use crate::metrics::Metrics;
 use crate::model::Retention;
 pub use crate::queue::Limits;
 use crate::reconcile::Reconciler;
-use crate::reconcile::observe::Observed;
-use crate::watch::WatchItem;
 
 type Worker<'a> = Pin<Box<dyn Future<Output = Finished> + Send + 'a>>;
-type Watch = BoxStream<'static, WatchItem<Observed>>;
 
 /// Runs `operator` until `shutdown` completes. Errors of the server are retried and never end it.
 pub async fn run<O: Operator>(
@@ -74,6 +76,7 @@ pub async fn run<O: Operator>(
             && let Some((key, state)) = controller.take()
         {
             let (reconciler, begun_ms) = (&reconciler, controller.now_ms());
+            let epoch = controller.epoch;
             workers.push(Box::pin(async move {
                 let (state, outcome) = reconciler.reconcile(&key, state).await;
                 Finished {
@@ -81,6 +84,7 @@ pub async fn run<O: Operator>(
                     state,
                     outcome,
                     begun_ms,
+                    epoch,
                 }
             }));
         }
@@ -90,7 +94,7 @@ pub async fn run<O: Operator>(
         let relist_may_go_on = controller.relist_may_go_on();
         tokio::select! {
             () = &mut shutdown => break,
-            item = next_item(&mut controller.watches, &mut controller.turn) => controller.on_watch_item(item),
+            item = controller.watches.next() => controller.on_watch_item(item),
             Some(finished) = workers.next(), if !workers.is_empty() => controller.on_finished(finished),
             Some(found) = running::next(&mut controller.relist), if relist_may_go_on => controller.on_found(found),
             () = sleep_until(due) => controller.wake(),
@@ -104,22 +108,4 @@ pub async fn run<O: Operator>(
             "some reconciles did not end in time; the next start continues them"
         );
     }
-}
-
-/// The next item of any watch; they take turns.
-async fn next_item(watches: &mut [Option<Watch>], turn: &mut usize) -> WatchItem<Observed> {
-    std::future::poll_fn(|cx| {
-        let count = watches.len();
-        for step in 0..count {
-            let index = (*turn + step) % count;
-            if let Some(watch) = &mut watches[index]
-                && let Poll::Ready(Some(item)) = watch.poll_next_unpin(cx)
-            {
-                *turn = index + 1;
-                return Poll::Ready(item);
-            }
-        }
-        Poll::Pending
-    })
-    .await
 }

@@ -3,6 +3,7 @@
 use futures::StreamExt;
 use futures::stream::{BoxStream, unfold};
 
+use crate::model::KindId;
 use crate::relist::{Compare, Coverage, Found, Relist};
 
 /// A relist that runs.
@@ -13,11 +14,13 @@ pub(crate) struct RunningRelist {
     pub opening: usize,
     /// The resourceVersions of the first pages, by index of the kind.
     pub revisions: Vec<u64>,
+    /// What the watches had shown when it began: no list is older, unless the server was restored from a backup.
+    shown: Vec<u64>,
 }
 
 impl RunningRelist {
-    /// Runs `relist`, which lists `kinds` collections.
-    pub fn new<C>(relist: Relist<C>, coverage: Coverage, kinds: usize) -> Self
+    /// Runs `relist`, which lists `kinds` collections. `shown`: the resourceVersions that the watches have shown.
+    pub fn new<C>(relist: Relist<C>, coverage: Coverage, kinds: usize, shown: &[u64]) -> Self
     where
         C: Compare<Child: Send + Sync> + Send + Sync + 'static,
     {
@@ -29,7 +32,14 @@ impl RunningRelist {
             coverage,
             opening: kinds,
             revisions: Vec::new(),
+            shown: shown.to_vec(),
         }
+    }
+
+    /// Whether a first page of `kind` at `resource_version` is older than what its watch had shown.
+    pub fn is_backwards(&self, kind: KindId, resource_version: u64) -> bool {
+        let shown = self.shown.get(kind.index());
+        shown.is_some_and(|shown| resource_version < *shown)
     }
 }
 

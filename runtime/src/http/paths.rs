@@ -135,6 +135,11 @@ impl Paths {
         path
     }
 
+    /// One object of the collection, whichever comes first: its list says where the server is now.
+    pub fn revision_path(&self, kind: KindId) -> String {
+        format!("{}?limit=1", self.collection_path(kind))
+    }
+
     /// All children of `kind` whose owner label names one of `owners`: in their namespace if they share one,
     /// else in all that the operator watches.
     pub fn children_path<'a>(

@@ -65,6 +65,26 @@ pub struct ChildEvent {
     pub deleted: bool,
     /// Its progress.
     pub state: ChildState,
-    /// Whether it was found to differ from its plan.
-    pub differs: bool,
+    /// Whether it was compared with its plan as it came in.
+    pub compared: Compared,
+}
+
+/// What a comparison of a change with the plan has found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Compared {
+    /// It was not compared: only its generation, where its kind has one, tells whether its spec changed.
+    #[default]
+    NotYet,
+    /// It is as planned.
+    AsPlanned,
+    /// It differs from its plan.
+    Differs,
+}
+
+impl ChildEvent {
+    /// Whether the child may differ from its plan, although nothing in the event says so: it was not compared,
+    /// and its kind has no generation (Service, ConfigMap, Secret).
+    pub fn is_unclear(&self) -> bool {
+        !self.deleted && self.compared == Compared::NotYet && self.state.generation == 0
+    }
 }

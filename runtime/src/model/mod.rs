@@ -16,7 +16,7 @@ mod triggers;
 mod uid;
 
 pub use crate::model::child::{
-    ChildEvent, ChildRecord, ChildSnapshot, LastApplied, SnapshotContent,
+    ChildEvent, ChildRecord, ChildSnapshot, Compared, LastApplied, SnapshotContent,
 };
 pub use crate::model::key::ObjectKey;
 pub use crate::model::kind_id::KindId;

@@ -4,7 +4,7 @@
 //! Leaves to others: how long it is kept (`queue`), what the work is (`reconcile`).
 
 use crate::model::{
-    ChildEvent, ChildRecord, ChildSnapshot, KindId, SnapshotContent, Triggers, Uid,
+    ChildEvent, ChildRecord, ChildSnapshot, Compared, KindId, SnapshotContent, Triggers, Uid,
 };
 
 /// The finalizers of an owner, as far as the runtime needs them.
@@ -79,6 +79,8 @@ pub struct OwnerState {
     pub corrections: u8,
     /// Whether its status has yielded to the work of others and is to be written now.
     pub status_yielded: bool,
+    /// After how many seconds its plan wants to be computed again, as a relist has found it; 0 where it does not.
+    pub requeue_after_s: u32,
 }
 
 impl OwnerState {
@@ -117,6 +119,15 @@ impl OwnerState {
                 None => self.snapshots.push(new),
             }
         }
+    }
+
+    /// resourceVersions start over because the server was restored: everything is to be read again.
+    pub fn forget_revisions(&mut self) {
+        self.own_version = 0;
+        self.resource_version = 0;
+        self.children.clear();
+        self.children_complete = false;
+        self.snapshots.clear();
     }
 
     /// Whether the finalizer is still to be added, where the operator has one.
@@ -208,7 +219,8 @@ impl OwnerState {
         known.resource_version = event.resource_version;
         known.last_applied = None;
         let before = std::mem::replace(&mut known.state, event.state);
-        if event.differs || before.generation != event.state.generation {
+        let differs = event.compared == Compared::Differs || event.is_unclear();
+        if differs || before.generation != event.state.generation {
             Triggers::CHECK
         } else if before != event.state {
             Triggers::STATUS

@@ -24,6 +24,8 @@ impl Triggers {
     pub const RETIRED: Self = Self(128);
     /// What the owner itself asks for, without its children.
     pub const OWN: Self = Self(Self::SPEC.0 | Self::DELETE.0 | Self::RETIRED.0);
+    /// What its children ask for. It holds however old the state of the owner is that it came with.
+    pub const CHILDREN: Self = Self(Self::CHECK.0 | Self::READ.0);
 
     /// Whether one of `other` holds.
     pub fn has(self, other: Self) -> bool {
@@ -33,6 +35,11 @@ impl Triggers {
     #[must_use]
     pub fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
+    }
+    /// Those of them that are in `other` too.
+    #[must_use]
+    pub fn only(self, other: Self) -> Self {
+        Self(self.0 & other.0)
     }
     /// These without `other`.
     #[must_use]

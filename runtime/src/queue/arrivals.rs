@@ -3,7 +3,10 @@
 //! Guarantees: pure; of the owner the newest state is kept, of each child the newest change.
 //! Leaves to others: where the entry goes when the worker returns the owner (`queue`).
 
-use crate::model::{ChildEvent, OwnerState, Triggers, Uid};
+use crate::model::{ChildEvent, Compared, OwnerState, Triggers, Uid};
+
+/// A child may have changed without an event: each is read and compared.
+pub(super) const RECHECK: Triggers = Triggers::CHILDREN;
 
 /// What arrived since a worker took the owner.
 #[derive(Debug, Default)]
@@ -12,10 +15,10 @@ pub(super) struct Arrivals {
     owner: Option<Box<OwnerState>>,
     /// The newest change of each child.
     children: Vec<ChildEvent>,
-    /// The owner was deleted.
-    gone: bool,
-    /// A child may have changed without an event.
-    must_recheck: bool,
+    /// When the owner was deleted, as a resourceVersion.
+    gone: Option<u64>,
+    /// A child may have changed without an event: what the worker does is done again.
+    again: Triggers,
 }
 
 /// What became of the owner while a worker had it.
@@ -35,22 +38,24 @@ impl Arrivals {
         self.owner.as_ref().map_or(0, |owner| owner.spec_bytes())
     }
 
-    /// The owner changed. `same`: it is still the object that the worker has.
-    pub(super) fn on_owner(&mut self, shown: OwnerState, same: bool) {
-        if self
-            .owner
-            .as_ref()
-            .is_none_or(|known| known.resource_version < shown.resource_version)
-        {
-            self.gone &= same;
+    /// The owner changed, or a relist found more than shows on it. `same`: it is still the object that the
+    /// worker has.
+    pub(super) fn on_owner(&mut self, shown: OwnerState, found: Triggers, same: bool) {
+        // What a page says of the children holds however old its owner is.
+        if same && found.has(Triggers::CHILDREN) {
+            self.request(RECHECK);
+        }
+        let known = self.owner.as_ref().map(|known| known.resource_version);
+        if known.max(self.gone) < Some(shown.resource_version) {
+            self.gone = None;
             self.owner = Some(Box::new(shown));
         }
     }
 
-    /// The owner with this uid was deleted.
-    pub(super) fn on_owner_gone(&mut self, uid: Uid) {
+    /// The owner with this uid was deleted at `resource_version`.
+    pub(super) fn on_owner_gone(&mut self, uid: Uid, resource_version: u64) {
         self.owner.take_if(|known| known.uid == uid);
-        self.gone = self.owner.is_none();
+        self.gone = self.owner.is_none().then_some(resource_version);
     }
 
     /// A child changed.
@@ -60,20 +65,29 @@ impl Arrivals {
             .iter_mut()
             .find(|known| (known.kind, known.name_hash) == (event.kind, event.name_hash));
         match known {
-            Some(known) if known.resource_version < event.resource_version => *known = event,
+            Some(known) if known.resource_version < event.resource_version => {
+                // What came before the newest change counts as well: a child that was deleted and created
+                // again is another object, and one that differs may have been shown with the same generation.
+                let doubted = known.deleted || known.compared == Compared::Differs;
+                *known = event;
+                if doubted && !known.deleted {
+                    known.compared = Compared::Differs;
+                }
+            }
             Some(_) => {}
             None => self.children.push(event),
         }
     }
 
-    /// A child may have changed without an event.
-    pub(super) fn request_recheck(&mut self) {
-        self.must_recheck = true;
+    /// What the worker does is done again, and this with it.
+    pub(super) fn request(&mut self, triggers: Triggers) {
+        self.again = self.again.with(triggers);
     }
 
     /// Forgets all that is told apart by resourceVersion.
     pub(super) fn forget_revisions(&mut self) {
         self.owner = None;
+        self.gone = None;
         self.children.clear();
     }
 
@@ -81,15 +95,16 @@ impl Arrivals {
     pub(super) fn update_owner(&mut self, owner: &mut OwnerState, finalizer: bool) -> Meanwhile {
         let Some(shown) = self.owner.take() else {
             return match self.gone {
-                true => Meanwhile::Deleted,
-                false => Meanwhile::Same(Triggers::default()),
+                Some(_) => Meanwhile::Deleted,
+                None => Meanwhile::Same(Triggers::default()),
             };
         };
-        if shown.uid != owner.uid && owner.uid != Uid::default() {
-            return Meanwhile::Recreated(shown);
-        }
+        // Also of an earlier owner of this name: an old page.
         if shown.resource_version <= owner.own_version.max(owner.resource_version) {
             return Meanwhile::Same(Triggers::default());
+        }
+        if shown.uid != owner.uid && owner.uid != Uid::default() {
+            return Meanwhile::Recreated(shown);
         }
         let changed = shown.generation != owner.generation || shown.deleting != owner.deleting;
         let beyond = shown.triggers.without(Triggers::OWN);
@@ -102,12 +117,9 @@ impl Arrivals {
 
     /// Updates the records of the children with their changes; returns what has to be done about them.
     pub(super) fn update_children(&self, owner: &mut OwnerState) -> Triggers {
-        let mut triggers = Triggers::default();
+        let mut triggers = self.again;
         for event in &self.children {
             triggers = triggers.with(owner.on_event(event));
-        }
-        if self.must_recheck {
-            triggers = triggers.with(Triggers::CHECK).with(Triggers::READ);
         }
         triggers
     }

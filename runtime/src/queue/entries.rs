@@ -7,11 +7,11 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
-use crate::model::{ObjectKey, OwnerState};
+use crate::model::{ObjectKey, OwnerState, Triggers};
 use crate::queue::arrivals::Arrivals;
 use crate::queue::entry::{Entry, State};
 use crate::queue::limits::Limits;
-use crate::queue::outcome::Admission;
+use crate::queue::outcome::{Admission, Evicted};
 
 /// All entries, by key.
 #[derive(Debug)]
@@ -24,12 +24,12 @@ pub(super) struct Entries {
     queued_bytes: usize,
     waiting_bytes: usize,
     in_flight: usize,
-    /// An entry with work was evicted.
-    lost: bool,
+    finalizer: bool,
+    evicted: Evicted,
 }
 
 impl Entries {
-    pub(super) fn new(limits: Limits) -> Self {
+    pub(super) fn new(limits: Limits, finalizer: bool) -> Self {
         Self {
             limits,
             by_key: HashMap::new(),
@@ -38,7 +38,8 @@ impl Entries {
             queued_bytes: 0,
             waiting_bytes: 0,
             in_flight: 0,
-            lost: false,
+            finalizer,
+            evicted: Evicted::default(),
         }
     }
 
@@ -117,10 +118,10 @@ impl Entries {
     /// resourceVersions start over because the server was restored: forgets all that are compared.
     pub(super) fn forget_revisions(&mut self) {
         for entry in self.by_key.values_mut() {
-            entry.owner.own_version = 0;
-            entry.owner.resource_version = 0;
-            entry.owner.children.clear();
-            entry.owner.children_complete = false;
+            let pool = pool(entry.state, &mut self.queued_bytes, &mut self.waiting_bytes);
+            *pool -= entry.owner.spec_bytes();
+            entry.owner.forget_revisions();
+            *pool += entry.owner.spec_bytes();
             self.queued_bytes -= entry.arrivals.spec_bytes();
             entry.arrivals.forget_revisions();
         }
@@ -161,23 +162,33 @@ impl Entries {
         Admission::Accepted
     }
 
-    /// Evicts the entry that is due last. One that waits for its children comes back when they change, one
-    /// that failed comes back with the periodic relist. The work of any other needs a relist.
+    /// Evicts the entry that is due last. One that waits for its children comes back when they change. The work
+    /// of any other needs a relist.
     fn evict(&mut self) -> bool {
         let Some((_, key)) = self.timers.last().cloned() else {
             return false;
         };
-        let entry = self.by_key.get(&key);
-        self.lost |= entry.is_some_and(|entry| {
-            matches!(entry.state, State::Delayed { .. }) && entry.owner.attempts == 0
-        });
+        if let Some(entry) = self.by_key.get(&key)
+            && matches!(entry.state, State::Delayed { .. })
+        {
+            let owner = &entry.owner;
+            let beside = owner
+                .triggers
+                .without(Triggers::OWN.with(Triggers::REFRESH));
+            let by_itself = beside.is_empty() && !owner.own_triggers(self.finalizer).is_empty();
+            match (owner.attempts, by_itself) {
+                (0, _) => self.evicted.work = true,
+                (_, true) => self.evicted.failing_owners = true,
+                (_, false) => self.evicted.failing_children = true,
+            }
+        }
         self.remove(&key);
         true
     }
 
-    /// Whether work was evicted since the last call.
-    pub(super) fn take_lost(&mut self) -> bool {
-        std::mem::take(&mut self.lost)
+    /// What was evicted since the last call.
+    pub(super) fn take_evicted(&mut self) -> Evicted {
+        std::mem::take(&mut self.evicted)
     }
 
     /// Lets a worker take an entry that waits for a time. One whose status has yielded long enough comes before
@@ -199,6 +210,20 @@ impl Entries {
             Some((_, key)) if first => self.ready.push_front(key),
             Some((_, key)) => self.ready.push_back(key),
             None => {}
+        }
+        Admission::Accepted
+    }
+
+    /// Lets an entry that waits for a time wait until `due_ms`.
+    pub(super) fn delay(&mut self, key: &ObjectKey, due_ms: u64) -> Admission {
+        let Some(entry) = self.by_key.get_mut(key) else {
+            return Admission::Idle;
+        };
+        if let Some(at_ms) = entry.state.timer_ms()
+            && let Some((_, key)) = self.timers.take(&(at_ms, key.clone()))
+        {
+            entry.state = State::Delayed { due_ms };
+            self.timers.insert((due_ms, key));
         }
         Admission::Accepted
     }
@@ -296,6 +321,14 @@ impl Entries {
         assert!(self.waiting_bytes <= self.limits.waiting_spec_bytes);
         assert_eq!(self.spec_bytes(), held.sum::<usize>());
         assert_eq!(self.timers.len(), timed.count());
+    }
+
+    /// The keys of entries with work.
+    #[cfg(test)]
+    pub(super) fn with_work(&self) -> Vec<ObjectKey> {
+        let entries = self.by_key.iter();
+        let work = entries.filter(|(_, entry)| !matches!(entry.state, State::Awaiting { .. }));
+        work.map(|(key, _)| key.clone()).collect()
     }
 
     /// Gives memory back after a burst, but not at every removal.

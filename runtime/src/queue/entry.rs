@@ -80,6 +80,11 @@ impl Revisions {
             .is_some_and(|newest| *newest >= resource_version)
     }
 
+    /// The newest that each watch has shown, by index of the kind.
+    pub(super) fn all(&self) -> &[u64] {
+        &self.0
+    }
+
     /// Forgets what the watches have shown.
     pub(super) fn forget(&mut self) {
         self.0.fill(0);

@@ -2,8 +2,9 @@
 //!
 //! Guarantees: pure, time comes in as milliseconds. A key has one entry and is with one worker at most.
 //! Entries and spec bytes are bounded; what does not fit is rejected, and the caller requests a relist. A
-//! failing key never delays another. An older event never undoes a newer one. Changes of children of an idle
-//! owner are merged for a while. A key that backs off stays where it is unless something relevant changed.
+//! failing key never delays another. An older event never undoes a newer one. What is said about the children
+//! of an owner that has an entry is remembered there, also while a worker has it. Changes of children of an
+//! idle owner are merged for a while. A key that backs off stays where it is unless something relevant changed.
 //! Leaves to others: the work itself (`reconcile`), finding what was rejected (`relist`), what a change of a
 //! child means to an idle owner (`cache`).
 
@@ -14,10 +15,10 @@ mod limits;
 mod outcome;
 
 pub use crate::queue::limits::Limits;
-pub use crate::queue::outcome::{Admission, Outcome};
+pub use crate::queue::outcome::{Admission, Evicted, Outcome};
 
 use crate::model::{ChildEvent, KindId, ObjectKey, OwnerState, Triggers, Uid};
-use crate::queue::arrivals::Meanwhile;
+use crate::queue::arrivals::{Meanwhile, RECHECK};
 use crate::queue::entries::Entries;
 use crate::queue::entry::{Revisions, State};
 use crate::queue::limits::backoff_ms;
@@ -42,7 +43,7 @@ impl Queue {
         Self {
             limits,
             finalizer,
-            entries: Entries::new(limits),
+            entries: Entries::new(limits, finalizer),
             revisions: Revisions::new(kinds),
             random: seed | 1,
         }
@@ -84,14 +85,19 @@ impl Queue {
         self.entries.is_full_of_failures()
     }
 
-    /// Whether work was evicted since the last call. A relist of everything has to find it.
-    pub fn take_lost(&mut self) -> bool {
-        self.entries.take_lost()
+    /// What was evicted since the last call. Relists have to find it.
+    pub fn take_evicted(&mut self) -> Evicted {
+        self.entries.take_evicted()
     }
 
     /// A watch has shown everything of `kind` up to `resource_version`.
     pub fn advance(&mut self, kind: KindId, resource_version: u64) {
         self.revisions.advance(kind, resource_version);
+    }
+
+    /// The newest resourceVersion that the watch of each kind has shown, by index of the kind.
+    pub fn shown_versions(&self) -> &[u64] {
+        self.revisions.all()
     }
 
     /// resourceVersions start over because the server was restored: forgets all that are compared.
@@ -114,10 +120,14 @@ impl Queue {
         let same = entry.owner.uid == shown.uid || entry.owner.uid == Uid::default();
         if entry.state == State::InFlight {
             self.entries
-                .change_arrivals(key, |arrivals| arrivals.on_owner(shown, same));
+                .change_arrivals(key, |arrivals| arrivals.on_owner(shown, beyond, same));
             return Admission::Accepted;
         }
         let newest = entry.owner.own_version.max(entry.owner.resource_version);
+        if !same && shown.resource_version < newest {
+            // A page from before the owner was created again.
+            return Admission::Idle;
+        }
         if !same {
             self.entries.remove(key);
             return self.insert_with_work(key, shown);
@@ -125,12 +135,21 @@ impl Queue {
         if shown.resource_version > newest {
             return self.admit_newer(key, shown, beyond);
         }
-        if beyond.is_empty() || shown.resource_version < newest {
+        // The entry knows a newer owner than the page does, but not what the page says of its children.
+        let found = match shown.resource_version < newest {
+            true => beyond.only(Triggers::CHILDREN),
+            false => beyond,
+        };
+        if found.is_empty() {
             self.settle(key);
             return Admission::Idle;
         }
-        entry.owner.triggers = entry.owner.triggers.with(beyond);
-        self.requeue_or_settle(key)
+        entry.owner.triggers = entry.owner.triggers.with(found);
+        match entry.state {
+            // It failed, or changes are being merged: it stays due at the same time.
+            State::Delayed { .. } => Admission::Accepted,
+            State::Queued | State::InFlight | State::Awaiting { .. } => self.requeue_or_settle(key),
+        }
     }
 
     fn insert_with_work(&mut self, key: &ObjectKey, owner: OwnerState) -> Admission {
@@ -171,14 +190,15 @@ impl Queue {
         self.requeue_or_settle(key)
     }
 
-    /// The owner was deleted.
-    pub fn owner_gone(&mut self, key: &ObjectKey, uid: Uid) {
+    /// The owner was deleted at `resource_version`.
+    pub fn owner_gone(&mut self, key: &ObjectKey, uid: Uid, resource_version: u64) {
         let Some(entry) = self.entries.get(key) else {
             return;
         };
         if entry.state == State::InFlight {
-            self.entries
-                .change_arrivals(key, |arrivals| arrivals.on_owner_gone(uid));
+            self.entries.change_arrivals(key, |arrivals| {
+                arrivals.on_owner_gone(uid, resource_version)
+            });
         } else if entry.owner.uid == uid || entry.owner.uid == Uid::default() {
             self.entries.remove(key);
         }
@@ -213,13 +233,12 @@ impl Queue {
     /// The relist compares the owners as they were at `owners_version`. Owners that were written or shown
     /// since then, and those that a worker has, have their children read.
     pub fn relisted(&mut self, owners_version: u64) {
-        let recheck = Triggers::CHECK.with(Triggers::READ);
         let mut waiting = Vec::new();
         for (key, entry) in self.entries.iter_mut() {
             if entry.state == State::InFlight {
-                entry.arrivals.request_recheck();
+                entry.arrivals.request(RECHECK);
             } else if entry.owner.own_version.max(entry.owner.resource_version) > owners_version {
-                entry.owner.triggers = entry.owner.triggers.with(recheck);
+                entry.owner.triggers = entry.owner.triggers.with(RECHECK);
                 if matches!(entry.state, State::Awaiting { .. }) {
                     waiting.push(key.clone());
                 }
@@ -230,8 +249,9 @@ impl Queue {
         }
     }
 
-    /// A child of the owner `key`, which has an entry, changed.
-    pub fn admit_child(&mut self, key: &ObjectKey, event: ChildEvent) -> Admission {
+    /// A child of the owner `key`, which has an entry, changed. Changes that may differ from the plan are merged
+    /// for a while, like those of an idle owner: each comparison reads the children.
+    pub fn admit_child(&mut self, key: &ObjectKey, event: ChildEvent, now_ms: u64) -> Admission {
         let Some(entry) = self.entries.get_mut(key) else {
             return Admission::Idle;
         };
@@ -260,6 +280,10 @@ impl Queue {
             State::Awaiting { .. } => {
                 let triggers = entry.owner.on_event(&event);
                 entry.owner.triggers = entry.owner.triggers.with(triggers);
+                if event.is_unclear() && !triggers.is_empty() {
+                    let due_ms = now_ms + self.limits.merge_ms;
+                    return self.entries.delay(key, due_ms);
+                }
                 self.requeue_or_settle(key)
             }
         }
@@ -276,47 +300,49 @@ impl Queue {
         self.entries.take()
     }
 
-    /// A worker returns the owner that it took.
+    /// A worker returns the owner that it took. An owner that was deleted and created again meanwhile is another
+    /// one, and may be rejected.
     pub fn finish(
         &mut self,
         key: &ObjectKey,
         mut owner: OwnerState,
         outcome: Outcome,
         now_ms: u64,
-    ) {
+    ) -> Admission {
         let Some(mut arrivals) = self.entries.returned(key) else {
-            return;
+            return Admission::Idle;
         };
         let own = match arrivals.update_owner(&mut owner, self.finalizer) {
-            Meanwhile::Deleted => return self.entries.remove(key),
+            Meanwhile::Deleted => {
+                self.entries.remove(key);
+                return Admission::Idle;
+            }
             Meanwhile::Recreated(shown) => {
                 self.entries.remove(key);
-                self.insert_with_work(key, *shown);
-                return;
+                return self.insert_with_work(key, *shown);
             }
             Meanwhile::Same(own) => own,
         };
         if outcome == Outcome::Gone && own.is_empty() {
-            return self.entries.remove(key);
+            self.entries.remove(key);
+            return Admission::Idle;
         }
         let triggers = own.with(arrivals.update_children(&mut owner));
-        match outcome {
-            Outcome::Written { .. } | Outcome::Gone => {
-                owner.attempts = 0;
-                owner.snapshots = Vec::new();
-                owner.triggers = triggers;
-            }
-            Outcome::Yielded => {
-                owner.attempts = 0;
-                owner.snapshots = Vec::new();
-                owner.triggers = triggers.with(Triggers::STATUS);
-            }
-            Outcome::Stuck => owner.triggers = triggers,
-            // What failed is still to be done.
-            Outcome::Again | Outcome::Failed { .. } | Outcome::Waits { .. } => {
-                owner.triggers = owner.triggers.with(triggers);
-            }
-        }
+        self.put_back(key, owner, triggers, outcome, now_ms);
+        Admission::Accepted
+    }
+
+    /// The entry of an owner that a worker has returned goes on. `triggers`: what has to be done because of what
+    /// arrived meanwhile.
+    fn put_back(
+        &mut self,
+        key: &ObjectKey,
+        mut owner: OwnerState,
+        triggers: Triggers,
+        outcome: Outcome,
+        now_ms: u64,
+    ) {
+        outcome.leave(&mut owner, triggers);
         if matches!(outcome, Outcome::Failed { .. } | Outcome::Waits { .. }) {
             return self.delay(key, owner, outcome.base_ms(), now_ms);
         }
@@ -356,6 +382,27 @@ impl Queue {
     /// When something is due next, ms.
     pub fn next_due_ms(&self) -> Option<u64> {
         self.entries.first_timer().map(|(due_ms, _)| *due_ms)
+    }
+
+    /// An owner is to be read and compared, because its plan asked for that or an event could not be decoded.
+    /// `triggers`: beside a comparison of the children.
+    pub fn admit_due(&mut self, key: &ObjectKey, uid: Uid, triggers: Triggers) -> Admission {
+        let triggers = triggers.with(Triggers::CHECK);
+        let Some(entry) = self.entries.get_mut(key) else {
+            let owner = OwnerState {
+                uid,
+                triggers,
+                ..OwnerState::default()
+            };
+            return self.entries.insert(key, owner, State::Queued);
+        };
+        entry.owner.triggers = entry.owner.triggers.with(triggers);
+        match entry.state {
+            State::InFlight => entry.arrivals.request(triggers.with(RECHECK)),
+            State::Awaiting { .. } => return self.entries.enqueue(key),
+            State::Queued | State::Delayed { .. } => {}
+        }
+        Admission::Accepted
     }
 
     /// Queues what is due and removes entries whose wait is over.

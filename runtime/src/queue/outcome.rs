@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::model::{OwnerState, Triggers};
+
 /// Whether the queue admitted an owner or a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
@@ -11,6 +13,17 @@ pub enum Admission {
     Accepted,
     /// The bounds are reached; a relist has to find it again.
     Rejected,
+}
+
+/// What was evicted with its work. A relist has to find it again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Evicted {
+    /// Work that had not failed.
+    pub work: bool,
+    /// Failing owners that a list of owners finds again, because they have work by themselves.
+    pub failing_owners: bool,
+    /// Failing owners that are found again only together with their children.
+    pub failing_children: bool,
 }
 
 /// How a worker left its owner.
@@ -45,6 +58,27 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// What is left to do for an owner after it, beside the `triggers` that arrived meanwhile.
+    pub(super) fn leave(self, owner: &mut OwnerState, triggers: Triggers) {
+        match self {
+            Outcome::Written { .. } | Outcome::Gone => {
+                owner.attempts = 0;
+                owner.snapshots = Vec::new();
+                owner.triggers = triggers;
+            }
+            Outcome::Yielded => {
+                owner.attempts = 0;
+                owner.snapshots = Vec::new();
+                owner.triggers = triggers.with(Triggers::STATUS);
+            }
+            Outcome::Stuck => owner.triggers = triggers,
+            // What failed is still to be done.
+            Outcome::Again | Outcome::Failed { .. } | Outcome::Waits { .. } => {
+                owner.triggers = owner.triggers.with(triggers);
+            }
+        }
+    }
+
     /// The first delay that it names, ms.
     pub(crate) fn base_ms(self) -> Option<u64> {
         match self {

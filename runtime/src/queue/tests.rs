@@ -1,10 +1,12 @@
 //! The rules of the queue, as scenarios.
 
 mod bounds;
+mod findings;
+mod requeued;
 mod yielded;
 
 use crate::model::{
-    ChildEvent, ChildRecord, ChildSnapshot, ChildState, Finalizers, SnapshotContent,
+    ChildEvent, ChildRecord, ChildSnapshot, ChildState, Compared, Finalizers, SnapshotContent,
 };
 use crate::queue::*;
 
@@ -53,18 +55,19 @@ fn child(resource_version: u64, ready: i32) -> ChildEvent {
         resource_version,
         deleted: false,
         state: ChildState {
+            generation: 1,
             ready_replicas: ready,
             available_replicas: ready,
             ..ChildState::default()
         },
-        differs: false,
+        compared: Compared::NotYet,
     }
 }
 
 /// A child's event as the loop passes it on in mode `none`.
 fn on_child_event(queue: &mut Queue, key: &ObjectKey, event: ChildEvent, now_ms: u64) -> Admission {
     if !queue.is_idle(key) {
-        return queue.admit_child(key, event);
+        return queue.admit_child(key, event, now_ms);
     }
     let snapshot = match event.deleted {
         true => SnapshotContent::Gone,
@@ -87,7 +90,10 @@ fn record(resource_version: u64) -> ChildRecord {
         kind: child_kind(),
         name_hash: 1,
         resource_version,
-        state: ChildState::default(),
+        state: ChildState {
+            generation: 1,
+            ..ChildState::default()
+        },
         last_applied: None,
     }
 }
@@ -189,7 +195,7 @@ fn re_created_under_the_same_name_is_another_owner() {
     queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
     let (key, mut owner) = take(&mut queue);
     owner.record_child(record(6));
-    queue.owner_gone(&"a/x".into(), uid(1));
+    queue.owner_gone(&"a/x".into(), uid(1), 19);
     queue.admit_owner(
         &"a/x".into(),
         OwnerState {
@@ -208,7 +214,7 @@ fn an_owner_that_vanished_in_flight_leaves_nothing() {
     let mut queue = queue(Limits::default());
     queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
     let (key, owner) = take(&mut queue);
-    queue.owner_gone(&"a/x".into(), uid(1));
+    queue.owner_gone(&"a/x".into(), uid(1), 19);
     queue.finish(&key, owner, Outcome::Failed { base_ms: None }, 0);
     assert!(queue.is_empty());
     assert_eq!((queue.in_flight(), queue.spec_bytes()), (0, 0));

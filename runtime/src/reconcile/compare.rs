@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::api::{Child, Operator, Owner, OwnerStatus, Status, kind_index};
+use crate::api::{Child, Operator, Owner, OwnerStatus, Requeue, Status, kind_index};
 use crate::http::request::Api;
 use crate::model::{
     ChildRecord, KindId, ObjectKey, OwnerState, PartialObject, Retention, Triggers,
@@ -95,7 +95,9 @@ impl<O: Operator> Compare for Comparer<O> {
     ) -> Comparison {
         let none = Comparison::Triggers(Triggers::default());
         let check = Comparison::Triggers(Triggers::CHECK);
-        if state.deleting || !owner::triggers_beside_children::<O>(state).is_empty() {
+        let own = owner::triggers_beside_children::<O>(state);
+        // To remove a retired finalizer says nothing of the children.
+        if state.deleting || !own.without(Triggers::RETIRED).is_empty() {
             return none;
         }
         for (kind, actual) in children {
@@ -113,6 +115,9 @@ impl<O: Operator> Compare for Comparer<O> {
         };
         if by_name && let Some(child) = plan.children.iter().find(|c| c.name != *owner.meta.name) {
             return Comparison::NotByName(format!("{} {:?}", child.kind.kind, child.name));
+        }
+        if let Requeue::After(after) = plan.requeue {
+            state.requeue_after_s = u32::try_from(after.as_secs()).unwrap_or(u32::MAX).max(1);
         }
         let mut differs = false;
         for child in &plan.children {
@@ -155,6 +160,7 @@ impl<O: Operator> Compare for Comparer<O> {
             triggers = triggers.with(Triggers::REFRESH);
             state.spec = None;
         }
-        (has_work || self.retention != Retention::Nothing).then_some(triggers)
+        let reported = has_work || state.requeue_after_s > 0;
+        (reported || self.retention != Retention::Nothing).then_some(triggers)
     }
 }

@@ -163,9 +163,10 @@ impl<O: Operator> Reconciler<O> {
         let besides = Triggers::RETIRED.with(Triggers::REFRESH);
         if state.triggers.has(Triggers::RETIRED) && state.triggers.without(besides).is_empty() {
             // Nothing is known of its children, and nothing about them has changed.
+            let after_s = Some(state.requeue_after_s).filter(|after_s| *after_s > 0);
             return Ok(Outcome::Written {
                 ready: state.status.ready,
-                requeue_after: None,
+                requeue_after: after_s.map(|after_s| Duration::from_secs(after_s.into())),
             });
         }
         let never_seen = owner::never_seen::<O>(state);

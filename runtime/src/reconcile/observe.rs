@@ -7,7 +7,9 @@ use crate::api::Operator;
 use crate::http::paths::Paths;
 use crate::http::request::METADATA;
 use crate::model::hash32;
-use crate::model::{ChildEvent, ChildState, KindId, ObjectKey, OwnerState, PartialObject, Uid};
+use crate::model::{
+    ChildEvent, ChildState, Compared, KindId, ObjectKey, OwnerState, PartialObject, Uid,
+};
 use crate::reconcile::owner;
 use crate::watch::Decode;
 
@@ -93,7 +95,7 @@ pub(crate) fn child_event<O: Operator>(
         resource_version: meta.resource_version,
         deleted,
         state: ChildState::of(object, kind.of(O::KINDS)?.workload),
-        differs: false,
+        compared: Compared::NotYet,
     };
     Some((ObjectKey::new(&meta.namespace, &owner), event))
 }

@@ -2,7 +2,7 @@
 //!
 //! Guarantees: pure, time comes in as milliseconds. Relists that are requested again and again, or fail, run
 //! at growing intervals. A relist that is requested for dropped events waits no longer than the last one
-//! took. Leaves to others: running them (`controller`).
+//! took. Failing owners that were evicted are found again within ten minutes. Leaves to others: running them (`controller`).
 
 use std::time::Duration;
 
@@ -16,6 +16,9 @@ const FAILING_GAP_MS: (u64, u64) = (1_000, 60_000);
 const AGAIN_MS: (u64, u64) = (500, 60_000);
 /// A full relist that is requested this long after the last one starts again with the first delay, ms.
 const CALM_MS: u64 = 120_000;
+
+/// The first and the longest wait of failing owners that were evicted, ms. They would back off for minutes as well.
+const FAILED_MS: (u64, u64) = (60_000, 600_000);
 
 /// The period of the full relist where none is configured, ms.
 const PERIOD_MS: u64 = 600_000;
@@ -32,6 +35,12 @@ pub struct RelistSchedule {
     by_size: bool,
     periodic_ms: u64,
     requested: Option<(Coverage, u64)>,
+    /// A relist for failing owners that were evicted. It waits longer than any other.
+    for_failing: Option<(Coverage, u64)>,
+    /// How often in a row a relist was requested for such owners.
+    failing_again: u32,
+    /// Objects that the last full relist read.
+    objects: u64,
     /// Full relists requested or failed in a row.
     again: u32,
     /// Relists in a row that ended while most entries were failing.
@@ -52,6 +61,9 @@ impl RelistSchedule {
             by_size: period.is_none(),
             periodic_ms: u64::MAX,
             requested: Some((Coverage::All, 0)),
+            for_failing: None,
+            failing_again: 0,
+            objects: 0,
             again: 0,
             failing: 0,
             began_ms: 0,
@@ -63,10 +75,16 @@ impl RelistSchedule {
 
     /// When the next relist is due, ms, and what it covers.
     pub fn next(&self) -> (Coverage, u64) {
-        match self.requested {
-            Some((coverage, at_ms)) if at_ms <= self.periodic_ms => (coverage, at_ms),
-            _ => (Coverage::All, self.periodic_ms),
-        }
+        let periodic = (Coverage::All, self.periodic_ms);
+        let failing = self.for_failing.map(|(coverage, since_ms)| {
+            let after_ms = (EACH_MS * self.objects).max(self.failed_ms());
+            (coverage, since_ms + after_ms.min(FAILED_MS.1))
+        });
+        let all = [self.requested, failing, Some(periodic)]
+            .into_iter()
+            .flatten();
+        // The first of those that are due at the same time.
+        all.min_by_key(|(_, at_ms)| *at_ms).unwrap_or(periodic)
     }
 
     /// Requests a relist because events were dropped. True when none was requested. The relist that finds them
@@ -78,6 +96,19 @@ impl RelistSchedule {
             *at_ms = (*at_ms).min(now_ms + self.took_ms.clamp(AGAIN_MS.0, AGAIN_MS.1));
         }
         is_new
+    }
+
+    /// Failing owners were evicted, which `coverage` finds again. True when no such relist was requested. As often
+    /// as the number of objects allows: each of them is tried again.
+    pub fn request_for_failing(&mut self, coverage: Coverage, now_ms: u64) -> bool {
+        let Some((known, _)) = &mut self.for_failing else {
+            self.for_failing = Some((coverage, now_ms));
+            return true;
+        };
+        if coverage == Coverage::All {
+            *known = Coverage::All;
+        }
+        false
     }
 
     /// Requests a relist because something was missed. True when none was requested.
@@ -111,6 +142,9 @@ impl RelistSchedule {
         if coverage == Coverage::All || matches!(self.requested, Some((Coverage::Owners, _))) {
             self.requested = None;
         }
+        if coverage == Coverage::All || matches!(self.for_failing, Some((Coverage::Owners, _))) {
+            self.failing_again += u32::from(self.for_failing.take().is_some());
+        }
         if coverage == Coverage::All {
             self.periodic_ms = u64::MAX;
         }
@@ -118,6 +152,9 @@ impl RelistSchedule {
 
     /// A relist has read all lists, `objects` in total. The new period, where it changes notably.
     pub fn listed(&mut self, coverage: Coverage, objects: usize) -> Option<Duration> {
+        if coverage == Coverage::All {
+            self.objects = objects as u64;
+        }
         if coverage == Coverage::Owners || !self.by_size {
             return None;
         }
@@ -132,6 +169,9 @@ impl RelistSchedule {
     pub fn ended(&mut self, coverage: Coverage, failing: bool, now_ms: u64) {
         self.last_end_ms = now_ms;
         self.failing = if failing { self.failing + 1 } else { 0 };
+        if self.for_failing.is_none() {
+            self.failing_again = 0;
+        }
         if coverage == Coverage::All {
             self.took_ms = now_ms - self.began_ms;
             self.schedule(now_ms);
@@ -150,15 +190,9 @@ impl RelistSchedule {
         self.requested = Some((coverage, now_ms + delay_ms));
     }
 
-    /// A plan wants to be computed again after `after` at the latest: the shortest such time is the period.
-    pub fn limit_period(&mut self, after: Duration, now_ms: u64) {
-        let after_ms = in_ms(after);
-        if after_ms < self.period_ms {
-            (self.period_ms, self.by_size) = (after_ms, false);
-            if self.periodic_ms != u64::MAX {
-                self.schedule(now_ms);
-            }
-        }
+    /// How long failing owners that were evicted wait.
+    fn failed_ms(&self) -> u64 {
+        FAILED_MS.0 << self.failing_again.min(4)
     }
 
     /// Between relists of owners.

@@ -4,10 +4,11 @@
 //! Leaves to others: lists (`relist`), what an object means ([`Decode`]), what to drop (`controller`).
 
 mod lines;
+mod revision;
 mod stream;
 
 use crate::http::request::ApiError;
-use crate::model::{KindId, PartialObject};
+use crate::model::{KindId, ObjectKey, PartialObject, Uid};
 
 pub use crate::watch::stream::WatchStream;
 
@@ -59,7 +60,10 @@ pub enum WatchEvent<T> {
         backwards: bool,
     },
     /// An object could not be decoded; it was skipped.
-    Skipped,
+    Skipped {
+        /// Its key and identity, where those could be decoded.
+        object: Option<(ObjectKey, Uid)>,
+    },
     /// The watch cannot be opened now; it is retried.
     Closed(ApiError),
 }

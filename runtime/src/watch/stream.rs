@@ -3,8 +3,9 @@
 //! Guarantees: the stream never ends by itself. A stream that closes, breaks, stalls or holds an event
 //! that cannot be decoded is opened again at the same resourceVersion, with a growing delay when that
 //! keeps happening. When the server no longer has that resourceVersion (410, or it went backwards), the
-//! stream says so once and shows nothing more. The stream is always read: what to drop is the reader's
-//! choice.
+//! stream says so once and shows nothing more. A server that was restored from a backup shows nothing up to the
+//! resourceVersion that it is asked for; so, after a stream that did not end at its time, the server is asked
+//! where it is before the next one is opened. The stream is always read: what to drop is the reader's choice.
 //! Leaves to others: lists (`relist`), what an object means ([`Decode`]).
 
 use std::borrow::Cow;
@@ -21,9 +22,9 @@ use crate::http::client;
 use crate::http::paths::Paths;
 use crate::http::request::{Api, Request, ServerStatus};
 use crate::metrics::Verb;
-use crate::model::{KindId, ObjectKey, PartialObject};
+use crate::model::{KindId, ObjectKey, PartialObject, Uid};
 use crate::watch::lines::{Line, Lines};
-use crate::watch::{Decode, WatchEvent, WatchItem};
+use crate::watch::{Decode, WatchEvent, WatchItem, revision};
 
 /// How long the server keeps one watch open, s: as long as client-go asks for, minus its spread.
 const WATCH_S: u64 = 290;
@@ -64,6 +65,8 @@ struct Name {
     #[serde(default)]
     namespace: String,
     #[serde(default)]
+    uid: Uid,
+    #[serde(default)]
     resource_version: String,
 }
 
@@ -89,6 +92,8 @@ pub struct WatchStream<D> {
     state: State,
     /// Failures in a row.
     failures: u32,
+    /// The last stream did not end at its time: the server may have been restored from a backup.
+    doubted: bool,
 }
 
 impl<D: Decode> WatchStream<D> {
@@ -108,6 +113,7 @@ impl<D: Decode> WatchStream<D> {
             resource_version,
             state: State::Closed,
             failures: 0,
+            doubted: false,
         }
     }
 
@@ -156,6 +162,18 @@ impl<D: Decode> WatchStream<D> {
     }
 
     async fn open(&mut self) -> WatchEvent<D::Object> {
+        if self.doubted {
+            match revision::newest(&self.api, &self.paths, self.kind).await {
+                Ok(newest) if newest < self.resource_version => return self.expire(true),
+                Ok(_) => self.doubted = false,
+                // The watch may be allowed where the list is not. It stays in doubt until its next opening.
+                Err(error) if matches!(error.code(), Some(400..=428 | 430..=499)) => {}
+                Err(error) => {
+                    self.reopen("Rejected");
+                    return WatchEvent::Closed(error);
+                }
+            }
+        }
         let path = self
             .paths
             .watch_path(self.kind, self.resource_version, WATCH_S);
@@ -180,7 +198,7 @@ impl<D: Decode> WatchStream<D> {
     fn on_line(&mut self, line: Line, opened: Instant) -> Option<WatchEvent<D::Object>> {
         match line {
             Line::Whole(line) => self.decode(line),
-            Line::TooLong => Some(self.skip("(unknown)", "the event is larger than its bound")),
+            Line::TooLong => Some(self.skip(None, "the event is larger than its bound")),
             Line::End { truncated: true } => {
                 self.reopen("Truncated");
                 None
@@ -191,6 +209,7 @@ impl<D: Decode> WatchStream<D> {
                 None
             }
             Line::End { .. } => {
+                self.doubted |= opened.elapsed() + GRACE < Duration::from_secs(WATCH_S);
                 self.state = State::Closed;
                 self.failures = 0;
                 None
@@ -213,6 +232,7 @@ impl<D: Decode> WatchStream<D> {
             .saturating_mul(1 << self.failures.min(10))
             .min(REOPEN.1);
         self.failures = self.failures.saturating_add(1);
+        self.doubted = true;
         self.state = State::Waiting(Instant::now() + delay);
     }
 
@@ -238,10 +258,9 @@ impl<D: Decode> WatchStream<D> {
                 }
             }
             other => {
-                return Some(self.skip(
-                    event.object.metadata.key().as_str(),
-                    &format!("unknown event type {other:?}"),
-                ));
+                let cause = format!("unknown event type {other:?}");
+                let metadata = &event.object.metadata;
+                return Some(self.skip(Some((metadata.key(), metadata.uid)), &cause));
             }
         };
         drop(event);
@@ -269,22 +288,25 @@ impl<D: Decode> WatchStream<D> {
             object: NamedObject { metadata },
         }) = serde_json::from_slice(line)
         else {
-            return self.skip("(unknown)", &error.to_string());
+            return self.skip(None, &error.to_string());
         };
         // The resourceVersion moves on, or the same event would come again with the next opening.
         if let Ok(version) = metadata.resource_version.parse::<u64>() {
             self.resource_version = self.resource_version.max(version);
         }
         let key = ObjectKey::new(&metadata.namespace, &metadata.name);
-        self.skip(key.as_str(), &error.to_string())
+        self.skip(Some((key, metadata.uid)), &error.to_string())
     }
 
-    fn skip(&self, object: &str, cause: &str) -> WatchEvent<D::Object> {
+    fn skip(&self, object: Option<(ObjectKey, Uid)>, cause: &str) -> WatchEvent<D::Object> {
         self.api.metrics().undecodable.fetch_add(1, Relaxed);
+        let key = object.as_ref().map_or("(unknown)", |(key, _)| key.as_str());
         warn!(
             kind = self.paths.plural(self.kind),
-            object, cause, "skipped an event that cannot be decoded"
+            object = key,
+            cause,
+            "skipped an event that cannot be decoded"
         );
-        WatchEvent::Skipped
+        WatchEvent::Skipped { object }
     }
 }

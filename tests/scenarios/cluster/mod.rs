@@ -73,6 +73,7 @@ impl Cluster {
             user: User {
                 namespace: "default".to_owned(),
                 client: simulated.client.clone(),
+                timeout: simulated.timeout,
             },
             mode: simulated.mode,
             kind: Kind::Simulated(simulated),
@@ -91,6 +92,7 @@ impl Cluster {
             user: User {
                 namespace: text(&created, "/metadata/name"),
                 client: plane.client.clone(),
+                timeout: TIMEOUT,
             },
             mode,
             kind: Kind::Real(Real {
@@ -142,7 +144,7 @@ impl Cluster {
 
     /// Waits until this number of the operator's requests of this kind have been sent.
     pub async fn until_requested(&self, verb: &str, resource: &str, at_least: usize) {
-        let deadline = Instant::now() + TIMEOUT;
+        let deadline = Instant::now() + self.timeout;
         while self.requests(verb, resource) < at_least {
             let found = self.requests(verb, resource);
             assert!(
@@ -205,7 +207,7 @@ impl Cluster {
 
     /// Waits until none of these users has written anything for three seconds.
     pub async fn until_quiet(&self, users: &[&str]) {
-        let deadline = Instant::now() + TIMEOUT;
+        let deadline = Instant::now() + self.timeout;
         let mut writes = self.writes(users);
         let mut since = Instant::now();
         while since.elapsed() < QUIET {
@@ -243,7 +245,7 @@ impl Cluster {
     /// Removes the finalizers of the EdgeApps of all other namespaces.
     pub async fn release_everywhere(&self) {
         let all = "/apis/tare.dev/v1alpha1/edgeapps";
-        let deadline = Instant::now() + TIMEOUT;
+        let deadline = Instant::now() + self.timeout;
         let list = loop {
             match self.request(Method::GET, all, JSON, &Value::Null).await {
                 // A new kind is served a moment later.

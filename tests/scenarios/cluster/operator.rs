@@ -72,7 +72,7 @@ impl Operator {
                         .readiness()
                         .is_err_and(|why| why.contains(because))
                 };
-                poll_until(&what, async || is_told()).await;
+                poll_until(&what, running.timeout, async || is_told()).await;
             }
             Operator::Process(process) => {
                 let is_told =
@@ -97,7 +97,11 @@ impl Operator {
     }
 
     pub async fn until_figure(&self, name: &str, holds: impl Fn(f64) -> bool) {
-        poll_until(&format!("{name} is as wanted"), async || {
+        let timeout = match self {
+            Operator::InProcess(running) => running.timeout,
+            Operator::Process(_) => TIMEOUT,
+        };
+        poll_until(&format!("{name} is as wanted"), timeout, async || {
             figure(&self.metrics().await, name).is_some_and(&holds)
         })
         .await;
@@ -142,8 +146,8 @@ fn figure(metrics: &str, name: &str) -> Option<f64> {
     rest?.trim().parse().ok()
 }
 
-async fn poll_until(what: &str, holds: impl AsyncFn() -> bool) {
-    let deadline = Instant::now() + TIMEOUT;
+async fn poll_until(what: &str, timeout: Duration, holds: impl AsyncFn() -> bool) {
+    let deadline = Instant::now() + timeout;
     while !holds().await {
         assert!(
             Instant::now() < deadline,

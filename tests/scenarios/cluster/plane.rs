@@ -200,6 +200,20 @@ impl SharedPlane {
         restarted.expect("restart kube-apiserver");
     }
 
+    /// Takes a backup of the datastore; the folder that it is in.
+    pub async fn back_up(&self, name: &str) -> PathBuf {
+        let folder = self.dir.path().join(format!("backup-{name}"));
+        let taken = self.plane.lock().await.back_up(&folder).await;
+        taken.expect("take a backup");
+        folder
+    }
+
+    /// Sets the datastore back to a backup.
+    pub async fn restore(&self, backup: &Path) {
+        let restored = self.plane.lock().await.restore(backup).await;
+        restored.expect("restore the backup");
+    }
+
     pub async fn compact(&self) {
         let compacted = self.plane.lock().await.compact().await;
         compacted.expect("compact the datastore");

@@ -1,7 +1,9 @@
 //! The simulated cluster: an API server and an operator in one process, on paused time.
 //!
 //! Guarantees: the clock stands still while a task can run and advances while all tasks wait, so a
-//! scenario of one hour takes milliseconds and does not depend on the speed of the machine.
+//! scenario of one hour takes milliseconds and does not depend on the speed of the machine. The periodic relist
+//! comes once a day and a wait ends after a minute, so that no relist repairs what was lost: a scenario that needs
+//! a longer wait says why.
 //! Leaves to others: the verbs that a real cluster has too (`Cluster`).
 
 #![allow(dead_code)] // the benchmark `reconcile` uses a part of it
@@ -24,7 +26,10 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 /// The longest wait for one condition, in simulated time.
-const TIMEOUT: Duration = Duration::from_secs(3_600);
+pub const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The period of the relist: later than any scenario ends.
+pub const RELIST_PERIOD: Duration = Duration::from_secs(86_400);
 
 /// An API server with the CRD of EdgeApps, and a client of its user.
 #[derive(Clone)]
@@ -33,6 +38,8 @@ pub struct Simulated {
     pub client: Client,
     /// Cache mode of the operators that are started here.
     pub mode: Mode,
+    /// The longest wait for one condition.
+    pub timeout: Duration,
 }
 
 impl Simulated {
@@ -50,6 +57,17 @@ impl Simulated {
             server,
             client,
             mode,
+            timeout: WAIT_TIMEOUT,
+        }
+    }
+
+    /// The same cluster, with longer waits, because of what is said.
+    #[must_use]
+    pub fn waiting_up_to(&self, timeout: Duration, because: &str) -> Self {
+        assert!(!because.is_empty() && timeout > WAIT_TIMEOUT);
+        Self {
+            timeout,
+            ..self.clone()
         }
     }
 
@@ -139,7 +157,7 @@ impl Simulated {
 
     /// Waits until `holds`, in simulated time.
     pub async fn until(&self, what: &str, mut holds: impl FnMut(&Self) -> bool) {
-        let deadline = tokio::time::Instant::now() + TIMEOUT;
+        let deadline = tokio::time::Instant::now() + self.timeout;
         while !holds(self) {
             assert!(
                 tokio::time::Instant::now() < deadline,
@@ -261,6 +279,7 @@ impl Simulated {
         Running {
             prefix: O::metrics_prefix(),
             metrics,
+            timeout: self.timeout,
             stop: Some(stop),
             task: tokio::spawn(run),
         }
@@ -296,11 +315,20 @@ pub fn assert_same(found: &[Value], wanted: &[Value]) {
     }
 }
 
-/// A fixed seed, so that a scenario runs the same way every time.
+/// A fixed seed, so that a scenario runs the same way every time, and no relist without a cause.
 pub fn config() -> Config {
     Config {
         seed: 7,
+        resync: Some(RELIST_PERIOD),
         ..Config::default()
+    }
+}
+
+/// For events that are lost in silence: a relist alone can find them, here every ten minutes.
+pub fn lossy() -> Config {
+    Config {
+        resync: Some(Duration::from_secs(600)),
+        ..config()
     }
 }
 
@@ -309,13 +337,15 @@ pub struct Running {
     /// Of the names of its metrics.
     prefix: String,
     pub metrics: Arc<Metrics>,
+    /// The longest wait for one condition.
+    pub timeout: Duration,
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<()>,
 }
 
 impl Running {
     pub async fn until_ready(&self) {
-        let deadline = tokio::time::Instant::now() + TIMEOUT;
+        let deadline = tokio::time::Instant::now() + self.timeout;
         while self.metrics.readiness().is_err() {
             assert!(
                 tokio::time::Instant::now() < deadline,

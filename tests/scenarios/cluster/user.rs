@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::objects::{condition, edgeapp, is_running};
 
-/// The longest wait for one condition: the garbage collector needs 30 s to discover a new kind.
+/// The longest wait for one condition on a real cluster: the garbage collector needs 30 s to discover a new kind.
 pub const TIMEOUT: Duration = Duration::from_secs(90);
 
 pub const MERGE: &str = "application/merge-patch+json";
@@ -23,6 +23,8 @@ pub const JSON: &str = "application/json";
 pub struct User {
     pub namespace: String,
     pub client: Client,
+    /// The longest wait for one condition.
+    pub timeout: Duration,
 }
 
 impl User {
@@ -133,7 +135,7 @@ impl User {
 
     /// The same for any path of the API.
     pub async fn until_at(&self, what: &str, path: &str, holds: impl Fn(&Value) -> bool) -> Value {
-        let deadline = Instant::now() + TIMEOUT;
+        let deadline = Instant::now() + self.timeout;
         loop {
             let object = self.get_at(path).await;
             if holds(&object) {

@@ -63,6 +63,41 @@ pub async fn it_is_refused_or_provisioned_then_ready_with_an_endpoint(cluster: C
     operator.terminate().await;
 }
 
+/// Each owner asks for 30 s. That is no reason to list anything, also not after a restart that forgot it.
+pub async fn its_requeue_is_its_own_and_survives_a_restart(mode: Mode) {
+    let simulated = Simulated::new(mode);
+    let cluster = Cluster::simulated(simulated.clone());
+    InferenceService.install(&cluster).await;
+    let operator = InferenceService.operate(&cluster).await;
+    for name in ["llm", "other", "third"] {
+        InferenceService.create(&cluster, name, spec("H100")).await;
+    }
+    until_phase(&cluster, "Ready").await;
+    let owners = || simulated.requests("get", "inferenceservices");
+    let lists = || simulated.requests("list", "inferenceservices");
+    let mut operator = Some(operator);
+    for restarted in [false, true] {
+        if restarted && let Some(before) = operator.take() {
+            before.terminate().await;
+            operator = Some(InferenceService.operate(&cluster).await);
+        }
+        pass(70).await;
+        let (read, listed, writes) = (owners(), lists(), simulated.writes());
+        pass(300).await;
+        let read = owners() - read;
+        let wanted = match mode {
+            Mode::Pruned => 0..=0,
+            Mode::None | Mode::Metadata => 27..=30,
+        };
+        assert!(wanted.contains(&read), "{read} reads in five minutes");
+        assert_eq!(lists(), listed, "restarted: {restarted}");
+        assert_eq!(simulated.writes(), writes, "restarted: {restarted}");
+    }
+    if let Some(operator) = operator {
+        operator.terminate().await;
+    }
+}
+
 pub async fn an_older_schema_leaves_the_gpu_type_to_the_operator(mode: Mode) {
     let crd = <example::resource::InferenceService as kube::CustomResourceExt>::crd();
     let mut older = serde_json::to_value(crd).expect("a CRD is JSON");

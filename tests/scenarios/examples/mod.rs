@@ -10,6 +10,7 @@ pub mod myservice;
 pub mod webapp;
 
 use serde_json::{Value, json};
+use tare_runtime::controller::Config;
 
 use crate::cluster::Cluster;
 use crate::cluster::operator::Operator;
@@ -110,7 +111,14 @@ impl Example {
     pub fn run_in(self, simulated: &Simulated) -> Running {
         let client = simulated.server.client("tare");
         match self {
-            Example::WebApp => simulated.operate_with(webapp::example::WebApps, client, config()),
+            Example::WebApp => {
+                // It declares the period of its relist.
+                let config = Config {
+                    resync: None,
+                    ..config()
+                };
+                simulated.operate_with(webapp::example::WebApps, client, config)
+            }
             Example::MyService => {
                 simulated.operate_with(myservice::example::MyServices, client, config())
             }

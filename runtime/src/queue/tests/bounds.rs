@@ -68,13 +68,22 @@ proptest! {
         let mut flying: Vec<(ObjectKey, OwnerState)> = Vec::new();
         for step in steps {
             version += 1;
+            let had_work = queue.entries.with_work();
+            let mut ended = None;
             match step {
                 Step::Owner { key, uid: id, generation, deleting } => {
                     let owner = OwnerState { uid: uid(id), deleting, ..owner_at(generation, version) };
                     queue.advance(KindId::OWNER, version);
-                    queue.admit_owner(&format!("n/{key}").as_str().into(), owner, Triggers::default());
+                    let key = format!("n/{key}").as_str().into();
+                    // Rejected or idle as another owner, it has no entry any more, and the caller knows that.
+                    queue.admit_owner(&key, owner, Triggers::default());
+                    ended = Some(key);
                 }
-                Step::Gone { key, uid: id } => queue.owner_gone(&format!("n/{key}").as_str().into(), uid(id)),
+                Step::Gone { key, uid: id } => {
+                    let key = format!("n/{key}").as_str().into();
+                    queue.owner_gone(&key, uid(id), version);
+                    ended = Some(key);
+                }
                 Step::Child { key, ready, deleted } => {
                     queue.advance(child_kind(), version);
                     let event = ChildEvent { deleted, owner_uid: None, ..child(version, ready) };
@@ -99,7 +108,10 @@ proptest! {
                         _ => Outcome::Stuck,
                     };
                     if outcome == WRITTEN { owner = observed(owner, true); }
-                    queue.finish(&key, owner, outcome, now_ms);
+                    let admission = queue.finish(&key, owner, outcome, now_ms);
+                    let rejected = admission == Admission::Rejected;
+                    prop_assert!(!rejected || queue.entries.get(&key).is_none(), "{key} is both");
+                    ended = Some(key);
                 }
                 Step::Wake { after_ms } => { now_ms += after_ms; queue.wake(now_ms); }
                 Step::Bookmark => {
@@ -109,6 +121,12 @@ proptest! {
             }
             prop_assert_eq!(queue.in_flight(), flying.len());
             queue.entries.assert_consistent();
+            // Work is in an entry or needs a relist, never neither.
+            let evicted = queue.take_evicted();
+            for key in had_work.into_iter().filter(|key| Some(key) != ended.as_ref()) {
+                let is_there = queue.entries.get(&key).is_some();
+                prop_assert!(is_there || evicted != Evicted::default(), "{key} is lost");
+            }
         }
         // Work off what is left: it ends.
         for (key, owner) in flying.drain(..) {

@@ -35,13 +35,11 @@ fn without_a_configured_period_it_follows_from_the_number_of_objects() {
 
 #[test]
 fn a_configured_period_stays_whatever_a_relist_reads() {
-    for mut schedule in [RelistSchedule::new(PERIOD, 1), RelistSchedule::new(None, 1)] {
-        schedule.limit_period(Duration::from_secs(60), 0);
-        schedule.began(Coverage::All, 0);
-        assert_eq!(schedule.listed(Coverage::All, 300_000), None);
-        schedule.ended(Coverage::All, false, 0);
-        assert!(schedule.next().1 <= 66_000);
-    }
+    let mut schedule = RelistSchedule::new(PERIOD, 1);
+    schedule.began(Coverage::All, 0);
+    assert_eq!(schedule.listed(Coverage::All, 300_000), None);
+    schedule.ended(Coverage::All, false, 0);
+    assert!(schedule.next().1 <= 660_000);
 }
 
 #[test]
@@ -138,13 +136,42 @@ fn while_most_entries_fail_owners_are_relisted_at_growing_intervals() {
 }
 
 #[test]
-fn the_shortest_requeue_sets_the_period() {
+fn failing_owners_that_were_evicted_are_found_again_within_ten_minutes() {
+    let mut schedule = RelistSchedule::new(Some(Duration::from_secs(86_400)), 1);
+    let (mut now_ms, mut gaps_s) = (0, Vec::new());
+    for _ in 0..6 {
+        let (coverage, _) = schedule.next();
+        schedule.began(coverage, now_ms);
+        assert!(schedule.request_for_failing(Coverage::Owners, now_ms));
+        assert!(!schedule.request_for_failing(Coverage::Owners, now_ms + 5));
+        schedule.listed(coverage, 300);
+        schedule.ended(coverage, true, now_ms);
+        let (coverage, at_ms) = schedule.next();
+        assert_eq!(coverage, Coverage::Owners);
+        gaps_s.push((at_ms - now_ms) / 1_000);
+        now_ms = at_ms;
+    }
+    assert_eq!(gaps_s, [60, 120, 240, 480, 600, 600]);
+    assert!(!schedule.request_for_failing(Coverage::All, now_ms));
+    assert_eq!(schedule.next().0, Coverage::All);
+
+    // Any relist that begins finds them, and a request that is due sooner begins sooner.
+    assert!(schedule.request(Coverage::Owners, now_ms));
+    let (coverage, _) = schedule.next();
+    assert_eq!(coverage, Coverage::Owners);
+    schedule.began(coverage, now_ms);
+    schedule.ended(coverage, false, now_ms);
+    assert_eq!(schedule.next().0, Coverage::All, "owners are not enough");
+}
+
+#[test]
+fn many_objects_make_the_wait_of_evicted_owners_longer() {
     let mut schedule = RelistSchedule::new(PERIOD, 1);
     schedule.began(Coverage::All, 0);
+    schedule.request_for_failing(Coverage::Owners, 0);
+    schedule.listed(Coverage::All, 30_000);
     schedule.ended(Coverage::All, false, 0);
-    schedule.limit_period(Duration::from_secs(300), 0);
-    schedule.limit_period(Duration::from_secs(900), 0);
-    assert!(schedule.next().1 <= 330_000);
+    assert_eq!(schedule.next(), (Coverage::Owners, 300_000));
 }
 
 use proptest::prelude::*;
@@ -156,9 +183,6 @@ enum Step {
         ends_after_ms: u64,
         fails: bool,
         failing: bool,
-    },
-    LimitPeriod {
-        seconds: u64,
     },
     Pass {
         ms: u64,
@@ -176,7 +200,6 @@ fn step() -> impl Strategy<Value = Step> {
                 failing,
             }
         }),
-        (1..2_000u64).prop_map(|seconds| Step::LimitPeriod { seconds }),
         (0..200_000u64).prop_map(|ms| Step::Pass { ms }),
     ]
 }
@@ -206,7 +229,6 @@ proptest! {
                         schedule.ended(coverage, failing, now_ms);
                     }
                 }
-                Step::LimitPeriod { seconds } => schedule.limit_period(Duration::from_secs(seconds), now_ms),
                 Step::Pass { ms } => now_ms += ms,
             }
             let (coverage, at_ms) = schedule.next();

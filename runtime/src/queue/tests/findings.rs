@@ -1,0 +1,225 @@
+//! What a watch or a relist says about an owner that has an entry is remembered in the entry.
+
+use crate::queue::tests::*;
+
+/// A change of a child of a kind without a generation, such as a Service.
+fn service(resource_version: u64) -> ChildEvent {
+    ChildEvent {
+        state: ChildState::default(),
+        ..child(resource_version, 0)
+    }
+}
+
+fn service_record(resource_version: u64) -> ChildRecord {
+    ChildRecord {
+        state: ChildState::default(),
+        ..record(resource_version)
+    }
+}
+
+/// An owner that was written and whose watch has not shown that yet; its child was written at 8.
+fn written(queue: &mut Queue, key: &str) {
+    queue.admit_owner(&key.into(), owner_at(1, 5), Triggers::default());
+    let (key, mut owner) = take(queue);
+    owner.own_version = 9;
+    owner.resource_version = 9;
+    owner.children_complete = true;
+    owner.record_child(service_record(8));
+    queue.finish(&key, observed(owner, true), WRITTEN, 0);
+}
+
+#[test]
+fn a_change_of_a_child_without_a_generation_may_be_drift() {
+    let mut queue = queue(Limits::default());
+    written(&mut queue, "a/x");
+    on_child_event(&mut queue, &"a/x".into(), service(8), 100);
+    assert_eq!(queue.next_due_ms(), Some(60_000), "our own write");
+    for version in 10..20 {
+        on_child_event(&mut queue, &"a/x".into(), service(version), 100);
+    }
+    assert_eq!(queue.depth(), 0, "merged for a second");
+    queue.wake(1_100);
+    let (key, mut owner) = take(&mut queue);
+    assert!(owner.triggers.has(Triggers::CHECK));
+
+    // And while it is with a worker, which has read it at 19.
+    for version in 19..=20 {
+        on_child_event(&mut queue, &key, service(version), 1_200);
+    }
+    owner.record_child(service_record(19));
+    queue.finish(&key, observed(owner, true), WRITTEN, 1_300);
+    assert!(take(&mut queue).1.triggers.has(Triggers::CHECK));
+}
+
+#[test]
+fn a_change_that_was_compared_as_it_came_in_needs_no_other_comparison() {
+    let mut queue = queue(Limits::default());
+    written(&mut queue, "a/x");
+    let as_planned = ChildEvent {
+        compared: Compared::AsPlanned,
+        ..service(10)
+    };
+    on_child_event(&mut queue, &"a/x".into(), as_planned, 100);
+    queue.wake(10_000);
+    assert_eq!(queue.depth(), 0);
+}
+
+#[test]
+fn a_child_deleted_and_created_again_in_flight_is_another_object() {
+    let mut queue = queue(Limits::default());
+    queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
+    let (key, mut owner) = take(&mut queue);
+    let deleted = ChildEvent {
+        deleted: true,
+        ..child(9, 0)
+    };
+    on_child_event(&mut queue, &key, deleted, 0);
+    on_child_event(&mut queue, &key, child(10, 0), 0);
+    owner.record_child(record(8));
+    queue.finish(&key, observed(owner, true), WRITTEN, 0);
+    assert!(take(&mut queue).1.triggers.has(Triggers::CHECK));
+}
+
+/// What a relist finds where a child differs.
+fn found() -> Triggers {
+    Triggers::CHECK.with(Triggers::REFRESH)
+}
+
+/// An owner as an old page shows it: converged.
+fn page(resource_version: u64) -> OwnerState {
+    observed(owner_at(1, resource_version), true)
+}
+
+#[test]
+fn a_finding_on_an_older_page_than_the_entry_is_done() {
+    let mut queue = queue(Limits::default());
+    written(&mut queue, "a/x");
+    let admission = queue.admit_owner(&"a/x".into(), page(7), found());
+    assert_eq!(admission, Admission::Accepted);
+    assert!(take(&mut queue).1.triggers.has(Triggers::CHECK));
+}
+
+#[test]
+fn a_page_that_is_only_older_is_no_finding() {
+    let mut queue = queue(Limits::default());
+    written(&mut queue, "a/x");
+    let admission = queue.admit_owner(&"a/x".into(), owner_at(1, 7), Triggers::REFRESH);
+    assert_eq!(admission, Admission::Idle);
+    assert_eq!(queue.depth(), 0);
+}
+
+#[test]
+fn work_in_flight_that_is_doubted_is_done_again() {
+    for version in [5, 7] {
+        let mut queue = queue(Limits::default());
+        queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
+        let (key, mut owner) = take(&mut queue);
+        queue.admit_owner(&key, page(version), found());
+        // A newer state of the owner does not take the finding away.
+        queue.admit_owner(&key, page(8), Triggers::default());
+        owner.own_version = 9;
+        queue.finish(&key, observed(owner, true), WRITTEN, 0);
+        let (_, again) = take(&mut queue);
+        assert!(again.triggers.has(Triggers::CHECK), "page at {version}");
+        assert!(again.triggers.has(Triggers::READ), "page at {version}");
+    }
+}
+
+#[test]
+fn a_finding_does_not_cut_a_back_off_short() {
+    let mut queue = queue(Limits::default());
+    queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
+    let (key, owner) = take(&mut queue);
+    queue.finish(&key, owner, Outcome::Failed { base_ms: None }, 0);
+    let due_ms = queue.next_due_ms();
+    queue.admit_owner(&key, page(5), found());
+    assert_eq!((queue.depth(), queue.next_due_ms()), (0, due_ms));
+    queue.wake(1_000);
+    assert!(take(&mut queue).1.triggers.has(Triggers::CHECK));
+}
+
+/// The owner as it was before it was deleted and created again.
+fn earlier() -> OwnerState {
+    OwnerState {
+        uid: uid(2),
+        ..page(4)
+    }
+}
+
+#[test]
+fn an_old_page_does_not_bring_an_earlier_owner_of_the_name_back() {
+    let mut queue = queue(Limits::default());
+    queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
+    queue.admit_owner(&"a/x".into(), earlier(), found());
+    let (key, owner) = take(&mut queue);
+    assert_eq!(owner.uid, uid(1), "while it waits");
+    queue.admit_owner(&key, earlier(), found());
+    queue.finish(&key, observed(owner, false), WAITING, 0);
+    assert_eq!(queue.depth(), 0, "while it is with a worker");
+    let entry = queue.entries.get(&key).expect("it is waited for");
+    assert_eq!(entry.owner.uid, uid(1));
+}
+
+#[test]
+fn an_old_page_does_not_bring_a_deleted_owner_back() {
+    let mut queue = queue(Limits::default());
+    queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
+    let (key, owner) = take(&mut queue);
+    queue.owner_gone(&key, uid(1), 8);
+    queue.admit_owner(&key, page(7), found());
+    queue.finish(&key, owner, Outcome::Failed { base_ms: None }, 0);
+    assert!(queue.is_empty());
+}
+
+#[test]
+fn an_owner_created_again_in_flight_is_rejected_where_there_is_no_capacity() {
+    let mut queue = queue(Limits {
+        entries: 4,
+        ..Limits::default()
+    });
+    queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
+    let (key, owner) = take(&mut queue);
+    let again = OwnerState {
+        uid: uid(2),
+        ..owner_at(1, 9)
+    };
+    queue.owner_gone(&key, uid(1), 8);
+    queue.admit_owner(&key, again, Triggers::default());
+    for name in ["a/b", "a/c"] {
+        queue.admit_owner(&name.into(), owner_at(1, 6), Triggers::default());
+    }
+    let admission = queue.finish(&key, owner, Outcome::Failed { base_ms: None }, 0);
+    assert_eq!(admission, Admission::Rejected);
+}
+
+#[test]
+fn an_evicted_owner_that_failed_needs_a_relist() {
+    let limits = Limits {
+        entries: 1,
+        ..Limits::default()
+    };
+    let check = Triggers::CHECK.with(Triggers::REFRESH);
+    let nothing = Evicted::default();
+    let owners = Evicted {
+        failing_owners: true,
+        ..nothing
+    };
+    let children = Evicted {
+        failing_children: true,
+        ..nothing
+    };
+    for (name, owner, found, want) in [
+        ("a new spec", owner_at(1, 5), Triggers::default(), owners),
+        ("a child that differs", page(5), check, children),
+        ("both", owner_at(1, 5), check, children),
+    ] {
+        let mut queue = queue(limits);
+        queue.admit_owner(&"a/x".into(), owner, found);
+        let (key, owner) = take(&mut queue);
+        queue.finish(&key, owner, Outcome::Failed { base_ms: None }, 0);
+        assert_eq!(queue.take_evicted(), nothing, "{name}");
+        queue.admit_owner(&"a/y".into(), owner_at(1, 6), Triggers::default());
+        assert_eq!(queue.take_evicted(), want, "{name}");
+        assert_eq!(queue.take_evicted(), nothing, "{name}: told once");
+    }
+}
