@@ -86,11 +86,11 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         self.concurrency.now()
     }
 
-    /// Whether more owners wait than workers are free, and work goes on. Where owners failed lately, one that
-    /// has a worker makes use of it: those that hang may take all of them the next time.
+    /// Whether more owners wait than workers are free, and there is room for owners that yield. Where owners
+    /// failed lately, one that has a worker makes use of it: those that hang may take all of them the next time.
     pub fn is_under_pressure(&self) -> bool {
         let wait = self.queue.depth() + self.queue.in_flight() > self.concurrency.now();
-        wait && !self.concurrency.failed_lately(|| self.now_ms())
+        wait && self.queue.has_room_to_yield() && !self.concurrency.failed_lately(|| self.now_ms())
     }
 
     /// The next owner to reconcile.

@@ -51,7 +51,12 @@ mod tests {
         let (a, b) = (uid(1), uid(2));
         written.done(a, 20);
         written.done(b, 0);
-        for (uid, shown, want) in [(a, 10, true), (a, 20, false), (a, 30, false), (b, 10, false)] {
+        for (uid, shown, want) in [
+            (a, 10, true),
+            (a, 20, false),
+            (a, 30, false),
+            (b, 10, false),
+        ] {
             assert_eq!(written.is_past(uid, shown), want, "{uid:?} at {shown}");
         }
         written.clear();

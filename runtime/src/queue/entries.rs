@@ -70,6 +70,12 @@ impl Entries {
             && self.ready.len() < self.limits.queued().div_ceil(2)
     }
 
+    /// Whether few entries wait for a time, and half of the bytes for their specs are free.
+    pub(super) fn has_room_to_wait(&self) -> bool {
+        self.timers.len() < self.limits.entries / 4
+            && self.waiting_bytes < self.limits.waiting_spec_bytes / 2
+    }
+
     /// Whether all entries are taken and most of them are of failing owners.
     pub(super) fn is_full_of_failures(&self) -> bool {
         let failing = self

@@ -80,6 +80,12 @@ impl Queue {
         self.entries.has_capacity()
     }
 
+    /// Whether a status may yield: while it does, its owner keeps an entry, which new owners need too, and its
+    /// spec, which is read again where it is dropped.
+    pub fn has_room_to_yield(&self) -> bool {
+        self.entries.has_room_to_wait()
+    }
+
     /// Whether all entries are taken and most of them are of failing owners.
     pub fn is_full_of_failures(&self) -> bool {
         self.entries.is_full_of_failures()
