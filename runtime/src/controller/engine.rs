@@ -22,6 +22,7 @@ use crate::http::request::Api;
 use crate::model::{KindId, ObjectKey, OwnerState, Triggers};
 use crate::queue::{Admission, Outcome, Queue};
 use crate::reconcile::compare::Comparer;
+use crate::reconcile::normalized::NormalizedFields;
 use crate::reconcile::observe::{Observed, Observer};
 use crate::relist::schedule::RelistSchedule;
 use crate::relist::{Coverage, Found, ListError, Relist};
@@ -60,10 +61,18 @@ pub(crate) struct Controller<O: Operator, C> {
     departed: Departed,
     /// When an owner last failed, ms.
     failed_ms: Option<u64>,
+    normalized: Arc<NormalizedFields>,
 }
 
 impl<O: Operator, C: Cache> Controller<O, C> {
-    pub fn new(operator: Arc<O>, cache: C, api: Api, paths: Arc<Paths>, config: &Config) -> Self {
+    pub fn new(
+        operator: Arc<O>,
+        cache: C,
+        api: Api,
+        paths: Arc<Paths>,
+        normalized: Arc<NormalizedFields>,
+        config: &Config,
+    ) -> Self {
         let (kinds, finalizer) = (O::KINDS.len(), O::FINALIZER.is_some());
         Self {
             operator,
@@ -82,6 +91,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             departed: Departed::default(),
             failed_ms: None,
             paths,
+            normalized,
         }
     }
 
@@ -210,6 +220,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                     event: &mut event,
                     line,
                     idle,
+                    normalized: &self.normalized,
                 });
                 let admission = match (idle, work) {
                     (true, Some(state)) => self.queue.admit_idle(&owner, state, now_ms),
@@ -287,7 +298,12 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         self.schedule.began(coverage, now_ms);
         self.cache.relist_began();
         let operator = Arc::clone(&self.operator);
-        let comparer = Comparer::new(operator, self.api.clone(), self.cache.retention());
+        let comparer = Comparer::new(
+            operator,
+            self.api.clone(),
+            self.cache.retention(),
+            Arc::clone(&self.normalized),
+        );
         let paths = Arc::clone(&self.paths);
         let relist = Relist::new(comparer, self.api.clone(), paths, coverage);
         let kinds = coverage.kinds(&self.paths);
