@@ -59,6 +59,24 @@ pub async fn an_edited_child_is_set_back_and_what_others_add_stays(cluster: Clus
     cluster.end().await;
 }
 
+pub async fn a_key_that_somebody_adds_to_a_selector_is_removed(cluster: Cluster) {
+    let operator = cluster.operate().await;
+    cluster.create("web", web()).await;
+    cluster.until_running("web").await;
+    let planned = cluster.get("services", "web").await["spec"]["selector"].clone();
+    if cluster.as_simulated().is_some() {
+        pass(70).await;
+    }
+    let added = json!({ "spec": { "selector": { "track": "canary" } } });
+    cluster.patch("services", "web", added).await;
+    let is_planned = |child: &Value| child["spec"]["selector"] == planned;
+    cluster
+        .until("the key is removed", "services", "web", is_planned)
+        .await;
+    operator.terminate().await;
+    cluster.end().await;
+}
+
 pub async fn what_changed_while_the_operator_was_down_is_found_at_its_start(cluster: Cluster) {
     let operator = cluster.operate().await;
     for name in [
