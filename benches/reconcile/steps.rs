@@ -237,7 +237,12 @@ fn remembered(edgeapps: usize) -> (Runtime, Client) {
 async fn relist_once(client: Client) {
     let api = Api::new(client, Arc::default(), DEADLINE);
     let paths = Arc::new(Paths::of::<EdgeApps>(None, None));
-    let comparer = Comparer::new(Arc::new(EdgeApps), api.clone(), Retention::Nothing);
+    let comparer = Comparer::new(
+        Arc::new(EdgeApps),
+        api.clone(),
+        Retention::Nothing,
+        Arc::default(),
+    );
     let mut relist = Relist::new(comparer, api, paths, Coverage::All);
     loop {
         match relist.next().await {

@@ -25,6 +25,7 @@ mod status;
 mod update;
 mod watch;
 mod watch_start;
+mod zeros;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -145,6 +146,7 @@ pub fn cases() -> Vec<Case> {
         watch::CASES,
         watch_start::CASES,
         kinds::CASES,
+        zeros::CASES,
         logs::CASES,
     ]
     .concat()

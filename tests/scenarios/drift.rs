@@ -65,8 +65,8 @@ pub async fn an_edited_child_is_set_back_and_what_others_add_stays(cluster: Clus
 /// A Service has no generation. Edits that follow each other meet an owner whose last write is not confirmed, or
 /// whose corrections are counted.
 pub async fn a_service_whose_selector_is_edited_repeatedly_is_set_back_each_time(cluster: Cluster) {
-    // Past the third within a minute it is a field conflict, which backs off.
-    const WITHIN_S: [u64; 3] = [2, 2, 2];
+    // The fourth within a minute is a field conflict, which backs off.
+    const WITHIN_S: [u64; 4] = [2, 2, 2, 10];
     let operator = cluster.operate().await;
     cluster.create("web", web()).await;
     cluster.until_running("web").await;
@@ -88,6 +88,24 @@ pub async fn a_service_whose_selector_is_edited_repeatedly_is_set_back_each_time
         assert!(took < Duration::from_secs(within_s), "edit {n}: {took:?}");
         sleep_until(edited + Duration::from_secs(4)).await;
     }
+    operator.terminate().await;
+    cluster.end().await;
+}
+
+pub async fn a_key_that_somebody_adds_to_a_selector_is_removed(cluster: Cluster) {
+    let operator = cluster.operate().await;
+    cluster.create("web", web()).await;
+    cluster.until_running("web").await;
+    let planned = cluster.get("services", "web").await["spec"]["selector"].clone();
+    if cluster.as_simulated().is_some() {
+        pass(70).await;
+    }
+    let added = json!({ "spec": { "selector": { "track": "canary" } } });
+    cluster.patch("services", "web", added).await;
+    let is_planned = |child: &Value| child["spec"]["selector"] == planned;
+    cluster
+        .until("the key is removed", "services", "web", is_planned)
+        .await;
     operator.terminate().await;
     cluster.end().await;
 }

@@ -27,6 +27,7 @@ mod drift;
 mod examples;
 mod failing;
 mod foreign;
+mod forms;
 mod kubectl;
 mod lifecycle;
 mod namespaces;
@@ -104,6 +105,10 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(anywhere drift::an_edited_child_is_set_back_and_what_others_add_stays).on_kine(),
     scenario!(anywhere drift::a_deleted_child_comes_back).on_kine(),
     scenario!(anywhere drift::a_service_whose_selector_is_edited_repeatedly_is_set_back_each_time),
+    scenario!(anywhere drift::a_key_that_somebody_adds_to_a_selector_is_removed),
+    scenario!(simulated "needs an operator of its own" forms::what_the_server_stores_in_another_form_is_no_drift),
+    scenario!(simulated "needs an operator of its own" forms::what_only_the_server_knows_to_be_the_same_costs_a_patch_once),
+    scenario!(simulated "needs an operator of its own" forms::a_typo_in_a_plan_is_refused_and_told),
     scenario!(simulated "needs counts request by request" drift::child_events_of_an_idle_owner_are_handled_together),
 
     scenario!(real "needs the namespace controller" namespaces::a_terminating_namespace_is_left_to_end).on_kine(),
@@ -137,6 +142,8 @@ const SCENARIOS: &[Scenario] = &[
 
     scenario!(anywhere conflicts::a_field_that_somebody_keeps_changing_back_is_a_field_conflict),
     scenario!(simulated "needs Deployments that are ready at once" conflicts::a_field_conflict_is_told_while_somebody_repeats_the_edit),
+    scenario!(simulated "needs Deployments that become ready later" conflicts::a_field_conflict_outlasts_readiness_and_the_field_is_set_back),
+    scenario!(simulated "needs minutes" conflicts::a_field_conflict_of_one_child_does_not_hold_up_the_other),
     scenario!(simulated "needs refused requests" conflicts::a_correction_that_met_a_newer_child_is_no_field_conflict),
     scenario!(simulated "needs refused requests" conflicts::a_correction_that_is_refused_repeatedly_is_no_field_conflict),
     scenario!(simulated "needs two clusters and an hour" conflicts::two_operators_end_in_the_same_state_as_one),

@@ -71,7 +71,10 @@ fn patched(
         check_place(call, &mut new)?;
         new = event_view::stored(kind, new);
         check_patch(call, old, &new)?;
-        prepare::for_update(call, old, &mut new)?;
+        prepare::for_update(call, old, &mut new).map_err(|error| {
+            let patched = patch(&event_view::shown(kind, old.clone())).unwrap_or_default();
+            prepare::refused_patch(&patched, error)
+        })?;
         let writer = call.writer(&call.manager, Operation::Update);
         record_update(&call.served.kind, Some(old), &mut new, &writer);
         Ok(new)

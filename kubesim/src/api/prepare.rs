@@ -7,7 +7,9 @@ use serde_json::{Map, Value, json};
 
 use crate::api::call::Call;
 use crate::api::definition;
-use crate::defaults::{configmap, deployment, empty, event, namespace, pod, service, typed};
+use crate::defaults::{
+    configmap, deployment, empty, event, namespace, pod, secret, service, typed, zero,
+};
 use crate::model::json::{generation, meta, meta_mut, meta_str};
 use crate::model::kind::{Kind, Rules};
 use crate::model::metadata;
@@ -131,7 +133,11 @@ fn shape(
     old: Option<&Value>,
 ) -> Result<Vec<FieldError>, ApiError> {
     if !kind.is_custom() {
-        typed::typed(kind, object)?;
+        let unknown = typed::typed(kind, object)?;
+        refuse_unknown(call, &unknown)?;
+        if kind.has_typed_zeros() {
+            zero::drop_zeros(object);
+        }
         empty::drop_empty(object);
     }
     Ok(match &kind.rules {
@@ -141,6 +147,7 @@ fn shape(
         Rules::Service => service::shape(&call.inner.addresses, object, old),
         Rules::Pod => pod::shape(object),
         Rules::ConfigMap => configmap::shape(object, old),
+        Rules::Secret => secret::shape(object, old),
         Rules::Namespace => {
             namespace::shape(object, old);
             Vec::new()
@@ -160,31 +167,47 @@ fn custom(
     object: &mut Value,
     old: Option<&Value>,
 ) -> Result<Vec<FieldError>, ApiError> {
-    let kind = &call.served.kind;
     let (type_fields, mut rest) = take_type(object);
     let unknown = schema::prune::prune(schema, &mut rest, "");
     schema::default::default(schema, &mut rest);
     let mut errors = schema::validate::validate(schema, &rest, "");
     put_type(object, type_fields, rest);
-    if !unknown.is_empty() && call.query.field_validation.as_deref() == Some("Strict") {
-        let list: Vec<String> = unknown
-            .iter()
-            .map(|field| format!("unknown field \"{field}\""))
-            .collect();
-        return Err(ApiError::bad_request(format!(
-            "{} in version \"{}\" cannot be handled as a {}: strict decoding error: {}",
-            kind.kind,
-            kind.version,
-            kind.kind,
-            list.join(", ")
-        )));
-    }
+    refuse_unknown(call, &unknown)?;
     if errors.is_empty()
         && let Some(rules) = &schema.rules
     {
         errors = rules.check(object, old);
     }
     Ok(errors)
+}
+
+/// `fieldValidation=Strict`. Unknown fields of metadata are dropped all the same.
+fn refuse_unknown(call: &Call<'_>, unknown: &[String]) -> Result<(), ApiError> {
+    if unknown.is_empty() || call.query.field_validation.as_deref() != Some("Strict") {
+        return Ok(());
+    }
+    let list: Vec<String> = unknown
+        .iter()
+        .map(|field| format!("unknown field \"{field}\""))
+        .collect();
+    let Kind { kind, version, .. } = &*call.served.kind;
+    Err(ApiError::bad_request(format!(
+        "{kind} in version \"{version}\" cannot be handled as a {kind}: {STRICT}: {}",
+        list.join(", ")
+    )))
+}
+
+/// In the message of a refused field that is not known.
+const STRICT: &str = "strict decoding error";
+
+/// The same refusal of a patch: the server decodes what the patch has made, `patched`, and shows all of it.
+pub(crate) fn refused_patch(patched: &Value, error: ApiError) -> ApiError {
+    let Some(at) = error.message.find(STRICT) else {
+        return error;
+    };
+    let patched = Value::from(patched.to_string());
+    let refused = FieldError::invalid("patch", &patched, &error.message[at..]);
+    ApiError::invalid_patch(&refused)
 }
 
 /// apiVersion, kind and metadata are the server's own and not the schema's.

@@ -10,8 +10,10 @@ pub(crate) mod event;
 pub(crate) mod namespace;
 pub(crate) mod pod;
 pub(crate) mod quantity;
+pub(crate) mod secret;
 pub(crate) mod service;
 pub(crate) mod typed;
+pub(crate) mod zero;
 
 use serde_json::{Map, Value};
 

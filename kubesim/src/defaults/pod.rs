@@ -54,6 +54,11 @@ pub(crate) fn shape_spec(spec: &mut Value, at: &str) -> Vec<FieldError> {
                 default(source, "defaultMode", 420);
             }
         }
+        if let Some(size) = volume.pointer_mut("/emptyDir/sizeLimit")
+            && let Some(canonical) = size.as_str().and_then(quantity::canonical)
+        {
+            *size = json!(canonical);
+        }
     }
     if map
         .get("containers")

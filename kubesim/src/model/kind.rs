@@ -37,6 +37,7 @@ pub(crate) enum Rules {
     ReplicaSet,
     Service,
     ConfigMap,
+    Secret,
     Pod,
     Lease,
     Namespace,
@@ -87,6 +88,19 @@ impl Kind {
                 | Rules::Pod
                 | Rules::Definition
                 | Rules::Custom(_)
+        )
+    }
+
+    /// Whether it is of those whose zero values are known (`defaults::zero`).
+    pub(crate) fn has_typed_zeros(&self) -> bool {
+        matches!(
+            self.rules,
+            Rules::Deployment
+                | Rules::ReplicaSet
+                | Rules::Service
+                | Rules::ConfigMap
+                | Rules::Secret
+                | Rules::Pod
         )
     }
 
@@ -154,6 +168,16 @@ pub(crate) fn built_in() -> Vec<Kind> {
             true,
             false,
             Rules::ConfigMap,
+        ),
+        BuiltIn(
+            "",
+            "v1",
+            "secrets",
+            "Secret",
+            "",
+            true,
+            false,
+            Rules::Secret,
         ),
         BuiltIn("", "v1", "pods", "Pod", "po", true, true, Rules::Pod),
         BuiltIn(
@@ -239,8 +263,7 @@ pub(crate) fn event_view() -> Kind {
 
 /// Resources that a real server has and this one has not: 501 instead of 404.
 pub(crate) fn known_elsewhere(group: &str, plural: &str) -> bool {
-    const CORE: [&str; 11] = [
-        "secrets",
+    const CORE: [&str; 10] = [
         "serviceaccounts",
         "nodes",
         "persistentvolumes",

@@ -114,6 +114,23 @@ impl ApiError {
         error
     }
 
+    /// A patch that makes an object which cannot be decoded; it is about no object.
+    pub(crate) fn invalid_patch(refused: &FieldError) -> ApiError {
+        let FieldError {
+            kind,
+            field,
+            message,
+        } = refused;
+        let cause = json!({"reason": kind, "message": message, "field": field});
+        let mut error = ApiError::new(
+            422,
+            "Invalid",
+            format!(" \"\" is invalid: {field}: {message}"),
+        );
+        error.details = Some(json!({"causes": [cause]}));
+        error
+    }
+
     /// Refused parameters of a request: `options` such as `PatchOptions`.
     pub(crate) fn invalid_options(options: &str, refused: &FieldError) -> ApiError {
         let FieldError {

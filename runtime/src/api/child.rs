@@ -55,9 +55,9 @@ pub struct Child {
 }
 
 impl Child {
-    /// A child that must exist. `body` holds the fields that the operator sets (`spec`, `data`,
-    /// additional `metadata`). A list is set as a whole, `null` removes a field, and fields that are
-    /// not named stay as they are.
+    /// A child that must exist. `body` holds the fields that the operator sets (`spec`, `data`, labels and
+    /// annotations). A list is set as a whole, and so is a map that the API calls atomic (a selector).
+    /// `null` removes a field, and fields that are not named stay as they are.
     pub fn new(kind: Kind, name: impl Into<String>, body: Value) -> Self {
         Self {
             kind,

@@ -21,6 +21,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use crate::api::{Child, Operator, kind_index};
 use crate::cache::{Cache, ChildUpdate, snapshot_of, unknown};
 use crate::model::{
@@ -28,7 +30,7 @@ use crate::model::{
     Uid, hash32,
 };
 use crate::reconcile::child;
-use crate::reconcile::child::{Actual, with_labels};
+use crate::reconcile::child::{Actual, planned_body};
 use crate::reconcile::drift;
 use crate::reconcile::owner;
 
@@ -124,13 +126,8 @@ impl<O: Operator> Cache for Pruned<O> {
             .map(|uid| self.owners.get_mut(&uid.halves()));
         match kept {
             Some(Some(kept)) => {
-                let ChildUpdate {
-                    owner,
-                    event,
-                    line,
-                    idle,
-                } = update;
-                let work = kept.on_child_event(&*self.operator, owner, event, line, idle);
+                let idle = update.idle;
+                let work = kept.on_child_event(&*self.operator, update);
                 work.filter(|_| idle)
             }
             // No watch and no page has shown the owner: the garbage collector deletes its children.
@@ -205,11 +202,15 @@ impl Kept {
     fn on_child_event<O: Operator>(
         &mut self,
         operator: &O,
-        key: &ObjectKey,
-        event: &mut ChildEvent,
-        line: &[u8],
-        idle: bool,
+        update: ChildUpdate<'_>,
     ) -> Option<OwnerState> {
+        let ChildUpdate {
+            owner: key,
+            event,
+            line,
+            idle,
+            normalized,
+        } = update;
         let index = self.index(event);
         let known = index.map_or(self.lost_version, |index| {
             self.state.children[index].resource_version
@@ -264,9 +265,12 @@ impl Kept {
             let body = child
                 .body
                 .as_ref()
-                .map(|body| with_labels::<O>(body.clone(), &planned.meta.name));
+                .map(|body| planned_body::<O>(&child.kind, body.clone(), &planned.meta.name));
+            let as_planned = |body: &Value, actual: &Actual| {
+                drift::differs(body, &actual.value, Some(event.kind), normalized).is_none()
+            };
             match (body, actual) {
-                (Some(body), Some(actual)) if drift::differs(&body, &actual.value).is_none() => {
+                (Some(body), Some(actual)) if as_planned(&body, &actual) => {
                     self.state.children[index].last_applied =
                         Some(child::last_applied(actual.uid, &body, child.immutable));
                     event.compared = Compared::AsPlanned;

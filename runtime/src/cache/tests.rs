@@ -6,8 +6,9 @@ use crate::api::{Children, DEPLOYMENT, Owner};
 use crate::cache::*;
 use crate::http::paths::Paths;
 use crate::model::{ChildRecord, ChildState, Finalizers, KindId, LastApplied, Meta, hash32};
-use crate::reconcile::child::{digest, with_labels};
-use crate::reconcile::drift;
+use crate::reconcile::child::{digest, planned_body};
+use crate::reconcile::merge_patch::without_nulls;
+use crate::reconcile::normalized::NormalizedFields;
 use crate::reconcile::owner::remember;
 use crate::test_operator::Sites;
 
@@ -46,7 +47,10 @@ fn planned() -> (Value, crate::test_operator::SiteStatus) {
     children.record::<Sites>(&DEPLOYMENT, "web", ready());
     let plan = Sites.plan(&owner, &children).expect("infallible");
     let body = plan.children[0].body.as_ref().expect("a Deployment");
-    (with_labels::<Sites>(body.clone(), "web"), plan.status)
+    (
+        planned_body::<Sites>(&DEPLOYMENT, body.clone(), "web"),
+        plan.status,
+    )
 }
 
 /// The owner `shop/web` with its Deployment, as a relist reports it.
@@ -89,7 +93,7 @@ fn record(resource_version: u64, plan: Option<u64>) -> ChildRecord {
 /// An event of the Deployment.
 fn event(resource_version: u64, edit: impl FnOnce(&mut Value)) -> (ChildEvent, Vec<u8>) {
     let (mut object, _) = planned();
-    object = drift::without_nulls(&object);
+    object = without_nulls(&object);
     object["metadata"]["name"] = "web".into();
     object["metadata"]["namespace"] = "shop".into();
     object["metadata"]["uid"] = uid(2).to_string().into();
@@ -122,6 +126,7 @@ fn on_event(cache: &mut dyn Cache, (mut event, line): (ChildEvent, Vec<u8>)) -> 
         event: &mut event,
         line: &line,
         idle: true,
+        normalized: &NormalizedFields::default(),
     })
 }
 

@@ -25,6 +25,7 @@ use crate::http::request::Api;
 use crate::model::{KindId, ObjectKey, OwnerState, Triggers, Uid};
 use crate::queue::{Admission, Evicted, Outcome, Queue};
 use crate::reconcile::compare::Comparer;
+use crate::reconcile::normalized::NormalizedFields;
 use crate::reconcile::observe::{Observed, Observer};
 use crate::relist::schedule::RelistSchedule;
 use crate::relist::{Coverage, Found, ListError, Relist};
@@ -50,10 +51,18 @@ pub(crate) struct Controller<O: Operator, C> {
     /// How often resourceVersions have started over.
     pub epoch: u32,
     requeues: Requeues,
+    normalized: Arc<NormalizedFields>,
 }
 
 impl<O: Operator, C: Cache> Controller<O, C> {
-    pub fn new(operator: Arc<O>, cache: C, api: Api, paths: Arc<Paths>, config: &Config) -> Self {
+    pub fn new(
+        operator: Arc<O>,
+        cache: C,
+        api: Api,
+        paths: Arc<Paths>,
+        normalized: Arc<NormalizedFields>,
+        config: &Config,
+    ) -> Self {
         let (kinds, finalizer) = (O::KINDS.len(), O::FINALIZER.is_some());
         Self {
             operator,
@@ -73,6 +82,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             epoch: 0,
             requeues: Requeues::new(config.requeues),
             paths,
+            normalized,
         }
     }
 
@@ -226,6 +236,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                     event: &mut event,
                     line,
                     idle,
+                    normalized: &self.normalized,
                 });
                 let admission = match (idle, work) {
                     (true, Some(state)) => self.queue.admit_idle(&owner, state, now_ms),
@@ -345,7 +356,12 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         self.cache.relist_began();
         self.written.clear();
         let operator = Arc::clone(&self.operator);
-        let comparer = Comparer::new(operator, self.api.clone(), self.cache.retention());
+        let comparer = Comparer::new(
+            operator,
+            self.api.clone(),
+            self.cache.retention(),
+            Arc::clone(&self.normalized),
+        );
         let paths = Arc::clone(&self.paths);
         let relist = Relist::new(comparer, self.api.clone(), paths, coverage);
         let kinds = coverage.kinds(&self.paths);

@@ -57,6 +57,8 @@ pub struct Metrics {
     pub relists_completed: AtomicU64,
     /// Children that differed from their plan.
     pub drift: AtomicU64,
+    /// Patches of children that changed nothing.
+    pub noop_patches: AtomicU64,
     /// Warning Events not written, to bound their rate.
     pub events_suppressed: AtomicU64,
     /// Owners that wait for a worker.

@@ -80,6 +80,11 @@ pub(crate) fn render(metrics: &Metrics, build: &Build<'_>) -> String {
             &metrics.drift,
         ),
         (
+            "noop_patches_total",
+            "Patches of children that changed nothing: the server stores a field in another form than it is planned.",
+            &metrics.noop_patches,
+        ),
+        (
             "events_suppressed_total",
             "Warning Events not written, to bound their rate.",
             &metrics.events_suppressed,

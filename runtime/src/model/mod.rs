@@ -3,6 +3,7 @@
 //! Guarantees: no I/O and no clock; no other room is imported.
 
 mod child;
+mod corrections;
 mod hash;
 mod key;
 mod kind_id;
@@ -18,6 +19,7 @@ mod uid;
 pub use crate::model::child::{
     ChildEvent, ChildRecord, ChildSnapshot, Compared, LastApplied, SnapshotContent,
 };
+pub use crate::model::corrections::{ChildId, Corrections};
 pub use crate::model::key::ObjectKey;
 pub use crate::model::kind_id::KindId;
 pub use crate::model::meta::Meta;

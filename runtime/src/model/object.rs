@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{self, Deserializer, Visitor};
+use serde::de::{self, Deserializer, IgnoredAny, Visitor};
 use serde_json::value::RawValue;
 
 use crate::model::{ObjectKey, Uid};
@@ -24,13 +24,14 @@ pub struct PartialObject<'a> {
     pub status: Option<&'a RawValue>,
 }
 
-/// `L` is what is decoded of the labels: by default they stay JSON.
+/// `L` is what is decoded of the labels: by default they stay JSON. `A` is what is decoded of the annotations:
+/// by default nothing.
 #[derive(Deserialize, Debug, Default)]
 #[serde(
     rename_all = "camelCase",
-    bound(deserialize = "L: Deserialize<'de> + Default")
+    bound(deserialize = "L: Deserialize<'de> + Default, A: Deserialize<'de> + Default")
 )]
-pub struct PartialMetadata<'a, L = Labels<'a>> {
+pub struct PartialMetadata<'a, L = Labels<'a>, A = IgnoredAny> {
     #[serde(borrow, default)]
     pub name: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -49,6 +50,8 @@ pub struct PartialMetadata<'a, L = Labels<'a>> {
     pub owner_references: Vec<OwnerReference<'a>>,
     #[serde(default)]
     pub labels: Option<L>,
+    #[serde(default)]
+    pub annotations: Option<A>,
 }
 
 #[derive(Deserialize, Debug)]
@@ -75,7 +78,7 @@ impl Labels<'_> {
     }
 }
 
-impl<L> PartialMetadata<'_, L> {
+impl<L, A> PartialMetadata<'_, L, A> {
     /// The key of the object.
     pub fn key(&self) -> ObjectKey {
         ObjectKey::new(&self.namespace, &self.name)

@@ -4,7 +4,8 @@
 //! Leaves to others: how long it is kept (`queue`), what the work is (`reconcile`).
 
 use crate::model::{
-    ChildEvent, ChildRecord, ChildSnapshot, Compared, KindId, SnapshotContent, Triggers, Uid,
+    ChildEvent, ChildRecord, ChildSnapshot, Compared, Corrections, KindId, SnapshotContent,
+    Triggers, Uid,
 };
 
 /// The finalizers of an owner, as far as the runtime needs them.
@@ -75,8 +76,8 @@ pub struct OwnerState {
     pub triggers: Triggers,
     /// Failures in a row.
     pub attempts: u8,
-    /// How often a child was set back to its plan since the spec last changed.
-    pub corrections: u8,
+    /// Its children that were set back to their plan lately, since the spec last changed.
+    pub corrections: Option<Box<Corrections>>,
     /// Whether its status has yielded to the work of others and is to be written now.
     pub status_yielded: bool,
     /// After how many seconds its plan wants to be computed again, as a relist has found it; 0 where it does not.
@@ -155,7 +156,7 @@ impl OwnerState {
     pub fn refresh(&mut self, newer: Self) {
         let spec_changed = self.generation != newer.generation;
         if spec_changed {
-            self.corrections = 0;
+            self.corrections = None;
         }
         self.uid = newer.uid;
         self.generation = newer.generation;

@@ -47,7 +47,7 @@ impl Entry {
             && owner.status.ready
             && owner.triggers.is_empty()
             // Somebody changed a child. The count is kept for a while to detect a field conflict.
-            && owner.corrections == 0
+            && owner.corrections.is_none()
             && revisions.have_reached(KindId::OWNER, owner.own_version)
             && owner
                 .children

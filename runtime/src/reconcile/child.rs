@@ -1,21 +1,28 @@
 //! A child as it is on the server, as its plan wants it, and the digests that are kept of it.
 //!
-//! Guarantees: managedFields, annotations and the status of what is no workload are skipped while decoding,
-//! without an allocation. Leaves to others: what a difference is (`drift`), what is done about it
-//! (`children`).
+//! Guarantees: managedFields and the status of what is no workload are skipped while decoding, without an
+//! allocation. Of a planned body only what a plan may say is left. Leaves to others: what a difference is
+//! (`drift`), what is done about it (`children`).
 
 use std::borrow::Cow;
 use std::fmt;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::api::{MANAGED_BY_LABEL, Operator};
+use crate::api::{Kind, MANAGED_BY_LABEL, Operator};
 use crate::model::{
     ChildState, LastApplied, ObjectKey, PartialMetadata, SnapshotContent, Uid, hash32, hash64,
 };
+
+const LAST_APPLIED_BY_KUBECTL: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// What a plan may say of the metadata of a child.
+const PLANABLE_METADATA: [&str; 2] = ["labels", "annotations"];
 
 /// A child as it is on the server, as far as the comparison and the writes need it.
 #[derive(Debug)]
@@ -29,7 +36,7 @@ pub struct Actual {
     pub owner: Option<Uid>,
     pub owner_text: Option<String>,
     pub state: ChildState,
-    /// Labels and everything outside `metadata` and `status`.
+    /// Labels, annotations and everything outside `metadata` and `status`.
     pub value: Value,
 }
 
@@ -44,11 +51,17 @@ impl Actual {
             status,
             mut rest,
         } = serde_json::from_str(raw)?;
-        let labels = metadata.labels.take().unwrap_or_default();
-        rest.insert(
-            "metadata".to_owned(),
-            Value::Object(Map::from_iter([("labels".to_owned(), labels)])),
+        let mut planable = Map::new();
+        planable.insert(
+            "labels".to_owned(),
+            metadata.labels.take().unwrap_or_default(),
         );
+        if let Some(Value::Object(mut annotations)) = metadata.annotations.take() {
+            // A copy of the whole object.
+            annotations.remove(LAST_APPLIED_BY_KUBECTL);
+            planable.insert("annotations".to_owned(), annotations.into());
+        }
+        rest.insert("metadata".to_owned(), planable.into());
         let controller = metadata.controller();
         Ok(Self {
             key: metadata.key(),
@@ -68,7 +81,7 @@ impl Actual {
 /// What an [`Actual`] needs of an object, in one pass. (`#[serde(flatten)]` would first collect the whole
 /// object.)
 struct Wire<'a> {
-    metadata: PartialMetadata<'a, Value>,
+    metadata: PartialMetadata<'a, Value, Value>,
     status: Option<&'a RawValue>,
     rest: Map<String, Value>,
 }
@@ -106,21 +119,47 @@ impl<'de: 'a, 'a> Deserialize<'de> for Wire<'a> {
 #[derive(Deserialize)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// A child's body with the labels that make it ours.
-pub(crate) fn with_labels<O: Operator>(mut body: Value, owner_name: &str) -> Value {
-    if let Value::Object(map) = &mut body {
-        let metadata = map
-            .entry("metadata")
+/// A child's body as it is compared and written: with the labels that make it ours, without what is not for a
+/// plan to say (the type, the name, the status), and with `stringData` of a Secret as the `data` that the
+/// server makes of it.
+pub(crate) fn planned_body<O: Operator>(kind: &Kind, mut body: Value, owner_name: &str) -> Value {
+    let Value::Object(map) = &mut body else {
+        return body;
+    };
+    for of_server in ["apiVersion", "kind", "status"] {
+        map.remove(of_server);
+    }
+    if (kind.api_version, kind.kind) == ("v1", "Secret") {
+        encode_string_data(map);
+    }
+    let metadata = map
+        .entry("metadata")
+        .or_insert_with(|| Value::Object(Default::default()));
+    if let Value::Object(metadata) = metadata {
+        metadata.retain(|field, _| PLANABLE_METADATA.contains(&field.as_str()));
+        let labels = metadata
+            .entry("labels")
             .or_insert_with(|| Value::Object(Default::default()));
-        if let Value::Object(metadata) = metadata {
-            let labels = metadata
-                .entry("labels")
-                .or_insert_with(|| Value::Object(Default::default()));
-            labels[MANAGED_BY_LABEL] = O::NAME.into();
-            labels[&*O::owner_label()] = owner_name.into();
-        }
+        labels[MANAGED_BY_LABEL] = O::NAME.into();
+        labels[&*O::owner_label()] = owner_name.into();
     }
     body
+}
+
+/// `stringData` can only be written: the server moves it to `data`, where it replaces what is there.
+fn encode_string_data(secret: &mut Map<String, Value>) {
+    let Some(Value::Object(texts)) = secret.remove("stringData") else {
+        return;
+    };
+    let data = secret
+        .entry("data")
+        .or_insert_with(|| Value::Object(Default::default()));
+    if let Value::Object(data) = data {
+        data.extend(texts.into_iter().map(|(key, text)| match text {
+            Value::String(text) => (key, STANDARD.encode(text).into()),
+            other => (key, other),
+        }));
+    }
 }
 
 /// The digests of `body`, which a child satisfies; the next planned body is compared with them.
@@ -185,6 +224,8 @@ pub(crate) fn snapshot(line: &[u8]) -> SnapshotContent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::SERVICE;
+    use crate::test_operator::Sites;
     use serde_json::json;
 
     fn deployment() -> Value {
@@ -198,11 +239,11 @@ mod tests {
     }
 
     #[test]
-    fn of_a_child_everything_but_metadata_and_status_is_kept() -> Result<(), serde_json::Error> {
+    fn of_a_child_everything_that_a_plan_may_say_is_kept() -> Result<(), serde_json::Error> {
         let actual = Actual::decode(&deployment().to_string(), true)?;
         assert_eq!(
             actual.value,
-            json!({"metadata": {"labels": {"a": "b"}}, "spec": {"replicas": 2}})
+            json!({"metadata": {"labels": {"a": "b"}, "annotations": {"x": "y"}}, "spec": {"replicas": 2}})
         );
         assert_eq!(
             (actual.key.as_str(), actual.resource_version),
@@ -236,6 +277,36 @@ mod tests {
             SnapshotContent::Unread
         ));
         Ok(())
+    }
+
+    #[test]
+    fn a_planned_body_is_what_a_plan_may_say() {
+        let body = json!({"apiVersion": "v1", "kind": "Service", "status": {},
+            "metadata": {"name": "web", "creationTimestamp": null, "annotations": {"a": "b"}},
+            "stringData": {"a": "b"}, "spec": {}});
+        let labels = json!({"app.kubernetes.io/managed-by": "sites", "example.com/owner": "web"});
+        assert_eq!(
+            planned_body::<Sites>(&SERVICE, body, "web"),
+            json!({"metadata": {"labels": labels, "annotations": {"a": "b"}},
+                "stringData": {"a": "b"}, "spec": {}})
+        );
+    }
+
+    #[test]
+    fn string_data_of_a_secret_is_compared_and_written_as_data() {
+        let secret = Kind {
+            api_version: "v1",
+            kind: "Secret",
+            plural: "secrets",
+            workload: false,
+        };
+        let body = json!({"data": {"key": "b2xk", "other": "b3RoZXI="}, "stringData": {"key": "new", "gone": null}});
+        let body = planned_body::<Sites>(&secret, body, "web");
+        assert_eq!(
+            body["data"],
+            json!({"key": "bmV3", "other": "b3RoZXI=", "gone": null})
+        );
+        assert_eq!(body["stringData"], Value::Null);
     }
 
     #[test]

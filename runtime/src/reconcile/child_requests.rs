@@ -1,7 +1,8 @@
 //! Requests about one child: read, create, patch, delete.
 //!
 //! Guarantees: a patch and a deletion name the uid and the resourceVersion of the object that they are meant
-//! for; a creation never changes an object that exists.
+//! for; a creation never changes an object that exists. A field that the server does not know is refused and not
+//! dropped (`fieldValidation=Strict`), so that a typo in a plan is told.
 //! Leaves to others: which of them a child needs, and whether it is ours (`children`).
 //!
 //! Children are created by POST and changed by merge patches that name lists as a whole and removed
@@ -43,7 +44,8 @@ use crate::model::{KindId, PartialObject, Uid};
 use crate::reconcile::child::Actual;
 use crate::reconcile::children::TERMINATING;
 use crate::reconcile::failure::Interrupt;
-use crate::reconcile::{APPLY_PATCH, JSON, MERGE_PATCH, drift, failure, whole};
+use crate::reconcile::merge_patch::{as_merge_patch, without_nulls};
+use crate::reconcile::{APPLY_PATCH, JSON, MERGE_PATCH, failure, whole};
 
 /// A resourceVersion that no object has: an apply with it only creates.
 const NEVER: u64 = 1;
@@ -125,18 +127,19 @@ impl<O: Operator> ChildRequests<O> {
         }
     }
 
-    /// Patches a child that is ours, if its uid and resourceVersion are still those that are known.
+    /// Patches a child that is ours, if its uid and resourceVersion are still those that are known. `actual`: the
+    /// child as far as it is known.
     pub(super) async fn patch(
         &self,
         owner: &Owner<O>,
         child: &Child,
         body: &Value,
-        uid: Uid,
-        resource_version: u64,
+        (uid, resource_version): (Uid, u64),
+        actual: &Value,
     ) -> Result<Actual, Interrupt> {
         let mut path = self.write_path(owner, child, &child.name);
         let (mut patch, how) = match O::WRITES {
-            Writes::Patch => (drift::as_merge_patch(body), MERGE_PATCH),
+            Writes::Patch => (as_merge_patch(body, actual), MERGE_PATCH),
             Writes::Apply => {
                 path.push_str("&force=true");
                 (self.object(owner, child, body), APPLY_PATCH)
@@ -192,7 +195,7 @@ impl<O: Operator> ChildRequests<O> {
 
     /// A planned child as a whole object, with its owner.
     fn object(&self, owner: &Owner<O>, child: &Child, body: &Value) -> Value {
-        let mut object = drift::without_nulls(body);
+        let mut object = without_nulls(body);
         object["apiVersion"] = child.kind.api_version.into();
         object["kind"] = child.kind.kind.into();
         object["metadata"]["name"] = child.name.as_str().into();
@@ -210,7 +213,9 @@ impl<O: Operator> ChildRequests<O> {
 
     fn write_path(&self, owner: &Owner<O>, child: &Child, name: &str) -> String {
         let namespace = &owner.meta.namespace;
-        Paths::child_path(&child.kind, namespace, name) + "?fieldManager=" + O::NAME
+        let path = Paths::child_path(&child.kind, namespace, name);
+        // Without it the server validates as strictly, and then only warns.
+        path + "?fieldValidation=Strict&fieldManager=" + O::NAME
     }
 
     fn not_created(&self, error: ApiError, kind: &Kind, name: &str) -> Interrupt {

@@ -2,15 +2,18 @@
 //! never change; deleted in the end.
 //!
 //! Guarantees: a child is changed only by the uid and resourceVersion of an object whose controller is our
-//! owner; a foreign one is not touched; a child that differs right after our own write is reported as a field
-//! conflict. A snapshot is only used with its own resourceVersion, so that a newer child is never changed
-//! because of it.
-//! Leaves to others: the requests (`child_requests`), what differs (`drift`).
+//! owner; a foreign one is not touched. A snapshot is only used with its own resourceVersion, so that a newer
+//! child is never changed because of it. A patch that changed nothing says that the child is as planned. A child
+//! that somebody keeps changing is left alone for a while, and the others are not.
+//! Leaves to others: the requests (`child_requests`), what differs (`drift`), when a child that is kept changed
+//! is set back (`model::Corrections`), saying so (`reconcile`).
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::api::{Child, Kind, Operator, Owner, kind_index};
 use crate::http::paths::Paths;
@@ -19,32 +22,47 @@ use crate::model::{
     ChildRecord, ChildSnapshot, ChildState, OwnerState, Retention, SnapshotContent, Triggers, Uid,
     hash32,
 };
-use crate::reconcile::child::{Actual, with_labels};
+use crate::reconcile::child::{Actual, planned_body};
+use crate::reconcile::child_records::{forget, id, record, record_of, snapshot_of};
 use crate::reconcile::child_requests::ChildRequests;
 use crate::reconcile::failure::Interrupt;
+use crate::reconcile::normalized::NormalizedFields;
 use crate::reconcile::{child, drift, failure};
 
 /// How long something that is being deleted is waited for before it is read again.
 pub(super) const TERMINATING: Duration = Duration::from_secs(1);
 
-/// How often children are set back to the plan within a minute before that is a field conflict.
-const CORRECTIONS: u8 = 3;
-
 /// Reconciles the children of owners.
 pub(super) struct ChildReconciler<O> {
     requests: ChildRequests<O>,
+    api: Api,
     paths: Arc<Paths>,
+    normalized: Arc<NormalizedFields>,
+    started: Instant,
     /// Whether the cache retains the last applied bodies of children, which spares reads of them.
     keeps_last_applied: bool,
 }
 
 impl<O: Operator> ChildReconciler<O> {
-    pub(super) fn new(api: Api, paths: Arc<Paths>, retention: Retention) -> Self {
+    pub(super) fn new(
+        api: Api,
+        paths: Arc<Paths>,
+        retention: Retention,
+        normalized: Arc<NormalizedFields>,
+    ) -> Self {
         Self {
-            requests: ChildRequests::new(api, Arc::clone(&paths)),
+            requests: ChildRequests::new(api.clone(), Arc::clone(&paths)),
+            api,
             paths,
+            normalized,
+            started: Instant::now(),
             keeps_last_applied: retention == Retention::Specs,
         }
+    }
+
+    /// Milliseconds since the start.
+    pub(super) fn now_ms(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     /// Brings one child to the plan. `fresh`: the owner was never reconciled, so that no child of ours can exist
@@ -81,7 +99,12 @@ impl<O: Operator> ChildReconciler<O> {
                 None => self.ensure_absent(owner, state, child, snapshot).await,
             };
         };
-        let body = with_labels::<O>(body, &owner.meta.name);
+        let corrections = state.corrections.as_deref();
+        let paused = corrections.is_some_and(|all| all.is_paused(id::<O>(child), self.now_ms()));
+        if paused && known && !state.triggers.has(Triggers::SPEC) {
+            return Ok(());
+        }
+        let body = planned_body::<O>(&child.kind, body, &owner.meta.name);
         if kept
             && let Some(record) = record_of::<O>(state, child)
             && let Some(last_applied) = &record.last_applied
@@ -90,10 +113,10 @@ impl<O: Operator> ChildReconciler<O> {
                 return Ok(());
             }
             if last_applied.immutable_digest == child::immutable_digest(&body, child.immutable) {
-                let (uid, resource_version) = (last_applied.uid, record.resource_version);
-                return self
-                    .patch(owner, state, child, &body, uid, resource_version)
-                    .await;
+                let version = (last_applied.uid, record.resource_version);
+                self.patch(owner, state, child, &body, version, Value::Null)
+                    .await?;
+                return Ok(());
             }
         }
         if !missing && !matches!(snapshot, Some(SnapshotContent::Gone)) {
@@ -222,63 +245,107 @@ impl<O: Operator> ChildReconciler<O> {
         actual: Actual,
     ) -> Result<(), Interrupt> {
         self.check_ours(owner, child, &actual)?;
-        if drift::differs_at(body, &actual.value, child.immutable) {
-            if self
-                .requests
-                .delete(
-                    &owner.meta.namespace,
-                    child,
-                    actual.uid,
-                    actual.resource_version,
-                )
-                .await?
-            {
-                return Err(Interrupt::Wait(TERMINATING));
-            }
-            forget::<O>(state, child);
-            // Boxed: `create` may come back here when somebody else was faster.
-            return Box::pin(self.create(owner, state, child, body)).await;
-        }
-        let Some(path) = drift::differs(body, &actual.value) else {
+        let Some(path) = self.difference(child, body, &actual) else {
             self.record(state, child, &actual, Some(body));
             return Ok(());
         };
         let correcting = !state.triggers.has(Triggers::SPEC);
-        if correcting && state.corrections >= CORRECTIONS {
+        if correcting
+            && let Some(corrections) = &mut state.corrections
+            && !corrections.permit(id::<O>(child), self.now_ms(), || conflict(child, &path))
+        {
             self.record(state, child, &actual, None);
-            return Err(failure::field_conflict(child.kind.kind, &child.name, &path));
+            return Ok(());
         }
-        let (uid, resource_version) = (actual.uid, actual.resource_version);
-        let patched = self
-            .patch(owner, state, child, body, uid, resource_version)
-            .await;
+        let version = (actual.uid, actual.resource_version);
+        let kind = kind_index(O::KINDS, &child.kind);
+        let fixed = child.immutable;
+        let changed = if drift::differs_at(body, &actual.value, fixed, kind, &self.normalized) {
+            self.recreate(owner, state, child, body, version).await?;
+            true
+        } else {
+            let actual = actual.value;
+            self.patch(owner, state, child, body, version, actual)
+                .await?
+        };
         // After a 409, because a status was written in between, or a rejection, nothing was set back.
-        if correcting && patched.is_ok() {
-            state.corrections += 1;
+        if correcting && changed {
+            let corrections = state.corrections.get_or_insert_default();
+            corrections.corrected(id::<O>(child), self.now_ms());
         }
-        patched
+        Ok(())
     }
 
-    /// Patches a child that is ours, if its uid and resourceVersion are still those that are known.
+    async fn recreate(
+        &self,
+        owner: &Owner<O>,
+        state: &mut OwnerState,
+        child: &Child,
+        body: &Value,
+        (uid, resource_version): (Uid, u64),
+    ) -> Result<(), Interrupt> {
+        let namespace = &owner.meta.namespace;
+        let lingers = self
+            .requests
+            .delete(namespace, child, uid, resource_version)
+            .await?;
+        if lingers {
+            return Err(Interrupt::Wait(TERMINATING));
+        }
+        forget::<O>(state, child);
+        // Boxed: `create` may come back here when somebody else was faster.
+        Box::pin(self.create(owner, state, child, body)).await
+    }
+
+    /// Patches a child that is ours, if its uid and resourceVersion are still those that are known; `actual` is
+    /// the child as far as it is known. Returns whether that set something back.
+    ///
+    /// The answer may differ from the plan: the server stores another form of it, or a map has keys that were not
+    /// known. A second patch tells: where that changes nothing, the server takes both for the same.
     async fn patch(
         &self,
         owner: &Owner<O>,
         state: &mut OwnerState,
         child: &Child,
         body: &Value,
-        uid: Uid,
-        resource_version: u64,
-    ) -> Result<(), Interrupt> {
-        let after = self
-            .requests
-            .patch(owner, child, body, uid, resource_version)
-            .await?;
-        let differs = drift::differs(body, &after.value);
-        self.record(state, child, &after, differs.is_none().then_some(body));
-        match differs {
-            Some(path) => Err(failure::field_conflict(child.kind.kind, &child.name, &path)),
-            None => Ok(()),
+        (uid, mut resource_version): (Uid, u64),
+        mut actual: Value,
+    ) -> Result<bool, Interrupt> {
+        let mut differing = String::new();
+        for repeated in [false, true] {
+            let version = (uid, resource_version);
+            let after = self
+                .requests
+                .patch(owner, child, body, version, &actual)
+                .await?;
+            drop(std::mem::take(&mut actual));
+            let changed = after.resource_version != resource_version;
+            if !changed {
+                self.api.metrics().noop_patches.fetch_add(1, Relaxed);
+                let kind = kind_index(O::KINDS, &child.kind);
+                drift::confirm(body, &after.value, kind, &self.normalized);
+            }
+            match self.difference(child, body, &after).filter(|_| changed) {
+                None => {
+                    self.record(state, child, &after, Some(body));
+                    return Ok(changed || repeated);
+                }
+                Some(path) => differing = path,
+            }
+            self.record(state, child, &after, None);
+            (resource_version, actual) = (after.resource_version, after.value);
         }
+        let corrections = state.corrections.get_or_insert_default();
+        corrections.defied(id::<O>(child), self.now_ms(), || {
+            conflict(child, &differing)
+        });
+        Ok(false)
+    }
+
+    /// The first field of a child that differs from its plan.
+    fn difference(&self, child: &Child, body: &Value, actual: &Actual) -> Option<String> {
+        let kind = kind_index(O::KINDS, &child.kind);
+        drift::differs(body, &actual.value, kind, &self.normalized)
     }
 
     async fn ensure_absent(
@@ -348,44 +415,15 @@ impl<O: Operator> ChildReconciler<O> {
 
     /// Records a child as it is now, with the digests of `body` where it satisfies that.
     fn record(&self, state: &mut OwnerState, child: &Child, actual: &Actual, body: Option<&Value>) {
-        let Some(kind) = kind_index(O::KINDS, &child.kind) else {
-            return;
-        };
-        let body = body.filter(|_| self.keeps_last_applied);
-        state.record_child(ChildRecord {
-            kind,
-            name_hash: actual.name_hash,
-            resource_version: actual.resource_version,
-            state: actual.state,
-            last_applied: body.map(|body| child::last_applied(actual.uid, body, child.immutable)),
-        });
+        record::<O>(
+            state,
+            child,
+            actual,
+            body.filter(|_| self.keeps_last_applied),
+        );
     }
 }
 
-/// The record of a planned child.
-fn record_of<'a, O: Operator>(
-    state: &'a mut OwnerState,
-    child: &Child,
-) -> Option<&'a mut ChildRecord> {
-    state.child(kind_index(O::KINDS, &child.kind), hash32(&child.name))
-}
-
-fn forget<O: Operator>(state: &mut OwnerState, child: &Child) {
-    let kind = kind_index(O::KINDS, &child.kind);
-    state
-        .children
-        .retain(|record| Some(record.kind) != kind || record.name_hash != hash32(&child.name));
-}
-
-/// The snapshot of a planned child.
-pub(super) fn snapshot_of<'a, O: Operator>(
-    snapshots: &'a [ChildSnapshot],
-    child: &Child,
-) -> Option<&'a SnapshotContent> {
-    let kind = kind_index(O::KINDS, &child.kind)?;
-    let id = (kind, hash32(&child.name));
-    snapshots
-        .iter()
-        .find(|snapshot| (snapshot.kind, snapshot.name_hash) == id)
-        .map(|snapshot| &snapshot.content)
+fn conflict(child: &Child, path: &str) -> String {
+    failure::in_conflict(child.kind.kind, &child.name, path)
 }

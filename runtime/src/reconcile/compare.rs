@@ -11,8 +11,9 @@ use crate::http::request::Api;
 use crate::model::{
     ChildRecord, KindId, ObjectKey, OwnerState, PartialObject, Retention, Triggers,
 };
-use crate::reconcile::child::{Actual, last_applied, with_labels};
+use crate::reconcile::child::{Actual, last_applied, planned_body};
 use crate::reconcile::drift;
+use crate::reconcile::normalized::NormalizedFields;
 use crate::reconcile::owner;
 use crate::relist::{Compare, Comparison, Coverage};
 
@@ -21,17 +22,24 @@ pub struct Comparer<O> {
     operator: Arc<O>,
     api: Api,
     retention: Retention,
+    normalized: Arc<NormalizedFields>,
 }
 
 impl<O: Operator> Comparer<O> {
     /// Compares with the plans of `operator` and counts differences in the metrics of `api`. For a cache that retains
     /// owners, owners without work are reported too; for one that retains specs, the state from the page is
     /// used without a read of the owner.
-    pub fn new(operator: Arc<O>, api: Api, retention: Retention) -> Self {
+    pub fn new(
+        operator: Arc<O>,
+        api: Api,
+        retention: Retention,
+        normalized: Arc<NormalizedFields>,
+    ) -> Self {
         Self {
             operator,
             api,
             retention,
+            normalized,
         }
     }
 
@@ -55,9 +63,9 @@ impl<O: Operator> Comparer<O> {
             (None, Some(actual)) => actual.owner == Some(uid),
             (Some(_), None) => true,
             (Some(body), Some(actual)) => {
-                let body = with_labels::<O>(body.clone(), &owner.meta.name);
-                let differs =
-                    actual.owner != Some(uid) || drift::differs(&body, &actual.value).is_some();
+                let body = planned_body::<O>(&child.kind, body.clone(), &owner.meta.name);
+                let differs = actual.owner != Some(uid)
+                    || drift::differs(&body, &actual.value, kind, &self.normalized).is_some();
                 if let Some(record) = state.child(kind, actual.name_hash)
                     && !differs
                     && self.retention == Retention::Specs

@@ -103,11 +103,23 @@ pub(crate) fn collision(
     failed("Collision", message, Retry::Backoff)
 }
 
-/// A field that another controller changes back right after our write.
-pub(crate) fn field_conflict(kind: &str, name: &str, path: &str) -> Interrupt {
-    let message =
-        format!("{kind} {name:?}: another controller sets {path} back; it is not set again");
-    failed("FieldConflict", message, Retry::AwaitChange)
+/// The reason of a field conflict.
+pub(crate) const FIELD_CONFLICT: &str = "FieldConflict";
+
+/// What a field conflict is about.
+pub(crate) fn in_conflict(kind: &str, name: &str, path: &str) -> String {
+    format!(
+        "{kind} {name:?}: another controller keeps changing {path}; it is set back with growing pauses"
+    )
+}
+
+/// A field that another controller keeps changing. The child is looked at again after `pause`.
+pub(crate) fn field_conflict(message: &str, pause: Duration) -> Failure {
+    Failure {
+        reason: FIELD_CONFLICT,
+        message: message.to_owned(),
+        retry: Retry::From(pause),
+    }
 }
 
 /// A child that may not be made because of a missing permission on its owner.
@@ -145,7 +157,10 @@ pub(crate) fn asked(error: ApiError, verb: &str, kind: &str, name: &str) -> Inte
             ..
         } => failed(
             "Rejected",
-            format!("the API server refuses {kind} {name:?}: {message}"),
+            format!(
+                "the API server refuses {kind} {name:?}: {}",
+                without_object(&message)
+            ),
             Retry::Backoff,
         ),
         ApiError::Status { code: 409, .. } => Interrupt::Again,
@@ -172,5 +187,25 @@ pub(crate) fn asked(error: ApiError, verb: &str, kind: &str, name: &str) -> Inte
             format!("{verb} {kind} {name:?}: {error}"),
             Retry::Backoff,
         ),
+    }
+}
+
+/// The message without the object that a refused patch would have made: of a patch with an unknown field the server
+/// repeats all of it.
+fn without_object(message: &str) -> &str {
+    const STRICT: &str = "strict decoding error";
+    message.find(STRICT).map_or(message, |at| &message[at..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_an_unknown_field_only_its_name_is_told() {
+        let whole = r#"Deployment.apps "web" is invalid: patch: Invalid value: "{\"spec\":{}}": strict decoding error: unknown field "spec.replcas""#;
+        let told = r#"strict decoding error: unknown field "spec.replcas""#;
+        assert_eq!(without_object(whole), told);
+        assert_eq!(without_object("quota exceeded"), "quota exceeded");
     }
 }

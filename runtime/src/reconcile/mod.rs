@@ -6,16 +6,21 @@
 //! this owner and no other.
 //! Leaves to others: when and how often (`queue`), which owners at once (`controller`).
 
+mod api_fields;
 pub(crate) mod child;
+mod child_records;
 mod child_requests;
 mod children;
 pub mod compare;
 pub(crate) mod drift;
 pub(crate) mod events;
 mod failure;
+pub(crate) mod merge_patch;
+pub(crate) mod normalized;
 pub mod observe;
 pub(crate) mod owner;
 mod owner_requests;
+mod quantity;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -38,8 +43,10 @@ use crate::model::{ChildSnapshot, ObjectKey, OwnerState, Retention, Triggers};
 use crate::queue::Outcome;
 use crate::reconcile::children::ChildReconciler;
 use crate::reconcile::events::Events;
+use crate::reconcile::normalized::NormalizedFields;
 use crate::reconcile::owner_requests::OwnerRequests;
 
+use crate::reconcile::failure::FIELD_CONFLICT;
 pub(crate) use crate::reconcile::failure::Interrupt;
 
 /// How often a reconcile starts over because a write met a newer object, before the owner backs off.
@@ -70,18 +77,20 @@ pub struct Reconciler<O> {
 }
 
 impl<O: Operator> Reconciler<O> {
-    /// A reconciler whose reconciles may take `deadline` each, beside a cache with `retention`.
+    /// A reconciler whose reconciles may take `deadline` each, beside a cache with `retention`. What it learns of
+    /// fields that the server stores in another form it adds to `normalized`.
     pub fn new(
         operator: Arc<O>,
         api: Api,
         paths: Arc<Paths>,
         deadline: Duration,
         retention: Retention,
+        normalized: Arc<NormalizedFields>,
     ) -> Self {
         Self {
             operator,
             owners: OwnerRequests::new(api.clone(), Arc::clone(&paths)),
-            children: ChildReconciler::new(api.clone(), Arc::clone(&paths), retention),
+            children: ChildReconciler::new(api.clone(), Arc::clone(&paths), retention, normalized),
             api,
             paths,
             events: Events::default(),
@@ -161,7 +170,10 @@ impl<O: Operator> Reconciler<O> {
         }
         self.owners.remove_retired_finalizers(key, state).await?;
         let besides = Triggers::RETIRED.with(Triggers::REFRESH);
-        if state.triggers.has(Triggers::RETIRED) && state.triggers.without(besides).is_empty() {
+        if state.triggers.has(Triggers::RETIRED)
+            && state.triggers.without(besides).is_empty()
+            && state.corrections.is_none()
+        {
             // Nothing is known of its children, and nothing about them has changed.
             let after_s = Some(state.requeue_after_s).filter(|after_s| *after_s > 0);
             return Ok(Outcome::Written {
@@ -179,13 +191,18 @@ impl<O: Operator> Reconciler<O> {
             Requeue::After(requeue_after) => Some(requeue_after),
             Requeue::Default => None,
         };
+        let now_ms = self.children.now_ms();
+        let corrections = state.corrections.as_deref();
+        if corrections.is_some_and(|all| all.are_due(now_ms)) {
+            state.triggers = state.triggers.with(Triggers::CHECK);
+        }
         let wanted = state.triggers.has(Triggers::SPEC.with(Triggers::CHECK));
         if !wanted && !snapshots.is_empty() && state.status.ready {
-            if !self
+            let may_change = self
                 .children
                 .ensure_snapshots(&owner, state, &plan.children, snapshots)
-                .await?
-            {
+                .await?;
+            if !may_change && self.field_conflict(state).is_none() {
                 // The status does not change with these children.
                 return Ok(Outcome::Written {
                     ready: true,
@@ -197,16 +214,23 @@ impl<O: Operator> Reconciler<O> {
             let fresh = never_seen && !state.triggers.has(Triggers::CHECK);
             // Each body is dropped as soon as it is written: a burst holds one plan for each worker.
             for child in std::mem::take(&mut plan.children) {
-                let snapshot = children::snapshot_of::<O>(snapshots, &child);
+                let snapshot = child_records::snapshot_of::<O>(snapshots, &child);
                 self.children
                     .ensure(&owner, state, child, fresh, snapshot)
                     .await?;
             }
             state.children_complete = true;
+            state.corrections.take_if(|corrections| {
+                corrections.compared(now_ms);
+                corrections.is_empty()
+            });
             plan = self.plan(&owner, &owner::children::<O>(state))?;
         }
         // The bodies of the children are dropped before the answer is awaited.
         let Plan { mut status, .. } = { plan };
+        if let Some(failure) = self.field_conflict(state) {
+            return self.in_conflict(key, &owner, state, status, failure).await;
+        }
         let ready = status.ready();
         let yields = !ready && !state.status_yielded && self.pressure.load(Relaxed);
         if yields && owner::differs::<O>(state, &mut status) {
@@ -222,6 +246,37 @@ impl<O: Operator> Reconciler<O> {
         Ok(Outcome::Written {
             ready,
             requeue_after,
+        })
+    }
+
+    /// The field conflict that the owner is in.
+    fn field_conflict(&self, state: &OwnerState) -> Option<Failure> {
+        let corrections = state.corrections.as_deref()?;
+        let (message, pause_ms) = corrections.conflict(self.children.now_ms())?;
+        let pause = Duration::from_millis(pause_ms);
+        Some(failure::field_conflict(message, pause))
+    }
+
+    /// Everything is as planned but a child that somebody keeps changing. An operator whose status does not report
+    /// failures has its planned one.
+    async fn in_conflict(
+        &self,
+        key: &ObjectKey,
+        owner: &Owner<O>,
+        state: &mut OwnerState,
+        planned: Status<O>,
+        failure: Failure,
+    ) -> Result<Outcome, Interrupt> {
+        // Until that child is looked at again, only what happens to the others is work. The pause grows by
+        // itself and not with each look.
+        (state.triggers, state.attempts) = (Triggers::default(), 0);
+        let children = owner::children::<O>(state);
+        if self.operator.failed(owner, &children, &failure).is_none() {
+            self.owners.write_status(key, state, planned).await?;
+        }
+        Err(Interrupt::Failed {
+            failure,
+            degraded: true,
         })
     }
 
@@ -278,7 +333,13 @@ impl<O: Operator> Reconciler<O> {
         self.api.metrics().error(failure.reason);
         let kind = &self.paths.owner_kind;
         if degraded {
-            match self.write_failure(key, state, failure).await {
+            let written = self.write_failure(key, state, failure).await;
+            let new = match &mut state.corrections {
+                // Told once, although its status changes with its children.
+                Some(all) if failure.reason == FIELD_CONFLICT => written.map(|_| all.tell()),
+                _ => written,
+            };
+            match new {
                 Ok(true) => {
                     warn!(%kind, object = %key, reason = failure.reason, "{}", failure.message);
                     self.events

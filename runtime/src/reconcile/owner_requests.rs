@@ -70,6 +70,7 @@ impl<O: Operator> OwnerRequests<O> {
             state.children.clear();
             state.children_complete = false;
             state.own_version = 0;
+            state.corrections = None;
         }
         state.refresh(read);
         let own = owner::triggers_beside_children::<O>(state);

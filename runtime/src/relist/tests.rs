@@ -16,9 +16,9 @@ use crate::api::{Child, Children, DEPLOYMENT, Owner};
 use crate::http::request::Api;
 use crate::metrics::{Metrics, Verb};
 use crate::model::{ChildState, Meta, Retention};
-use crate::reconcile::child::with_labels;
+use crate::reconcile::child::planned_body;
 use crate::reconcile::compare::Comparer;
-use crate::reconcile::drift;
+use crate::reconcile::merge_patch::without_nulls;
 use crate::relist::*;
 use crate::test_operator::{Site, Sites};
 
@@ -86,8 +86,8 @@ fn world(n: usize, name: &str, fault: Fault) -> (Value, Option<Value>) {
         .expect("infallible");
     owner["status"] = serde_json::to_value(&plan.status).expect("a status");
 
-    let mut child = with_labels::<Sites>(plan.children[0].body.clone().expect("a body"), name);
-    child = drift::without_nulls(&child);
+    let body = plan.children[0].body.clone().expect("a body");
+    let mut child = without_nulls(&planned_body::<Sites>(&DEPLOYMENT, body, name));
     child["metadata"]["name"] = name.into();
     child["metadata"]["namespace"] = "n".into();
     child["metadata"]["uid"] = uid(n + 1_000).into();
@@ -179,7 +179,7 @@ async fn found_by<O: Operator>(
     );
     let paths = Arc::new(Paths::of::<O>(None, None));
     let operator = Arc::new(operator);
-    let comparer = Comparer::new(operator, api.clone(), Retention::Nothing);
+    let comparer = Comparer::new(operator, api.clone(), Retention::Nothing, Arc::default());
     let mut relist = Relist::new(comparer, api.clone(), paths, coverage);
     let mut keys = Vec::new();
     loop {
