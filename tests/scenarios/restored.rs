@@ -31,6 +31,18 @@ pub async fn a_datastore_restored_from_a_backup_is_noticed(cluster: Cluster) {
     }
     cluster.create("later", web()).await;
     cluster.until_all_running(2).await;
+    // More than a server writes by itself when it starts, so that its resourceVersions stay below what was seen.
+    let busy = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "busy" } });
+    cluster.make("configmaps", busy).await;
+    for n in 0..1_500 {
+        let change = json!({ "data": { "n": n.to_string() } });
+        cluster.patch("configmaps", "busy", change).await;
+    }
+    let mark = json!({ "metadata": { "annotations": { "last": "change" } } });
+    for resource in ["edgeapps", "deployments", "services"] {
+        cluster.patch(resource, "web", mark.clone()).await;
+    }
+    cluster.until_quiet(&["tare"]).await;
 
     plane.restore(&backup).await;
     operator

@@ -130,7 +130,10 @@ impl<D: Decode> WatchStream<D> {
                 State::Closed => Some(self.open().await),
                 State::Open { lines, since } => {
                     // Counted from the opening: the server ends every watch by then.
-                    let dead_at = *since + Duration::from_secs(WATCH_S) + GRACE;
+                    let dead_at = match self.doubted {
+                        true => *since + REOPEN.1,
+                        false => *since + Duration::from_secs(WATCH_S) + GRACE,
+                    };
                     let left = dead_at.saturating_duration_since(Instant::now());
                     let opened = *since;
                     match timeout(left, lines.next()).await {
@@ -142,6 +145,11 @@ impl<D: Decode> WatchStream<D> {
                                 "watch broke"
                             );
                             self.reopen("Broken");
+                            None
+                        }
+                        // The server is asked again where it is.
+                        Err(_) if self.doubted => {
+                            self.state = State::Closed;
                             None
                         }
                         Err(_) => {
@@ -166,7 +174,7 @@ impl<D: Decode> WatchStream<D> {
             match revision::newest(&self.api, &self.paths, self.kind).await {
                 Ok(newest) if newest < self.resource_version => return self.expire(true),
                 Ok(_) => self.doubted = false,
-                // The watch may be allowed where the list is not. It stays in doubt until its next opening.
+                // The watch may be allowed where the list is not (yet). It stays in doubt and is opened again soon.
                 Err(error) if matches!(error.code(), Some(400..=428 | 430..=499)) => {}
                 Err(error) => {
                     self.reopen("Rejected");
