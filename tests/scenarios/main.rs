@@ -23,6 +23,7 @@ mod burst;
 mod cache_modes;
 mod cluster;
 mod conflicts;
+mod deletion;
 mod drift;
 mod examples;
 mod failing;
@@ -48,7 +49,7 @@ mod terminal;
 
 use std::process::ExitCode;
 
-use examples::{echo, inference_service, myservice, webapp};
+use examples::{echo, inference_service, myservice, tenant, webapp};
 use libtest_mimic::{Arguments, Trial};
 use suite::{Scenario, Story};
 
@@ -122,6 +123,15 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(anywhere lifecycle::bad_input_is_refused_with_what_is_wrong),
     scenario!(real "needs the program" lifecycle::the_revision_of_the_crd_is_known),
 
+    scenario!(simulated "needs an operator of its own" deletion::a_crash_between_any_two_steps_of_a_deletion_loses_no_cleanup),
+    scenario!(simulated "needs an operator of its own" deletion::a_crash_during_a_cleanup_repeats_it),
+    scenario!(simulated "needs an operator of its own" deletion::a_broken_owner_is_deleted_after_its_children_and_its_cleanup),
+    scenario!(simulated "needs another CRD" deletion::an_owner_that_cannot_be_decoded_is_deleted_after_its_children_and_its_cleanup),
+    scenario!(simulated "needs another CRD" deletion::a_status_with_an_unknown_value_is_written_anew),
+    scenario!(simulated "needs an operator of its own" deletion::a_cleanup_that_fails_is_repeated_until_it_succeeds),
+    scenario!(simulated "needs an operator of its own" deletion::an_owner_with_the_finalizer_of_an_earlier_version_has_its_cleanup),
+
+
     scenario!(anywhere spec::scale_image_and_env_follow_the_spec).on_kine(),
     scenario!(anywhere spec::an_immutable_field_recreates_the_service_and_without_a_port_it_is_deleted),
     scenario!(anywhere spec::a_deployment_with_another_selector_is_recreated),
@@ -181,6 +191,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(anywhere inference_service::it_is_refused_or_provisioned_then_ready_with_an_endpoint).on_kine(),
     scenario!(simulated "needs another CRD" inference_service::an_older_schema_leaves_the_gpu_type_to_the_operator),
     scenario!(pure inference_service::errors_are_typed),
+    scenario!(simulated "needs a directory" tenant::its_entry_in_the_directory_goes_before_it),
     scenario!(anywhere echo::it_has_its_finalizer_before_its_deployment_and_follows_replicas),
     scenario!(anywhere echo::killed_at_its_start_and_at_its_end_it_finishes).on_kine(),
     scenario!(pure echo::the_action_follows_from_deletion_and_finalizer),

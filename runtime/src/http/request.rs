@@ -20,6 +20,9 @@ use crate::metrics::{Metrics, Verb};
 
 /// Asks for the metadata only: for writes whose spec is known already.
 pub const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+/// The same for a list.
+pub(crate) const METADATA_LIST: &str =
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 /// Asks for the whole object.
 pub const WHOLE: &str = "application/json";
 

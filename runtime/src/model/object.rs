@@ -58,6 +58,7 @@ pub struct OwnerReference<'a> {
     pub kind: Cow<'a, str>,
     #[serde(borrow)]
     pub name: Cow<'a, str>,
+    #[serde(deserialize_with = "any_uid")]
     pub uid: Uid,
     #[serde(default)]
     pub controller: Option<bool>,
@@ -102,6 +103,12 @@ impl PartialMetadata<'_> {
             None => self.labels.as_ref()?.get(owner_label).map(Cow::Owned),
         }
     }
+}
+
+/// The uid in an owner reference. Anybody may write anything there: what is no UUID is nobody's.
+fn any_uid<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Uid, D::Error> {
+    let text = Cow::<str>::deserialize(deserializer)?;
+    Ok(Uid::parse(&text).unwrap_or(Uid::NOBODY))
 }
 
 /// A resourceVersion as a number. Since Kubernetes 1.35 they are defined to be comparable as such
@@ -157,6 +164,17 @@ mod tests {
             (state.generation, state.ready_replicas, state.stalled),
             (3, 1, true)
         );
+        Ok(())
+    }
+
+    #[test]
+    fn an_odd_reference_of_somebody_else_does_not_make_an_object_undecodable()
+    -> Result<(), serde_json::Error> {
+        let json = r#"{"metadata":{"name":"web","ownerReferences":[
+            {"apiVersion":"v1","kind":"ConfigMap","name":"team","uid":"not a uuid","controller":true}]}}"#;
+        let object: PartialObject<'_> = serde_json::from_str(json)?;
+        let controller = object.metadata.controller().map(|reference| reference.uid);
+        assert_eq!(controller, Some(Uid::NOBODY));
         Ok(())
     }
 }

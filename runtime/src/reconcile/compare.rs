@@ -78,7 +78,7 @@ impl<O: Operator> Compare for Comparer<O> {
     type Child = Actual;
 
     fn owner(&self, object: &PartialObject<'_>) -> Result<OwnerState, serde_json::Error> {
-        owner::decode::<O>(object)
+        Ok(owner::decode::<O>(object))
     }
 
     fn child(&self, kind: KindId, raw: &str, key: Option<&ObjectKey>) -> Option<Actual> {

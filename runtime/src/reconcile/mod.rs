@@ -14,8 +14,10 @@ pub(crate) mod drift;
 pub(crate) mod events;
 mod failure;
 pub mod observe;
+mod owned;
 pub(crate) mod owner;
 mod owner_requests;
+mod teardown;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -28,10 +30,7 @@ use http::Method;
 use serde_json::Value;
 use tracing::{debug, warn};
 
-use crate::api::{
-    Child, Children, Failure, Operator, Owner, OwnerStatus, Plan, Requeue, Retry, Status,
-    kind_index,
-};
+use crate::api::{Children, Failure, Operator, Owner, OwnerStatus, Plan, Requeue, Retry, Status};
 use crate::http::paths::Paths;
 use crate::http::request::{Api, Request, WHOLE};
 use crate::model::{ChildSnapshot, ObjectKey, OwnerState, Retention, Triggers};
@@ -39,15 +38,12 @@ use crate::queue::Outcome;
 use crate::reconcile::children::ChildReconciler;
 use crate::reconcile::events::Events;
 use crate::reconcile::owner_requests::OwnerRequests;
+use crate::reconcile::teardown::Teardown;
 
 pub(crate) use crate::reconcile::failure::Interrupt;
 
 /// How often a reconcile starts over because a write met a newer object, before the owner backs off.
 const ATTEMPTS_AT_ONCE: usize = 4;
-
-/// How long a child with a finalizer of its own is waited for before it is read again; its deletion is an
-/// event and usually arrives sooner.
-const LINGERING: Duration = Duration::from_secs(10);
 
 pub(crate) const MERGE_PATCH: &str = "application/merge-patch+json";
 pub(crate) const JSON_PATCH: &str = "application/json-patch+json";
@@ -62,6 +58,7 @@ pub struct Reconciler<O> {
     paths: Arc<Paths>,
     owners: OwnerRequests<O>,
     children: ChildReconciler<O>,
+    teardown: Teardown<O>,
     events: Events,
     /// How long one reconcile may take.
     deadline: Duration,
@@ -79,6 +76,12 @@ impl<O: Operator> Reconciler<O> {
         retention: Retention,
     ) -> Self {
         Self {
+            teardown: Teardown::new(
+                Arc::clone(&operator),
+                api.clone(),
+                Arc::clone(&paths),
+                retention,
+            ),
             operator,
             owners: OwnerRequests::new(api.clone(), Arc::clone(&paths)),
             children: ChildReconciler::new(api.clone(), Arc::clone(&paths), retention),
@@ -155,11 +158,12 @@ impl<O: Operator> Reconciler<O> {
         {
             self.owners.read(key, state).await?;
         }
-        let owner = owner::rebuild::<O>(key, state).map_err(|error| failure::unreadable(&error))?;
         if state.deleting {
-            return self.teardown(key, &owner, state).await;
+            return self.teardown.run(key, state).await;
         }
-        self.owners.remove_retired_finalizers(key, state).await?;
+        let owner = owner::rebuild::<O>(key, state).map_err(|error| failure::unreadable(&error))?;
+        let never_seen = owner::never_seen::<O>(state);
+        self.owners.set_finalizers(key, state).await?;
         let besides = Triggers::RETIRED.with(Triggers::REFRESH);
         if state.triggers.has(Triggers::RETIRED) && state.triggers.without(besides).is_empty() {
             // Nothing is known of its children, and nothing about them has changed.
@@ -168,17 +172,13 @@ impl<O: Operator> Reconciler<O> {
                 requeue_after: None,
             });
         }
-        let never_seen = owner::never_seen::<O>(state);
-        let lacks_finalizer = state.lacks_finalizer(O::FINALIZER.is_some());
-        if let Some(finalizer) = O::FINALIZER.filter(|_| lacks_finalizer) {
-            self.owners.add_finalizer(key, state, finalizer).await?;
-        }
         let mut plan = self.plan(&owner, &owner::children::<O>(state))?;
         let requeue_after = match plan.requeue {
             Requeue::After(requeue_after) => Some(requeue_after),
             Requeue::Default => None,
         };
         let wanted = state.triggers.has(Triggers::SPEC.with(Triggers::CHECK));
+        let fresh = never_seen && !state.triggers.has(Triggers::CHECK);
         if !wanted && !snapshots.is_empty() && state.status.ready {
             if !self
                 .children
@@ -193,7 +193,6 @@ impl<O: Operator> Reconciler<O> {
             }
             plan = self.plan(&owner, &owner::children::<O>(state))?;
         } else if wanted || !snapshots.is_empty() {
-            let fresh = never_seen && !state.triggers.has(Triggers::CHECK);
             // Each body is dropped as soon as it is written: a burst holds one plan for each worker.
             for child in std::mem::take(&mut plan.children) {
                 let snapshot = children::snapshot_of::<O>(snapshots, &child);
@@ -228,42 +227,6 @@ impl<O: Operator> Reconciler<O> {
         self.operator
             .plan(owner, children)
             .map_err(|error| failure::planned(&error))
-    }
-
-    /// Ordered teardown of an owner that is being deleted: first its children, kind by kind, then what lives
-    /// outside the cluster, then our finalizer. Finalizers of others stay. With the `orphan` finalizer all
-    /// children stay. An operator without a finalizer leaves the children to the garbage collector, and frees
-    /// the owner of those that it used before.
-    async fn teardown(
-        &self,
-        key: &ObjectKey,
-        owner: &Owner<O>,
-        state: &mut OwnerState,
-    ) -> Result<Outcome, Interrupt> {
-        let (Some(_), Some(finalizer)) = (state.finalizers.ours, O::FINALIZER) else {
-            self.owners.remove_retired_finalizers(key, state).await?;
-            return Err(Interrupt::Gone);
-        };
-        // Without a plan the names are not known: the garbage collector deletes those children.
-        if !state.finalizers.orphan
-            && let Ok(plan) = self.plan(owner, &owner::children::<O>(state))
-        {
-            let mut children: Vec<&Child> = plan.children.iter().collect();
-            children.sort_by_key(|child| kind_index(O::KINDS, &child.kind));
-            for child in children {
-                if self.children.delete_owned(owner, state, child).await? {
-                    self.owners.write_status(key, state, plan.status).await?;
-                    return Err(Interrupt::Wait(LINGERING));
-                }
-            }
-            self.operator
-                .cleanup(owner)
-                .await
-                .map_err(|error| failure::planned(&error))?;
-        }
-        self.owners.remove_retired_finalizers(key, state).await?;
-        self.owners.remove_finalizer(key, state, finalizer).await?;
-        Ok(Outcome::Gone)
     }
 
     /// Reports a failure as a status, a counter and a log line, and as a Warning Event when it is new.

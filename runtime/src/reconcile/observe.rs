@@ -3,6 +3,8 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use serde::de::Error;
+
 use crate::api::Operator;
 use crate::http::paths::Paths;
 use crate::http::request::METADATA;
@@ -71,7 +73,10 @@ impl<O: Operator> Decode for Observer<O> {
             let uid = object.metadata.uid;
             return Ok(Some(Observed::OwnerGone { key, uid }));
         }
-        let mut state = Box::new(owner::decode::<O>(object)?);
+        if object.metadata.uid == Uid::default() {
+            return Err(serde_json::Error::custom("the object has no uid"));
+        }
+        let mut state = Box::new(owner::decode::<O>(object));
         state.metadata_only = self.paths.watched_as(kind) == METADATA;
         Ok(Some(Observed::Owner { key, state }))
     }

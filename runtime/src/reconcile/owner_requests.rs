@@ -64,7 +64,7 @@ impl<O: Operator> OwnerRequests<O> {
             }
         };
         let read = serde_json::from_slice::<PartialObject<'_>>(&body)
-            .and_then(|object| owner::decode::<O>(&object))
+            .map(|object| owner::decode::<O>(&object))
             .map_err(|error| failure::unreadable(&error))?;
         if state.uid != read.uid && state.uid != Uid::default() {
             state.children.clear();
@@ -80,8 +80,21 @@ impl<O: Operator> OwnerRequests<O> {
         Ok(())
     }
 
-    /// Adds our finalizer.
-    pub(super) async fn add_finalizer(
+    /// Adds our finalizer where it is missing, and then removes those that the operator no longer uses: at every
+    /// moment one of them holds the owner for its cleanup.
+    pub(super) async fn set_finalizers(
+        &self,
+        key: &ObjectKey,
+        state: &mut OwnerState,
+    ) -> Result<(), Interrupt> {
+        let lacks_finalizer = state.lacks_finalizer(O::FINALIZER.is_some());
+        if let Some(finalizer) = O::FINALIZER.filter(|_| lacks_finalizer) {
+            self.add_finalizer(key, state, finalizer).await?;
+        }
+        self.remove_retired_finalizers(key, state).await
+    }
+
+    async fn add_finalizer(
         &self,
         key: &ObjectKey,
         state: &mut OwnerState,
