@@ -37,6 +37,7 @@ mod shipped;
 mod spec;
 mod suite;
 mod tour;
+mod unplanned;
 mod watches;
 
 // The example `pods`, and a user who types its commands.
@@ -131,6 +132,10 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs an operator of its own" deletion::a_cleanup_that_fails_is_repeated_until_it_succeeds),
     scenario!(simulated "needs an operator of its own" deletion::an_owner_with_the_finalizer_of_an_earlier_version_has_its_cleanup),
 
+    scenario!(simulated "needs an operator of its own" unplanned::children_that_leave_the_plan_go),
+    scenario!(simulated "needs an operator of its own" unplanned::a_child_that_leaves_the_plan_while_the_operator_is_down_goes),
+    scenario!(simulated "needs an operator of its own" unplanned::a_crash_before_a_child_that_left_the_plan_is_deleted_does_not_keep_it),
+    scenario!(simulated "needs an operator of its own" unplanned::a_child_of_an_earlier_version_is_found_by_a_start_and_by_its_event),
 
     scenario!(anywhere spec::scale_image_and_env_follow_the_spec).on_kine(),
     scenario!(anywhere spec::an_immutable_field_recreates_the_service_and_without_a_port_it_is_deleted),

@@ -274,6 +274,11 @@ impl Kept {
                 }
             }
         }
+        if child.is_none() && !self.state.deleting {
+            // It left the plan.
+            event.differs = true;
+            return Some(self.work(Triggers::CHECK, Some((event, child::snapshot(line)))));
+        }
         if !self.state.children_complete {
             return Some(self.work(Triggers::CHECK, None));
         }

@@ -21,6 +21,7 @@ use crate::http::paths::Paths;
 use crate::http::request::Api;
 use crate::model::{KindId, ObjectKey, OwnerState, Triggers};
 use crate::queue::{Admission, Outcome, Queue};
+use crate::reconcile::child_names::ChildNames;
 use crate::reconcile::compare::Comparer;
 use crate::reconcile::observe::{Observed, Observer};
 use crate::relist::schedule::RelistSchedule;
@@ -45,6 +46,7 @@ pub(crate) struct Controller<O: Operator, C> {
     cache: C,
     api: Api,
     paths: Arc<Paths>,
+    names: Arc<ChildNames>,
     queue: Queue,
     schedule: RelistSchedule,
     /// By index of the kind; `None` while a watch waits for a relist to know where it begins.
@@ -63,7 +65,14 @@ pub(crate) struct Controller<O: Operator, C> {
 }
 
 impl<O: Operator, C: Cache> Controller<O, C> {
-    pub fn new(operator: Arc<O>, cache: C, api: Api, paths: Arc<Paths>, config: &Config) -> Self {
+    pub fn new(
+        operator: Arc<O>,
+        cache: C,
+        api: Api,
+        paths: Arc<Paths>,
+        names: Arc<ChildNames>,
+        config: &Config,
+    ) -> Self {
         let (kinds, finalizer) = (O::KINDS.len(), O::FINALIZER.is_some());
         Self {
             operator,
@@ -82,6 +91,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             departed: Departed::default(),
             failed_ms: None,
             paths,
+            names,
         }
     }
 
@@ -287,7 +297,8 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         self.schedule.began(coverage, now_ms);
         self.cache.relist_began();
         let operator = Arc::clone(&self.operator);
-        let comparer = Comparer::new(operator, self.api.clone(), self.cache.retention());
+        let names = Arc::clone(&self.names);
+        let comparer = Comparer::new(operator, self.api.clone(), names, self.cache.retention());
         let paths = Arc::clone(&self.paths);
         let relist = Relist::new(comparer, self.api.clone(), paths, coverage);
         let kinds = coverage.kinds(&self.paths);
@@ -343,7 +354,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         if self.watches[kind.index()].is_some() {
             return;
         }
-        let observer = Observer::<O>::new(Arc::clone(&self.paths));
+        let observer = Observer::<O>::new(Arc::clone(&self.paths), Arc::clone(&self.names));
         let (api, paths) = (self.api.clone(), Arc::clone(&self.paths));
         let stream = WatchStream::new(api, paths, observer, kind, resource_version);
         let items = unfold(stream, |mut stream| async {
@@ -361,6 +372,9 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         };
         let now_ms = self.now_ms();
         self.cache.relist_ended(true);
+        if coverage == Coverage::All {
+            self.names.relisted();
+        }
         self.api.metrics().relists_completed.fetch_add(1, Relaxed);
         if let Some(period) = self.schedule.listed(coverage, objects) {
             info!(

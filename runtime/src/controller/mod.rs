@@ -35,6 +35,7 @@ use crate::metrics::Metrics;
 use crate::model::Retention;
 pub use crate::queue::Limits;
 use crate::reconcile::Reconciler;
+use crate::reconcile::child_names::ChildNames;
 use crate::reconcile::observe::Observed;
 use crate::watch::WatchItem;
 
@@ -57,14 +58,16 @@ pub async fn run<O: Operator>(
         Retention::Nothing | Retention::Specs => paths,
     });
     let api = Api::new(client, metrics, config.request_deadline);
+    let names = Arc::new(ChildNames::new(O::KINDS.len()));
     let reconciler = Reconciler::new(
         Arc::clone(&operator),
         api.clone(),
         Arc::clone(&paths),
         config.deadline,
+        Arc::clone(&names),
         retention,
     );
-    let mut controller = Controller::new(operator, cache, api, paths, &config);
+    let mut controller = Controller::new(operator, cache, api, paths, names, &config);
     let mut workers: FuturesUnordered<Worker<'_>> = FuturesUnordered::new();
     tokio::pin!(shutdown);
 

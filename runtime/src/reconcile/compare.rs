@@ -1,6 +1,7 @@
 //! An owner compared with its children as a relist found them.
 //!
-//! Guarantees: no request; every child that was found is recorded in the owner's state.
+//! Guarantees: no request; every child that was found is recorded in the owner's state; one that is ours and not
+//! in the plan is a difference.
 //! Leaves to others: finding the children (`relist`), what a difference is (`drift`).
 
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use crate::model::{
     ChildRecord, KindId, ObjectKey, OwnerState, PartialObject, Retention, Triggers,
 };
 use crate::reconcile::child::{Actual, last_applied, with_labels};
+use crate::reconcile::child_names::{ChildNames, is_planned};
 use crate::reconcile::drift;
 use crate::reconcile::owner;
 use crate::relist::{Compare, Comparison, Coverage};
@@ -20,6 +22,7 @@ use crate::relist::{Compare, Comparison, Coverage};
 pub struct Comparer<O> {
     operator: Arc<O>,
     api: Api,
+    names: Arc<ChildNames>,
     retention: Retention,
 }
 
@@ -27,10 +30,11 @@ impl<O: Operator> Comparer<O> {
     /// Compares with the plans of `operator` and counts differences in the metrics of `api`. For a cache that retains
     /// owners, owners without work are reported too; for one that retains specs, the state from the page is
     /// used without a read of the owner.
-    pub fn new(operator: Arc<O>, api: Api, retention: Retention) -> Self {
+    pub fn new(operator: Arc<O>, api: Api, names: Arc<ChildNames>, retention: Retention) -> Self {
         Self {
             operator,
             api,
+            names,
             retention,
         }
     }
@@ -93,6 +97,11 @@ impl<O: Operator> Compare for Comparer<O> {
         children: &[(KindId, Actual)],
         by_name: bool,
     ) -> Comparison {
+        for (kind, actual) in children {
+            if actual.owner == Some(state.uid) {
+                self.names.learn(*kind, key.name(), actual.key.name());
+            }
+        }
         let none = Comparison::Triggers(Triggers::default());
         let check = Comparison::Triggers(Triggers::CHECK);
         if state.deleting || !owner::triggers_beside_children::<O>(state).is_empty() {
@@ -117,6 +126,13 @@ impl<O: Operator> Compare for Comparer<O> {
         let mut differs = false;
         for child in &plan.children {
             differs |= self.child_differs(child, &owner, state, children);
+        }
+        for (kind, actual) in children {
+            let ours = actual.owner == Some(state.uid) && !actual.deleting;
+            if ours && !is_planned::<O>(&plan.children, Some(*kind), actual.key.name()) {
+                self.api.metrics().drift.fetch_add(1, Relaxed);
+                differs = true;
+            }
         }
         if differs {
             return check;

@@ -7,6 +7,7 @@
 //! Leaves to others: when and how often (`queue`), which owners at once (`controller`).
 
 pub(crate) mod child;
+pub mod child_names;
 mod child_requests;
 mod children;
 pub mod compare;
@@ -18,6 +19,7 @@ mod owned;
 pub(crate) mod owner;
 mod owner_requests;
 mod teardown;
+mod unplanned;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -35,10 +37,12 @@ use crate::http::paths::Paths;
 use crate::http::request::{Api, Request, WHOLE};
 use crate::model::{ChildSnapshot, ObjectKey, OwnerState, Retention, Triggers};
 use crate::queue::Outcome;
+use crate::reconcile::child_names::ChildNames;
 use crate::reconcile::children::ChildReconciler;
 use crate::reconcile::events::Events;
 use crate::reconcile::owner_requests::OwnerRequests;
 use crate::reconcile::teardown::Teardown;
+use crate::reconcile::unplanned::Unplanned;
 
 pub(crate) use crate::reconcile::failure::Interrupt;
 
@@ -58,6 +62,7 @@ pub struct Reconciler<O> {
     paths: Arc<Paths>,
     owners: OwnerRequests<O>,
     children: ChildReconciler<O>,
+    unplanned: Unplanned,
     teardown: Teardown<O>,
     events: Events,
     /// How long one reconcile may take.
@@ -67,21 +72,29 @@ pub struct Reconciler<O> {
 }
 
 impl<O: Operator> Reconciler<O> {
-    /// A reconciler whose reconciles may take `deadline` each, beside a cache with `retention`.
+    /// A reconciler whose reconciles may take `deadline` each, beside a cache with `retention`. `names`: shared
+    /// with those who see the children.
     pub fn new(
         operator: Arc<O>,
         api: Api,
         paths: Arc<Paths>,
         deadline: Duration,
+        names: Arc<ChildNames>,
         retention: Retention,
     ) -> Self {
+        let unplanned = || {
+            let names = Arc::clone(&names);
+            Unplanned::new(api.clone(), Arc::clone(&paths), names, retention)
+        };
         Self {
             teardown: Teardown::new(
                 Arc::clone(&operator),
                 api.clone(),
                 Arc::clone(&paths),
+                unplanned(),
                 retention,
             ),
+            unplanned: unplanned(),
             operator,
             owners: OwnerRequests::new(api.clone(), Arc::clone(&paths)),
             children: ChildReconciler::new(api.clone(), Arc::clone(&paths), retention),
@@ -177,8 +190,15 @@ impl<O: Operator> Reconciler<O> {
             Requeue::After(requeue_after) => Some(requeue_after),
             Requeue::Default => None,
         };
+        self.unplanned.learn(&owner, &plan.children);
         let wanted = state.triggers.has(Triggers::SPEC.with(Triggers::CHECK));
         let fresh = never_seen && !state.triggers.has(Triggers::CHECK);
+        if !fresh && (wanted || !snapshots.is_empty()) {
+            let compares = wanted || !state.status.ready;
+            self.unplanned
+                .complete(&owner, state, &mut plan.children, snapshots, compares)
+                .await?;
+        }
         if !wanted && !snapshots.is_empty() && state.status.ready {
             if !self
                 .children

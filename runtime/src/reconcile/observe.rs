@@ -10,6 +10,7 @@ use crate::http::paths::Paths;
 use crate::http::request::METADATA;
 use crate::model::hash32;
 use crate::model::{ChildEvent, ChildState, KindId, ObjectKey, OwnerState, PartialObject, Uid};
+use crate::reconcile::child_names::ChildNames;
 use crate::reconcile::owner;
 use crate::watch::Decode;
 
@@ -42,14 +43,16 @@ pub enum Observed {
 /// Decodes what the watches of one operator show.
 pub struct Observer<O> {
     paths: Arc<Paths>,
+    names: Arc<ChildNames>,
     operator: PhantomData<fn() -> O>,
 }
 
 impl<O: Operator> Observer<O> {
-    /// A decoder for the collections of `paths`.
-    pub fn new(paths: Arc<Paths>) -> Self {
+    /// A decoder for the collections of `paths`, which remembers the `names` of children.
+    pub fn new(paths: Arc<Paths>, names: Arc<ChildNames>) -> Self {
         Self {
             paths,
+            names,
             operator: PhantomData,
         }
     }
@@ -65,8 +68,13 @@ impl<O: Operator> Decode for Observer<O> {
         deleted: bool,
     ) -> Result<Option<Observed>, serde_json::Error> {
         if !kind.is_owner() {
-            let event = child_event::<O>(object, kind, deleted, &self.paths);
-            return Ok(event.map(|(owner, event)| Observed::Child { owner, event }));
+            let Some((owner, event)) = child_event::<O>(object, kind, deleted, &self.paths) else {
+                return Ok(None);
+            };
+            if event.owner_uid.is_some() && !deleted {
+                self.names.learn(kind, owner.name(), &object.metadata.name);
+            }
+            return Ok(Some(Observed::Child { owner, event }));
         }
         let key = object.metadata.key();
         if deleted {

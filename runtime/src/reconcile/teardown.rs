@@ -19,6 +19,7 @@ use crate::reconcile::child_requests::ChildRequests;
 use crate::reconcile::children::ChildReconciler;
 use crate::reconcile::failure::Interrupt;
 use crate::reconcile::owner_requests::OwnerRequests;
+use crate::reconcile::unplanned::Unplanned;
 use crate::reconcile::{failure, owned, owner};
 
 /// How long a child with a finalizer of its own is waited for before it is read again; its deletion is an
@@ -36,6 +37,7 @@ pub(super) struct Teardown<O> {
     owners: OwnerRequests<O>,
     children: ChildReconciler<O>,
     requests: ChildRequests<O>,
+    unplanned: Unplanned,
 }
 
 impl<O: Operator> Teardown<O> {
@@ -43,6 +45,7 @@ impl<O: Operator> Teardown<O> {
         operator: Arc<O>,
         api: Api,
         paths: Arc<Paths>,
+        unplanned: Unplanned,
         retention: Retention,
     ) -> Self {
         Self {
@@ -50,6 +53,7 @@ impl<O: Operator> Teardown<O> {
             owners: OwnerRequests::new(api.clone(), Arc::clone(&paths)),
             children: ChildReconciler::new(api.clone(), Arc::clone(&paths), retention),
             requests: ChildRequests::new(api.clone(), Arc::clone(&paths)),
+            unplanned,
             api,
             paths,
         }
@@ -92,6 +96,8 @@ impl<O: Operator> Teardown<O> {
         plan: Plan<Status<O>>,
     ) -> Result<(), Interrupt> {
         let mut children = plan.children;
+        let unplanned = self.unplanned.by_name(owner, &children);
+        children.extend(unplanned);
         children.sort_by_key(|child| kind_index(O::KINDS, &child.kind));
         for child in &children {
             if self.children.delete_owned(owner, state, child).await? {

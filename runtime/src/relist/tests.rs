@@ -17,6 +17,7 @@ use crate::http::request::Api;
 use crate::metrics::{Metrics, Verb};
 use crate::model::{ChildState, Meta, Retention};
 use crate::reconcile::child::with_labels;
+use crate::reconcile::child_names::ChildNames;
 use crate::reconcile::compare::Comparer;
 use crate::reconcile::drift;
 use crate::relist::*;
@@ -179,7 +180,8 @@ async fn found_by<O: Operator>(
     );
     let paths = Arc::new(Paths::of::<O>(None, None));
     let operator = Arc::new(operator);
-    let comparer = Comparer::new(operator, api.clone(), Retention::Nothing);
+    let names = Arc::new(ChildNames::new(O::KINDS.len()));
+    let comparer = Comparer::new(operator, api.clone(), names, Retention::Nothing);
     let mut relist = Relist::new(comparer, api.clone(), paths, coverage);
     let mut keys = Vec::new();
     loop {
