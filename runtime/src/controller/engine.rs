@@ -253,8 +253,12 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             begun_ms,
         } = finished;
         let now_ms = self.now_ms();
-        self.concurrency
-            .ended(outcome, now_ms.saturating_sub(begun_ms));
+        // While requests hang their deadlines are short: what fails at once was not rejected.
+        let took_ms = match self.api.requests_hang() {
+            true => u64::MAX,
+            false => now_ms.saturating_sub(begun_ms),
+        };
+        self.concurrency.ended(outcome, took_ms);
         if matches!(outcome, Outcome::Failed { .. } | Outcome::Stuck) {
             self.failed_ms = Some(now_ms);
         }
@@ -395,6 +399,8 @@ impl<O: Operator, C: Cache> Controller<O, C> {
     }
 
     pub fn set_gauges(&self) {
+        let waiting = self.queue.depth() + self.queue.in_flight();
+        self.api.set_backlog(waiting, self.concurrency.now());
         let metrics = self.api.metrics();
         let count = |value: usize| value as u64;
         metrics

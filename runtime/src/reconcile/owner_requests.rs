@@ -215,10 +215,41 @@ impl<O: Operator> OwnerRequests<O> {
     }
 }
 
-/// kube-apiserver answers a JSON patch that does not apply (a `test` failed) with 422, without a field, and
-/// with one message for all such cases (`NewGenericServerResponse` in apimachinery).
+/// Whether a JSON patch did not apply, because a `test` failed or what it speaks of is not there: it is another
+/// object, or another list of finalizers, than the one that is known. kube-apiserver then answers with one fixed
+/// message and names no object (`jsonPatcher.applyJSPatch` in apiserver, `NewGenericServerResponse` in
+/// apimachinery). Validation and admission answer 422 with messages of their own.
 fn is_failed_test(error: &ApiError) -> bool {
-    let message = error.to_string();
-    error.code() == Some(422)
-        && (message.contains("due to an error in our request") || message.contains("test"))
+    const NOT_APPLIED: &str = "the server rejected our request due to an error in our request";
+    matches!(error, ApiError::Status { code: 422, reason, message, .. }
+        if &**reason == "Invalid" && &**message == NOT_APPLIED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(message: &str) -> ApiError {
+        ApiError::Status {
+            code: 422,
+            reason: "Invalid".into(),
+            message: message.into(),
+            retry_after: None,
+            resume: None,
+            namespace_terminating: false,
+        }
+    }
+
+    #[test]
+    fn only_a_patch_that_does_not_apply_is_a_conflict() {
+        let not_applied = "the server rejected our request due to an error in our request";
+        assert!(is_failed_test(&answer(not_applied)));
+        for refused in [
+            "Site.example.com \"test\" is invalid: spec.image: Invalid value: \"latest\"",
+            "admission webhook \"test.example.com\" denied the request",
+            &format!("{not_applied} (patch sites.example.com web)"),
+        ] {
+            assert!(!is_failed_test(&answer(refused)), "{refused}");
+        }
+    }
 }

@@ -19,7 +19,8 @@ use tracing::{debug, warn};
 
 use crate::http::client;
 use crate::http::paths::Paths;
-use crate::http::request::{Api, Request, ServerStatus};
+use crate::http::request::{Api, Request};
+use crate::http::server_status::ServerStatus;
 use crate::model::{KindId, ObjectKey, PartialObject};
 use crate::watch::lines::{Line, Lines};
 use crate::watch::{Decode, WatchEvent, WatchItem};
