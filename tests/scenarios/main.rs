@@ -33,6 +33,7 @@ mod lifecycle;
 mod namespaces;
 mod permission_table;
 mod permissions;
+mod shards;
 mod shipped;
 mod spec;
 mod suite;
@@ -133,6 +134,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs an operator of its own" deletion::an_owner_with_the_finalizer_of_an_earlier_version_has_its_cleanup),
 
     scenario!(simulated "needs an operator of its own" unplanned::children_that_leave_the_plan_go),
+    scenario!(simulated "needs an operator for one selector" shards::a_change_of_a_child_makes_only_its_own_shard_write),
     scenario!(simulated "needs an operator of its own" unplanned::a_child_that_leaves_the_plan_while_the_operator_is_down_goes),
     scenario!(simulated "needs an operator of its own" unplanned::a_crash_before_a_child_that_left_the_plan_is_deleted_does_not_keep_it),
     scenario!(simulated "needs an operator of its own" unplanned::a_child_of_an_earlier_version_is_found_by_a_start_and_by_its_event),

@@ -180,6 +180,24 @@ impl Paths {
         )
     }
 
+    /// A list that has the owner `key` if it is selected, and nothing else; `None` where all owners are selected.
+    /// The server finds it by its name, as cheaply as [`owner_path`](Self::owner_path).
+    pub fn selected_owner_path(&self, key: &ObjectKey) -> Option<String> {
+        let Collection {
+            root,
+            plural,
+            selector,
+            ..
+        } = self.collections.first()?;
+        (!selector.is_empty()).then(|| {
+            format!(
+                "{root}/namespaces/{}/{plural}?fieldSelector={}{selector}",
+                encode(key.namespace()),
+                encode(&format!("metadata.name={}", key.name()))
+            )
+        })
+    }
+
     /// A child, or the collection it is created in where `name` is empty.
     pub fn child_path(kind: &Kind, namespace: &str, name: &str) -> String {
         let root = if kind.api_version.contains('/') {
@@ -233,7 +251,14 @@ mod tests {
             children(&["a/x", "b/y"]),
             format!("/api/v1/services?{terms}x%2Cy%29")
         );
+        assert_eq!(
+            all.selected_owner_path(&"shop/web".into()).as_deref(),
+            Some(
+                "/apis/example.com/v1/namespaces/shop/sites?fieldSelector=metadata.name%3Dweb&labelSelector=a%3Db"
+            )
+        );
         let one = Paths::of::<Sites>(Some("shop".to_owned()), None);
+        assert_eq!(one.selected_owner_path(&"shop/web".into()), None);
         assert_eq!(
             one.watch_path(KindId::OWNER, 7, 9),
             "/apis/example.com/v1/namespaces/shop/sites?watch=1&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=9"

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use http::Method;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::api::{Operator, OwnerStatus, Status};
@@ -17,6 +19,13 @@ use crate::metrics::Verb;
 use crate::model::{ObjectKey, OwnerState, PartialObject, Triggers, Uid};
 use crate::reconcile::failure::Interrupt;
 use crate::reconcile::{JSON_PATCH, encode, failure, now_s, owner};
+
+/// A list with one owner, or with none.
+#[derive(Deserialize)]
+struct Selected<'a> {
+    #[serde(borrow, default)]
+    items: Option<Vec<&'a RawValue>>,
+}
 
 /// Sends the requests about owners.
 pub(super) struct OwnerRequests<O> {
@@ -46,26 +55,7 @@ impl<O: Operator> OwnerRequests<O> {
                 .owner_reads_for_children
                 .fetch_add(1, Relaxed);
         }
-        let path = self.paths.owner_path(key);
-        let body = match self
-            .api
-            .call(Verb::Get, Request::get(&path), OBJECT_BYTES)
-            .await
-        {
-            Ok(body) => body,
-            Err(error) if error.code() == Some(404) => return Err(Interrupt::Gone),
-            Err(error) => {
-                return Err(failure::asked(
-                    error,
-                    "get",
-                    &self.paths.owner_kind,
-                    key.as_str(),
-                ));
-            }
-        };
-        let read = serde_json::from_slice::<PartialObject<'_>>(&body)
-            .map(|object| owner::decode::<O>(&object))
-            .map_err(|error| failure::unreadable(&error))?;
+        let read = self.fetch(key).await?;
         if state.uid != read.uid && state.uid != Uid::default() {
             state.children.clear();
             state.children_complete = false;
@@ -78,6 +68,36 @@ impl<O: Operator> OwnerRequests<O> {
         }
         state.triggers = state.triggers.with(own);
         Ok(())
+    }
+
+    /// The owner as it is now. One that is not selected is gone: a child of it, whose event leads here, belongs to
+    /// another shard.
+    async fn fetch(&self, key: &ObjectKey) -> Result<OwnerState, Interrupt> {
+        let (verb, path) = match self.paths.selected_owner_path(key) {
+            Some(path) => (Verb::List, path),
+            None => (Verb::Get, self.paths.owner_path(key)),
+        };
+        let body = match self.api.call(verb, Request::get(&path), OBJECT_BYTES).await {
+            Ok(body) => body,
+            Err(error) if error.code() == Some(404) => return Err(Interrupt::Gone),
+            Err(error) => {
+                let kind = &self.paths.owner_kind;
+                return Err(failure::asked(error, "get", kind, key.as_str()));
+            }
+        };
+        let unreadable = |error| failure::unreadable(&error);
+        let object = match verb {
+            Verb::List => {
+                let selected: Selected<'_> = serde_json::from_slice(&body).map_err(unreadable)?;
+                let Some(raw) = selected.items.into_iter().flatten().next() else {
+                    return Err(Interrupt::Gone);
+                };
+                serde_json::from_str(raw.get())
+            }
+            _ => serde_json::from_slice(&body),
+        };
+        let object: PartialObject<'_> = object.map_err(unreadable)?;
+        Ok(owner::decode::<O>(&object))
     }
 
     /// Adds our finalizer where it is missing, and then removes those that the operator no longer uses: at every
