@@ -134,6 +134,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs an operator of its own" deletion::an_owner_with_the_finalizer_of_an_earlier_version_has_its_cleanup),
 
     scenario!(simulated "needs an operator of its own" unplanned::children_that_leave_the_plan_go),
+    scenario!(simulated "needs an operator of its own" unplanned::an_owner_whose_name_no_label_can_hold_is_relisted_with_the_others),
     scenario!(simulated "needs an operator for one selector" shards::a_change_of_a_child_makes_only_its_own_shard_write),
     scenario!(simulated "needs an operator of its own" unplanned::a_child_that_leaves_the_plan_while_the_operator_is_down_goes),
     scenario!(simulated "needs an operator of its own" unplanned::a_crash_before_a_child_that_left_the_plan_is_deleted_does_not_keep_it),

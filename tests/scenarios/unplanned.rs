@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use kubesim::RequestFault;
 use serde_json::{Value, json};
-use tare::edgeapp::{EdgeApp, EdgeAppStatus, EdgeApps};
+use tare::edgeapp::{CRD_YAML, EdgeApp, EdgeAppStatus, EdgeApps};
 use tare_runtime::api::{
     CONFIG_MAP, Child, Children, DEPLOYMENT, Kind, Operator, Owner, Plan, SERVICE,
 };
@@ -160,5 +160,36 @@ pub async fn a_child_of_an_earlier_version_is_found_by_a_start_and_by_its_event(
     let running = operate(&cluster);
     cluster.until_gone("configmaps", "web-older").await;
     assert!(!cluster.get("configmaps", "web-settings").is_null());
+    running.stop().await;
+}
+
+/// Children with names of their own are listed by the label of their owners, 50 at a time.
+pub async fn an_owner_whose_name_no_label_can_hold_is_relisted_with_the_others(mode: Mode) {
+    let (cluster, running) = with_all(mode).await;
+    let rule = "self.metadata.name.matches('^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$')";
+    let any_name = CRD_YAML.replace(rule, "'true'");
+    cluster.server.install(&any_name).expect("a looser CRD");
+    let long = ["an-edgeapp-with-a-name".repeat(4), "x".into()].concat();
+    cluster
+        .create(
+            &long,
+            json!({ "image": "web:1", "env": [{ "name": "A", "value": "1" }] }),
+        )
+        .await;
+    cluster.until_phase(&long, "Running").await;
+    running.stop().await;
+    let user = Cluster::simulated(cluster.clone());
+    let settings = format!("{long}-settings");
+    user.delete("configmaps", &settings).await;
+    user.delete("configmaps", "web-settings").await;
+    let running = operate(&cluster);
+    running.until_ready().await;
+    for name in ["web-settings", &settings] {
+        cluster
+            .until("the ConfigMap is back", |cluster| {
+                !cluster.get("configmaps", name).is_null()
+            })
+            .await;
+    }
     running.stop().await;
 }

@@ -83,7 +83,9 @@ pub trait Operator: Send + Sync + 'static {
     }
 
     /// The label on every child that names its owner. It finds the children of one owner in a list,
-    /// and the owner of a child that lost its owner reference. `<group of the resource>/owner` unless
+    /// and the owner of a child that lost its owner reference. Its value is the owner's name, or, where that has
+    /// more than 63 characters, its beginning and a digest
+    /// ([`owner_label_value`](crate::model::owner_label_value)). `<group of the resource>/owner` unless
     /// the operator says otherwise.
     fn owner_label() -> Cow<'static, str> {
         format!("{}/owner", Self::Resource::group(&())).into()

@@ -2,11 +2,13 @@
 //!
 //! Guarantees: names and selectors are encoded. Leaves to others: sending requests.
 
+use std::borrow::Cow;
+
 use kube::core::Resource;
 
 use crate::api::{Kind, MANAGED_BY_LABEL, Operator};
 use crate::http::request::{METADATA, WHOLE, encode};
-use crate::model::{KindId, ObjectKey};
+use crate::model::{KindId, ObjectKey, PartialMetadata, group, owner_label_value};
 
 /// The collections that an operator lists and watches: the owners (0) and its kinds of children (from 1).
 #[derive(Debug, Clone)]
@@ -67,6 +69,17 @@ impl Paths {
             namespace,
             collections,
         }
+    }
+
+    /// API group of the owners; empty for the core group.
+    pub fn owner_group(&self) -> &str {
+        group(&self.owner_api_version)
+    }
+
+    /// Name of the owner of a child, where that is of our kind.
+    pub fn owner_of<'a>(&self, child: &'a PartialMetadata<'_>) -> Option<Cow<'a, str>> {
+        let kind = (self.owner_group(), self.owner_kind.as_str());
+        child.owner_name(kind, &self.owner_label)
     }
 
     /// Watches metadata only, except for workloads among the children, whose status says whether they are
@@ -145,7 +158,7 @@ impl Paths {
         let mut namespaces = owners.clone().map(ObjectKey::namespace);
         let first = namespaces.next().filter(|first| !first.is_empty());
         let shared = first.filter(|first| namespaces.all(|other| other == *first));
-        let names: Vec<&str> = owners.map(ObjectKey::name).collect();
+        let names: Vec<_> = owners.map(|key| owner_label_value(key.name())).collect();
         let collection = match (shared, self.collections.get(kind.index())) {
             (Some(namespace), Some(Collection { root, plural, .. })) => {
                 format!("{root}/namespaces/{}/{plural}", encode(namespace))

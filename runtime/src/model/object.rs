@@ -54,6 +54,8 @@ pub struct PartialMetadata<'a, L = Labels<'a>> {
 #[derive(Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct OwnerReference<'a> {
+    #[serde(borrow, default)]
+    pub api_version: Cow<'a, str>,
     #[serde(borrow)]
     pub kind: Cow<'a, str>,
     #[serde(borrow)]
@@ -62,6 +64,18 @@ pub struct OwnerReference<'a> {
     pub uid: Uid,
     #[serde(default)]
     pub controller: Option<bool>,
+}
+
+impl OwnerReference<'_> {
+    /// The API group; empty for the core group.
+    pub fn group(&self) -> &str {
+        group(&self.api_version)
+    }
+}
+
+/// The group in an `apiVersion`; empty for the core group.
+pub fn group(api_version: &str) -> &str {
+    api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
 /// Labels that are decoded only when one of them is looked up.
@@ -95,10 +109,17 @@ impl<L> PartialMetadata<'_, L> {
 }
 
 impl PartialMetadata<'_> {
-    /// Name of the owner of `kind`: by the controller reference, else by the label `owner_label`.
-    pub fn owner_name(&self, kind: &str, owner_label: &str) -> Option<Cow<'_, str>> {
+    /// Name of the owner of `kind` in the API group `group`: by the controller reference, else by the label
+    /// `owner_label`, which names an owner with a name that a label can hold.
+    pub fn owner_name(
+        &self,
+        (group, kind): (&str, &str),
+        owner_label: &str,
+    ) -> Option<Cow<'_, str>> {
         match self.controller() {
-            Some(reference) if reference.kind == kind => Some(Cow::Borrowed(&*reference.name)),
+            Some(reference) if reference.kind == kind && reference.group() == group => {
+                Some(Cow::Borrowed(&*reference.name))
+            }
             Some(_) => None,
             None => self.labels.as_ref()?.get(owner_label).map(Cow::Owned),
         }
@@ -151,14 +172,14 @@ mod tests {
         assert_eq!(
             object
                 .metadata
-                .owner_name("Site", "example.com/owner")
+                .owner_name(("example.com", "Site"), "example.com/owner")
                 .as_deref(),
             Some("web")
         );
-        assert_eq!(
-            object.metadata.owner_name("WebApp", "example.com/owner"),
-            None
-        );
+        for other in [("example.com", "WebApp"), ("other.example.com", "Site")] {
+            let owner = object.metadata.owner_name(other, "example.com/owner");
+            assert_eq!(owner, None, "{other:?}");
+        }
         let state = ChildState::of(&object, true);
         assert_eq!(
             (state.generation, state.ready_replicas, state.stalled),

@@ -98,7 +98,7 @@ pub(crate) fn child_event<O: Operator>(
     paths: &Paths,
 ) -> Option<(ObjectKey, ChildEvent)> {
     let meta = &object.metadata;
-    let owner = meta.owner_name(&paths.owner_kind, &paths.owner_label)?;
+    let owner = paths.owner_of(meta)?;
     let event = ChildEvent {
         kind,
         name_hash: hash32(&meta.name),

@@ -62,9 +62,7 @@ impl ChildrenByLabel {
                 let object = text.ok().map(serde_json::from_str::<PartialObject<'_>>);
                 // One that cannot be decoded is missing below, and then read by itself.
                 if let Some(Ok(object)) = object
-                    && let Some(owner) = object
-                        .metadata
-                        .owner_name(&paths.owner_kind, &paths.owner_label)
+                    && let Some(owner) = paths.owner_of(&object.metadata)
                 {
                     items.push((ObjectKey::new(&object.metadata.namespace, &owner), range));
                 }

@@ -302,7 +302,7 @@ fn children_that_do_not_sort_like_their_owners_are_listed_in_groups() {
             children.push(json!({
                 "metadata": {"namespace": "n", "name": format!("{name}-deployment"), "uid": uid(n + 1_000),
                     "resourceVersion": "8", "labels": {"example.com/owner": name, "app.kubernetes.io/managed-by": "suffixed"},
-                    "ownerReferences": [{"kind": "Site", "name": name, "uid": uid(n), "controller": true}]},
+                    "ownerReferences": [{"apiVersion": "example.com/v1", "kind": "Site", "name": name, "uid": uid(n), "controller": true}]},
                 "spec": {"replicas": if edited(n) { 9 } else { 1 }},
             }));
         }
