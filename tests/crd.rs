@@ -17,6 +17,9 @@ mod inference_service;
 #[path = "../examples/myservice.rs"]
 mod myservice;
 #[allow(dead_code)]
+#[path = "../examples/tenant.rs"]
+mod tenant;
+#[allow(dead_code)]
 #[path = "../examples/webapp.rs"]
 mod webapp;
 
@@ -40,6 +43,7 @@ fn crds_on_disk_are_those_of_the_types() -> Result<(), Box<dyn std::error::Error
     agree::<EdgeApp>("deploy/base/crd.yaml", "src/edgeapp/resource.rs")?;
     agree::<webapp::WebApp>("examples/webapp/crd.yaml", "examples/webapp.rs")?;
     agree::<myservice::MyService>("examples/myservice/crd.yaml", "examples/myservice.rs")?;
+    agree::<tenant::Tenant>("examples/tenant/crd.yaml", "examples/tenant.rs")?;
     agree::<echo::Echo>("examples/echo/crd.yaml", "examples/echo.rs")?;
     agree::<inference_service::InferenceService>(
         "examples/inference_service/crd.yaml",

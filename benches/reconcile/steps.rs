@@ -19,8 +19,8 @@ use tare_runtime::api::{Children, DEPLOYMENT, Operator, Owner, SERVICE};
 use tare_runtime::cache::Mode;
 use tare_runtime::controller::Limits;
 use tare_runtime::internals::{
-    Admission, Api, Comparer, Coverage, Found, Observed, Observer, Outcome, Paths, Queue, Relist,
-    WatchEvent, WatchStream,
+    Admission, Api, ChildNames, Comparer, Coverage, Found, Observed, Observer, Outcome, Paths,
+    Queue, Relist, WatchEvent, WatchStream,
 };
 use tare_runtime::model::{
     ChildState, Finalizers, KindId, Meta, ObjectKey, OwnerState, Retention, Triggers, Uid,
@@ -88,7 +88,10 @@ pub fn decode<M: Measurement>(
         };
         let mut stream = {
             let paths = Arc::new(paths);
-            let observer = Observer::<EdgeApps>::new(Arc::clone(&paths));
+            let observer = {
+                let names = Arc::new(ChildNames::new(EdgeApps::KINDS.len()));
+                Observer::<EdgeApps>::new(Arc::clone(&paths), names)
+            };
             WatchStream::new(api, paths, observer, KindId::OWNER, 1)
         };
         assert!(matches!(stream.next().await.event, WatchEvent::Opened));
@@ -237,9 +240,11 @@ fn remembered(edgeapps: usize) -> (Runtime, Client) {
 async fn relist_once(client: Client) {
     let api = Api::new(client, Arc::default(), DEADLINE);
     let paths = Arc::new(Paths::of::<EdgeApps>(None, None));
+    let names = Arc::new(ChildNames::new(EdgeApps::KINDS.len()));
     let comparer = Comparer::new(
         Arc::new(EdgeApps),
         api.clone(),
+        names,
         Retention::Nothing,
         Arc::default(),
     );

@@ -10,7 +10,7 @@ pub use serde::{Deserialize, Serialize};
 pub use serde_json::{Value, json};
 
 pub use crate::api::{
-    CONFIG_MAP, Child, Children, DEPLOYMENT, Failure, Kind, NoStatus, Operator, Owner, OwnerStatus,
-    Plan, PlanError, Requeue, Retry, SERVICE, Writes,
+    CONFIG_MAP, Child, Children, DEPLOYMENT, DeletedOwner, Failure, Kind, NoStatus, Operator,
+    Owner, OwnerStatus, Plan, PlanError, Requeue, Retry, SERVICE, Writes,
 };
 pub use crate::app::program::Program;

@@ -75,6 +75,34 @@ pub async fn sixteen_requests_that_hang_do_not_stop_the_others(mode: Mode) {
     running.stop().await;
 }
 
+pub async fn many_owners_whose_requests_hang_do_not_delay_a_healthy_one(mode: Mode) {
+    let cluster = Simulated::new(mode);
+    cluster
+        .server
+        .faults()
+        .on_request(|facts| match (facts.verb, facts.resource, facts.name) {
+            ("patch", "edgeapps", Some(name)) if name.starts_with("stuck") => RequestFault::Hang,
+            _ => RequestFault::Pass,
+        });
+    let running = cluster.operate();
+    running.until_ready().await;
+    for n in 0..320 {
+        cluster.create(&format!("stuck-{n}"), web()).await;
+    }
+    // At once, and when those that hang have been tried again.
+    for (name, after_s) in [("early", 0), ("later", 60)] {
+        pass(after_s).await;
+        cluster.create(name, web()).await;
+        let began = tokio::time::Instant::now();
+        cluster.until_phase(name, "Running").await;
+        let took = began.elapsed();
+        assert!(took < Duration::from_secs(30), "{name}: {took:?}");
+    }
+    cluster.server.faults().clear();
+    cluster.until_all_running(322).await;
+    running.stop().await;
+}
+
 pub async fn a_write_whose_answer_is_lost_is_not_done_twice(mode: Mode) {
     let cluster = Simulated::new(mode);
     let once = AtomicBool::new(true);

@@ -23,6 +23,7 @@ mod burst;
 mod cache_modes;
 mod cluster;
 mod conflicts;
+mod deletion;
 mod drift;
 mod examples;
 mod failing;
@@ -35,10 +36,12 @@ mod permission_table;
 mod permissions;
 mod relists;
 mod restored;
+mod shards;
 mod shipped;
 mod spec;
 mod suite;
 mod tour;
+mod unplanned;
 mod watches;
 
 // The example `pods`, and a user who types its commands.
@@ -51,7 +54,7 @@ mod terminal;
 
 use std::process::ExitCode;
 
-use examples::{echo, inference_service, myservice, webapp};
+use examples::{echo, inference_service, myservice, tenant, webapp};
 use libtest_mimic::{Arguments, Trial};
 use suite::{Scenario, Story};
 
@@ -130,6 +133,21 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(anywhere lifecycle::bad_input_is_refused_with_what_is_wrong),
     scenario!(real "needs the program" lifecycle::the_revision_of_the_crd_is_known),
 
+    scenario!(simulated "needs an operator of its own" deletion::a_crash_between_any_two_steps_of_a_deletion_loses_no_cleanup),
+    scenario!(simulated "needs an operator of its own" deletion::a_crash_during_a_cleanup_repeats_it),
+    scenario!(simulated "needs an operator of its own" deletion::a_broken_owner_is_deleted_after_its_children_and_its_cleanup),
+    scenario!(simulated "needs another CRD" deletion::an_owner_that_cannot_be_decoded_is_deleted_after_its_children_and_its_cleanup),
+    scenario!(simulated "needs another CRD" deletion::a_status_with_an_unknown_value_is_written_anew),
+    scenario!(simulated "needs an operator of its own" deletion::a_cleanup_that_fails_is_repeated_until_it_succeeds),
+    scenario!(simulated "needs an operator of its own" deletion::an_owner_with_the_finalizer_of_an_earlier_version_has_its_cleanup),
+
+    scenario!(simulated "needs an operator of its own" unplanned::children_that_leave_the_plan_go),
+    scenario!(simulated "needs an operator of its own" unplanned::an_owner_whose_name_no_label_can_hold_is_relisted_with_the_others),
+    scenario!(simulated "needs an operator for one selector" shards::a_change_of_a_child_makes_only_its_own_shard_write),
+    scenario!(simulated "needs an operator of its own" unplanned::a_child_that_leaves_the_plan_while_the_operator_is_down_goes),
+    scenario!(simulated "needs an operator of its own" unplanned::a_crash_before_a_child_that_left_the_plan_is_deleted_does_not_keep_it),
+    scenario!(simulated "needs an operator of its own" unplanned::a_child_of_an_earlier_version_is_found_by_a_start_and_by_its_event),
+
     scenario!(anywhere spec::scale_image_and_env_follow_the_spec).on_kine(),
     scenario!(anywhere spec::an_immutable_field_recreates_the_service_and_without_a_port_it_is_deleted),
     scenario!(anywhere spec::a_deployment_with_another_selector_is_recreated),
@@ -150,6 +168,7 @@ const SCENARIOS: &[Scenario] = &[
 
     scenario!(anywhere failing::what_the_server_refuses_is_told_once_and_heals),
     scenario!(simulated "needs requests that hang" failing::sixteen_requests_that_hang_do_not_stop_the_others),
+    scenario!(simulated "needs requests that hang" failing::many_owners_whose_requests_hang_do_not_delay_a_healthy_one),
     scenario!(simulated "needs answers that are lost" failing::a_write_whose_answer_is_lost_is_not_done_twice),
     scenario!(simulated "needs refused requests" failing::a_failure_backs_off_is_told_on_the_object_and_heals),
     scenario!(simulated "needs refused requests" failing::many_failing_objects_stay_within_the_bounds_and_do_not_delay_a_healthy_one),
@@ -199,6 +218,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs counts request by request" inference_service::its_requeue_is_its_own_and_survives_a_restart),
     scenario!(simulated "needs another CRD" inference_service::an_older_schema_leaves_the_gpu_type_to_the_operator),
     scenario!(pure inference_service::errors_are_typed),
+    scenario!(simulated "needs a directory" tenant::its_entry_in_the_directory_goes_before_it),
     scenario!(anywhere echo::it_has_its_finalizer_before_its_deployment_and_follows_replicas),
     scenario!(anywhere echo::killed_at_its_start_and_at_its_end_it_finishes).on_kine(),
     scenario!(pure echo::the_action_follows_from_deletion_and_finalizer),

@@ -125,6 +125,25 @@ impl Children {
 pub(crate) fn kind_index(kinds: &[Kind], kind: &Kind) -> Option<KindId> {
     kinds
         .iter()
-        .position(|k| k.plural == kind.plural)
+        .position(|k| (k.api_version, k.plural) == (kind.api_version, kind.plural))
         .and_then(KindId::child)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_of_one_plural_in_two_groups_are_two_kinds() {
+        const KNATIVE_SERVICE: Kind = Kind {
+            api_version: "serving.knative.dev/v1",
+            kind: "Service",
+            plural: "services",
+            workload: false,
+        };
+        let kinds = [SERVICE, KNATIVE_SERVICE];
+        assert_eq!(kind_index(&kinds, &KNATIVE_SERVICE), KindId::child(1));
+        assert_eq!(kind_index(&kinds, &SERVICE), KindId::child(0));
+        assert_eq!(kind_index(&[SERVICE], &KNATIVE_SERVICE), None);
+    }
 }

@@ -12,6 +12,8 @@ mod status;
 pub(crate) use crate::api::child::kind_index;
 pub use crate::api::child::{CONFIG_MAP, Child, Children, DEPLOYMENT, Kind, SERVICE};
 pub use crate::api::error::{Failure, PlanError, Retry};
-pub use crate::api::operator::{MANAGED_BY_LABEL, Operator, Owner, Spec, Status, Writes};
+pub use crate::api::operator::{
+    DeletedOwner, MANAGED_BY_LABEL, Operator, Owner, Spec, Status, UndecodableSpec, Writes,
+};
 pub use crate::api::plan::{Plan, Requeue};
 pub use crate::api::status::{Condition, NoStatus, OwnerStatus};

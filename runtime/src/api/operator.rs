@@ -74,14 +74,24 @@ pub trait Operator: Send + Sync + 'static {
         None
     }
 
-    /// Deletes what lives outside the cluster. Runs under the finalizer, after the children are gone.
-    fn cleanup(&self, owner: &Owner<Self>) -> impl Future<Output = Result<(), Self::Error>> + Send {
+    /// Deletes what lives outside the cluster. Runs under the finalizer, after the children are gone, for every
+    /// owner that has the finalizer: also for one whose spec cannot be decoded or has no plan.
+    ///
+    /// The finalizer goes only after a cleanup that succeeded. A crash or a lost answer repeats the cleanup, so
+    /// a second one must succeed too. One that fails, panics or takes longer than a reconcile may is repeated
+    /// with back-off.
+    fn cleanup(
+        &self,
+        owner: &DeletedOwner<Self>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send {
         let _ = owner;
         ready(Ok(()))
     }
 
     /// The label on every child that names its owner. It finds the children of one owner in a list,
-    /// and the owner of a child that lost its owner reference. `<group of the resource>/owner` unless
+    /// and the owner of a child that lost its owner reference. Its value is the owner's name, or, where that has
+    /// more than 63 characters, its beginning and a digest
+    /// ([`owner_label_value`](crate::model::owner_label_value)). `<group of the resource>/owner` unless
     /// the operator says otherwise.
     fn owner_label() -> Cow<'static, str> {
         format!("{}/owner", Self::Resource::group(&())).into()
@@ -101,6 +111,27 @@ pub struct Owner<O: Operator + ?Sized> {
     pub meta: Meta,
     /// What the user wants.
     pub spec: Spec<O>,
+}
+
+/// An owner that is being deleted, as [`Operator::cleanup`] sees it. Identity is always known: name what lives
+/// outside the cluster by the uid, and a broken spec does not matter.
+pub struct DeletedOwner<O: Operator + ?Sized> {
+    /// Identity and life cycle.
+    pub meta: Meta,
+    /// What the user wanted, where it can be decoded.
+    pub spec: Result<Spec<O>, UndecodableSpec>,
+    /// Whether its children stay in the cluster (`kubectl delete --cascade=orphan`).
+    pub orphaned: bool,
+}
+
+/// A spec that is not of the operator's type.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the spec is not what this version expects: {cause}")]
+pub struct UndecodableSpec {
+    /// The spec as it is stored, JSON.
+    pub json: Box<str>,
+    /// Why it cannot be decoded.
+    pub cause: Box<str>,
 }
 
 /// How children are written. Neither way changes an object that belongs to somebody else.

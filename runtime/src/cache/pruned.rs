@@ -281,6 +281,11 @@ impl Kept {
                 }
             }
         }
+        if child.is_none() && !self.state.deleting {
+            // It left the plan.
+            event.compared = Compared::Differs;
+            return Some(self.work(Triggers::CHECK, Some((event, child::snapshot(line)))));
+        }
         if !self.state.children_complete {
             return Some(self.work(Triggers::CHECK, None));
         }

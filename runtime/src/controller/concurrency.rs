@@ -51,9 +51,8 @@ impl Concurrency {
         failed_ms.is_some_and(|at_ms| now_ms() < at_ms + FAILED_LATELY_MS)
     }
 
-    /// A reconcile ended that began at `begun_ms`.
-    pub fn ended(&mut self, outcome: Outcome, begun_ms: u64, now_ms: u64) {
-        let took_ms = now_ms.saturating_sub(begun_ms);
+    /// A reconcile ended after `took_ms`.
+    pub fn ended(&mut self, outcome: Outcome, took_ms: u64, now_ms: u64) {
         if matches!(outcome, Outcome::Failed { .. } | Outcome::Stuck) {
             self.failed_ms = Some(now_ms);
         }
@@ -107,7 +106,7 @@ mod tests {
         ] {
             let mut concurrency = Concurrency::of(16);
             for (outcome, took_ms) in &ended {
-                concurrency.ended(*outcome, 0, *took_ms);
+                concurrency.ended(*outcome, *took_ms, 0);
             }
             assert_eq!(concurrency.now(), want, "{} ended", ended.len());
         }
@@ -118,7 +117,7 @@ mod tests {
         for most in 1..=4 {
             let mut concurrency = Concurrency::of(most);
             for _ in 0..100 {
-                concurrency.ended(REJECTED.0, 0, REJECTED.1);
+                concurrency.ended(REJECTED.0, REJECTED.1, 0);
             }
             assert_eq!(concurrency.now(), 1, "of {most}");
         }

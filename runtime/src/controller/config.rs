@@ -1,5 +1,7 @@
 //! How a controller runs.
 
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
 use std::time::Duration;
 
 use crate::queue::Limits;
@@ -45,8 +47,24 @@ impl Default for Config {
             drain: Duration::from_secs(5),
             limits: Limits::default(),
             requeues: 1_000,
-            seed: u64::from(std::process::id()),
+            seed: random(),
             trim: || {},
         }
+    }
+}
+
+/// From the operating system, by way of the keys of a hash map: a process in a container is always number 1.
+fn random() -> u64 {
+    RandomState::new().hash_one(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_replicas_do_not_jitter_alike() {
+        let seeds: Vec<u64> = (0..4).map(|_| Config::default().seed).collect();
+        assert!(seeds.windows(2).all(|pair| pair[0] != pair[1]), "{seeds:?}");
     }
 }

@@ -24,6 +24,7 @@ use crate::http::paths::Paths;
 use crate::http::request::Api;
 use crate::model::{KindId, ObjectKey, OwnerState, Triggers, Uid};
 use crate::queue::{Admission, Evicted, Outcome, Queue};
+use crate::reconcile::child_names::ChildNames;
 use crate::reconcile::compare::Comparer;
 use crate::reconcile::normalized::NormalizedFields;
 use crate::reconcile::observe::{Observed, Observer};
@@ -37,6 +38,7 @@ pub(crate) struct Controller<O: Operator, C> {
     cache: C,
     api: Api,
     paths: Arc<Paths>,
+    names: Arc<ChildNames>,
     queue: Queue,
     schedule: RelistSchedule,
     pub watches: Watches,
@@ -60,6 +62,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         cache: C,
         api: Api,
         paths: Arc<Paths>,
+        names: Arc<ChildNames>,
         normalized: Arc<NormalizedFields>,
         config: &Config,
     ) -> Self {
@@ -82,6 +85,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             epoch: 0,
             requeues: Requeues::new(config.requeues),
             paths,
+            names,
             normalized,
         }
     }
@@ -302,7 +306,12 @@ impl<O: Operator, C: Cache> Controller<O, C> {
     pub fn on_finished(&mut self, mut finished: Finished) {
         let now_ms = self.now_ms();
         let (outcome, begun_ms) = (finished.outcome, finished.begun_ms);
-        self.concurrency.ended(outcome, begun_ms, now_ms);
+        // While requests hang their deadlines are short: what fails at once was not rejected.
+        let took_ms = match self.api.requests_hang() {
+            true => u64::MAX,
+            false => now_ms.saturating_sub(begun_ms),
+        };
+        self.concurrency.ended(outcome, took_ms, now_ms);
         // What it has read and written may have been on the server as it was before.
         let is_void = finished.epoch != self.epoch;
         if is_void {
@@ -359,6 +368,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         let comparer = Comparer::new(
             operator,
             self.api.clone(),
+            Arc::clone(&self.names),
             self.cache.retention(),
             Arc::clone(&self.normalized),
         );
@@ -431,7 +441,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         if self.watches.is_open(kind) {
             return;
         }
-        let observer = Observer::<O>::new(Arc::clone(&self.paths));
+        let observer = Observer::<O>::new(Arc::clone(&self.paths), Arc::clone(&self.names));
         let (api, paths) = (self.api.clone(), Arc::clone(&self.paths));
         let stream = WatchStream::new(api, paths, observer, kind, resource_version);
         self.watches.open(kind, stream);
@@ -447,6 +457,9 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         let now_ms = self.now_ms();
         self.written.clear();
         self.cache.relist_ended(true);
+        if coverage == Coverage::All {
+            self.names.relisted();
+        }
         self.api.metrics().relists_completed.fetch_add(1, Relaxed);
         if let Some(period) = self.schedule.listed(coverage, objects) {
             info!(
@@ -467,6 +480,8 @@ impl<O: Operator, C: Cache> Controller<O, C> {
     }
 
     pub fn set_gauges(&self) {
+        let waiting = self.queue.depth() + self.queue.in_flight();
+        self.api.set_backlog(waiting, self.concurrency.now());
         gauges::set(self.api.metrics(), &self.queue, self.cache.len());
     }
 }

@@ -40,6 +40,7 @@ use crate::metrics::Metrics;
 use crate::model::Retention;
 pub use crate::queue::Limits;
 use crate::reconcile::Reconciler;
+use crate::reconcile::child_names::ChildNames;
 use crate::reconcile::normalized::NormalizedFields;
 
 type Worker<'a> = Pin<Box<dyn Future<Output = Finished> + Send + 'a>>;
@@ -60,16 +61,18 @@ pub async fn run<O: Operator>(
         Retention::Nothing | Retention::Specs => paths,
     });
     let api = Api::new(client, metrics, config.request_deadline);
+    let names = Arc::new(ChildNames::new(O::KINDS.len()));
     let normalized = Arc::new(NormalizedFields::default());
     let reconciler = Reconciler::new(
         Arc::clone(&operator),
         api.clone(),
         Arc::clone(&paths),
         config.deadline,
+        Arc::clone(&names),
         retention,
         Arc::clone(&normalized),
     );
-    let mut controller = Controller::new(operator, cache, api, paths, normalized, &config);
+    let mut controller = Controller::new(operator, cache, api, paths, names, normalized, &config);
     let mut workers: FuturesUnordered<Worker<'_>> = FuturesUnordered::new();
     tokio::pin!(shutdown);
 

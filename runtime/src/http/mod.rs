@@ -1,6 +1,8 @@
 //! One request to the API server: where to, within which bounds, as whom.
 
 pub mod client;
+mod deadline;
 pub(crate) mod paths;
 pub(crate) mod permission;
 pub(crate) mod request;
+pub(crate) mod server_status;

@@ -2,11 +2,13 @@
 //!
 //! Guarantees: names and selectors are encoded. Leaves to others: sending requests.
 
+use std::borrow::Cow;
+
 use kube::core::Resource;
 
 use crate::api::{Kind, MANAGED_BY_LABEL, Operator};
 use crate::http::request::{METADATA, WHOLE, encode};
-use crate::model::{KindId, ObjectKey};
+use crate::model::{KindId, ObjectKey, PartialMetadata, group, owner_label_value};
 
 /// The collections that an operator lists and watches: the owners (0) and its kinds of children (from 1).
 #[derive(Debug, Clone)]
@@ -67,6 +69,17 @@ impl Paths {
             namespace,
             collections,
         }
+    }
+
+    /// API group of the owners; empty for the core group.
+    pub fn owner_group(&self) -> &str {
+        group(&self.owner_api_version)
+    }
+
+    /// Name of the owner of a child, where that is of our kind.
+    pub fn owner_of<'a>(&self, child: &'a PartialMetadata<'_>) -> Option<Cow<'a, str>> {
+        let kind = (self.owner_group(), self.owner_kind.as_str());
+        child.owner_name(kind, &self.owner_label)
     }
 
     /// Watches metadata only, except for workloads among the children, whose status says whether they are
@@ -150,7 +163,7 @@ impl Paths {
         let mut namespaces = owners.clone().map(ObjectKey::namespace);
         let first = namespaces.next().filter(|first| !first.is_empty());
         let shared = first.filter(|first| namespaces.all(|other| other == *first));
-        let names: Vec<&str> = owners.map(ObjectKey::name).collect();
+        let names: Vec<_> = owners.map(|key| owner_label_value(key.name())).collect();
         let collection = match (shared, self.collections.get(kind.index())) {
             (Some(namespace), Some(Collection { root, plural, .. })) => {
                 format!("{root}/namespaces/{}/{plural}", encode(namespace))
@@ -183,6 +196,24 @@ impl Paths {
             encode(key.namespace()),
             encode(key.name())
         )
+    }
+
+    /// A list that has the owner `key` if it is selected, and nothing else; `None` where all owners are selected.
+    /// The server finds it by its name, as cheaply as [`owner_path`](Self::owner_path).
+    pub fn selected_owner_path(&self, key: &ObjectKey) -> Option<String> {
+        let Collection {
+            root,
+            plural,
+            selector,
+            ..
+        } = self.collections.first()?;
+        (!selector.is_empty()).then(|| {
+            format!(
+                "{root}/namespaces/{}/{plural}?fieldSelector={}{selector}",
+                encode(key.namespace()),
+                encode(&format!("metadata.name={}", key.name()))
+            )
+        })
     }
 
     /// A child, or the collection it is created in where `name` is empty.
@@ -238,7 +269,14 @@ mod tests {
             children(&["a/x", "b/y"]),
             format!("/api/v1/services?{terms}x%2Cy%29")
         );
+        assert_eq!(
+            all.selected_owner_path(&"shop/web".into()).as_deref(),
+            Some(
+                "/apis/example.com/v1/namespaces/shop/sites?fieldSelector=metadata.name%3Dweb&labelSelector=a%3Db"
+            )
+        );
         let one = Paths::of::<Sites>(Some("shop".to_owned()), None);
+        assert_eq!(one.selected_owner_path(&"shop/web".into()), None);
         assert_eq!(
             one.watch_path(KindId::OWNER, 7, 9),
             "/apis/example.com/v1/namespaces/shop/sites?watch=1&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=9"

@@ -12,16 +12,18 @@ use http::{Method, Response, StatusCode, header};
 use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
-use serde::Deserialize;
 
 use crate::http::client;
+use crate::http::deadline::Deadline;
 use crate::http::permission::{MissingPermissions, Permission};
+use crate::http::server_status::status_error;
 use crate::metrics::{Metrics, Verb};
 
 /// Asks for the metadata only: for writes whose spec is known already.
 pub const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
-/// The same for the objects of a list.
-pub const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+/// The same for a list.
+pub(crate) const METADATA_LIST: &str =
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 /// Asks for the whole object.
 pub const WHOLE: &str = "application/json";
 
@@ -41,7 +43,7 @@ pub enum ApiError {
         reason: Box<str>,
         /// The message of the server.
         message: Box<str>,
-        /// How long the server asks to wait.
+        /// How long the server asks to wait, five minutes at most.
         retry_after: Option<Duration>,
         /// The token with which an expired list may continue.
         resume: Option<Box<str>>,
@@ -97,7 +99,7 @@ pub struct Api {
     client: Client,
     metrics: Arc<Metrics>,
     missing: Arc<MissingPermissions>,
-    deadline: Duration,
+    deadline: Arc<Deadline>,
 }
 
 impl Api {
@@ -107,7 +109,7 @@ impl Api {
             client,
             metrics,
             missing: Arc::default(),
-            deadline,
+            deadline: Arc::new(Deadline::new(deadline)),
         }
     }
 
@@ -116,12 +118,23 @@ impl Api {
         &self.metrics
     }
 
+    /// How many owners wait, behind how many workers: while requests hang, they share the time.
+    pub(crate) fn set_backlog(&self, waiting: usize, workers: usize) {
+        self.deadline.set_backlog(waiting, workers);
+    }
+
+    /// Whether several requests were not answered in time lately.
+    pub(crate) fn requests_hang(&self) -> bool {
+        self.deadline.requests_hang()
+    }
+
     /// Logs that a permission is missing, once in a while.
     pub(crate) fn report_missing(&self, permission: Permission) {
         self.missing.report(permission);
     }
 
-    /// Sends one request and reads its whole answer.
+    /// Sends one request, which an owner waits for, and reads its whole answer. While requests hang and others wait
+    /// it has less time.
     ///
     /// # Errors
     /// The server answers with a status of 400 or above, or with more than `limit` bytes; it does not
@@ -131,6 +144,22 @@ impl Api {
         verb: Verb,
         request: Request<'_>,
         limit: usize,
+    ) -> Result<Vec<u8>, ApiError> {
+        let deadline = self.deadline.now();
+        let result = self.exchange(verb, request, limit, deadline).await;
+        match &result {
+            Err(ApiError::Timeout(_)) => self.deadline.late(),
+            _ => self.deadline.answered(),
+        }
+        result
+    }
+
+    async fn exchange(
+        &self,
+        verb: Verb,
+        request: Request<'_>,
+        limit: usize,
+        deadline: Duration,
     ) -> Result<Vec<u8>, ApiError> {
         self.metrics.request(verb);
         let exchange = async {
@@ -147,9 +176,9 @@ impl Api {
             }
             read(response.into_body(), limit).await
         };
-        let result = match tokio::time::timeout(self.deadline, exchange).await {
+        let result = match tokio::time::timeout(deadline, exchange).await {
             Ok(result) => result,
-            Err(_) => Err(ApiError::Timeout(self.deadline)),
+            Err(_) => Err(ApiError::Timeout(deadline)),
         };
         if let Err(error) = &result
             && verb != Verb::List
@@ -162,7 +191,7 @@ impl Api {
 
     /// How long an answer may take.
     pub(crate) fn deadline(&self) -> Duration {
-        self.deadline
+        self.deadline.longest()
     }
 
     /// Opens a watch or a list, which the caller reads; the deadline covers its opening only.
@@ -184,9 +213,10 @@ impl Api {
             let body = read(response.into_body(), OBJECT_BYTES).await?;
             Err(status_error(status, &body, retry_after))
         };
-        match tokio::time::timeout(self.deadline, exchange).await {
+        let deadline = self.deadline.longest();
+        match tokio::time::timeout(deadline, exchange).await {
             Ok(result) => result,
-            Err(_) => Err(ApiError::Timeout(self.deadline)),
+            Err(_) => Err(ApiError::Timeout(deadline)),
         }
     }
 }
@@ -263,70 +293,6 @@ fn retry_after<B>(response: &Response<B>) -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
-/// The fields of a `Status` object that matter here.
-#[derive(Deserialize, Default)]
-pub(crate) struct ServerStatus {
-    #[serde(default)]
-    pub code: u16,
-    #[serde(default)]
-    pub reason: Box<str>,
-    #[serde(default)]
-    pub message: Box<str>,
-    #[serde(default)]
-    pub metadata: ServerStatusMeta,
-    #[serde(default)]
-    pub details: Option<ServerStatusDetails>,
-}
-
-#[derive(Deserialize, Default)]
-pub(crate) struct ServerStatusMeta {
-    #[serde(default, rename = "continue")]
-    pub resume: Option<Box<str>>,
-}
-
-#[derive(Deserialize, Default)]
-pub(crate) struct ServerStatusDetails {
-    #[serde(default)]
-    pub causes: Vec<ServerStatusCause>,
-    #[serde(default, rename = "retryAfterSeconds")]
-    pub retry_after_s: Option<u64>,
-}
-
-#[derive(Deserialize, Default)]
-pub(crate) struct ServerStatusCause {
-    #[serde(default)]
-    pub reason: Box<str>,
-}
-
-impl ServerStatus {
-    pub(crate) fn into_error(self, retry_after: Option<Duration>) -> ApiError {
-        let details = self.details.unwrap_or_default();
-        ApiError::Status {
-            code: self.code,
-            reason: self.reason,
-            message: self.message,
-            retry_after: retry_after.or(details.retry_after_s.map(Duration::from_secs)),
-            resume: self.metadata.resume.filter(|token| !token.is_empty()),
-            namespace_terminating: details
-                .causes
-                .iter()
-                .any(|cause| &*cause.reason == "NamespaceTerminating"),
-        }
-    }
-}
-
-fn status_error(status: StatusCode, body: &[u8], retry_after: Option<Duration>) -> ApiError {
-    let mut parsed: ServerStatus = serde_json::from_slice(body).unwrap_or_default();
-    if parsed.message.is_empty() {
-        // A proxy answers with a text of its own: its first line says enough.
-        let text = String::from_utf8_lossy(&body[..body.len().min(200)]);
-        parsed.message = text.lines().next().unwrap_or_default().into();
-        parsed.reason = status.canonical_reason().unwrap_or("Unknown").into();
-    }
-    parsed.code = status.as_u16();
-    parsed.into_error(retry_after)
-}
-
 /// Percent-encodes a query value (RFC 3986: all but the unreserved characters).
 pub(crate) fn encode(value: &str) -> String {
     let mut encoded = String::with_capacity(value.len() + 8);
@@ -344,26 +310,6 @@ pub(crate) fn encode(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_error_has_the_message_of_the_server() {
-        let body = br#"{"kind":"Status","reason":"Forbidden","code":403,"message":"no",
-            "details":{"causes":[{"reason":"NamespaceTerminating"}]}}"#;
-        let error = status_error(StatusCode::FORBIDDEN, body, None);
-        assert!(
-            matches!(
-                error,
-                ApiError::Status {
-                    code: 403,
-                    namespace_terminating: true,
-                    ..
-                }
-            ),
-            "{error:?}"
-        );
-        let error = status_error(StatusCode::BAD_GATEWAY, b"upstream is down\n<html>", None);
-        assert_eq!(error.to_string(), "upstream is down (Bad Gateway, 502)");
-    }
 
     #[test]
     fn a_selector_is_encoded() {

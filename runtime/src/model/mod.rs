@@ -7,6 +7,7 @@ mod corrections;
 mod hash;
 mod key;
 mod kind_id;
+mod label;
 mod meta;
 mod object;
 mod owner_state;
@@ -22,6 +23,7 @@ pub use crate::model::child::{
 pub use crate::model::corrections::{ChildId, Corrections};
 pub use crate::model::key::ObjectKey;
 pub use crate::model::kind_id::KindId;
+pub use crate::model::label::owner_label_value;
 pub use crate::model::meta::Meta;
 pub use crate::model::owner_state::{Finalizers, OwnerState, StatusRecord, Transition};
 pub use crate::model::progress::ChildState;
@@ -30,5 +32,5 @@ pub use crate::model::triggers::Triggers;
 pub use crate::model::uid::Uid;
 
 pub(crate) use crate::model::hash::{hash32, hash64};
-pub(crate) use crate::model::object::{PartialMetadata, PartialObject};
+pub(crate) use crate::model::object::{PartialMetadata, PartialObject, group};
 pub(crate) use crate::model::timestamp::{rfc3339, seconds};

@@ -57,13 +57,28 @@ pub struct PartialMetadata<'a, L = Labels<'a>, A = IgnoredAny> {
 #[derive(Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct OwnerReference<'a> {
+    #[serde(borrow, default)]
+    pub api_version: Cow<'a, str>,
     #[serde(borrow)]
     pub kind: Cow<'a, str>,
     #[serde(borrow)]
     pub name: Cow<'a, str>,
+    #[serde(deserialize_with = "any_uid")]
     pub uid: Uid,
     #[serde(default)]
     pub controller: Option<bool>,
+}
+
+impl OwnerReference<'_> {
+    /// The API group; empty for the core group.
+    pub fn group(&self) -> &str {
+        group(&self.api_version)
+    }
+}
+
+/// The group in an `apiVersion`; empty for the core group.
+pub fn group(api_version: &str) -> &str {
+    api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
 /// Labels that are decoded only when one of them is looked up.
@@ -97,14 +112,27 @@ impl<L, A> PartialMetadata<'_, L, A> {
 }
 
 impl PartialMetadata<'_> {
-    /// Name of the owner of `kind`: by the controller reference, else by the label `owner_label`.
-    pub fn owner_name(&self, kind: &str, owner_label: &str) -> Option<Cow<'_, str>> {
+    /// Name of the owner of `kind` in the API group `group`: by the controller reference, else by the label
+    /// `owner_label`, which names an owner with a name that a label can hold.
+    pub fn owner_name(
+        &self,
+        (group, kind): (&str, &str),
+        owner_label: &str,
+    ) -> Option<Cow<'_, str>> {
         match self.controller() {
-            Some(reference) if reference.kind == kind => Some(Cow::Borrowed(&*reference.name)),
+            Some(reference) if reference.kind == kind && reference.group() == group => {
+                Some(Cow::Borrowed(&*reference.name))
+            }
             Some(_) => None,
             None => self.labels.as_ref()?.get(owner_label).map(Cow::Owned),
         }
     }
+}
+
+/// The uid in an owner reference. Anybody may write anything there: what is no UUID is nobody's.
+fn any_uid<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Uid, D::Error> {
+    let text = Cow::<str>::deserialize(deserializer)?;
+    Ok(Uid::parse(&text).unwrap_or(Uid::NOBODY))
 }
 
 /// A resourceVersion as a number. Since Kubernetes 1.35 they are defined to be comparable as such
@@ -147,19 +175,30 @@ mod tests {
         assert_eq!(
             object
                 .metadata
-                .owner_name("Site", "example.com/owner")
+                .owner_name(("example.com", "Site"), "example.com/owner")
                 .as_deref(),
             Some("web")
         );
-        assert_eq!(
-            object.metadata.owner_name("WebApp", "example.com/owner"),
-            None
-        );
+        for other in [("example.com", "WebApp"), ("other.example.com", "Site")] {
+            let owner = object.metadata.owner_name(other, "example.com/owner");
+            assert_eq!(owner, None, "{other:?}");
+        }
         let state = ChildState::of(&object, true);
         assert_eq!(
             (state.generation, state.ready_replicas, state.stalled),
             (3, 1, true)
         );
+        Ok(())
+    }
+
+    #[test]
+    fn an_odd_reference_of_somebody_else_does_not_make_an_object_undecodable()
+    -> Result<(), serde_json::Error> {
+        let json = r#"{"metadata":{"name":"web","ownerReferences":[
+            {"apiVersion":"v1","kind":"ConfigMap","name":"team","uid":"not a uuid","controller":true}]}}"#;
+        let object: PartialObject<'_> = serde_json::from_str(json)?;
+        let controller = object.metadata.controller().map(|reference| reference.uid);
+        assert_eq!(controller, Some(Uid::NOBODY));
         Ok(())
     }
 }

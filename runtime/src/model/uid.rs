@@ -11,6 +11,9 @@ use serde::de::{self, Deserializer, Visitor};
 pub struct Uid(u128);
 
 impl Uid {
+    /// The uid of no object.
+    pub(crate) const NOBODY: Self = Self(u128::MAX);
+
     /// Parses the hyphenated form; `None` for anything else.
     pub fn parse(text: &str) -> Option<Self> {
         let bytes = text.as_bytes();

@@ -17,6 +17,7 @@ use serde_json::{Map, Value};
 use crate::api::{Kind, MANAGED_BY_LABEL, Operator};
 use crate::model::{
     ChildState, LastApplied, ObjectKey, PartialMetadata, SnapshotContent, Uid, hash32, hash64,
+    owner_label_value,
 };
 
 const LAST_APPLIED_BY_KUBECTL: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -32,9 +33,11 @@ pub struct Actual {
     pub uid: Uid,
     pub resource_version: u64,
     pub deleting: bool,
-    /// uid and name of its controller, of whatever kind that is.
+    /// uid of its controller, of whatever kind that is, and how a message names it.
     pub owner: Option<Uid>,
     pub owner_text: Option<String>,
+    /// API group of its controller.
+    pub owner_group: Option<Box<str>>,
     pub state: ChildState,
     /// Labels, annotations and everything outside `metadata` and `status`.
     pub value: Value,
@@ -72,6 +75,7 @@ impl Actual {
             owner: controller.map(|reference| reference.uid),
             owner_text: controller
                 .map(|reference| format!("{} {:?}", reference.kind, reference.name)),
+            owner_group: controller.map(|reference| reference.group().into()),
             state: ChildState::read(metadata.generation, status, workload),
             value: Value::Object(rest),
         })
@@ -141,7 +145,7 @@ pub(crate) fn planned_body<O: Operator>(kind: &Kind, mut body: Value, owner_name
             .entry("labels")
             .or_insert_with(|| Value::Object(Default::default()));
         labels[MANAGED_BY_LABEL] = O::NAME.into();
-        labels[&*O::owner_label()] = owner_name.into();
+        labels[&*O::owner_label()] = owner_label_value(owner_name).into();
     }
     body
 }
@@ -254,6 +258,7 @@ mod tests {
             (3, 1)
         );
         assert_eq!(actual.owner_text.as_deref(), Some("Site \"web\""));
+        assert_eq!(actual.owner_group.as_deref(), Some("example.com"));
         assert!(Actual::decode("{\"spec\":{}}", true).is_err());
         Ok(())
     }

@@ -384,15 +384,23 @@ impl<O: Operator> ChildReconciler<O> {
             return Ok(());
         }
         let namesake = format!("{} {:?}", self.paths.owner_kind, owner.meta.name);
-        if actual.owner_text.as_ref() == Some(&namesake) {
+        let of_our_group = actual.owner_group.as_deref() == Some(self.paths.owner_group());
+        if of_our_group && actual.owner_text.as_ref() == Some(&namesake) {
             // It belongs to an earlier owner of the same name; the garbage collector will delete it.
             return Err(Interrupt::Wait(TERMINATING));
         }
-        let foreign = actual.owner_text.as_deref();
+        let foreign = actual.owner_text.clone().map(|text| match of_our_group {
+            true => text,
+            false if text != namesake => text,
+            false => format!(
+                "{text} of group {}",
+                actual.owner_group.as_deref().unwrap_or("")
+            ),
+        });
         Err(failure::collision(
             child.kind.kind,
             &child.name,
-            foreign,
+            foreign.as_deref(),
             &self.paths.owner_kind,
         ))
     }

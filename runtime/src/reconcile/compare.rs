@@ -1,6 +1,7 @@
 //! An owner compared with its children as a relist found them.
 //!
-//! Guarantees: no request; every child that was found is recorded in the owner's state.
+//! Guarantees: no request; every child that was found is recorded in the owner's state; one that is ours and not
+//! in the plan is a difference.
 //! Leaves to others: finding the children (`relist`), what a difference is (`drift`).
 
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use crate::model::{
     ChildRecord, KindId, ObjectKey, OwnerState, PartialObject, Retention, Triggers,
 };
 use crate::reconcile::child::{Actual, last_applied, planned_body};
+use crate::reconcile::child_names::{ChildNames, is_planned};
 use crate::reconcile::drift;
 use crate::reconcile::normalized::NormalizedFields;
 use crate::reconcile::owner;
@@ -21,6 +23,7 @@ use crate::relist::{Compare, Comparison, Coverage};
 pub struct Comparer<O> {
     operator: Arc<O>,
     api: Api,
+    names: Arc<ChildNames>,
     retention: Retention,
     normalized: Arc<NormalizedFields>,
 }
@@ -32,12 +35,14 @@ impl<O: Operator> Comparer<O> {
     pub fn new(
         operator: Arc<O>,
         api: Api,
+        names: Arc<ChildNames>,
         retention: Retention,
         normalized: Arc<NormalizedFields>,
     ) -> Self {
         Self {
             operator,
             api,
+            names,
             retention,
             normalized,
         }
@@ -86,7 +91,7 @@ impl<O: Operator> Compare for Comparer<O> {
     type Child = Actual;
 
     fn owner(&self, object: &PartialObject<'_>) -> Result<OwnerState, serde_json::Error> {
-        owner::decode::<O>(object)
+        Ok(owner::decode::<O>(object))
     }
 
     fn child(&self, kind: KindId, raw: &str, key: Option<&ObjectKey>) -> Option<Actual> {
@@ -101,6 +106,11 @@ impl<O: Operator> Compare for Comparer<O> {
         children: &[(KindId, Actual)],
         by_name: bool,
     ) -> Comparison {
+        for (kind, actual) in children {
+            if actual.owner == Some(state.uid) {
+                self.names.learn(*kind, key.name(), actual.key.name());
+            }
+        }
         let none = Comparison::Triggers(Triggers::default());
         let check = Comparison::Triggers(Triggers::CHECK);
         let own = owner::triggers_beside_children::<O>(state);
@@ -130,6 +140,13 @@ impl<O: Operator> Compare for Comparer<O> {
         let mut differs = false;
         for child in &plan.children {
             differs |= self.child_differs(child, &owner, state, children);
+        }
+        for (kind, actual) in children {
+            let ours = actual.owner == Some(state.uid) && !actual.deleting;
+            if ours && !is_planned::<O>(&plan.children, Some(*kind), actual.key.name()) {
+                self.api.metrics().drift.fetch_add(1, Relaxed);
+                differs = true;
+            }
         }
         if differs {
             return check;

@@ -54,7 +54,7 @@ pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Interrupt {
         .unwrap_or_default();
     failed(
         "Panic",
-        format!("the operator's plan panicked: {what}"),
+        format!("the operator panicked: {what}"),
         Retry::Backoff,
     )
 }
@@ -85,6 +85,15 @@ pub(crate) fn unreadable(error: &serde_json::Error) -> Interrupt {
 
 pub(crate) fn planned<E: PlanError>(error: &E) -> Interrupt {
     failed(error.reason(), error.to_string(), error.retry())
+}
+
+/// A cleanup that failed: nothing but another attempt shows that it can succeed.
+pub(crate) fn cleanup<E: PlanError>(error: &E) -> Interrupt {
+    let retry = match error.retry() {
+        Retry::AwaitChange => Retry::Backoff,
+        retry => retry,
+    };
+    failed(error.reason(), format!("cleanup: {error}"), retry)
 }
 
 /// A child of that name that is not ours.

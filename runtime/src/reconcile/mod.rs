@@ -8,6 +8,7 @@
 
 mod api_fields;
 pub(crate) mod child;
+pub mod child_names;
 mod child_records;
 mod child_requests;
 mod children;
@@ -18,9 +19,12 @@ mod failure;
 pub(crate) mod merge_patch;
 pub(crate) mod normalized;
 pub mod observe;
+mod owned;
 pub(crate) mod owner;
 mod owner_requests;
 mod quantity;
+mod teardown;
+mod unplanned;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -33,28 +37,24 @@ use http::Method;
 use serde_json::Value;
 use tracing::{debug, warn};
 
-use crate::api::{
-    Child, Children, Failure, Operator, Owner, OwnerStatus, Plan, Requeue, Retry, Status,
-    kind_index,
-};
+use crate::api::{Children, Failure, Operator, Owner, OwnerStatus, Plan, Requeue, Retry, Status};
 use crate::http::paths::Paths;
 use crate::http::request::{Api, Request, WHOLE};
 use crate::model::{ChildSnapshot, ObjectKey, OwnerState, Retention, Triggers};
 use crate::queue::Outcome;
+use crate::reconcile::child_names::ChildNames;
 use crate::reconcile::children::ChildReconciler;
 use crate::reconcile::events::Events;
 use crate::reconcile::normalized::NormalizedFields;
 use crate::reconcile::owner_requests::OwnerRequests;
+use crate::reconcile::teardown::Teardown;
+use crate::reconcile::unplanned::Unplanned;
 
 use crate::reconcile::failure::FIELD_CONFLICT;
 pub(crate) use crate::reconcile::failure::Interrupt;
 
 /// How often a reconcile starts over because a write met a newer object, before the owner backs off.
 const ATTEMPTS_AT_ONCE: usize = 4;
-
-/// How long a child with a finalizer of its own is waited for before it is read again; its deletion is an
-/// event and usually arrives sooner.
-const LINGERING: Duration = Duration::from_secs(10);
 
 pub(crate) const MERGE_PATCH: &str = "application/merge-patch+json";
 pub(crate) const JSON_PATCH: &str = "application/json-patch+json";
@@ -69,6 +69,8 @@ pub struct Reconciler<O> {
     paths: Arc<Paths>,
     owners: OwnerRequests<O>,
     children: ChildReconciler<O>,
+    unplanned: Unplanned,
+    teardown: Teardown<O>,
     events: Events,
     /// How long one reconcile may take.
     deadline: Duration,
@@ -77,17 +79,32 @@ pub struct Reconciler<O> {
 }
 
 impl<O: Operator> Reconciler<O> {
-    /// A reconciler whose reconciles may take `deadline` each, beside a cache with `retention`. What it learns of
-    /// fields that the server stores in another form it adds to `normalized`.
+    /// A reconciler whose reconciles may take `deadline` each, beside a cache with `retention`. `names`: shared
+    /// with those who see the children. What it learns of fields that the server stores in another form it adds
+    /// to `normalized`.
     pub fn new(
         operator: Arc<O>,
         api: Api,
         paths: Arc<Paths>,
         deadline: Duration,
+        names: Arc<ChildNames>,
         retention: Retention,
         normalized: Arc<NormalizedFields>,
     ) -> Self {
+        let unplanned = || {
+            let names = Arc::clone(&names);
+            Unplanned::new(api.clone(), Arc::clone(&paths), names, retention)
+        };
         Self {
+            teardown: Teardown::new(
+                Arc::clone(&operator),
+                api.clone(),
+                Arc::clone(&paths),
+                unplanned(),
+                retention,
+                Arc::clone(&normalized),
+            ),
+            unplanned: unplanned(),
             operator,
             owners: OwnerRequests::new(api.clone(), Arc::clone(&paths)),
             children: ChildReconciler::new(api.clone(), Arc::clone(&paths), retention, normalized),
@@ -164,11 +181,12 @@ impl<O: Operator> Reconciler<O> {
         {
             self.owners.read(key, state).await?;
         }
-        let owner = owner::rebuild::<O>(key, state).map_err(|error| failure::unreadable(&error))?;
         if state.deleting {
-            return self.teardown(key, &owner, state).await;
+            return self.teardown.run(key, state).await;
         }
-        self.owners.remove_retired_finalizers(key, state).await?;
+        let owner = owner::rebuild::<O>(key, state).map_err(|error| failure::unreadable(&error))?;
+        let never_seen = owner::never_seen::<O>(state);
+        self.owners.set_finalizers(key, state).await?;
         let besides = Triggers::RETIRED.with(Triggers::REFRESH);
         if state.triggers.has(Triggers::RETIRED)
             && state.triggers.without(besides).is_empty()
@@ -181,22 +199,25 @@ impl<O: Operator> Reconciler<O> {
                 requeue_after: after_s.map(|after_s| Duration::from_secs(after_s.into())),
             });
         }
-        let never_seen = owner::never_seen::<O>(state);
-        let lacks_finalizer = state.lacks_finalizer(O::FINALIZER.is_some());
-        if let Some(finalizer) = O::FINALIZER.filter(|_| lacks_finalizer) {
-            self.owners.add_finalizer(key, state, finalizer).await?;
-        }
         let mut plan = self.plan(&owner, &owner::children::<O>(state))?;
         let requeue_after = match plan.requeue {
             Requeue::After(requeue_after) => Some(requeue_after),
             Requeue::Default => None,
         };
+        self.unplanned.learn(&owner, &plan.children);
         let now_ms = self.children.now_ms();
         let corrections = state.corrections.as_deref();
         if corrections.is_some_and(|all| all.are_due(now_ms)) {
             state.triggers = state.triggers.with(Triggers::CHECK);
         }
         let wanted = state.triggers.has(Triggers::SPEC.with(Triggers::CHECK));
+        let fresh = never_seen && !state.triggers.has(Triggers::CHECK);
+        if !fresh && (wanted || !snapshots.is_empty()) {
+            let compares = wanted || !state.status.ready;
+            self.unplanned
+                .complete(&owner, state, &mut plan.children, snapshots, compares)
+                .await?;
+        }
         if !wanted && !snapshots.is_empty() && state.status.ready {
             let may_change = self
                 .children
@@ -211,7 +232,6 @@ impl<O: Operator> Reconciler<O> {
             }
             plan = self.plan(&owner, &owner::children::<O>(state))?;
         } else if wanted || !snapshots.is_empty() {
-            let fresh = never_seen && !state.triggers.has(Triggers::CHECK);
             // Each body is dropped as soon as it is written: a burst holds one plan for each worker.
             for child in std::mem::take(&mut plan.children) {
                 let snapshot = child_records::snapshot_of::<O>(snapshots, &child);
@@ -284,42 +304,6 @@ impl<O: Operator> Reconciler<O> {
         self.operator
             .plan(owner, children)
             .map_err(|error| failure::planned(&error))
-    }
-
-    /// Ordered teardown of an owner that is being deleted: first its children, kind by kind, then what lives
-    /// outside the cluster, then our finalizer. Finalizers of others stay. With the `orphan` finalizer all
-    /// children stay. An operator without a finalizer leaves the children to the garbage collector, and frees
-    /// the owner of those that it used before.
-    async fn teardown(
-        &self,
-        key: &ObjectKey,
-        owner: &Owner<O>,
-        state: &mut OwnerState,
-    ) -> Result<Outcome, Interrupt> {
-        let (Some(_), Some(finalizer)) = (state.finalizers.ours, O::FINALIZER) else {
-            self.owners.remove_retired_finalizers(key, state).await?;
-            return Err(Interrupt::Gone);
-        };
-        // Without a plan the names are not known: the garbage collector deletes those children.
-        if !state.finalizers.orphan
-            && let Ok(plan) = self.plan(owner, &owner::children::<O>(state))
-        {
-            let mut children: Vec<&Child> = plan.children.iter().collect();
-            children.sort_by_key(|child| kind_index(O::KINDS, &child.kind));
-            for child in children {
-                if self.children.delete_owned(owner, state, child).await? {
-                    self.owners.write_status(key, state, plan.status).await?;
-                    return Err(Interrupt::Wait(LINGERING));
-                }
-            }
-            self.operator
-                .cleanup(owner)
-                .await
-                .map_err(|error| failure::planned(&error))?;
-        }
-        self.owners.remove_retired_finalizers(key, state).await?;
-        self.owners.remove_finalizer(key, state, finalizer).await?;
-        Ok(Outcome::Gone)
     }
 
     /// Reports a failure as a status, a counter and a log line, and as a Warning Event when it is new.

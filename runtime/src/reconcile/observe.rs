@@ -3,6 +3,8 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use serde::de::Error;
+
 use crate::api::Operator;
 use crate::http::paths::Paths;
 use crate::http::request::METADATA;
@@ -10,6 +12,7 @@ use crate::model::hash32;
 use crate::model::{
     ChildEvent, ChildState, Compared, KindId, ObjectKey, OwnerState, PartialObject, Uid,
 };
+use crate::reconcile::child_names::ChildNames;
 use crate::reconcile::owner;
 use crate::watch::Decode;
 
@@ -42,14 +45,16 @@ pub enum Observed {
 /// Decodes what the watches of one operator show.
 pub struct Observer<O> {
     paths: Arc<Paths>,
+    names: Arc<ChildNames>,
     operator: PhantomData<fn() -> O>,
 }
 
 impl<O: Operator> Observer<O> {
-    /// A decoder for the collections of `paths`.
-    pub fn new(paths: Arc<Paths>) -> Self {
+    /// A decoder for the collections of `paths`, which remembers the `names` of children.
+    pub fn new(paths: Arc<Paths>, names: Arc<ChildNames>) -> Self {
         Self {
             paths,
+            names,
             operator: PhantomData,
         }
     }
@@ -65,15 +70,23 @@ impl<O: Operator> Decode for Observer<O> {
         deleted: bool,
     ) -> Result<Option<Observed>, serde_json::Error> {
         if !kind.is_owner() {
-            let event = child_event::<O>(object, kind, deleted, &self.paths);
-            return Ok(event.map(|(owner, event)| Observed::Child { owner, event }));
+            let Some((owner, event)) = child_event::<O>(object, kind, deleted, &self.paths) else {
+                return Ok(None);
+            };
+            if event.owner_uid.is_some() && !deleted {
+                self.names.learn(kind, owner.name(), &object.metadata.name);
+            }
+            return Ok(Some(Observed::Child { owner, event }));
         }
         let key = object.metadata.key();
         if deleted {
             let uid = object.metadata.uid;
             return Ok(Some(Observed::OwnerGone { key, uid }));
         }
-        let mut state = Box::new(owner::decode::<O>(object)?);
+        if object.metadata.uid == Uid::default() {
+            return Err(serde_json::Error::custom("the object has no uid"));
+        }
+        let mut state = Box::new(owner::decode::<O>(object));
         state.metadata_only = self.paths.watched_as(kind) == METADATA;
         Ok(Some(Observed::Owner { key, state }))
     }
@@ -87,7 +100,7 @@ pub(crate) fn child_event<O: Operator>(
     paths: &Paths,
 ) -> Option<(ObjectKey, ChildEvent)> {
     let meta = &object.metadata;
-    let owner = meta.owner_name(&paths.owner_kind, &paths.owner_label)?;
+    let owner = paths.owner_of(meta)?;
     let event = ChildEvent {
         kind,
         name_hash: hash32(&meta.name),

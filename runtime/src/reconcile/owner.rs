@@ -6,7 +6,12 @@
 use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
 
-use crate::api::{Children, Condition, Operator, Owner, OwnerStatus, Plan, Spec, Status};
+use tracing::debug;
+
+use crate::api::{
+    Children, Condition, DeletedOwner, Operator, Owner, OwnerStatus, Plan, Spec, Status,
+    UndecodableSpec,
+};
 use crate::model::{
     ChildState, Finalizers, Meta, ObjectKey, OwnerState, PartialObject, StatusRecord, Transition,
     Triggers, hash32, hash64, rfc3339, seconds,
@@ -15,19 +20,24 @@ use crate::model::{
 /// The finalizer that tells the garbage collector to keep the children.
 const ORPHAN: &str = "orphan";
 
-/// The state of an owner, from an object of the API.
-///
-/// # Errors
-/// The status is not of the operator's type.
-pub(crate) fn decode<O: Operator>(
-    object: &PartialObject<'_>,
-) -> Result<OwnerState, serde_json::Error> {
+/// The state of an owner, from an object of the API. A status that is not of the operator's type counts as one
+/// that speaks of no generation: it is written anew.
+pub(crate) fn decode<O: Operator>(object: &PartialObject<'_>) -> OwnerState {
     let meta = &object.metadata;
     let status = match object.status.map_or("null", |raw| raw.get()) {
         "null" if Status::<O>::WRITTEN => StatusRecord::default(),
-        json => remember::<O>(&mut serde_json::from_str(json)?),
+        json => match serde_json::from_str(json) {
+            Ok(mut status) => remember::<O>(&mut status),
+            Err(error) => {
+                debug!(object = %meta.key(), %error, "the status cannot be decoded");
+                StatusRecord {
+                    digest: hash64(json.as_bytes()),
+                    ..StatusRecord::default()
+                }
+            }
+        },
     };
-    Ok(OwnerState {
+    OwnerState {
         uid: meta.uid,
         generation: meta.generation,
         resource_version: meta.resource_version,
@@ -36,7 +46,7 @@ pub(crate) fn decode<O: Operator>(
         spec: object.spec.map(|raw| raw.get().into()),
         status,
         ..OwnerState::default()
-    })
+    }
 }
 
 /// What the runtime needs of a list of finalizers.
@@ -70,19 +80,40 @@ pub(crate) fn rebuild<O: Operator>(
     key: &ObjectKey,
     state: &OwnerState,
 ) -> Result<Owner<O>, serde_json::Error> {
-    let spec: Spec<O> = serde_json::from_str(state.spec.as_deref().unwrap_or("{}"))?;
+    let spec: Spec<O> = serde_json::from_str(spec_json(state))?;
     Ok(Owner {
-        meta: Meta {
-            name: key.name().into(),
-            namespace: key.namespace().into(),
-            uid: state.uid,
-            resource_version: state.resource_version,
-            generation: state.generation,
-            observed_generation: state.status.observed_generation,
-            deleting: state.deleting,
-        },
+        meta: meta(key, state),
         spec,
     })
+}
+
+/// The owner as its cleanup sees it.
+pub(crate) fn deleted<O: Operator>(key: &ObjectKey, state: &OwnerState) -> DeletedOwner<O> {
+    let json = spec_json(state);
+    DeletedOwner {
+        meta: meta(key, state),
+        spec: serde_json::from_str(json).map_err(|error| UndecodableSpec {
+            json: json.into(),
+            cause: error.to_string().into(),
+        }),
+        orphaned: state.finalizers.orphan,
+    }
+}
+
+fn spec_json(state: &OwnerState) -> &str {
+    state.spec.as_deref().unwrap_or("{}")
+}
+
+fn meta(key: &ObjectKey, state: &OwnerState) -> Meta {
+    Meta {
+        name: key.name().into(),
+        namespace: key.namespace().into(),
+        uid: state.uid,
+        resource_version: state.resource_version,
+        generation: state.generation,
+        observed_generation: state.status.observed_generation,
+        deleting: state.deleting,
+    }
 }
 
 /// The children as the plan sees them: of a kind without replicas, only that they exist.

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use http::Method;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::api::{Operator, OwnerStatus, Status};
@@ -17,6 +19,13 @@ use crate::metrics::Verb;
 use crate::model::{ObjectKey, OwnerState, PartialObject, Triggers, Uid};
 use crate::reconcile::failure::Interrupt;
 use crate::reconcile::{JSON_PATCH, encode, failure, now_s, owner};
+
+/// A list with one owner, or with none.
+#[derive(Deserialize)]
+struct Selected<'a> {
+    #[serde(borrow, default)]
+    items: Option<Vec<&'a RawValue>>,
+}
 
 /// Sends the requests about owners.
 pub(super) struct OwnerRequests<O> {
@@ -46,26 +55,7 @@ impl<O: Operator> OwnerRequests<O> {
                 .owner_reads_for_children
                 .fetch_add(1, Relaxed);
         }
-        let path = self.paths.owner_path(key);
-        let body = match self
-            .api
-            .call(Verb::Get, Request::get(&path), OBJECT_BYTES)
-            .await
-        {
-            Ok(body) => body,
-            Err(error) if error.code() == Some(404) => return Err(Interrupt::Gone),
-            Err(error) => {
-                return Err(failure::asked(
-                    error,
-                    "get",
-                    &self.paths.owner_kind,
-                    key.as_str(),
-                ));
-            }
-        };
-        let read = serde_json::from_slice::<PartialObject<'_>>(&body)
-            .and_then(|object| owner::decode::<O>(&object))
-            .map_err(|error| failure::unreadable(&error))?;
+        let read = self.fetch(key).await?;
         if state.uid != read.uid && state.uid != Uid::default() {
             state.children.clear();
             state.children_complete = false;
@@ -81,8 +71,51 @@ impl<O: Operator> OwnerRequests<O> {
         Ok(())
     }
 
-    /// Adds our finalizer.
-    pub(super) async fn add_finalizer(
+    /// The owner as it is now. One that is not selected is gone: a child of it, whose event leads here, belongs to
+    /// another shard.
+    async fn fetch(&self, key: &ObjectKey) -> Result<OwnerState, Interrupt> {
+        let (verb, path) = match self.paths.selected_owner_path(key) {
+            Some(path) => (Verb::List, path),
+            None => (Verb::Get, self.paths.owner_path(key)),
+        };
+        let body = match self.api.call(verb, Request::get(&path), OBJECT_BYTES).await {
+            Ok(body) => body,
+            Err(error) if error.code() == Some(404) => return Err(Interrupt::Gone),
+            Err(error) => {
+                let kind = &self.paths.owner_kind;
+                return Err(failure::asked(error, "get", kind, key.as_str()));
+            }
+        };
+        let unreadable = |error| failure::unreadable(&error);
+        let object = match verb {
+            Verb::List => {
+                let selected: Selected<'_> = serde_json::from_slice(&body).map_err(unreadable)?;
+                let Some(raw) = selected.items.into_iter().flatten().next() else {
+                    return Err(Interrupt::Gone);
+                };
+                serde_json::from_str(raw.get())
+            }
+            _ => serde_json::from_slice(&body),
+        };
+        let object: PartialObject<'_> = object.map_err(unreadable)?;
+        Ok(owner::decode::<O>(&object))
+    }
+
+    /// Adds our finalizer where it is missing, and then removes those that the operator no longer uses: at every
+    /// moment one of them holds the owner for its cleanup.
+    pub(super) async fn set_finalizers(
+        &self,
+        key: &ObjectKey,
+        state: &mut OwnerState,
+    ) -> Result<(), Interrupt> {
+        let lacks_finalizer = state.lacks_finalizer(O::FINALIZER.is_some());
+        if let Some(finalizer) = O::FINALIZER.filter(|_| lacks_finalizer) {
+            self.add_finalizer(key, state, finalizer).await?;
+        }
+        self.remove_retired_finalizers(key, state).await
+    }
+
+    async fn add_finalizer(
         &self,
         key: &ObjectKey,
         state: &mut OwnerState,
@@ -203,10 +236,41 @@ impl<O: Operator> OwnerRequests<O> {
     }
 }
 
-/// kube-apiserver answers a JSON patch that does not apply (a `test` failed) with 422, without a field, and
-/// with one message for all such cases (`NewGenericServerResponse` in apimachinery).
+/// Whether a JSON patch did not apply, because a `test` failed or what it speaks of is not there: it is another
+/// object, or another list of finalizers, than the one that is known. kube-apiserver then answers with one fixed
+/// message and names no object (`jsonPatcher.applyJSPatch` in apiserver, `NewGenericServerResponse` in
+/// apimachinery). Validation and admission answer 422 with messages of their own.
 fn is_failed_test(error: &ApiError) -> bool {
-    let message = error.to_string();
-    error.code() == Some(422)
-        && (message.contains("due to an error in our request") || message.contains("test"))
+    const NOT_APPLIED: &str = "the server rejected our request due to an error in our request";
+    matches!(error, ApiError::Status { code: 422, reason, message, .. }
+        if &**reason == "Invalid" && &**message == NOT_APPLIED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(message: &str) -> ApiError {
+        ApiError::Status {
+            code: 422,
+            reason: "Invalid".into(),
+            message: message.into(),
+            retry_after: None,
+            resume: None,
+            namespace_terminating: false,
+        }
+    }
+
+    #[test]
+    fn only_a_patch_that_does_not_apply_is_a_conflict() {
+        let not_applied = "the server rejected our request due to an error in our request";
+        assert!(is_failed_test(&answer(not_applied)));
+        for refused in [
+            "Site.example.com \"test\" is invalid: spec.image: Invalid value: \"latest\"",
+            "admission webhook \"test.example.com\" denied the request",
+            &format!("{not_applied} (patch sites.example.com web)"),
+        ] {
+            assert!(!is_failed_test(&answer(refused)), "{refused}");
+        }
+    }
 }

@@ -95,9 +95,7 @@ impl Listed {
             let object = text.ok().map(serde_json::from_str::<PartialObject<'_>>);
             // One that cannot be decoded is missing below, and then read by itself.
             if let Some(Ok(object)) = object
-                && let Some(owner) = object
-                    .metadata
-                    .owner_name(&paths.owner_kind, &paths.owner_label)
+                && let Some(owner) = paths.owner_of(&object.metadata)
             {
                 let key = ObjectKey::new(&object.metadata.namespace, &owner);
                 items.push((key, body.len()..body.len() + bytes.len()));

@@ -267,8 +267,7 @@ impl<C: Compare> Relist<C> {
                     None => break,
                     Some(Ok(object)) => {
                         let meta = &object.metadata;
-                        let owner =
-                            meta.owner_name(&self.paths.owner_kind, &self.paths.owner_label);
+                        let owner = self.paths.owner_of(meta);
                         let foreign = owner.is_some_and(|owner| owner != meta.name);
                         let order = ObjectKey::cmp_to(&meta.namespace, &meta.name, key);
                         if !foreign && order != Ordering::Less {

@@ -17,6 +17,7 @@ use crate::http::request::Api;
 use crate::metrics::{Metrics, Verb};
 use crate::model::{ChildState, Meta, Retention};
 use crate::reconcile::child::planned_body;
+use crate::reconcile::child_names::ChildNames;
 use crate::reconcile::compare::Comparer;
 use crate::reconcile::merge_patch::without_nulls;
 use crate::relist::*;
@@ -179,7 +180,14 @@ async fn found_by<O: Operator>(
     );
     let paths = Arc::new(Paths::of::<O>(None, None));
     let operator = Arc::new(operator);
-    let comparer = Comparer::new(operator, api.clone(), Retention::Nothing, Arc::default());
+    let names = Arc::new(ChildNames::new(O::KINDS.len()));
+    let comparer = Comparer::new(
+        operator,
+        api.clone(),
+        names,
+        Retention::Nothing,
+        Arc::default(),
+    );
     let mut relist = Relist::new(comparer, api.clone(), paths, coverage);
     let mut keys = Vec::new();
     loop {
@@ -300,7 +308,7 @@ fn children_that_do_not_sort_like_their_owners_are_listed_in_groups() {
             children.push(json!({
                 "metadata": {"namespace": "n", "name": format!("{name}-deployment"), "uid": uid(n + 1_000),
                     "resourceVersion": "8", "labels": {"example.com/owner": name, "app.kubernetes.io/managed-by": "suffixed"},
-                    "ownerReferences": [{"kind": "Site", "name": name, "uid": uid(n), "controller": true}]},
+                    "ownerReferences": [{"apiVersion": "example.com/v1", "kind": "Site", "name": name, "uid": uid(n), "controller": true}]},
                 "spec": {"replicas": if edited(n) { 9 } else { 1 }},
             }));
         }

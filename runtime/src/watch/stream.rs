@@ -20,7 +20,8 @@ use tracing::{debug, warn};
 
 use crate::http::client;
 use crate::http::paths::Paths;
-use crate::http::request::{Api, Request, ServerStatus};
+use crate::http::request::{Api, Request};
+use crate::http::server_status::ServerStatus;
 use crate::metrics::Verb;
 use crate::model::{KindId, ObjectKey, PartialObject, Uid};
 use crate::watch::lines::{Line, Lines};

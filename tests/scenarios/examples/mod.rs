@@ -7,6 +7,7 @@
 pub mod echo;
 pub mod inference_service;
 pub mod myservice;
+pub mod tenant;
 pub mod webapp;
 
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! The HTTP stack: base URL, token, pool, TLS.
 //!
 //! Guarantees: HTTP/1.1 without retries; idle connections are closed within seconds; read buffers are
-//! small; TCP keep-alive detects a dead peer.
+//! small; a dead peer is noticed within 30 s.
 //! Leaves to others: deadlines (`request`).
 
 use std::pin::Pin;
@@ -37,20 +37,22 @@ const READ_BUFFER_BYTES: usize = 8 << 10;
 /// What the kernel holds of an answer that is read slowly, bytes. It counts as memory of the operator where the
 /// node has cgroups, and by default it grows to megabytes.
 const RECEIVE_BUFFER_BYTES: usize = 128 << 10;
-/// A dead peer is detected after about a minute.
-const KEEPALIVE: Duration = Duration::from_secs(20);
+/// A watch whose peer is gone is noticed within 30 s: the first probe after this time of silence, ...
+const KEEPALIVE: Duration = Duration::from_secs(10);
+/// ... the next ones at this interval, ...
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
+/// ... and so many without an answer.
+const KEEPALIVE_RETRIES: u32 = 3;
+/// The same where something that was sent is not acknowledged: no probe is sent then.
+#[cfg(target_os = "linux")]
+const UNACKNOWLEDGED: Duration = Duration::from_secs(25);
 
 /// The HTTP stack: one pool, HTTP/1.1 over rustls.
 ///
 /// # Errors
 /// The client certificate cannot be used.
 pub fn build(config: &Config) -> Result<Client, ClientError> {
-    let mut http = HttpConnector::new();
-    http.enforce_http(false);
-    http.set_connect_timeout(Some(CONNECT));
-    http.set_keepalive(Some(KEEPALIVE));
-    http.set_nodelay(true);
-    http.set_recv_buffer_size(Some(RECEIVE_BUFFER_BYTES));
+    let http = transport();
     let mut pool = hyper_util::client::legacy::Client::builder(TokioExecutor::new());
     pool.pool_timer(TokioTimer::new())
         .pool_idle_timeout(IDLE)
@@ -90,6 +92,21 @@ pub fn build(config: &Config) -> Result<Client, ClientError> {
     Ok(Client::new(service, config.namespace.as_str()))
 }
 
+/// TCP, with a peer that is gone noticed.
+fn transport() -> HttpConnector {
+    let mut http = HttpConnector::new();
+    http.enforce_http(false);
+    http.set_connect_timeout(Some(CONNECT));
+    http.set_keepalive(Some(KEEPALIVE));
+    http.set_keepalive_interval(Some(KEEPALIVE_INTERVAL));
+    http.set_keepalive_retries(Some(KEEPALIVE_RETRIES));
+    #[cfg(target_os = "linux")]
+    http.set_tcp_user_timeout(Some(UNACKNOWLEDGED));
+    http.set_nodelay(true);
+    http.set_recv_buffer_size(Some(RECEIVE_BUFFER_BYTES));
+    http
+}
+
 /// A body on its way to the server.
 struct Outgoing(Body);
 
@@ -112,5 +129,26 @@ impl http_body::Body for Outgoing {
 
     fn is_end_stream(&self) -> bool {
         self.0.is_end_stream()
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use tower::Service;
+
+    #[tokio::test]
+    async fn a_half_open_connection_is_noticed_within_30_s() -> Result<(), BoxError> {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+        let uri = format!("http://{}", listener.local_addr()?).parse()?;
+        let connection = transport().call(uri).await?;
+        let socket = socket2::SockRef::from(connection.inner());
+        assert!(socket.keepalive()?);
+        let probes = socket.tcp_keepalive_interval()? * socket.tcp_keepalive_retries()?;
+        let silent = socket.tcp_keepalive_time()? + probes;
+        assert!(silent <= Duration::from_secs(30), "{silent:?}");
+        let unacknowledged = socket.tcp_user_timeout()?;
+        assert!(unacknowledged.is_some_and(|time| time <= Duration::from_secs(30)));
+        Ok(())
     }
 }

@@ -1,0 +1,123 @@
+//! The `Status` object with which the API server refuses a request.
+//!
+//! Guarantees: an answer of a proxy, which is no `Status`, is an error too; what the server asks to wait is bounded.
+//! Leaves to others: what the error means (`reconcile`, `watch`, `relist`).
+
+use std::time::Duration;
+
+use http::StatusCode;
+use serde::Deserialize;
+
+use crate::http::request::ApiError;
+
+/// The longest that a server can make us wait: as long as the longest back-off of our own. A proxy that asks for a
+/// day would stop the owner for a day.
+const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(300);
+
+/// The fields of a `Status` object that matter here.
+#[derive(Deserialize, Default)]
+pub(crate) struct ServerStatus {
+    #[serde(default)]
+    pub code: u16,
+    #[serde(default)]
+    pub reason: Box<str>,
+    #[serde(default)]
+    pub message: Box<str>,
+    #[serde(default)]
+    pub metadata: ServerStatusMeta,
+    #[serde(default)]
+    pub details: Option<ServerStatusDetails>,
+}
+
+#[derive(Deserialize, Default)]
+pub(crate) struct ServerStatusMeta {
+    #[serde(default, rename = "continue")]
+    pub resume: Option<Box<str>>,
+}
+
+#[derive(Deserialize, Default)]
+pub(crate) struct ServerStatusDetails {
+    #[serde(default)]
+    pub causes: Vec<ServerStatusCause>,
+    #[serde(default, rename = "retryAfterSeconds")]
+    pub retry_after_s: Option<u64>,
+}
+
+#[derive(Deserialize, Default)]
+pub(crate) struct ServerStatusCause {
+    #[serde(default)]
+    pub reason: Box<str>,
+}
+
+impl ServerStatus {
+    pub(crate) fn into_error(self, retry_after: Option<Duration>) -> ApiError {
+        let details = self.details.unwrap_or_default();
+        let retry_after = retry_after.or(details.retry_after_s.map(Duration::from_secs));
+        ApiError::Status {
+            code: self.code,
+            reason: self.reason,
+            message: self.message,
+            retry_after: retry_after.map(|asked| asked.min(LONGEST_RETRY_AFTER)),
+            resume: self.metadata.resume.filter(|token| !token.is_empty()),
+            namespace_terminating: details
+                .causes
+                .iter()
+                .any(|cause| &*cause.reason == "NamespaceTerminating"),
+        }
+    }
+}
+
+/// The error in an answer with `status`.
+pub(crate) fn status_error(
+    status: StatusCode,
+    body: &[u8],
+    retry_after: Option<Duration>,
+) -> ApiError {
+    let mut parsed: ServerStatus = serde_json::from_slice(body).unwrap_or_default();
+    if parsed.message.is_empty() {
+        // A proxy answers with a text of its own: its first line says enough.
+        let text = String::from_utf8_lossy(&body[..body.len().min(200)]);
+        parsed.message = text.lines().next().unwrap_or_default().into();
+        parsed.reason = status.canonical_reason().unwrap_or("Unknown").into();
+    }
+    parsed.code = status.as_u16();
+    parsed.into_error(retry_after)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_has_the_message_of_the_server() {
+        let body = br#"{"kind":"Status","reason":"Forbidden","code":403,"message":"no",
+            "details":{"causes":[{"reason":"NamespaceTerminating"}]}}"#;
+        let error = status_error(StatusCode::FORBIDDEN, body, None);
+        assert!(
+            matches!(
+                error,
+                ApiError::Status {
+                    code: 403,
+                    namespace_terminating: true,
+                    ..
+                }
+            ),
+            "{error:?}"
+        );
+        let error = status_error(StatusCode::BAD_GATEWAY, b"upstream is down\n<html>", None);
+        assert_eq!(error.to_string(), "upstream is down (Bad Gateway, 502)");
+    }
+
+    #[test]
+    fn a_server_cannot_make_us_wait_for_a_day() {
+        let day = Duration::from_secs(86_400);
+        let body = br#"{"kind":"Status","code":429,"details":{"retryAfterSeconds":86400}}"#;
+        for (header, body) in [(Some(day), &b"{}"[..]), (None, body)] {
+            let error = status_error(StatusCode::TOO_MANY_REQUESTS, body, header);
+            let ApiError::Status { retry_after, .. } = error else {
+                panic!("{error:?}");
+            };
+            assert_eq!(retry_after, Some(LONGEST_RETRY_AFTER));
+        }
+    }
+}

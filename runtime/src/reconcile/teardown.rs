@@ -1,0 +1,134 @@
+//! The teardown of an owner that is being deleted: its children, what lives outside the cluster, our finalizer.
+//!
+//! Guarantees: the finalizer goes only after a cleanup that succeeded, and the cleanup runs only after the
+//! children are gone. Every owner can be deleted: where the spec cannot be decoded, or its plan panics or is an
+//! error, the children are found by their label. Each step may be repeated, so a crash between any two of them
+//! loses nothing. Finalizers of others stay.
+//! Leaves to others: when it is tried again (`queue`), children without a finalizer of ours (kube's garbage
+//! collector).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::api::{Child, Operator, Owner, Plan, Status, kind_index};
+use crate::http::paths::Paths;
+use crate::http::request::Api;
+use crate::model::{KindId, ObjectKey, OwnerState, Retention};
+use crate::queue::Outcome;
+use crate::reconcile::child_requests::ChildRequests;
+use crate::reconcile::children::ChildReconciler;
+use crate::reconcile::failure::Interrupt;
+use crate::reconcile::normalized::NormalizedFields;
+use crate::reconcile::owner_requests::OwnerRequests;
+use crate::reconcile::unplanned::Unplanned;
+use crate::reconcile::{failure, owned, owner};
+
+/// How long a child with a finalizer of its own is waited for before it is read again; its deletion is an
+/// event and usually arrives sooner.
+const LINGERING: Duration = Duration::from_secs(10);
+
+/// How long children that were deleted are given before they are listed again.
+const DELETED: Duration = Duration::from_secs(1);
+
+/// Tears down owners.
+pub(super) struct Teardown<O> {
+    operator: Arc<O>,
+    api: Api,
+    paths: Arc<Paths>,
+    owners: OwnerRequests<O>,
+    children: ChildReconciler<O>,
+    requests: ChildRequests<O>,
+    unplanned: Unplanned,
+}
+
+impl<O: Operator> Teardown<O> {
+    pub(super) fn new(
+        operator: Arc<O>,
+        api: Api,
+        paths: Arc<Paths>,
+        unplanned: Unplanned,
+        retention: Retention,
+        normalized: Arc<NormalizedFields>,
+    ) -> Self {
+        Self {
+            operator,
+            owners: OwnerRequests::new(api.clone(), Arc::clone(&paths)),
+            children: ChildReconciler::new(api.clone(), Arc::clone(&paths), retention, normalized),
+            requests: ChildRequests::new(api.clone(), Arc::clone(&paths)),
+            unplanned,
+            api,
+            paths,
+        }
+    }
+
+    /// Tears down an owner: first its children, kind by kind, then what lives outside the cluster, then our
+    /// finalizer. With the `orphan` finalizer all children stay. An operator without a finalizer leaves the
+    /// children to the garbage collector, and frees the owner of those that it used before.
+    pub(super) async fn run(
+        &self,
+        key: &ObjectKey,
+        state: &mut OwnerState,
+    ) -> Result<Outcome, Interrupt> {
+        // An earlier version promised the cleanup with a finalizer that is retired now.
+        let promised = state.finalizers.ours.or(state.finalizers.retired).is_some();
+        let Some(finalizer) = O::FINALIZER.filter(|_| promised) else {
+            self.owners.remove_retired_finalizers(key, state).await?;
+            return Err(Interrupt::Gone);
+        };
+        if !state.finalizers.orphan {
+            match owner::plan(&*self.operator, key, state) {
+                Some((owner, plan)) => self.delete_planned(key, &owner, state, plan).await?,
+                None => self.delete_found(key, state).await?,
+            }
+        }
+        self.operator
+            .cleanup(&owner::deleted(key, state))
+            .await
+            .map_err(|error| failure::cleanup(&error))?;
+        self.owners.remove_retired_finalizers(key, state).await?;
+        self.owners.remove_finalizer(key, state, finalizer).await?;
+        Ok(Outcome::Gone)
+    }
+
+    async fn delete_planned(
+        &self,
+        key: &ObjectKey,
+        owner: &Owner<O>,
+        state: &mut OwnerState,
+        plan: Plan<Status<O>>,
+    ) -> Result<(), Interrupt> {
+        let mut children = plan.children;
+        let unplanned = self.unplanned.by_name(owner, &children);
+        children.extend(unplanned);
+        children.sort_by_key(|child| kind_index(O::KINDS, &child.kind));
+        for child in &children {
+            if self.children.delete_owned(owner, state, child).await? {
+                self.owners.write_status(key, state, plan.status).await?;
+                return Err(Interrupt::Wait(LINGERING));
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes the children of an owner without a plan, which could name them.
+    async fn delete_found(&self, key: &ObjectKey, state: &OwnerState) -> Result<(), Interrupt> {
+        for id in KindId::children(O::KINDS.len()) {
+            let Some(kind) = id.of(O::KINDS) else {
+                continue;
+            };
+            let found = owned::list(&self.api, &self.paths, (id, kind), key, state.uid).await?;
+            let any = !found.is_empty();
+            for one in found.into_iter().filter(|one| !one.deleting) {
+                let child = Child::absent(*kind, one.name);
+                self.requests
+                    .delete(key.namespace(), &child, one.uid, one.resource_version)
+                    .await?;
+            }
+            if any {
+                // Listed again: there may be more, and finalizers of others may keep some.
+                return Err(Interrupt::Wait(DELETED));
+            }
+        }
+        Ok(())
+    }
+}
