@@ -99,6 +99,7 @@ pub async fn many_owners_whose_requests_hang_do_not_delay_a_healthy_one(mode: Mo
         assert!(took < Duration::from_secs(30), "{name}: {took:?}");
     }
     cluster.server.faults().clear();
+    let cluster = cluster.waiting_up_to(Duration::from_secs(480), "the longest back-off");
     cluster.until_all_running(322).await;
     running.stop().await;
 }

@@ -11,6 +11,7 @@
 mod arrivals;
 mod entries;
 mod entry;
+mod finish;
 mod limits;
 mod outcome;
 
@@ -18,10 +19,9 @@ pub use crate::queue::limits::Limits;
 pub use crate::queue::outcome::{Admission, Evicted, Outcome};
 
 use crate::model::{ChildEvent, KindId, ObjectKey, OwnerState, Triggers, Uid};
-use crate::queue::arrivals::{Meanwhile, RECHECK};
+use crate::queue::arrivals::RECHECK;
 use crate::queue::entries::Entries;
 use crate::queue::entry::{Revisions, State};
-use crate::queue::limits::backoff_ms;
 
 /// From this failure in a row on, an owner waits without its spec: it may wait for minutes, and reading it
 /// again is one request beside those that fail.
@@ -304,85 +304,6 @@ impl Queue {
             self.entries.enqueue(&key);
         }
         self.entries.take()
-    }
-
-    /// A worker returns the owner that it took. An owner that was deleted and created again meanwhile is another
-    /// one, and may be rejected.
-    pub fn finish(
-        &mut self,
-        key: &ObjectKey,
-        mut owner: OwnerState,
-        outcome: Outcome,
-        now_ms: u64,
-    ) -> Admission {
-        let Some(mut arrivals) = self.entries.returned(key) else {
-            return Admission::Idle;
-        };
-        let own = match arrivals.update_owner(&mut owner, self.finalizer) {
-            Meanwhile::Deleted => {
-                self.entries.remove(key);
-                return Admission::Idle;
-            }
-            Meanwhile::Recreated(shown) => {
-                self.entries.remove(key);
-                return self.insert_with_work(key, *shown);
-            }
-            Meanwhile::Same(own) => own,
-        };
-        if outcome == Outcome::Gone && own.is_empty() {
-            self.entries.remove(key);
-            return Admission::Idle;
-        }
-        let triggers = own.with(arrivals.update_children(&mut owner));
-        self.put_back(key, owner, triggers, outcome, now_ms);
-        Admission::Accepted
-    }
-
-    /// The entry of an owner that a worker has returned goes on. `triggers`: what has to be done because of what
-    /// arrived meanwhile.
-    fn put_back(
-        &mut self,
-        key: &ObjectKey,
-        mut owner: OwnerState,
-        triggers: Triggers,
-        outcome: Outcome,
-        now_ms: u64,
-    ) {
-        outcome.leave(&mut owner, triggers);
-        if matches!(outcome, Outcome::Failed { .. } | Outcome::Waits { .. }) {
-            return self.delay(key, owner, outcome.base_ms(), now_ms);
-        }
-        // What becomes ready meanwhile is what the status waits for.
-        if outcome == Outcome::Yielded && triggers.without(Triggers::STATUS).is_empty() {
-            let due_ms = now_ms + self.limits.yield_ms;
-            self.entries.put_back(key, owner, State::Delayed { due_ms });
-            return self.entries.drop_specs(key);
-        }
-        let keep_ms = if matches!(outcome, Outcome::Written { ready: true, .. }) {
-            if owner.triggers.is_empty() {
-                owner.spec = None;
-            }
-            self.limits.confirm_ms
-        } else {
-            self.limits.progress_ms
-        };
-        let until_ms = now_ms + keep_ms;
-        self.entries
-            .put_back(key, owner, State::Awaiting { until_ms });
-        self.requeue_or_settle(key);
-        self.entries.drop_specs(key);
-    }
-
-    /// Backs off, longer after each failure in a row.
-    fn delay(&mut self, key: &ObjectKey, mut owner: OwnerState, base_ms: Option<u64>, now_ms: u64) {
-        owner.attempts = owner.attempts.saturating_add(1);
-        if owner.attempts >= WITHOUT_SPEC_FROM {
-            owner.drop_bodies();
-        }
-        let after_ms = backoff_ms(&self.limits, owner.attempts, base_ms, &mut self.random);
-        let due_ms = now_ms + after_ms;
-        self.entries.put_back(key, owner, State::Delayed { due_ms });
-        self.entries.drop_specs(key);
     }
 
     /// When something is due next, ms.

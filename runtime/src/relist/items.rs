@@ -205,7 +205,8 @@ impl Items {
                     self.keep(&[byte]);
                     self.item_at = None;
                     let whole = !std::mem::take(&mut self.too_large);
-                    self.whole.push_back(whole.then(|| at..self.kept.len()));
+                    let item = at..self.kept.len();
+                    self.whole.push_back(whole.then_some(item));
                     return;
                 }
             }

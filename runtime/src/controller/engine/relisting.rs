@@ -1,0 +1,154 @@
+//! The part of the loop that relists: when one begins, and what becomes of what it finds.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use tracing::info;
+
+use crate::api::Operator;
+use crate::cache::Cache;
+use crate::controller::engine::Controller;
+use crate::controller::readiness::cause;
+use crate::controller::running::RunningRelist;
+use crate::model::{KindId, Triggers};
+use crate::reconcile::compare::Comparer;
+use crate::reconcile::observe::Observer;
+use crate::relist::{Coverage, Found, ListError, Relist};
+use crate::watch::WatchStream;
+
+impl<O: Operator, C: Cache> Controller<O, C> {
+    /// Whether the running relist may read on: first pages never wait, all else waits for capacity.
+    pub fn relist_may_go_on(&self) -> bool {
+        self.relist
+            .as_ref()
+            .is_some_and(|running| running.opening > 0 || self.queue.has_capacity())
+    }
+
+    /// Begins a relist if one is due.
+    pub fn begin_relist(&mut self) {
+        self.request_for_evicted();
+        let (coverage, at_ms) = self.schedule.next();
+        let now_ms = self.now_ms();
+        let replaces = self.relist.as_ref().is_none_or(|running| {
+            // A watch that waits for its resourceVersion does not wait for a relist of owners to end.
+            running.coverage == Coverage::Owners && coverage == Coverage::All
+        });
+        let waits = coverage == Coverage::Owners && !self.queue.has_capacity();
+        if at_ms > now_ms || !replaces || waits {
+            return;
+        }
+        self.schedule.began(coverage, now_ms);
+        self.cache.relist_began();
+        self.written.clear();
+        let operator = Arc::clone(&self.operator);
+        let comparer = Comparer::new(
+            operator,
+            self.api.clone(),
+            Arc::clone(&self.names),
+            self.cache.retention(),
+            Arc::clone(&self.normalized),
+        );
+        let paths = Arc::clone(&self.paths);
+        let relist = Relist::new(comparer, self.api.clone(), paths, coverage);
+        let kinds = coverage.kinds(&self.paths);
+        let shown = self.queue.shown_versions();
+        self.relist = Some(RunningRelist::new(relist, coverage, kinds, shown));
+    }
+
+    pub fn on_found(&mut self, found: Found) {
+        match found {
+            Found::Opened {
+                kind,
+                resource_version,
+            } => self.on_first_page(kind, resource_version),
+            Found::Owner {
+                key,
+                mut state,
+                triggers,
+            } => {
+                self.departed.remove(&key);
+                if state.requeue_after_s > 0 {
+                    let after = Duration::from_secs(state.requeue_after_s.into());
+                    let now_ms = self.now_ms();
+                    self.requeues.on_found(&key, state.uid, after, now_ms);
+                }
+                let revisions = self.relist.as_ref().map(|running| &*running.revisions);
+                // A relist of owners would not find again what this one found by the children.
+                let coverage = self.relist.as_ref().map(|running| running.coverage);
+                // A page from before our last write: what the owner itself asks for was done with it.
+                let is_past = triggers.only(Triggers::CHILDREN).is_empty()
+                    && self.written.is_past(state.uid, state.resource_version);
+                if self.cache.on_owner(&mut state, revisions) && !is_past {
+                    let admission = self.queue.admit_owner(&key, *state, triggers);
+                    self.on_admission(admission, coverage.unwrap_or(Coverage::All));
+                }
+            }
+            Found::Done { objects } => self.on_relisted(objects),
+            Found::Failed(ListError { kind, error }) => {
+                let Some(RunningRelist { coverage, .. }) = self.relist.take() else {
+                    return;
+                };
+                self.cache.relist_ended(false);
+                self.schedule.failed(coverage, self.now_ms());
+                // After the first relist only a missing permission is reported: what was missed would
+                // never be found.
+                if !self.readiness.relisted || error.missing_permission().is_some() {
+                    let because = cause::<O>(&self.paths, "list", kind, &error);
+                    self.readiness.unlisted(kind, because);
+                    self.publish_readiness();
+                }
+            }
+        }
+    }
+
+    /// Opens the watch of `kind` where its first page was read.
+    fn on_first_page(&mut self, kind: KindId, resource_version: u64) {
+        let mut owners_version = resource_version;
+        let is_backwards = |running: &RunningRelist| running.is_backwards(kind, resource_version);
+        if self.relist.as_ref().is_some_and(is_backwards) {
+            self.forget_revisions(kind);
+            return self.request_all();
+        }
+        if let Some(running) = &mut self.relist {
+            running.opening -= 1;
+            running.revisions.push(resource_version);
+            owners_version = running.revisions[0];
+        }
+        if self.watches.is_open(kind) {
+            return;
+        }
+        let observer = Observer::<O>::new(Arc::clone(&self.paths), Arc::clone(&self.names));
+        let (api, paths) = (self.api.clone(), Arc::clone(&self.paths));
+        let stream = WatchStream::new(api, paths, observer, kind, resource_version);
+        self.watches.open(kind, stream);
+        if !kind.is_owner() {
+            self.queue.relisted(owners_version);
+        }
+    }
+
+    fn on_relisted(&mut self, objects: usize) {
+        let Some(RunningRelist { coverage, .. }) = self.relist.take() else {
+            return;
+        };
+        let now_ms = self.now_ms();
+        self.written.clear();
+        self.cache.relist_ended(true);
+        if coverage == Coverage::All {
+            self.names.relisted();
+        }
+        self.api.metrics().relists_completed.fetch_add(1, Relaxed);
+        if let Some(period) = self.schedule.listed(coverage, objects) {
+            info!(
+                objects,
+                period_s = period.as_secs(),
+                "the relist period follows from the number of objects; --relist-period sets another"
+            );
+        }
+        self.schedule
+            .ended(coverage, self.queue.is_full_of_failures(), now_ms);
+        self.trim_timer.worked(now_ms);
+        self.readiness.listed(coverage == Coverage::All);
+        self.publish_readiness();
+    }
+}
