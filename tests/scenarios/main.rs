@@ -191,6 +191,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs slow requests" watches::a_child_that_becomes_ready_before_its_watch_opens_is_not_missed),
     scenario!(simulated "needs five minutes" watches::a_server_that_goes_away_is_waited_for),
 
+    scenario!(real "needs a server that escapes" relists::an_object_larger_than_what_is_read_stops_no_other),
     scenario!(simulated "needs slow requests" relists::what_a_page_shows_of_an_owner_that_was_written_since_is_done),
 
     scenario!(simulated "needs counts request by request" cache_modes::work_on_an_idle_owner_reads_what_the_mode_does_not_retain),

@@ -1,13 +1,14 @@
-//! What a relist finds about owners that are at work meanwhile.
+//! What a relist finds about owners that are at work meanwhile, and beside objects that are too large to read.
 
 use std::time::Duration;
 
 use kube::api::{Patch, PatchParams};
 use kubesim::RequestFault;
-use serde_json::json;
+use serde_json::{Value, json};
 use tare_runtime::cache::Mode;
 
-use crate::cluster::objects::web;
+use crate::cluster::Cluster;
+use crate::cluster::objects::{foreign_deployment, web};
 use crate::cluster::simulated::{Simulated, pass};
 
 /// Owners on more than one page of a list.
@@ -53,4 +54,20 @@ pub async fn what_a_page_shows_of_an_owner_that_was_written_since_is_done(mode: 
     pass(20).await;
     assert!(!cluster.get("services", &last).is_null(), "found, and lost");
     running.stop().await;
+}
+
+/// kube-apiserver answers with six bytes for each `<`: with 5 MB for an object that it stores with 850 KB.
+pub async fn an_object_larger_than_what_is_read_stops_no_other(cluster: Cluster) {
+    let mut large = foreign_deployment("large", Value::Null);
+    large["metadata"]["labels"]["app.kubernetes.io/managed-by"] = "tare".into();
+    large["spec"]["template"]["spec"]["containers"][0]["env"] =
+        json!([{ "name": "LARGE", "value": "<".repeat(850_000) }]);
+    cluster.make("deployments", large).await;
+    cluster.create("before", web()).await;
+    let operator = cluster.operate().await;
+    cluster.until_running("before").await;
+    cluster.create("web", web()).await;
+    cluster.until_running("web").await;
+    operator.terminate().await;
+    cluster.end().await;
 }

@@ -102,7 +102,8 @@ fn unusable(record: &Record) -> Option<String> {
     let (failed, invalid) = (failed.count(), invalid.count());
     (failed + invalid > 0).then(|| {
         format!(
-            "Of {} runs, {failed} failed and {invalid} are invalid. They are in no figure; their reasons are in \"Failed, invalid and unsettled runs\".",
+            "Runs that are in no figure: {} of {} ({failed} failed, {invalid} invalid). Why is in \"Failed, invalid and unsettled runs\".",
+            failed + invalid,
             record.runs.len()
         )
     })

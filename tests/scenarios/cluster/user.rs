@@ -109,10 +109,19 @@ impl User {
     }
 
     async fn get_at(&self, path: &str) -> Value {
-        match self.request(Method::GET, path, JSON, &Value::Null).await {
-            Ok(object) => object,
-            Err(kube::Error::Api(status)) if status.code == 404 => Value::Null,
-            Err(error) => panic!("get {path}: {error}"),
+        let deadline = Instant::now() + self.timeout;
+        loop {
+            match self.request(Method::GET, path, JSON, &Value::Null).await {
+                Ok(object) => return object,
+                Err(kube::Error::Api(status)) if status.code == 404 => return Value::Null,
+                // "storage is (re)initializing": a server that has just started.
+                Err(kube::Error::Api(status))
+                    if status.code == 429 && Instant::now() < deadline =>
+                {
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+                Err(error) => panic!("get {path}: {error}"),
+            }
         }
     }
 
