@@ -15,11 +15,10 @@ const NODE_BYTES: u64 = 512 << 20;
 /// Objects on it.
 const OBJECTS: usize = 3_000;
 const SETTLED: &str = "memory.settled.rss_bytes";
-/// Any of these may be the highest.
-const PEAKS: [&str; 6] = [
+/// Any of these may be the highest until it has settled; a restart is told apart.
+const PEAKS: [&str; 5] = [
     "memory.burst.peak_bytes",
     "memory.settled.peak_bytes",
-    "memory.restart.peak_bytes",
     "memory.settled.rss_bytes",
     "memory.settled.cgroup.peak_bytes",
     "memory.burst.cgroup.peak_bytes",
@@ -127,13 +126,14 @@ pub fn sentences(summary: &Summary) -> Vec<String> {
         });
         said.push(certainty(summary, node, &least.subject, &next.subject));
     }
+    said.extend(restarts(summary));
     said.push(match node.measured_objects {
         n if n > OBJECTS => format!(
-            "It was measured at {} objects, the smallest size above {} that was measured.",
+            "Memory was measured at {} objects, the smallest size above {} that was measured.",
             grouped(n),
             grouped(OBJECTS)
         ),
-        n if n == OBJECTS => format!("It was measured at {} objects.", grouped(n)),
+        n if n == OBJECTS => format!("Memory was measured at {} objects.", grouped(n)),
         n => format!(
             "The largest size that was measured is {}: this bench says nothing about {} objects.",
             grouped(n),
@@ -141,6 +141,48 @@ pub fn sentences(summary: &Summary) -> Vec<String> {
         ),
     });
     said
+}
+
+/// Settled memory of one operator, as a part of that of another.
+fn ratio(node: &SmallNode, one: &str, other: &str) -> Option<f64> {
+    let settled = |id: &str| {
+        let mut operators = node.operators.iter();
+        operators.find(|o| o.subject == id)?.settled_bytes
+    };
+    Some(settled(one)? / settled(other)?)
+}
+
+/// What a restart takes, which the peaks above do not have; `None` where none was measured.
+fn restarts(summary: &Summary) -> Option<String> {
+    let restarted = |subject: &Subject| {
+        let runs = subject.runs.iter().filter(|run| run.valid);
+        let peaks = runs.filter_map(|run| {
+            let bytes = metric::of_run(run, "memory.restart.peak_bytes")?;
+            Some((run.objects, bytes))
+        });
+        peaks.max_by(|a, b| a.1.total_cmp(&b.1))
+    };
+    let mut objects = 0;
+    let peaks: Vec<String> = summary
+        .subjects
+        .iter()
+        .filter_map(|subject| {
+            let (size, bytes) = restarted(subject)?;
+            objects = objects.max(size);
+            Some(format!(
+                "{} MB ({})",
+                figure(Some(bytes / 1e6)),
+                subject.id()
+            ))
+        })
+        .collect();
+    (!peaks.is_empty()).then(|| {
+        format!(
+            "A restart on {} objects peaked at {}.",
+            grouped(objects),
+            peaks.join(", ")
+        )
+    })
 }
 
 /// How sure the difference between the two smallest is.
@@ -154,6 +196,7 @@ fn certainty(summary: &Summary, node: &SmallNode, least: &str, next: &str) -> St
     let runs = runs.map_or_else(|| figure(None), |n| n.to_string());
     let compared = summary.comparisons.iter().find(|c| {
         c.metric == SETTLED
+            && c.objects == node.measured_objects
             && ((c.subject == least && c.against == next)
                 || (c.subject == next && c.against == least))
     });
@@ -191,7 +234,8 @@ fn certainty(summary: &Summary, node: &SmallNode, least: &str, next: &str) -> St
             ),
         },
         None => format!(
-            "How sure: {runs} or more runs of each; {least} and {next} were not compared with an interval."
+            "How sure: there is no interval at this size (valid runs: {runs} of each or more); settled RSS of {least} is {} times that of {next}, as a first look.",
+            figure(ratio(node, least, next))
         ),
     }
 }
@@ -214,7 +258,7 @@ pub fn table(summary: &Summary) -> Option<Table> {
         "",
         "valid runs",
         "RSS settled, MB (median)",
-        "highest memory of any run, MB",
+        "highest until settled, MB (RSS or cgroup)",
         "of 512 MiB, %",
     ];
     Some(Table {

@@ -30,7 +30,7 @@ pub struct OnSmallNode {
     pub did_not_settle: usize,
     /// RSS after settling, median of the runs.
     pub settled_bytes: Option<f64>,
-    /// The highest memory of all runs: RSS, or what the cgroup counts where that is more.
+    /// The highest memory of all runs until settled: RSS, or what the cgroup counts where that is more.
     pub peak_bytes: Option<f64>,
     /// Of the node's memory, at the peak.
     pub peak_share: Option<f64>,
