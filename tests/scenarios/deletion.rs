@@ -114,6 +114,15 @@ impl Outside {
         cluster.operate_with(self.clone(), cluster.server.client("tare"), config())
     }
 
+    /// The same, with an EdgeApp `web` that is Running.
+    async fn operate_web(&self, cluster: &Simulated) -> Running {
+        let running = self.operate(cluster);
+        running.until_ready().await;
+        cluster.create("web", web()).await;
+        cluster.until_phase("web", "Running").await;
+        running
+    }
+
     /// Notes every write of the operator, in order.
     fn observe(&self, cluster: &Simulated) {
         let journal = self.journal.clone();
@@ -180,10 +189,7 @@ pub async fn an_owner_that_cannot_be_decoded_is_deleted_after_its_children_and_i
     let outside = Outside::default();
     outside.observe(&cluster);
     cluster.server.install(&loose()).expect("a looser CRD");
-    let running = outside.operate(&cluster);
-    running.until_ready().await;
-    cluster.create("web", web()).await;
-    cluster.until_phase("web", "Running").await;
+    let running = outside.operate_web(&cluster).await;
     let user = Cluster::simulated(cluster.clone());
     let broken = json!({ "spec": { "image": { "not": "a string" } } });
     user.patch("edgeapps", "web", broken).await;
@@ -228,10 +234,7 @@ pub async fn a_cleanup_that_fails_is_repeated_until_it_succeeds(mode: Mode) {
     let outside = Outside::default();
     *outside.failures.lock().unwrap() = 3;
     outside.observe(&cluster);
-    let running = outside.operate(&cluster);
-    running.until_ready().await;
-    cluster.create("web", web()).await;
-    cluster.until_phase("web", "Running").await;
+    let running = outside.operate_web(&cluster).await;
     cluster.delete("web").await;
     gone_with_cleanup(&cluster, &outside, "web", "spec").await;
     assert_eq!(outside.journal.count("cleanup"), 4);
@@ -242,10 +245,7 @@ pub async fn an_owner_with_the_finalizer_of_an_earlier_version_has_its_cleanup(m
     let cluster = Simulated::new(mode);
     let outside = Outside::default();
     outside.observe(&cluster);
-    let running = outside.operate(&cluster);
-    running.until_ready().await;
-    cluster.create("web", web()).await;
-    cluster.until_phase("web", "Running").await;
+    let running = outside.operate_web(&cluster).await;
     running.stop().await;
     let user = Cluster::simulated(cluster.clone());
     let old = json!({ "metadata": { "finalizers": [OLD_FINALIZER] } });
@@ -271,10 +271,7 @@ pub async fn a_crash_between_any_two_steps_of_a_deletion_loses_no_cleanup(mode: 
 async fn crashed_at(mode: Mode, image: &str, step: usize, committed: bool) {
     let cluster = Simulated::new(mode);
     let outside = Outside::default();
-    let running = outside.operate(&cluster);
-    running.until_ready().await;
-    cluster.create("web", web()).await;
-    cluster.until_phase("web", "Running").await;
+    let running = outside.operate_web(&cluster).await;
     cluster.change("web", json!({ "image": image })).await;
     pass(5).await;
     let journal = outside.journal.clone();
@@ -315,10 +312,7 @@ pub async fn a_crash_during_a_cleanup_repeats_it(mode: Mode) {
     let cluster = Simulated::new(mode);
     let outside = Outside::default();
     outside.observe(&cluster);
-    let running = outside.operate(&cluster);
-    running.until_ready().await;
-    cluster.create("web", web()).await;
-    cluster.until_phase("web", "Running").await;
+    let running = outside.operate_web(&cluster).await;
     *outside.hang.lock().unwrap() = true;
     cluster.delete("web").await;
     cluster

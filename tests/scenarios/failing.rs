@@ -41,8 +41,8 @@ pub async fn what_the_server_refuses_is_told_once_and_heals(cluster: Cluster) {
     cluster.end().await;
 }
 
-pub async fn sixteen_requests_that_hang_do_not_stop_the_others(mode: Mode) {
-    let cluster = Simulated::new(mode);
+/// Requests that write an EdgeApp called `stuck-…` are not answered.
+fn hang_those_called_stuck(cluster: &Simulated) {
     cluster
         .server
         .faults()
@@ -50,6 +50,11 @@ pub async fn sixteen_requests_that_hang_do_not_stop_the_others(mode: Mode) {
             ("patch", "edgeapps", Some(name)) if name.starts_with("stuck") => RequestFault::Hang,
             _ => RequestFault::Pass,
         });
+}
+
+pub async fn sixteen_requests_that_hang_do_not_stop_the_others(mode: Mode) {
+    let cluster = Simulated::new(mode);
+    hang_those_called_stuck(&cluster);
     let running = cluster.operate();
     running.until_ready().await;
     for n in 0..16 {
@@ -77,13 +82,7 @@ pub async fn sixteen_requests_that_hang_do_not_stop_the_others(mode: Mode) {
 
 pub async fn many_owners_whose_requests_hang_do_not_delay_a_healthy_one(mode: Mode) {
     let cluster = Simulated::new(mode);
-    cluster
-        .server
-        .faults()
-        .on_request(|facts| match (facts.verb, facts.resource, facts.name) {
-            ("patch", "edgeapps", Some(name)) if name.starts_with("stuck") => RequestFault::Hang,
-            _ => RequestFault::Pass,
-        });
+    hang_those_called_stuck(&cluster);
     let running = cluster.operate();
     running.until_ready().await;
     for n in 0..320 {

@@ -7,11 +7,9 @@
 use crate::measure::metrics_text::counter_of;
 use crate::model::record::ServerUse;
 use crate::model::request_counts::RequestCounts;
+use crate::model::workload::child::COLLECTIONS;
 use crate::run::session::Session;
 use crate::target::{SUBJECT, Server};
-
-/// What an EdgeApp's operator reads and writes besides EdgeApps.
-const CHILDREN: [&str; 2] = ["deployments", "services"];
 
 /// Sums since the server started.
 pub struct ServerCounters {
@@ -95,7 +93,9 @@ fn of_ledger(request_counts: &RequestCounts) -> Requests {
 /// A page of kube-apiserver 1.36 (`endpoints/metrics` and `storage/etcd3/metrics` in apiserver
 /// v0.36.4); `None` where it has no counter of requests.
 fn of_page(page: &str, owners: &str) -> Option<Requests> {
-    let kinds = [owners, CHILDREN[0], CHILDREN[1]];
+    // What an EdgeApp's operator reads and writes.
+    let [first, second] = COLLECTIONS.map(|(_, plural)| plural);
+    let kinds = [owners, first, second];
     let sum = |name: &str, label: &str, values: &[&str]| {
         let counted = counter_of(page, name, &[("resource", &kinds), (label, values)])?;
         Some(counted as u64)

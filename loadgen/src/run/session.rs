@@ -348,15 +348,19 @@ impl<'a> Session<'a> {
 
     /// Notes what subject and servers have used by now, until the cost of the objects is booked.
     pub fn trace_cpu(&mut self) {
-        let at_ns = self.journal.now_ns();
-        let (process, server) = (&self.running.process, &self.server);
+        let sample = self.cpu_sample();
         if let Some(trace) = &mut self.trace {
-            trace.add(CpuSample {
-                at_ns,
-                cpu_s: tare_procstat::cpu_seconds(process.pid()).ok(),
-                server_cpu_s: server.cpu_s(),
-                controllers_cpu_s: server.controllers_cpu_s(),
-            });
+            trace.add(sample);
+        }
+    }
+
+    /// What subject and servers have used by now.
+    pub fn cpu_sample(&self) -> CpuSample {
+        CpuSample {
+            at_ns: self.journal.now_ns(),
+            cpu_s: tare_procstat::cpu_seconds(self.running.process.pid()).ok(),
+            server_cpu_s: self.server.cpu_s(),
+            controllers_cpu_s: self.server.controllers_cpu_s(),
         }
     }
 

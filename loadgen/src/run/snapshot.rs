@@ -5,7 +5,6 @@
 
 use std::time::Instant;
 
-use crate::load::journal::Journal;
 use crate::model::record::Idle;
 use crate::model::request_counts::RequestCounts;
 use crate::run::cpu_trace::CpuSample;
@@ -14,10 +13,9 @@ use crate::target::{Revision, SUBJECT};
 
 pub struct Snapshot {
     pub at: Instant,
-    cpu_s: Option<f64>,
+    /// On the clock of the run.
+    pub cpu: CpuSample,
     context_switches: Option<u64>,
-    server_cpu_s: Option<f64>,
-    controllers_cpu_s: Option<f64>,
     datastore_written_bytes: Option<u64>,
     revision: Option<Revision>,
     request_counts: Option<RequestCounts>,
@@ -28,28 +26,16 @@ impl Snapshot {
         let pid = session.running.process.pid();
         Self {
             at: Instant::now(),
-            cpu_s: tare_procstat::cpu_seconds(pid).ok(),
+            cpu: session.cpu_sample(),
             context_switches: tare_procstat::context_switches(pid).ok(),
-            server_cpu_s: session.server.cpu_s(),
-            controllers_cpu_s: session.server.controllers_cpu_s(),
             datastore_written_bytes: session.server.datastore_written_bytes(),
             revision: session.server.revision(&session.cluster).await,
             request_counts: session.server.request_counts(&session.cluster).await,
         }
     }
 
-    /// What had been spent by then, on the clock of a run.
-    pub fn cpu(&self, journal: &Journal) -> CpuSample {
-        CpuSample {
-            at_ns: journal.ns(self.at),
-            cpu_s: self.cpu_s,
-            server_cpu_s: self.server_cpu_s,
-            controllers_cpu_s: self.controllers_cpu_s,
-        }
-    }
-
     pub fn cpu_s_since(&self, earlier: &Snapshot) -> Option<f64> {
-        Some(self.cpu_s? - earlier.cpu_s?)
+        Some(self.cpu.cpu_s? - earlier.cpu.cpu_s?)
     }
 
     pub fn datastore_written_bytes_since(&self, earlier: &Snapshot) -> Option<u64> {

@@ -21,7 +21,6 @@ use crate::controller::requeues::Requeues;
 use crate::controller::running::RunningRelist;
 use crate::controller::trim::TrimTimer;
 use crate::controller::watches::Watches;
-use crate::controller::written::Written;
 use crate::http::paths::Paths;
 use crate::http::request::Api;
 use crate::model::{KindId, ObjectKey, OwnerState, Triggers, Uid};
@@ -50,7 +49,6 @@ pub(crate) struct Controller<O: Operator, C> {
     trim_timer: TrimTimer,
     concurrency: Concurrency,
     departed: Departed,
-    written: Written,
     /// How often resourceVersions have started over.
     pub epoch: u32,
     requeues: Requeues,
@@ -82,7 +80,6 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             trim_timer: TrimTimer::default(),
             concurrency: Concurrency::of(config.concurrency),
             departed: Departed::default(),
-            written: Written::default(),
             epoch: 0,
             requeues: Requeues::new(config.requeues),
             paths,
@@ -328,8 +325,10 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             self.cache.record(&mut state);
         }
         let uid = state.uid;
-        if self.relist.is_some() && matches!(outcome, Outcome::Written { .. }) {
-            self.written.done(uid, state.own_version);
+        if let Some(running) = &mut self.relist
+            && matches!(outcome, Outcome::Written { .. })
+        {
+            running.written.done(uid, state.own_version);
         }
         let admission = self.queue.finish(&key, state, outcome, now_ms);
         self.on_admission(admission, Self::owners());

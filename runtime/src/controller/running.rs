@@ -3,6 +3,7 @@
 use futures::StreamExt;
 use futures::stream::{BoxStream, unfold};
 
+use crate::controller::written::Written;
 use crate::model::KindId;
 use crate::relist::{Compare, Coverage, Found, Relist};
 
@@ -16,6 +17,8 @@ pub(crate) struct RunningRelist {
     pub revisions: Vec<u64>,
     /// What the watches had shown when it began: no list is older, unless the server was restored from a backup.
     shown: Vec<u64>,
+    /// The owners that were written since it began.
+    pub written: Written,
 }
 
 impl RunningRelist {
@@ -33,6 +36,7 @@ impl RunningRelist {
             opening: kinds,
             revisions: Vec::new(),
             shown: shown.to_vec(),
+            written: Written::default(),
         }
     }
 

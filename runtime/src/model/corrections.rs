@@ -51,7 +51,7 @@ impl Corrections {
         self.children.is_empty()
     }
 
-    /// Whether the child is in a conflict and is left alone for now.
+    /// Whether the child is in a conflict and is not to be written yet.
     pub fn is_paused(&self, id: ChildId, now_ms: u64) -> bool {
         let child = self.children.iter().find(|child| child.id == id);
         let conflict = child.and_then(|child| child.conflict.as_ref());

@@ -4,7 +4,7 @@
 //! Guarantees: a child is changed only by the uid and resourceVersion of an object whose controller is our
 //! owner; a foreign one is not touched. A snapshot is only used with its own resourceVersion, so that a newer
 //! child is never changed because of it. A patch that changed nothing says that the child is as planned. A child
-//! that somebody keeps changing is left alone for a while, and the others are not.
+//! that somebody keeps changing is not written for a while; the others are.
 //! Leaves to others: the requests (`child_requests`), what differs (`drift`), when a child that is kept changed
 //! is set back (`model::Corrections`), saying so (`reconcile`).
 

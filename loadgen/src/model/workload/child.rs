@@ -10,6 +10,10 @@ use crate::model::workload;
 
 const EDGEAPP: &str = include_str!("../../../scenarios/edgeapp-child.toml");
 
+/// The collections of an EdgeApp's children: the root of their API, and the plural.
+pub const COLLECTIONS: [(&str, &str); 2] =
+    [("/apis/apps/v1", "deployments"), ("/api/v1", "services")];
+
 /// The child whose readiness decides about the object's.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]

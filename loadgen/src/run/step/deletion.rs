@@ -10,34 +10,17 @@ use crate::load::generator::Act;
 use crate::load::timetable::Pace;
 use crate::model::record::Deletion;
 use crate::model::step::Step;
+use crate::model::workload::child::COLLECTIONS;
+use crate::run::cpu_trace::CpuTrace;
 use crate::run::session::{Reason, Session};
 use crate::run::step::create::offer;
 
 /// Between two looks at the children.
 const POLL: Duration = Duration::from_millis(200);
-/// Children of EdgeApps; a namespace of a bench holds nothing else.
-const CHILDREN: [(&str, &str); 2] = [("/apis/apps/v1", "deployments"), ("/api/v1", "services")];
-
-/// CPU time spent so far.
-struct Spent {
-    cpu_s: Option<f64>,
-    api_server_cpu_s: Option<f64>,
-    controllers_cpu_s: Option<f64>,
-}
-
-impl Spent {
-    fn now(session: &Session<'_>) -> Self {
-        Self {
-            cpu_s: tare_procstat::cpu_seconds(session.running.process.pid()).ok(),
-            api_server_cpu_s: session.server.cpu_s(),
-            controllers_cpu_s: session.server.controllers_cpu_s(),
-        }
-    }
-}
-
 pub async fn run(session: &mut Session<'_>) -> Result<(), Reason> {
     session.work().await;
-    let (started, before) = (Instant::now(), Spent::now(session));
+    let started = Instant::now();
+    let mut trace = CpuTrace::new(session.cpu_sample());
     let gone = offer(
         session,
         Act::Delete,
@@ -58,13 +41,15 @@ pub async fn run(session: &mut Session<'_>) -> Result<(), Reason> {
         }
         tokio::time::sleep(POLL).await;
     }
-    let after = Spent::now(session);
-    let spent = |of: fn(&Spent) -> Option<f64>| Some(of(&after)? - of(&before)?);
+    let gone_s = started.elapsed().as_secs_f64();
+    let last = session.cpu_sample();
+    trace.add(last);
+    let spent = trace.until(last.at_ns);
     session.run.deletion = Some(Deletion {
-        gone_s: started.elapsed().as_secs_f64(),
-        cpu_s: spent(|s| s.cpu_s),
-        api_server_cpu_s: spent(|s| s.api_server_cpu_s),
-        controllers_cpu_s: spent(|s| s.controllers_cpu_s),
+        gone_s,
+        cpu_s: spent.cpu_s,
+        api_server_cpu_s: spent.server_cpu_s,
+        controllers_cpu_s: spent.controllers_cpu_s,
     });
     Ok(())
 }
@@ -72,7 +57,7 @@ pub async fn run(session: &mut Session<'_>) -> Result<(), Reason> {
 /// Whether no child is left but those of the canary, which stays.
 async fn children_gone(session: &Session<'_>) -> Result<bool, Reason> {
     let scenario = session.setting.scenario_of(session.subject);
-    for (root, plural) in CHILDREN {
+    for (root, plural) in COLLECTIONS {
         let namespace = &scenario.resource.namespace;
         let collection = format!("{root}/namespaces/{namespace}/{plural}");
         let left = session.cluster.count(&collection, 2).await;

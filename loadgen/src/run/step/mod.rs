@@ -92,7 +92,7 @@ async fn empty(session: &mut Session<'_>, quiet: Quiet) -> Result<(), Reason> {
         session.machine_watch = Some(MachineWatch::begin().await);
     }
     let baseline = Snapshot::take(session).await;
-    session.trace = Some(CpuTrace::new(baseline.cpu(&session.journal)));
+    session.trace = Some(CpuTrace::new(baseline.cpu));
     session.baseline = Some(baseline);
     session.page_before = scrape::page(session).await;
     Ok(())

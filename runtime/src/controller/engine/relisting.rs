@@ -40,7 +40,6 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         }
         self.schedule.began(coverage, now_ms);
         self.cache.relist_began();
-        self.written.clear();
         let operator = Arc::clone(&self.operator);
         let comparer = Comparer::new(
             operator,
@@ -73,12 +72,14 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                     let now_ms = self.now_ms();
                     self.requeues.on_found(&key, state.uid, after, now_ms);
                 }
-                let revisions = self.relist.as_ref().map(|running| &*running.revisions);
+                let running = self.relist.as_ref();
+                let revisions = running.map(|running| &*running.revisions);
                 // A relist of owners would not find again what this one found by the children.
-                let coverage = self.relist.as_ref().map(|running| running.coverage);
+                let coverage = running.map(|running| running.coverage);
                 // A page from before our last write: what the owner itself asks for was done with it.
+                let (uid, version) = (state.uid, state.resource_version);
                 let is_past = triggers.only(Triggers::CHILDREN).is_empty()
-                    && self.written.is_past(state.uid, state.resource_version);
+                    && running.is_some_and(|running| running.written.is_past(uid, version));
                 if self.cache.on_owner(&mut state, revisions) && !is_past {
                     let admission = self.queue.admit_owner(&key, *state, triggers);
                     self.on_admission(admission, coverage.unwrap_or(Coverage::All));
@@ -132,7 +133,6 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             return;
         };
         let now_ms = self.now_ms();
-        self.written.clear();
         self.cache.relist_ended(true);
         if coverage == Coverage::All {
             self.names.relisted();
