@@ -32,7 +32,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use http::Method;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::api::{Child, Kind, Operator, Owner, Writes};
 use crate::http::paths::Paths;
@@ -44,7 +44,7 @@ use crate::model::{KindId, PartialObject, Uid};
 use crate::reconcile::child::Actual;
 use crate::reconcile::children::TERMINATING;
 use crate::reconcile::failure::Interrupt;
-use crate::reconcile::merge_patch::{as_merge_patch, without_nulls};
+use crate::reconcile::merge_patch::{Created, as_merge_patch};
 use crate::reconcile::{APPLY_PATCH, JSON, MERGE_PATCH, failure, whole};
 
 /// A resourceVersion that no object has: an apply with it only creates.
@@ -92,7 +92,7 @@ impl<O: Operator> ChildRequests<O> {
         child: &Child,
         body: &Value,
     ) -> Result<Option<Actual>, Interrupt> {
-        let mut object = self.object(owner, child, body);
+        let mut head = self.head(owner, child, body);
         let (path, how);
         match O::WRITES {
             Writes::Patch => {
@@ -100,14 +100,13 @@ impl<O: Operator> ChildRequests<O> {
                 how = (Method::POST, JSON);
             }
             Writes::Apply => {
-                object["metadata"]["resourceVersion"] = NEVER.to_string().into();
+                head["metadata"]["resourceVersion"] = NEVER.to_string().into();
                 path = self.write_path(owner, child, &child.name) + "&force=true";
                 how = (Method::PATCH, APPLY_PATCH);
             }
         }
+        let object = Created { head: &head, body };
         let mut request = whole(how.0, &path, Some((how.1, &object)));
-        // It is in the request's body now: no second copy is held while the answer is awaited.
-        drop(object);
         if !child.kind.workload {
             // The answer for a workload carries its counters; for others the metadata are enough.
             request.accept = METADATA;
@@ -138,17 +137,25 @@ impl<O: Operator> ChildRequests<O> {
         actual: &Value,
     ) -> Result<Actual, Interrupt> {
         let mut path = self.write_path(owner, child, &child.name);
-        let (mut patch, how) = match O::WRITES {
-            Writes::Patch => (as_merge_patch(body, actual), MERGE_PATCH),
+        let version = |metadata: &mut Value| {
+            metadata["uid"] = uid.to_string().into();
+            metadata["resourceVersion"] = resource_version.to_string().into();
+        };
+        // It is in the request's body then: no second copy is held while the answer is awaited.
+        let request = match O::WRITES {
+            Writes::Patch => {
+                let mut patch = as_merge_patch(body, actual);
+                version(&mut patch["metadata"]);
+                whole(Method::PATCH, &path, Some((MERGE_PATCH, &patch)))
+            }
             Writes::Apply => {
                 path.push_str("&force=true");
-                (self.object(owner, child, body), APPLY_PATCH)
+                let mut head = self.head(owner, child, body);
+                version(&mut head["metadata"]);
+                let object = Created { head: &head, body };
+                whole(Method::PATCH, &path, Some((APPLY_PATCH, &object)))
             }
         };
-        patch["metadata"]["uid"] = uid.to_string().into();
-        patch["metadata"]["resourceVersion"] = resource_version.to_string().into();
-        let request = whole(Method::PATCH, &path, Some((how, &patch)));
-        drop(patch);
         match self.api.call(Verb::Patch, request, OBJECT_BYTES).await {
             Ok(answer) => decode(&answer, &child.kind),
             Err(error) if matches!(error.code(), Some(404 | 409)) => Err(Interrupt::Again),
@@ -194,13 +201,12 @@ impl<O: Operator> ChildRequests<O> {
     }
 
     /// A planned child as a whole object, with its owner.
-    fn object(&self, owner: &Owner<O>, child: &Child, body: &Value) -> Value {
-        let mut object = without_nulls(body);
-        object["apiVersion"] = child.kind.api_version.into();
-        object["kind"] = child.kind.kind.into();
-        object["metadata"]["name"] = child.name.as_str().into();
-        object["metadata"]["namespace"] = owner.meta.namespace.as_ref().into();
-        object["metadata"]["ownerReferences"] = json!([{
+    /// What the whole object has beside `body`, and its metadata.
+    fn head(&self, owner: &Owner<O>, child: &Child, body: &Value) -> Map<String, Value> {
+        let mut metadata = body["metadata"].clone();
+        metadata["name"] = child.name.as_str().into();
+        metadata["namespace"] = owner.meta.namespace.as_ref().into();
+        metadata["ownerReferences"] = json!([{
             "apiVersion": self.paths.owner_api_version,
             "kind": self.paths.owner_kind,
             "name": owner.meta.name,
@@ -208,7 +214,11 @@ impl<O: Operator> ChildRequests<O> {
             "controller": true,
             "blockOwnerDeletion": true,
         }]);
-        object
+        Map::from_iter([
+            ("apiVersion".to_owned(), child.kind.api_version.into()),
+            ("kind".to_owned(), child.kind.kind.into()),
+            ("metadata".to_owned(), metadata),
+        ])
     }
 
     fn write_path(&self, owner: &Owner<O>, child: &Child, name: &str) -> String {

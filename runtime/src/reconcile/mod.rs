@@ -34,7 +34,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures::FutureExt;
 use http::Method;
-use serde_json::Value;
+use serde::Serialize;
 use tracing::{debug, warn};
 
 use crate::api::{Children, Failure, Operator, Owner, OwnerStatus, Plan, Requeue, Retry, Status};
@@ -384,7 +384,7 @@ impl<O: Operator> Reconciler<O> {
 }
 
 /// As JSON. Our own values can always be serialised.
-pub(crate) fn encode(value: &Value) -> Vec<u8> {
+pub(crate) fn encode(value: &impl Serialize) -> Vec<u8> {
     let mut json = Buffer::default();
     let _ = serde_json::to_writer(&mut json, value);
     json.0
@@ -406,7 +406,7 @@ pub(crate) fn now_s() -> u32 {
 pub(crate) fn whole<'a>(
     method: Method,
     path: &'a str,
-    body: Option<(&'static str, &Value)>,
+    body: Option<(&'static str, &impl Serialize)>,
 ) -> Request<'a> {
     Request {
         method,
