@@ -80,6 +80,7 @@ fn answer(
     match request.uri().path() {
         "/livez" => text(StatusCode::OK, "ok\n".to_owned()),
         "/readyz" => match metrics.readiness() {
+            Ok(()) if metrics.is_standby() => text(StatusCode::OK, "standby\n".to_owned()),
             Ok(()) => text(StatusCode::OK, "ok\n".to_owned()),
             Err(because) => text(StatusCode::SERVICE_UNAVAILABLE, because + "\n"),
         },

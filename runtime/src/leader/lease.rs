@@ -1,0 +1,207 @@
+//! Who may hold the Lease: what was observed, and what follows from it.
+//!
+//! Guarantees: pure; time comes in as a value. The rules are those of client-go: the Lease of another holder is
+//! taken when nobody has renewed it for its duration *since it was first observed here*; the times that are
+//! written in it are never compared with a clock. A holder stops before that, at the deadline after the last
+//! renewal that succeeded, counted from the moment at which that was sent.
+//! Leaves to others: requests (`leader`), the bodies of Leases (`record`).
+//! Source: client-go 0.36, tools/leaderelection/leaderelection.go:tryAcquireOrRenew. It differs in two points. A
+//! Lease that is deleted is not created again before the holder that was observed must have stopped. A standby
+//! reads it again at the moment at which it expires.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::leader::record::Record;
+
+/// The times of an election. Those of client-go's components: 15 s, 10 s, 2 s.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Timing {
+    /// How long others wait after a renewal that they observed.
+    pub duration: Duration,
+    /// How long the holder goes on after its last renewal; shorter than `duration`.
+    pub deadline: Duration,
+    /// From one request to the next.
+    pub retry: Duration,
+}
+
+/// The times of an election.
+pub(crate) const TIMING: Timing = Timing {
+    duration: Duration::from_secs(15),
+    deadline: Duration::from_secs(10),
+    retry: Duration::from_secs(2),
+};
+
+/// The next request.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Action {
+    /// Read the Lease.
+    Read,
+    /// Create it: it does not exist.
+    Create,
+    /// Write our name into this record.
+    Take(Record),
+    /// Renew this record, which is ours.
+    Renew(Record),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum State {
+    /// It is read at this time.
+    Standby { at: Instant },
+    /// It was read a moment ago, and nobody holds it. `None` where it does not exist.
+    Free(Option<Record>),
+    /// It is ours.
+    Held(Held),
+    /// It was ours.
+    Lost,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Held {
+    record: Record,
+    /// When the last write that succeeded was sent.
+    renewed: Instant,
+    /// When the next request is due.
+    at: Instant,
+    /// Somebody else has written: it is read first.
+    doubted: bool,
+}
+
+/// What a candidate knows of the Lease.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    identity: Box<str>,
+    timing: Timing,
+    state: State,
+    /// The last record, and when it was first observed.
+    observed: Option<(Record, Instant)>,
+    /// When the last holder that was observed must have stopped.
+    held_until: Instant,
+}
+
+impl Lease {
+    /// Nothing is known at `now`.
+    pub fn new(identity: &str, timing: Timing, now: Instant) -> Self {
+        Self {
+            identity: identity.into(),
+            timing,
+            state: State::Standby { at: now },
+            observed: None,
+            held_until: now,
+        }
+    }
+
+    /// The next request and when it is due; `None` where the Lease was lost.
+    pub fn next(&self, now: Instant) -> Option<(Instant, Action)> {
+        match &self.state {
+            State::Standby { at } => Some((*at, Action::Read)),
+            State::Free(None) => Some((now, Action::Create)),
+            State::Free(Some(record)) => Some((now, Action::Take(record.clone()))),
+            State::Held(held) if held.doubted => Some((held.at, Action::Read)),
+            State::Held(held) => Some((held.at, Action::Renew(held.record.clone()))),
+            State::Lost => None,
+        }
+    }
+
+    /// When work has to end unless the Lease is renewed; `None` where it is not ours.
+    pub fn deadline(&self) -> Option<Instant> {
+        match &self.state {
+            State::Held(held) => Some(held.renewed + self.timing.deadline),
+            _ => None,
+        }
+    }
+
+    /// Our record, to release it.
+    pub fn held(&self) -> Option<&Record> {
+        match &self.state {
+            State::Held(held) => Some(&held.record),
+            _ => None,
+        }
+    }
+
+    /// Who holds it, as far as is known; empty where nobody does.
+    pub fn holder(&self) -> &str {
+        self.observed
+            .as_ref()
+            .map_or("", |(record, _)| &record.holder)
+    }
+
+    /// The Lease was read; `None` where it does not exist.
+    pub fn on_read(&mut self, found: Option<Record>, now: Instant) {
+        if let State::Held(held) = &mut self.state {
+            match found {
+                // The answer to a write was lost, or somebody has changed a label.
+                Some(record) if record.holder == self.identity => {
+                    held.record = record;
+                    held.doubted = false;
+                    held.at = now;
+                }
+                _ => self.state = State::Lost,
+            }
+            return;
+        }
+        let free_at = self.observe(found.as_ref(), now);
+        self.state = match free_at <= now {
+            true => State::Free(found),
+            false => State::Standby {
+                at: free_at.min(now + self.timing.retry),
+            },
+        };
+    }
+
+    /// When somebody else may take what was found.
+    fn observe(&mut self, found: Option<&Record>, now: Instant) -> Instant {
+        let Some(record) = found else {
+            self.observed = None;
+            return self.held_until;
+        };
+        let since = match &self.observed {
+            Some((known, since)) if known.is_same_renewal(record) => *since,
+            _ => now,
+        };
+        self.observed = Some((record.clone(), since));
+        self.held_until = match record.holder.is_empty() || record.holder == self.identity {
+            true => now,
+            false => since + record.duration.unwrap_or(self.timing.duration),
+        };
+        self.held_until
+    }
+
+    /// Our record was written, by a request that was sent at `sent`.
+    pub fn on_written(&mut self, record: Record, sent: Instant) {
+        self.observed = Some((record.clone(), sent));
+        self.state = State::Held(Held {
+            record,
+            renewed: sent,
+            at: sent + self.timing.retry,
+            doubted: false,
+        });
+    }
+
+    /// The server has refused a write because the Lease is another one: changed, deleted or created.
+    pub fn on_conflict(&mut self, sent: Instant, now: Instant) {
+        match &mut self.state {
+            State::Held(held) => {
+                held.doubted = true;
+                held.at = now;
+            }
+            State::Standby { .. } | State::Free(_) => self.on_failed(sent, now),
+            State::Lost => {}
+        }
+    }
+
+    /// A request failed; whether a write was done is not known.
+    pub fn on_failed(&mut self, sent: Instant, now: Instant) {
+        let again = now.max(sent + self.timing.retry);
+        match &mut self.state {
+            State::Held(held) => held.at = again,
+            State::Standby { .. } | State::Free(_) => self.state = State::Standby { at: again },
+            State::Lost => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
