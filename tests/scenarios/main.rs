@@ -33,6 +33,7 @@ mod kubectl;
 mod leader;
 mod lifecycle;
 mod namespaces;
+mod overlays;
 mod permission_table;
 mod permissions;
 mod relists;
@@ -248,6 +249,8 @@ const SHIPPED: &[Scenario] = &[
     scenario!(real "needs kubectl" shipped::a_newer_install_over_an_older_one_restarts_no_child).alone().kubectl(),
     scenario!(real "needs kubectl" shipped::the_crd_deleted_while_the_operator_is_down_comes_back_with_the_next_install).alone().kubectl(),
     scenario!(real "needs kubectl" shipped::the_crd_deleted_without_an_operator_takes_all_with_it).alone().kubectl(),
+    scenario!(real "needs kubectl" overlays::two_replicas_work_one_after_the_other).alone().kubectl(),
+    scenario!(real "needs kubectl" overlays::an_operator_of_one_namespace_needs_no_clusterrole).alone().kubectl(),
     scenario!(real "needs kubectl" shipped::removal_in_the_documented_order_leaves_nothing).alone().kubectl(),
 ];
 
