@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::leader::record::Record;
+use crate::leader::record::{Record, Write};
 
 /// The times of an election. Those of client-go's components: 15 s, 10 s, 2 s.
 #[derive(Debug, Clone, Copy)]
@@ -34,39 +34,38 @@ pub(crate) const TIMING: Timing = Timing {
 };
 
 /// The next request.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Read the Lease.
     Read,
     /// Create it: it does not exist.
     Create,
-    /// Write our name into this record.
-    Take(Record),
-    /// Renew this record, which is ours.
-    Renew(Record),
+    /// Write over the record that was observed.
+    Write(Write),
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 enum State {
     /// It is read at this time.
     Standby { at: Instant },
-    /// It was read a moment ago, and nobody holds it. `None` where it does not exist.
-    Free(Option<Record>),
+    /// It was read a moment ago, and nobody holds it.
+    Free,
     /// It is ours.
     Held(Held),
     /// It was ours.
-    Lost,
+    Ended,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct Held {
-    record: Record,
-    /// When the last write that succeeded was sent.
-    renewed: Instant,
+    /// When it has to be renewed at the latest.
+    deadline: Instant,
     /// When the next request is due.
     at: Instant,
     /// Somebody else has written: it is read first.
     doubted: bool,
+    /// Work has ended.
+    released: bool,
 }
 
 /// What a candidate knows of the Lease.
@@ -75,7 +74,7 @@ pub(crate) struct Lease {
     identity: Box<str>,
     timing: Timing,
     state: State,
-    /// The last record, and when it was first observed.
+    /// The last record, ours or another's, and when it was first observed.
     observed: Option<(Record, Instant)>,
     /// When the last holder that was observed must have stopped.
     held_until: Instant,
@@ -93,39 +92,30 @@ impl Lease {
         }
     }
 
-    /// The next request and when it is due; `None` where the Lease was lost.
+    /// The next request and when it is due; `None` where there is none.
     pub fn next(&self, now: Instant) -> Option<(Instant, Action)> {
-        match &self.state {
-            State::Standby { at } => Some((*at, Action::Read)),
-            State::Free(None) => Some((now, Action::Create)),
-            State::Free(Some(record)) => Some((now, Action::Take(record.clone()))),
+        match self.state {
+            State::Standby { at } => Some((at, Action::Read)),
+            State::Free if self.observed.is_none() => Some((now, Action::Create)),
+            State::Free => Some((now, Action::Write(Write::Take))),
             State::Held(held) if held.doubted => Some((held.at, Action::Read)),
-            State::Held(held) => Some((held.at, Action::Renew(held.record.clone()))),
-            State::Lost => None,
+            State::Held(held) if held.released => Some((held.at, Action::Write(Write::Release))),
+            State::Held(held) => Some((held.at, Action::Write(Write::Renew))),
+            State::Ended => None,
         }
     }
 
     /// When work has to end unless the Lease is renewed; `None` where it is not ours.
     pub fn deadline(&self) -> Option<Instant> {
-        match &self.state {
-            State::Held(held) => Some(held.renewed + self.timing.deadline),
+        match self.state {
+            State::Held(held) => Some(held.deadline),
             _ => None,
         }
     }
 
-    /// Our record, to release it.
-    pub fn held(&self) -> Option<&Record> {
-        match &self.state {
-            State::Held(held) => Some(&held.record),
-            _ => None,
-        }
-    }
-
-    /// Who holds it, as far as is known; empty where nobody does.
-    pub fn holder(&self) -> &str {
-        self.observed
-            .as_ref()
-            .map_or("", |(record, _)| &record.holder)
+    /// The last record that was observed.
+    pub fn record(&self) -> Option<&Record> {
+        self.observed.as_ref().map(|(record, _)| record)
     }
 
     /// The Lease was read; `None` where it does not exist.
@@ -134,50 +124,60 @@ impl Lease {
             match found {
                 // The answer to a write was lost, or somebody has changed a label.
                 Some(record) if record.holder == self.identity => {
-                    held.record = record;
                     held.doubted = false;
                     held.at = now;
+                    self.observed = Some((record, now));
                 }
-                _ => self.state = State::Lost,
+                _ => self.state = State::Ended,
             }
             return;
         }
-        let free_at = self.observe(found.as_ref(), now);
-        self.state = match free_at <= now {
-            true => State::Free(found),
+        self.observe(found, now);
+        self.state = match self.held_until <= now {
+            true => State::Free,
             false => State::Standby {
-                at: free_at.min(now + self.timing.retry),
+                at: self.held_until.min(now + self.timing.retry),
             },
         };
     }
 
-    /// When somebody else may take what was found.
-    fn observe(&mut self, found: Option<&Record>, now: Instant) -> Instant {
+    fn observe(&mut self, found: Option<Record>, now: Instant) {
+        let known = self.observed.take();
         let Some(record) = found else {
-            self.observed = None;
-            return self.held_until;
+            return;
         };
-        let since = match &self.observed {
-            Some((known, since)) if known.is_same_renewal(record) => *since,
+        let since = match known {
+            Some((known, since)) if known.is_same_renewal(&record) => since,
             _ => now,
         };
-        self.observed = Some((record.clone(), since));
         self.held_until = match record.holder.is_empty() || record.holder == self.identity {
             true => now,
             false => since + record.duration.unwrap_or(self.timing.duration),
         };
-        self.held_until
+        self.observed = Some((record, since));
     }
 
     /// Our record was written, by a request that was sent at `sent`.
     pub fn on_written(&mut self, record: Record, sent: Instant) {
-        self.observed = Some((record.clone(), sent));
-        self.state = State::Held(Held {
-            record,
-            renewed: sent,
-            at: sent + self.timing.retry,
-            doubted: false,
-        });
+        self.observed = Some((record, sent));
+        self.state = match self.state {
+            State::Held(Held { released: true, .. }) => State::Ended,
+            _ => State::Held(Held {
+                deadline: sent + self.timing.deadline,
+                at: sent + self.timing.retry,
+                doubted: false,
+                released: false,
+            }),
+        };
+    }
+
+    /// Work has ended: others may begin at once. Where they cannot be told in time, they wait until it expires.
+    pub fn release(&mut self, now: Instant) {
+        if let State::Held(held) = &mut self.state {
+            held.released = true;
+            held.at = now;
+            held.deadline = held.deadline.min(now + self.timing.retry);
+        }
     }
 
     /// The server has refused a write because the Lease is another one: changed, deleted or created.
@@ -187,8 +187,7 @@ impl Lease {
                 held.doubted = true;
                 held.at = now;
             }
-            State::Standby { .. } | State::Free(_) => self.on_failed(sent, now),
-            State::Lost => {}
+            _ => self.on_failed(sent, now),
         }
     }
 
@@ -197,8 +196,8 @@ impl Lease {
         let again = now.max(sent + self.timing.retry);
         match &mut self.state {
             State::Held(held) => held.at = again,
-            State::Standby { .. } | State::Free(_) => self.state = State::Standby { at: again },
-            State::Lost => {}
+            State::Standby { .. } | State::Free => self.state = State::Standby { at: again },
+            State::Ended => {}
         }
     }
 }

@@ -27,13 +27,11 @@ use tracing::{info, warn};
 
 use crate::http::request::{Api, ApiError, OBJECT_BYTES, Request, WHOLE, encode};
 use crate::leader::lease::{Action, Lease, TIMING};
-use crate::leader::record::{Record, micro_time};
+use crate::leader::record::Record;
 use crate::metrics::{Metrics, Verb};
 
 /// Half of the deadline, as in client-go's components: a request that hangs leaves time for another.
 const REQUEST_DEADLINE: Duration = Duration::from_secs(5);
-/// A release that takes longer is left to the expiry of the Lease.
-const RELEASE_DEADLINE: Duration = Duration::from_secs(2);
 const MERGE_PATCH: &str = "application/merge-patch+json";
 
 /// Which Lease, and who we are.
@@ -65,12 +63,10 @@ impl Candidate {
 
 /// In a pod: the name of the pod.
 fn host_name(otherwise: &str) -> String {
-    let from_kernel = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
-    let name = std::env::var("HOSTNAME").ok().or_else(from_kernel);
-    let name = name.as_deref().map(str::trim);
+    // Container runtimes set it.
+    let name = std::env::var("HOSTNAME").ok();
     name.filter(|name| !name.is_empty())
-        .unwrap_or(otherwise)
-        .to_owned()
+        .unwrap_or_else(|| otherwise.to_owned())
 }
 
 /// The Lease was lost while work ran. The work was dropped; the process has to end.
@@ -85,11 +81,9 @@ pub struct Lost {
 pub struct Election {
     api: Api,
     candidate: Candidate,
-    /// Path of the Lease.
-    path: String,
     lease: Lease,
     /// The last failure of a request, so that it is logged once.
-    failure: Option<String>,
+    failure: String,
 }
 
 /// The answer to a request.
@@ -108,16 +102,12 @@ impl Election {
     /// A candidate that has sent nothing yet.
     pub fn new(client: Client, metrics: Arc<Metrics>, candidate: Candidate) -> Self {
         metrics.set_standby(true);
-        let (namespace, name) = (encode(&candidate.namespace), encode(&candidate.name));
+        metrics.set_not_ready("the Lease is not read yet");
         Self {
             api: Api::new(client, metrics, REQUEST_DEADLINE),
-            path: format!(
-                "/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}?fieldManager={}",
-                candidate.manager
-            ),
             lease: Lease::new(&candidate.identity, TIMING, Instant::now()),
             candidate,
-            failure: None,
+            failure: String::new(),
         }
     }
 
@@ -131,80 +121,47 @@ impl Election {
         shutdown: impl Future<Output = ()>,
         work: impl Future<Output = ()>,
     ) -> Result<(), Lost> {
-        let name = self.name();
-        info!(lease = %name, identity = %self.candidate.identity, "waiting for the Lease");
-        let metrics = self.api.metrics();
-        metrics.set_not_ready(&format!("the Lease {name} is not read yet"));
-        tokio::select! {
-            () = shutdown => return Ok(()),
-            () = self.acquire() => {}
-        }
-        info!(lease = %name, identity = %self.candidate.identity, "leading");
-        let metrics = self.api.metrics();
-        metrics.set_standby(false);
-        metrics.set_not_ready("initial list in progress");
-        self.hold(work).await?;
-        self.release().await;
-        Ok(())
-    }
-
-    async fn acquire(&mut self) {
-        while self.lease.deadline().is_none() {
-            let answer = self.request().await;
-            self.on_answer(answer);
-        }
-    }
-
-    /// Runs `work` and renews the Lease.
-    async fn hold(&mut self, work: impl Future<Output = ()>) -> Result<(), Lost> {
-        let mut work = pin!(work);
-        while let Some(deadline) = self.lease.deadline() {
+        let (mut shutdown, mut work) = (pin!(shutdown), pin!(work));
+        let mut done = false;
+        loop {
+            let deadline = self.lease.deadline();
             let answer = tokio::select! {
                 // In this order: nothing is done by a process that wakes up after the deadline.
                 biased;
                 () = passed(deadline) => break,
                 answer = self.request() => answer,
-                () = &mut work => return Ok(()),
+                () = &mut work, if deadline.is_some() && !done => {
+                    done = true;
+                    self.lease.release(Instant::now());
+                    continue;
+                }
+                () = &mut shutdown, if deadline.is_none() => return Ok(()),
             };
             self.on_answer(answer);
+            match (deadline, self.lease.deadline()) {
+                (None, Some(_)) => self.begin(),
+                (Some(_), None) => break,
+                _ => {}
+            }
         }
-        let because = match (self.lease.deadline(), self.failure.take()) {
-            (Some(_), Some(failure)) => failure,
-            (Some(_), None) => "it was not renewed in time".to_owned(),
-            (None, _) => "somebody else has changed it".to_owned(),
-        };
-        Err(Lost {
-            lease: self.name(),
-            because,
-        })
+        match done {
+            // Where it could not be released, it expires.
+            true => Ok(()),
+            false => Err(Lost {
+                lease: self.name(),
+                because: match self.lease.deadline() {
+                    None => "somebody else has changed it".to_owned(),
+                    Some(_) if self.failure.is_empty() => "it was not renewed in time".to_owned(),
+                    Some(_) => self.failure,
+                },
+            }),
+        }
     }
 
-    /// Lets another replica begin at once.
-    async fn release(&mut self) {
-        let release = async {
-            // The answer to the last renewal may be lost: then the record is read, and released after that.
-            for _ in 0..2 {
-                let Some(record) = self.lease.held() else {
-                    return;
-                };
-                let released = Record {
-                    holder: "".into(),
-                    duration: Some(Duration::from_secs(1)),
-                    ..record.renewed_at(&micro_time())
-                };
-                match self.patch(released).await {
-                    Ok(Outcome::Conflict) => {
-                        if let Ok(Outcome::Read(found)) = self.read().await {
-                            self.lease.on_read(found, Instant::now());
-                        }
-                    }
-                    Ok(_) => return info!(lease = %self.name(), "released the Lease"),
-                    Err(error) => return warn!(lease = %self.name(), "not released: {error}"),
-                }
-            }
-        };
-        // Otherwise it expires.
-        let _ = tokio::time::timeout(RELEASE_DEADLINE, release).await;
+    fn begin(&self) {
+        info!(lease = %self.name(), identity = %self.candidate.identity, "leading");
+        self.api.metrics().set_standby(false);
+        self.api.metrics().set_not_ready("initial list in progress");
     }
 
     /// Waits until the next request is due, and sends it.
@@ -214,106 +171,101 @@ impl Election {
         };
         sleep_until(at).await;
         let sent = Instant::now();
-        let identity = &self.candidate.identity;
-        let time = micro_time();
-        let take = |record: &Record| record.taken_by(identity, TIMING.duration, &time);
-        let outcome = match action {
-            Action::Read => self.read().await,
-            Action::Create => self.create(take(&Record::default())).await,
-            Action::Take(record) => self.patch(take(&record)).await,
-            Action::Renew(record) => self.patch(record.renewed_at(&time)).await,
-        };
+        let outcome = self.send(action).await;
         Answer { sent, outcome }
+    }
+
+    async fn send(&self, action: Action) -> Result<Outcome, ApiError> {
+        let Candidate {
+            namespace,
+            name,
+            manager,
+            identity,
+        } = &self.candidate;
+        let leases = format!(
+            "/apis/coordination.k8s.io/v1/namespaces/{}/leases",
+            encode(namespace)
+        );
+        let (verb, method, body) = match action {
+            Action::Read => (Verb::Get, Method::GET, None),
+            Action::Create => {
+                let body = record::create(name, identity, TIMING.duration);
+                (Verb::Create, Method::POST, Some((WHOLE, body.into_bytes())))
+            }
+            Action::Write(write) => {
+                let patch = self
+                    .lease
+                    .record()
+                    .map(|record| record.patch(write, identity, TIMING.duration));
+                let body = patch.unwrap_or_default().into_bytes();
+                (Verb::Patch, Method::PATCH, Some((MERGE_PATCH, body)))
+            }
+        };
+        let path = match action {
+            Action::Create => format!("{leases}?fieldManager={manager}"),
+            _ => format!("{leases}/{}?fieldManager={manager}", encode(name)),
+        };
+        let request = Request {
+            method,
+            path: &path,
+            body,
+            accept: WHOLE,
+        };
+        let answer = self.api.call(verb, request, OBJECT_BYTES).await;
+        let code = answer.as_ref().err().and_then(ApiError::code);
+        match (action, code) {
+            (Action::Read, Some(404)) => return Ok(Outcome::Read(None)),
+            (Action::Write(_), Some(404)) | (_, Some(409)) => return Ok(Outcome::Conflict),
+            _ => {}
+        }
+        let record = Record::read(&answer?)?;
+        Ok(match action {
+            Action::Read => Outcome::Read(Some(record)),
+            _ => Outcome::Written(record),
+        })
     }
 
     fn on_answer(&mut self, Answer { sent, outcome }: Answer) {
         let now = Instant::now();
+        let metrics = self.api.metrics();
         match outcome {
-            Ok(Outcome::Read(found)) => {
-                let holder = found.as_ref().map(|record| record.holder.clone());
-                let is_new = holder
-                    .as_deref()
-                    .is_some_and(|one| one != self.lease.holder());
-                self.lease.on_read(found, now);
-                if let Some(holder) = holder.filter(|one| is_new && !one.is_empty()) {
-                    info!(lease = %self.name(), %holder, "another replica leads");
+            Ok(outcome) => {
+                self.failure.clear();
+                match outcome {
+                    Outcome::Read(found) => {
+                        let [before, holder] =
+                            [self.lease.record(), found.as_ref()].map(|record| match record {
+                                Some(record) => &*record.holder,
+                                None => "",
+                            });
+                        if before != holder && *self.candidate.identity != *holder {
+                            info!(lease = %self.name(), holder, "another replica leads");
+                        }
+                        self.lease.on_read(found, now);
+                    }
+                    Outcome::Written(record) => self.lease.on_written(record, sent),
+                    Outcome::Conflict => self.lease.on_conflict(sent, now),
+                }
+                if self.lease.deadline().is_none() {
+                    metrics.set_ready();
                 }
             }
-            Ok(Outcome::Written(record)) => self.lease.on_written(record, sent),
-            Ok(Outcome::Conflict) => self.lease.on_conflict(sent, now),
             Err(error) => {
                 self.lease.on_failed(sent, now);
-                return self.on_failure(&error);
+                let because = match error.missing_permission() {
+                    Some(permission) => {
+                        format!("may not {permission}: grant that to this operator's role")
+                    }
+                    None => format!("cannot read or write the Lease {}: {error}", self.name()),
+                };
+                if self.lease.deadline().is_none() {
+                    metrics.set_not_ready(&because);
+                }
+                if self.failure != because {
+                    warn!("{because} (retrying)");
+                    self.failure = because;
+                }
             }
-        }
-        self.failure = None;
-        if self.lease.deadline().is_none() {
-            self.api.metrics().set_ready();
-        }
-    }
-
-    fn on_failure(&mut self, error: &ApiError) {
-        let lease = self.name();
-        let because = match error.missing_permission() {
-            Some(permission) => {
-                format!("may not {permission}: grant that to this operator's role (retrying)")
-            }
-            None => format!("cannot read or write the Lease {lease}: {error} (retrying)"),
-        };
-        if self.lease.deadline().is_none() {
-            self.api.metrics().set_not_ready(&because);
-        }
-        if self.failure.as_ref() != Some(&because) {
-            warn!("{because}");
-            self.failure = Some(because);
-        }
-    }
-
-    async fn read(&self) -> Result<Outcome, ApiError> {
-        let request = Request::get(&self.path);
-        match self.api.call(Verb::Get, request, OBJECT_BYTES).await {
-            Ok(body) => Ok(Outcome::Read(Some(decode(&body)?))),
-            Err(error) if error.code() == Some(404) => Ok(Outcome::Read(None)),
-            Err(error) => Err(error),
-        }
-    }
-
-    async fn create(&self, record: Record) -> Result<Outcome, ApiError> {
-        let (namespace, manager) = (encode(&self.candidate.namespace), self.candidate.manager);
-        let path = format!(
-            "/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases?fieldManager={manager}"
-        );
-        let body = record.create(&self.candidate.name);
-        self.write(Verb::Create, Method::POST, &path, WHOLE, body)
-            .await
-    }
-
-    async fn patch(&self, record: Record) -> Result<Outcome, ApiError> {
-        let body = record.patch();
-        self.write(Verb::Patch, Method::PATCH, &self.path, MERGE_PATCH, body)
-            .await
-    }
-
-    async fn write(
-        &self,
-        verb: Verb,
-        method: Method,
-        path: &str,
-        content_type: &'static str,
-        body: Vec<u8>,
-    ) -> Result<Outcome, ApiError> {
-        let request = Request {
-            method,
-            path,
-            body: Some((content_type, body)),
-            accept: WHOLE,
-        };
-        match self.api.call(verb, request, OBJECT_BYTES).await {
-            Ok(body) => Ok(Outcome::Written(decode(&body)?)),
-            Err(error) => match (verb, error.code()) {
-                (_, Some(409)) | (Verb::Patch, Some(404)) => Ok(Outcome::Conflict),
-                _ => Err(error),
-            },
         }
     }
 
@@ -323,13 +275,12 @@ impl Election {
     }
 }
 
-fn decode(body: &[u8]) -> Result<Record, ApiError> {
-    Record::read(body).map_err(|error| ApiError::undecodable(&error))
-}
-
 /// Waits for `deadline`. The clock decides at every poll, not the timer: a process that was suspended sees the other
 /// events that are due before its timers.
-async fn passed(deadline: Instant) {
+async fn passed(deadline: Option<Instant>) {
+    let Some(deadline) = deadline else {
+        return std::future::pending().await;
+    };
     let mut sleep = pin!(sleep_until(deadline));
     poll_fn(|context| match Instant::now() >= deadline {
         true => std::task::Poll::Ready(()),

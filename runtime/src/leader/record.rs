@@ -1,17 +1,17 @@
 //! A Lease as the API server stores it (coordination.k8s.io/v1), and the bodies that write it.
 //!
-//! Guarantees: a write names the resourceVersion that it replaces, so that of two writers one is refused.
-//! Leaves to others: who may write, and when (`lease`).
+//! Guarantees: a write of a Lease that exists names the resourceVersion that it replaces, so that of two writers one
+//! is refused. Leaves to others: who may write, and when (`lease`).
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use serde::Deserialize;
-use serde_json::json;
+use serde_json::Value;
 
+use crate::http::request::ApiError;
 use crate::model::rfc3339;
 
-/// Who holds a Lease. Two records are equal if nothing was written in between.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// Who holds a Lease.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Record {
     /// The resourceVersion that a write replaces.
     pub version: Box<str>,
@@ -19,165 +19,163 @@ pub(crate) struct Record {
     pub holder: Box<str>,
     /// How long others wait after its last renewal; `None` where it does not say.
     pub duration: Option<Duration>,
-    /// When the holder acquired it, as it wrote.
-    pub acquired: Box<str>,
     /// When it was last renewed, as the holder wrote: compared with the one before, never with a clock.
     pub renewed: Box<str>,
     /// How often it went from one holder to another.
-    pub transitions: i32,
+    pub transitions: i64,
 }
 
-#[derive(Deserialize)]
-struct Object {
-    metadata: Meta,
-    #[serde(default)]
-    spec: Option<Spec>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Meta {
-    resource_version: Box<str>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-struct Spec {
-    holder_identity: Option<Box<str>>,
-    lease_duration_seconds: Option<i64>,
-    acquire_time: Option<Box<str>>,
-    renew_time: Option<Box<str>>,
-    lease_transitions: Option<i32>,
+/// What is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Write {
+    /// A holder takes over.
+    Take,
+    /// The holder goes on.
+    Renew,
+    /// The holder gives it up.
+    Release,
 }
 
 impl Record {
     /// Reads a Lease.
-    pub fn read(body: &[u8]) -> Result<Self, serde_json::Error> {
-        let Object { metadata, spec } = serde_json::from_slice(body)?;
-        let spec = spec.unwrap_or_default();
-        let seconds = spec.lease_duration_seconds.map(u64::try_from);
+    pub fn read(body: &[u8]) -> Result<Self, ApiError> {
+        let lease: Value =
+            serde_json::from_slice(body).map_err(|error| ApiError::undecodable(&error))?;
+        let spec = &lease["spec"];
+        let text = |value: &Value| Box::from(value.as_str().unwrap_or_default());
+        let version: Box<str> = text(&lease["metadata"]["resourceVersion"]);
+        // A write that names none would replace whatever is there.
+        if version.is_empty() {
+            return Err(ApiError::Undecodable("no resourceVersion".into()));
+        }
         Ok(Self {
-            version: metadata.resource_version,
-            holder: spec.holder_identity.unwrap_or_default(),
-            duration: seconds.and_then(Result::ok).map(Duration::from_secs),
-            acquired: spec.acquire_time.unwrap_or_default(),
-            renewed: spec.renew_time.unwrap_or_default(),
-            transitions: spec.lease_transitions.unwrap_or_default(),
+            version,
+            holder: text(&spec["holderIdentity"]),
+            duration: spec["leaseDurationSeconds"]
+                .as_u64()
+                .map(Duration::from_secs),
+            renewed: text(&spec["renewTime"]),
+            transitions: spec["leaseTransitions"].as_i64().unwrap_or_default(),
         })
     }
 
     /// Whether nothing was written between the two. Changes of labels and annotations do not count.
     pub fn is_same_renewal(&self, other: &Self) -> bool {
-        (&self.holder, &self.renewed) == (&other.holder, &other.renewed)
-            && (&self.acquired, self.transitions) == (&other.acquired, other.transitions)
+        (&self.holder, &self.renewed, self.transitions)
+            == (&other.holder, &other.renewed, other.transitions)
     }
 
-    /// The record with which `holder` takes over from this one at `time`.
-    pub fn taken_by(&self, holder: &str, duration: Duration, time: &str) -> Self {
-        Self {
-            version: self.version.clone(),
-            holder: holder.into(),
-            duration: Some(duration),
-            acquired: time.into(),
-            renewed: time.into(),
-            transitions: match &*self.holder == holder {
-                true => self.transitions,
-                false => self.transitions.saturating_add(1),
-            },
-        }
-    }
-
-    /// The same, renewed at `time`.
-    pub fn renewed_at(&self, time: &str) -> Self {
-        Self {
-            renewed: time.into(),
-            ..self.clone()
-        }
-    }
-
-    /// A merge patch that writes this record in the place of the version that it names.
-    pub fn patch(&self) -> Vec<u8> {
-        let version = &self.version;
-        json!({ "metadata": { "resourceVersion": version }, "spec": self.spec() })
-            .to_string()
-            .into_bytes()
-    }
-
-    /// A new Lease of this name.
-    pub fn create(&self, name: &str) -> Vec<u8> {
-        json!({
-            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-            "metadata": { "name": name }, "spec": self.spec(),
-        })
-        .to_string()
-        .into_bytes()
-    }
-
-    fn spec(&self) -> serde_json::Value {
-        json!({
-            "holderIdentity": Some(&self.holder).filter(|holder| !holder.is_empty()),
-            "leaseDurationSeconds": self.duration.map(|duration| duration.as_secs()),
-            "acquireTime": self.acquired,
-            "renewTime": self.renewed,
-            "leaseTransitions": self.transitions,
-        })
+    /// A merge patch of this record by `holder`.
+    pub fn patch(&self, write: Write, holder: &str, duration: Duration) -> String {
+        let version = quoted(&self.version);
+        let spec = match write {
+            Write::Take if *self.holder == *holder => spec(holder, duration, self.transitions),
+            Write::Take => spec(holder, duration, self.transitions.saturating_add(1)),
+            Write::Renew => format!(r#"{{"renewTime":"{}"}}"#, micro_time()),
+            Write::Release => format!(
+                r#"{{"holderIdentity":null,"leaseDurationSeconds":1,"renewTime":"{}"}}"#,
+                micro_time()
+            ),
+        };
+        format!(r#"{{"metadata":{{"resourceVersion":{version}}},"spec":{spec}}}"#)
     }
 }
 
+/// A new Lease.
+pub(crate) fn create(name: &str, holder: &str, duration: Duration) -> String {
+    let (name, spec) = (quoted(name), spec(holder, duration, 0));
+    format!(
+        r#"{{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{{"name":{name}}},"spec":{spec}}}"#
+    )
+}
+
+fn spec(holder: &str, duration: Duration, transitions: i64) -> String {
+    let (holder, seconds, time) = (quoted(holder), duration.as_secs(), micro_time());
+    format!(
+        r#"{{"holderIdentity":{holder},"leaseDurationSeconds":{seconds},"acquireTime":"{time}","renewTime":"{time}","leaseTransitions":{transitions}}}"#
+    )
+}
+
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string()
+}
+
 /// The time now, to the microsecond, as fields of type MicroTime have it.
-pub(crate) fn micro_time() -> String {
+fn micro_time() -> String {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
     let seconds = u32::try_from(since.as_secs()).unwrap_or_default();
-    let micros = since.subsec_micros();
-    let whole = rfc3339(seconds);
-    format!("{}.{micros:06}Z", whole.trim_end_matches('Z'))
+    let mut time = rfc3339(seconds);
+    time.pop();
+    format!("{time}.{:06}Z", since.subsec_micros())
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
+    const DURATION: Duration = Duration::from_secs(15);
+
     #[test]
-    fn leases() -> Result<(), serde_json::Error> {
-        let read = |text: &str| Record::read(text.as_bytes());
-        let full = read(
-            r#"{"metadata":{"name":"x","resourceVersion":"7"},"spec":{"holderIdentity":"pod-1_9",
+    fn leases() -> Result<(), ApiError> {
+        let full = Record::read(
+            br#"{"metadata":{"name":"x","resourceVersion":"7"},"spec":{"holderIdentity":"pod-1_9",
                 "leaseDurationSeconds":15,"acquireTime":"2026-11-21T05:07:12.000001Z",
                 "renewTime":"2026-11-21T05:07:14.000002Z","leaseTransitions":3}}"#,
         )?;
         assert_eq!((&*full.version, &*full.holder), ("7", "pod-1_9"));
-        assert_eq!(full.duration, Some(Duration::from_secs(15)));
-        assert_eq!(full.transitions, 3);
-        for empty in [
-            r#"{"metadata":{"resourceVersion":"8"}}"#,
-            r#"{"metadata":{"resourceVersion":"8"},"spec":{}}"#,
-            r#"{"metadata":{"resourceVersion":"8"},"spec":{"holderIdentity":null,"leaseDurationSeconds":-1}}"#,
+        assert_eq!((full.duration, full.transitions), (Some(DURATION), 3));
+        for spec in [
+            json!(null),
+            json!({}),
+            json!({"holderIdentity": null, "leaseDurationSeconds": -1}),
         ] {
-            let empty = read(empty)?;
+            let lease = json!({"metadata": {"resourceVersion": "8"}, "spec": spec});
+            let empty = Record::read(lease.to_string().as_bytes())?;
             assert_eq!((&*empty.holder, empty.duration), ("", None));
         }
-        assert!(read("[]").is_err());
+        for broken in [
+            "",
+            "[]",
+            r#"{"metadata":{}}"#,
+            r#"{"metadata":{"resourceVersion":7}}"#,
+        ] {
+            assert!(Record::read(broken.as_bytes()).is_err(), "{broken}");
+        }
         Ok(())
     }
 
     #[test]
-    fn what_is_written_is_read() -> Result<(), serde_json::Error> {
-        let time = micro_time();
+    fn what_is_written_is_read() -> Result<(), Box<dyn std::error::Error>> {
+        let mut lease: Value = serde_json::from_str(&create("x", "a \"pod\"", DURATION))?;
+        lease["metadata"]["resourceVersion"] = "1".into();
+        let first = Record::read(lease.to_string().as_bytes())?;
+        assert_eq!(
+            (&*first.holder, first.duration),
+            ("a \"pod\"", Some(DURATION))
+        );
+        let time = &first.renewed;
         assert!(time.ends_with('Z') && time.len() == 27, "{time}");
-        let first = Record::default().taken_by("a", Duration::from_secs(15), &time);
-        assert_eq!(first.transitions, 1);
-        let mut stored: serde_json::Value = serde_json::from_slice(&first.create("x"))?;
-        stored["metadata"]["resourceVersion"] = "1".into();
-        let read = Record::read(stored.to_string().as_bytes())?;
-        assert!(read.is_same_renewal(&first));
-        let again = read.renewed_at("later");
-        assert!(!again.is_same_renewal(&first));
-        let patch: serde_json::Value = serde_json::from_slice(&again.patch())?;
-        assert_eq!(patch["metadata"]["resourceVersion"], "1");
-        assert_eq!(patch["spec"]["renewTime"], "later");
-        assert_eq!(again.taken_by("a", Duration::ZERO, "t").transitions, 1);
+
+        let patch = |write, holder: &str| -> Result<Value, serde_json::Error> {
+            serde_json::from_str(&first.patch(write, holder, DURATION))
+        };
+        for write in [Write::Take, Write::Renew, Write::Release] {
+            let patch = patch(write, "b")?;
+            assert_eq!(patch["metadata"]["resourceVersion"], "1", "{write:?}");
+            assert_ne!(patch["spec"]["renewTime"], **time, "{write:?}");
+        }
+        assert_eq!(patch(Write::Take, "b")?["spec"]["leaseTransitions"], 1);
+        assert_eq!(
+            patch(Write::Take, "a \"pod\"")?["spec"]["leaseTransitions"],
+            0
+        );
+        let release = patch(Write::Release, "b")?;
+        let holder = release.pointer("/spec/holderIdentity");
+        assert_eq!(holder, Some(&Value::Null), "others may take it at once");
         Ok(())
     }
 }

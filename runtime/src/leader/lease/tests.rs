@@ -10,7 +10,6 @@ fn record(holder: &str, n: u32) -> Record {
         version: n.to_string().into(),
         holder: holder.into(),
         duration: Some(Duration::from_secs(15)),
-        acquired: "begin".into(),
         renewed: n.to_string().into(),
         transitions: 1,
     }
@@ -25,20 +24,23 @@ enum Event {
     Conflict,
     /// A request failed after a second.
     Failed,
+    /// Work has ended.
+    Done,
 }
 
-use Event::{Conflict, Failed, Read, Written};
+use Event::{Conflict, Done, Failed, Read, Written};
 
 /// What is due next, in words.
 fn next(lease: &Lease, start: Instant, now: Instant) -> String {
     let Some((at, action)) = lease.next(now) else {
-        return "lost".to_owned();
+        return "nothing".to_owned();
     };
     let what = match action {
         Action::Read => "read",
         Action::Create => "create",
-        Action::Take(_) => "take",
-        Action::Renew(_) => "renew",
+        Action::Write(Write::Take) => "take",
+        Action::Write(Write::Renew) => "renew",
+        Action::Write(Write::Release) => "release",
     };
     let deadline = lease.deadline().map_or(String::new(), |deadline| {
         format!(", stop at {}", (deadline - start).as_secs())
@@ -177,7 +179,7 @@ async fn what_a_candidate_does_next() {
         case(
             "it was another holder",
             &[(1, Written(record(US, 1))), (3, Conflict), (3, other(2))],
-            "lost",
+            "nothing",
         ),
         case(
             "somebody has released it for us",
@@ -186,12 +188,41 @@ async fn what_a_candidate_does_next() {
                 (3, Conflict),
                 (3, Read(Some(record("", 2)))),
             ],
-            "lost",
+            "nothing",
         ),
         case(
             "it was deleted under us",
             &[(1, Written(record(US, 1))), (3, Conflict), (3, Read(None))],
-            "lost",
+            "nothing",
+        ),
+        case(
+            "work has ended",
+            &[(1, Written(record(US, 1))), (5, Done)],
+            "release at 5, stop at 7",
+        ),
+        case(
+            "work has ended shortly before the deadline",
+            &[(1, Written(record(US, 1))), (9, Done)],
+            "release at 9, stop at 10",
+        ),
+        case(
+            "the release meets a renewal of ours whose answer was lost",
+            &[
+                (1, Written(record(US, 1))),
+                (5, Done),
+                (5, Conflict),
+                (6, Read(Some(record(US, 2)))),
+            ],
+            "release at 6, stop at 7",
+        ),
+        case(
+            "it is released",
+            &[
+                (1, Written(record(US, 1))),
+                (5, Done),
+                (6, Written(record("", 2))),
+            ],
+            "nothing",
         ),
         case(
             "what is lost stays lost",
@@ -202,7 +233,7 @@ async fn what_a_candidate_does_next() {
                 (4, Failed),
                 (4, Conflict),
             ],
-            "lost",
+            "nothing",
         ),
     ];
     for Case { name, events, want } in cases {
@@ -220,6 +251,7 @@ async fn what_a_candidate_does_next() {
                 Written(record) => lease.on_written(record, sent),
                 Conflict => lease.on_conflict(sent, now),
                 Failed => lease.on_failed(sent, now),
+                Done => lease.release(now),
             }
         }
         assert_eq!(next(&lease, start, now), want, "{name}");
