@@ -45,14 +45,16 @@ fi
 
 # zig and cargo-zigbuild in an environment of their own.
 zig() {
-    [[ -e "$venv/.complete-0.17-0.24" ]] && return
+    local requirements="$checkout/scripts/requirements/static.txt" complete
+    complete="$venv/.complete-$(cksum <"$requirements" | cut -d ' ' -f 1)"
+    [[ -e "$complete" ]] && return
     say "installing zig and cargo-zigbuild in $venv"
     rm -rf "$venv"
     mkdir -p "$cache"
     python3 -m venv "$venv" || fail "no Python virtual environment can be made; install python3-venv"
-    "$venv/bin/pip" install --quiet --disable-pip-version-check 'ziglang==0.17.*' 'cargo-zigbuild==0.24.*' \
+    "$venv/bin/pip" install --quiet --disable-pip-version-check --require-hashes -r "$requirements" \
         || fail "pip cannot install ziglang and cargo-zigbuild; is PyPI reachable?"
-    touch "$venv/.complete-0.17-0.24"
+    touch "$complete"
 }
 
 # Whether rustup has the target's standard library, or can get it.
