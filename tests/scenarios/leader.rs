@@ -71,6 +71,20 @@ async fn keep_changing(cluster: &Simulated, seconds: u64) {
     }
 }
 
+/// Deletes an object that is no EdgeApp, as somebody with kubectl could.
+async fn delete_child(cluster: &Simulated, resource: &str, name: &str) {
+    let root = match resource {
+        "deployments" => "/apis/apps/v1",
+        "leases" => "/apis/coordination.k8s.io/v1",
+        _ => "/api/v1",
+    };
+    let path = format!("{root}/namespaces/default/{resource}/{name}");
+    let request = http::Request::delete(path).body(Vec::new());
+    let request = request.expect("a valid request");
+    let deleted = cluster.client.request::<Value>(request).await;
+    deleted.expect("delete an object");
+}
+
 fn holder(cluster: &Simulated) -> String {
     let lease = cluster.get("leases", LEASE);
     let holder = lease["spec"]["holderIdentity"].as_str();
@@ -133,7 +147,7 @@ pub async fn a_replica_that_is_killed_is_followed_within_20_s(mode: Mode) {
         first.kill().await;
         // What changes while nobody works is found by the relist of the one that follows.
         cluster.change("web", json!({ "image": "web:2" })).await;
-        cluster.delete_child("services", "web").await;
+        delete_child(&cluster, "services", "web").await;
         cluster
             .until("the change is made", |cluster| {
                 cluster
@@ -290,7 +304,7 @@ pub async fn a_lease_that_is_deleted_ends_its_holder_before_another_begins(mode:
     cluster.until_phase("web", "Running").await;
     let second = cluster.elect("second");
     cluster.until("it stands by", |_| is_standby(&second)).await;
-    cluster.delete_child("leases", LEASE).await;
+    delete_child(&cluster, "leases", LEASE).await;
     keep_changing(&cluster, 30).await;
     let turns = writers.turns();
     assert_eq!(writers.users(), ["first", "second"]);

@@ -320,20 +320,6 @@ impl Simulated {
         }
     }
 
-    /// Deletes an object that is no EdgeApp, as somebody with kubectl could.
-    pub async fn delete_child(&self, resource: &str, name: &str) {
-        let root = match resource {
-            "deployments" => "/apis/apps/v1",
-            "leases" => "/apis/coordination.k8s.io/v1",
-            _ => "/api/v1",
-        };
-        let path = format!("{root}/namespaces/default/{resource}/{name}");
-        let request = http::Request::delete(path).body(Vec::new());
-        let request = request.expect("a valid request");
-        let deleted = self.client.request::<Value>(request).await;
-        deleted.expect("delete an object");
-    }
-
     /// Creates a Deployment that belongs to somebody else.
     pub async fn foreign_deployment(&self, name: &str, owner: Option<Value>) {
         let deployment = serde_json::from_value(json!({
