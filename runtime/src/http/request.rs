@@ -33,6 +33,9 @@ pub const WHOLE: &str = "application/json";
 /// to that.
 pub const OBJECT_BYTES: usize = 4 << 20;
 
+/// The largest body that is kept until its answer has come, bytes; a larger one is made again by the next reconcile.
+const KEPT_BYTES: usize = 32 << 10;
+
 /// What went wrong with a request.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ApiError {
@@ -186,19 +189,24 @@ impl Api {
         result
     }
 
-    /// Sends a request, and once more where the server refused credentials that are replaced (401).
+    /// Sends a request, and once more where the server refused credentials that are replaced (401). A large body is not
+    /// kept for that.
     async fn send(&self, verb: Verb, mut request: Request<'_>) -> Result<Response<Body>, ApiError> {
         let body = request.body.take();
         let body = body.map(|(content_type, bytes)| (content_type, Bytes::from(bytes)));
-        self.metrics.request(verb);
-        let sent = self.client.send(request.with(body.clone())?).await;
-        let response = sent.map_err(unreachable)?;
-        if response.extensions().get::<Renewed>().is_none() {
-            return Ok(response);
-        }
+        let is_large = |body: &(_, Bytes)| body.1.len() > KEPT_BYTES;
+        let kept = (!body.as_ref().is_some_and(is_large)).then(|| body.clone());
         self.metrics.request(verb);
         let sent = self.client.send(request.with(body)?).await;
-        sent.map_err(unreachable)
+        let response = sent.map_err(unreachable)?;
+        match (response.extensions().get::<Renewed>(), kept) {
+            (Some(_), Some(body)) => {
+                self.metrics.request(verb);
+                let sent = self.client.send(request.with(body)?).await;
+                sent.map_err(unreachable)
+            }
+            _ => Ok(response),
+        }
     }
 
     /// How long an answer may take.
