@@ -103,6 +103,30 @@ pub async fn many_owners_whose_requests_hang_do_not_delay_a_healthy_one(mode: Mo
     running.stop().await;
 }
 
+/// Each holds a worker until its deadline, and none that waits for the one before it does.
+pub async fn large_owners_whose_requests_hang_do_not_delay_a_small_one(mode: Mode) {
+    let cluster = Simulated::new(mode);
+    hang_those_called_stuck(&cluster);
+    let running = cluster.operate();
+    running.until_ready().await;
+    let mut large = web();
+    let variable = |n: usize| json!({ "name": format!("V{n}"), "value": "x".repeat(30_000) });
+    large["env"] = (0..10).map(variable).collect();
+    for n in 0..24 {
+        cluster.create(&format!("stuck-{n}"), large.clone()).await;
+    }
+    let began = tokio::time::Instant::now();
+    cluster.create("small", web()).await;
+    cluster.until_phase("small", "Running").await;
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(2), "{took:?}");
+    cluster.server.faults().clear();
+    let cluster = cluster.waiting_up_to(Duration::from_secs(480), "the longest back-off");
+    cluster.until_all_running(25).await;
+    assert_eq!(cluster.requests("create", "deployments"), 25);
+    running.stop().await;
+}
+
 pub async fn a_write_whose_answer_is_lost_is_not_done_twice(mode: Mode) {
     let cluster = Simulated::new(mode);
     let once = AtomicBool::new(true);

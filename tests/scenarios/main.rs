@@ -170,6 +170,7 @@ const SCENARIOS: &[Scenario] = &[
 
     scenario!(anywhere failing::what_the_server_refuses_is_told_once_and_heals),
     scenario!(simulated "needs requests that hang" failing::sixteen_requests_that_hang_do_not_stop_the_others),
+    scenario!(simulated "needs requests that hang" failing::large_owners_whose_requests_hang_do_not_delay_a_small_one),
     scenario!(simulated "needs requests that hang" failing::many_owners_whose_requests_hang_do_not_delay_a_healthy_one),
     scenario!(simulated "needs answers that are lost" failing::a_write_whose_answer_is_lost_is_not_done_twice),
     scenario!(simulated "needs refused requests" failing::a_failure_backs_off_is_told_on_the_object_and_heals),

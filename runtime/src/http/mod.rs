@@ -1,5 +1,6 @@
 //! One request to the API server: where to, within which bounds, as whom.
 
+pub(crate) mod buffer;
 pub mod client;
 mod deadline;
 pub(crate) mod paths;

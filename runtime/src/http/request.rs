@@ -14,6 +14,7 @@ use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
 
+use crate::http::buffer::append;
 use crate::http::client;
 use crate::http::client::Renewed;
 use crate::http::deadline::Deadline;
@@ -288,7 +289,7 @@ async fn read(mut body: Body, limit: usize) -> Result<Vec<u8>, ApiError> {
             if bytes.len() + data.len() > limit {
                 return Err(ApiError::TooLarge(limit));
             }
-            bytes.extend_from_slice(data);
+            append(&mut bytes, data);
         }
     }
     Ok(bytes)

@@ -26,6 +26,7 @@ pub use crate::model::kind_id::KindId;
 pub use crate::model::label::owner_label_value;
 pub use crate::model::meta::Meta;
 pub use crate::model::owner_state::{Finalizers, OwnerState, StatusRecord, Transition};
+pub(crate) use crate::model::owner_state::{LARGE_BYTES, large_bytes};
 pub use crate::model::progress::ChildState;
 pub use crate::model::retention::Retention;
 pub use crate::model::triggers::Triggers;

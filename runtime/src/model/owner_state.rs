@@ -8,6 +8,18 @@ use crate::model::{
     Triggers, Uid,
 };
 
+/// From this size on an object is large, bytes: a reconcile holds up to seven times as much, and only as many
+/// large owners are reconciled at once as the bounds of the queue allow.
+pub(crate) const LARGE_BYTES: usize = 32 << 10;
+
+/// `bytes` where an object of that size is large, else 0.
+pub(crate) fn large_bytes(bytes: usize) -> u32 {
+    match bytes > LARGE_BYTES {
+        true => u32::try_from(bytes).unwrap_or(u32::MAX),
+        false => 0,
+    }
+}
+
 /// The finalizers of an owner, as far as the runtime needs them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Finalizers {
@@ -62,6 +74,8 @@ pub struct OwnerState {
     pub finalizers: Finalizers,
     /// Its spec as JSON, while it is kept.
     pub spec: Option<Box<str>>,
+    /// Bytes of the object where it is known to be large, else 0; stays known where the spec is dropped.
+    pub large_bytes: u32,
     /// Its status, while that is known.
     pub status: StatusRecord,
     /// Whether only its metadata were seen: its spec and status are not known.
@@ -169,6 +183,7 @@ impl OwnerState {
             }
         } else {
             self.spec = newer.spec;
+            self.large_bytes = newer.large_bytes;
             self.status = newer.status;
             self.metadata_only = false;
         }

@@ -19,6 +19,10 @@ pub(super) struct Entries {
     limits: Limits,
     by_key: HashMap<ObjectKey, Box<Entry>>,
     ready: VecDeque<ObjectKey>,
+    /// Large owners that were first in `ready` when there was no room for them.
+    large: VecDeque<ObjectKey>,
+    /// Bytes of the large owners that workers have.
+    large_bytes: usize,
     timers: BTreeSet<(u64, ObjectKey)>,
     /// Bytes of specs of owners that wait for a worker, and of those that wait for anything else.
     queued_bytes: usize,
@@ -34,6 +38,8 @@ impl Entries {
             limits,
             by_key: HashMap::new(),
             ready: VecDeque::new(),
+            large: VecDeque::new(),
+            large_bytes: 0,
             timers: BTreeSet::new(),
             queued_bytes: 0,
             waiting_bytes: 0,
@@ -50,7 +56,7 @@ impl Entries {
 
     /// Entries that wait for a worker.
     pub(super) fn depth(&self) -> usize {
-        self.ready.len()
+        self.ready.len() + self.large.len()
     }
 
     /// Entries that a worker has.
@@ -67,7 +73,7 @@ impl Entries {
     pub(super) fn has_capacity(&self) -> bool {
         (self.by_key.len() < self.limits.entries || !self.timers.is_empty())
             && self.queued_bytes < self.limits.spec_bytes / 2
-            && self.ready.len() < self.limits.queued().div_ceil(2)
+            && self.depth() < self.limits.queued().div_ceil(2)
     }
 
     /// Whether few entries wait for a time, and half of the bytes for their specs are free.
@@ -134,7 +140,17 @@ impl Entries {
     }
 
     /// Adds an entry if the bounds allow it, with an eviction where that is needed.
-    pub(super) fn insert(&mut self, key: &ObjectKey, owner: OwnerState, state: State) -> Admission {
+    pub(super) fn insert(
+        &mut self,
+        key: &ObjectKey,
+        mut owner: OwnerState,
+        state: State,
+    ) -> Admission {
+        // The spec of a large owner is read again when it is its turn.
+        if owner.large_bytes > 0 && self.queued_bytes + owner.spec_bytes() > self.limits.spec_bytes
+        {
+            owner.drop_bodies();
+        }
         let bytes = owner.spec_bytes();
         // One spec is always admitted: an object that is larger than the bound must be reconciled too.
         if state == State::Queued
@@ -145,7 +161,7 @@ impl Entries {
         }
         // Owners without a spec count no bytes; too many of them would evict those that wait for their
         // children.
-        if state == State::Queued && self.ready.len() >= self.limits.queued() {
+        if state == State::Queued && self.depth() >= self.limits.queued() {
             return Admission::Rejected;
         }
         if self.by_key.len() >= self.limits.entries && !self.evict() {
@@ -234,30 +250,72 @@ impl Entries {
         Admission::Accepted
     }
 
-    /// Hands the next entry that is ready to a worker.
+    /// Hands the next entry that is ready to a worker. Large owners wait until those before them are done; the
+    /// others pass them.
     pub(super) fn take(&mut self) -> Option<(ObjectKey, OwnerState)> {
-        while let Some(key) = self.ready.pop_front() {
-            let Some(entry) = self.by_key.get_mut(&key) else {
-                continue;
-            };
-            if entry.state != State::Queued {
-                continue;
+        while let Some(key) = self.large.front() {
+            let queued = self.queued(key);
+            if queued.is_some_and(|entry| !self.has_room_for(entry.owner.large_bytes)) {
+                break;
             }
-            entry.state = State::InFlight;
-            self.in_flight += 1;
-            let owner = std::mem::take(&mut entry.owner);
-            // The identity stays here for events that arrive meanwhile.
-            entry.owner.uid = owner.uid;
-            self.queued_bytes -= owner.spec_bytes();
-            return Some((key, owner));
+            let key = self.large.pop_front()?;
+            if let Some(owner) = self.hand_over(&key) {
+                return Some((key, owner));
+            }
+        }
+        while let Some(key) = self.ready.pop_front() {
+            let queued = self.queued(&key);
+            let large_bytes = queued.map_or(0, |entry| entry.owner.large_bytes);
+            let in_turn = self.large.is_empty() && self.has_room_for(large_bytes);
+            if large_bytes > 0 && !in_turn {
+                self.large.push_back(key);
+            } else if let Some(owner) = self.hand_over(&key) {
+                return Some((key, owner));
+            }
         }
         None
     }
 
+    /// The entry of `key` if it waits for a worker.
+    fn queued(&self, key: &ObjectKey) -> Option<&Entry> {
+        self.get(key).filter(|entry| entry.state == State::Queued)
+    }
+
+    /// Whether a worker may have an owner of `large_bytes` beside those that others have.
+    fn has_room_for(&self, large_bytes: u32) -> bool {
+        let wanted = self.large_share(large_bytes);
+        wanted == 0 || self.large_bytes == 0 || self.large_bytes + wanted <= self.limits.large_bytes
+    }
+
+    /// What a large owner counts for: one alone may exceed the bound.
+    fn large_share(&self, large_bytes: u32) -> usize {
+        let bytes = usize::try_from(large_bytes).unwrap_or(usize::MAX);
+        bytes.min(self.limits.large_bytes.max(1))
+    }
+
+    /// The owner of an entry that waits for a worker, which has it now.
+    fn hand_over(&mut self, key: &ObjectKey) -> Option<OwnerState> {
+        let entry = self.by_key.get_mut(key)?;
+        if entry.state != State::Queued {
+            return None;
+        }
+        entry.state = State::InFlight;
+        let owner = std::mem::take(&mut entry.owner);
+        // The identity stays here for events that arrive meanwhile, and the size for the bound.
+        entry.owner.uid = owner.uid;
+        entry.owner.large_bytes = owner.large_bytes;
+        self.in_flight += 1;
+        self.large_bytes += self.large_share(owner.large_bytes);
+        self.queued_bytes -= owner.spec_bytes();
+        Some(owner)
+    }
+
     /// A worker is done with an entry: takes what arrived for it meanwhile.
     pub(super) fn returned(&mut self, key: &ObjectKey) -> Option<Arrivals> {
+        let large_share = self.large_share(self.get(key)?.owner.large_bytes);
         let entry = self.by_key.get_mut(key)?;
         self.in_flight -= 1;
+        self.large_bytes -= large_share;
         self.queued_bytes -= entry.arrivals.spec_bytes();
         Some(std::mem::take(&mut entry.arrivals))
     }
@@ -327,6 +385,9 @@ impl Entries {
         assert!(self.waiting_bytes <= self.limits.waiting_spec_bytes);
         assert_eq!(self.spec_bytes(), held.sum::<usize>());
         assert_eq!(self.timers.len(), timed.count());
+        let in_flight = entries().filter(|e| e.state == State::InFlight);
+        let large = in_flight.map(|e| self.large_share(e.owner.large_bytes));
+        assert_eq!(self.large_bytes, large.sum::<usize>());
     }
 
     /// The keys of entries with work.
@@ -342,6 +403,7 @@ impl Entries {
         if self.by_key.capacity() > 64 && self.by_key.len() < self.by_key.capacity() / 8 {
             self.by_key.shrink_to(self.by_key.len() * 2);
             self.ready.shrink_to(self.ready.len() * 2);
+            self.large.shrink_to(self.large.len() * 2);
         }
     }
 }

@@ -11,6 +11,8 @@ pub struct Limits {
     pub spec_bytes: usize,
     /// Bytes of specs at most of owners that wait for anything else.
     pub waiting_spec_bytes: usize,
+    /// Bytes at most of large owners that workers have at once; one is let in always.
+    pub large_bytes: usize,
     /// First delay after a failure, ms.
     pub backoff_base_ms: u64,
     /// Longest delay after a failure, ms.
@@ -37,6 +39,7 @@ impl Default for Limits {
             entries: 640,
             spec_bytes: 256 << 10,
             waiting_spec_bytes: 192 << 10,
+            large_bytes: 256 << 10,
             backoff_base_ms: 500,
             backoff_max_ms: 300_000,
             merge_ms: 1_000,

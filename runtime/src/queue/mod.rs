@@ -125,6 +125,10 @@ impl Queue {
         };
         let same = entry.owner.uid == shown.uid || entry.owner.uid == Uid::default();
         if entry.state == State::InFlight {
+            if shown.large_bytes > 0 {
+                // The worker has one copy already.
+                shown.drop_bodies();
+            }
             self.entries
                 .change_arrivals(key, |arrivals| arrivals.on_owner(shown, beyond, same));
             return Admission::Accepted;

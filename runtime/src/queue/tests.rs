@@ -2,6 +2,7 @@
 
 mod bounds;
 mod findings;
+mod large;
 mod requeued;
 mod yielded;
 

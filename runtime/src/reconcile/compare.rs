@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::api::{Child, Operator, Owner, OwnerStatus, Requeue, Status, kind_index};
 use crate::http::request::Api;
 use crate::model::{
-    ChildRecord, KindId, ObjectKey, OwnerState, PartialObject, Retention, Triggers,
+    ChildRecord, KindId, Meta, ObjectKey, OwnerState, PartialObject, Retention, Triggers,
 };
 use crate::reconcile::child::{Actual, last_applied, planned_body};
 use crate::reconcile::child_names::{ChildNames, is_planned};
@@ -50,25 +50,23 @@ impl<O: Operator> Comparer<O> {
 
     fn child_differs(
         &self,
-        child: &Child,
-        owner: &Owner<O>,
+        child: Child,
+        owner: &Meta,
         state: &mut OwnerState,
         found: &[(KindId, Actual)],
     ) -> bool {
-        let uid = owner.meta.uid;
+        let uid = owner.uid;
         let kind = kind_index(O::KINDS, &child.kind);
         let actual = found
             .iter()
-            .find(|(of, actual)| {
-                Some(*of) == kind && actual.key.is(&owner.meta.namespace, &child.name)
-            })
+            .find(|(of, actual)| Some(*of) == kind && actual.key.is(&owner.namespace, &child.name))
             .map(|(_, actual)| actual);
-        let differs = match (&child.body, actual) {
+        let differs = match (child.body, actual) {
             (None, None) => false,
             (None, Some(actual)) => actual.owner == Some(uid),
             (Some(_), None) => true,
             (Some(body), Some(actual)) => {
-                let body = planned_body::<O>(&child.kind, body.clone(), &owner.meta.name);
+                let body = planned_body::<O>(&child.kind, body, &owner.name);
                 let differs = actual.owner != Some(uid)
                     || drift::differs(&body, &actual.value, kind, &self.normalized).is_some();
                 if let Some(record) = state.child(kind, actual.name_hash)
@@ -137,16 +135,18 @@ impl<O: Operator> Compare for Comparer<O> {
         if let Requeue::After(after) = plan.requeue {
             state.requeue_after_s = u32::try_from(after.as_secs()).unwrap_or(u32::MAX).max(1);
         }
+        // A plan of a large owner is as large as that: each part of both goes as soon as it is not needed.
+        let Owner { meta, .. } = owner;
         let mut differs = false;
-        for child in &plan.children {
-            differs |= self.child_differs(child, &owner, state, children);
-        }
         for (kind, actual) in children {
             let ours = actual.owner == Some(state.uid) && !actual.deleting;
             if ours && !is_planned::<O>(&plan.children, Some(*kind), actual.key.name()) {
                 self.api.metrics().drift.fetch_add(1, Relaxed);
                 differs = true;
             }
+        }
+        for child in plan.children {
+            differs |= self.child_differs(child, &meta, state, children);
         }
         if differs {
             return check;

@@ -17,6 +17,8 @@ pub(crate) enum Interrupt {
     Gone,
     /// A write met a newer object: read it and start again.
     Again,
+    /// The owner turns out to be large: it waits until others of that size are done.
+    Large,
     /// Something else has to happen first; nothing is wrong.
     Wait(Duration),
     /// It failed. `degraded`: the owner's status should say so.

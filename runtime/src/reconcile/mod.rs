@@ -38,6 +38,7 @@ use serde_json::Value;
 use tracing::{debug, warn};
 
 use crate::api::{Children, Failure, Operator, Owner, OwnerStatus, Plan, Requeue, Retry, Status};
+use crate::http::buffer::Buffer;
 use crate::http::paths::Paths;
 use crate::http::request::{Api, Request, WHOLE};
 use crate::model::{ChildSnapshot, ObjectKey, OwnerState, Retention, Triggers};
@@ -129,7 +130,7 @@ impl<O: Operator> Reconciler<O> {
         let outcome = match outcome {
             Ok(outcome) => outcome,
             Err(Interrupt::Gone) => Outcome::Gone,
-            Err(Interrupt::Again) => Outcome::Again,
+            Err(Interrupt::Again | Interrupt::Large) => Outcome::Again,
             Err(Interrupt::Wait(after)) => Outcome::Waits {
                 base_ms: millis(after),
             },
@@ -252,7 +253,9 @@ impl<O: Operator> Reconciler<O> {
             return self.in_conflict(key, &owner, state, status, failure).await;
         }
         let ready = status.ready();
-        let yields = !ready && !state.status_yielded && self.pressure.load(Relaxed);
+        // A large owner would be read once more.
+        let may_yield = !state.status_yielded && state.large_bytes == 0;
+        let yields = !ready && may_yield && self.pressure.load(Relaxed);
         if yields && owner::differs::<O>(state, &mut status) {
             state.status_yielded = true;
             return Ok(Outcome::Yielded);
@@ -382,7 +385,9 @@ impl<O: Operator> Reconciler<O> {
 
 /// As JSON. Our own values can always be serialised.
 pub(crate) fn encode(value: &Value) -> Vec<u8> {
-    serde_json::to_vec(value).unwrap_or_default()
+    let mut json = Buffer::default();
+    let _ = serde_json::to_writer(&mut json, value);
+    json.0
 }
 
 fn millis(duration: Duration) -> u64 {

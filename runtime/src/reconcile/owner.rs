@@ -14,7 +14,7 @@ use crate::api::{
 };
 use crate::model::{
     ChildState, Finalizers, Meta, ObjectKey, OwnerState, PartialObject, StatusRecord, Transition,
-    Triggers, hash32, hash64, rfc3339, seconds,
+    Triggers, hash32, hash64, large_bytes, rfc3339, seconds,
 };
 
 /// The finalizer that tells the garbage collector to keep the children.
@@ -44,6 +44,7 @@ pub(crate) fn decode<O: Operator>(object: &PartialObject<'_>) -> OwnerState {
         deleting: meta.deleting(),
         finalizers: finalizers::<O>(&meta.finalizers),
         spec: object.spec.map(|raw| raw.get().into()),
+        large_bytes: large_bytes(object.spec.map_or(0, |raw| raw.get().len())),
         status,
         ..OwnerState::default()
     }

@@ -16,7 +16,7 @@ use crate::api::{Operator, OwnerStatus, Status};
 use crate::http::paths::Paths;
 use crate::http::request::{Api, ApiError, METADATA, OBJECT_BYTES, Request};
 use crate::metrics::Verb;
-use crate::model::{ObjectKey, OwnerState, PartialObject, Triggers, Uid};
+use crate::model::{LARGE_BYTES, ObjectKey, OwnerState, PartialObject, Triggers, Uid, large_bytes};
 use crate::reconcile::failure::Interrupt;
 use crate::reconcile::{JSON_PATCH, encode, failure, now_s, owner};
 
@@ -55,7 +55,13 @@ impl<O: Operator> OwnerRequests<O> {
                 .owner_reads_for_children
                 .fetch_add(1, Relaxed);
         }
-        let read = self.fetch(key).await?;
+        let read = match self.fetch(key, state.large_bytes > 0).await {
+            Err(Interrupt::Large) => {
+                state.large_bytes = u32::MAX;
+                return Err(Interrupt::Large);
+            }
+            read => read?,
+        };
         if state.uid != read.uid && state.uid != Uid::default() {
             state.children.clear();
             state.children_complete = false;
@@ -72,15 +78,20 @@ impl<O: Operator> OwnerRequests<O> {
     }
 
     /// The owner as it is now. One that is not selected is gone: a child of it, whose event leads here, belongs to
-    /// another shard.
-    async fn fetch(&self, key: &ObjectKey) -> Result<OwnerState, Interrupt> {
+    /// another shard. One that is not known to be `large` and is: interrupted.
+    async fn fetch(&self, key: &ObjectKey, large: bool) -> Result<OwnerState, Interrupt> {
         let (verb, path) = match self.paths.selected_owner_path(key) {
             Some(path) => (Verb::List, path),
             None => (Verb::Get, self.paths.owner_path(key)),
         };
-        let body = match self.api.call(verb, Request::get(&path), OBJECT_BYTES).await {
+        let limit = match large {
+            true => OBJECT_BYTES,
+            false => LARGE_BYTES,
+        };
+        let body = match self.api.call(verb, Request::get(&path), limit).await {
             Ok(body) => body,
             Err(error) if error.code() == Some(404) => return Err(Interrupt::Gone),
+            Err(ApiError::TooLarge(LARGE_BYTES)) => return Err(Interrupt::Large),
             Err(error) => {
                 let kind = &self.paths.owner_kind;
                 return Err(failure::asked(error, "get", kind, key.as_str()));
@@ -98,7 +109,10 @@ impl<O: Operator> OwnerRequests<O> {
             _ => serde_json::from_slice(&body),
         };
         let object: PartialObject<'_> = object.map_err(unreadable)?;
-        Ok(owner::decode::<O>(&object))
+        Ok(OwnerState {
+            large_bytes: large_bytes(body.len()),
+            ..owner::decode::<O>(&object)
+        })
     }
 
     /// Adds our finalizer where it is missing, and then removes those that the operator no longer uses: at every

@@ -13,6 +13,8 @@ use std::ops::Range;
 
 use memchr::memchr2;
 
+use crate::http::buffer::append;
+
 /// The buffer shrinks to this after a large item, bytes.
 const KEPT_BYTES: usize = 16 << 10;
 
@@ -266,7 +268,7 @@ impl Items {
             self.too_large = true;
             self.kept.truncate(at);
         }
-        self.kept.extend_from_slice(bytes);
+        append(&mut self.kept, bytes);
     }
 
     /// Between the items of the list.

@@ -8,6 +8,8 @@ use bytes::Bytes;
 use http_body::Body;
 use http_body_util::BodyExt;
 
+use crate::http::buffer::append;
+
 /// What comes next in a body.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line {
@@ -62,7 +64,7 @@ impl<B: Body<Data = Bytes> + Unpin> Lines<B> {
             match self.body.frame().await {
                 Some(Ok(frame)) => {
                     if let Some(data) = frame.data_ref() {
-                        self.buffer.extend_from_slice(data);
+                        append(&mut self.buffer, data);
                     }
                 }
                 Some(Err(error)) => return Err(error),
@@ -94,9 +96,23 @@ impl<B: Body<Data = Bytes> + Unpin> Lines<B> {
                 return Some(Line::TooLong);
             }
             if start < end {
-                return Some(Line::Whole(self.buffer[start..end].to_vec()));
+                return Some(Line::Whole(self.take(start, end)));
             }
         }
+    }
+
+    /// What stands from `start` to `end`. A large line that is all but alone is not copied.
+    fn take(&mut self, start: usize, end: usize) -> Vec<u8> {
+        let behind = self.buffer.len() - end;
+        if start > 0 || end <= KEPT_BYTES || behind > KEPT_BYTES {
+            return self.buffer[start..end].to_vec();
+        }
+        let rest = self.buffer[end..].to_vec();
+        let mut line = std::mem::replace(&mut self.buffer, rest);
+        line.truncate(end);
+        // The end of the line is first in the rest.
+        (self.start, self.scanned) = (1, 1);
+        line
     }
 
     fn compact(&mut self) {

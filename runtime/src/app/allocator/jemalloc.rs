@@ -15,9 +15,9 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 /// page to large blocks so that they begin at different lines of the CPU cache. For one thread and a
 /// small heap this costs memory and gains little. Two of the defaults are kept in a smaller form,
 /// because they save CPU time in a burst: the cache of small blocks, and freed pages for 100 ms. [`trim`]
-/// returns what is then left.
+/// returns what is then left. Blocks from 128 KB on, which only large objects need, are given back at once.
 const OPTIONS: &CStr =
-    c"narenas:1,tcache_max:1024,tcache_nslots_small_max:16,dirty_decay_ms:100,muzzy_decay_ms:0,cache_oblivious:false";
+    c"narenas:1,tcache_max:1024,tcache_nslots_small_max:16,dirty_decay_ms:100,muzzy_decay_ms:0,cache_oblivious:false,oversize_threshold:131072";
 
 #[repr(transparent)]
 pub struct Text(*const c_char);

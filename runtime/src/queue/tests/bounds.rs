@@ -62,7 +62,7 @@ proptest! {
     /// counts are true, and when all is worked off nothing is left that wants work.
     #[test]
     fn bounds_and_counts_hold(steps in proptest::collection::vec(step(), 1..120)) {
-        let limits = Limits { entries: 4, spec_bytes: 64, waiting_spec_bytes: 32, ..Limits::default() };
+        let limits = Limits { entries: 4, spec_bytes: 64, waiting_spec_bytes: 32, large_bytes: 100, ..Limits::default() };
         let mut queue = queue(limits);
         let (mut version, mut now_ms) = (0u64, 0u64);
         let mut flying: Vec<(ObjectKey, OwnerState)> = Vec::new();
@@ -72,7 +72,8 @@ proptest! {
             let mut ended = None;
             match step {
                 Step::Owner { key, uid: id, generation, deleting } => {
-                    let owner = OwnerState { uid: uid(id), deleting, ..owner_at(generation, version) };
+                    let large_bytes = if key < 3 { 40 } else { 0 };
+                    let owner = OwnerState { uid: uid(id), deleting, large_bytes, ..owner_at(generation, version) };
                     queue.advance(KindId::OWNER, version);
                     let key = format!("n/{key}").as_str().into();
                     // Rejected or idle as another owner, it has no entry any more, and the caller knows that.
@@ -120,6 +121,8 @@ proptest! {
                 }
             }
             prop_assert_eq!(queue.in_flight(), flying.len());
+            let large = flying.iter().filter(|(_, owner)| owner.large_bytes > 0).count();
+            prop_assert!(large <= 2, "{large} of 40 bytes in a bound of 100");
             queue.entries.assert_consistent();
             // Work is in an entry or needs a relist, never neither.
             let evicted = queue.take_evicted();
