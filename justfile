@@ -13,6 +13,18 @@ check:
 deny:
     cargo deny check bans licenses sources
 
+# Known vulnerabilities of the dependencies; says what is skipped because a database cannot be reached.
+advisories:
+    scripts/advisories.sh
+
+# The digest of the image that Dockerfile.scratch compiles in: show, check or pin.
+base-image WHAT="show":
+    scripts/base-image.sh {{WHAT}}
+
+# What pip installs, with the hash of every file.
+requirements *NAMES:
+    scripts/requirements.sh {{NAMES}}
+
 # All tests: no cluster needed.
 test:
     cargo test --workspace

@@ -11,12 +11,13 @@ cd "$(dirname "$0")/.."
 source scripts/shipped.sh
 need python3
 
-version_of_checkov=3.3.30
-tools="${XDG_CACHE_HOME:-$HOME/.cache}/tare/tools/checkov-$version_of_checkov"
+requirements=scripts/requirements/checkov.txt
+tools="${XDG_CACHE_HOME:-$HOME/.cache}/tare/tools/checkov-$(cksum <"$requirements" | cut -d ' ' -f 1)"
 checkov="$tools/bin/checkov"
 if ! "$checkov" --version >/dev/null 2>&1; then
     python3 -m venv "$tools"
-    "$tools/bin/pip" install --quiet --disable-pip-version-check "checkov==$version_of_checkov"
+    "$tools/bin/pip" install --quiet --disable-pip-version-check --require-hashes -r "$requirements" \
+        || fail "pip cannot install checkov; is PyPI reachable?"
 fi
 
 report="$(mktemp)"

@@ -14,13 +14,15 @@ set -euo pipefail
 
 targets=(x86_64-unknown-linux-musl aarch64-unknown-linux-musl armv7-unknown-linux-musleabihf)
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/tare/static"
-venv="$cache/venv"
 debian="$cache/debian"
 
 fail() { echo "error: $1" >&2; exit "${2:-1}"; }
 say() { echo "dist: $*" >&2; }
 
 checkout="$(cd "$(dirname "$0")/.." && pwd)"
+requirements="$checkout/scripts/requirements/static.txt"
+# One for each set of versions: checkouts that differ do not take it from each other.
+venv="$cache/venv-$(cksum <"$requirements" | cut -d ' ' -f 1)"
 # Apart from `target`: another compiler may have made these.
 target_dir="$(realpath --canonicalize-missing "${CARGO_TARGET_DIR:-$checkout/target}/static")"
 std="" out="" last=()
@@ -45,14 +47,14 @@ fi
 
 # zig and cargo-zigbuild in an environment of their own.
 zig() {
-    [[ -e "$venv/.complete-0.17-0.24" ]] && return
+    [[ -e "$venv/.complete" ]] && return
     say "installing zig and cargo-zigbuild in $venv"
     rm -rf "$venv"
     mkdir -p "$cache"
     python3 -m venv "$venv" || fail "no Python virtual environment can be made; install python3-venv"
-    "$venv/bin/pip" install --quiet --disable-pip-version-check 'ziglang==0.17.*' 'cargo-zigbuild==0.24.*' \
+    "$venv/bin/pip" install --quiet --disable-pip-version-check --require-hashes -r "$requirements" \
         || fail "pip cannot install ziglang and cargo-zigbuild; is PyPI reachable?"
-    touch "$venv/.complete-0.17-0.24"
+    touch "$venv/.complete"
 }
 
 # Whether rustup has the target's standard library, or can get it.

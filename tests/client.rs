@@ -90,6 +90,63 @@ async fn list(kubeconfig: &Path) -> Result<usize, String> {
     Ok(list["items"].as_array().map_or(0, Vec::len))
 }
 
+/// The kubelet replaces a token before it expires; one that was revoked is refused earlier. Reads and writes are sent
+/// once more with the token that is in the file.
+#[tokio::test]
+async fn a_token_that_is_refused_is_read_again_and_the_request_repeated() -> Outcome {
+    let cluster = Cluster::start("refused").await?;
+    let kubeconfig = cluster.write(
+        "config",
+        &kubesim::kubeconfig(
+            &format!("https://127.0.0.1:{}", cluster.port),
+            &cluster.ca,
+            "ada",
+            "unused",
+        )
+        .replace("token: \"unused\"", "tokenFile: token"),
+    )?;
+    let file = cluster.write("token", "revoked")?;
+    let config = client::from_files(&[kubeconfig], None)?;
+    let metrics = Arc::<Metrics>::default();
+    let api = Api::new(
+        client::build(&config)?,
+        Arc::clone(&metrics),
+        Duration::from_secs(10),
+    );
+    let path = "/api/v1/namespaces/default/configmaps";
+    let list = || api.call(Verb::List, Request::get(path), 1 << 20);
+    let refused = list().await.expect_err("the token is wrong");
+    assert_eq!(refused.code(), Some(401));
+    assert_eq!(
+        metrics.requests(Verb::List),
+        1,
+        "the file has no other token"
+    );
+
+    std::fs::write(&file, cluster.server.token("ada"))?;
+    let body = br#"{"metadata":{"name":"a"}}"#.to_vec();
+    let create = Request {
+        method: http::Method::POST,
+        body: Some(("application/json", body)),
+        ..Request::get(path)
+    };
+    api.call(Verb::Create, create, 1 << 20).await?;
+    assert_eq!(metrics.requests(Verb::Create), 2, "sent once more");
+    assert!(
+        cluster
+            .server
+            .object("configmaps", "default", "a")
+            .is_some()
+    );
+    list().await?;
+    assert_eq!(metrics.requests(Verb::List), 2);
+
+    std::fs::write(&file, "revoked")?;
+    list().await?;
+    assert_eq!(metrics.requests(Verb::List), 3, "the token is still known");
+    Ok(())
+}
+
 #[tokio::test]
 async fn edgeapps_are_listed_with_every_kind_of_kubeconfig() -> Outcome {
     let cluster = Cluster::start("list").await?;

@@ -107,6 +107,47 @@ fn difference(path: &str, a: &Value, b: &Value) -> Option<String> {
     }
 }
 
+/// The rules of the first object of this kind in a file.
+fn rules(file: &str, kind: &str) -> Result<Vec<Value>, Box<dyn Error>> {
+    let all = documents(file)?;
+    let role = all.iter().find(|object| object["kind"] == kind);
+    let rules = role.and_then(|role| role["rules"].as_array()).cloned();
+    rules.ok_or_else(|| format!("{file}: no rules in a {kind}").into())
+}
+
+#[test]
+fn the_role_of_one_namespace_has_what_the_clusterrole_has() -> Outcome {
+    let mut wanted = rules("deploy/base/rbac.yaml", "ClusterRole")?;
+    let before = wanted.len();
+    wanted.retain(|rule| rule["resources"] != serde_json::json!(["customresourcedefinitions"]));
+    assert_eq!(wanted.len(), before - 1, "CRDs are in no namespace");
+    let found = rules("deploy/components/namespaced/role.yaml", "Role")?;
+    assert_eq!(found, wanted);
+    Ok(())
+}
+
+#[test]
+fn leases_are_permitted_with_two_replicas_only_and_by_name() -> Outcome {
+    for file in [
+        "deploy/base/rbac.yaml",
+        "deploy/install.yaml",
+        "deploy/components/namespaced/role.yaml",
+    ] {
+        assert!(!read(file)?.contains("leases"), "{file}");
+    }
+    let rules = rules("deploy/components/two-replicas/lease-role.yaml", "Role")?;
+    let named = |rule: &&Value| rule["verbs"] != serde_json::json!(["create"]);
+    let named: Vec<&Value> = rules.iter().filter(named).collect();
+    let [rule] = named[..] else {
+        return Err(format!("{named:?}").into());
+    };
+    assert_eq!(rule["verbs"], serde_json::json!(["get", "patch"]));
+    assert_eq!(rule["resourceNames"], serde_json::json!([EdgeApps::NAME]));
+    let overlay = read("deploy/components/two-replicas/kustomization.yaml")?;
+    assert!(overlay.contains(&format!("--lease={}\n", EdgeApps::NAME)));
+    Ok(())
+}
+
 #[test]
 fn images_are_tagged_with_this_version_and_never_latest() -> Outcome {
     let version = env!("CARGO_PKG_VERSION");

@@ -351,6 +351,70 @@ fn each_cache_mode_is_chosen_by_its_name() {
     }
 }
 
+fn terminate(running: &mut Running) -> Option<i32> {
+    let pid = running.0.id().to_string();
+    let sent = Command::new("kill").args(["-TERM", &pid]).status();
+    assert!(sent.unwrap().success());
+    until("it ends", || running.0.try_wait().unwrap()).code()
+}
+
+#[test]
+fn of_two_replicas_one_works_and_the_other_follows() {
+    let dir = folder("replicas");
+    let cluster = Cluster::start(&dir);
+    let holder = || {
+        let lease = cluster.server.object("leases", "default", "tare")?;
+        let holder = lease["spec"]["holderIdentity"].as_str();
+        Some(holder.unwrap_or_default().to_owned())
+    };
+    let start = |pod: &str| {
+        let admin = free_port();
+        let mut command = tare(&dir);
+        command
+            .args(["run", "--install-crd", "--leader-elect"])
+            .args(["--admin", &admin.to_string()])
+            .env("KUBECONFIG", &cluster.kubeconfig)
+            .env("HOSTNAME", pod)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        (Running(command.spawn().unwrap()), admin)
+    };
+    let works = |admin| {
+        until("it works", || {
+            ask(admin, "/readyz").filter(|answer| answer.ends_with("\nok\n"))
+        });
+        assert!(ask(admin, "/metrics").unwrap().contains("tare_leader 1\n"));
+    };
+    let stands_by = |admin| {
+        until("it stands by", || {
+            ask(admin, "/readyz").filter(|answer| {
+                answer.starts_with("HTTP/1.1 200") && answer.ends_with("standby\n")
+            })
+        });
+        assert!(ask(admin, "/metrics").unwrap().contains("tare_leader 0\n"));
+    };
+
+    let (mut one, admin_of_one) = start("pod-1");
+    works(admin_of_one);
+    assert!(holder().unwrap().starts_with("pod-1_"));
+    let (mut other, admin_of_other) = start("pod-2");
+    stands_by(admin_of_other);
+    create_web(&cluster);
+    until("it is Running", || {
+        let object = cluster.server.object("edgeapps", "default", "web")?;
+        (object["status"]["phase"] == "Running").then_some(())
+    });
+
+    assert_eq!(terminate(&mut one), Some(0));
+    works(admin_of_other);
+    assert!(holder().unwrap().starts_with("pod-2_"));
+    let (mut third, admin_of_third) = start("pod-3");
+    stands_by(admin_of_third);
+    assert_eq!(terminate(&mut third), Some(0), "a standby ends at once");
+    assert_eq!(terminate(&mut other), Some(0));
+    assert_eq!(holder().unwrap(), "", "it was released");
+}
+
 #[test]
 fn a_server_that_does_not_answer_is_one_line() {
     let dir = folder("away");

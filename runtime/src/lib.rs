@@ -65,6 +65,7 @@
 //! | [`api`] | what an author writes: operator, plan, child, status, errors |
 //! | [`metrics`] | counters, gauges, readiness, and their Prometheus text |
 //! | [`http`] | one request: paths, deadlines, bounds, errors; kubeconfig, TLS, credentials |
+//! | [`leader`] | of several replicas one works: a Lease |
 //! | `queue` | the workqueue: admission, deduplication, back-off, outcome |
 //! | `watch` | one watch stream for each kind, which recovers by itself |
 //! | `relist` | lists owners and children again in key order, and finds what differs; when that is due |
@@ -83,6 +84,7 @@ pub mod app;
 pub mod cache;
 pub mod controller;
 pub mod http;
+pub mod leader;
 pub mod metrics;
 pub mod model;
 pub mod prelude;

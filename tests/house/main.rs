@@ -11,6 +11,7 @@ mod markdown;
 mod programs;
 mod rooms;
 mod rust_source;
+mod supply_chain;
 mod tree;
 mod vocabulary;
 

@@ -30,8 +30,10 @@ mod failing;
 mod foreign;
 mod forms;
 mod kubectl;
+mod leader;
 mod lifecycle;
 mod namespaces;
+mod overlays;
 mod permission_table;
 mod permissions;
 mod relists;
@@ -201,6 +203,14 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs an hour" cache_modes::every_owner_that_exists_is_retained_and_no_other),
     scenario!(simulated "needs faults of watch streams" cache_modes::owners_deleted_while_the_watch_lost_events_are_forgotten),
 
+    scenario!(simulated "needs counts request by request" leader::a_standby_is_ready_and_only_reads_the_lease),
+    scenario!(simulated "needs counts request by request" leader::a_replica_that_is_killed_is_followed_within_20_s),
+    scenario!(simulated "needs counts request by request" leader::a_replica_that_ends_in_order_is_followed_within_3_s),
+    scenario!(simulated "needs refused requests" leader::there_is_never_more_than_one_writer),
+    scenario!(simulated "needs answers that are lost" leader::an_answer_that_is_lost_does_not_end_a_leader),
+    scenario!(simulated "needs counts request by request" leader::a_lease_that_is_deleted_ends_its_holder_before_another_begins),
+    scenario!(simulated "needs refused requests" leader::a_standby_without_permission_for_the_lease_says_so),
+
     scenario!(simulated "needs ten minutes" admission::owners_that_never_become_ready_are_released_after_their_deadline),
     scenario!(simulated "needs other limits" admission::events_that_are_not_admitted_are_found_by_a_relist),
     scenario!(simulated "needs other limits" admission::more_children_fail_at_once_than_are_admitted_and_every_owner_says_so),
@@ -240,6 +250,8 @@ const SHIPPED: &[Scenario] = &[
     scenario!(real "needs kubectl" shipped::a_newer_install_over_an_older_one_restarts_no_child).alone().kubectl(),
     scenario!(real "needs kubectl" shipped::the_crd_deleted_while_the_operator_is_down_comes_back_with_the_next_install).alone().kubectl(),
     scenario!(real "needs kubectl" shipped::the_crd_deleted_without_an_operator_takes_all_with_it).alone().kubectl(),
+    scenario!(real "needs kubectl" overlays::two_replicas_work_one_after_the_other).alone().kubectl(),
+    scenario!(real "needs kubectl" overlays::an_operator_of_one_namespace_needs_no_clusterrole).alone().kubectl(),
     scenario!(real "needs kubectl" shipped::removal_in_the_documented_order_leaves_nothing).alone().kubectl(),
 ];
 

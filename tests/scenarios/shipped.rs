@@ -263,7 +263,7 @@ pub async fn removal_in_the_documented_order_leaves_nothing(cluster: Cluster) {
 }
 
 /// Removes what earlier scenarios have left.
-async fn clean(cluster: &Cluster) -> Person {
+pub async fn clean(cluster: &Cluster) -> Person {
     let person = Person::administrator(cluster).await;
     person.writes("install.yaml", INSTALL);
     if cluster
@@ -297,7 +297,7 @@ fn idle() -> Value {
     json!({ "image": "registry.local/web:1", "port": 8080, "headless": true, "replicas": 0 })
 }
 
-async fn create_three(cluster: &Cluster) {
+pub async fn create_three(cluster: &Cluster) {
     for name in ["web-0", "web-1", "web-2"] {
         cluster.create(name, idle()).await;
     }

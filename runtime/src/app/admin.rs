@@ -1,17 +1,19 @@
 //! The admin port: `/livez`, `/readyz`, `/metrics`.
 //!
-//! Guarantees: at most four connections at once, each with a timeout and a bounded head. It answers as
-//! long as the process lives, whatever the API server does.
+//! Guarantees: it answers as long as the process lives, whatever the API server does and however many idle
+//! connections there are. Connections are bounded in number, time and bytes; where there are too many, the oldest is
+//! closed. One whose request has arrived is answered before that.
 //! Leaves to others: the metrics themselves (`metrics`, `allocator`).
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::future::Future;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::StreamExt;
-use futures::stream::FuturesUnordered;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -24,8 +26,8 @@ use crate::app::allocator;
 use crate::metrics::text::Page;
 use crate::metrics::{Build, Metrics};
 
-/// Connections served at once: a scraper, two probes and a person.
-const CONNECTIONS: usize = 4;
+/// Connections at once: a scraper, two probes, a person, and idle ones. Each may have a buffer of [`HEAD_BYTES`].
+const CONNECTIONS: usize = 16;
 /// How long one connection may take.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// The largest head of a request, bytes (hyper's smallest).
@@ -38,19 +40,40 @@ pub async fn serve(
     build: Build<'_>,
     shutdown: impl Future<Output = ()>,
 ) {
-    let mut connections = FuturesUnordered::new();
+    // The oldest first.
+    let mut connections = VecDeque::with_capacity(CONNECTIONS);
     tokio::pin!(shutdown);
     loop {
         tokio::select! {
+            // In this order: what has arrived on a connection is answered before another one takes its place.
+            biased;
             () = &mut shutdown => return,
-            accepted = listener.accept(), if connections.len() < CONNECTIONS => match accepted {
-                Ok((stream, _)) => connections.push(connection(stream, &metrics, build)),
+            () = served(&mut connections) => {}
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    if connections.len() == CONNECTIONS {
+                        connections.pop_front();
+                    }
+                    connections.push_back(Box::pin(connection(stream, &metrics, build)));
+                }
                 // Most likely the process is out of file descriptors; retry when one may be free.
                 Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
             },
-            Some(()) = connections.next(), if !connections.is_empty() => {}
         }
     }
+}
+
+/// Serves all connections until one or more of them have ended.
+async fn served<F: Future<Output = ()>>(connections: &mut VecDeque<Pin<Box<F>>>) {
+    poll_fn(|context| {
+        let before = connections.len();
+        connections.retain_mut(|connection| connection.as_mut().poll(context).is_pending());
+        match connections.len() < before {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    })
+    .await;
 }
 
 async fn connection(stream: tokio::net::TcpStream, metrics: &Metrics, build: Build<'_>) {
@@ -80,6 +103,7 @@ fn answer(
     match request.uri().path() {
         "/livez" => text(StatusCode::OK, "ok\n".to_owned()),
         "/readyz" => match metrics.readiness() {
+            Ok(()) if metrics.is_standby() => text(StatusCode::OK, "standby\n".to_owned()),
             Ok(()) => text(StatusCode::OK, "ok\n".to_owned()),
             Err(because) => text(StatusCode::SERVICE_UNAVAILABLE, because + "\n"),
         },
@@ -112,4 +136,102 @@ fn text(status: StatusCode, body: String) -> Response<Full<Bytes>> {
     let kind = http::HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+    use std::time::Instant;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
+
+    use super::*;
+
+    /// More than fit, and fewer than a process may have open.
+    const IDLE: usize = 400;
+    const PROBES: usize = 200;
+
+    /// Serves on a free port.
+    async fn start() -> std::io::Result<SocketAddr> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?;
+        let build = Build {
+            prefix: "sites",
+            version: "1.2.3",
+            allocator: "system",
+        };
+        tokio::spawn(serve(
+            listener,
+            Arc::default(),
+            build,
+            std::future::pending(),
+        ));
+        Ok(address)
+    }
+
+    /// Every probe is answered, and within a second.
+    async fn probe(address: SocketAddr) -> std::io::Result<()> {
+        for n in 0..PROBES {
+            let began = Instant::now();
+            let mut stream = TcpStream::connect(address).await?;
+            stream
+                .write_all(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+                .await?;
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).await?;
+            assert!(answer.starts_with("HTTP/1.1 200"), "probe {n}: {answer:?}");
+            let took = began.elapsed();
+            assert!(took < Duration::from_secs(1), "probe {n}: {took:?}");
+        }
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn idle_connections_keep_no_probe_from_being_answered() -> std::io::Result<()> {
+        // Nothing sent, and a head that does not end.
+        for sent in ["", "GET /metrics HTTP/1.1\r\nHost:"] {
+            let address = start().await?;
+            let mut idle = Vec::new();
+            for _ in 0..IDLE {
+                let mut stream = TcpStream::connect(address).await?;
+                stream.write_all(sent.as_bytes()).await?;
+                idle.push(stream);
+            }
+            probe(address).await?;
+        }
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn connections_that_come_back_keep_no_probe_from_being_answered() -> std::io::Result<()> {
+        let address = start().await?;
+        for _ in 0..2 * CONNECTIONS {
+            tokio::spawn(async move {
+                while let Ok(mut stream) = TcpStream::connect(address).await {
+                    // Until it is closed by the other side.
+                    let _ = stream.read_u8().await;
+                }
+            });
+        }
+        probe(address).await
+    }
+
+    #[tokio::test]
+    async fn no_more_than_the_bound_stay_open() -> std::io::Result<()> {
+        let address = start().await?;
+        let mut idle = Vec::new();
+        for _ in 0..IDLE {
+            idle.push(TcpStream::connect(address).await?);
+        }
+        probe(address).await?;
+        let mut open = 0;
+        for stream in &mut idle {
+            let mut byte = [0];
+            let closed = tokio::time::timeout(Duration::from_millis(1), stream.read(&mut byte));
+            open += usize::from(closed.await.is_err());
+        }
+        assert!(open <= CONNECTIONS, "{open}");
+        Ok(())
+    }
 }

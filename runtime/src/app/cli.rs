@@ -37,6 +37,9 @@ Options of run:
                        included: 10 ms for each beyond 60,000 objects
   --timeout SECONDS    deadline of one reconcile, 1 to 600               [30]
   --install-crd        apply the CRD first
+  --leader-elect       of several replicas only the one that holds a Lease works
+  --lease NAME         name of that Lease, in the namespace of the client        [{name}]
+                       replicas with another --namespace or --selector need one of their own
   --admin ADDR         address of /livez, /readyz and /metrics           [127.0.0.1:8080]
 
 Options of run and install:
@@ -101,6 +104,15 @@ pub struct Cluster {
     pub log: LevelFilter,
 }
 
+/// The name of a Lease.
+#[derive(Debug, PartialEq)]
+pub enum LeaseName {
+    /// The operator's own.
+    Operators,
+    /// Another one.
+    Given(String),
+}
+
 /// The options of `run`.
 #[derive(Debug, PartialEq)]
 pub struct Run {
@@ -120,6 +132,8 @@ pub struct Run {
     pub timeout: Duration,
     /// Whether the CRD is applied first.
     pub install_crd: bool,
+    /// Name of the Lease whose holder works, of several replicas. `None` without leader election.
+    pub lease: Option<LeaseName>,
     /// Address of the admin port.
     pub admin: SocketAddr,
 }
@@ -160,8 +174,10 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, U
         relist_period: None,
         timeout: Duration::from_secs(30),
         install_crd: false,
+        lease: None,
         admin: SocketAddr::from(([127, 0, 0, 1], 8080)),
     };
+    let mut lease_name = None;
     let (running, reaching) = (
         command == "run",
         matches!(command.as_str(), "run" | "install"),
@@ -194,6 +210,8 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, U
                 run.timeout = Duration::from_secs(number("timeout", &value, 1, 600)?);
             }
             Long("install-crd") if running => run.install_crd = true,
+            Long("leader-elect") if running => run.lease = Some(LeaseName::Operators),
+            Long("lease") if running => lease_name = Some(parser.value()?.string()?),
             Long("admin") if running => {
                 let value = parser.value()?.string()?;
                 run.admin = value.parse().map_err(|_| {
@@ -205,6 +223,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, U
             other => return Err(other.unexpected().into()),
         }
     }
+    run.lease = lease(&run, lease_name)?;
     match command.as_str() {
         "run" => Ok(Command::Run(run)),
         "crd" => Ok(Command::Crd),
@@ -212,6 +231,21 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, U
         "version" => Ok(Command::Version),
         "help" => Ok(Command::Help),
         other => Err(UsageError(format!("unknown command {other:?}"))),
+    }
+}
+
+/// Replicas with different work must not wait for each other: the second would stand by for ever.
+fn lease(run: &Run, name: Option<String>) -> Result<Option<LeaseName>, UsageError> {
+    let is_part = run.namespace.is_some() || run.selector.is_some();
+    match (&run.lease, name) {
+        (None, None) => Ok(None),
+        (None, Some(_)) => Err(UsageError("--lease needs --leader-elect".to_owned())),
+        (Some(_), Some(name)) => Ok(Some(LeaseName::Given(name))),
+        (Some(_), None) if is_part => Err(UsageError(
+            "--leader-elect with --namespace or --selector needs --lease NAME: one name for the replicas that share these options"
+                .to_owned(),
+        )),
+        (Some(_), None) => Ok(Some(LeaseName::Operators)),
     }
 }
 
@@ -253,6 +287,23 @@ mod tests {
             (run.concurrency, run.admin.port(), run.namespace.as_deref()),
             (4, 9, Some("shop"))
         );
+    }
+
+    #[test]
+    fn leases() {
+        for (line, want) in [
+            ("run", None),
+            ("run --leader-elect", Some(LeaseName::Operators)),
+            (
+                "run --lease a --leader-elect --selector shard=1",
+                Some(LeaseName::Given("a".to_owned())),
+            ),
+        ] {
+            let Ok(Command::Run(run)) = parse_line(line) else {
+                panic!("{line} is refused");
+            };
+            assert_eq!(run.lease, want, "{line}");
+        }
     }
 
     #[test]
@@ -299,7 +350,12 @@ mod tests {
             ("run --admin here", "--admin \"here\" is not an address"),
             ("run --log loud", "--log \"loud\" is not one of error, warn"),
             ("crd --namespace x", "invalid option '--namespace'"),
-            ("run --leader-elect", "invalid option '--leader-elect'"),
+            ("run --lease x", "--lease needs --leader-elect"),
+            (
+                "run --leader-elect --selector shard=1",
+                "--leader-elect with --namespace or --selector needs --lease NAME",
+            ),
+            ("crd --leader-elect", "invalid option '--leader-elect'"),
             (
                 "run --relist-period 9",
                 "--relist-period \"9\" is not a number from 10 to 86400",

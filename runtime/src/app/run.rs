@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tracing::{info, warn};
 
 use crate::api::Operator;
-use crate::app::cli::{Cluster, Run};
+use crate::app::cli::{Cluster, LeaseName, Run};
 use crate::app::crd;
 use crate::app::crd::Crd;
 use crate::app::program::Program;
@@ -25,6 +25,7 @@ use crate::controller::Config;
 use crate::http::client;
 use crate::http::client::{ClientError, Config as Access};
 use crate::http::request::Api;
+use crate::leader::{Candidate, Election, Lost};
 use crate::metrics::{Build, Metrics};
 
 /// How long the CRD may take to be Established.
@@ -54,6 +55,9 @@ pub enum RunError {
         /// Why not.
         cause: String,
     },
+    /// Another replica works from now on.
+    #[error(transparent)]
+    Lost(#[from] Lost),
     /// A system call failed.
     #[error("{0}")]
     System(#[from] std::io::Error),
@@ -132,7 +136,7 @@ pub async fn install<O: Operator>(
 /// `run`: until SIGTERM or SIGINT.
 ///
 /// # Errors
-/// The configuration is invalid, or the admin port cannot be opened. Everything else is retried.
+/// The configuration is invalid, the admin port cannot be opened, or the Lease was lost. Everything else is retried.
 pub async fn run<O: Operator>(
     options: Run,
     operator: Arc<O>,
@@ -163,6 +167,14 @@ pub async fn run<O: Operator>(
     let access = access::<O>(options.cluster.context, program).await?;
     let server = access.server.to_string();
     let client = client::build(&access)?;
+    let election = options.lease.map(|lease| {
+        let name = match &lease {
+            LeaseName::Operators => O::NAME,
+            LeaseName::Given(name) => name,
+        };
+        let candidate = Candidate::new(&access.namespace, name, O::NAME);
+        Election::new(client.clone(), Arc::clone(&metrics), candidate)
+    });
     drop(access);
     let api = Api::new(
         client.clone(),
@@ -180,10 +192,12 @@ pub async fn run<O: Operator>(
             _ = interrupt.recv() => {}
         }
         drop(stop);
+        std::future::pending().await
     };
     let ended =
         |mut stopped: watch::Receiver<()>| async move { while stopped.changed().await.is_ok() {} };
-    let operate = async {
+    // Also the CRD is written by the replica that works, alone.
+    let work = Box::pin(async {
         if options.install_crd {
             tokio::select! {
                 () = install_at_start(&api, crd) => {}
@@ -202,6 +216,15 @@ pub async fn run<O: Operator>(
             () = run => {}
             () = crd::compare(&api, crd) => {}
         }
+    });
+    let operate = async {
+        match election {
+            Some(election) => election.lead(ended(stopped.clone()), work).await,
+            None => {
+                work.await;
+                Ok(())
+            }
+        }
     };
     let prefix = O::metrics_prefix();
     let build = Build {
@@ -216,8 +239,9 @@ pub async fn run<O: Operator>(
         std::future::pending(),
     );
     tokio::select! {
-        // The admin port answers until the last write is done.
-        ((), ()) = async { tokio::join!(signals, operate) } => {}
+        // The admin port answers until the last write is done. A Lease that is lost ends the process at once.
+        ended = operate => ended?,
+        () = signals => {}
         () = served => {}
     }
     info!("stopped");

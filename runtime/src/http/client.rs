@@ -3,12 +3,12 @@
 //! Guarantees: an error names the file and what to do. What a kubeconfig requires and this client lacks
 //! is an error, never ignored. A token is never printed and never sent without TLS.
 //! Leaves to others: the HTTP stack (`stack`), deadlines (`request`).
-//! Limits: no plugins, passwords, impersonation or proxies. A client certificate is read once. A CA is
-//! required; the roots of the system are not used.
+//! Limits: no plugins, passwords, impersonation or proxies. A CA is required; the roots of the system are not used.
 //! Why not `kube::Config`: it brings plugins, JSONPath, regular expressions and a YAML deserializer,
 //! 2.5 of 5.6 MB of the binary.
 
 mod cause;
+mod certificate;
 mod cluster;
 mod credentials;
 mod entry;
@@ -37,12 +37,13 @@ use crate::http::client::credentials::Credentials;
 use crate::http::client::kubeconfig::Kubeconfig;
 
 pub(crate) use crate::http::client::cause::cause;
+pub use crate::http::client::certificate::Identity;
 pub use crate::http::client::credentials::Token;
 pub use crate::http::client::error::{ClientError, Flaw, Known, PemError, Problem};
 pub use crate::http::client::file::FileError;
-pub(crate) use crate::http::client::stack::IDLE;
 pub use crate::http::client::stack::build;
-pub use crate::http::client::tls::{Identity, Trust};
+pub(crate) use crate::http::client::stack::{IDLE, Renewed};
+pub use crate::http::client::tls::Trust;
 pub use crate::http::client::yaml::YamlError;
 
 /// Where k3s writes its kubeconfig.

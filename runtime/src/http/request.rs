@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::{Method, Response, StatusCode, header};
 use http_body_util::BodyExt;
 use kube::Client;
@@ -15,6 +16,7 @@ use kube::client::Body;
 
 use crate::http::buffer::append;
 use crate::http::client;
+use crate::http::client::Renewed;
 use crate::http::deadline::Deadline;
 use crate::http::permission::{MissingPermissions, Permission};
 use crate::http::server_status::status_error;
@@ -31,6 +33,9 @@ pub const WHOLE: &str = "application/json";
 /// The largest answer to a request for one object, bytes: etcd stores 1.5 MiB, and managedFields add
 /// to that.
 pub const OBJECT_BYTES: usize = 4 << 20;
+
+/// The largest body that is kept until its answer has come, bytes; a larger one is made again by the next reconcile.
+const KEPT_BYTES: usize = 32 << 10;
 
 /// What went wrong with a request.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -162,13 +167,8 @@ impl Api {
         limit: usize,
         deadline: Duration,
     ) -> Result<Vec<u8>, ApiError> {
-        self.metrics.request(verb);
         let exchange = async {
-            let response = self
-                .client
-                .send(request.into_http()?)
-                .await
-                .map_err(unreachable)?;
+            let response = self.send(verb, request).await?;
             let status = response.status();
             let retry_after = retry_after(&response);
             if status.is_client_error() || status.is_server_error() {
@@ -190,6 +190,26 @@ impl Api {
         result
     }
 
+    /// Sends a request, and once more where the server refused credentials that are replaced (401). A large body is not
+    /// kept for that.
+    async fn send(&self, verb: Verb, mut request: Request<'_>) -> Result<Response<Body>, ApiError> {
+        let body = request.body.take();
+        let body = body.map(|(content_type, bytes)| (content_type, Bytes::from(bytes)));
+        let is_large = |body: &(_, Bytes)| body.1.len() > KEPT_BYTES;
+        let kept = (!body.as_ref().is_some_and(is_large)).then(|| body.clone());
+        self.metrics.request(verb);
+        let sent = self.client.send(request.with(body)?).await;
+        let response = sent.map_err(unreachable)?;
+        match (response.extensions().get::<Renewed>(), kept) {
+            (Some(_), Some(body)) => {
+                self.metrics.request(verb);
+                let sent = self.client.send(request.with(body)?).await;
+                sent.map_err(unreachable)
+            }
+            _ => Ok(response),
+        }
+    }
+
     /// How long an answer may take.
     pub(crate) fn deadline(&self) -> Duration {
         self.deadline.longest()
@@ -200,13 +220,8 @@ impl Api {
     /// # Errors
     /// The server answers with another status than 200, not in time, or cannot be reached.
     pub async fn open(&self, verb: Verb, request: Request<'_>) -> Result<Body, ApiError> {
-        self.metrics.request(verb);
         let exchange = async {
-            let response = self
-                .client
-                .send(request.into_http()?)
-                .await
-                .map_err(unreachable)?;
+            let response = self.send(verb, request).await?;
             if response.status() == StatusCode::OK {
                 return Ok(response.into_body());
             }
@@ -246,12 +261,13 @@ impl<'a> Request<'a> {
         }
     }
 
-    fn into_http(self) -> Result<http::Request<Body>, ApiError> {
+    /// The request with this body.
+    fn with(&self, body: Option<(&'static str, Bytes)>) -> Result<http::Request<Body>, ApiError> {
         let mut request = http::Request::builder()
-            .method(self.method)
+            .method(self.method.clone())
             .uri(self.path)
             .header(header::ACCEPT, self.accept);
-        let body = match self.body {
+        let body = match body {
             Some((content_type, bytes)) => {
                 request = request.header(header::CONTENT_TYPE, content_type);
                 Body::from(bytes)

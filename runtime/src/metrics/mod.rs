@@ -76,6 +76,7 @@ pub struct Metrics {
     /// Revision of the CRD in the binary; 0 where it has none.
     pub crd_revision_in_binary: AtomicI64,
     ready: AtomicBool,
+    standby: AtomicBool,
     not_ready_because: Mutex<String>,
 }
 
@@ -122,6 +123,16 @@ impl Metrics {
         let mut text = lock(&self.not_ready_because);
         text.clear();
         text.push_str(because);
+    }
+
+    /// Whether this replica waits for another one to end. A standby is ready to take over.
+    pub fn set_standby(&self, standby: bool) {
+        self.standby.store(standby, Relaxed);
+    }
+
+    /// Whether another replica works and this one waits.
+    pub fn is_standby(&self) -> bool {
+        self.standby.load(Relaxed)
     }
 
     /// `Ok` when ready, else why not.

@@ -124,8 +124,14 @@ pub(crate) fn render(metrics: &Metrics, build: &Build<'_>) -> String {
     page.value(
         "ready",
         "gauge",
-        "1 while the initial list is complete and all watch streams are open, else 0.",
+        "1 while the initial list is complete and all watch streams are open, or a standby can take over; else 0.",
         u8::from(metrics.ready.load(Relaxed)),
+    );
+    page.value(
+        "leader",
+        "gauge",
+        "1 in a replica that works, 0 in a standby. Always 1 without leader election.",
+        u8::from(!metrics.is_standby()),
     );
     page.family(
         "crd_revision",

@@ -84,20 +84,20 @@ pub async fn change(client: &Client, account: &str, rules: &[Value]) {
     patched.expect("change a role");
 }
 
-/// A token of an account (TokenRequest).
-pub async fn token(client: &Client, account: &str) -> String {
+/// A token of an account in `namespace` (TokenRequest).
+pub async fn token(client: &Client, namespace: &str, account: &str) -> String {
     let request = json!({
         "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
         "spec": { "audiences": [], "expirationSeconds": TOKEN_S },
     });
-    let path = format!("/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{account}/token");
+    let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token");
     let answer = send(client, Method::POST, &path, JSON, &request).await;
     text(&answer.expect("ask for a token"), "/status/token")
 }
 
-/// Whether this account may create a child of an EdgeApp: admission knows its token, its role and the
+/// Whether this account may create a child of an EdgeApp in `namespace`: admission knows its token, its role and the
 /// new kind. A dry run: nothing is created.
-pub async fn is_known(client: &Client) -> Result<(), kube::Error> {
+pub async fn is_known(client: &Client, namespace: &str) -> Result<(), kube::Error> {
     let service = json!({
         "apiVersion": "v1", "kind": "Service",
         "metadata": { "name": "probe", "ownerReferences": [{
@@ -107,7 +107,7 @@ pub async fn is_known(client: &Client) -> Result<(), kube::Error> {
         }] },
         "spec": { "clusterIP": "None", "ports": [{ "port": 80 }] },
     });
-    let path = format!("/api/v1/namespaces/{NAMESPACE}/services?dryRun=All");
+    let path = format!("/api/v1/namespaces/{namespace}/services?dryRun=All");
     let made = send(client, Method::POST, &path, JSON, &service).await;
     made.map(drop)
 }

@@ -13,6 +13,7 @@ use serde::Deserialize;
 struct Line {
     stage: String,
     verb: String,
+    request_received_timestamp: String,
     user: User,
     object_ref: Option<ObjectRef>,
     response_status: Option<ResponseStatus>,
@@ -78,6 +79,28 @@ fn answered(line: &str, user: &str, namespace: &str) -> Option<Answered> {
         },
         code: line.response_status.map_or(0, |status| status.code),
     })
+}
+
+/// The users in the order of their writes in a namespace, each once for every turn: by the time at which a request
+/// was received.
+pub fn turns(log: &Path, users: &[String], namespace: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(log).expect("read the audit log");
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    let mut writes: Vec<(String, String)> = Vec::new();
+    for line in whole.lines() {
+        for user in users {
+            let is_write = answered(line, user, namespace).is_some_and(|one| one.is_write());
+            if is_write {
+                let line: Line = serde_json::from_str(line).expect("a line of the audit log");
+                // RFC 3339 in UTC with six digits: texts are in the order of times.
+                writes.push((line.request_received_timestamp, user.clone()));
+            }
+        }
+    }
+    writes.sort();
+    let mut turns: Vec<String> = writes.into_iter().map(|(_, user)| user).collect();
+    turns.dedup();
+    turns
 }
 
 /// How many of these requests have this verb and resource.

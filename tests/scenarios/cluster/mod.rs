@@ -205,6 +205,13 @@ impl Cluster {
         audit::requests(&plane.audit_log, &plane.username(user), &self.namespace)
     }
 
+    /// These users in the order of their writes here, each once for every turn.
+    pub fn turns(&self, users: &[&str]) -> Vec<String> {
+        let plane = &self.as_real().plane;
+        let users: Vec<String> = users.iter().map(|user| plane.username(user)).collect();
+        audit::turns(&plane.audit_log, &users, &self.namespace)
+    }
+
     /// Waits until none of these users has written anything for three seconds.
     pub async fn until_quiet(&self, users: &[&str]) {
         let deadline = Instant::now() + self.timeout;

@@ -45,11 +45,14 @@ impl Cluster {
                 let client = simulated.server.client(user);
                 Operator::InProcess(simulated.operate_with(EdgeApps, client, config))
             }
-            Kind::Real(_) => {
-                let program = env!("CARGO_BIN_EXE_tare").into();
-                Operator::Process(OperatorProcess::start(self, program, user, &[]).await)
-            }
+            Kind::Real(_) => Operator::Process(self.start_process(user, &[]).await),
         }
+    }
+
+    /// Starts the program for EdgeApps with these arguments besides, on a real cluster.
+    pub async fn start_process(&self, user: &str, own_args: &[&str]) -> OperatorProcess {
+        let program = env!("CARGO_BIN_EXE_tare").into();
+        OperatorProcess::start(self, program, user, own_args).await
     }
 }
 

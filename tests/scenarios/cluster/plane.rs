@@ -23,7 +23,7 @@ pub const PERSON: &str = "person";
 pub const LIMITED: &str = "limited";
 
 /// A second operator, under an account of its own with the same role.
-const SECOND: &str = "second";
+pub const SECOND: &str = "second";
 
 /// From a change of a Deployment until it is ready. Long enough that an EdgeApp is observed before that,
 /// also when 300 are created at once on a busy machine.
@@ -139,19 +139,30 @@ impl SharedPlane {
 
     /// Requests a token for a service account; operators under that account are started with it.
     pub async fn log_in(&self, account: &str) {
-        let token = account::token(&self.client, account).await;
+        self.log_in_at(account::NAMESPACE, account).await;
+    }
+
+    /// The same for a service account in `namespace`, which is also the namespace of its client, as in a pod.
+    pub async fn log_in_at(&self, namespace: &str, account: &str) {
+        let token = account::token(&self.client, namespace, account).await;
         let plane = self.plane.lock().await;
         let text = kubeconfig(&plane.url(), plane.ca_pem(), account, &token);
+        let text = text.replace("namespace: default", &format!("namespace: {namespace}"));
         std::fs::write(self.account_file(account), text).expect("write a kubeconfig");
     }
 
     /// Waits until operators under this account may work.
     pub async fn until_known(&self, account: &str) -> Result<(), String> {
+        self.until_known_at(account::NAMESPACE, account).await
+    }
+
+    /// Waits until operators under this account may work in `namespace`.
+    pub async fn until_known_at(&self, namespace: &str, account: &str) -> Result<(), String> {
         let file = self.account_file(account);
         let client = controlplane::client(&file).await;
         let client = client.map_err(|error| error.to_string())?;
         let deadline = Instant::now() + KNOWN_WITHIN;
-        while let Err(error) = account::is_known(&client).await {
+        while let Err(error) = account::is_known(&client, namespace).await {
             if Instant::now() > deadline {
                 return Err(format!("{account} still may not create a child: {error}"));
             }

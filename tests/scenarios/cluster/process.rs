@@ -122,6 +122,13 @@ impl OperatorProcess {
         );
     }
 
+    /// Waits until it ends by itself; its exit code.
+    pub async fn ended(&mut self) -> Option<i32> {
+        let ended = tokio::time::timeout(TIMEOUT, self.process.wait()).await;
+        let ended = ended.unwrap_or_else(|_| panic!("it goes on; log: {}", self.log.display()));
+        ended.expect("the state of the process").code()
+    }
+
     /// Ends it with SIGTERM, as a kubelet does.
     pub async fn terminate(mut self) -> ExitStatus {
         let ended = self.process.terminate(GRACE).await.expect("SIGTERM");

@@ -12,6 +12,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
 use kube::Client;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use kubesim::{Options, Readiness, Server};
@@ -21,6 +22,7 @@ use tare_runtime::api::Operator;
 use tare_runtime::cache::Mode;
 use tare_runtime::controller;
 use tare_runtime::controller::Config;
+use tare_runtime::leader::{Candidate, Election, Lost};
 use tare_runtime::metrics::{Build, Metrics};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -276,12 +278,45 @@ impl Simulated {
             config,
             shutdown,
         );
+        let task = tokio::spawn(async {
+            run.await;
+            Ok(())
+        });
         Running {
             prefix: O::metrics_prefix(),
             metrics,
             timeout: self.timeout,
             stop: Some(stop),
-            task: tokio::spawn(run),
+            task,
+        }
+    }
+
+    /// Starts a replica of the operator for EdgeApps that works while it holds the Lease `default/tare`.
+    pub fn elect(&self, user: &str) -> Running {
+        let metrics = Arc::new(Metrics::default());
+        let client = self.server.client(user);
+        let candidate = Candidate {
+            identity: format!("{user}_7"),
+            ..Candidate::new("default", "tare", "tare")
+        };
+        let election = Election::new(client.clone(), Arc::clone(&metrics), candidate);
+        let (stop, stopped) = oneshot::channel::<()>();
+        let stopped = stopped.map(drop).shared();
+        let operator = Arc::new(EdgeApps);
+        let work = controller::run(
+            Arc::clone(&operator),
+            self.mode.cache(&operator),
+            client,
+            Arc::clone(&metrics),
+            config(),
+            stopped.clone(),
+        );
+        Running {
+            prefix: EdgeApps::metrics_prefix(),
+            metrics,
+            timeout: self.timeout,
+            stop: Some(stop),
+            task: tokio::spawn(election.lead(stopped, work)),
         }
     }
 
@@ -340,7 +375,7 @@ pub struct Running {
     /// The longest wait for one condition.
     pub timeout: Duration,
     stop: Option<oneshot::Sender<()>>,
-    task: JoinHandle<()>,
+    task: JoinHandle<Result<(), Lost>>,
 }
 
 impl Running {
@@ -368,7 +403,14 @@ impl Running {
     /// Stops the operator and waits until it has ended.
     pub async fn stop(mut self) {
         drop(self.stop.take());
-        (&mut self.task).await.expect("the operator panicked");
+        let ended = (&mut self.task).await.expect("the operator panicked");
+        ended.expect("the operator ended in order");
+    }
+
+    /// Waits until it has ended because it lost the Lease; its words.
+    pub async fn lost(&mut self) -> String {
+        let ended = (&mut self.task).await.expect("the operator panicked");
+        ended.expect_err("the Lease was lost").to_string()
     }
 
     /// Aborts the operator in the middle of its work, as SIGKILL does.

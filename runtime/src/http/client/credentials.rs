@@ -1,9 +1,9 @@
 //! The `user` entry of a kubeconfig, and the token of every request.
 //!
 //! Guarantees: a token is in no message and no debug output. A token file is read again about every
-//! minute; while it cannot be read, the last token stays in use. What is not supported (plugins,
-//! passwords, impersonation) is an error, never ignored.
-//! Leaves to others: the handshake with a client certificate (`tls`).
+//! minute, and when the server refuses the token (401); while it cannot be read, the last token stays in use. What is
+//! not supported (plugins, passwords, impersonation) is an error, never ignored.
+//! Leaves to others: the handshake with a client certificate (`certificate`).
 //! Source: client-go 0.36, transport/token_source.go, tools/clientcmd/client_config.go.
 
 use std::fmt;
@@ -14,14 +14,17 @@ use http::HeaderValue;
 use tokio::time::Instant;
 use tracing::warn;
 
+use crate::http::client::certificate::Identity;
 use crate::http::client::entry::Entry;
 use crate::http::client::error::{Flaw, Problem};
 use crate::http::client::file;
 use crate::http::client::tls;
-use crate::http::client::tls::Identity;
 
 /// Half of the two minutes that remain of the shortest-lived token when the kubelet replaces it.
 const REREAD: Duration = Duration::from_secs(60);
+
+/// Longer than a request waits for its answer.
+const LATELY: Duration = Duration::from_secs(30);
 
 /// A token, a client certificate or both.
 #[derive(Debug)]
@@ -96,6 +99,7 @@ fn identity(entry: &Entry) -> Result<Option<Identity>, Flaw> {
         chain: tls::certificates(&certificate.pem)
             .map_err(|cause| entry.pem_flaw(&certificate, cause))?,
         key: tls::key(&key.pem).map_err(|cause| entry.pem_flaw(&key, cause))?,
+        files: certificate.path.zip(key.path),
     }))
 }
 
@@ -110,7 +114,10 @@ pub struct Token {
 #[derive(Debug, Clone)]
 struct TokenFile {
     path: PathBuf,
+    /// When it is read again.
     due: Instant,
+    /// When its content was another one for the last time.
+    changed: Option<Instant>,
 }
 
 /// Why a file holds no token.
@@ -142,7 +149,11 @@ impl Token {
     }
 
     fn replaced_by(mut self, path: PathBuf, due: Instant) -> Self {
-        self.file = Some(TokenFile { path, due });
+        self.file = Some(TokenFile {
+            path,
+            due,
+            changed: None,
+        });
         self
     }
 
@@ -151,13 +162,29 @@ impl Token {
         if let Some(file) = self.file.as_mut().filter(|file| file.due <= now) {
             file.due = now + REREAD;
             match read(&file.path) {
-                Ok(fresh) => self.header = fresh.header,
+                Ok(fresh) if fresh.header == self.header => {}
+                Ok(fresh) => {
+                    self.header = fresh.header;
+                    file.changed = Some(now);
+                }
                 Err(cause) => {
                     warn!(file = %file.path.display(), "{cause}; the token read before stays in use");
                 }
             }
         }
         self.header.clone()
+    }
+
+    /// The server has refused the token: reads the file again. Whether it has changed since a request that is
+    /// answered now can have been sent.
+    pub(crate) fn renew(&mut self, now: Instant) -> bool {
+        let Some(file) = &mut self.file else {
+            return false;
+        };
+        file.due = now;
+        self.header(now);
+        let changed = self.file.as_ref().and_then(|file| file.changed);
+        changed.is_some_and(|at| now < at + LATELY)
     }
 }
 
@@ -195,6 +222,28 @@ mod tests {
         std::fs::remove_file(&path).expect("a temporary file");
         assert_eq!(at(&mut token, 180), "Bearer two");
         assert_eq!(format!("{token:?}"), "Token(redacted)");
+    }
+
+    #[test]
+    fn a_token_that_is_refused_is_read_at_once() {
+        let path = std::env::temp_dir().join(format!("tare-refused-{}", std::process::id()));
+        let write = |text: &str| std::fs::write(&path, text).expect("a temporary file");
+        let start = Instant::now();
+        write("one");
+        let mut token = Token::of_file(path.clone(), start).expect("a token");
+        let second = |n| start + Duration::from_secs(n);
+        assert!(!token.renew(second(1)), "it is the same");
+        write("two");
+        assert!(token.renew(second(2)));
+        assert_eq!(token.header(second(2)).to_str().ok(), Some("Bearer two"));
+        assert!(
+            token.renew(second(3)),
+            "of another request that was sent before"
+        );
+        assert!(!token.renew(second(60)), "it is refused itself");
+        std::fs::remove_file(&path).expect("a temporary file");
+        let mut fixed = Token::fixed("one").expect("a token");
+        assert!(!fixed.renew(second(1)));
     }
 
     #[test]

@@ -2,16 +2,17 @@
 //!
 //! Guarantees: HTTP/1.1 without retries; idle connections are closed within seconds; read buffers are
 //! small; a dead peer is noticed within 30 s.
-//! Leaves to others: deadlines (`request`).
+//! Leaves to others: deadlines, and to send again what was refused with old credentials (`request`).
 
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, header};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use http_body::{Frame, SizeHint};
+use hyper::body::Incoming;
 use hyper_rustls::{FixedServerNameResolver, HttpsConnector};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
@@ -22,6 +23,8 @@ use rustls::RootCertStore;
 use tokio::time::Instant;
 use tower::{BoxError, ServiceBuilder};
 
+use crate::http::client::certificate::ClientCertificate;
+use crate::http::client::credentials::Token;
 use crate::http::client::tls;
 use crate::http::client::tls::Trust;
 use crate::http::client::{ClientError, Config, Security, cause};
@@ -58,29 +61,41 @@ pub fn build(config: &Config) -> Result<Client, ClientError> {
         .pool_idle_timeout(IDLE)
         .http1_read_buf_exact_size(READ_BUFFER_BYTES);
 
-    let mut token = config.token.clone();
+    let now = Instant::now();
+    let (trust, server_name, identity) = match &config.security {
+        Security::Plain => (None, None, None),
+        Security::Tls {
+            trust,
+            server_name,
+            identity,
+        } => (Some(trust), server_name.clone(), identity.as_ref()),
+    };
+    let certificate = identity
+        .map(|identity| ClientCertificate::new(identity, now).map(Arc::new))
+        .transpose()?;
+    let credentials = Arc::new(Credentials {
+        token: Mutex::new(config.token.clone()),
+        certificate: certificate.clone(),
+    });
+    let refused = Arc::clone(&credentials);
     let user_agent = config.user_agent.clone();
     let service = ServiceBuilder::new()
         .layer(BaseUriLayer::new(config.server.clone()))
         .map_request(move |mut request: Request<Body>| {
             let headers = request.headers_mut();
             headers.insert(header::USER_AGENT, user_agent.clone());
-            if let Some(token) = &mut token {
-                let value = token.header(Instant::now());
-                headers.insert(header::AUTHORIZATION, value);
-            }
+            credentials.put(headers);
             request.map(Outgoing)
+        })
+        .map_response(move |mut response: Response<Incoming>| {
+            if response.status() == StatusCode::UNAUTHORIZED && refused.renew() {
+                response.extensions_mut().insert(Renewed);
+            }
+            response
         });
     let nothing = Trust::Roots(Arc::new(RootCertStore::empty()));
-    let (trust, server_name, identity) = match &config.security {
-        Security::Plain => (&nothing, None, None),
-        Security::Tls {
-            trust,
-            server_name,
-            identity,
-        } => (trust, server_name.clone(), identity.as_ref()),
-    };
-    let tls = Arc::new(tls::client_config(trust, identity)?);
+    let tls = tls::client_config(trust.unwrap_or(&nothing), certificate)?;
+    let tls = Arc::new(tls);
     let connector = match server_name {
         None => HttpsConnector::from((http, tls)),
         Some(name) => {
@@ -90,6 +105,41 @@ pub fn build(config: &Config) -> Result<Client, ClientError> {
     };
     let service = service.service(pool.build(connector));
     Ok(Client::new(service, config.namespace.as_str()))
+}
+
+/// Marks an answer with status 401 to a request whose credentials were replaced: it may be sent again.
+#[derive(Clone)]
+pub(crate) struct Renewed;
+
+/// What authenticates requests.
+struct Credentials {
+    token: Mutex<Option<Token>>,
+    certificate: Option<Arc<ClientCertificate>>,
+}
+
+impl Credentials {
+    fn put(&self, headers: &mut HeaderMap) {
+        let now = Instant::now();
+        if let Some(token) = &mut *self.token() {
+            headers.insert(header::AUTHORIZATION, token.header(now));
+        }
+        let certificate = self.certificate.as_ref();
+        if certificate.is_some_and(|certificate| certificate.refresh(now)) {
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+    }
+
+    /// The server has refused them. Whether others are there.
+    fn renew(&self) -> bool {
+        let now = Instant::now();
+        let token = self.token().as_mut().is_some_and(|token| token.renew(now));
+        let certificate = self.certificate.as_ref();
+        token | certificate.is_some_and(|certificate| certificate.renew(now))
+    }
+
+    fn token(&self) -> MutexGuard<'_, Option<Token>> {
+        self.token.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// TCP, with a peer that is gone noticed.

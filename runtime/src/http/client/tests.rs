@@ -9,6 +9,7 @@ use crate::http::client::*;
 
 mod read;
 mod refuse;
+mod rotated;
 
 /// A folder with certificates in it; removed when dropped.
 struct Folder {

@@ -2,8 +2,8 @@
 //!
 //! Guarantees: rustls with ring, TLS 1.2 and 1.3; a private key is never printed.
 //! Leaves to others: where certificates come from (`entry`, `service_account`), how the server's is
-//! checked (`verifier`).
-//! Limits: the client certificate is read once; the system's roots are not used.
+//! checked (`verifier`), a certificate of the client that is replaced (`certificate`).
+//! Limits: the system's roots are not used.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
 
+use crate::http::client::certificate::ClientCertificate;
 use crate::http::client::error::{ClientError, PemError};
 use crate::http::client::verifier::Verifier;
 
@@ -31,15 +32,6 @@ pub enum Trust {
     },
     /// Every certificate: `insecure-skip-tls-verify`.
     Anything,
-}
-
-/// A client certificate.
-#[derive(Debug)]
-pub struct Identity {
-    /// The certificate, then its intermediates in order.
-    pub chain: Vec<CertificateDer<'static>>,
-    /// Its private key.
-    pub key: PrivateKeyDer<'static>,
 }
 
 /// The certificates in a PEM text, at least one.
@@ -79,7 +71,7 @@ fn flaw(error: &pem::Error, wanted: &'static str) -> PemError {
 /// The settings that every TLS configuration starts from.
 pub(crate) fn client_config(
     trust: &Trust,
-    identity: Option<&Identity>,
+    certificate: Option<Arc<ClientCertificate>>,
 ) -> Result<ClientConfig, ClientError> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -98,13 +90,17 @@ pub(crate) fn client_config(
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(Verifier::unchecked(&provider))),
     };
-    let mut config = match identity {
-        Some(identity) => builder
-            .with_client_auth_cert(identity.chain.clone(), identity.key.clone_key())
-            .map_err(ClientError::Identity)?,
+    // There is one server; by default sessions of 256 servers are kept.
+    let mut resumption = Resumption::in_memory_sessions(1);
+    let mut config = match certificate {
+        Some(certificate) => {
+            if certificate.may_change() {
+                resumption = Resumption::disabled();
+            }
+            builder.with_client_cert_resolver(certificate)
+        }
         None => builder.with_no_client_auth(),
     };
-    // There is one server; by default sessions of 256 servers are kept.
-    config.resumption = Resumption::in_memory_sessions(1);
+    config.resumption = resumption;
     Ok(config)
 }
