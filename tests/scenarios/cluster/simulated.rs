@@ -264,25 +264,7 @@ impl Simulated {
         client: Client,
         config: Config,
     ) -> Running {
-        let metrics = Arc::new(Metrics::default());
-        let (stop, stopped) = oneshot::channel::<()>();
-        let shutdown = async { drop(stopped.await) };
-        let operator = Arc::new(operator);
-        let run = controller::run(
-            Arc::clone(&operator),
-            self.mode.cache(&operator),
-            client,
-            Arc::clone(&metrics),
-            config,
-            shutdown,
-        );
-        Running {
-            prefix: O::metrics_prefix(),
-            metrics,
-            timeout: self.timeout,
-            stop: Some(stop),
-            task: tokio::spawn(run),
-        }
+        Running::start(operator, self.mode, self.timeout, client, config)
     }
 
     /// Creates a Deployment that belongs to somebody else.
@@ -344,6 +326,35 @@ pub struct Running {
 }
 
 impl Running {
+    /// Starts an operator; `timeout` is the longest wait for one condition.
+    pub fn start<O: Operator>(
+        operator: O,
+        mode: Mode,
+        timeout: Duration,
+        client: Client,
+        config: Config,
+    ) -> Running {
+        let metrics = Arc::new(Metrics::default());
+        let (stop, stopped) = oneshot::channel::<()>();
+        let shutdown = async { drop(stopped.await) };
+        let operator = Arc::new(operator);
+        let run = controller::run(
+            Arc::clone(&operator),
+            mode.cache(&operator),
+            client,
+            Arc::clone(&metrics),
+            config,
+            shutdown,
+        );
+        Running {
+            prefix: O::metrics_prefix(),
+            metrics,
+            timeout,
+            stop: Some(stop),
+            task: tokio::spawn(run),
+        }
+    }
+
     pub async fn until_ready(&self) {
         let deadline = tokio::time::Instant::now() + self.timeout;
         while self.metrics.readiness().is_err() {
