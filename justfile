@@ -29,6 +29,10 @@ requirements *NAMES:
 test:
     cargo test --workspace
 
+# Objects and edits generated from schemas, 20,000 operations; OBJECTS_SEED=N chooses others. A tenth also on a real control plane.
+objects *ARGS:
+    OBJECTS_OPERATIONS=20000 cargo test -p tare --test objects -- {{ARGS}}
+
 # This repository itself: circles between rooms, words, links, commands in documents.
 house:
     cargo build -p loadgen

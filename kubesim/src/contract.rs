@@ -8,6 +8,7 @@
 
 mod apply;
 mod apply_refusals;
+mod containers;
 mod create;
 mod delete;
 mod discovery;
@@ -146,6 +147,7 @@ pub fn cases() -> Vec<Case> {
         watch::CASES,
         watch_start::CASES,
         kinds::CASES,
+        containers::CASES,
         zeros::CASES,
         logs::CASES,
     ]

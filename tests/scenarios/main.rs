@@ -19,6 +19,7 @@
 
 mod admission;
 mod alerts;
+mod broken;
 mod burst;
 mod cache_modes;
 mod cluster;
@@ -104,6 +105,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(anywhere burst::two_operators_at_once_do_no_harm),
     scenario!(anywhere burst::killed_repeatedly_in_a_burst).on_kine(),
     scenario!(anywhere burst::terminated_in_a_burst_it_ends_in_time),
+    scenario!(anywhere broken::an_undecodable_and_a_panicking_object_among_a_thousand),
     scenario!(simulated "needs an hour" burst::converged_owners_need_no_entry_and_no_write_for_an_hour),
 
     scenario!(anywhere drift::what_changed_while_the_operator_was_down_is_found_at_its_start).on_kine(),

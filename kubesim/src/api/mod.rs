@@ -17,6 +17,7 @@ pub(crate) mod pod_log;
 mod prepare;
 pub(crate) mod query;
 mod scale;
+mod scale_rules;
 pub(crate) mod update;
 pub(crate) mod watch;
 

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::api::call::Call;
-use crate::api::definition;
+use crate::api::{definition, scale_rules};
 use crate::defaults::{
     configmap, deployment, empty, event, namespace, pod, secret, service, typed, zero,
 };
@@ -171,12 +171,15 @@ fn custom(
     let unknown = schema::prune::prune(schema, &mut rest, "");
     schema::default::default(schema, &mut rest);
     let mut errors = schema::validate::validate(schema, &rest, "");
+    errors.extend(scale_rules::validate(&call.served.kind, &rest));
+    schema::whole::whole_numbers(&mut rest);
     put_type(object, type_fields, rest);
     refuse_unknown(call, &unknown)?;
-    if errors.is_empty()
-        && let Some(rules) = &schema.rules
-    {
-        errors = rules.check(object, old);
+    if let Some(rules) = &schema.rules {
+        match errors.iter().any(FieldError::blocks_rules) {
+            true => errors.push(FieldError::rules_not_checked()),
+            false => errors.extend(rules.check(object, old)),
+        }
     }
     Ok(errors)
 }

@@ -6,6 +6,7 @@ use crate::contract::expect::{
     Check, Expect, blames, different, equal, field, holds, mentions, text, uid, version_number,
 };
 use crate::contract::fixture::{config_map, widget, widget_with};
+use crate::contract::rest::Patch;
 use crate::contract::{Context, theme};
 
 theme! { "create":
@@ -22,7 +23,11 @@ theme! { "create":
     defaults_are_filled_in_inside_lists,
     a_refusal_names_the_field,
     several_mistakes_are_reported_together,
+    a_number_that_its_type_cannot_hold_is_named_in_the_text,
+    one_mistake_of_a_text_is_told,
     a_cel_rule_refuses_with_its_message,
+    rules_are_checked_beside_bounds_but_not_on_another_shape,
+    a_whole_number_is_stored_as_an_integer,
     status_is_dropped_on_creation,
     a_dry_run_creates_nothing,
     a_body_that_is_no_json_is_a_bad_request,
@@ -247,6 +252,42 @@ async fn several_mistakes_are_reported_together(context: Context) -> Check {
     blames(&status, "spec.code")
 }
 
+async fn a_number_that_its_type_cannot_hold_is_named_in_the_text(context: Context) -> Check {
+    let at = "Checked value must be of type integer";
+    for (spec, want) in [
+        (
+            json!({ "size": 1, "replicas": 1_u64 << 31 }),
+            format!("{at} with format int32 in spec.replicas"),
+        ),
+        (
+            json!({ "size": 1.5 }),
+            format!("{at} (default format) in spec.size"),
+        ),
+        (
+            json!({ "size": 1, "replicas": 1.5 }),
+            "spec.replicas in body must be of type int32: \"float64\"".to_owned(),
+        ),
+        (
+            json!({ "size": 1, "replicas": true }),
+            "spec.replicas in body must be of type int32: \"\"".to_owned(),
+        ),
+    ] {
+        let created = context.widgets().create(widget_with("one", spec)).await;
+        let status = created.refused(422, "Invalid", &want)?;
+        mentions("the message", &status.message, &want)?;
+    }
+    Ok(())
+}
+
+async fn one_mistake_of_a_text_is_told(context: Context) -> Check {
+    let spec = json!({ "size": 1, "code": "ABCDEFGHI" });
+    let created = context.widgets().create(widget_with("one", spec)).await;
+    let status = created.refused(422, "Invalid", "too long, and of another pattern")?;
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    let blamed = causes.filter(|cause| cause.field == "spec.code");
+    equal("causes", &blamed.count(), &1)
+}
+
 async fn a_cel_rule_refuses_with_its_message(context: Context) -> Check {
     let spec = json!({ "size": 5, "limit": 4 });
     let created = context.widgets().create(widget_with("one", spec)).await;
@@ -256,6 +297,51 @@ async fn a_cel_rule_refuses_with_its_message(context: Context) -> Check {
     let spec = json!({ "size": 4, "limit": 4 });
     let created = context.widgets().create(widget_with("one", spec)).await;
     created.succeeds("keeping to the rule").map(|_| ())
+}
+
+async fn rules_are_checked_beside_bounds_but_not_on_another_shape(context: Context) -> Check {
+    for (mistake, spec, fields) in [
+        (
+            "a bound",
+            json!({ "size": 101, "limit": 4 }),
+            ["spec.size", "spec"],
+        ),
+        (
+            "a type",
+            json!({ "size": 5, "limit": 4, "code": 1 }),
+            ["spec.code", "<nil>"],
+        ),
+        (
+            "a length",
+            json!({ "size": 5, "limit": 4, "code": "abcdefghi" }),
+            ["spec.code", "<nil>"],
+        ),
+        (
+            "an enum",
+            json!({ "size": 5, "limit": 4, "mode": "loud" }),
+            ["spec.mode", "<nil>"],
+        ),
+    ] {
+        let created = context.widgets().create(widget_with("one", spec)).await;
+        let status = created.refused(422, "Invalid", mistake)?;
+        let causes = status.details.iter().flat_map(|details| &details.causes);
+        let blamed: Vec<&str> = causes.map(|cause| cause.field.as_str()).collect();
+        equal(mistake, &blamed[..], &fields[..])?;
+    }
+    Ok(())
+}
+
+async fn a_whole_number_is_stored_as_an_integer(context: Context) -> Check {
+    let ports = json!([{ "name": "http", "number": 3e1 }]);
+    let sent = widget_with("one", json!({ "size": 3.0, "ports": ports }));
+    let created = context.widgets().create(sent).await.succeeds("creating")?;
+    field(&created, "/spec/size", 3)?;
+    field(&created, "/spec/ports/0/number", 30)?;
+    let patch = json!({ "spec": { "size": 4.0 } });
+    let patched = context.widgets().patch("one", Patch::Merge, patch).await;
+    field(&patched.succeeds("patching")?, "/spec/size", 4)?;
+    let read = context.widgets().get("one").await.succeeds("reading")?;
+    field(&read, "/spec/size", 4)
 }
 
 async fn status_is_dropped_on_creation(context: Context) -> Check {

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::contract::expect::{Check, Expect, field, resource_version};
-use crate::contract::fixture::{deployment, widget};
+use crate::contract::expect::{Check, Expect, blames, field, mentions, resource_version};
+use crate::contract::fixture::{deployment, widget, widget_with};
 use crate::contract::rest::Patch;
 use crate::contract::{Context, theme};
 
@@ -13,6 +13,7 @@ theme! { "scale":
     updating_a_scale_changes_the_spec,
     a_stale_scale_conflicts,
     a_negative_scale_is_refused,
+    replicas_that_a_scale_reads_are_an_integer,
     a_deployment_is_scaled_the_same_way,
 }
 
@@ -99,6 +100,16 @@ async fn a_negative_scale_is_refused(context: Context) -> Check {
     let patch = json!({ "spec": { "replicas": -1 } });
     let scale = widgets.patch("one/scale", Patch::Merge, patch).await;
     scale.refused(422, "Invalid", "scaling to -1").map(|_| ())
+}
+
+/// Elsewhere `3.0` is an integer too.
+async fn replicas_that_a_scale_reads_are_an_integer(context: Context) -> Check {
+    let sent = widget_with("one", json!({ "size": 1, "replicas": 3.0 }));
+    let created = context.widgets().create(sent).await;
+    let status = created.refused(422, "Invalid", "creating")?;
+    blames(&status, ".spec.replicas")?;
+    let want = ".spec.replicas accessor error: 3 is of the type float64, expected int64";
+    mentions("the message", &status.message, want)
 }
 
 async fn a_deployment_is_scaled_the_same_way(context: Context) -> Check {

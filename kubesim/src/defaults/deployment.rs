@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::defaults::{default, pod};
 use crate::model::json::{as_map, map_at};
+use crate::model::names;
 use crate::schema::field_error::FieldError;
 
 pub(crate) fn shape(object: &mut Value, old: Option<&Value>) -> Vec<FieldError> {
@@ -62,7 +63,17 @@ fn check_selector(spec: &Value, old: Option<&Value>, errors: &mut Vec<FieldError
             "empty selector is invalid for deployment",
         ));
     }
+    let wanted = selector.get("matchLabels").and_then(Value::as_object);
+    let invalid = names::refuse_labels(wanted, "spec.selector.matchLabels");
+    if !invalid.is_empty() {
+        errors.extend(invalid);
+        let detail = "invalid label selector";
+        errors.push(FieldError::invalid("spec.selector", selector, detail));
+        return;
+    }
     let labels = spec.pointer("/template/metadata/labels");
+    let all = labels.and_then(Value::as_object);
+    errors.extend(names::refuse_labels(all, "spec.template.labels"));
     let selected = selector
         .get("matchLabels")
         .and_then(Value::as_object)

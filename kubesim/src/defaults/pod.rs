@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::defaults::{default, quantity};
+use crate::defaults::{default, image, quantity, resources};
 use crate::model::json::{as_map, map_at};
+use crate::model::names;
 use crate::schema::field_error::FieldError;
 
 /// A Pod of its own: pending for ever, since nothing here runs it.
@@ -91,12 +92,23 @@ fn shape_container(container: &mut Value, at: &str, errors: &mut Vec<FieldError>
             errors.push(FieldError::required(format!("{at}.{field}"), ""));
         }
     }
+    let name = map.get("name").and_then(Value::as_str).unwrap_or("");
+    if let Some(why) = Some(name)
+        .filter(|name| !name.is_empty())
+        .and_then(names::refuse_label)
+    {
+        errors.push(FieldError::invalid(
+            format!("{at}.name"),
+            &json!(name),
+            &why,
+        ));
+    }
     default(map, "terminationMessagePath", "/dev/termination-log");
     default(map, "terminationMessagePolicy", "File");
     default(
         map,
         "imagePullPolicy",
-        if is_latest(&image) {
+        if image::is_latest(&image) {
             "Always"
         } else {
             "IfNotPresent"
@@ -123,74 +135,37 @@ fn shape_container(container: &mut Value, at: &str, errors: &mut Vec<FieldError>
             }
         }
     }
-    for env in map
-        .get_mut("env")
-        .and_then(Value::as_array_mut)
-        .into_iter()
-        .flatten()
-    {
+    let variables = map.get_mut("env").and_then(Value::as_array_mut);
+    for (i, env) in variables.into_iter().flatten().enumerate() {
+        check_variable(env, &format!("{at}.env[{i}].name"), errors);
         if let Some(Value::Object(field)) = env.pointer_mut("/valueFrom/fieldRef") {
             default(field, "apiVersion", "v1");
         }
     }
     if let Some(Value::Object(resources)) = map.get_mut("resources") {
-        shape_resources(resources, at, errors);
-        check_limits(resources, at, errors);
+        resources::shape(resources, &format!("{at}.resources"), errors);
     }
 }
 
-/// Canonical quantities.
-fn shape_resources(
-    resources: &mut serde_json::Map<String, Value>,
-    at: &str,
-    errors: &mut Vec<FieldError>,
-) {
-    for part in ["limits", "requests"] {
-        let quantities = resources.get_mut(part).and_then(Value::as_object_mut);
-        for (name, value) in quantities.into_iter().flatten() {
-            let text = match &*value {
-                Value::String(text) => text.clone(),
-                Value::Number(number) => number.to_string(),
-                _ => String::new(),
-            };
-            match quantity::canonical(&text) {
-                Some(canonical) => *value = json!(canonical),
-                None => errors.push(FieldError::invalid(
-                    format!("{at}.resources.{part}[{name}]"),
-                    value,
-                    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
-                )),
-            }
-        }
+/// Every printable ASCII character but `=` (`IsRelaxedEnvVarName`).
+fn check_variable(env: &Value, at: &str, errors: &mut Vec<FieldError>) {
+    let name = env.get("name").and_then(Value::as_str).unwrap_or("");
+    if name.is_empty() {
+        errors.push(FieldError::required(at, ""));
+    } else if !name.chars().all(|c| matches!(c, ' '..='~') && c != '=') {
+        let detail = "a valid environment variable name must consist only of printable ASCII characters other than '='";
+        errors.push(FieldError::invalid(at, &json!(name), detail));
     }
 }
 
-/// No request is above its limit (`ValidateResourceRequirements`).
-fn check_limits(
-    resources: &serde_json::Map<String, Value>,
-    at: &str,
-    errors: &mut Vec<FieldError>,
-) {
-    let part = |part: &str| resources.get(part).and_then(Value::as_object);
-    let (Some(requests), Some(limits)) = (part("requests"), part("limits")) else {
-        return;
-    };
-    let nano = |value: &Value| quantity::nano(value.as_str()?);
-    for (name, request) in requests {
-        let Some(limit) = limits.get(name) else {
-            continue;
-        };
-        if let (Some(requested), Some(most)) = (nano(request), nano(limit))
-            && requested > most
-        {
-            let limit = limit.as_str().unwrap_or_default();
-            errors.push(FieldError::invalid(
-                format!("{at}.resources.requests"),
-                request,
-                &format!("must be less than or equal to {name} limit of {limit}"),
-            ));
-        }
-    }
+/// Whether the quantities of all containers can be decoded.
+pub(crate) fn has_quantities(spec: &Value) -> bool {
+    let lists = ["initContainers", "containers"];
+    let containers = lists.iter().filter_map(|list| spec.get(list)?.as_array());
+    let mut resources = containers
+        .flatten()
+        .filter_map(|one| one.get("resources")?.as_object());
+    !resources.any(resources::undecodable)
 }
 
 /// A limit without a request is the request too: in Pods, not in templates (`SetDefaults_Pod`).
@@ -204,12 +179,4 @@ fn request_what_is_limited(container: &mut Value) {
             default(requests, &name, value);
         }
     }
-}
-
-fn is_latest(image: &str) -> bool {
-    let last = image.rsplit('/').next().unwrap_or(image);
-    if last.contains('@') {
-        return false;
-    }
-    last.split_once(':').is_none_or(|(_, tag)| tag == "latest")
 }

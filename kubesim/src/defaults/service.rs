@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::defaults::addresses::Addresses;
 use crate::defaults::default;
 use crate::model::json::{as_map, map_at};
+use crate::model::names;
 use crate::schema::field_error::FieldError;
 
 pub(crate) fn shape(
@@ -56,6 +57,8 @@ pub(crate) fn shape(
             errors.push(FieldError::required(format!("spec.ports[{i}].name"), ""));
         }
     }
+    let selector = spec.get("selector").and_then(Value::as_object);
+    errors.extend(names::refuse_labels(selector, "spec.selector"));
     let headless = spec.get("clusterIP") == Some(&json!("None"));
     if !external && !headless && spec.get("ports").is_none() {
         errors.push(FieldError::required("spec.ports", ""));

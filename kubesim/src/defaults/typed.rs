@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde::de::Deserialize;
 use serde_json::Value;
 
+use crate::defaults::pod;
 use crate::model::kind::{Kind, Rules};
 use crate::model::status::ApiError;
 
@@ -32,6 +33,17 @@ pub(crate) fn typed(kind: &Kind, object: &mut Value) -> Result<Vec<String>, ApiE
             kind.kind, kind.version, kind.kind
         ))
     })?;
+    let spec = match kind.rules {
+        Rules::Deployment | Rules::ReplicaSet => decoded.pointer("/spec/template/spec"),
+        Rules::Pod => decoded.get("spec"),
+        _ => None,
+    };
+    if spec.is_some_and(|spec| !pod::has_quantities(spec)) {
+        return Err(ApiError::bad_request(format!(
+            "{} in version \"{}\" cannot be handled as a {}: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+            kind.kind, kind.version, kind.kind
+        )));
+    }
     let mut unknown = Vec::new();
     name_unknown(object, &decoded, "", &mut unknown);
     *object = decoded;

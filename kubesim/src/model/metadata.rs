@@ -147,19 +147,9 @@ pub(crate) fn validate(kind: &Kind, object: &Value, old: Option<&Value>) -> Vec<
     if old.is_none() {
         validate_name(kind, object, &mut errors);
     }
-    for (key, value) in meta(object)
-        .and_then(|m| m.get("labels"))
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-    {
-        if let Some(why) = names::refuse_qualified(key) {
-            errors.push(FieldError::invalid("metadata.labels", &json!(key), &why));
-        }
-        if let Some(why) = value.as_str().and_then(names::refuse_label_value) {
-            errors.push(FieldError::invalid("metadata.labels", value, &why));
-        }
-    }
+    let labels = meta(object).and_then(|meta| meta.get("labels"));
+    let labels = labels.and_then(Value::as_object);
+    errors.extend(names::refuse_labels(labels, "metadata.labels"));
     validate_owners(object, &mut errors);
     for finalizer in finalizers(object) {
         if let Some(why) = names::refuse_qualified(finalizer) {

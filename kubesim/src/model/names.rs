@@ -2,6 +2,10 @@
 //!
 //! Wording: apimachinery v0.36.4, `pkg/util/validation/validation.go`.
 
+use serde_json::{Map, Value, json};
+
+use crate::schema::field_error::FieldError;
+
 const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 const LABEL_VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
@@ -28,6 +32,20 @@ pub(crate) fn refuse_label_value(value: &str) -> Option<String> {
         return Some("must be no more than 63 bytes".to_owned());
     }
     (!value.is_empty() && !is_name_part(value)).then(|| LABEL_VALUE.to_owned())
+}
+
+/// What is wrong with the keys and values of labels.
+pub(crate) fn refuse_labels(labels: Option<&Map<String, Value>>, at: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for (key, value) in labels.into_iter().flatten() {
+        if let Some(why) = refuse_qualified(key) {
+            errors.push(FieldError::invalid(at, &json!(key), &why));
+        }
+        if let Some(why) = value.as_str().and_then(refuse_label_value) {
+            errors.push(FieldError::invalid(at, value, &why));
+        }
+    }
+    errors
 }
 
 /// Label keys, annotation keys and finalizers: an optional subdomain, a slash, a name.

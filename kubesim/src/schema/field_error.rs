@@ -42,6 +42,28 @@ impl FieldError {
         }
     }
 
+    /// Whether rules are not checked beside it: the object has not the shape that they expect
+    /// (`hasBlockingErr` of apiextensions-apiserver, `pkg/registry/customresource/strategy.go`).
+    pub(crate) fn blocks_rules(&self) -> bool {
+        matches!(
+            self.kind,
+            "FieldValueNotSupported"
+                | "FieldValueRequired"
+                | "FieldValueTooLong"
+                | "FieldValueTooMany"
+                | "FieldValueTypeInvalid"
+        )
+    }
+
+    /// Beside errors that block the rules.
+    pub(crate) fn rules_not_checked() -> FieldError {
+        FieldError::invalid(
+            "<nil>",
+            &Value::Null,
+            "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation",
+        )
+    }
+
     pub(crate) fn type_invalid(
         field: impl Into<String>,
         value: &Value,

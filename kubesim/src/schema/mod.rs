@@ -8,6 +8,7 @@ mod parse;
 pub(crate) mod prune;
 pub(crate) mod rules;
 pub(crate) mod validate;
+pub(crate) mod whole;
 
 use std::collections::BTreeMap;
 

@@ -20,13 +20,19 @@ fn check(schema: &Schema, value: &Value, at: &str, errors: &mut Vec<FieldError>)
         return;
     }
     if schema.int_or_string && !(value.is_string() || value.is_i64() || value.is_u64()) {
-        errors.push(wrong_type(at, "integer,string", value));
+        errors.push(wrong_type(at, "integer,string", type_name(value)));
         return;
     }
     if let Some(kind) = schema.kind
         && !is_a(kind, value)
     {
-        errors.push(wrong_type(at, kind.text(), value));
+        errors.push(match (&schema.format, go_format(value)) {
+            (Some(format), Some(found)) => wrong_type(at, format, found),
+            _ => wrong_type(at, kind.text(), type_name(value)),
+        });
+        if value.is_number() {
+            errors.extend(out_of_range(schema, kind, value, at));
+        }
         return;
     }
     if !schema.allowed.is_empty() && !schema.allowed.contains(value) {
@@ -35,6 +41,8 @@ fn check(schema: &Schema, value: &Value, at: &str, errors: &mut Vec<FieldError>)
     match value {
         Value::String(text) => check_string(schema, text, value, at, errors),
         Value::Number(number) => {
+            let kind = schema.kind.unwrap_or(Type::Number);
+            errors.extend(out_of_range(schema, kind, value, at));
             check_number(schema, number.as_f64().unwrap_or(0.0), value, at, errors)
         }
         Value::Array(list) => check_list(schema, list, value, at, errors),
@@ -70,9 +78,46 @@ fn type_name(value: &Value) -> &'static str {
     }
 }
 
-fn wrong_type(at: &str, want: &str, value: &Value) -> FieldError {
+/// What the real server says of the form of a value where the schema asks for a form: nothing of texts and lists.
+fn go_format(value: &Value) -> Option<&'static str> {
+    match value {
+        Value::Number(number) if number.is_f64() => Some("float64"),
+        Value::Number(_) => Some("int64"),
+        Value::Bool(_) | Value::Object(_) => Some(""),
+        Value::Null | Value::String(_) | Value::Array(_) => None,
+    }
+}
+
+/// A number that its type cannot hold. The real server names the field in the text alone.
+fn out_of_range(schema: &Schema, kind: Type, value: &Value, at: &str) -> Option<FieldError> {
+    let format = schema.format.as_deref();
+    let fits = match (kind, format) {
+        (Type::Integer, Some("int32")) => whole(value).is_some_and(|n| i32::try_from(n).is_ok()),
+        (Type::Integer, _) => whole(value).is_some_and(|n| i64::try_from(n).is_ok()),
+        _ => true,
+    };
+    let kind = kind.text();
+    let form = match format {
+        Some(format) => format!("with format {format}"),
+        None => "(default format)".to_owned(),
+    };
+    let detail = format!("Checked value must be of type {kind} {form} in {at}");
+    (!fits).then(|| FieldError::invalid("<nil>", &Value::from(""), &detail))
+}
+
+/// The integer that a number is, also one that is written `3.0`.
+fn whole(value: &Value) -> Option<i128> {
+    let whole = value.as_i64().map(i128::from);
+    whole
+        .or_else(|| value.as_u64().map(i128::from))
+        .or_else(|| {
+            let number = value.as_f64().filter(|number| number.fract() == 0.0)?;
+            Some(number as i128)
+        })
+}
+
+fn wrong_type(at: &str, want: &str, found: &str) -> FieldError {
     // The value that is shown is the type's name: so it is in the real server.
-    let found = type_name(value);
     FieldError::type_invalid(
         at,
         &Value::from(found),
@@ -88,17 +133,16 @@ fn check_string(
     errors: &mut Vec<FieldError>,
 ) {
     let chars = text.chars().count() as u64;
+    // The first of these alone is said.
     if let Some(max) = schema.max_length.filter(|max| chars > *max) {
         errors.push(FieldError::too_long(at, max));
-    }
-    if let Some(min) = schema.min_length.filter(|min| chars < *min) {
+    } else if let Some(min) = schema.min_length.filter(|min| chars < *min) {
         errors.push(FieldError::invalid(
             at,
             value,
             &format!("{at} in body should be at least {min} chars long"),
         ));
-    }
-    if let Some(pattern) = schema
+    } else if let Some(pattern) = schema
         .pattern
         .as_ref()
         .filter(|pattern| !pattern.is_match(text))
@@ -156,13 +200,6 @@ fn check_number(
         .filter(|f| *f != 0.0 && (number / f).fract() != 0.0)
     {
         refuse("a multiple of", factor);
-    }
-    match schema.format.as_deref() {
-        Some("int32") if number < f64::from(i32::MIN) || number > f64::from(i32::MAX) => {
-            let detail = format!("{at} in body must be of type int32: {value}");
-            errors.push(FieldError::invalid(at, value, &detail));
-        }
-        _ => {}
     }
 }
 

@@ -121,15 +121,15 @@ async fn bad_input_names_the_field_as_the_real_server_does() {
         ),
         (
             json!({}),
-            "Widget.example.dev \"w\" is invalid: spec.size: Required value",
+            "Widget.example.dev \"w\" is invalid: [spec.size: Required value, <nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation]",
         ),
         (
             json!({"size": "x"}),
-            "Widget.example.dev \"w\" is invalid: spec.size: Invalid value: \"string\": spec.size in body must be of type integer: \"string\"",
+            "Widget.example.dev \"w\" is invalid: [spec.size: Invalid value: \"string\": spec.size in body must be of type integer: \"string\", <nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation]",
         ),
         (
             json!({"size": 1, "color": "pink"}),
-            "Widget.example.dev \"w\" is invalid: spec.color: Unsupported value: \"pink\": supported values: \"red\", \"green\"",
+            "Widget.example.dev \"w\" is invalid: [spec.color: Unsupported value: \"pink\": supported values: \"red\", \"green\", <nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation]",
         ),
         (
             json!({"size": 1, "code": "ABC"}),

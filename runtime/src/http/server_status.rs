@@ -86,6 +86,8 @@ pub(crate) fn status_error(
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -118,6 +120,26 @@ mod tests {
                 panic!("{error:?}");
             };
             assert_eq!(retry_after, Some(LONGEST_RETRY_AFTER));
+        }
+    }
+
+    proptest! {
+        /// A proxy may answer with anything.
+        #[test]
+        fn any_answer_becomes_an_error_with_its_code(
+            code in 400..600u16,
+            body in prop_oneof![
+                proptest::collection::vec(any::<u8>(), 0..400),
+                "\\{\"(code|reason|message|details|metadata)\":(70000|-1|null|\"\"|\\[\\]|\\{\\})(,\"details\":\\{\"retryAfterSeconds\":(1e99|-1|99999999999)\\})?\\}"
+                    .prop_map(String::into_bytes),
+            ],
+        ) {
+            let status = StatusCode::from_u16(code).expect("a code");
+            let error = status_error(status, &body, None);
+            prop_assert_eq!(error.code(), Some(code));
+            let text = error.to_string();
+            prop_assert!(text.contains(&code.to_string()), "{text}");
+            prop_assert!(text.len() < 1_000 && !text.contains('\n'), "{text}");
         }
     }
 }

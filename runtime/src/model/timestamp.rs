@@ -148,6 +148,13 @@ mod tests {
         }
 
         #[test]
+        fn any_text_is_a_timestamp_or_none(text: String, digits in "[0-9TtZz:. +-]{0,40}") {
+            for text in [text, digits] {
+                prop_assert!(seconds(&text).is_none_or(|read| rfc3339(read).len() == 20), "{text}");
+            }
+        }
+
+        #[test]
         fn a_damaged_text_is_refused_or_read_as_the_library_does(at in 0usize..25, other in any::<char>()) {
             let mut text: Vec<char> = "2026-11-21T05:07:12+02:00".chars().collect();
             text[at] = other;

@@ -16,6 +16,8 @@ pub mod compare;
 pub(crate) mod drift;
 pub(crate) mod events;
 mod failure;
+#[cfg(test)]
+mod hostile;
 pub(crate) mod merge_patch;
 pub(crate) mod normalized;
 pub mod observe;

@@ -24,7 +24,7 @@ fn quantity_nanos(value: &Value) -> Option<i128> {
         .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-')))
         .unwrap_or(text.len());
     let (number, suffix) = text.split_at(end);
-    let (scale, power): (i128, i32) = match suffix {
+    let (scale, power): (u128, i32) = match suffix {
         "n" => (1, 0),
         "u" => (1_000, 0),
         "m" => (1_000_000, 0),
@@ -51,15 +51,19 @@ fn quantity_nanos(value: &Value) -> Option<i128> {
         None => (false, number.strip_prefix('+').unwrap_or(number)),
     };
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let mantissa: i128 = format!("{whole}{fraction}").parse().ok()?;
-    let power = power - i32::try_from(fraction.len()).ok()?;
+    if digits.starts_with(['+', '-']) {
+        return None;
+    }
+    let mantissa: u128 = format!("{whole}{fraction}").parse().ok()?;
+    let power = power.checked_sub(i32::try_from(fraction.len()).ok()?)?;
     let scaled = mantissa.checked_mul(scale)?;
-    let ten = 10i128.checked_pow(power.unsigned_abs())?;
-    let nanos = if power >= 0 {
-        scaled.checked_mul(ten)?
-    } else {
-        scaled / ten
+    let ten = 10u128.checked_pow(power.unsigned_abs())?;
+    // What is smaller than a billionth rounds up, as on the server.
+    let nanos = match power >= 0 {
+        true => scaled.checked_mul(ten)?,
+        false => scaled.div_ceil(ten),
     };
+    let nanos = i128::try_from(nanos).ok()?;
     Some(if negative { -nanos } else { nanos })
 }
 

@@ -11,6 +11,8 @@
 
 mod answer;
 mod by_label;
+#[cfg(test)]
+mod hostile;
 mod items;
 mod merge;
 mod pages;

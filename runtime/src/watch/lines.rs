@@ -130,6 +130,8 @@ impl<B: Body<Data = Bytes> + Unpin> Lines<B> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     async fn lines(chunks: &[&str]) -> Result<Vec<Line>, std::io::Error> {
@@ -177,5 +179,44 @@ mod tests {
             [Line::TooLong, whole("z"), Line::End { truncated: false }]
         );
         Ok(())
+    }
+
+    /// The lines of a body in pieces, and the most that was buffered.
+    fn read(pieces: Vec<Vec<u8>>) -> (Vec<Line>, usize) {
+        let frames = pieces
+            .into_iter()
+            .map(|piece| Ok(http_body::Frame::data(piece.into())));
+        let frames = futures::stream::iter(frames.collect::<Vec<Result<_, std::io::Error>>>());
+        let mut lines = Lines::new(http_body_util::StreamBody::new(frames));
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        let runtime = runtime.expect("a runtime");
+        let (mut all, mut most) = (Vec::new(), 0);
+        while !matches!(all.last(), Some(Line::End { .. })) {
+            let next = runtime.block_on(lines.next());
+            all.push(next.expect("the body does not break"));
+            most = most.max(lines.buffer.len());
+        }
+        (all, most)
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_the_same_lines_wherever_they_are_cut(
+            bytes in proptest::collection::vec(prop_oneof![4 => any::<u8>(), 1 => Just(b'\n')], 0..300),
+            piece in 1..40usize,
+        ) {
+            let whole = read(vec![bytes.clone()]).0;
+            let pieces = bytes.chunks(piece).map(<[u8]>::to_vec).collect();
+            prop_assert_eq!(read(pieces).0, whole);
+        }
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_not_held() {
+        let piece = vec![b'x'; 64 << 10];
+        let pieces = vec![piece; 2 * LINE_BYTES / (64 << 10)];
+        let (lines, most) = read(pieces);
+        assert_eq!(lines, [Line::End { truncated: true }]);
+        assert!(most <= LINE_BYTES + (64 << 10), "{most} bytes");
     }
 }

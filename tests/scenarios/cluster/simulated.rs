@@ -266,29 +266,7 @@ impl Simulated {
         client: Client,
         config: Config,
     ) -> Running {
-        let metrics = Arc::new(Metrics::default());
-        let (stop, stopped) = oneshot::channel::<()>();
-        let shutdown = async { drop(stopped.await) };
-        let operator = Arc::new(operator);
-        let run = controller::run(
-            Arc::clone(&operator),
-            self.mode.cache(&operator),
-            client,
-            Arc::clone(&metrics),
-            config,
-            shutdown,
-        );
-        let task = tokio::spawn(async {
-            run.await;
-            Ok(())
-        });
-        Running {
-            prefix: O::metrics_prefix(),
-            metrics,
-            timeout: self.timeout,
-            stop: Some(stop),
-            task,
-        }
+        Running::start(operator, self.mode, self.timeout, client, config)
     }
 
     /// Starts a replica of the operator for EdgeApps that works while it holds the Lease `default/tare`.
@@ -379,6 +357,39 @@ pub struct Running {
 }
 
 impl Running {
+    /// Starts an operator; `timeout` is the longest wait for one condition.
+    pub fn start<O: Operator>(
+        operator: O,
+        mode: Mode,
+        timeout: Duration,
+        client: Client,
+        config: Config,
+    ) -> Running {
+        let metrics = Arc::new(Metrics::default());
+        let (stop, stopped) = oneshot::channel::<()>();
+        let shutdown = async { drop(stopped.await) };
+        let operator = Arc::new(operator);
+        let run = controller::run(
+            Arc::clone(&operator),
+            mode.cache(&operator),
+            client,
+            Arc::clone(&metrics),
+            config,
+            shutdown,
+        );
+        let task = tokio::spawn(async {
+            run.await;
+            Ok(())
+        });
+        Running {
+            prefix: O::metrics_prefix(),
+            metrics,
+            timeout,
+            stop: Some(stop),
+            task,
+        }
+    }
+
     pub async fn until_ready(&self) {
         let deadline = tokio::time::Instant::now() + self.timeout;
         while self.metrics.readiness().is_err() {

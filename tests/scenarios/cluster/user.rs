@@ -32,7 +32,7 @@ impl User {
         let group = match resource {
             "edgeapps" => "/apis/tare.dev/v1alpha1",
             "deployments" | "replicasets" => "/apis/apps/v1",
-            "webapps" | "myservices" | "echoes" | "tenants" => "/apis/example.com/v1",
+            "webapps" | "myservices" | "echoes" | "tenants" | "fragiles" => "/apis/example.com/v1",
             "inferenceservices" => "/apis/ai.example.com/v1",
             "roles" | "rolebindings" => "/apis/rbac.authorization.k8s.io/v1",
             _ => "/api/v1",

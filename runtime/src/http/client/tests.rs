@@ -7,6 +7,7 @@ use rcgen::{CertificateParams, KeyPair};
 
 use crate::http::client::*;
 
+mod hostile;
 mod read;
 mod refuse;
 mod rotated;
