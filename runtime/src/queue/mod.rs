@@ -250,6 +250,8 @@ impl Queue {
                 }
             }
         }
+        // A map has no order of its own, and a simulation repeats exactly.
+        waiting.sort_unstable();
         for key in waiting {
             self.entries.enqueue(&key);
         }
