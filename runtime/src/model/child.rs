@@ -82,6 +82,12 @@ pub enum Compared {
 }
 
 impl ChildEvent {
+    /// Whether the child belongs to another owner than the one with this uid. A deletion says that a name is free.
+    pub fn is_of_another(&self, owner: Uid) -> bool {
+        let another = |uid| uid != owner && owner != Uid::default();
+        !self.deleted && self.owner_uid.is_some_and(another)
+    }
+
     /// Whether the child may differ from its plan, although nothing in the event says so: it was not compared,
     /// and its kind has no generation (Service, ConfigMap, Secret).
     pub fn is_unclear(&self) -> bool {

@@ -118,7 +118,12 @@ impl Arrivals {
     /// Updates the records of the children with their changes; returns what has to be done about them.
     pub(super) fn update_children(&self, owner: &mut OwnerState) -> Triggers {
         let mut triggers = self.again;
-        for event in &self.children {
+        let uid = owner.uid;
+        for event in self
+            .children
+            .iter()
+            .filter(|event| !event.is_of_another(uid))
+        {
             triggers = triggers.with(owner.on_event(event));
         }
         triggers

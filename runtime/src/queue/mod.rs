@@ -263,17 +263,16 @@ impl Queue {
         let Some(entry) = self.entries.get_mut(key) else {
             return Admission::Idle;
         };
-        let of_another = event
-            .owner_uid
-            .is_some_and(|uid| uid != entry.owner.uid && entry.owner.uid != Uid::default());
-        if of_another && !event.deleted {
+        if entry.state == State::InFlight {
+            // The worker may have met a new owner of this name: whose child it is shows when it returns.
+            entry.arrivals.on_child(event);
+            return Admission::Accepted;
+        }
+        if event.is_of_another(entry.owner.uid) {
             return Admission::Idle;
         }
         match entry.state {
-            State::InFlight => {
-                entry.arrivals.on_child(event);
-                Admission::Accepted
-            }
+            State::InFlight => Admission::Accepted,
             State::Delayed { .. } | State::Queued => {
                 let triggers = entry.owner.on_event(&event);
                 // A key that backs off stays where it is, unless a child was deleted or progressed.
