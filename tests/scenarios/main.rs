@@ -157,6 +157,7 @@ const SCENARIOS: &[Scenario] = &[
 
     scenario!(anywhere foreign::a_foreign_deployment_of_the_same_name_survives_us).on_kine(),
     scenario!(anywhere foreign::a_collision_ends_when_the_foreign_object_is_deleted),
+    scenario!(simulated "needs two minutes" foreign::a_child_that_another_controller_takes_over_is_told_and_made_again),
 
     scenario!(anywhere conflicts::a_field_that_somebody_keeps_changing_back_is_a_field_conflict),
     scenario!(simulated "needs Deployments that are ready at once" conflicts::a_field_conflict_is_told_while_somebody_repeats_the_edit),
