@@ -1,9 +1,10 @@
 //! Requests that hang, fail or lose their answer, and plans that panic.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use kubesim::RequestFault;
+use kubesim::{RequestFault, WatchFault};
 use serde_json::json;
 use tare::edgeapp::{EdgeApp, EdgeAppStatus, EdgeApps};
 use tare_runtime::api::{Children, Failure, Kind, Operator, Owner, Plan};
@@ -287,5 +288,42 @@ pub async fn a_panic_in_a_plan_is_that_objects_failure_and_nobody_elses(mode: Mo
     );
     cluster.change("bad", json!({"image": "fine"})).await;
     cluster.until_phase("bad", "Running").await;
+    running.stop().await;
+}
+
+pub async fn a_child_that_becomes_ready_while_its_owner_fails_is_known(mode: Mode) {
+    let options = kubesim::Options {
+        ready_delay: Duration::from_secs(3),
+        ..kubesim::Options::default()
+    };
+    let cluster = Simulated::with(mode, options);
+    let running = cluster.operate();
+    running.until_ready().await;
+    let refuses = Arc::new(AtomicBool::new(true));
+    let is_refused = Arc::clone(&refuses);
+    cluster
+        .server
+        .faults()
+        .on_request(move |facts| match (facts.user, facts.subresource) {
+            ("tare", Some("status")) if is_refused.load(Relaxed) => RequestFault::Status {
+                code: 503,
+                reason: "ServiceUnavailable".to_owned(),
+                message: "later".to_owned(),
+                retry_after_s: None,
+            },
+            _ => RequestFault::Pass,
+        });
+    // Its readiness comes as no event: it is on the lists of a relist.
+    cluster
+        .server
+        .faults()
+        .on_watch(|facts| match (facts.resource, facts.event_type) {
+            ("deployments", "MODIFIED") => WatchFault::Error410,
+            _ => WatchFault::Pass,
+        });
+    cluster.create("web", web()).await;
+    pass(15).await;
+    refuses.store(false, Relaxed);
+    cluster.until_phase("web", "Running").await;
     running.stop().await;
 }
