@@ -56,6 +56,7 @@ impl<O: Operator> OwnerRequests<O> {
                 .fetch_add(1, Relaxed);
         }
         let read = self.fetch(key).await?;
+        let is_known = (state.uid, state.generation) == (read.uid, read.generation);
         if state.uid != read.uid && state.uid != Uid::default() {
             state.children.clear();
             state.children_complete = false;
@@ -68,6 +69,10 @@ impl<O: Operator> OwnerRequests<O> {
             return Err(Interrupt::Gone);
         }
         state.triggers = state.triggers.with(own);
+        // Its status does not tell whether this spec was applied, and the event of the owner may be still to come.
+        if !Status::<O>::OBSERVES && !is_known {
+            state.triggers = state.triggers.with(Triggers::CHECK);
+        }
         Ok(())
     }
 

@@ -1,8 +1,13 @@
 //! MyService: children whose names do not sort like those of their owners.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Service;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
+use kubesim::RequestFault;
 use serde_json::{Value, json};
 use tare_runtime::cache::Mode;
 
@@ -115,4 +120,45 @@ pub async fn drift_of_two_among_many_is_found_with_few_requests(mode: Mode) {
     let reads = simulated.reads() - gets;
     assert!(reads < 30, "{reads} reads for 2 of 120");
     running.stop().await;
+}
+
+pub async fn a_spec_that_changes_before_an_event_of_a_child_is_applied_to_all_children(mode: Mode) {
+    let simulated = Simulated::new(mode);
+    let cluster = Cluster::simulated(simulated.clone());
+    MyService.install(&cluster).await;
+    let operator = MyService.operate(&cluster).await;
+    MyService.create(&cluster, "hello", spec()).await;
+    cluster.until_there("services", "hello-service").await;
+    pass(120).await;
+    // The watch of the owners is away for a moment, and the Service takes long: what the owners' watch shows then
+    // is what the worker has read.
+    let away = Arc::new(AtomicBool::new(true));
+    let is_away = Arc::clone(&away);
+    simulated.server.faults().on_request(move |facts| {
+        match (facts.user, facts.verb, facts.resource) {
+            ("tare", "watch", "myservices") if is_away.load(Relaxed) => RequestFault::Status {
+                code: 503,
+                reason: "ServiceUnavailable".to_owned(),
+                message: "later".to_owned(),
+                retry_after_s: None,
+            },
+            ("tare", "create", "services") => RequestFault::Delay(Duration::from_secs(6)),
+            _ => RequestFault::Pass,
+        }
+    });
+    simulated.server.close_watches();
+    pass(1).await;
+    MyService
+        .change(&cluster, "hello", json!({ "image": "nginx:1.28" }))
+        .await;
+    cluster.delete("services", "hello-service").await;
+    pass(3).await;
+    away.store(false, Relaxed);
+    let is_new = |child: &Value| container(child)["image"] == "nginx:1.28";
+    let what = "the Deployment has the new image";
+    cluster
+        .until(what, "deployments", "hello-deployment", is_new)
+        .await;
+    cluster.until_there("services", "hello-service").await;
+    operator.terminate().await;
 }
