@@ -172,6 +172,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs requests that hang" failing::many_owners_whose_requests_hang_do_not_delay_a_healthy_one),
     scenario!(simulated "needs answers that are lost" failing::a_write_whose_answer_is_lost_is_not_done_twice),
     scenario!(simulated "needs refused requests" failing::a_child_that_becomes_ready_while_its_owner_fails_is_known),
+    scenario!(simulated "needs answers that break off" failing::an_answer_that_breaks_off_is_requested_again),
     scenario!(simulated "needs refused requests" failing::a_failure_backs_off_is_told_on_the_object_and_heals),
     scenario!(simulated "needs refused requests" failing::many_failing_objects_stay_within_the_bounds_and_do_not_delay_a_healthy_one),
     scenario!(simulated "needs refused requests" failing::a_server_that_asks_to_wait_is_obeyed),

@@ -91,7 +91,14 @@ impl<O: Operator> OwnerRequests<O> {
                 return Err(failure::asked(error, "get", kind, key.as_str()));
             }
         };
-        let unreadable = |error| failure::unreadable(&error);
+        let unreadable = |error: serde_json::Error| match error.is_data() {
+            true => failure::unreadable(&error),
+            // An answer that broke off says nothing of the object.
+            false => {
+                let kind = &self.paths.owner_kind;
+                failure::asked(ApiError::undecodable(&error), "get", kind, key.as_str())
+            }
+        };
         let object = match verb {
             Verb::List => {
                 let selected: Selected<'_> = serde_json::from_slice(&body).map_err(unreadable)?;
