@@ -218,7 +218,11 @@ impl Kept {
         } = update;
         let index = self.index(event);
         // What came before a deletion of another child may arrive after it: each kind has a watch of its own.
-        let known = index.map_or(0, |index| self.state.children[index].resource_version);
+        let known = index.map(|index| self.state.children[index].resource_version);
+        let known = known.unwrap_or(match mutant!(DeletionHidesOthers) {
+            true => self.lost_version,
+            false => 0,
+        });
         if event.resource_version <= known {
             // Our own write, or older than what a worker has read.
             return None;
@@ -353,7 +357,8 @@ impl Kept {
                 None => {
                     let may_be_gone = record.resource_version <= self.lost_version;
                     let last = (self.lost, self.lost_name_hash);
-                    if may_be_gone && last == (Some(record.kind), record.name_hash) {
+                    let is_last = last == (Some(record.kind), record.name_hash);
+                    if may_be_gone && (is_last || mutant!(DeletionHidesOthers)) {
                         continue;
                     }
                     self.state.children.reserve_exact(1);

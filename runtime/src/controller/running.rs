@@ -44,6 +44,6 @@ impl RunningRelist {
     /// Whether a first page of `kind` at `resource_version` is older than what its watch had shown.
     pub fn is_backwards(&self, kind: KindId, resource_version: u64) -> bool {
         let shown = self.shown.get(kind.index());
-        shown.is_some_and(|shown| resource_version < *shown)
+        shown.is_some_and(|shown| resource_version < *shown) && !mutant!(BackwardsIgnored)
     }
 }

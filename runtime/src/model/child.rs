@@ -99,6 +99,7 @@ impl ChildEvent {
     /// Whether the child may differ from its plan, although nothing in the event says so: it was not compared,
     /// and its kind has no generation (Service, ConfigMap, Secret).
     pub fn is_unclear(&self) -> bool {
-        !self.deleted && self.compared == Compared::NotYet && self.state.generation == 0
+        let is_unclear = self.compared == Compared::NotYet && self.state.generation == 0;
+        !self.deleted && is_unclear && !mutant!(UnclearIsUnchanged)
     }
 }

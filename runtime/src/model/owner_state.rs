@@ -224,7 +224,7 @@ impl OwnerState {
         let differs = event.compared == Compared::Differs || event.is_unclear();
         if differs || before.generation != event.state.generation {
             check
-        } else if before != event.state {
+        } else if before != event.state && !mutant!(ReadinessIgnored) {
             Triggers::STATUS
         } else {
             Triggers::default()

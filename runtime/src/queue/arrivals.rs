@@ -41,6 +41,9 @@ impl Arrivals {
     /// The owner changed, or a relist found more than shows on it. `same`: it is still the object that the
     /// worker has.
     pub(super) fn on_owner(&mut self, shown: OwnerState, found: Triggers, same: bool) {
+        if mutant!(OwnerInFlightDropped) {
+            return;
+        }
         // What a page says of the children holds however old its owner is.
         if same && found.has(Triggers::CHILDREN) {
             self.request(RECHECK);
@@ -60,6 +63,9 @@ impl Arrivals {
 
     /// A child changed.
     pub(super) fn on_child(&mut self, event: ChildEvent) {
+        if mutant!(ChildInFlightDropped) {
+            return;
+        }
         let known = self
             .children
             .iter_mut()

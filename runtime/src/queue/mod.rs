@@ -124,6 +124,7 @@ impl Queue {
             return self.insert_with_work(key, shown);
         };
         let same = entry.owner.uid == shown.uid || entry.owner.uid == Uid::default();
+        let same = same || mutant!(UidIgnored);
         if entry.state == State::InFlight {
             self.entries
                 .change_arrivals(key, |arrivals| arrivals.on_owner(shown, beyond, same));
@@ -143,6 +144,7 @@ impl Queue {
         }
         // The entry knows a newer owner than the page does, but not what the page says of its children.
         let found = match shown.resource_version < newest {
+            true if mutant!(FindingOfOlderPageDropped) => Triggers::default(),
             true => beyond.only(Triggers::CHILDREN),
             false => beyond,
         };
@@ -242,7 +244,9 @@ impl Queue {
         let mut waiting = Vec::new();
         for (key, entry) in self.entries.iter_mut() {
             if entry.state == State::InFlight {
-                entry.arrivals.request(RECHECK);
+                if !mutant!(RelistedInFlightIgnored) {
+                    entry.arrivals.request(RECHECK);
+                }
             } else if entry.owner.own_version.max(entry.owner.resource_version) > owners_version {
                 entry.owner.triggers = entry.owner.triggers.with(RECHECK);
                 if matches!(entry.state, State::Awaiting { .. }) {
@@ -263,6 +267,9 @@ impl Queue {
         let Some(entry) = self.entries.get_mut(key) else {
             return Admission::Idle;
         };
+        if mutant!(RecreatedInFlightIgnored) && event.is_of_another(entry.owner.uid) {
+            return Admission::Idle;
+        }
         if entry.state == State::InFlight {
             // The worker may have met a new owner of this name: whose child it is shows when it returns.
             entry.arrivals.on_child(event);
@@ -340,6 +347,9 @@ impl Queue {
                 return;
             }
             match self.entries.get(&key).map(|entry| entry.state) {
+                Some(State::Awaiting { .. }) if mutant!(EntriesStay) => {
+                    self.entries.delay(&key, now_ms + 3_600_000);
+                }
                 Some(State::Awaiting { .. }) => self.entries.remove(&key),
                 _ => {
                     self.entries.enqueue(&key);

@@ -117,7 +117,7 @@ impl<O: Operator> Compare for Comparer<O> {
         // To remove a retired finalizer says nothing of the children.
         let has_work = state.deleting || !own.without(Triggers::RETIRED).is_empty();
         // The worker reads the children of an owner with work, unless the cache retains them.
-        if has_work && self.retention != Retention::Specs {
+        if has_work && (self.retention != Retention::Specs || mutant!(PageWithoutChildren)) {
             return none;
         }
         for (kind, actual) in children {

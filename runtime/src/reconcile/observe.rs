@@ -107,7 +107,11 @@ pub(crate) fn child_event<O: Operator>(
         Some(_) => Compared::NotYet,
         None => Compared::Differs,
     };
-    let owner = ours.or_else(|| paths.former_owner_of(meta))?;
+    let owner = ours.or_else(|| {
+        paths
+            .former_owner_of(meta)
+            .filter(|_| !mutant!(TakenOverIgnored))
+    })?;
     let event = ChildEvent {
         kind,
         name_hash: hash32(&meta.name),

@@ -70,7 +70,7 @@ impl<O: Operator> OwnerRequests<O> {
         }
         state.triggers = state.triggers.with(own);
         // Its status does not tell whether this spec was applied, and the event of the owner may be still to come.
-        if !Status::<O>::OBSERVES && !is_known {
+        if !Status::<O>::OBSERVES && !is_known && !mutant!(ReadSpecIsApplied) {
             state.triggers = state.triggers.with(Triggers::CHECK);
         }
         Ok(())
@@ -93,6 +93,7 @@ impl<O: Operator> OwnerRequests<O> {
         };
         let unreadable = |error: serde_json::Error| match error.is_data() {
             true => failure::unreadable(&error),
+            false if mutant!(BrokenAnswerIsFinal) => failure::unreadable(&error),
             // An answer that broke off says nothing of the object.
             false => {
                 let kind = &self.paths.owner_kind;
