@@ -127,6 +127,8 @@ mod chosen {
         PageWithoutChildren,
         /// An answer that breaks off counts as a broken object.
         BrokenAnswerIsFinal,
+        /// A child that vanished is made again for an owner that may be gone.
+        VanishedOwnerIgnored,
         /// A spec that was read for an event of a child counts as applied.
         ReadSpecIsApplied,
     }

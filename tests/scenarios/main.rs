@@ -217,6 +217,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs ten minutes" webapp::it_relists_for_drift_every_five_minutes),
     scenario!(simulated "needs refused requests" webapp::a_failure_is_retried_after_ten_seconds_with_growing_pauses),
     scenario!(anywhere myservice::it_makes_both_children_follows_its_spec_heals_and_goes).on_kine(),
+    scenario!(simulated "needs slow requests" myservice::no_child_is_made_repeatedly_for_an_owner_that_went_with_its_crd),
     scenario!(simulated "needs slow requests" myservice::a_spec_that_changes_before_an_event_of_a_child_is_applied_to_all_children),
     scenario!(simulated "needs counts request by request" myservice::drift_of_two_among_many_is_found_with_few_requests),
     scenario!(anywhere inference_service::it_is_refused_or_provisioned_then_ready_with_an_endpoint).on_kine(),

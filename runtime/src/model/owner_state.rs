@@ -216,7 +216,11 @@ impl OwnerState {
         }
         if event.deleted {
             self.children.swap_remove(index);
-            return check;
+            // The owner may be gone too, and no child is made for one that is gone.
+            return match self.deleting || mutant!(VanishedOwnerIgnored) {
+                true => check,
+                false => check.with(Triggers::REFRESH),
+            };
         }
         known.resource_version = event.resource_version;
         known.last_applied = None;
