@@ -121,7 +121,8 @@ impl State {
         self.sent += 1;
         if self.sent > MOST_REQUESTS {
             if self.sent == MOST_REQUESTS + 1 {
-                self.violations.push(format!("more than {MOST_REQUESTS} requests"));
+                self.violations
+                    .push(format!("more than {MOST_REQUESTS} requests"));
             }
             return Some(RequestFault::Silence);
         }

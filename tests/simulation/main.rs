@@ -14,6 +14,7 @@ mod converged;
 mod events;
 mod exhaustive;
 mod faults;
+mod keeper;
 #[cfg(feature = "mutants")]
 mod mutants;
 mod process;

@@ -1,7 +1,8 @@
 //! One run: a server, an operator that is started again whenever it is killed, and a user who takes the steps.
 //!
 //! Guarantees: on paused time, in one thread; equal schedules give equal traces.
-//! Leaves to others: what a request meets on its way (`transport`), what is right (`writes`, `converged`).
+//! Leaves to others: starting operators (`keeper`), what a request meets on its way (`transport`), what is right
+//! (`writes`, `converged`).
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,36 +12,23 @@ use http::{Method, Request};
 use kube::Client;
 use kubesim::{Backup, Options, Readiness, Server};
 use serde_json::{Value, json};
-use tare::edgeapp::EdgeApps;
-use tare_runtime::api::Operator;
-use tare_runtime::controller;
-use tare_runtime::controller::{Config, Limits};
+use tare_runtime::controller::Limits;
 use tare_runtime::metrics::Metrics;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use crate::faults::{Awaited, Crash, Faults};
+use crate::keeper::{Running, Starter};
 use crate::process::Process;
 use crate::schedule::{Schedule, edited};
 use crate::step::Step;
 use crate::subject::{NAMESPACE, Outside, Subject};
-use crate::transport::Transport;
-use crate::writes::{Writes, controller as controller_of};
-
-/// The period of the relist: longer than any run, so that it hides nothing.
-const RELIST_PERIOD: Duration = Duration::from_secs(60 * 86_400);
+use crate::writes::controller as controller_of;
 
 /// The names of the owners by number.
 pub fn name(owner: u8) -> String {
     format!("app-{owner}")
-}
-
-/// The operator that runs, if one does.
-struct Running {
-    process: Arc<Process>,
-    metrics: Arc<Metrics>,
-    task: JoinHandle<()>,
 }
 
 /// A cluster with an operator and a user.
@@ -58,19 +46,6 @@ pub struct World {
     outside: Outside,
     /// The object that owns what belongs to somebody else.
     stranger: Value,
-}
-
-/// Starts operators.
-struct Starter {
-    schedule: Schedule,
-    server: Server,
-    faults: Faults,
-    outside: Outside,
-    limits: Limits,
-    concurrency: usize,
-    lives: u64,
-    kill: UnboundedSender<Duration>,
-    running: Arc<Mutex<Option<Running>>>,
 }
 
 impl World {
@@ -427,77 +402,6 @@ impl Drop for World {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(running) = running.take() {
             running.task.abort();
-        }
-    }
-}
-
-impl Starter {
-    /// Keeps an operator running: one that was killed is started again after its time.
-    async fn keep(mut self, mut kills: UnboundedReceiver<Duration>) {
-        loop {
-            let started = self.start();
-            self.put(Some(started));
-            let Some(down) = kills.recv().await else {
-                return;
-            };
-            if let Some(killed) = self.put(None) {
-                killed.process.kill();
-                killed.task.abort();
-                // Wait until all of it is dropped.
-                let _ = killed.task.await;
-            }
-            sleep(down).await;
-        }
-    }
-
-    fn put(&self, running: Option<Running>) -> Option<Running> {
-        let mut slot = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::replace(&mut *slot, running)
-    }
-
-    fn start(&mut self) -> Running {
-        self.lives += 1;
-        self.faults.note(format_args!("start {}", self.lives));
-        match self.schedule.subject {
-            Subject::EdgeApp => self.start_with(EdgeApps),
-            Subject::WebApp => self.start_with(self.outside.clone()),
-        }
-    }
-
-    fn start_with<O: Operator>(&self, operator: O) -> Running {
-        let process = Arc::new(Process::default());
-        let metrics = Arc::new(Metrics::default());
-        let transport = Transport {
-            server: self.server.clone(),
-            faults: self.faults.clone(),
-            process: Arc::clone(&process),
-            writes: Arc::new(Writes {
-                subject: self.schedule.subject,
-                cleanups: Arc::clone(&self.outside.cleanups),
-            }),
-            killed: self.kill.clone(),
-        };
-        let config = Config {
-            resync: Some(RELIST_PERIOD),
-            limits: self.limits,
-            concurrency: self.concurrency,
-            seed: self.schedule.seed.wrapping_mul(31).wrapping_add(self.lives),
-            ..Config::default()
-        };
-        let operator = Arc::new(operator);
-        let run = controller::run(
-            Arc::clone(&operator),
-            self.schedule.mode.cache(&operator),
-            transport.client(),
-            Arc::clone(&metrics),
-            config,
-            std::future::pending(),
-        );
-        let held = Arc::clone(&process);
-        Running {
-            process,
-            metrics,
-            task: tokio::spawn(async move { held.run(run).await }),
         }
     }
 }
