@@ -114,8 +114,6 @@ mod chosen {
         BoundIgnored,
         /// A relist that failed is not tried again.
         FailedRelistForgotten,
-        /// Another owner of the same name counts as the same one.
-        UidIgnored,
         // Found by the simulation.
         /// A child of an owner that was created again in flight counts as another's.
         RecreatedInFlightIgnored,

@@ -14,7 +14,7 @@ const SEEDS: u64 = 2_000;
 /// Those that continuous integration looks for; `just simulate` looks for all.
 pub const IN_CI: [Mutant; 5] = [
     Mutant::UnclearIsUnchanged,
-    Mutant::RejectedForgotten,
+    Mutant::BackwardsIgnored,
     Mutant::CleanupSkipped,
     Mutant::ChildInFlightDropped,
     Mutant::UnplannedStays,
@@ -36,7 +36,10 @@ pub fn find(mutant: Mutant) -> Result<String, String> {
         let violations = run(&less, false).violations;
         choose(None);
         let violation = violations.first().cloned().unwrap_or_default();
-        return Ok(format!("MUTANT={mutant:?} {}\n  {violation}", less.line()));
+        let line = less.line();
+        return Ok(format!(
+            "MUTANT={mutant:?} {line} --features mutants\n  {violation}"
+        ));
     }
     Err(format!("{mutant:?} is not found within {SEEDS} seeds"))
 }

@@ -124,7 +124,6 @@ impl Queue {
             return self.insert_with_work(key, shown);
         };
         let same = entry.owner.uid == shown.uid || entry.owner.uid == Uid::default();
-        let same = same || mutant!(UidIgnored);
         if entry.state == State::InFlight {
             self.entries
                 .change_arrivals(key, |arrivals| arrivals.on_owner(shown, beyond, same));
@@ -242,6 +241,10 @@ impl Queue {
     /// since then, and those that a worker has, have their children read.
     pub fn relisted(&mut self, owners_version: u64) {
         let mut waiting = Vec::new();
+        let owners_version = match mutant!(FindingOfOlderPageDropped) {
+            true => u64::MAX,
+            false => owners_version,
+        };
         for (key, entry) in self.entries.iter_mut() {
             if entry.state == State::InFlight {
                 if !mutant!(RelistedInFlightIgnored) {
