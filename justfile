@@ -33,6 +33,11 @@ test:
 objects *ARGS:
     OBJECTS_OPERATIONS=20000 cargo test -p tare --test objects -- {{ARGS}}
 
+# 100,000 schedules of faults, every pair of crashes, and every known bug: minutes, which it prints.
+simulate SEEDS="100000":
+    SEEDS={{SEEDS}} cargo test --release -p tare --test simulation -- --include-ignored --nocapture
+    cargo test --release -p tare --features mutants --test simulation -- mutants:: --include-ignored --nocapture
+
 # This repository itself: circles between rooms, words, links, commands in documents.
 house:
     cargo build -p loadgen

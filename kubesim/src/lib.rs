@@ -40,4 +40,5 @@ pub use crate::faults::{Faults, RequestFacts, RequestFault, WatchFacts, WatchFau
 pub use crate::requests::{RequestCount, RequestCounts};
 pub use crate::server::Server;
 pub use crate::state::options::{Decide, Options, Readiness};
+pub use crate::store::Backup;
 pub use crate::tls::{CA_NAME, Tls, kubeconfig};

@@ -6,7 +6,7 @@ use http::Request;
 use serde_json::Value;
 use tokio::net::TcpListener;
 
-use crate::api::commit::seed_namespace;
+use crate::api::commit::{seed_namespace, written};
 use crate::api::{definition, pod_log};
 use crate::error::Error;
 use crate::faults::Faults;
@@ -14,6 +14,7 @@ use crate::requests::RequestCounts;
 use crate::serve::{https, request};
 use crate::state::Inner;
 use crate::state::options::Options;
+use crate::store::Backup;
 use crate::tls::Tls;
 
 /// A simulated API server; clones share one state.
@@ -61,6 +62,23 @@ impl Server {
     /// Forgets all history: later watches and continue tokens from before now get 410.
     pub fn compact(&self) {
         self.inner.store.compact();
+    }
+
+    /// Everything that is stored, as a backup of the datastore has it.
+    pub fn backup(&self) -> Backup {
+        self.inner.store.backup()
+    }
+
+    /// Sets everything back to a backup of this server, as a datastore that is restored: resourceVersions start
+    /// over from those of the backup, history is forgotten, and every watch ends. The resources that are served stay
+    /// those of now.
+    pub fn restore(&self, backup: &Backup) {
+        for (table, record) in self.inner.store.restore(backup) {
+            if let Some(served) = self.inner.served_by_id(table) {
+                written(&self.inner, &served, &record, &record.object());
+            }
+        }
+        self.inner.close_watches();
     }
 
     /// The object as it is stored, if it is there. `resource` is the plural; `namespace` is empty

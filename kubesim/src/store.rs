@@ -5,6 +5,8 @@
 //! events and in bytes over all resources together, the oldest goes first.
 //! Leaves to others: what may be written (`api`), and what a write leads to (`controllers`).
 
+mod backup;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,6 +14,7 @@ use tokio::sync::watch;
 
 use crate::model::kind::Kind;
 use crate::model::record::{Draft, Record, Uid};
+pub use crate::store::backup::Backup;
 
 /// Index of a resource; never used again after the resource is gone.
 pub(crate) type TableId = usize;

@@ -79,6 +79,9 @@
 //! An author needs [`prelude`]: [`api`] and [`Program`](app::program::Program). [`controller::run`] runs an
 //! operator inside a program of another kind.
 
+#[macro_use]
+mod mutants;
+
 pub mod api;
 pub mod app;
 pub mod cache;
@@ -96,6 +99,9 @@ mod watch;
 /// What Tare's own benches and tests reach into. Not part of the library's interface: it changes without notice.
 #[doc(hidden)]
 pub mod internals {
+    #[cfg(feature = "mutants")]
+    pub use crate::mutants::{Mutant, choose};
+
     pub use crate::http::paths::Paths;
     pub use crate::http::request::{Api, Request};
     pub use crate::queue::{Admission, Outcome, Queue};

@@ -1,9 +1,11 @@
 //! Requests that hang, fail or lose their answer, and plans that panic.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use kubesim::RequestFault;
+use http_body_util::BodyExt;
+use kubesim::{RequestFault, WatchFault};
 use serde_json::json;
 use tare::edgeapp::{EdgeApp, EdgeAppStatus, EdgeApps};
 use tare_runtime::api::{Children, Failure, Kind, Operator, Owner, Plan};
@@ -311,5 +313,87 @@ pub async fn a_panic_in_a_plan_is_that_objects_failure_and_nobody_elses(mode: Mo
     );
     cluster.change("bad", json!({"image": "fine"})).await;
     cluster.until_phase("bad", "Running").await;
+    running.stop().await;
+}
+
+pub async fn a_child_that_becomes_ready_while_its_owner_fails_is_known(mode: Mode) {
+    let options = kubesim::Options {
+        ready_delay: Duration::from_secs(3),
+        ..kubesim::Options::default()
+    };
+    let cluster = Simulated::with(mode, options);
+    let running = cluster.operate();
+    running.until_ready().await;
+    let refuses = Arc::new(AtomicBool::new(true));
+    let is_refused = Arc::clone(&refuses);
+    cluster
+        .server
+        .faults()
+        .on_request(move |facts| match (facts.user, facts.subresource) {
+            ("tare", Some("status")) if is_refused.load(Relaxed) => RequestFault::Status {
+                code: 503,
+                reason: "ServiceUnavailable".to_owned(),
+                message: "later".to_owned(),
+                retry_after_s: None,
+            },
+            _ => RequestFault::Pass,
+        });
+    // Its readiness comes as no event: it is on the lists of a relist.
+    cluster
+        .server
+        .faults()
+        .on_watch(|facts| match (facts.resource, facts.event_type) {
+            ("deployments", "MODIFIED") => WatchFault::Error410,
+            _ => WatchFault::Pass,
+        });
+    cluster.create("web", web()).await;
+    pass(15).await;
+    refuses.store(false, Relaxed);
+    cluster.until_phase("web", "Running").await;
+    running.stop().await;
+}
+
+pub async fn an_answer_that_breaks_off_is_requested_again(mode: Mode) {
+    let cluster = Simulated::new(mode);
+    let client = cluster.server.client("tare");
+    let breaks = Arc::new(AtomicBool::new(false));
+    let is_next = Arc::clone(&breaks);
+    let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        let (client, is_next) = (client.clone(), Arc::clone(&is_next));
+        async move {
+            let is_owner = request.method() == http::Method::GET
+                && request.uri().path().ends_with("/edgeapps/web");
+            let response = client.send(request).await.map_err(tower::BoxError::from)?;
+            let (parts, body) = response.into_parts();
+            let body = match is_owner && is_next.swap(false, Relaxed) {
+                true => {
+                    let whole = body.collect().await?.to_bytes();
+                    kube::client::Body::from(whole[..whole.len() / 2].to_vec())
+                }
+                false => body,
+            };
+            Ok::<_, tower::BoxError>(http::Response::from_parts(parts, body))
+        }
+    });
+    let client = kube::Client::new(service, "default");
+    let running = cluster.operate_with(EdgeApps, client, config());
+    running.until_ready().await;
+    cluster.create("web", web()).await;
+    cluster.until_phase("web", "Running").await;
+    pass(120).await;
+    breaks.store(true, Relaxed);
+    // Both make the operator read the owner in one of the cache modes.
+    cluster
+        .change("web", json!({ "image": "registry.local/web:2" }))
+        .await;
+    let delete = kube::api::DeleteParams::default();
+    let services = cluster.api::<k8s_openapi::api::core::v1::Service>();
+    services.delete("web", &delete).await.expect("delete");
+    let is_done = |cluster: &Simulated| {
+        let deployment = cluster.get("deployments", "web");
+        container(&deployment)["image"] == "registry.local/web:2"
+            && !cluster.get("services", "web").is_null()
+    };
+    cluster.until("both children are as planned", is_done).await;
     running.stop().await;
 }

@@ -1,9 +1,13 @@
 //! Objects of others under the names of our children: never taken over.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
+use tare_runtime::cache::Mode;
 
 use crate::cluster::Cluster;
 use crate::cluster::objects::{condition, foreign_deployment, text, web};
+use crate::cluster::simulated::{Simulated, pass};
 
 pub async fn a_foreign_deployment_of_the_same_name_survives_us(cluster: Cluster) {
     let release = json!({
@@ -71,4 +75,37 @@ pub async fn a_collision_ends_when_the_foreign_object_is_deleted(cluster: Cluste
     assert_eq!(condition(&running, "Degraded")["status"], "False");
     operator.terminate().await;
     cluster.end().await;
+}
+
+pub async fn a_child_that_another_controller_takes_over_is_told_and_made_again(mode: Mode) {
+    let cluster = Simulated::new(mode);
+    let cluster = cluster.waiting_up_to(Duration::from_secs(120), "attempts back off");
+    let user = Cluster::simulated(cluster.clone());
+    let release = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "release" },
+    });
+    let release = user.make("configmaps", release).await;
+    let owners = json!([{
+        "apiVersion": "v1", "kind": "ConfigMap", "name": "release", "controller": true,
+        "uid": release["metadata"]["uid"],
+    }]);
+    let running = cluster.operate();
+    running.until_ready().await;
+    user.create("web", web()).await;
+    user.until_running("web").await;
+    for resource in ["deployments", "services"] {
+        pass(120).await;
+        let taken = json!({ "metadata": { "ownerReferences": owners } });
+        user.patch(resource, "web", taken).await;
+        user.until_degraded("web", "Collision").await;
+        let kept = user.get(resource, "web").await;
+        assert_eq!(kept["metadata"]["ownerReferences"][0]["name"], "release");
+        // Also where it goes at once: nothing but its event says that the name is free.
+        user.delete(resource, "web").await;
+        let is_ours = |child: &Value| child["metadata"]["ownerReferences"][0]["name"] == "web";
+        user.until("it is made again", resource, "web", is_ours)
+            .await;
+        user.until_running("web").await;
+    }
+    running.stop().await;
 }

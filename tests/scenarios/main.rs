@@ -161,6 +161,7 @@ const SCENARIOS: &[Scenario] = &[
 
     scenario!(anywhere foreign::a_foreign_deployment_of_the_same_name_survives_us).on_kine(),
     scenario!(anywhere foreign::a_collision_ends_when_the_foreign_object_is_deleted),
+    scenario!(simulated "needs two minutes" foreign::a_child_that_another_controller_takes_over_is_told_and_made_again),
 
     scenario!(anywhere conflicts::a_field_that_somebody_keeps_changing_back_is_a_field_conflict),
     scenario!(simulated "needs Deployments that are ready at once" conflicts::a_field_conflict_is_told_while_somebody_repeats_the_edit),
@@ -175,6 +176,8 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs requests that hang" failing::large_owners_whose_requests_hang_do_not_delay_a_small_one),
     scenario!(simulated "needs requests that hang" failing::many_owners_whose_requests_hang_do_not_delay_a_healthy_one),
     scenario!(simulated "needs answers that are lost" failing::a_write_whose_answer_is_lost_is_not_done_twice),
+    scenario!(simulated "needs refused requests" failing::a_child_that_becomes_ready_while_its_owner_fails_is_known),
+    scenario!(simulated "needs answers that break off" failing::an_answer_that_breaks_off_is_requested_again),
     scenario!(simulated "needs refused requests" failing::a_failure_backs_off_is_told_on_the_object_and_heals),
     scenario!(simulated "needs refused requests" failing::many_failing_objects_stay_within_the_bounds_and_do_not_delay_a_healthy_one),
     scenario!(simulated "needs refused requests" failing::a_server_that_asks_to_wait_is_obeyed),
@@ -227,6 +230,8 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs ten minutes" webapp::it_relists_for_drift_every_five_minutes),
     scenario!(simulated "needs refused requests" webapp::a_failure_is_retried_after_ten_seconds_with_growing_pauses),
     scenario!(anywhere myservice::it_makes_both_children_follows_its_spec_heals_and_goes).on_kine(),
+    scenario!(simulated "needs slow requests" myservice::no_child_is_made_repeatedly_for_an_owner_that_went_with_its_crd),
+    scenario!(simulated "needs slow requests" myservice::a_spec_that_changes_before_an_event_of_a_child_is_applied_to_all_children),
     scenario!(simulated "needs counts request by request" myservice::drift_of_two_among_many_is_found_with_few_requests),
     scenario!(anywhere inference_service::it_is_refused_or_provisioned_then_ready_with_an_endpoint).on_kine(),
     scenario!(simulated "needs counts request by request" inference_service::its_requeue_is_its_own_and_survives_a_restart),

@@ -25,7 +25,7 @@ pub(crate) fn commit(
 }
 
 /// Queues the work of the controllers that follows from a write.
-fn written(inner: &Arc<Inner>, served: &Served, record: &Record, object: &Value) {
+pub(crate) fn written(inner: &Arc<Inner>, served: &Served, record: &Record, object: &Value) {
     let at = || (served.table, record.key.clone());
     let mut work = false;
     if !owner_references(object).is_empty() && has_unknown_owner(inner, record) {

@@ -43,6 +43,7 @@ async fn run(server: Weak<Inner>) {
         match due {
             Some(due) => {
                 tokio::select! {
+                    biased;
                     () = work.notified() => {}
                     () = tokio::time::sleep_until(due) => {}
                 }

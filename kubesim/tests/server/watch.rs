@@ -279,3 +279,28 @@ async fn metadata_only_is_metadata_only() {
     let one = config_maps(&server).get_metadata("a").await.unwrap();
     assert!(one.metadata.managed_fields.is_some());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_set_back_to_a_backup_starts_its_revisions_over() {
+    let server = Server::new(Options::default());
+    let api = config_maps(&server);
+    make(&api, "kept", "x").await;
+    let backup = server.backup();
+    let revision = server.revision();
+    make(&api, "lost", "x").await;
+    api.delete("kept", &DeleteParams::default()).await.unwrap();
+    let from = format!("resourceVersion={}", server.revision());
+    let mut open = pin!(lines(&server, &from).await);
+
+    server.restore(&backup);
+    assert_eq!(open.next().await, None, "every watch ends");
+    assert_eq!(server.revision(), revision);
+    let names: Vec<_> = server.objects("configmaps");
+    assert_eq!(names.len(), 1);
+    assert_eq!(names[0]["metadata"]["name"], "kept");
+    let from = format!("resourceVersion={revision}");
+    let mut watch = pin!(lines(&server, &from).await);
+    make(&api, "later", "x").await;
+    let event = watch.next().await.unwrap();
+    assert_eq!(brief(&event), ("ADDED".to_owned(), "later".to_owned()));
+}

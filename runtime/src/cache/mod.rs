@@ -123,8 +123,10 @@ fn unknown(update: &ChildUpdate<'_>, whole: bool) -> OwnerState {
         (false, true) => child::snapshot(update.line),
         (false, false) => SnapshotContent::Unread,
     };
+    // The children are read where the event does not say whose they are.
+    let read = update.event.check().only(Triggers::READ);
     OwnerState {
-        triggers: Triggers::REFRESH.with(Triggers::CHILD),
+        triggers: Triggers::REFRESH.with(Triggers::CHILD).with(read),
         snapshots: vec![snapshot_of(update.event, snapshot)],
         ..OwnerState::default()
     }

@@ -26,8 +26,8 @@ use serde_json::Value;
 use crate::api::{Child, Operator, kind_index};
 use crate::cache::{Cache, ChildUpdate, snapshot_of, unknown};
 use crate::model::{
-    ChildEvent, ChildRecord, Compared, ObjectKey, OwnerState, Retention, SnapshotContent, Triggers,
-    Uid, hash32,
+    ChildEvent, ChildRecord, Compared, KindId, ObjectKey, OwnerState, Retention, SnapshotContent,
+    Triggers, Uid, hash32,
 };
 use crate::reconcile::child;
 use crate::reconcile::child::{Actual, planned_body};
@@ -39,8 +39,11 @@ use crate::reconcile::owner;
 struct Kept {
     /// Its state, without triggers: those are in the queue.
     state: OwnerState,
-    /// resourceVersion of the newest deletion of a child: an unrecorded child that is older is gone.
+    /// resourceVersion of the newest deletion of a child, and which one that was: unrecorded and older, it is gone,
+    /// and another may be.
     lost_version: u64,
+    lost: Option<KindId>,
+    lost_name_hash: u32,
     /// The relist that last showed it.
     epoch: u8,
 }
@@ -89,6 +92,8 @@ impl<O: Operator> Cache for Pruned<O> {
             Box::new(Kept {
                 state: OwnerState::default(),
                 lost_version: 0,
+                lost: None,
+                lost_name_hash: 0,
                 epoch,
             })
         });
@@ -212,15 +217,21 @@ impl Kept {
             normalized,
         } = update;
         let index = self.index(event);
-        let known = index.map_or(self.lost_version, |index| {
-            self.state.children[index].resource_version
+        // What came before a deletion of another child may arrive after it: each kind has a watch of its own.
+        let known = index.map(|index| self.state.children[index].resource_version);
+        let known = known.unwrap_or(match mutant!(DeletionHidesOthers) {
+            true => self.lost_version,
+            false => 0,
         });
         if event.resource_version <= known {
             // Our own write, or older than what a worker has read.
             return None;
         }
         if event.deleted {
-            self.lost_version = self.lost_version.max(event.resource_version);
+            if event.resource_version > self.lost_version {
+                self.lost_version = event.resource_version;
+                (self.lost, self.lost_name_hash) = (Some(event.kind), event.name_hash);
+            }
             if let Some(index) = index {
                 self.state.children.swap_remove(index);
             }
@@ -343,11 +354,19 @@ impl Kept {
                     known.clone_from(record);
                 }
                 Some(_) => {}
-                None if record.resource_version > self.lost_version => {
+                None => {
+                    let may_be_gone = record.resource_version <= self.lost_version;
+                    let last = (self.lost, self.lost_name_hash);
+                    let is_last = last == (Some(record.kind), record.name_hash);
+                    if may_be_gone && (is_last || mutant!(DeletionHidesOthers)) {
+                        continue;
+                    }
                     self.state.children.reserve_exact(1);
-                    self.state.children.push(record.clone());
+                    let mut record = record.clone();
+                    // It may have been deleted before the last one: it is read before it is relied on.
+                    record.last_applied.take_if(|_| may_be_gone);
+                    self.state.children.push(record);
                 }
-                None => {}
             }
         }
     }

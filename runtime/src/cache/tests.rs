@@ -313,3 +313,31 @@ fn modes_are_named_as_they_are_parsed() {
     let error = "warm".parse::<Mode>().expect_err("no mode").to_string();
     assert!(error.contains("none, metadata and pruned"), "{error}");
 }
+
+#[test]
+fn a_deletion_of_a_child_hides_no_older_change_of_another() {
+    let mut cache = pruned();
+    let mut owner = converged(5, 6);
+    (owner.children, owner.children_complete) = (Vec::new(), false);
+    assert!(cache.on_owner(&mut owner, None));
+    let (mut deleted, line) = event(12, |_| {});
+    deleted.kind = KindId::child(0).expect("the Services");
+    deleted.deleted = true;
+    on_event(&mut *cache, (deleted, line));
+    // The Deployment was created before that, and the watch of Deployments is behind.
+    on_event(&mut *cache, event(11, |_| {}));
+    assert_eq!(taken(&*cache).children[0].state.ready_replicas, 1);
+
+    // The same from a worker: the Deployment may be the child that was deleted, so that it is read.
+    let mut cache = pruned();
+    assert!(cache.on_owner(&mut owner, None));
+    let (mut deleted, line) = event(12, |_| {});
+    (deleted.kind, deleted.deleted) = (KindId::child(0).expect("the Services"), true);
+    on_event(&mut *cache, (deleted, line));
+    cache.record(&mut converged(5, 11));
+    let known = taken(&*cache).children;
+    assert_eq!(
+        (known[0].state, known[0].last_applied.as_ref()),
+        (ready(), None)
+    );
+}

@@ -170,7 +170,9 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                 if backwards {
                     self.forget_revisions(kind);
                 }
-                self.request_all();
+                if !mutant!(ExpiredWithoutRelist) {
+                    self.request_all();
+                }
             }
             WatchEvent::Closed(error) => {
                 let because = cause::<O>(&self.paths, "watch", kind, &error);
@@ -200,6 +202,9 @@ impl<O: Operator, C: Cache> Controller<O, C> {
     /// An event could not be decoded. An owner is read; of a child it is not known whose it is, so that a relist
     /// has to find what has changed. It comes late: the object may never be decodable.
     fn on_skipped(&mut self, kind: KindId, object: Option<(ObjectKey, Uid)>) {
+        if mutant!(SkippedForgotten) {
+            return;
+        }
         match object.filter(|_| kind.is_owner()) {
             Some((key, uid)) => {
                 let admission = self.queue.admit_due(&key, uid, Triggers::REFRESH);
@@ -229,6 +234,9 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             Observed::Child { owner, mut event } => {
                 let now_ms = self.now_ms();
                 let idle = self.queue.is_idle(&owner);
+                if mutant!(DeletedChildIgnored) && idle && event.deleted {
+                    return;
+                }
                 let departed = event.owner_uid;
                 if idle && departed.is_some_and(|uid| self.departed.contains(&owner, uid)) {
                     return;
@@ -251,7 +259,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
     }
 
     fn on_admission(&mut self, admission: Admission, coverage: Coverage) {
-        if admission == Admission::Rejected {
+        if admission == Admission::Rejected && !mutant!(RejectedForgotten) {
             self.api.metrics().dropped_events.fetch_add(1, Relaxed);
             let now_ms = self.now_ms();
             let is_new = self.schedule.request_for_dropped(coverage, now_ms);
@@ -266,6 +274,9 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             failing_owners,
             failing_children,
         } = self.queue.take_evicted();
+        if mutant!(EvictedForgotten) {
+            return;
+        }
         if work {
             self.on_admission(Admission::Rejected, Coverage::All);
         }

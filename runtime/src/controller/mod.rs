@@ -12,6 +12,7 @@ mod departed;
 mod engine;
 mod finished;
 mod gauges;
+mod next;
 mod readiness;
 mod requeues;
 mod running;
@@ -26,7 +27,6 @@ use std::sync::Arc;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use kube::Client;
-use tokio::time::sleep_until;
 use tracing::{info, warn};
 
 use crate::api::Operator;
@@ -34,6 +34,7 @@ use crate::cache::Cache;
 pub use crate::controller::config::Config;
 use crate::controller::engine::Controller;
 use crate::controller::finished::Finished;
+use crate::controller::next::{Next, next};
 use crate::http::paths::Paths;
 use crate::http::request::Api;
 use crate::metrics::Metrics;
@@ -75,6 +76,7 @@ pub async fn run<O: Operator>(
     let mut controller = Controller::new(operator, cache, api, paths, names, normalized, &config);
     let mut workers: FuturesUnordered<Worker<'_>> = FuturesUnordered::new();
     tokio::pin!(shutdown);
+    let mut turn = 0;
 
     loop {
         controller.begin_relist();
@@ -96,14 +98,16 @@ pub async fn run<O: Operator>(
         }
         reconciler.set_pressure(controller.is_under_pressure());
         controller.set_gauges();
-        let due = controller.due();
-        let relist_may_go_on = controller.relist_may_go_on();
-        tokio::select! {
+        let next = tokio::select! {
+            biased;
             () = &mut shutdown => break,
-            item = controller.watches.next() => controller.on_watch_item(item),
-            Some(finished) = workers.next(), if !workers.is_empty() => controller.on_finished(finished),
-            Some(found) = running::next(&mut controller.relist), if relist_may_go_on => controller.on_found(found),
-            () = sleep_until(due) => controller.wake(),
+            next = next(&mut controller, &mut workers, &mut turn) => next,
+        };
+        match next {
+            Next::Shown(item) => controller.on_watch_item(item),
+            Next::Finished(finished) => controller.on_finished(finished),
+            Next::Found(found) => controller.on_found(found),
+            Next::Due => controller.wake(),
         }
     }
     info!(in_flight = workers.len(), "shutting down");

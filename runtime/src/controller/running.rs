@@ -9,7 +9,8 @@ use crate::relist::{Compare, Coverage, Found, Relist};
 
 /// A relist that runs.
 pub(crate) struct RunningRelist {
-    found: BoxStream<'static, Found>,
+    /// What it finds.
+    pub found: BoxStream<'static, Found>,
     pub coverage: Coverage,
     /// First pages that are still to come: watches wait for them.
     pub opening: usize,
@@ -43,14 +44,6 @@ impl RunningRelist {
     /// Whether a first page of `kind` at `resource_version` is older than what its watch had shown.
     pub fn is_backwards(&self, kind: KindId, resource_version: u64) -> bool {
         let shown = self.shown.get(kind.index());
-        shown.is_some_and(|shown| resource_version < *shown)
-    }
-}
-
-/// What the running relist finds next; `None` where none runs.
-pub(crate) async fn next(relist: &mut Option<RunningRelist>) -> Option<Found> {
-    match relist {
-        Some(running) => running.found.next().await,
-        None => None,
+        shown.is_some_and(|shown| resource_version < *shown) && !mutant!(BackwardsIgnored)
     }
 }

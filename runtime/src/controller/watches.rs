@@ -3,7 +3,7 @@
 //! Guarantees: each is read in its turn, so that a busy one does not keep the others waiting.
 //! Leaves to others: how one recovers (`watch`), what its items mean (`engine`).
 
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use futures::StreamExt;
 use futures::stream::{BoxStream, unfold};
@@ -58,20 +58,17 @@ impl Watches {
     }
 
     /// The next item of any watch; they take turns.
-    pub async fn next(&mut self) -> WatchItem<Observed> {
-        std::future::poll_fn(|cx| {
-            let count = self.streams.len();
-            for step in 0..count {
-                let index = (self.turn + step) % count;
-                if let Some(watch) = &mut self.streams[index]
-                    && let Poll::Ready(Some(item)) = watch.poll_next_unpin(cx)
-                {
-                    self.turn = index + 1;
-                    return Poll::Ready(item);
-                }
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<WatchItem<Observed>> {
+        let count = self.streams.len();
+        for step in 0..count {
+            let index = (self.turn + step) % count;
+            if let Some(watch) = &mut self.streams[index]
+                && let Poll::Ready(Some(item)) = watch.poll_next_unpin(cx)
+            {
+                self.turn = index + 1;
+                return Poll::Ready(item);
             }
-            Poll::Pending
-        })
-        .await
+        }
+        Poll::Pending
     }
 }

@@ -82,6 +82,12 @@ impl Paths {
         child.owner_name(kind, &self.owner_label)
     }
 
+    /// Name of the owner that a child had before another controller took it over, as its label says.
+    pub fn former_owner_of<'a>(&self, child: &'a PartialMetadata<'_>) -> Option<Cow<'a, str>> {
+        let labels = child.labels.as_ref()?;
+        labels.get(&self.owner_label).map(Cow::Owned)
+    }
+
     /// Watches metadata only, except for workloads among the children, whose status says whether they are
     /// ready.
     #[must_use]

@@ -1,6 +1,6 @@
 //! What the runtime knows of one child: its record, a change of it, and a snapshot from an event.
 
-use crate::model::{ChildState, KindId, Uid};
+use crate::model::{ChildState, KindId, Triggers, Uid};
 
 /// A child as it was last seen or written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,9 +82,24 @@ pub enum Compared {
 }
 
 impl ChildEvent {
+    /// Whether the child belongs to another owner than the one with this uid. A deletion says that a name is free.
+    pub fn is_of_another(&self, owner: Uid) -> bool {
+        let another = |uid| uid != owner && owner != Uid::default();
+        !self.deleted && self.owner_uid.is_some_and(another)
+    }
+
+    /// What a difference asks for. Of a child without a controller of ours a cache that retains children is not told.
+    pub fn check(&self) -> Triggers {
+        match self.owner_uid {
+            Some(_) => Triggers::CHECK,
+            None => Triggers::CHECK.with(Triggers::READ),
+        }
+    }
+
     /// Whether the child may differ from its plan, although nothing in the event says so: it was not compared,
     /// and its kind has no generation (Service, ConfigMap, Secret).
     pub fn is_unclear(&self) -> bool {
-        !self.deleted && self.compared == Compared::NotYet && self.state.generation == 0
+        let is_unclear = self.compared == Compared::NotYet && self.state.generation == 0;
+        !self.deleted && is_unclear && !mutant!(UnclearIsUnchanged)
     }
 }

@@ -87,7 +87,7 @@ pub fn group(api_version: &str) -> &str {
 pub struct Labels<'a>(#[serde(borrow)] Option<&'a RawValue>);
 
 impl Labels<'_> {
-    fn get(&self, label: &str) -> Option<String> {
+    pub(crate) fn get(&self, label: &str) -> Option<String> {
         let labels: serde_json::Value = serde_json::from_str(self.0?.get()).ok()?;
         labels.get(label)?.as_str().map(str::to_owned)
     }

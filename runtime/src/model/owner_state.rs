@@ -216,12 +216,13 @@ impl OwnerState {
             .children
             .iter()
             .position(|known| (known.kind, known.name_hash) == (event.kind, event.name_hash));
+        let check = event.check();
         let Some(index) = index else {
             // The child appeared, or it vanished before it was recorded. Where all children are
             // recorded, a deletion is our own.
             return match event.deleted && self.children_complete {
                 true => Triggers::default(),
-                false => Triggers::CHECK,
+                false => check,
             };
         };
         let known = &mut self.children[index];
@@ -230,15 +231,19 @@ impl OwnerState {
         }
         if event.deleted {
             self.children.swap_remove(index);
-            return Triggers::CHECK;
+            // The owner may be gone too, and no child is made for one that is gone.
+            return match self.deleting || mutant!(VanishedOwnerIgnored) {
+                true => check,
+                false => check.with(Triggers::REFRESH),
+            };
         }
         known.resource_version = event.resource_version;
         known.last_applied = None;
         let before = std::mem::replace(&mut known.state, event.state);
         let differs = event.compared == Compared::Differs || event.is_unclear();
         if differs || before.generation != event.state.generation {
-            Triggers::CHECK
-        } else if before != event.state {
+            check
+        } else if before != event.state && !mutant!(ReadinessIgnored) {
             Triggers::STATUS
         } else {
             Triggers::default()

@@ -41,6 +41,9 @@ impl Arrivals {
     /// The owner changed, or a relist found more than shows on it. `same`: it is still the object that the
     /// worker has.
     pub(super) fn on_owner(&mut self, shown: OwnerState, found: Triggers, same: bool) {
+        if mutant!(OwnerInFlightDropped) {
+            return;
+        }
         // What a page says of the children holds however old its owner is.
         if same && found.has(Triggers::CHILDREN) {
             self.request(RECHECK);
@@ -60,6 +63,9 @@ impl Arrivals {
 
     /// A child changed.
     pub(super) fn on_child(&mut self, event: ChildEvent) {
+        if mutant!(ChildInFlightDropped) {
+            return;
+        }
         let known = self
             .children
             .iter_mut()
@@ -118,7 +124,12 @@ impl Arrivals {
     /// Updates the records of the children with their changes; returns what has to be done about them.
     pub(super) fn update_children(&self, owner: &mut OwnerState) -> Triggers {
         let mut triggers = self.again;
-        for event in &self.children {
+        let uid = owner.uid;
+        for event in self
+            .children
+            .iter()
+            .filter(|event| !event.is_of_another(uid))
+        {
             triggers = triggers.with(owner.on_event(event));
         }
         triggers

@@ -147,6 +147,7 @@ impl Queue {
         }
         // The entry knows a newer owner than the page does, but not what the page says of its children.
         let found = match shown.resource_version < newest {
+            true if mutant!(FindingOfOlderPageDropped) => Triggers::default(),
             true => beyond.only(Triggers::CHILDREN),
             false => beyond,
         };
@@ -244,9 +245,15 @@ impl Queue {
     /// since then, and those that a worker has, have their children read.
     pub fn relisted(&mut self, owners_version: u64) {
         let mut waiting = Vec::new();
+        let owners_version = match mutant!(FindingOfOlderPageDropped) {
+            true => u64::MAX,
+            false => owners_version,
+        };
         for (key, entry) in self.entries.iter_mut() {
             if entry.state == State::InFlight {
-                entry.arrivals.request(RECHECK);
+                if !mutant!(RelistedInFlightIgnored) {
+                    entry.arrivals.request(RECHECK);
+                }
             } else if entry.owner.own_version.max(entry.owner.resource_version) > owners_version {
                 entry.owner.triggers = entry.owner.triggers.with(RECHECK);
                 if matches!(entry.state, State::Awaiting { .. }) {
@@ -254,6 +261,8 @@ impl Queue {
                 }
             }
         }
+        // A map has no order of its own, and a simulation repeats exactly.
+        waiting.sort_unstable();
         for key in waiting {
             self.entries.enqueue(&key);
         }
@@ -265,17 +274,19 @@ impl Queue {
         let Some(entry) = self.entries.get_mut(key) else {
             return Admission::Idle;
         };
-        let of_another = event
-            .owner_uid
-            .is_some_and(|uid| uid != entry.owner.uid && entry.owner.uid != Uid::default());
-        if of_another && !event.deleted {
+        if mutant!(RecreatedInFlightIgnored) && event.is_of_another(entry.owner.uid) {
+            return Admission::Idle;
+        }
+        if entry.state == State::InFlight {
+            // The worker may have met a new owner of this name: whose child it is shows when it returns.
+            entry.arrivals.on_child(event);
+            return Admission::Accepted;
+        }
+        if event.is_of_another(entry.owner.uid) {
             return Admission::Idle;
         }
         match entry.state {
-            State::InFlight => {
-                entry.arrivals.on_child(event);
-                Admission::Accepted
-            }
+            State::InFlight => Admission::Accepted,
             State::Delayed { .. } | State::Queued => {
                 let triggers = entry.owner.on_event(&event);
                 // A key that backs off stays where it is, unless a child was deleted or progressed.
@@ -343,6 +354,9 @@ impl Queue {
                 return;
             }
             match self.entries.get(&key).map(|entry| entry.state) {
+                Some(State::Awaiting { .. }) if mutant!(EntriesStay) => {
+                    self.entries.delay(&key, now_ms + 3_600_000);
+                }
                 Some(State::Awaiting { .. }) => self.entries.remove(&key),
                 _ => {
                     self.entries.enqueue(&key);

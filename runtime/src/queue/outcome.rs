@@ -72,6 +72,7 @@ impl Outcome {
                 owner.triggers = triggers.with(Triggers::STATUS);
             }
             Outcome::Stuck => owner.triggers = triggers,
+            Outcome::Failed { .. } if mutant!(FailedForgotten) => owner.triggers = triggers,
             // What failed is still to be done.
             Outcome::Again | Outcome::Failed { .. } | Outcome::Waits { .. } => {
                 owner.triggers = owner.triggers.with(triggers);

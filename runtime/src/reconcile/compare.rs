@@ -113,7 +113,9 @@ impl<O: Operator> Compare for Comparer<O> {
         let check = Comparison::Triggers(Triggers::CHECK);
         let own = owner::triggers_beside_children::<O>(state);
         // To remove a retired finalizer says nothing of the children.
-        if state.deleting || !own.without(Triggers::RETIRED).is_empty() {
+        let has_work = state.deleting || !own.without(Triggers::RETIRED).is_empty();
+        // The worker reads the children of an owner with work, unless the cache retains them.
+        if has_work && (self.retention != Retention::Specs || mutant!(PageWithoutChildren)) {
             return none;
         }
         for (kind, actual) in children {
@@ -126,6 +128,9 @@ impl<O: Operator> Compare for Comparer<O> {
             });
         }
         state.children_complete = true;
+        if has_work {
+            return none;
+        }
         let Some((owner, plan)) = owner::plan(&*self.operator, key, state) else {
             return check;
         };

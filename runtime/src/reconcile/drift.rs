@@ -153,6 +153,7 @@ impl Walk<'_> {
     fn foreign_keys(&mut self, plan: &Map<String, Value>, found: &Map<String, Value>) -> bool {
         found.iter().any(|(key, found)| {
             let foreign = !plan.contains_key(key) && !is_empty(found);
+            let foreign = foreign && !mutant!(AtomicMapsAreMerged);
             foreign && self.descend(key, |walk| (walk.visit)(&walk.path, &Value::Null, found))
         })
     }

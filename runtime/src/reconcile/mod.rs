@@ -152,6 +152,9 @@ impl<O: Operator> Reconciler<O> {
             for _ in 0..ATTEMPTS_AT_ONCE {
                 let attempt = self.attempt_once(key, state, std::mem::take(&mut snapshots));
                 match AssertUnwindSafe(attempt).catch_unwind().await {
+                    Ok(Err(Interrupt::Again)) if mutant!(ConflictIsDone) => {
+                        return Ok(Outcome::Gone);
+                    }
                     Ok(Err(Interrupt::Again)) => {
                         let again = Triggers::REFRESH.with(Triggers::CHECK).with(Triggers::READ);
                         state.triggers = state.triggers.with(again);
@@ -370,6 +373,10 @@ impl<O: Operator> Reconciler<O> {
         let Ok(owner) = owner::rebuild::<O>(key, state) else {
             return Ok(first);
         };
+        let mut owner = owner;
+        if mutant!(ObservedGoesBack) {
+            owner.meta.observed_generation = None;
+        }
         let children = owner::children::<O>(state);
         let status = AssertUnwindSafe(|| self.operator.failed(&owner, &children, failure));
         let Ok(Some(status)) = std::panic::catch_unwind(status) else {

@@ -92,7 +92,8 @@ impl<O: Operator> Decode for Observer<O> {
     }
 }
 
-/// A change of a child, with its owner's key; `None` when it has no owner of our kind.
+/// A change of a child, with its owner's key; `None` when it has and had no owner of our kind. A child that another
+/// controller has taken over differs from the plan of the owner that it had.
 pub(crate) fn child_event<O: Operator>(
     object: &PartialObject<'_>,
     kind: KindId,
@@ -100,15 +101,25 @@ pub(crate) fn child_event<O: Operator>(
     paths: &Paths,
 ) -> Option<(ObjectKey, ChildEvent)> {
     let meta = &object.metadata;
-    let owner = paths.owner_of(meta)?;
+    let ours = paths.owner_of(meta);
+    let controller = meta.controller().filter(|_| ours.is_some());
+    let compared = match ours {
+        Some(_) => Compared::NotYet,
+        None => Compared::Differs,
+    };
+    let owner = ours.or_else(|| {
+        paths
+            .former_owner_of(meta)
+            .filter(|_| !mutant!(TakenOverIgnored))
+    })?;
     let event = ChildEvent {
         kind,
         name_hash: hash32(&meta.name),
-        owner_uid: meta.controller().map(|reference| reference.uid),
+        owner_uid: controller.map(|reference| reference.uid),
         resource_version: meta.resource_version,
         deleted,
         state: ChildState::of(object, kind.of(O::KINDS)?.workload),
-        compared: Compared::NotYet,
+        compared,
     };
     Some((ObjectKey::new(&meta.namespace, &owner), event))
 }

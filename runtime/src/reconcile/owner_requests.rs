@@ -62,6 +62,7 @@ impl<O: Operator> OwnerRequests<O> {
             }
             read => read?,
         };
+        let is_known = (state.uid, state.generation) == (read.uid, read.generation);
         if state.uid != read.uid && state.uid != Uid::default() {
             state.children.clear();
             state.children_complete = false;
@@ -74,6 +75,10 @@ impl<O: Operator> OwnerRequests<O> {
             return Err(Interrupt::Gone);
         }
         state.triggers = state.triggers.with(own);
+        // Its status does not tell whether this spec was applied, and the event of the owner may be still to come.
+        if !Status::<O>::OBSERVES && !is_known && !mutant!(ReadSpecIsApplied) {
+            state.triggers = state.triggers.with(Triggers::CHECK);
+        }
         Ok(())
     }
 
@@ -97,7 +102,15 @@ impl<O: Operator> OwnerRequests<O> {
                 return Err(failure::asked(error, "get", kind, key.as_str()));
             }
         };
-        let unreadable = |error| failure::unreadable(&error);
+        let unreadable = |error: serde_json::Error| match error.is_data() {
+            true => failure::unreadable(&error),
+            false if mutant!(BrokenAnswerIsFinal) => failure::unreadable(&error),
+            // An answer that broke off says nothing of the object.
+            false => {
+                let kind = &self.paths.owner_kind;
+                failure::asked(ApiError::undecodable(&error), "get", kind, key.as_str())
+            }
+        };
         let object = match verb {
             Verb::List => {
                 let selected: Selected<'_> = serde_json::from_slice(&body).map_err(unreadable)?;

@@ -75,16 +75,16 @@ impl<O: Operator> Teardown<O> {
             self.owners.remove_retired_finalizers(key, state).await?;
             return Err(Interrupt::Gone);
         };
-        if !state.finalizers.orphan {
+        if !state.finalizers.orphan && !mutant!(ChildrenLeftAtTeardown) {
             match owner::plan(&*self.operator, key, state) {
                 Some((owner, plan)) => self.delete_planned(key, &owner, state, plan).await?,
                 None => self.delete_found(key, state).await?,
             }
         }
-        self.operator
-            .cleanup(&owner::deleted(key, state))
-            .await
-            .map_err(|error| failure::cleanup(&error))?;
+        if !mutant!(CleanupSkipped) {
+            let cleanup = self.operator.cleanup(&owner::deleted(key, state)).await;
+            cleanup.map_err(|error| failure::cleanup(&error))?;
+        }
         self.owners.remove_retired_finalizers(key, state).await?;
         self.owners.remove_finalizer(key, state, finalizer).await?;
         Ok(Outcome::Gone)

@@ -50,6 +50,9 @@ impl Unplanned {
 
     /// The children that may exist beside the plan by their names, as absent.
     pub(super) fn by_name<O: Operator>(&self, owner: &Owner<O>, plan: &[Child]) -> Vec<Child> {
+        if mutant!(UnplannedStays) {
+            return Vec::new();
+        }
         self.names.unplanned::<O>(&owner.meta.name, plan)
     }
 
@@ -74,7 +77,7 @@ impl Unplanned {
                         && !has::<O>(plan, id, snapshot.name_hash)
                 }),
             };
-            if !may_have_more {
+            if !may_have_more || mutant!(UnplannedStays) {
                 continue;
             }
             let (key, uid) = (owner.meta.key(), owner.meta.uid);

@@ -187,7 +187,9 @@ impl RelistSchedule {
             Some((Coverage::All, _)) => Coverage::All,
             _ => coverage,
         };
-        self.requested = Some((coverage, now_ms + delay_ms));
+        if !mutant!(FailedRelistForgotten) {
+            self.requested = Some((coverage, now_ms + delay_ms));
+        }
     }
 
     /// How long failing owners that were evicted wait.

@@ -173,7 +173,12 @@ impl<D: Decode> WatchStream<D> {
     async fn open(&mut self) -> WatchEvent<D::Object> {
         if self.doubted {
             match revision::newest(&self.api, &self.paths, self.kind).await {
-                Ok(newest) if newest < self.resource_version => return self.expire(true),
+                Ok(newest) if mutant!(ReopenedAtNewest) => {
+                    (self.resource_version, self.doubted) = (newest, false);
+                }
+                Ok(newest) if newest < self.resource_version && !mutant!(BackwardsIgnored) => {
+                    return self.expire(true);
+                }
                 Ok(_) => self.doubted = false,
                 // The watch may be allowed where the list is not (yet). It stays in doubt and is opened again soon.
                 Err(error) if matches!(error.code(), Some(400..=428 | 430..=499)) => {}

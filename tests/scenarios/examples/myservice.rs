@@ -1,8 +1,14 @@
 //! MyService: children whose names do not sort like those of their owners.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+use http::Method;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Service;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
+use kubesim::RequestFault;
 use serde_json::{Value, json};
 use tare_runtime::cache::Mode;
 
@@ -11,6 +17,7 @@ use super::{edit_replicas, until_replicas};
 use crate::cluster::Cluster;
 use crate::cluster::objects::container;
 use crate::cluster::simulated::{Simulated, pass};
+use crate::cluster::user::JSON;
 
 #[allow(dead_code)] // its command line is tested as a process
 #[path = "../../../examples/myservice.rs"]
@@ -115,4 +122,72 @@ pub async fn drift_of_two_among_many_is_found_with_few_requests(mode: Mode) {
     let reads = simulated.reads() - gets;
     assert!(reads < 30, "{reads} reads for 2 of 120");
     running.stop().await;
+}
+
+pub async fn a_spec_that_changes_before_an_event_of_a_child_is_applied_to_all_children(mode: Mode) {
+    let simulated = Simulated::new(mode);
+    let cluster = Cluster::simulated(simulated.clone());
+    MyService.install(&cluster).await;
+    let operator = MyService.operate(&cluster).await;
+    MyService.create(&cluster, "hello", spec()).await;
+    cluster.until_there("services", "hello-service").await;
+    pass(120).await;
+    // The watch of the owners is away for a moment, and the Service takes long: what the owners' watch shows then
+    // is what the worker has read.
+    let away = Arc::new(AtomicBool::new(true));
+    let is_away = Arc::clone(&away);
+    simulated.server.faults().on_request(move |facts| {
+        match (facts.user, facts.verb, facts.resource) {
+            ("tare", "watch", "myservices") if is_away.load(Relaxed) => RequestFault::Status {
+                code: 503,
+                reason: "ServiceUnavailable".to_owned(),
+                message: "later".to_owned(),
+                retry_after_s: None,
+            },
+            ("tare", "create", "services") => RequestFault::Delay(Duration::from_secs(6)),
+            _ => RequestFault::Pass,
+        }
+    });
+    simulated.server.close_watches();
+    pass(1).await;
+    MyService
+        .change(&cluster, "hello", json!({ "image": "nginx:1.28" }))
+        .await;
+    cluster.delete("services", "hello-service").await;
+    pass(3).await;
+    away.store(false, Relaxed);
+    let is_new = |child: &Value| container(child)["image"] == "nginx:1.28";
+    let what = "the Deployment has the new image";
+    cluster
+        .until(what, "deployments", "hello-deployment", is_new)
+        .await;
+    cluster.until_there("services", "hello-service").await;
+    operator.terminate().await;
+}
+
+pub async fn no_child_is_made_repeatedly_for_an_owner_that_went_with_its_crd(mode: Mode) {
+    let simulated = Simulated::new(mode);
+    let cluster = Cluster::simulated(simulated.clone());
+    MyService.install(&cluster).await;
+    let operator = MyService.operate(&cluster).await;
+    simulated
+        .server
+        .faults()
+        .on_request(|facts| match (facts.user, facts.verb) {
+            ("tare", "create" | "patch") => RequestFault::Delay(Duration::from_millis(50)),
+            _ => RequestFault::Pass,
+        });
+    MyService.create(&cluster, "hello", spec()).await;
+    cluster.until_there("services", "hello-service").await;
+    // No event tells that the owner is gone: its watch ends, and cannot be opened.
+    let crd = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/myservices.example.com";
+    let options = json!({ "apiVersion": "v1", "kind": "DeleteOptions" });
+    let deleted = cluster.request(Method::DELETE, crd, JSON, &options).await;
+    deleted.expect("delete the CRD");
+    let made = || simulated.requests("create", "deployments");
+    let before = made();
+    pass(60).await;
+    assert!(made() <= before + 2, "{} were made", made() - before);
+    assert!(cluster.all("deployments").await.is_empty());
+    operator.terminate().await;
 }

@@ -309,7 +309,9 @@ impl Watch {
     /// Sleeps until there is something to do; a line if it is a bookmark that is due.
     async fn wait(&mut self) -> Option<Bytes> {
         let bookmark_at = self.bookmark_due.unwrap_or(self.deadline);
+        // In this order, so that a simulation repeats exactly.
         tokio::select! {
+            biased;
             changed = self.changed.changed() => {
                 if changed.is_err() {
                     self.state = Mode::Closed;

@@ -223,3 +223,35 @@ fn an_evicted_owner_that_failed_needs_a_relist() {
         assert_eq!(queue.take_evicted(), nothing, "{name}: told once");
     }
 }
+
+#[test]
+fn a_child_of_an_owner_that_was_created_again_in_flight_is_its_child() {
+    let mut queue = queue(Limits::default());
+    queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
+    let (key, mut owner) = take(&mut queue);
+    // The worker meets the new owner and makes its child, which becomes ready.
+    owner.uid = uid(2);
+    owner.record_child(record(8));
+    let ready = ChildEvent {
+        owner_uid: Some(uid(2)),
+        ..child(9, 1)
+    };
+    on_child_event(&mut queue, &key, ready, 0);
+    queue.finish(&key, observed(owner, false), WAITING, 0);
+    assert!(take(&mut queue).1.triggers.has(Triggers::STATUS));
+}
+
+#[test]
+fn a_child_of_an_earlier_owner_says_nothing_in_flight() {
+    let mut queue = queue(Limits::default());
+    queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
+    let (key, mut owner) = take(&mut queue);
+    owner.record_child(record(8));
+    let of_another = ChildEvent {
+        owner_uid: Some(uid(2)),
+        ..child(9, 1)
+    };
+    on_child_event(&mut queue, &key, of_another, 0);
+    queue.finish(&key, observed(owner, false), WAITING, 0);
+    assert_eq!(queue.depth(), 0);
+}

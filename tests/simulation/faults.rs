@@ -1,0 +1,173 @@
+//! The faults in force, and what has been noted so far: what the steps set and the transport carries out.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::call::Call;
+use crate::rng::Rng;
+use crate::step::{EventFault, Outage, RequestFault, Resource, When};
+
+/// Requests of a run: a schedule needs a few hundred.
+const MOST_REQUESTS: u64 = 20_000;
+
+/// A fault for the next requests of a kind.
+#[derive(Clone, Debug)]
+pub struct Awaited {
+    pub verb: &'static str,
+    pub resource: Resource,
+    pub fault: RequestFault,
+    pub left: u8,
+}
+
+/// The operator is killed at a write.
+#[derive(Clone, Copy, Debug)]
+pub struct Crash {
+    /// Writes before that one.
+    pub writes: u8,
+    pub when: When,
+    pub down_ms: u64,
+}
+
+/// What all of a run share.
+#[derive(Clone)]
+pub struct Faults(Arc<Mutex<State>>);
+
+pub struct State {
+    pub rng: Rng,
+    pub requests: Vec<Awaited>,
+    pub events: Vec<(Resource, EventFault)>,
+    /// Requests of the operator so far.
+    sent: u64,
+    pub outage: Option<Outage>,
+    /// The next crash, and those that follow: each counts its writes from the one before.
+    pub crashes: VecDeque<Crash>,
+    /// What the oracles have found.
+    pub violations: Vec<String>,
+    /// Writes of the operator that were executed.
+    pub writes: u64,
+    /// Children that the operator made, and those that it deleted.
+    pub made_and_deleted: (u64, u64),
+    /// How often the server was set back to a backup.
+    pub restores: u64,
+    /// Digest of everything that happened, in order.
+    digest: u64,
+    /// The same as text, where somebody wants to read it.
+    pub trace: Option<Vec<String>>,
+    began: tokio::time::Instant,
+}
+
+impl Faults {
+    pub fn new(seed: u64, traced: bool) -> Faults {
+        Faults(Arc::new(Mutex::new(State {
+            rng: Rng::new(seed),
+            requests: Vec::new(),
+            events: Vec::new(),
+            sent: 0,
+            outage: None,
+            crashes: VecDeque::new(),
+            violations: Vec::new(),
+            writes: 0,
+            made_and_deleted: (0, 0),
+            restores: 0,
+            digest: 0xcbf2_9ce4_8422_2325,
+            trace: traced.then(Vec::new),
+            began: tokio::time::Instant::now(),
+        })))
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes what happened.
+    pub fn note(&self, what: std::fmt::Arguments<'_>) {
+        self.lock().note(what);
+    }
+
+    /// Something that must not happen has happened.
+    pub fn violation(&self, what: String) {
+        let mut state = self.lock();
+        state.note(format_args!("VIOLATION {what}"));
+        state.violations.push(what);
+    }
+}
+
+impl State {
+    pub fn note(&mut self, what: std::fmt::Arguments<'_>) {
+        let at_ms = self.began.elapsed().as_millis();
+        let line = format!("{at_ms:>9} {what}");
+        for byte in line.bytes() {
+            // FNV-1a.
+            self.digest = (self.digest ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+        if let Some(trace) = &mut self.trace {
+            trace.push(line);
+        }
+    }
+
+    /// Adds to the trace what does not count for its digest.
+    pub fn explain(&mut self, what: std::fmt::Arguments<'_>) {
+        if let Some(trace) = &mut self.trace {
+            trace.push(format!("            {what}"));
+        }
+    }
+
+    pub fn digest(&self) -> u64 {
+        self.digest
+    }
+
+    /// What happens to this request.
+    pub fn of_request(&mut self, call: &Call) -> Option<RequestFault> {
+        self.sent += 1;
+        if self.sent > MOST_REQUESTS {
+            if self.sent == MOST_REQUESTS + 1 {
+                self.violations
+                    .push(format!("more than {MOST_REQUESTS} requests"));
+            }
+            return Some(RequestFault::Silence);
+        }
+        match self.outage {
+            Some(Outage::Unavailable) => return Some(RequestFault::Refuse(503)),
+            Some(Outage::Unreachable) => return Some(RequestFault::Unsent),
+            Some(Outage::Silent) => return Some(RequestFault::Silence),
+            None => {}
+        }
+        let index = self
+            .requests
+            .iter()
+            .position(|one| one.verb == call.verb && one.resource == call.resource)?;
+        let awaited = &mut self.requests[index];
+        let fault = awaited.fault;
+        awaited.left -= 1;
+        if awaited.left == 0 {
+            self.requests.remove(index);
+        }
+        Some(fault)
+    }
+
+    /// What happens to an event of this resource.
+    pub fn of_event(&mut self, resource: &str) -> Option<EventFault> {
+        let index = self.events.iter().position(|(of, _)| *of == resource)?;
+        Some(self.events.remove(index).1)
+    }
+
+    /// Whether the operator is killed at this write.
+    pub fn of_write(&mut self) -> Option<Crash> {
+        let crash = self.crashes.front_mut()?;
+        match crash.writes {
+            0 => self.crashes.pop_front(),
+            _ => {
+                crash.writes -= 1;
+                None
+            }
+        }
+    }
+
+    /// No fault from here on.
+    pub fn clear(&mut self) {
+        self.requests.clear();
+        self.events.clear();
+        self.crashes.clear();
+        self.outage = None;
+    }
+}

@@ -1,0 +1,315 @@
+//! A schedule follows from its seed alone: the operator, the cache mode, how the cluster behaves, and the steps.
+//!
+//! Guarantees: pure. Every step is possible whatever steps are left out before it.
+
+use serde_json::{Value, json};
+use tare_runtime::cache::Mode;
+
+use crate::rng::Rng;
+use crate::step::{Edit, EventFault, Outage, RequestFault, Step, When};
+use crate::subject::Subject;
+
+/// Three days.
+const DAYS_S: u64 = 72 * 3_600;
+
+/// Everything that a run follows from.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    pub seed: u64,
+    pub subject: Subject,
+    pub mode: Mode,
+    /// The queue has room for a few owners.
+    pub tight: bool,
+    /// From a change of a Deployment to its status.
+    pub ready_delay_ms: u64,
+    /// No Deployment becomes ready.
+    pub never_ready: bool,
+    /// The steps, each with its number in the whole schedule.
+    pub steps: Vec<(usize, Step)>,
+}
+
+impl Schedule {
+    pub fn of(seed: u64) -> Schedule {
+        let mut rng = Rng::new(seed ^ 0x5111_0000);
+        let subject = rng.pick(&Subject::ALL);
+        let mode = rng.pick(&Mode::ALL);
+        let tight = rng.one_in(4);
+        let ready_delay_ms = rng.pick(&[0, 0, 50, 2_000, 20_000]);
+        let never_ready = rng.one_in(12);
+        let mut draw = Draw {
+            owners: if tight { 6 } else { 3 },
+            subject,
+            rng,
+        };
+        let count = 4 + draw.rng.below(16);
+        let mut steps = Vec::new();
+        for _ in 0..=draw.rng.below(draw.owners.into()) {
+            steps.push(draw.create());
+        }
+        for _ in 0..count {
+            steps.push(draw.step());
+            if let Some(pause) = draw.pause() {
+                steps.push(pause);
+            }
+        }
+        Schedule {
+            seed,
+            subject,
+            mode,
+            tight,
+            ready_delay_ms,
+            never_ready,
+            steps: steps.into_iter().enumerate().collect(),
+        }
+    }
+
+    /// The same run with these steps alone.
+    pub fn only(&self, numbers: &[usize]) -> Schedule {
+        let mut less = self.clone();
+        less.steps.retain(|(number, _)| numbers.contains(number));
+        less
+    }
+
+    /// The line that repeats this run.
+    pub fn line(&self) -> String {
+        let numbers: Vec<String> = self.numbers().iter().map(ToString::to_string).collect();
+        format!(
+            "SEED={} STEPS={} cargo test -p tare --test simulation",
+            self.seed,
+            numbers.join(",")
+        )
+    }
+
+    pub fn numbers(&self) -> Vec<usize> {
+        self.steps.iter().map(|(number, _)| *number).collect()
+    }
+}
+
+/// Draws steps.
+struct Draw {
+    rng: Rng,
+    subject: Subject,
+    owners: u8,
+}
+
+impl Draw {
+    fn owner(&mut self) -> u8 {
+        self.rng.below(self.owners.into()) as u8
+    }
+
+    fn spec(&mut self) -> Value {
+        self.subject.spec(&mut self.rng)
+    }
+
+    fn create(&mut self) -> Step {
+        let (owner, spec) = (self.owner(), self.spec());
+        Step::Create { owner, spec }
+    }
+
+    fn pause(&mut self) -> Option<Step> {
+        let ms = match self.rng.below(10) {
+            0..4 => return None,
+            4..6 => self.rng.below(100),
+            6..9 => self.rng.below(3_000),
+            _ => self.rng.below(90_000),
+        };
+        Some(Step::Pass { ms })
+    }
+
+    fn resource(&mut self) -> &'static str {
+        let all = self.subject.resources();
+        self.rng.pick(&all)
+    }
+
+    fn child(&mut self) -> &'static str {
+        let all: Vec<_> = self
+            .subject
+            .kinds()
+            .iter()
+            .map(|kind| kind.plural)
+            .collect();
+        self.rng.pick(&all)
+    }
+
+    fn step(&mut self) -> Step {
+        match self.rng.below(100) {
+            0..8 => self.create(),
+            8..24 => {
+                let (owner, spec) = (self.owner(), self.spec());
+                Step::Change { owner, spec }
+            }
+            24..32 => Step::Delete {
+                owner: self.owner(),
+                propagation: self.rng.pick(&[
+                    "Background",
+                    "Background",
+                    "Background",
+                    "Foreground",
+                    "Orphan",
+                ]),
+            },
+            32..36 => {
+                let (owner, spec) = (self.owner(), self.spec());
+                Step::Recreate { owner, spec }
+            }
+            36..46 => Step::Edit {
+                owner: self.owner(),
+                edit: self.edit(),
+            },
+            46..51 => Step::DeleteChild {
+                owner: self.owner(),
+                resource: self.child(),
+            },
+            51..53 => Step::TakeOver {
+                owner: self.owner(),
+                resource: self.child(),
+            },
+            53..55 => Step::Occupy {
+                owner: self.owner(),
+                resource: self.child(),
+            },
+            55..56 => Step::Vacate,
+            56..70 => self.request(),
+            70..80 => Step::Event {
+                resource: self.resource(),
+                fault: self.event(),
+            },
+            80 => Step::FailCleanups {
+                times: self.rng.below(3) as u32,
+            },
+            81 => match self.rng.one_in(3) {
+                true => Step::RemoveCrd {
+                    seconds: self.rng.pick(&[0, 1, 100]),
+                },
+                false => Step::CloseWatches,
+            },
+            82 => Step::CloseWatches,
+            83..85 => Step::Compact,
+            85..87 => Step::Backup,
+            87..89 => Step::Restore,
+            89..91 => Step::Outage {
+                outage: self
+                    .rng
+                    .pick(&[Outage::Unavailable, Outage::Unreachable, Outage::Silent]),
+                seconds: self.rng.pick(&[5, 60, 300]),
+            },
+            91..93 => Step::Suspend {
+                seconds: self.rng.pick(&[1, 20, 400, 7_200, DAYS_S]),
+            },
+            93..96 => Step::Kill {
+                down_ms: self.rng.pick(&[0, 100, 5_000, 400_000, DAYS_S * 1_000]),
+            },
+            _ => Step::Crash {
+                writes: self.rng.below(6) as u8,
+                when: self
+                    .rng
+                    .pick(&[When::Before, When::Committed, When::Answered]),
+                down_ms: self.rng.pick(&[0, 0, 1_000, 30_000]),
+            },
+        }
+    }
+
+    fn edit(&mut self) -> Edit {
+        match self.subject {
+            Subject::EdgeApp => self.rng.pick(&[
+                Edit::Replicas,
+                Edit::Image,
+                Edit::Unplanned,
+                Edit::Selector,
+                Edit::SelectorKey,
+                Edit::Ports,
+            ]),
+            Subject::WebApp => {
+                self.rng
+                    .pick(&[Edit::Replicas, Edit::Image, Edit::Unplanned, Edit::Data])
+            }
+        }
+    }
+
+    fn request(&mut self) -> Step {
+        let verb = self
+            .rng
+            .pick(&["get", "list", "watch", "create", "patch", "patch", "delete"]);
+        let fault = match self.rng.below(20) {
+            0..9 => {
+                let code = self
+                    .rng
+                    .pick(&[400, 403, 409, 409, 410, 422, 429, 500, 503, 504]);
+                RequestFault::Refuse(code)
+            }
+            9 => RequestFault::Unsent,
+            10..12 => RequestFault::Late504,
+            12..14 => RequestFault::Unanswered,
+            14 => RequestFault::Silence,
+            15 => RequestFault::LateSilence,
+            16..18 => RequestFault::Slow {
+                ms: self.rng.pick(&[100, 1_500, 8_000]),
+            },
+            _ => RequestFault::Cut {
+                bytes: self.rng.below(3_000) as u16,
+                error: self.rng.one_in(2),
+            },
+        };
+        Step::Request {
+            verb,
+            resource: self.resource(),
+            fault,
+            times: self.rng.pick(&[1, 1, 2, 5]),
+        }
+    }
+
+    fn event(&mut self) -> EventFault {
+        match self.rng.below(10) {
+            0..3 => EventFault::Delay {
+                ms: self.rng.pick(&[200, 1_500, 20_000]),
+            },
+            3 => EventFault::Duplicate,
+            4 => EventFault::Close,
+            5 => EventFault::Truncate,
+            6 => EventFault::Garbage,
+            7 => match self.rng.one_in(3) {
+                true => EventFault::Stall,
+                false => EventFault::Close,
+            },
+            8 => EventFault::Error410,
+            _ => EventFault::Coalesce,
+        }
+    }
+}
+
+/// The spec of an edited child, as a merge patch.
+pub fn edited(edit: Edit, subject: Subject, owner: &str, salt: u64) -> (&'static str, Value) {
+    let number = 5 + salt % 3;
+    // A container of another name stays where children are applied: it belongs to who added it.
+    let container = match subject {
+        Subject::EdgeApp => "app",
+        Subject::WebApp => "web",
+    };
+    match edit {
+        Edit::Replicas => ("deployments", json!({ "spec": { "replicas": number } })),
+        Edit::Image => {
+            let containers = json!([{ "name": container, "image": "evil:1" }]);
+            (
+                "deployments",
+                json!({ "spec": { "template": { "spec": { "containers": containers } } } }),
+            )
+        }
+        Edit::Unplanned => (
+            "deployments",
+            json!({ "spec": { "minReadySeconds": number } }),
+        ),
+        Edit::Selector => (
+            "services",
+            json!({ "spec": { "selector": { "tare.dev/owner": format!("not-{owner}") } } }),
+        ),
+        Edit::SelectorKey => (
+            "services",
+            json!({ "spec": { "selector": { "added": "key" } } }),
+        ),
+        Edit::Ports => (
+            "services",
+            json!({ "spec": { "ports": [{ "port": number, "targetPort": 1 }] } }),
+        ),
+        Edit::Data => ("configmaps", json!({ "data": { "image": "evil:1" } })),
+    }
+}

@@ -1,0 +1,107 @@
+//! The schedules of many seeds, on all processors.
+//!
+//! Guarantees: one schedule in a hundred runs twice, with equal traces. What fails is told with as few steps as still
+//! fail. A run that does not end within a minute ends the program, with its seed.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use crate::run::run;
+use crate::schedule::Schedule;
+use crate::shrink::shrink;
+
+/// One in so many runs twice.
+const TWICE: u64 = 100;
+/// Failures that are shrunk and told in full.
+const SHOWN: usize = 5;
+/// A run takes milliseconds. One that takes so long never waits.
+const ENDLESS: Duration = Duration::from_secs(60);
+
+/// What a processor runs, and since when.
+type Running = Mutex<Option<(u64, Instant)>>;
+
+/// Runs the schedules of `count` seeds.
+///
+/// # Errors
+/// What fails, with the lines that repeat it.
+pub fn try_all(from: u64, count: u64) -> Result<(), String> {
+    let (next, failed) = (AtomicU64::new(from), Mutex::new(Vec::new()));
+    let began = Instant::now();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let running: Vec<Running> = (0..threads).map(|_| Running::default()).collect();
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| end_the_endless(&running, &is_done));
+        let workers: Vec<_> = running
+            .iter()
+            .map(|running| {
+                scope.spawn(|| {
+                    loop {
+                        let seed = next.fetch_add(1, Relaxed);
+                        if seed >= from + count {
+                            return;
+                        }
+                        *running.lock().unwrap() = Some((seed, Instant::now()));
+                        let violations = try_one(seed);
+                        *running.lock().unwrap() = None;
+                        if !violations.is_empty() {
+                            failed.lock().unwrap().push((seed, violations));
+                        }
+                    }
+                })
+            })
+            .collect();
+        workers
+            .into_iter()
+            .for_each(|worker| worker.join().unwrap());
+        is_done.store(true, Relaxed);
+    });
+    let minutes = began.elapsed().as_secs_f32() / 60.0;
+    println!("{count} seeds in {minutes:.1} min on {threads} threads");
+    let mut failed = failed.into_inner().unwrap();
+    failed.sort_unstable();
+    match failed.is_empty() {
+        true => Ok(()),
+        false => Err(told(count, &failed)),
+    }
+}
+
+/// What is wrong with the schedule of a seed.
+fn try_one(seed: u64) -> Vec<String> {
+    let schedule = Schedule::of(seed);
+    let mut report = run(&schedule, false);
+    if seed.is_multiple_of(TWICE) && run(&schedule, false).digest != report.digest {
+        let differs = "two runs of the same schedule differ".to_owned();
+        report.violations.push(differs);
+    }
+    report.violations
+}
+
+fn end_the_endless(running: &[Running], is_done: &AtomicBool) {
+    while !is_done.load(Relaxed) {
+        std::thread::sleep(Duration::from_millis(100));
+        for one in running {
+            if let Some((seed, since)) = *one.lock().unwrap()
+                && since.elapsed() > ENDLESS
+            {
+                eprintln!("the run of seed {seed} does not end");
+                std::process::exit(1);
+            }
+        }
+    }
+}
+
+fn told(count: u64, failed: &[(u64, Vec<String>)]) -> String {
+    let mut told = format!("{} of {count} seeds fail", failed.len());
+    for (seed, violations) in failed.iter().take(SHOWN) {
+        let schedule = Schedule::of(*seed);
+        let kept = shrink(&schedule, |less| !run(less, false).violations.is_empty());
+        let line = schedule.only(&kept).line();
+        told.push_str(&format!("\n{}\n  {line}", violations.join("\n")));
+    }
+    for (seed, violations) in failed.iter().skip(SHOWN) {
+        told.push_str(&format!("\nseed {seed}: {}", violations[0]));
+    }
+    told
+}

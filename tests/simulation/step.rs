@@ -1,0 +1,174 @@
+//! What happens in one run, as data: so that a run that fails can be repeated without some of its steps.
+
+use serde_json::Value;
+
+/// A resource of the API by its plural.
+pub type Resource = &'static str;
+
+/// One step of a schedule.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// Time passes.
+    Pass {
+        ms: u64,
+    },
+    Create {
+        owner: u8,
+        spec: Value,
+    },
+    Change {
+        owner: u8,
+        spec: Value,
+    },
+    Delete {
+        owner: u8,
+        propagation: &'static str,
+    },
+    /// Deleted and created again at once.
+    Recreate {
+        owner: u8,
+        spec: Value,
+    },
+    /// Somebody edits a child.
+    Edit {
+        owner: u8,
+        edit: Edit,
+    },
+    DeleteChild {
+        owner: u8,
+        resource: Resource,
+    },
+    /// A child has another controller from here on.
+    TakeOver {
+        owner: u8,
+        resource: Resource,
+    },
+    /// Somebody else has an object of the name of a child.
+    Occupy {
+        owner: u8,
+        resource: Resource,
+    },
+    /// What belongs to somebody else goes.
+    Vacate,
+    /// The next requests of this kind meet a fault.
+    Request {
+        verb: &'static str,
+        resource: Resource,
+        fault: RequestFault,
+        times: u8,
+    },
+    /// The next event of a watch of this resource meets a fault.
+    Event {
+        resource: Resource,
+        fault: EventFault,
+    },
+    /// What lives outside the cluster cannot be cleaned up for so many attempts.
+    FailCleanups {
+        times: u32,
+    },
+    CloseWatches,
+    /// The server forgets its history.
+    Compact,
+    Backup,
+    /// The server is set back to the last backup.
+    Restore,
+    /// The CRD goes with all owners, and comes back.
+    RemoveCrd {
+        seconds: u64,
+    },
+    /// No request is answered with success.
+    Outage {
+        outage: Outage,
+        seconds: u64,
+    },
+    /// The operator's process stands still.
+    Suspend {
+        seconds: u64,
+    },
+    /// The operator's process is killed and started again after a while.
+    Kill {
+        down_ms: u64,
+    },
+    /// It is killed at a write.
+    Crash {
+        writes: u8,
+        when: When,
+        down_ms: u64,
+    },
+}
+
+/// An edit of a child by somebody else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edit {
+    Replicas,
+    Image,
+    /// A field that no plan names.
+    Unplanned,
+    Selector,
+    SelectorKey,
+    Ports,
+    Data,
+}
+
+/// What happens to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestFault {
+    /// Answered with this code, not executed.
+    Refuse(u16),
+    /// The connection fails before anything is sent.
+    Unsent,
+    /// Executed, and answered with 504.
+    Late504,
+    /// Executed, and the connection is lost.
+    Unanswered,
+    /// Neither executed nor answered.
+    Silence,
+    /// Executed, never answered.
+    LateSilence,
+    /// Executed after a while.
+    Slow { ms: u64 },
+    /// The body of the answer ends after so many bytes, with or without an error.
+    Cut { bytes: u16, error: bool },
+}
+
+/// What happens to a watch event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventFault {
+    Delay {
+        ms: u64,
+    },
+    Duplicate,
+    /// It is lost with the rest of its stream.
+    Close,
+    /// Half of it arrives.
+    Truncate,
+    /// It cannot be decoded.
+    Garbage,
+    /// The stream is open and silent.
+    Stall,
+    Error410,
+    /// It and the events that follow at once arrive as the last of them.
+    Coalesce,
+}
+
+/// A server that cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outage {
+    /// It answers 503.
+    Unavailable,
+    /// It refuses connections.
+    Unreachable,
+    /// It takes requests and is silent.
+    Silent,
+}
+
+/// When the operator is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// The write was not sent.
+    Before,
+    /// It was executed; nobody knows.
+    Committed,
+    /// It was answered.
+    Answered,
+}

@@ -1,0 +1,407 @@
+//! One run: a server, an operator that is started again whenever it is killed, and a user who takes the steps.
+//!
+//! Guarantees: on paused time, in one thread; equal schedules give equal traces.
+//! Leaves to others: starting operators (`keeper`), what a request meets on its way (`transport`), what is right
+//! (`writes`, `converged`).
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use http::{Method, Request};
+use kube::Client;
+use kubesim::{Backup, Options, Readiness, Server};
+use serde_json::{Value, json};
+use tare_runtime::controller::Limits;
+use tare_runtime::metrics::Metrics;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+use crate::faults::{Awaited, Crash, Faults};
+use crate::keeper::{Running, Starter};
+use crate::process::Process;
+use crate::schedule::{Schedule, edited};
+use crate::step::Step;
+use crate::subject::{NAMESPACE, Outside, Subject};
+use crate::writes::controller as controller_of;
+
+/// The names of the owners by number.
+pub fn name(owner: u8) -> String {
+    format!("app-{owner}")
+}
+
+/// A cluster with an operator and a user.
+pub struct World {
+    pub server: Server,
+    pub subject: Subject,
+    pub faults: Faults,
+    pub limits: Limits,
+    pub concurrency: usize,
+    user: Client,
+    running: Arc<Mutex<Option<Running>>>,
+    kill: UnboundedSender<Duration>,
+    keeper: JoinHandle<()>,
+    backup: Option<Backup>,
+    outside: Outside,
+    /// The object that owns what belongs to somebody else.
+    stranger: Value,
+}
+
+impl World {
+    /// An empty cluster with an operator.
+    pub async fn new(schedule: &Schedule, traced: bool) -> World {
+        let server = Server::new(Options {
+            ready_delay: Duration::from_millis(schedule.ready_delay_ms),
+            ready: match schedule.never_ready {
+                true => Readiness::Never,
+                false => Readiness::All,
+            },
+            seed: schedule.seed,
+            ..Options::default()
+        });
+        let subject = schedule.subject;
+        server.install(subject.crd()).expect("the CRD is valid");
+        let faults = Faults::new(schedule.seed, traced);
+        let (limits, concurrency) = match schedule.tight {
+            true => (
+                Limits {
+                    entries: 4,
+                    spec_bytes: 600,
+                    waiting_spec_bytes: 300,
+                    ..Limits::default()
+                },
+                2,
+            ),
+            false => (Limits::default(), 16),
+        };
+        let outside = Outside::default();
+        let (kill, kills) = unbounded_channel();
+        let running = Arc::default();
+        let starter = Starter {
+            schedule: schedule.clone(),
+            server: server.clone(),
+            faults: faults.clone(),
+            outside: outside.clone(),
+            limits,
+            concurrency,
+            lives: 0,
+            kill: kill.clone(),
+            running: Arc::clone(&running),
+        };
+        let user = server.client("user");
+        let mut world = World {
+            server,
+            subject,
+            faults,
+            limits,
+            concurrency,
+            user,
+            running,
+            kill,
+            keeper: tokio::spawn(starter.keep(kills)),
+            backup: None,
+            outside,
+            stranger: Value::Null,
+        };
+        let stranger = json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "stranger" },
+        });
+        let made = world.send(Method::POST, "secrets", "", &stranger).await;
+        world.stranger = made.expect("the server is empty");
+        world
+    }
+
+    /// Takes one step.
+    pub async fn take(&mut self, number: usize, step: &Step) {
+        self.faults.note(format_args!("#{number} {step:?}"));
+        match step {
+            Step::Pass { ms } => sleep(Duration::from_millis(*ms)).await,
+            Step::Create { owner, spec } => self.create(*owner, spec).await,
+            Step::Change { owner, spec } => {
+                // What the new spec does not name goes.
+                let old = self.object(self.subject.plural(), &name(*owner));
+                let mut patch = spec.clone();
+                for key in old["spec"]
+                    .as_object()
+                    .into_iter()
+                    .flat_map(|old| old.keys())
+                {
+                    if patch.get(key).is_none() {
+                        patch[key] = Value::Null;
+                    }
+                }
+                let patch = json!({ "spec": patch });
+                self.patch(self.subject.plural(), &name(*owner), &patch)
+                    .await;
+            }
+            Step::Delete { owner, propagation } => {
+                self.delete(self.subject.plural(), &name(*owner), propagation)
+                    .await;
+            }
+            Step::Recreate { owner, spec } => {
+                self.delete(self.subject.plural(), &name(*owner), "Background")
+                    .await;
+                self.create(*owner, spec).await;
+            }
+            Step::Edit { owner, edit } => {
+                let (resource, patch) = edited(*edit, self.subject, &name(*owner), number as u64);
+                self.patch(resource, &self.child(resource, *owner), &patch)
+                    .await;
+            }
+            Step::DeleteChild { owner, resource } => {
+                self.delete(resource, &self.child(resource, *owner), "Background")
+                    .await;
+            }
+            Step::TakeOver { owner, resource } => {
+                let patch = json!({ "metadata": { "ownerReferences": [self.reference()] } });
+                self.patch(resource, &self.child(resource, *owner), &patch)
+                    .await;
+            }
+            Step::Occupy { owner, resource } => self.occupy(*owner, resource).await,
+            Step::Vacate => self.vacate().await,
+            Step::Request {
+                verb,
+                resource,
+                fault,
+                times,
+            } => {
+                self.faults.lock().requests.push(Awaited {
+                    verb,
+                    resource,
+                    fault: *fault,
+                    left: *times,
+                });
+            }
+            Step::Event { resource, fault } => self.faults.lock().events.push((resource, *fault)),
+            Step::FailCleanups { times } => self.outside.fail(*times),
+            Step::CloseWatches => self.server.close_watches(),
+            Step::Compact => self.server.compact(),
+            Step::Backup => self.backup = Some(self.server.backup()),
+            Step::Restore => self.restore().await,
+            Step::RemoveCrd { seconds } => self.remove_crd(*seconds).await,
+            Step::Outage { outage, seconds } => {
+                self.faults.lock().outage = Some(*outage);
+                self.server.close_watches();
+                sleep(Duration::from_secs(*seconds)).await;
+                self.faults.lock().outage = None;
+            }
+            Step::Suspend { seconds } => {
+                self.with_process(|process| process.suspend());
+                sleep(Duration::from_secs(*seconds)).await;
+                self.with_process(|process| process.resume());
+            }
+            Step::Kill { down_ms } => {
+                self.with_process(|process| process.kill());
+                let _ = self.kill.send(Duration::from_millis(*down_ms));
+            }
+            Step::Crash {
+                writes,
+                when,
+                down_ms,
+            } => {
+                self.faults.lock().crashes.push_back(Crash {
+                    writes: *writes,
+                    when: *when,
+                    down_ms: *down_ms,
+                });
+            }
+        }
+        self.check_bounds();
+    }
+
+    /// The end of all faults: what belongs to others goes, and the operator runs.
+    pub async fn calm(&mut self) {
+        self.faults.note(format_args!("calm"));
+        self.faults.lock().clear();
+        self.outside.fail(0);
+        // One that was killed just now is still there.
+        sleep(Duration::from_millis(1)).await;
+        while self.metrics().is_none() {
+            sleep(Duration::from_secs(60)).await;
+        }
+        self.vacate().await;
+    }
+
+    /// The metrics of the operator, while it runs.
+    pub fn metrics(&self) -> Option<Arc<Metrics>> {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.as_ref().map(|running| Arc::clone(&running.metrics))
+    }
+
+    /// Whether the operator ended by itself.
+    pub fn has_ended(&self) -> bool {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running
+            .as_ref()
+            .is_some_and(|running| running.task.is_finished())
+    }
+
+    /// The bounds of the queue hold.
+    pub fn check_bounds(&self) {
+        let Some(metrics) = self.metrics() else {
+            return;
+        };
+        for (what, found, most) in [
+            ("entries", &metrics.entries, self.limits.entries),
+            ("owners in flight", &metrics.in_flight, self.concurrency),
+        ] {
+            let found = found.load(Relaxed);
+            if found > most as u64 {
+                self.faults.violation(format!("{found} {what}, of {most}"));
+            }
+        }
+    }
+
+    fn with_process(&self, act: impl FnOnce(&Process)) {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(running) = &*running {
+            act(&running.process);
+        }
+    }
+
+    /// The name of the child of an owner.
+    fn child(&self, resource: &str, owner: u8) -> String {
+        match resource {
+            "configmaps" => format!("{}-settings", name(owner)),
+            _ => name(owner),
+        }
+    }
+
+    fn object(&self, resource: &str, name: &str) -> Value {
+        let found = self.server.object(resource, NAMESPACE, name);
+        found.unwrap_or_default()
+    }
+
+    fn reference(&self) -> Value {
+        json!({
+            "apiVersion": "v1", "kind": "Secret", "name": "stranger", "controller": true,
+            "uid": self.stranger["metadata"]["uid"],
+        })
+    }
+
+    async fn create(&self, owner: u8, spec: &Value) {
+        let object = json!({
+            "apiVersion": self.subject.api_version(), "kind": self.subject.kind(),
+            "metadata": { "name": name(owner) }, "spec": spec,
+        });
+        // There may be one already.
+        let _ = self
+            .send(Method::POST, self.subject.plural(), "", &object)
+            .await;
+    }
+
+    async fn occupy(&self, owner: u8, resource: &str) {
+        let labels = json!({ "app": "strange" });
+        let (api_version, kind, body) = match resource {
+            "deployments" => {
+                let containers = json!([{ "name": "strange", "image": "strange:1" }]);
+                let template = json!({ "metadata": { "labels": labels }, "spec": { "containers": containers } });
+                let spec = json!({ "selector": { "matchLabels": labels }, "template": template });
+                ("apps/v1", "Deployment", json!({ "spec": spec }))
+            }
+            "services" => {
+                let spec = json!({ "selector": labels, "ports": [{ "port": 1 }] });
+                ("v1", "Service", json!({ "spec": spec }))
+            }
+            _ => ("v1", "ConfigMap", json!({ "data": { "strange": "1" } })),
+        };
+        let mut object = body;
+        object["apiVersion"] = api_version.into();
+        object["kind"] = kind.into();
+        object["metadata"] = json!({ "name": self.child(resource, owner) });
+        let _ = self.send(Method::POST, resource, "", &object).await;
+    }
+
+    /// Deletes what stands where children may stand and is not ours.
+    async fn vacate(&self) {
+        for kind in self.subject.kinds() {
+            for object in self.server.objects(kind.plural) {
+                let ours = controller_of(&object)
+                    .is_some_and(|reference| reference["kind"] == self.subject.kind());
+                if !ours {
+                    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+                    self.delete(kind.plural, name, "Background").await;
+                }
+            }
+        }
+    }
+
+    async fn restore(&mut self) {
+        let Some(backup) = &self.backup else {
+            return;
+        };
+        self.faults.lock().restores += 1;
+        self.server.restore(backup);
+        // The operator can tell only while the server is not yet as far as it was (docs/design-notes/correctness.md).
+        self.faults.lock().clear();
+        sleep(Duration::from_secs(45)).await;
+    }
+
+    async fn remove_crd(&mut self, seconds: u64) {
+        // It has another definition.
+        self.backup = None;
+        let group = self.subject.api_version().split('/').next();
+        let path = format!(
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{}.{}",
+            self.subject.plural(),
+            group.unwrap_or_default()
+        );
+        let request = Request::delete(path).body(Vec::new());
+        let deleted = self
+            .user
+            .request::<Value>(request.expect("a valid request"));
+        deleted.await.expect("the CRD is there");
+        sleep(Duration::from_secs(seconds)).await;
+        let crd = self.subject.crd();
+        self.server.install(crd).expect("the CRD is valid");
+    }
+
+    async fn patch(&self, resource: &str, name: &str, patch: &Value) {
+        let _ = self.send(Method::PATCH, resource, name, patch).await;
+    }
+
+    async fn delete(&self, resource: &str, name: &str, propagation: &str) {
+        let options = json!({
+            "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation,
+        });
+        let _ = self.send(Method::DELETE, resource, name, &options).await;
+    }
+
+    /// A request of the user, who may be refused: a step does not know what is there.
+    async fn send(
+        &self,
+        method: Method,
+        resource: &str,
+        name: &str,
+        body: &Value,
+    ) -> Result<Value, kube::Error> {
+        let group = match resource {
+            "deployments" => "/apis/apps/v1".to_owned(),
+            one if one == self.subject.plural() => format!("/apis/{}", self.subject.api_version()),
+            _ => "/api/v1".to_owned(),
+        };
+        let slash = if name.is_empty() { "" } else { "/" };
+        let path = format!("{group}/namespaces/{NAMESPACE}/{resource}{slash}{name}");
+        let content_type = match method {
+            Method::PATCH => "application/merge-patch+json",
+            _ => "application/json",
+        };
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(http::header::CONTENT_TYPE, content_type)
+            .body(body.to_string().into_bytes());
+        self.user.request(request.expect("a valid request")).await
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.keeper.abort();
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(running) = running.take() {
+            running.task.abort();
+        }
+    }
+}

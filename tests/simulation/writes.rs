@@ -1,0 +1,127 @@
+//! The oracle of single writes: the object before and after each one that the operator made.
+//!
+//! Guarantees: a write is judged by the objects of the server alone.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kubesim::Server;
+use serde_json::Value;
+
+use crate::call::Call;
+use crate::subject::{NAMESPACE, Subject};
+
+/// Judges writes.
+pub struct Writes {
+    pub subject: Subject,
+    /// How often the cleanup of an owner succeeded, by uid.
+    pub cleanups: Arc<Mutex<BTreeMap<String, u32>>>,
+}
+
+/// The object before a write, and the children of an owner.
+pub struct Before {
+    object: Option<Value>,
+}
+
+impl Writes {
+    pub fn before(&self, server: &Server, call: &Call) -> Before {
+        Before {
+            object: server.object(&call.resource, &call.namespace, &call.name),
+        }
+    }
+
+    /// What is wrong with a write that was executed.
+    pub fn after(&self, server: &Server, call: &Call, before: Before) -> Vec<String> {
+        let mut wrong = Vec::new();
+        let is_child = self
+            .subject
+            .kinds()
+            .iter()
+            .any(|kind| kind.plural == call.resource);
+        if is_child {
+            if let Some(object) = &before.object
+                && !self.is_ours(object)
+            {
+                wrong.push(format!(
+                    "{call}: the object is not ours: {}",
+                    object["metadata"]
+                ));
+            }
+        } else if call.resource == self.subject.plural() {
+            self.owner(server, call, before.object, &mut wrong);
+        } else if call.resource != "events" {
+            wrong.push(format!("{call}: nothing of that kind is ours"));
+        }
+        wrong
+    }
+
+    /// Whether the controller of an object is one of our owners.
+    fn is_ours(&self, object: &Value) -> bool {
+        controller(object).is_some_and(|owner| owner["kind"] == self.subject.kind())
+    }
+
+    fn owner(&self, server: &Server, call: &Call, before: Option<Value>, wrong: &mut Vec<String>) {
+        let Some(before) = before else {
+            return wrong.push(format!("{call}: an owner was made"));
+        };
+        if call.verb == "delete" {
+            return wrong.push(format!("{call}: an owner was deleted"));
+        }
+        let after = server.object(&call.resource, &call.namespace, &call.name);
+        let uid = before["metadata"]["uid"].as_str().unwrap_or_default();
+        if let Some(after) = &after
+            && after["metadata"]["uid"] == uid
+        {
+            if after["spec"] != before["spec"] {
+                wrong.push(format!("{call}: the spec of an owner was changed"));
+            }
+            let observed = |object: &Value| object["status"]["observedGeneration"].as_i64();
+            if observed(after) < observed(&before) {
+                wrong.push(format!(
+                    "{call}: observedGeneration went from {:?} back to {:?}",
+                    observed(&before),
+                    observed(after)
+                ));
+            }
+        }
+        let Some(finalizer) = self.subject.finalizer() else {
+            return;
+        };
+        let has = |object: &Value| {
+            let all = object["metadata"]["finalizers"].as_array();
+            all.is_some_and(|all| all.iter().any(|one| one == finalizer))
+        };
+        if !has(&before) || after.as_ref().is_some_and(has) {
+            return;
+        }
+        // With it the children stay, and the garbage collector frees them of their owner.
+        let finalizers = before["metadata"]["finalizers"].as_array();
+        let orphans = finalizers.is_some_and(|all| all.iter().any(|one| one == "orphan"));
+        let cleanups = self.cleanups.lock().unwrap_or_else(PoisonError::into_inner);
+        if !cleanups.contains_key(uid) {
+            wrong.push(format!("{call}: the finalizer went without a cleanup"));
+        }
+        for kind in self.subject.kinds() {
+            for child in server.objects(kind.plural) {
+                let owned = controller(&child).is_some_and(|owner| owner["uid"] == uid);
+                if owned && !orphans {
+                    wrong.push(format!(
+                        "{call}: the finalizer went before {} {}",
+                        kind.plural, child["metadata"]["name"]
+                    ));
+                }
+            }
+        }
+    }
+}
+
+/// The reference to the controller of an object.
+pub fn controller(object: &Value) -> Option<&Value> {
+    let references = object["metadata"]["ownerReferences"].as_array()?;
+    references.iter().find(|one| one["controller"] == true)
+}
+
+/// An object of the namespace of all owners.
+pub fn object(server: &Server, resource: &str, name: &str) -> Option<Value> {
+    server.object(resource, NAMESPACE, name)
+}
