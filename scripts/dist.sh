@@ -141,6 +141,8 @@ build() {
         flags+=" -C link-arg=-Wl,-z,max-page-size=65536"
         words+=(JEMALLOC_SYS_WITH_LG_PAGE=16)
     fi
+    # A panic never unwinds through C: its tables are 1.5 % of the binary.
+    words+=("CFLAGS_${target//-/_}=-fno-unwind-tables -fno-asynchronous-unwind-tables")
     # tare-runtime has an empty function in the place of jemalloc's printer of statistics.
     if [[ "$package" == tare && "$target" != *-gnu ]]; then
         flags+=" -C link-arg=-Wl,--wrap=_rjem_je_stats_print"

@@ -200,8 +200,9 @@ impl Api {
         self.metrics.request(verb);
         let sent = self.client.send(request.with(body)?).await;
         let response = sent.map_err(unreachable)?;
-        match (response.extensions().get::<Renewed>(), kept) {
-            (Some(_), Some(body)) => {
+        let is_renewed = response.extensions().get::<Renewed>().is_some();
+        match kept {
+            Some(body) if is_renewed => {
                 self.metrics.request(verb);
                 let sent = self.client.send(request.with(body)?).await;
                 sent.map_err(unreachable)
