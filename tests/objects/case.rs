@@ -103,6 +103,7 @@ fn check_metrics(operator: &Running) -> Result<(), String> {
             "undecodable_total ",
             "dropped_events_total ",
             "reason=\"Panic\"",
+            "reason=\"Undecodable\"",
             "reason=\"Collision\"",
         ];
         !line.starts_with('#')

@@ -17,13 +17,13 @@
 #![allow(clippy::unwrap_used)] // a test that meets an unexpected value fails
 
 mod case;
+mod detection;
 mod mistake;
 mod operation;
 mod oracle;
 mod real;
 mod refusals;
 mod schema;
-mod sight;
 mod simulated;
 mod subject;
 
@@ -61,7 +61,7 @@ fn trials() -> Vec<Trial> {
     if let Err(reason) = &plane {
         eprintln!("ignored, kube::: {reason}");
     }
-    let mut trials = vec![sight::trial()];
+    let mut trials = vec![detection::trial()];
     trials.extend(of::<EdgeApps>(&plane));
     trials.extend(of::<WebApps>(&plane));
     trials.extend(of::<MyServices>(&plane));

@@ -16,7 +16,13 @@ use crate::cluster::user::{JSON, MERGE, User};
 use crate::subject::Subject;
 
 /// Reasons of Events that nothing but another writer, or a mistake of the operator, gives a cause for.
-const UNCAUSED: [&str; 4] = ["FieldConflict", "Collision", "Panic", "Conflict"];
+const UNCAUSED: [&str; 5] = [
+    "FieldConflict",
+    "Collision",
+    "Panic",
+    "Conflict",
+    "Undecodable",
+];
 
 const APPLY: &str = "application/apply-patch+yaml";
 
@@ -42,13 +48,13 @@ pub async fn check<S: Subject>(user: &User) -> Result<State, String> {
     }
     for owner in &owners {
         let name = text(owner, "/metadata/name");
-        let verdict = check_owner::<S>(user, owner, &children).await;
-        match verdict.map_err(|why| format!("{name}: {why}; the owner is {owner}"))? {
-            Verdict::AsPlanned(objects) => {
+        let outcome = check_owner::<S>(user, owner, &children).await;
+        match outcome.map_err(|why| format!("{name}: {why}; the owner is {owner}"))? {
+            Outcome::AsPlanned(objects) => {
                 state.objects.push(essence(owner));
                 state.objects.extend(objects);
             }
-            Verdict::Refused => drop(state.refused.insert(name)),
+            Outcome::Rejected => drop(state.refused.insert(name)),
         }
     }
     let namespaced = |object: Value| {
@@ -97,16 +103,16 @@ async fn children<S: Subject>(user: &User) -> Vec<(Kind, Value)> {
     all
 }
 
-enum Verdict {
+enum Outcome {
     AsPlanned(Vec<Value>),
-    Refused,
+    Rejected,
 }
 
 async fn check_owner<S: Subject>(
     user: &User,
     owner: &Value,
     children: &[(Kind, Value)],
-) -> Result<Verdict, String> {
+) -> Result<Outcome, String> {
     let meta = meta(owner).ok_or("it has no identity")?;
     if meta.deleting {
         return Err("it is still being deleted".to_owned());
@@ -134,7 +140,7 @@ async fn check_owner<S: Subject>(
             .iter()
             .find(|one| one.0 == child.kind && named(one, &child.name));
         if !is_as_planned::<S>(user, child, found.map(|(_, found)| found)).await? {
-            return Ok(Verdict::Refused);
+            return Ok(Outcome::Rejected);
         }
     }
     for (kind, found) in own.iter().copied() {
@@ -146,7 +152,7 @@ async fn check_owner<S: Subject>(
     }
     check_status::<S>(owner, planned.status)?;
     let essences = own.iter().map(|(_, child)| essence(child));
-    Ok(Verdict::AsPlanned(essences.collect()))
+    Ok(Outcome::AsPlanned(essences.collect()))
 }
 
 /// Whether it is; `false` if the server refuses what is planned.

@@ -50,8 +50,21 @@ pub fn of_spec(definition: &str) -> Value {
         .clone()
 }
 
+/// How whole numbers are written.
+#[derive(Clone, Copy, PartialEq)]
+enum Whole {
+    /// `3`, and sometimes `3.0`, which is an integer to the API.
+    Any,
+    /// `3`: a rule (`x-kubernetes-validations`) that reads `3.0` as an integer refuses it.
+    Plain,
+}
+
 /// Values of a schema.
 pub fn value(schema: &Value) -> BoxedStrategy<Value> {
+    value_of(schema, Whole::Any)
+}
+
+fn value_of(schema: &Value, whole: Whole) -> BoxedStrategy<Value> {
     let value = match schema["type"].as_str() {
         _ if schema["enum"].is_array() => {
             let allowed = schema["enum"].as_array().cloned().unwrap_or_default();
@@ -59,8 +72,8 @@ pub fn value(schema: &Value) -> BoxedStrategy<Value> {
         }
         _ if schema["x-kubernetes-int-or-string"] == true => int_or_string(schema),
         Some("string") => text(schema),
-        Some("integer") => integer(schema),
-        Some("number") => integer(schema),
+        Some("integer") => integer(schema, whole),
+        Some("number") => integer(schema, whole),
         Some("boolean") => any::<bool>().prop_map(Value::from).boxed(),
         Some("array") => list(schema),
         Some("object") if schema["additionalProperties"].is_object() => map(schema),
@@ -79,12 +92,16 @@ fn object(schema: &Value) -> BoxedStrategy<Value> {
         names.into_iter().flatten().any(|one| one == name)
     };
     let properties = schema["properties"].as_object();
+    let whole = match schema["x-kubernetes-validations"].is_array() {
+        true => Whole::Plain,
+        false => Whole::Any,
+    };
     let fields: Vec<BoxedStrategy<Option<(String, Value)>>> = properties
         .into_iter()
         .flatten()
         .map(|(name, below)| {
             let key = name.clone();
-            let field = value(below).prop_map(move |value| Some((key.clone(), value)));
+            let field = value_of(below, whole).prop_map(move |value| Some((key.clone(), value)));
             match required(name) {
                 true => field.boxed(),
                 false => prop_oneof![3 => Just(None), 4 => field].boxed(),
@@ -142,16 +159,15 @@ fn several<T: std::fmt::Debug + Clone + 'static>(
     prop_oneof![RARELY => few, 1 => vec(item, most..=most)].boxed()
 }
 
-fn integer(schema: &Value) -> BoxedStrategy<Value> {
+fn integer(schema: &Value, whole: Whole) -> BoxedStrategy<Value> {
     let limit = |name: &str| schema[name].as_f64().map(|limit| limit as i64);
     let least = limit("minimum").unwrap_or(i64::from(i32::MIN));
     let most = limit("maximum").unwrap_or(i64::from(i32::MAX));
     let usual = least.max(0)..=least.max(0).saturating_add(5).min(most);
     let number = prop_oneof![12 => usual, 1 => Just(least), 1 => Just(most), 1 => least..=most];
-    // 3.0 is an integer to the API.
     (number, 0..20u8)
-        .prop_map(|(number, form)| match form {
-            19 => json!(number as f64),
+        .prop_map(move |(number, form)| match form {
+            19 if whole == Whole::Any => json!(number as f64),
             _ => json!(number),
         })
         .boxed()

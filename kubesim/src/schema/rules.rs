@@ -1,8 +1,8 @@
 //! CEL rules (`x-kubernetes-validations`), evaluated by `kube-cel`.
 //!
 //! Guarantees: rules run after defaults and only on objects that the schema accepts; transition
-//! rules see the stored object; a rule that cannot be evaluated refuses the object. Cost budgets
-//! and ratcheting are left to the real server.
+//! rules see the stored object; a rule that cannot be evaluated refuses the object. Cost budgets,
+//! ratcheting, and the refusal of `3.0` where a rule reads an integer are left to the real server.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};

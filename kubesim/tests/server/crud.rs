@@ -125,7 +125,7 @@ async fn bad_input_names_the_field_as_the_real_server_does() {
         ),
         (
             json!({"size": "x"}),
-            "Widget.example.dev \"w\" is invalid: [spec.size: Invalid value: \"string\": spec.size in body must be of type integer: \"string\", <nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation]",
+            "Widget.example.dev \"w\" is invalid: [spec.size: Invalid value: \"string\": spec.size in body must be of type integer: \"string\", .spec.size: Invalid value: 0: .spec.size accessor error: x is of the type string, expected int64, <nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation]",
         ),
         (
             json!({"size": 1, "color": "pink"}),
