@@ -13,8 +13,9 @@ use crate::faults::Faults;
 use crate::step::EventFault;
 use crate::transport::{Answer, Error};
 
-/// The longest that an event is on its way without a fault, ms.
+/// The longest that an event is on its way without a fault, ms, and that some are: watches overtake each other.
 const LATENCY_MS: u64 = 30;
+const LONG_LATENCY_MS: u64 = 400;
 
 /// A watch that is carried on.
 struct Events {
@@ -51,7 +52,11 @@ impl Events {
             let is_bookmark = line.starts_with(b"{\"object\"") || find(&line, b"\"BOOKMARK\"");
             let (fault, latency_ms) = {
                 let mut state = self.faults.lock();
-                let latency_ms = state.rng.below(LATENCY_MS);
+                let longest_ms = match state.rng.one_in(6) {
+                    true => LONG_LATENCY_MS,
+                    false => LATENCY_MS,
+                };
+                let latency_ms = state.rng.below(longest_ms);
                 let fault = match is_bookmark {
                     true => None,
                     false => state.of_event(&self.resource),

@@ -134,7 +134,7 @@ where
         meta,
         spec: serde_json::from_value(owner["spec"].clone()).expect("a valid spec"),
     };
-    let plan = |children: &Children| operator.plan(&owner, children).ok().expect("a plan");
+    let plan = |children: &Children| operator.plan(&owner, children).expect("a plan");
     let mut seen = Children::default();
     for planned in plan(&Children::default()).children {
         if let Some(object) = child(&planned.kind, &planned.name) {
@@ -220,7 +220,7 @@ impl Operator for Outside {
         // A plan sees a child by its kind's place among those of its operator.
         let mut deployment = Children::default();
         if let Some(state) = seen.state::<Self>(&DEPLOYMENT, &app.meta.name) {
-            deployment.record::<WebApps>(&DEPLOYMENT, &*app.meta.name, *state);
+            deployment.record::<WebApps>(&DEPLOYMENT, &app.meta.name, *state);
         }
         let mut plan = WebApps
             .plan(&owner, &deployment)

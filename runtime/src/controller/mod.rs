@@ -104,7 +104,7 @@ pub async fn run<O: Operator>(
             next = next(&mut controller, &mut workers, &mut turn) => next,
         };
         match next {
-            Next::Shown(item) => controller.on_watch_item(item),
+            Next::Item(item) => controller.on_watch_item(item),
             Next::Finished(finished) => controller.on_finished(finished),
             Next::Found(found) => controller.on_found(found),
             Next::Due => controller.wake(),

@@ -24,7 +24,7 @@ use crate::watch::WatchItem;
 /// What happened.
 pub(super) enum Next {
     /// A watch has shown something.
-    Shown(WatchItem<Observed>),
+    Item(WatchItem<Observed>),
     /// A worker is done.
     Finished(Finished),
     /// The relist has found something.
@@ -47,7 +47,7 @@ pub(super) async fn next<O: Operator, C: crate::cache::Cache>(
     let next = poll_fn(|cx| {
         for step in 0..KINDS {
             let polled = match (*turn + step) % KINDS {
-                0 => controller.watches.poll_next(cx).map(Next::Shown),
+                0 => controller.watches.poll_next(cx).map(Next::Item),
                 1 => some(workers.poll_next_unpin(cx)).map(Next::Finished),
                 2 if relist_may_go_on => poll_relist(&mut controller.relist, cx).map(Next::Found),
                 2 => Poll::Pending,

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use http::Method;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Service;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
@@ -17,7 +16,6 @@ use super::{edit_replicas, until_replicas};
 use crate::cluster::Cluster;
 use crate::cluster::objects::container;
 use crate::cluster::simulated::{Simulated, pass};
-use crate::cluster::user::JSON;
 
 #[allow(dead_code)] // its command line is tested as a process
 #[path = "../../../examples/myservice.rs"]
@@ -162,32 +160,5 @@ pub async fn a_spec_that_changes_before_an_event_of_a_child_is_applied_to_all_ch
         .until(what, "deployments", "hello-deployment", is_new)
         .await;
     cluster.until_there("services", "hello-service").await;
-    operator.terminate().await;
-}
-
-pub async fn no_child_is_made_repeatedly_for_an_owner_that_went_with_its_crd(mode: Mode) {
-    let simulated = Simulated::new(mode);
-    let cluster = Cluster::simulated(simulated.clone());
-    MyService.install(&cluster).await;
-    let operator = MyService.operate(&cluster).await;
-    simulated
-        .server
-        .faults()
-        .on_request(|facts| match (facts.user, facts.verb) {
-            ("tare", "create" | "patch") => RequestFault::Delay(Duration::from_millis(50)),
-            _ => RequestFault::Pass,
-        });
-    MyService.create(&cluster, "hello", spec()).await;
-    cluster.until_there("services", "hello-service").await;
-    // No event tells that the owner is gone: its watch ends, and cannot be opened.
-    let crd = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/myservices.example.com";
-    let options = json!({ "apiVersion": "v1", "kind": "DeleteOptions" });
-    let deleted = cluster.request(Method::DELETE, crd, JSON, &options).await;
-    deleted.expect("delete the CRD");
-    let made = || simulated.requests("create", "deployments");
-    let before = made();
-    pass(60).await;
-    assert!(made() <= before + 2, "{} were made", made() - before);
-    assert!(cluster.all("deployments").await.is_empty());
     operator.terminate().await;
 }

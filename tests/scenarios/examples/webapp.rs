@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
+use http::Method;
 use kubesim::{RequestFault, WatchFault};
 use serde_json::{Value, json};
 use tare_runtime::cache::Mode;
@@ -13,6 +14,7 @@ use super::{edit_replicas, until_replicas};
 use crate::cluster::Cluster;
 use crate::cluster::objects::{container, foreign_deployment, text};
 use crate::cluster::simulated::{Simulated, pass};
+use crate::cluster::user::JSON;
 
 #[allow(dead_code)] // its command line is tested as a process
 #[path = "../../../examples/webapp.rs"]
@@ -231,5 +233,37 @@ pub async fn a_failure_is_retried_after_ten_seconds_with_growing_pauses(mode: Mo
         assert!((least..=most).contains(&seen), "{seen} attempts");
     }
     assert_eq!(told(&simulated), 1);
+    operator.terminate().await;
+}
+
+pub async fn no_child_is_made_repeatedly_for_an_owner_that_went_with_its_crd(mode: Mode) {
+    // An owner that is not ready has an entry.
+    let simulated = Simulated::never_ready(mode);
+    let cluster = Cluster::simulated(simulated.clone());
+    WebApp.install(&cluster).await;
+    let operator = WebApp.operate(&cluster).await;
+    simulated
+        .server
+        .faults()
+        .on_request(|facts| match (facts.user, facts.verb) {
+            ("tare", "patch") => RequestFault::Delay(Duration::from_millis(50)),
+            _ => RequestFault::Pass,
+        });
+    WebApp.create(&cluster, "hello", spec()).await;
+    let is_written = |app: &Value| app["status"]["ready"] == false;
+    cluster
+        .until("its status is written", "webapps", "hello", is_written)
+        .await;
+    pass(5).await;
+    // No event tells that the owner is gone: its watch ends, and cannot be opened.
+    let crd = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/webapps.example.com";
+    let options = json!({ "apiVersion": "v1", "kind": "DeleteOptions" });
+    let before = simulated.requests("patch", "deployments");
+    let deleted = cluster.request(Method::DELETE, crd, JSON, &options).await;
+    deleted.expect("delete the CRD");
+    pass(60).await;
+    let made = simulated.requests("patch", "deployments") - before;
+    assert!(made <= 1, "{made} were made");
+    assert!(cluster.all("deployments").await.is_empty());
     operator.terminate().await;
 }
