@@ -294,7 +294,7 @@ pub struct Restart {
 }
 
 /// What a restart cost the API server. The simulated server counts the subject's requests; on a
-/// kube-apiserver they are those of all clients for EdgeApps, Deployments and Services.
+/// kube-apiserver they are those of all clients for the objects and their children.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ServerUse {
     pub cpu_s: Option<f64>,

@@ -6,7 +6,6 @@ use clap::Args;
 
 use crate::model::control_plane::ControlPlane;
 use crate::model::profile::Profile;
-use crate::model::workload;
 use crate::target::context::TargetArgs;
 
 #[derive(Args, Clone, Debug)]
@@ -19,6 +18,10 @@ pub struct BenchArgs {
     /// File that describes your own operator; may be repeated
     #[arg(long, value_name = "FILE", help_heading = "What is measured")]
     pub subject: Vec<PathBuf>,
+    /// What is created: a shipped workload (loadgen workloads), or the folder of one
+    /// [default: that of the subjects]
+    #[arg(long, value_name = "W", help_heading = "What is measured")]
+    pub workload: Option<String>,
     /// Numbers of objects, separated by commas; larger sizes take longer, such as 0,500,2000,5000
     #[arg(
         long,
@@ -27,8 +30,8 @@ pub struct BenchArgs {
         help_heading = "What is measured"
     )]
     pub objects: String,
-    /// Size of one object in bytes, as it is sent [default: 2048]
-    #[arg(long, value_name = "BYTES", value_parser = object_bytes, help_heading = "What is measured")]
+    /// Size of one object in bytes, as it is sent [default: that of the workload]
+    #[arg(long, value_name = "BYTES", help_heading = "What is measured")]
     pub object_bytes: Option<usize>,
     /// Cluster that subjects run against; kube and kine need loadgen control-plane build
     #[arg(long, value_enum, default_value = "kubesim", help_heading = "Where")]
@@ -124,13 +127,4 @@ pub struct BenchArgs {
         help_heading = "Results"
     )]
     pub host_label: String,
-}
-
-/// A size that an object of the workload can have.
-fn object_bytes(text: &str) -> Result<usize, String> {
-    let (least, most) = workload::sizes().map_err(|error| error.to_string())?;
-    match text.parse() {
-        Ok(bytes) if (least..=most).contains(&bytes) => Ok(bytes),
-        _ => Err(format!("an object has {least} to {most} bytes")),
-    }
 }

@@ -128,9 +128,10 @@ fn program(subject: &Subject, measured: &Measured<'_>) -> anyhow::Result<Subject
             );
         }
     };
-    let crd = subject.crd(workspace);
-    std::fs::metadata(&crd)
-        .with_context(|| format!("{}: cannot read its CRD {}", subject.id(), crd.display()))?;
+    if let Some(crd) = subject.crd(workspace) {
+        std::fs::metadata(&crd)
+            .with_context(|| format!("{}: cannot read its CRD {}", subject.id(), crd.display()))?;
+    }
     let build = subject.build.as_ref();
     let of_workspace = build.is_some_and(|build| !build.cargo_packages.is_empty());
     Ok(SubjectRecord {

@@ -189,7 +189,7 @@ mod tests {
                     filesystem: None,
                     machine: tare_procstat::machine(),
                 },
-                scenario: crate::model::workload::edgeapp().expect("valid"),
+                scenario: crate::model::workload::default().expect("valid").scenario,
                 seed: 1,
                 subjects: subjects.collect(),
             },
