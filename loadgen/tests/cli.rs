@@ -155,11 +155,37 @@ fn bad_input_is_one_line_that_says_what_where_and_what_to_do() {
         ),
         case(
             "a workload whose children nobody rejects",
-            &["bench", "--workload", "configmaps", "--unhealthy"],
+            &[
+                "bench",
+                "--workload",
+                "configmaps",
+                "--subjects",
+                "nobody/idle",
+                "--unhealthy",
+            ],
             2,
             &[
                 "--unhealthy: workload configmaps has no object.rejected",
                 "workload.toml",
+            ],
+        ),
+        case(
+            "a workload that the subjects do not serve",
+            &["bench", "--workload", "configmaps"],
+            2,
+            &[
+                "--workload configmaps: tare/none serves edgeapp",
+                "--subjects",
+            ],
+        ),
+        case(
+            "bystanders of no known kind",
+            &["bench", "--bystanders", "pods=3"],
+            2,
+            &[
+                "--bystanders",
+                "\"pods=3\"",
+                "such as secrets=300,configmaps=300",
             ],
         ),
         case(

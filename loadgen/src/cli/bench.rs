@@ -52,17 +52,16 @@ pub fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
         .map_err(|e| Usage(e.to_string()))?;
     let mut workload = choice::choose(&args, &mut plan.subjects)?;
     let object_bytes = choice::object_bytes(args.object_bytes, &workload)?;
-    for scenario in [Some(&mut workload.scenario), workload.rejected.as_mut()] {
-        if let Some(scenario) = scenario {
-            scenario.object_bytes = object_bytes;
-            scenario.ready_delay_ms = args.ready_delay_ms.unwrap_or(scenario.ready_delay_ms);
-        }
+    let scenarios = [Some(&mut workload.scenario), workload.rejected.as_mut()];
+    for scenario in scenarios.into_iter().flatten() {
+        scenario.object_bytes = object_bytes;
+        scenario.ready_delay_ms = args.ready_delay_ms.unwrap_or(scenario.ready_delay_ms);
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()?;
-    let source = runtime.block_on(source(&args, &mut workload.scenario, &mut plan))?;
+    let source = runtime.block_on(source(&args, &mut workload, &mut plan))?;
     let folder = folder(&args).map_err(no_folder)?;
     runtime.block_on(measure(args, plan, workspace, workload, source, folder))
 }
@@ -107,6 +106,7 @@ async fn measure(
         progress: progress.clone(),
         bursts_only: args.bursts_only,
         soak_events: args.soak_events,
+        bystanders: args.bystanders.clone().unwrap_or_default().0,
         deletions: args.deletions,
         restarts: args.restarts,
         attempts: plan::attempts(&args),
@@ -219,7 +219,7 @@ fn interrupted(progress: &Progress, what: &str) -> ExitCode {
 
 async fn source(
     args: &BenchArgs,
-    scenario: &mut Scenario,
+    workload: &mut Workload,
     plan: &mut Plan,
 ) -> anyhow::Result<Source> {
     let cluster = &args.cluster;
@@ -243,12 +243,18 @@ async fn source(
     let file = cluster.kubeconfig.as_deref();
     let run = run_id::new();
     // Pods of thousands of objects are more than a cluster that is not ours may have room for.
-    *scenario = scenario.clone().without_pods().of_bench(&run);
+    let ours = |scenario: &Scenario| scenario.clone().without_pods().of_bench(&run);
+    workload.scenario = ours(&workload.scenario);
+    workload.rejected = workload.rejected.as_ref().map(ours);
     let mut resources = Vec::new();
     for subject in &mut plan.subjects {
         let own = subject.objects.take();
         subject.objects = own.map(|own| own.of_bench(&run));
-        let resource = &subject.objects.as_ref().unwrap_or(scenario).resource;
+        let resource = &subject
+            .objects
+            .as_ref()
+            .unwrap_or(&workload.scenario)
+            .resource;
         if !resources.contains(resource) {
             resources.push(resource.clone());
         }

@@ -40,7 +40,11 @@ pub fn found(pid: u32, kinds: &[Bystanders]) -> io::Result<Vec<usize>> {
             }
             read_any = true;
             search(&chunk[..bytes], kinds, &mut seen);
-            let step = if bytes > OVERLAP_BYTES { bytes - OVERLAP_BYTES } else { bytes };
+            let step = if bytes > OVERLAP_BYTES {
+                bytes - OVERLAP_BYTES
+            } else {
+                bytes
+            };
             at += step as u64;
             if bytes <= OVERLAP_BYTES {
                 break;
@@ -59,7 +63,8 @@ fn writable(line: &str) -> Option<(u64, u64)> {
     let (from, to) = fields.next()?.split_once('-')?;
     let may = fields.next()?;
     let address = |text| u64::from_str_radix(text, 16).ok();
-    may.starts_with("rw").then_some((address(from)?, address(to)?))
+    may.starts_with("rw")
+        .then_some((address(from)?, address(to)?))
 }
 
 /// Adds the objects whose marker is in `bytes`.
@@ -102,7 +107,10 @@ mod tests {
     #[test]
     fn only_mappings_that_can_be_written_are_read() {
         for (line, want) in [
-            ("7f00-7f10 rw-p 00000000 00:00 0 [heap]", Some((0x7f00, 0x7f10))),
+            (
+                "7f00-7f10 rw-p 00000000 00:00 0 [heap]",
+                Some((0x7f00, 0x7f10)),
+            ),
             ("7f00-7f10 r--p 00000000 00:00 0 /lib/x", None),
             ("7f00-7f10 ---p 00000000 00:00 0", None),
             ("nonsense", None),

@@ -22,10 +22,8 @@ const VALUE_BYTES: usize = 1_024;
 const MOST: usize = 1_000_000;
 
 /// Kinds that can be asked for: the plural, the kind, and the letter in markers.
-const KINDS: [(&str, &str, char); 2] = [
-    ("secrets", "Secret", 'S'),
-    ("configmaps", "ConfigMap", 'C'),
-];
+const KINDS: [(&str, &str, char); 2] =
+    [("secrets", "Secret", 'S'), ("configmaps", "ConfigMap", 'C')];
 
 /// How many of which kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -74,6 +72,17 @@ pub fn parse(text: &str) -> Result<Vec<Bystanders>, String> {
         }
     }
     Ok(all)
+}
+
+/// The inverse of [`parse`]; `none` where there are none.
+pub fn text(all: &[Bystanders]) -> String {
+    let parts = all
+        .iter()
+        .map(|one| format!("{}={}", one.kind, one.objects));
+    match all {
+        [] => "none".to_owned(),
+        _ => parts.collect::<Vec<_>>().join(","),
+    }
 }
 
 impl Bystanders {
@@ -167,9 +176,18 @@ mod tests {
     #[test]
     fn kinds_and_numbers_are_read_or_refused() {
         let all = parse("secrets=300, configmaps=7").expect("valid");
+        assert_eq!(text(&all), "secrets=300,configmaps=7");
+        assert_eq!(text(&[]), "none");
         let all: Vec<_> = all.iter().map(|b| (b.kind.as_str(), b.objects)).collect();
         assert_eq!(all, [("secrets", 300), ("configmaps", 7)]);
-        for text in ["", "secrets", "secrets=0", "secrets=x", "pods=3", "secrets=1,secrets=2"] {
+        for text in [
+            "",
+            "secrets",
+            "secrets=0",
+            "secrets=x",
+            "pods=3",
+            "secrets=1,secrets=2",
+        ] {
             let error = parse(text).expect_err(text);
             assert!(error.contains("such as secrets=300"), "{text}: {error}");
         }
@@ -178,8 +196,7 @@ mod tests {
     #[test]
     fn the_base64_of_a_value_begins_with_that_of_its_marker() {
         let secrets = parse("secrets=300").expect("valid").remove(0);
-        let object: serde_json::Value =
-            serde_json::from_slice(&secrets.object(17)).expect("JSON");
+        let object: serde_json::Value = serde_json::from_slice(&secrets.object(17)).expect("JSON");
         let value = object["data"]["value"].as_str().expect("text").as_bytes();
         let prefix = Form::Base64.prefix();
         assert!(value.starts_with(&prefix));

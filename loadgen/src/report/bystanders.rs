@@ -20,26 +20,15 @@ pub fn table(summary: &Summary, record: &Record) -> Option<Table> {
     let largest = runs.iter().map(|run| run.cell.objects).max()?;
     let mut kinds: Vec<(&str, usize)> = Vec::new();
     for found in runs.iter().flat_map(|run| &run.bystanders) {
-        if !kinds.contains(&(&found.kind, found.objects)) {
-            kinds.push((&found.kind, found.objects));
+        let kind = (found.kind.as_str(), found.objects);
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
         }
     }
-    let of = |id: &str, kind: &str| -> Option<&Found> {
-        let own = runs
-            .iter()
-            .filter(|run| run.cell.objects == largest && run.cell.subject == id);
-        let found = own.flat_map(|run| &run.bystanders);
-        found
-            .filter(|found| found.kind == kind)
-            .max_by_key(|found| found.in_memory)
-    };
     let rows = kinds.into_iter().map(|(kind, objects)| {
         let cells = summary.subjects.iter().map(|subject| {
-            let id = format!("{}/{}", subject.name, subject.variant);
-            match of(&id, kind) {
-                Some(found) => grouped(found.in_memory),
-                None => "not measured".to_owned(),
-            }
+            let found = most(&runs, &subject.id(), largest, kind);
+            found.map_or("not measured".to_owned(), |found| grouped(found.in_memory))
         });
         let label = format!("{} in memory, of {}", kind, grouped(objects));
         std::iter::once(label).chain(cells).collect()
@@ -52,4 +41,14 @@ pub fn table(summary: &Summary, record: &Record) -> Option<Table> {
         header: header(summary, false),
         rows: rows.collect(),
     })
+}
+
+/// What was found of a kind in the run of a subject that held the most.
+fn most<'a>(runs: &[&'a Run], id: &str, objects: usize, kind: &str) -> Option<&'a Found> {
+    let own = runs.iter().copied();
+    let own = own.filter(|run| run.cell.objects == objects && run.cell.subject == id);
+    let found = own.flat_map(|run| &run.bystanders);
+    found
+        .filter(|found| found.kind == kind)
+        .max_by_key(|found| found.in_memory)
 }

@@ -69,12 +69,15 @@ pub async fn count(session: &mut Session<'_>) -> Result<(), Reason> {
     let searched = tokio::task::spawn_blocking(move || memory_search::found(pid, &kinds)).await;
     match searched {
         Ok(Ok(in_memory)) => {
-            let found = all.into_iter().zip(in_memory).map(|(kind, in_memory)| Found {
-                kind: kind.kind,
-                objects: kind.objects,
-                in_memory,
-                waited_s: wait.as_secs(),
-            });
+            let found = all
+                .into_iter()
+                .zip(in_memory)
+                .map(|(kind, in_memory)| Found {
+                    kind: kind.kind,
+                    objects: kind.objects,
+                    in_memory,
+                    waited_s: wait.as_secs(),
+                });
             session.run.bystanders = found.collect();
         }
         Ok(Err(error)) => session

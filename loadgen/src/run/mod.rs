@@ -6,6 +6,7 @@
 //! others: the order of runs (`campaign`), a single one (`session`), and what they mean (`report`).
 
 pub mod build;
+pub mod bystanders;
 pub mod campaign;
 pub mod conformance;
 pub mod convergence;
@@ -24,6 +25,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::model::bystanders::Bystanders;
 use crate::model::cell::Cell;
 use crate::model::plan::Plan;
 use crate::model::profile::Timing;
@@ -73,6 +75,8 @@ pub struct Setting {
     pub conformance: bool,
     /// Watch events of the soak, in the first memory run at the largest size.
     pub soak_events: Option<u64>,
+    /// Objects that do not concern the subject.
+    pub bystanders: Vec<Bystanders>,
     /// Whether drains end with a deletion of all objects.
     pub deletions: bool,
     /// Restarts in every drain; without, one in the drains at the largest size.

@@ -28,6 +28,7 @@ use crate::model::step::Quiet;
 use crate::model::subject::{Places, Subject};
 use crate::model::workload::condition::Reading;
 use crate::model::workload::{CANARY, Scenario};
+use crate::run::bystanders;
 use crate::run::cpu_trace::{CpuSample, CpuTrace};
 use crate::run::crds;
 use crate::run::launch::readiness;
@@ -175,6 +176,9 @@ impl<'a> Session<'a> {
             .ensure_namespace(&resource.namespace)
             .await
             .map_err(|e| text(&e))?;
+        bystanders::create(&cluster, &setting.bystanders)
+            .await
+            .map_err(|e| format!("bystanders: {e}"))?;
         let stand_ins = scenario.stand_in.iter().map(|stand_in| {
             let agent = Agent::of(cluster.clone(), stand_in.clone(), &resource.namespace);
             AbortOnDrop(tokio::spawn(agent.run()).abort_handle())
@@ -266,7 +270,7 @@ impl<'a> Session<'a> {
             });
             done?;
         }
-        Ok(())
+        bystanders::count(self).await
     }
 
     /// Since the run began.

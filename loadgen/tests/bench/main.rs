@@ -45,6 +45,7 @@ const SIMULATED: &[Scenario] = scenarios![
     restarts::a_restart_that_fails_keeps_the_figures_before_it,
     workload::a_kind_of_somebody_elses_is_measured_from_files_alone,
     workload::without_an_operator_the_api_server_alone_is_measured,
+    workload::foreign_objects_are_counted_in_the_memory_of_the_subject,
 ];
 
 /// They need `/proc`.

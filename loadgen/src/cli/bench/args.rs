@@ -4,9 +4,19 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::model::bystanders;
+use crate::model::bystanders::Bystanders;
 use crate::model::control_plane::ControlPlane;
 use crate::model::profile::Profile;
 use crate::target::context::TargetArgs;
+
+/// Objects of several kinds, from one option.
+#[derive(Clone, Debug, Default)]
+pub struct Foreign(pub Vec<Bystanders>);
+
+fn foreign(text: &str) -> Result<Foreign, String> {
+    bystanders::parse(text).map(Foreign)
+}
 
 #[derive(Args, Clone, Debug)]
 pub struct BenchArgs {
@@ -103,6 +113,10 @@ pub struct BenchArgs {
     /// have passed, then sample memory again; kubesim only
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000), help_heading = "Steps")]
     pub soak_events: Option<u64>,
+    /// Create objects that do not concern the subjects before they start, and count in memory runs how many of
+    /// them are in the subject's memory
+    #[arg(long, value_name = "KIND=N,KIND=N", value_parser = foreign, help_heading = "Steps")]
+    pub bystanders: Option<Foreign>,
     /// Measure without checking first that subjects pass the conformance scenario
     #[arg(long, help_heading = "Steps")]
     pub skip_conformance: bool,

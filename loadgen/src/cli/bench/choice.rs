@@ -25,7 +25,10 @@ pub fn choose(args: &BenchArgs, subjects: &mut [Subject]) -> Result<Workload, Us
     let default = workload::default().map_err(usage)?;
     let is_default = |workload: &&Workload| workload.name == default.name;
     let chosen = all.iter().find(is_default).or(all.first()).cloned();
-    let chosen = chosen.unwrap_or(default);
+    let chosen = chosen.unwrap_or_else(|| default.clone());
+    for subject in subjects.iter().filter(|_| args.workload.is_some()) {
+        serves(subject, &chosen, &default)?;
+    }
     for (subject, own) in subjects.iter_mut().zip(&all) {
         if own.name != chosen.name {
             subject.objects = Some(own.scenario.clone());
@@ -44,6 +47,29 @@ pub fn of(subject: &Subject) -> Result<Workload, workload::Error> {
     match subject.workloads.first() {
         Some(first) => workload::find(first, subject.base.as_deref()),
         None => workload::default(),
+    }
+}
+
+/// # Errors
+/// The subject says that it serves other workloads. A file of the user that says nothing is believed.
+fn serves(subject: &Subject, chosen: &Workload, default: &Workload) -> Result<(), Usage> {
+    let served: Vec<String> = match &subject.workloads[..] {
+        [] if subject.base.is_some() => return Ok(()),
+        [] => vec![default.name.clone()],
+        named => named
+            .iter()
+            .map(|name| workload::find(name, subject.base.as_deref()).map(|found| found.name))
+            .collect::<Result<_, _>>()
+            .map_err(|error| Usage(error.to_string()))?,
+    };
+    match served.contains(&chosen.name) {
+        true => Ok(()),
+        false => Err(Usage(format!(
+            "--workload {}: {} serves {}; name other subjects with --subjects, or the workload in the subject's file",
+            chosen.name,
+            subject.id(),
+            served.join(", ")
+        ))),
     }
 }
 

@@ -26,6 +26,11 @@ pub fn plan(args: &BenchArgs) -> Result<Plan, Usage> {
     let sizes = sizes_that_fit(&args.objects, extra, args.control_plane)?;
     let largest = sizes.iter().copied().max().unwrap_or(0);
     let overlap = overlap(args, largest, available_bytes())?;
+    if args.bystanders.is_some() && args.control_plane == ControlPlane::Existing {
+        return Err(Usage(
+            "--bystanders: objects that belong to nobody are created on control planes of loadgen's own only; use kubesim, kube or kine".into(),
+        ));
+    }
     if args.soak_events.is_some() && args.control_plane != ControlPlane::Kubesim {
         return Err(Usage(
             "--soak-events: only the simulated control plane lets somebody else say what a child is like; leave out --control-plane".into(),
