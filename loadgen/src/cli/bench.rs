@@ -32,7 +32,7 @@ use crate::model::plan::Plan;
 use crate::model::profile::Profile;
 use crate::model::record::Experiment;
 use crate::model::run_id;
-use crate::model::workload::{Scenario, Workload};
+use crate::model::workload::Workload;
 use crate::report;
 use crate::run;
 use crate::run::build;
@@ -243,9 +243,10 @@ async fn source(
     let file = cluster.kubeconfig.as_deref();
     let run = run_id::new();
     // Pods of thousands of objects are more than a cluster that is not ours may have room for.
-    let ours = |scenario: &Scenario| scenario.clone().without_pods().of_bench(&run);
-    workload.scenario = ours(&workload.scenario);
-    workload.rejected = workload.rejected.as_ref().map(ours);
+    let scenarios = [Some(&mut workload.scenario), workload.rejected.as_mut()];
+    for scenario in scenarios.into_iter().flatten() {
+        *scenario = scenario.clone().without_pods().of_bench(&run);
+    }
     let mut resources = Vec::new();
     for subject in &mut plan.subjects {
         let own = subject.objects.take();
