@@ -1,11 +1,11 @@
-//! The EdgeApps that benches create: those of loadgen's scenario, so that figures are comparable.
+//! The EdgeApps that benches create: those of loadgen's workload, so that figures are comparable.
 
 use std::path::Path;
 
 use anyhow::Context;
 use serde_json::Value;
 
-/// The scenario's template.
+/// The workload's template.
 #[derive(Debug, Clone)]
 pub struct Template {
     object: Value,
@@ -14,39 +14,39 @@ pub struct Template {
 }
 
 impl Template {
-    /// Reads `loadgen/scenarios/edgeapp.toml`.
+    /// Reads `workloads/edgeapp`.
     ///
     /// # Errors
-    /// It cannot be read, or has no object.
+    /// It cannot be read, or does not say how large an object is.
     pub fn read() -> anyhow::Result<Self> {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("loadgen/scenarios/edgeapp.toml");
-        let text = std::fs::read_to_string(&path)
-            .with_context(|| format!("cannot read {}", path.display()))?;
-        let scenario: Value =
-            toml::from_str(&text).with_context(|| format!("{} is not TOML", path.display()))?;
-        let missing = |field: &str| format!("{} has no {field}", path.display());
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("workloads/edgeapp");
+        let text = |file: &str| {
+            let path = folder.join(file);
+            std::fs::read_to_string(&path)
+                .with_context(|| format!("cannot read {}", path.display()))
+        };
+        let workload: Value =
+            toml::from_str(&text("workload.toml")?).context("workload.toml is not TOML")?;
         Ok(Self {
-            object: scenario
-                .get("object")
-                .with_context(|| missing("object"))?
-                .clone(),
-            object_bytes: scenario["object_bytes"]
+            object: serde_saphyr::from_str(&text("edgeapp.yaml")?)
+                .context("edgeapp.yaml is not YAML")?,
+            object_bytes: workload["object_bytes"]
                 .as_u64()
                 .and_then(|bytes| usize::try_from(bytes).ok())
-                .with_context(|| missing("object_bytes"))?,
+                .context("workload.toml has no object_bytes")?,
         })
     }
 
-    /// The EdgeApp `index`, of the size that the scenario sets.
+    /// The EdgeApp `index`, of the size that the workload sets.
     pub fn object(&self, name: &str, index: usize) -> Value {
         let build = |words: &str| {
             let mut object = filled(
                 &self.object,
                 &[
-                    ("{name}", name),
-                    ("{index}", &index.to_string()),
-                    ("{digest}", &format!("{index:064x}")),
-                    ("{words}", words),
+                    ("{{ name }}", name),
+                    ("{{ index }}", &index.to_string()),
+                    ("{{ digest }}", &format!("{index:064x}")),
+                    ("{{ words }}", words),
                 ],
             );
             object["apiVersion"] = "tare.dev/v1alpha1".into();

@@ -13,6 +13,7 @@ pub mod conform;
 pub mod control_plane;
 pub mod doctor;
 pub mod kubesim;
+pub mod lint;
 pub mod mock_subject;
 pub mod question;
 pub mod report;
@@ -20,6 +21,7 @@ pub mod run;
 pub mod schema;
 pub mod subjects;
 pub mod verify;
+pub mod workloads;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -53,7 +55,7 @@ pub enum Command {
     Bench(Box<BenchArgs>),
     /// Check that operators pass the conformance scenario
     Conform(conform::ConformArgs),
-    /// Create EdgeApps on a cluster, report how they converge, and remove them
+    /// Create the objects of a workload on a cluster, report how they converge, and remove them
     Run(RunArgs),
     /// Remove what interrupted runs left on a cluster
     Clean(CleanArgs),
@@ -74,6 +76,10 @@ pub enum Command {
     Compare(compare::CompareArgs),
     /// List the built-in subjects
     Subjects(subjects::SubjectsArgs),
+    /// List the shipped workloads
+    Workloads(workloads::WorkloadsArgs),
+    /// Check a workload: its files, and on a cluster one object of each template
+    Lint(lint::LintArgs),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
     /// Run the simulated API server on a port of this machine
@@ -137,6 +143,8 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Check(args) => check::run(args),
         Command::Compare(args) => compare::run(args),
         Command::Subjects(args) => subjects::run(args),
+        Command::Workloads(args) => workloads::run(args),
+        Command::Lint(args) => lint::run(args),
         Command::Completions(args) => completions::run(args),
         Command::Kubesim(args) => kubesim::run(args),
         Command::MockSubject(args) => mock_subject::run(args),

@@ -74,7 +74,8 @@ pub struct Order<'a> {
     pub source: &'a Source,
     /// Private: credentials and data are written to it.
     pub dir: &'a Path,
-    pub crd: &'a Path,
+    /// Files with one definition each.
+    pub crds: Vec<PathBuf>,
     pub ready_delay_ms: u64,
     /// Where logs go, without their suffix.
     pub logs: PathBuf,

@@ -39,6 +39,16 @@ fn bad_input_is_one_line_that_says_what_where_and_what_to_do() {
     let least =
         "name = \"mine\"\nvariant = \"x\"\n[run]\ncommand = \"./nothing\"\ncrd = \"crd.yaml\"\n";
     let no_program = file("no-program", least);
+    let objects = "[objects]\nname = \"a\"\nservice = \"none\"\nobject_bytes = 1\nready_delay_ms = 1\nobject = {}\nupdate = {}\n\
+        [objects.resource]\ngroup = \"a\"\nversion = \"v1\"\nkind = \"A\"\nplural = \"as\"\nnamespace = \"b\"\n";
+    let own_objects = file("own-objects", &format!("{least}{objects}"));
+    let bad_workload = folder("bad-workload");
+    std::fs::write(
+        bad_workload.join("workload.toml"),
+        "description = \"a\"\ncolour = 3\n",
+    )
+    .expect("writable");
+    let bad_workload = bad_workload.display().to_string();
     let out = format!("{empty}/out");
 
     struct Case<'a> {
@@ -132,6 +142,62 @@ fn bad_input_is_one_line_that_says_what_where_and_what_to_do() {
             &["cannot read /nowhere", "No such file"],
         ),
         case(
+            "workload absent",
+            &["bench", "--workload", "/nowhere"],
+            2,
+            &["/nowhere: no such workload; known: configmaps, echo, edgeapp"],
+        ),
+        case(
+            "workload absent for a run",
+            &["run", "nothing", "--count", "1"],
+            2,
+            &["nothing: no such workload", "workload.toml"],
+        ),
+        case(
+            "a workload whose children nobody rejects",
+            &[
+                "bench",
+                "--workload",
+                "configmaps",
+                "--subjects",
+                "nobody/idle",
+                "--unhealthy",
+            ],
+            2,
+            &[
+                "--unhealthy: workload configmaps has no object.rejected",
+                "workload.toml",
+            ],
+        ),
+        case(
+            "a workload that the subjects do not serve",
+            &["bench", "--workload", "configmaps"],
+            2,
+            &[
+                "--workload configmaps: tare/none serves edgeapp",
+                "--subjects",
+            ],
+        ),
+        case(
+            "bystanders of no known kind",
+            &["bench", "--bystanders", "pods=3"],
+            2,
+            &[
+                "--bystanders",
+                "\"pods=3\"",
+                "such as secrets=300,configmaps=300",
+            ],
+        ),
+        case(
+            "a size that no object of the workload has",
+            &["bench", "--object-bytes", "10"],
+            2,
+            &[
+                "--object-bytes 10: an object of workload edgeapp has ",
+                " to 1400000 bytes",
+            ],
+        ),
+        case(
             "nothing to compare",
             &["compare", "/nowhere", "/nowhere"],
             1,
@@ -155,6 +221,22 @@ fn bad_input_is_one_line_that_says_what_where_and_what_to_do() {
         args: vec!["bench", "--subject", &unknown_key],
         code: 2,
         want: vec!["subject.toml:2:", "`colour`"],
+    });
+    cases.push(Case {
+        name: "unknown key of a workload",
+        args: vec!["lint", &bad_workload],
+        code: 2,
+        want: vec!["workload.toml:2: unknown field `colour`", "expected one of"],
+    });
+    cases.push(Case {
+        name: "objects in a subject file",
+        args: vec!["bench", "--subject", &own_objects],
+        code: 2,
+        want: vec![
+            "subject.toml",
+            "[objects]: what is created is a workload",
+            "workloads = [",
+        ],
     });
     cases.push(Case {
         name: "program absent",
@@ -231,6 +313,23 @@ fn questions_are_answered() {
     let schema = loadgen(&["schema"]);
     let schema: serde_json::Value = serde_json::from_slice(&schema.stdout).expect("JSON");
     assert_eq!(schema["title"], "Summary", "{schema}");
+    let schema = loadgen(&["schema", "workload"]);
+    let schema: serde_json::Value = serde_json::from_slice(&schema.stdout).expect("JSON");
+    assert!(schema["properties"]["object_bytes"].is_object(), "{schema}");
+    let workloads = loadgen(&["workloads", "--json"]);
+    let workloads: serde_json::Value = serde_json::from_slice(&workloads.stdout).expect("JSON");
+    let names = workloads.as_array().expect("a list").iter();
+    let names: Vec<&str> = names.filter_map(|one| one["name"].as_str()).collect();
+    assert!(
+        names.contains(&"configmaps") && names.len() >= 6,
+        "{names:?}"
+    );
+    let lint = loadgen(&["lint", "configmaps", "--objects", "1000"]);
+    let said = String::from_utf8_lossy(&lint.stdout).into_owned();
+    assert!(
+        lint.status.success() && said.contains("1,000 have 2.0 MB"),
+        "{said}"
+    );
     for shell in ["bash", "zsh", "fish"] {
         let script = loadgen(&["completions", shell]);
         let script = String::from_utf8_lossy(&script.stdout).into_owned();

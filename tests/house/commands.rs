@@ -20,6 +20,8 @@ const RUN: &[&str] = &[
     "loadgen completions bash",
     "loadgen schema",
     "loadgen schema run",
+    "loadgen schema workload",
+    "loadgen workloads",
     "tare crd",
     "tare help",
     "tare version",
@@ -52,6 +54,10 @@ const LISTED: &[(&str, &str)] = &[
     (
         "loadgen clean*",
         "needs a cluster; loadgen/tests runs it on one",
+    ),
+    (
+        "loadgen lint *",
+        "needs a workload of one's own; loadgen/tests runs it",
     ),
     (
         "loadgen report *",

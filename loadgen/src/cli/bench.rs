@@ -5,6 +5,7 @@
 //! others: building, running, reporting.
 
 pub mod args;
+pub mod choice;
 pub mod describe;
 pub mod plan;
 pub mod provenance;
@@ -31,9 +32,7 @@ use crate::model::plan::Plan;
 use crate::model::profile::Profile;
 use crate::model::record::Experiment;
 use crate::model::run_id;
-use crate::model::workload;
-use crate::model::workload::Scenario;
-use crate::model::workload::child;
+use crate::model::workload::Workload;
 use crate::report;
 use crate::run;
 use crate::run::build;
@@ -51,23 +50,27 @@ pub fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
     let workspace = Workspace::find()
         .and_then(|found| found.for_target(args.target.as_deref()))
         .map_err(|e| Usage(e.to_string()))?;
-    let mut scenario = workload::edgeapp()?;
-    scenario.object_bytes = args.object_bytes.unwrap_or(scenario.object_bytes);
-    scenario.ready_delay_ms = args.ready_delay_ms.unwrap_or(scenario.ready_delay_ms);
+    let mut workload = choice::choose(&args, &mut plan.subjects)?;
+    let object_bytes = choice::object_bytes(args.object_bytes, &workload)?;
+    let scenarios = [Some(&mut workload.scenario), workload.rejected.as_mut()];
+    for scenario in scenarios.into_iter().flatten() {
+        scenario.object_bytes = object_bytes;
+        scenario.ready_delay_ms = args.ready_delay_ms.unwrap_or(scenario.ready_delay_ms);
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()?;
-    let source = runtime.block_on(source(&args, &mut scenario, &mut plan))?;
+    let source = runtime.block_on(source(&args, &mut workload, &mut plan))?;
     let folder = folder(&args).map_err(no_folder)?;
-    runtime.block_on(measure(args, plan, workspace, scenario, source, folder))
+    runtime.block_on(measure(args, plan, workspace, workload, source, folder))
 }
 
 async fn measure(
     args: BenchArgs,
     mut plan: Plan,
     workspace: Workspace,
-    scenario: Scenario,
+    workload: Workload,
     source: Source,
     folder: Folder,
 ) -> anyhow::Result<ExitCode> {
@@ -85,10 +88,12 @@ async fn measure(
     let temp_dir = TempDir::create(&std::env::temp_dir(), "loadgen")
         .context("cannot make a folder for credentials; set TMPDIR")?;
     let setting = Setting {
-        ready_delay_ms: scenario.ready_delay_ms,
+        ready_delay_ms: workload.scenario.ready_delay_ms,
         source,
-        rejected: Arc::new(workload::rejected(&scenario)?),
-        scenario: Arc::new(scenario),
+        rejected: workload.rejected.map(Arc::new),
+        readiness: workload.readiness.map(Arc::new),
+        conformance: workload.conformance,
+        scenario: Arc::new(workload.scenario),
         seed: args.seed,
         profile: plan::profile(&args),
         deadline: args.deadline_s.map(Duration::from_secs),
@@ -100,8 +105,8 @@ async fn measure(
         evidence: evidence.clone(),
         progress: progress.clone(),
         bursts_only: args.bursts_only,
-        child: Arc::new(child::of_edgeapp()?),
         soak_events: args.soak_events,
+        bystanders: args.bystanders.clone().unwrap_or_default().0,
         deletions: args.deletions,
         restarts: args.restarts,
         attempts: plan::attempts(&args),
@@ -214,7 +219,7 @@ fn interrupted(progress: &Progress, what: &str) -> ExitCode {
 
 async fn source(
     args: &BenchArgs,
-    scenario: &mut Scenario,
+    workload: &mut Workload,
     plan: &mut Plan,
 ) -> anyhow::Result<Source> {
     let cluster = &args.cluster;
@@ -238,12 +243,19 @@ async fn source(
     let file = cluster.kubeconfig.as_deref();
     let run = run_id::new();
     // Pods of thousands of objects are more than a cluster that is not ours may have room for.
-    *scenario = scenario.clone().without_pods().of_bench(&run);
+    let scenarios = [Some(&mut workload.scenario), workload.rejected.as_mut()];
+    for scenario in scenarios.into_iter().flatten() {
+        *scenario = scenario.clone().without_pods().of_bench(&run);
+    }
     let mut resources = Vec::new();
     for subject in &mut plan.subjects {
         let own = subject.objects.take();
         subject.objects = own.map(|own| own.of_bench(&run));
-        let resource = &subject.objects.as_ref().unwrap_or(scenario).resource;
+        let resource = &subject
+            .objects
+            .as_ref()
+            .unwrap_or(&workload.scenario)
+            .resource;
         if !resources.contains(resource) {
             resources.push(resource.clone());
         }

@@ -14,6 +14,7 @@ use clap::Args;
 use crate::cli::question;
 use crate::cli::run::account::Removal;
 use crate::cli::run::dns_label;
+use crate::model::error::Usage;
 use crate::model::workload;
 use crate::report::table::grouped;
 use crate::target::cleanup;
@@ -27,6 +28,10 @@ use crate::terminal::progress::Progress;
 pub struct CleanArgs {
     #[command(flatten)]
     target: TargetArgs,
+    /// Workload whose objects are removed: a shipped one, or its folder
+    /// [default: that of loadgen run without a name]
+    #[arg(long, value_name = "W")]
+    workload: Option<String>,
     /// Only in this namespace [default: all]
     #[arg(long, value_name = "NS", value_parser = dns_label)]
     namespace: Option<String>,
@@ -69,7 +74,11 @@ async fn find_and_remove(
     progress: &Progress,
 ) -> anyhow::Result<ExitCode> {
     let cluster = Cluster::of(target.config.clone())?;
-    let resource = workload::edgeapp()?.resource;
+    let workload = match &args.workload {
+        Some(name) => workload::find(name, None).map_err(|error| Usage(error.to_string()))?,
+        None => workload::default()?,
+    };
+    let resource = workload.scenario.resource;
     let scope = Scope {
         resource: &resource,
         stall: Duration::from_secs(args.wait_s),
@@ -103,7 +112,7 @@ async fn find_and_remove(
         );
         return Ok(ExitCode::SUCCESS);
     }
-    for line in inventory(&objects, &namespaces) {
+    for line in inventory(&resource.kinds(), &objects, &namespaces) {
         progress.say(&line);
     }
     if !target.local && !args.target.yes && !question::ask("Remove them?").await? {
@@ -112,9 +121,10 @@ async fn find_and_remove(
     }
     let cleaned = cleanup::run(&cluster, &scope, progress).await;
     progress.finish();
+    let kinds = resource.kinds();
     let removal = Removal::of(&cleaned);
     println!(
-        "removed {} EdgeApps and {} namespaces; {} EdgeApps left",
+        "removed {} {kinds} and {} namespaces; {} {kinds} left",
         grouped(removal.deleted),
         cleaned.namespaces_gone(),
         grouped(removal.left)
@@ -128,14 +138,14 @@ async fn find_and_remove(
 }
 
 /// What is there, a line for each run and namespace.
-fn inventory(objects: &[Found], namespaces: &[Found]) -> Vec<String> {
+fn inventory(kinds: &str, objects: &[Found], namespaces: &[Found]) -> Vec<String> {
     let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for found in objects {
         *counts.entry((found.run(), &found.namespace)).or_default() += 1;
     }
     let objects = counts.into_iter().map(|((run, namespace), count)| {
         format!(
-            "run {run}: {} EdgeApps in namespace {namespace}",
+            "run {run}: {} {kinds} in namespace {namespace}",
             grouped(count)
         )
     });
@@ -167,10 +177,10 @@ mod tests {
             found("a", "shop", "ea-a-1"),
         ];
         assert_eq!(
-            inventory(&objects, &[found("b", "", "loadgen-b")]),
+            inventory("Widgets", &objects, &[found("b", "", "loadgen-b")]),
             [
-                "run a: 2 EdgeApps in namespace shop",
-                "run b: 1 EdgeApps in namespace shop",
+                "run a: 2 Widgets in namespace shop",
+                "run b: 1 Widgets in namespace shop",
                 "run b: namespace loadgen-b, made by it",
             ]
         );

@@ -11,6 +11,7 @@ use anyhow::Context;
 use clap::Args;
 use tare_procstat::temp_dir::TempDir;
 
+use crate::cli::bench::choice;
 use crate::model::conformance::step::Step;
 use crate::model::conformance::{Conformance, ConformanceResult, Outcome};
 use crate::model::control_plane::ControlPlane;
@@ -61,12 +62,16 @@ pub fn run(args: ConformArgs) -> anyhow::Result<ExitCode> {
     };
     let names = args.subjects.as_ref();
     let names: Option<Vec<String>> = names.map(|list| list.split(',').map(str::to_owned).collect());
-    let subjects = subject::select(
+    let mut subjects = subject::select(
         names.as_deref(),
         &args.subject,
         args.control_plane.is_ours_and_real(),
     )
     .map_err(|e| usage(&e))?;
+    for subject in &mut subjects {
+        let workload = choice::of(subject).map_err(|e| usage(&e))?;
+        choice::prepare(subject, &workload);
+    }
     let workspace = Workspace::find().map_err(|e| usage(&e))?;
     let evidence = Evidence::create_new(args.out.as_deref(), "conform").map_err(no_folder)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -95,7 +100,7 @@ async fn check(
         evidence: &evidence,
         progress: &progress,
         step_deadline: Duration::from_secs(args.deadline_s),
-        ready_delay_ms: workload::edgeapp()?.ready_delay_ms,
+        ready_delay_ms: workload::default()?.scenario.ready_delay_ms,
     };
     let mut found = Vec::new();
     let checking = async {

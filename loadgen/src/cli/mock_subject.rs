@@ -30,6 +30,9 @@ pub struct MockArgs {
     admin: SocketAddr,
     #[arg(long, value_enum, default_value = "works")]
     behaviour: Behaviour,
+    /// A workload, by its name or folder.
+    #[arg(long)]
+    workload: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -96,7 +99,11 @@ async fn reconcile(args: MockArgs) -> anyhow::Result<ExitCode> {
         .await
         .with_context(|| format!("cannot listen on {}", args.admin))?;
     let admin = tokio::spawn(answer(listener, reconciled.clone()));
-    let resource = workload::edgeapp()?.resource;
+    let workload = match &args.workload {
+        Some(name) => workload::find(name, None)?,
+        None => workload::default()?,
+    };
+    let resource = workload.scenario.resource;
     let mock = Mock {
         cluster: Cluster::connect(&PathBuf::from(kubeconfig)).await?,
         resource,

@@ -1,4 +1,4 @@
-//! `loadgen schema`: the JSON Schema of a file of results, from the types that write it.
+//! `loadgen schema`: the JSON Schema of a file of results or of a workload, from the types that write or read it.
 
 use std::process::ExitCode;
 
@@ -8,6 +8,7 @@ use schemars::generate::SchemaSettings;
 use crate::model::conformance::Conformance;
 use crate::model::record::{Experiment, Run};
 use crate::model::summary::Summary;
+use crate::model::workload::file::format::WorkloadFile;
 
 #[derive(Args, Clone, Debug)]
 pub struct SchemaArgs {
@@ -16,7 +17,7 @@ pub struct SchemaArgs {
     file: Described,
 }
 
-/// A kind of JSON file in a folder of results.
+/// A kind of file that loadgen writes or reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Described {
     /// summary.json
@@ -27,18 +28,25 @@ enum Described {
     Experiment,
     /// A file of conformance/
     Conformance,
+    /// workload.toml
+    Workload,
 }
 
 pub fn run(args: SchemaArgs) -> anyhow::Result<ExitCode> {
-    // What is written has every field, those that are null too.
-    let generator = SchemaSettings::draft2020_12()
-        .for_serialize()
-        .into_generator();
+    let settings = SchemaSettings::draft2020_12();
+    let settings = match args.file {
+        // What is read may leave out what has a default.
+        Described::Workload => settings.for_deserialize(),
+        // What is written has every field, those that are null too.
+        _ => settings.for_serialize(),
+    };
+    let generator = settings.into_generator();
     let schema = match args.file {
         Described::Summary => generator.into_root_schema_for::<Summary>(),
         Described::Run => generator.into_root_schema_for::<Run>(),
         Described::Experiment => generator.into_root_schema_for::<Experiment>(),
         Described::Conformance => generator.into_root_schema_for::<Conformance>(),
+        Described::Workload => generator.into_root_schema_for::<WorkloadFile>(),
     };
     println!("{}", serde_json::to_string_pretty(&schema)?);
     Ok(ExitCode::SUCCESS)

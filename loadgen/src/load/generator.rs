@@ -14,8 +14,7 @@ use tokio::task::JoinSet;
 use crate::load::journal::Journal;
 use crate::load::object::Failed;
 use crate::load::timetable::Pace;
-use crate::model::workload::Scenario;
-use crate::model::workload::child::Child;
+use crate::model::workload::{Readiness, Scenario, template};
 use crate::target::cluster::{Cluster, Error};
 
 /// Keeps a local server busy on a few cores, and stays below its in-flight limits.
@@ -41,7 +40,7 @@ pub struct Generator {
     pub journal: Arc<Journal>,
     pub act: Act,
     /// For [`Act::Child`].
-    pub child: Option<Arc<Child>>,
+    pub readiness: Option<Arc<Readiness>>,
     pub pace: Pace,
     pub objects: usize,
 }
@@ -89,11 +88,7 @@ impl Generator {
 
     async fn send_one(&self, index: usize, due: Instant) {
         let name = self.scenario.resource.object_name(index);
-        let body = match self.act {
-            Act::Create => self.scenario.object(&name, index, self.seed),
-            Act::Update(wave) => self.scenario.update(&name, index, self.seed, wave),
-            Act::Child(_) | Act::Delete => Vec::new(),
-        };
+        let body = self.body(&name, index);
         let sent = Instant::now();
         {
             let (intended_ns, sent_ns) = (self.journal.ns(due), self.journal.ns(sent));
@@ -102,6 +97,14 @@ impl Generator {
                 object.sent_ns = Some(sent_ns);
             });
         }
+        let body = match body {
+            Ok(body) => body,
+            Err(error) => {
+                let mut timeline = self.journal.timeline();
+                timeline.fail(index, Failed::Rejected, error.to_string());
+                return;
+            }
+        };
         let answer = self.request(&name, body).await;
         let now_ns = self.journal.now_ns();
         let mut timeline = self.journal.timeline();
@@ -120,7 +123,23 @@ impl Generator {
         }
     }
 
-    async fn request(&self, name: &str, body: Vec<u8>) -> Result<i64, Error> {
+    /// What is sent, and the path of a child.
+    fn body(&self, name: &str, index: usize) -> Result<(String, Vec<u8>), template::Error> {
+        let whole = |body| (String::new(), body);
+        match (self.act, &self.readiness) {
+            (Act::Create, _) => self.scenario.object(name, index, self.seed).map(whole),
+            (Act::Update(wave), _) => {
+                let update = self.scenario.update(name, index, self.seed, wave);
+                update.map(whole)
+            }
+            (Act::Child(ready), Some(readiness)) => {
+                readiness.status(&self.scenario.resource.namespace, name, ready)
+            }
+            (Act::Child(_), None) | (Act::Delete, _) => Ok(whole(Vec::new())),
+        }
+    }
+
+    async fn request(&self, name: &str, (path, body): (String, Vec<u8>)) -> Result<i64, Error> {
         let resource = &self.scenario.resource;
         match self.act {
             Act::Create => Ok(self
@@ -136,13 +155,8 @@ impl Generator {
                 .metadata
                 .generation),
             // The object's own generation stays; 0 stands for whichever it is.
-            Act::Child(ready) => {
-                let Some(child) = &self.child else {
-                    return Ok(0);
-                };
-                let (path, status) = child.status(&resource.namespace, name, ready);
-                self.cluster.merge_at(&path, status).await.map(|_| 0)
-            }
+            Act::Child(_) if path.is_empty() => Ok(0),
+            Act::Child(_) => self.cluster.merge_at(&path, body).await.map(|_| 0),
             Act::Delete => self.cluster.delete(resource, name).await.map(|()| 0),
         }
     }

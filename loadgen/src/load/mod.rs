@@ -4,6 +4,7 @@ pub mod generator;
 pub mod journal;
 pub mod object;
 pub mod observer;
+pub mod stand_in;
 pub mod timeline;
 pub mod timeout;
 pub mod timetable;

@@ -12,20 +12,84 @@ use futures::TryStreamExt;
 use http::Method;
 use kube::core::WatchEvent;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::load::journal::Journal;
 use crate::load::object::Observation;
 use crate::model::subject::Convergence;
+use crate::model::workload::condition::Reading;
 use crate::model::workload::{CANARY, Resource};
 use crate::target::cluster::{Cluster, Error, request};
 
-/// What is decoded of an object; everything else is skipped by the parser.
+/// An object as far as it is decoded.
+trait Decoded: DeserializeOwned + Clone + Send + Sync + 'static {
+    fn meta(&self) -> &LeanMeta;
+    fn observation(&self, observer: &Observer) -> Observation;
+}
+
+/// What pointers into the status need; everything else is skipped by the parser.
 #[derive(Debug, Clone, Deserialize)]
 struct PartialObject {
     metadata: LeanMeta,
     #[serde(default)]
     status: Value,
+}
+
+impl Decoded for PartialObject {
+    fn meta(&self) -> &LeanMeta {
+        &self.metadata
+    }
+
+    fn observation(&self, observer: &Observer) -> Observation {
+        seen(&observer.convergence, &self.status)
+    }
+}
+
+/// All of an object: conditions may ask for any field.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(try_from = "Value")]
+struct WholeObject {
+    metadata: LeanMeta,
+    object: Value,
+}
+
+impl TryFrom<Value> for WholeObject {
+    type Error = serde_json::Error;
+
+    fn try_from(object: Value) -> Result<Self, Self::Error> {
+        let metadata = LeanMeta::deserialize(&object["metadata"])?;
+        Ok(Self { metadata, object })
+    }
+}
+
+impl Decoded for WholeObject {
+    fn meta(&self) -> &LeanMeta {
+        &self.metadata
+    }
+
+    fn observation(&self, observer: &Observer) -> Observation {
+        let by_status = seen(&observer.convergence, &self.object["status"]);
+        let Reading { observed, ready } = &observer.reading;
+        // A condition speaks of the object as it is: of its present generation. Kinds without
+        // generations count as the first.
+        let generation = self.object["metadata"]["generation"]
+            .as_i64()
+            .unwrap_or(0)
+            .max(1);
+        let observed = observed
+            .as_ref()
+            .map(|observed| match observed.holds(&self.object) {
+                true => generation,
+                false => 0,
+            });
+        Observation {
+            observed_generation: observed.unwrap_or(by_status.observed_generation),
+            ready: ready
+                .as_ref()
+                .map_or(by_status.ready, |ready| ready.holds(&self.object)),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -36,9 +100,10 @@ struct LeanMeta {
 }
 
 #[derive(Debug, Deserialize)]
-struct LeanList {
+#[serde(bound = "O: Decoded")]
+struct LeanList<O> {
     metadata: ListMeta,
-    items: Vec<PartialObject>,
+    items: Vec<O>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -54,6 +119,8 @@ pub struct Observer {
     pub cluster: Cluster,
     pub resource: Resource,
     pub convergence: Convergence,
+    /// The conditions of `convergence`.
+    pub reading: Reading,
     pub journal: Arc<Journal>,
 }
 
@@ -67,11 +134,18 @@ enum Ended {
 impl Observer {
     /// Never returns; every interruption is counted and waited out.
     pub async fn run(self) {
+        match self.reading.needs_whole_objects() {
+            true => self.follow::<WholeObject>().await,
+            false => self.follow::<PartialObject>().await,
+        }
+    }
+
+    async fn follow<O: Decoded>(self) {
         let mut version = None;
         loop {
             let ended = match version.take() {
-                Some(version) => self.watch(version).await,
-                None => self.list().await.map(Ended::At),
+                Some(version) => self.watch::<O>(version).await,
+                None => self.list::<O>().await.map(Ended::At),
             };
             match ended {
                 Ok(Ended::At(at)) => version = Some(at),
@@ -86,16 +160,16 @@ impl Observer {
     }
 
     /// Reads everything, in pages; the version to watch from.
-    async fn list(&self) -> Result<String, Error> {
+    async fn list<O: Decoded>(&self) -> Result<String, Error> {
         let asked_ns = self.journal.now_ns();
         let mut present = HashSet::new();
         let mut token = String::new();
         loop {
             let path = format!("{}limit=500{token}", self.collection());
-            let page: LeanList = self.cluster.ask(Method::GET, &path, None, vec![]).await?;
+            let page: LeanList<O> = self.cluster.ask(Method::GET, &path, None, vec![]).await?;
             for object in page.items {
                 self.note(&object);
-                let name = self.name(&object);
+                let name = self.name(object.meta());
                 present.extend(name.and_then(|name| self.resource.object_index(name)));
             }
             match page.metadata.token.filter(|token| !token.is_empty()) {
@@ -109,7 +183,7 @@ impl Observer {
         }
     }
 
-    async fn watch(&self, mut version: String) -> Result<Ended, Error> {
+    async fn watch<O: Decoded>(&self, mut version: String) -> Result<Ended, Error> {
         let path = format!(
             "{}watch=true&allowWatchBookmarks=true&timeoutSeconds=290&resourceVersion={version}",
             self.collection()
@@ -119,10 +193,10 @@ impl Observer {
             path: path.clone(),
             source: Box::new(source),
         };
-        let events = self
-            .cluster
-            .client()
-            .request_events::<PartialObject>(request(Method::GET, &path, None, vec![])?);
+        let events =
+            self.cluster
+                .client()
+                .request_events::<O>(request(Method::GET, &path, None, vec![])?);
         let events = match events.await {
             Err(kube::Error::Api(status)) if status.code == 410 => return Ok(Ended::Expired),
             other => other.map_err(failed)?,
@@ -132,11 +206,11 @@ impl Observer {
             version = match event {
                 WatchEvent::Added(object) | WatchEvent::Modified(object) => {
                     self.note(&object);
-                    object.metadata.resource_version
+                    object.meta().resource_version.clone()
                 }
                 WatchEvent::Deleted(object) => {
-                    self.note_gone(&object);
-                    object.metadata.resource_version
+                    self.note_gone(object.meta());
+                    object.meta().resource_version.clone()
                 }
                 WatchEvent::Bookmark(bookmark) => bookmark.metadata.resource_version,
                 WatchEvent::Error(status) if status.code == 410 => return Ok(Ended::Expired),
@@ -156,10 +230,10 @@ impl Observer {
     }
 
     /// The name of the object that `seen`, it or its child, tells about.
-    fn name<'a>(&self, seen: &'a PartialObject) -> Option<&'a str> {
+    fn name<'a>(&self, seen: &'a LeanMeta) -> Option<&'a str> {
         match &self.convergence.child {
-            Some(child) => seen.metadata.name.strip_suffix(child.suffix.as_str()),
-            None => Some(&seen.metadata.name),
+            Some(child) => seen.name.strip_suffix(child.suffix.as_str()),
+            None => Some(&seen.name),
         }
     }
 
@@ -169,12 +243,12 @@ impl Observer {
         timeline.last_watch_error = Some(error.words());
     }
 
-    fn note(&self, object: &PartialObject) {
-        let seen = seen(&self.convergence, &object.status);
+    fn note<O: Decoded>(&self, object: &O) {
+        let seen = object.observation(self);
         let now_ns = self.journal.now_ns();
         let mut timeline = self.journal.timeline();
         timeline.count_event(now_ns);
-        let Some(name) = self.name(object) else {
+        let Some(name) = self.name(object.meta()) else {
             return;
         };
         if name == CANARY {
@@ -184,7 +258,7 @@ impl Observer {
         }
     }
 
-    fn note_gone(&self, object: &PartialObject) {
+    fn note_gone(&self, object: &LeanMeta) {
         let now_ns = self.journal.now_ns();
         let mut timeline = self.journal.timeline();
         timeline.count_event(now_ns);

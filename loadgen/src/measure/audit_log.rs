@@ -244,9 +244,9 @@ mod tests {
             event("subject", "create", "deployments", "ea-1", "01.000000"),
             event("subject", "create", "deployments", "ea-2", "01.500000"),
             event("subject", "apply", "services", "ea-1", "02.000000"),
-            event("subject", "patch", "edgeapps/status", "ea-1", "03.000000"),
-            event("subject", "list", "edgeapps", "", "00.000000"),
-            event("loadgen", "create", "edgeapps", "ea-1", "00.500000"),
+            event("subject", "patch", "widgets/status", "ea-1", "03.000000"),
+            event("subject", "list", "widgets", "", "00.000000"),
+            event("loadgen", "create", "widgets", "ea-1", "00.500000"),
         ]);
         let request_counts = account.request_counts().of("subject");
         assert_eq!((request_counts.writes(), request_counts.reads()), (4, 1));
@@ -254,8 +254,8 @@ mod tests {
         let verbs = BTreeMap::from([
             ("apply services".to_owned(), 1),
             ("create deployments".to_owned(), 2),
-            ("list edgeapps".to_owned(), 1),
-            ("patch edgeapps/status".to_owned(), 1),
+            ("list widgets".to_owned(), 1),
+            ("patch widgets/status".to_owned(), 1),
         ]);
         assert_eq!(request_counts.by_verb(), verbs);
     }
@@ -263,16 +263,16 @@ mod tests {
     #[test]
     fn a_span_goes_from_the_first_write_to_the_last() {
         let account = account(&[
-            event("loadgen", "create", "edgeapps", "canary", "00.000000"),
-            event("loadgen", "create", "edgeapps", "ea-1", "00.000000"),
-            event("loadgen", "create", "edgeapps", "ea-2", "00.000000"),
-            event("subject", "patch", "edgeapps", "canary", "00.000000"),
+            event("loadgen", "create", "widgets", "canary", "00.000000"),
+            event("loadgen", "create", "widgets", "ea-1", "00.000000"),
+            event("loadgen", "create", "widgets", "ea-2", "00.000000"),
+            event("subject", "patch", "widgets", "canary", "00.000000"),
             event("subject", "create", "leases", "election", "00.000000"),
-            event("subject", "patch", "edgeapps", "ea-1", "01.000000"),
-            event("subject", "get", "edgeapps", "ea-1", "09.000000"),
+            event("subject", "patch", "widgets", "ea-1", "01.000000"),
+            event("subject", "get", "widgets", "ea-1", "09.000000"),
             event("subject", "create", "services", "ea-1", "01.250000"),
-            event("loadgen", "patch", "edgeapps", "ea-1", "08.000000"),
-            event("subject", "patch", "edgeapps", "ea-2", "05.000000"),
+            event("loadgen", "patch", "widgets", "ea-1", "08.000000"),
+            event("subject", "patch", "widgets", "ea-2", "05.000000"),
         ]);
         let spans = account.write_spans("subject", "loadgen", "canary");
         assert_eq!(spans.count(), 2, "one for each object");

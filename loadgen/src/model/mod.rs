@@ -1,5 +1,6 @@
 //! What is measured and what is recorded: workloads, subjects, plans, results. Imports no other room.
 
+pub mod bystanders;
 pub mod cell;
 pub mod conformance;
 pub mod control_plane;

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tare_procstat::{CgroupMemory, Machine, Memory};
 
+use crate::model::bystanders::{Bystanders, Found};
 use crate::model::cell::Cell;
 use crate::model::conformance::Conformance;
 use crate::model::histogram::Buckets;
@@ -64,6 +65,9 @@ pub struct Experiment {
     /// Restarts in every burst, where they were asked for.
     #[serde(default)]
     pub restarts: Option<u32>,
+    /// Objects that do not concern the subjects, where they were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bystanders: Vec<Bystanders>,
     /// Every run that should be there; runs at a rate are known only when those at the lower rates
     /// are done.
     pub planned: Vec<Cell>,
@@ -144,6 +148,9 @@ pub struct Run {
     pub deletion: Option<Deletion>,
     pub datastore: Option<Datastore>,
     pub generator_cpu_s: Option<f64>,
+    /// Foreign objects in the memory of the subject, in memory runs of a bench with bystanders.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bystanders: Vec<Found>,
 }
 
 /// The machine and the programs of a run.
@@ -200,6 +207,7 @@ impl Run {
             deletion: None,
             datastore: None,
             generator_cpu_s: None,
+            bystanders: vec![],
         }
     }
 }
@@ -294,7 +302,7 @@ pub struct Restart {
 }
 
 /// What a restart cost the API server. The simulated server counts the subject's requests; on a
-/// kube-apiserver they are those of all clients for EdgeApps, Deployments and Services.
+/// kube-apiserver they are those of all clients for the objects and their children.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ServerUse {
     pub cpu_s: Option<f64>,

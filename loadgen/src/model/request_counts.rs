@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct Entry {
     pub user: String,
     pub verb: String,
-    /// `deployments`, or `edgeapps/status` with a subresource.
+    /// `deployments`, or `widgets/status` with a subresource.
     pub resource: String,
     pub requests: u64,
     /// `None` where the source does not count bytes (an audit log).
@@ -137,16 +137,16 @@ mod tests {
         let before = request_counts(&[entry("s", "patch", "deployments", 3, 30)]);
         let after = request_counts(&[
             entry("s", "patch", "deployments", 10, 100),
-            entry("s", "get", "edgeapps", 2, 8),
-            entry("s", "watch", "edgeapps", 0, 500),
-            entry("loadgen", "create", "edgeapps", 7, 70),
+            entry("s", "get", "widgets", 2, 8),
+            entry("s", "watch", "widgets", 0, 500),
+            entry("loadgen", "create", "widgets", 7, 70),
         ]);
         let spent = after.since(&before).of("s");
         assert_eq!((spent.writes(), spent.reads()), (7, 2));
         assert_eq!(spent.wire_bytes(), Some(2 * (70 + 8 + 500)));
         assert_eq!(
             spent.by_verb(),
-            BTreeMap::from([("patch deployments".into(), 7), ("get edgeapps".into(), 2)])
+            BTreeMap::from([("patch deployments".into(), 7), ("get widgets".into(), 2)])
         );
     }
 

@@ -83,7 +83,7 @@ pub struct Rates {
     pub delete_s: f64,
 }
 
-/// Watch events of one EdgeApp from its creation until it is ready.
+/// Watch events of one object with two children from its creation until it is ready.
 const EVENTS_PER_OBJECT: f64 = 5.0;
 
 impl Course {

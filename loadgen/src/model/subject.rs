@@ -13,10 +13,12 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::model::subject::build::{Build, GoBuild};
+pub use crate::model::subject::build::{Build, GoBuild, GoInstall};
 pub use crate::model::subject::launch::Places;
 use crate::model::subject::launch::expand;
-use crate::model::workload::Scenario;
+use crate::model::workload::condition::Reading;
+use crate::model::workload::shipped;
+use crate::model::workload::{Manifest, Scenario, root};
 
 const BUILT_IN: &[(&str, &str)] = &[
     (
@@ -113,9 +115,15 @@ pub struct Subject {
     pub metrics: Option<Metrics>,
     #[serde(default)]
     pub convergence: Convergence,
-    /// What is created for it where its resource is not EdgeApp, as in `scenarios/edgeapp.toml`.
+    /// The workloads that it serves: names of shipped ones, or paths. The default workload without.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workloads: Vec<String>,
+    /// What is created for it where that differs from the experiment's objects; not in a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objects: Option<Scenario>,
+    /// Definitions of its workload, where it brings none of its own.
+    #[serde(skip)]
+    pub crds: Vec<Manifest>,
     /// Where relative paths start: the folder of the file, or the workspace for a built-in one.
     #[serde(skip)]
     pub base: Option<PathBuf>,
@@ -141,8 +149,9 @@ pub struct Run {
     pub args: Vec<String>,
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// The CRD's manifest, installed before the start.
-    pub crd: PathBuf,
+    /// The CRD's manifest, installed before the start; those of the workload without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crd: Option<PathBuf>,
 }
 
 /// When the program may be given work; neither field: at once.
@@ -168,13 +177,19 @@ pub struct Metrics {
     pub reconcile_errors: Option<String>,
 }
 
-/// What the watch must show; JSON pointers into `/status`.
+/// What the watch must show: JSON pointers into `/status`, or conditions in CEL.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Convergence {
     pub observed_generation: String,
     pub conditions: String,
     pub ready_condition: String,
+    /// CEL over the object, `self`, in place of `observed_generation`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed: Option<String>,
+    /// CEL over the object, `self`, in place of the condition.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ready: Option<String>,
     /// A child that is watched in place of an object whose own status does not tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub child: Option<ChildWatch>,
@@ -196,17 +211,8 @@ pub struct ChildWatch {
 impl ChildWatch {
     /// Path of the collection.
     pub fn path(&self, namespace: &str) -> String {
-        let Self {
-            api_version,
-            plural,
-            ..
-        } = self;
-        let root = if api_version.contains('/') {
-            "apis"
-        } else {
-            "api"
-        };
-        format!("/{root}/{api_version}/namespaces/{namespace}/{plural}")
+        let root = root(&self.api_version);
+        format!("{root}/namespaces/{namespace}/{}", self.plural)
     }
 }
 
@@ -216,7 +222,23 @@ impl Default for Convergence {
             observed_generation: "/status/observedGeneration".into(),
             conditions: "/status/conditions".into(),
             ready_condition: "Ready".into(),
+            observed: None,
+            ready: None,
             child: None,
+        }
+    }
+}
+
+impl Convergence {
+    /// # Errors
+    /// One line that says what is wrong; the conditions are compiled by `workload::condition`.
+    pub fn check(&self) -> Result<(), String> {
+        let pointers = [&self.observed_generation, &self.conditions];
+        match pointers.into_iter().find(|p| !p.starts_with("/status/")) {
+            Some(pointer) => Err(format!(
+                "{pointer:?}: only pointers into /status/ are watched"
+            )),
+            None => Ok(()),
         }
     }
 }
@@ -306,15 +328,14 @@ impl Subject {
         if self.ready.http.is_some() && self.ready.log_line.is_some() {
             return Err("[ready]: give either http or log_line".into());
         }
-        let pointers = [
-            &self.convergence.observed_generation,
-            &self.convergence.conditions,
-        ];
-        if let Some(pointer) = pointers.into_iter().find(|p| !p.starts_with("/status/")) {
-            return Err(format!(
-                "[convergence] {pointer:?}: only pointers into /status/ are watched"
-            ));
+        if self.objects.is_some() {
+            return Err(
+                "[objects]: what is created is a workload; write it as docs/loadgen.md says, and name it: workloads = [\"PATH\"]".into(),
+            );
         }
+        let of_table = |message: String| format!("[convergence] {message}");
+        self.convergence.check().map_err(of_table)?;
+        Reading::of(&self.convergence).map_err(of_table)?;
         let texts = self
             .run
             .args
@@ -333,8 +354,8 @@ impl Subject {
 /// # Errors
 /// `Parse`, if the build was given a broken file.
 pub fn built_in() -> Result<Vec<Subject>, Error> {
-    BUILT_IN
-        .iter()
+    let own = BUILT_IN.iter().copied();
+    own.chain(shipped::subjects())
         .map(|(file, text)| Subject::parse(file, text))
         .collect()
 }

@@ -4,6 +4,7 @@
 //! in the report. Leaves to others: measuring.
 
 pub mod benches;
+pub mod bystanders;
 pub mod change;
 pub mod chart;
 pub mod claims;

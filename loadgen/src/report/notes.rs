@@ -56,8 +56,9 @@ pub fn notes(summary: &Summary, record: &Record) -> Vec<String> {
     notes
 }
 
-/// Subjects that manage another kind than EdgeApp.
+/// Subjects that manage another kind than that of the experiment.
 fn own_objects(record: &Record) -> Vec<String> {
+    let others = record.experiment.origin.scenario.resource.kinds();
     let subjects = record.experiment.origin.subjects.iter().map(|r| &r.subject);
     let own = subjects.filter_map(|subject| Some((subject, subject.objects.as_ref()?)));
     own.map(|(subject, objects)| {
@@ -66,7 +67,7 @@ fn own_objects(record: &Record) -> Vec<String> {
             None => "they are converged when their status says so".to_owned(),
         };
         format!(
-            "{} manages {} of {}/{} of about {} bytes in place of EdgeApps, without a conformance check; {converged}",
+            "{} manages {} of {}/{} of about {} bytes in place of {others}, without a conformance check; {converged}",
             subject.id(),
             objects.resource.plural,
             objects.resource.group,

@@ -6,6 +6,7 @@
 use crate::analyse::statistics::median;
 use crate::model::cell::Kind;
 use crate::model::record::{Record, Restart};
+use crate::model::workload::Scenario;
 use crate::report::table::{Table, figure, grouped};
 
 const MB: f64 = 1e6;
@@ -60,14 +61,31 @@ pub fn tables(record: &Record) -> Vec<Table> {
     sizes(record).into_iter().flat_map(of_size).collect()
 }
 
+/// The kinds of the objects and their children, as a list in a sentence.
+fn kinds(scenario: &Scenario) -> String {
+    let children = scenario
+        .children
+        .iter()
+        .map(|kind| format!("{}s", kind.kind));
+    let mut all: Vec<String> = [scenario.resource.kinds()]
+        .into_iter()
+        .chain(children)
+        .collect();
+    match (all.len(), all.pop()) {
+        (1, last) => last.unwrap_or_default(),
+        (_, last) => format!("{} and {}", all.join(", "), last.unwrap_or_default()),
+    }
+}
+
 /// What a reader must know about these tables, a sentence each.
 pub fn notes(record: &Record) -> Vec<String> {
     if record.experiment.restarts.is_none() {
         return Vec::new();
     }
-    let mut notes = vec![
-        "restarts: medians with the range; reads and answers are those of get and list, watches are not among them; datastore reads and fetched objects are those for EdgeApps, Deployments and Services".to_owned(),
-    ];
+    let mut notes = vec![format!(
+        "restarts: medians with the range; reads and answers are those of get and list, watches are not among them; datastore reads and fetched objects are those for {}",
+        kinds(&record.experiment.origin.scenario)
+    )];
     let fetched = |restart: &Restart| {
         let objects = restart.server.as_ref().and_then(|s| s.datastore_objects);
         objects.is_some_and(|objects| objects > 0)

@@ -12,7 +12,8 @@ use crate::report::rows::{
 };
 use crate::report::table::{Table, figure, grouped};
 use crate::report::{
-    claims, default_flags, rate_sweep, ratios, request_counts, restarts, small_node, unhealthy,
+    bystanders, claims, default_flags, rate_sweep, ratios, request_counts, restarts, small_node,
+    unhealthy,
 };
 
 const MB: f64 = 1e6;
@@ -32,6 +33,7 @@ pub fn tables(summary: &Summary, record: &Record) -> Vec<Table> {
     tables.extend(rate_sweep::table(summary));
     tables.extend(restarts::tables(record));
     tables.extend(unhealthy::tables(summary, record));
+    tables.extend(bystanders::table(summary, record));
     tables.extend(request_counts::table(summary));
     tables.extend(default_flags::table(summary));
     tables.extend(ratios::table(summary));

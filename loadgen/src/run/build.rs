@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tare_procstat::process::{Process, Spec};
 
-use crate::model::subject::{GoBuild, Subject};
+use crate::model::subject::{GoBuild, GoInstall, Subject};
 use crate::terminal::progress::Progress;
 
 /// The checkout that subjects are built from.
@@ -126,6 +126,14 @@ impl Workspace {
         command
     }
 
+    /// The command that makes a Go program of somebody else's beside them.
+    fn go_install(&self, build: &GoInstall) -> Vec<String> {
+        let place = format!("GOBIN={}", self.made().display());
+        let mut command = vec!["env".to_owned(), "CGO_ENABLED=0".into(), place, "go".into()];
+        command.extend(build.args());
+        command
+    }
+
     /// The command that makes a package, up to its name.
     fn cargo(&self, profile: &str) -> Vec<String> {
         let words = match &self.triple {
@@ -173,6 +181,9 @@ fn commands(
             if !all.contains(&one) {
                 all.push(one);
             }
+        }
+        if let Some(go) = &build.go_install {
+            all.push((workspace.go_install(go), workspace.root.clone()));
         }
         if !build.command.is_empty() {
             let folder = subject
@@ -302,6 +313,7 @@ mod tests {
             cargo_packages: vec![],
             cargo_profile: None,
             go: None,
+            go_install: None,
             command: vec!["make".into(), "operator".into()],
         });
         subjects.push(own);
@@ -337,6 +349,10 @@ mod tests {
                     "storeless",
                     "GOEXPERIMENT=jsonv2 ",
                     stripped
+                ),
+                (
+                    "env CGO_ENABLED=0 GOBIN=/w/target/dist go install github.com/k3s-io/helm-controller@v0.17.9".to_owned(),
+                    "/w".to_owned()
                 ),
                 ("make operator".to_owned(), "/own".to_owned()),
             ]

@@ -6,10 +6,12 @@
 //! others: the order of runs (`campaign`), a single one (`session`), and what they mean (`report`).
 
 pub mod build;
+pub mod bystanders;
 pub mod campaign;
 pub mod conformance;
 pub mod convergence;
 pub mod cpu_trace;
+pub mod crds;
 pub mod follow;
 pub mod launch;
 pub mod server_counters;
@@ -23,6 +25,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::model::bystanders::Bystanders;
 use crate::model::cell::Cell;
 use crate::model::plan::Plan;
 use crate::model::profile::Timing;
@@ -37,8 +40,7 @@ use crate::model::record;
 use crate::model::record::RunMachine;
 use crate::model::step::Course;
 use crate::model::subject::Subject;
-use crate::model::workload::Scenario;
-use crate::model::workload::child::Child;
+use crate::model::workload::{Readiness, Scenario};
 use crate::run::campaign::Campaign;
 use crate::target::Source;
 use crate::terminal::interrupt::Interrupt;
@@ -48,8 +50,8 @@ use crate::terminal::progress::Progress;
 pub struct Setting {
     pub source: Source,
     pub scenario: Arc<Scenario>,
-    /// The same with children that the server rejects.
-    pub rejected: Arc<Scenario>,
+    /// The same with children that the server rejects, where the workload has such.
+    pub rejected: Option<Arc<Scenario>>,
     pub seed: u64,
     pub profile: Profile,
     pub ready_delay_ms: u64,
@@ -68,9 +70,13 @@ pub struct Setting {
     /// Whether churn and deletion are left out.
     pub bursts_only: bool,
     /// The child whose readiness a soak changes.
-    pub child: Arc<Child>,
+    pub readiness: Option<Arc<Readiness>>,
+    /// Whether the conformance scenario is about these objects.
+    pub conformance: bool,
     /// Watch events of the soak, in the first memory run at the largest size.
     pub soak_events: Option<u64>,
+    /// Objects that do not concern the subject.
+    pub bystanders: Vec<Bystanders>,
     /// Whether drains end with a deletion of all objects.
     pub deletions: bool,
     /// Restarts in every drain; without, one in the drains at the largest size.

@@ -7,7 +7,7 @@
 use crate::measure::metrics_text::counter_of;
 use crate::model::record::ServerUse;
 use crate::model::request_counts::RequestCounts;
-use crate::model::workload::child::COLLECTIONS;
+use crate::model::workload::Scenario;
 use crate::run::session::Session;
 use crate::target::{SUBJECT, Server};
 
@@ -71,11 +71,20 @@ async fn requests(session: &Session<'_>) -> Option<Requests> {
             Some(of_ledger(&request_counts.of(SUBJECT)))
         }
         Server::Real(_) => {
-            let owners = &session.setting.scenario_of(session.subject).resource.plural;
-            of_page(&session.cluster.metrics().await.ok()?, owners)
+            let scenario = session.setting.scenario_of(session.subject);
+            of_page(&session.cluster.metrics().await.ok()?, &kinds(&scenario))
         }
         Server::Existing(_) => None,
     }
+}
+
+/// What the operator reads and writes.
+fn kinds(scenario: &Scenario) -> Vec<&str> {
+    let children = scenario.children.iter().map(|kind| kind.plural.as_str());
+    [scenario.resource.plural.as_str()]
+        .into_iter()
+        .chain(children)
+        .collect()
 }
 
 fn of_ledger(request_counts: &RequestCounts) -> Requests {
@@ -92,12 +101,9 @@ fn of_ledger(request_counts: &RequestCounts) -> Requests {
 
 /// A page of kube-apiserver 1.36 (`endpoints/metrics` and `storage/etcd3/metrics` in apiserver
 /// v0.36.4); `None` where it has no counter of requests.
-fn of_page(page: &str, owners: &str) -> Option<Requests> {
-    // What an EdgeApp's operator reads and writes.
-    let [first, second] = COLLECTIONS.map(|(_, plural)| plural);
-    let kinds = [owners, first, second];
+fn of_page(page: &str, kinds: &[&str]) -> Option<Requests> {
     let sum = |name: &str, label: &str, values: &[&str]| {
-        let counted = counter_of(page, name, &[("resource", &kinds), (label, values)])?;
+        let counted = counter_of(page, name, &[("resource", kinds), (label, values)])?;
         Some(counted as u64)
     };
     let writing = [
@@ -115,7 +121,7 @@ fn of_page(page: &str, owners: &str) -> Option<Requests> {
         writes: sum("apiserver_request_total", "verb", &writing)?,
         response_bytes: sum("apiserver_response_sizes_sum", "verb", &["GET", "LIST"])?,
         datastore_reads: sum("etcd_requests_total", "operation", &reading),
-        datastore_objects: counter_of(page, fetched, &[("resource", &kinds)])
+        datastore_objects: counter_of(page, fetched, &[("resource", kinds)])
             .map(|objects| objects as u64),
     })
 }
@@ -126,20 +132,20 @@ mod tests {
 
     const PAGE: &str = r#"
 # TYPE apiserver_request_total counter
-apiserver_request_total{code="200",resource="edgeapps",verb="LIST",version="v1alpha1"} 50
+apiserver_request_total{code="200",resource="widgets",verb="LIST",version="v1alpha1"} 50
 apiserver_request_total{code="200",resource="deployments",verb="LIST",version="v1"} 30
 apiserver_request_total{code="200",resource="deployments",verb="PATCH",version="v1"} 7
 apiserver_request_total{code="200",resource="leases",verb="PUT",version="v1"} 900
-apiserver_request_total{code="0",resource="edgeapps",verb="WATCH",version="v1alpha1"} 4
+apiserver_request_total{code="0",resource="widgets",verb="WATCH",version="v1alpha1"} 4
 # TYPE apiserver_response_sizes histogram
-apiserver_response_sizes_bucket{resource="edgeapps",verb="LIST",le="1000"} 1
-apiserver_response_sizes_sum{resource="edgeapps",verb="LIST"} 1.5e+07
+apiserver_response_sizes_bucket{resource="widgets",verb="LIST",le="1000"} 1
+apiserver_response_sizes_sum{resource="widgets",verb="LIST"} 1.5e+07
 apiserver_response_sizes_sum{resource="pods",verb="LIST"} 9
 # TYPE etcd_requests_total counter
-etcd_requests_total{group="tare.dev",operation="list",resource="edgeapps"} 60
-etcd_requests_total{group="tare.dev",operation="update",resource="edgeapps"} 5
+etcd_requests_total{group="example.com",operation="list",resource="widgets"} 60
+etcd_requests_total{group="example.com",operation="update",resource="widgets"} 5
 # TYPE apiserver_storage_list_fetched_objects_total counter
-apiserver_storage_list_fetched_objects_total{group="tare.dev",resource="edgeapps"} 5000
+apiserver_storage_list_fetched_objects_total{group="example.com",resource="widgets"} 5000
 "#;
 
     #[test]
@@ -149,7 +155,7 @@ apiserver_storage_list_fetched_objects_total{group="tare.dev",resource="edgeapps
             "apiserver_response_sizes_sum counter",
         );
         for page in [PAGE, page.as_str()] {
-            let told = of_page(page, "edgeapps").expect("counted");
+            let told = of_page(page, &["widgets", "deployments", "services"]).expect("counted");
             let want = Requests {
                 reads: 80,
                 writes: 7,
@@ -159,7 +165,7 @@ apiserver_storage_list_fetched_objects_total{group="tare.dev",resource="edgeapps
             };
             assert_eq!(told, want);
         }
-        assert_eq!(of_page("", "edgeapps"), None);
+        assert_eq!(of_page("", &["widgets"]), None);
     }
 
     #[test]

@@ -15,6 +15,7 @@ use tokio::task::AbortHandle;
 use crate::load::generator::{Act, Generator};
 use crate::load::journal::Journal;
 use crate::load::observer::Observer;
+use crate::load::stand_in::Agent;
 use crate::load::timeline::Timeline;
 use crate::load::timetable::Pace;
 use crate::measure::admin;
@@ -25,14 +26,17 @@ use crate::model::record::{Failure, Run, Sampled, StepSpan};
 use crate::model::series::Series;
 use crate::model::step::Quiet;
 use crate::model::subject::{Places, Subject};
+use crate::model::workload::condition::Reading;
 use crate::model::workload::{CANARY, Scenario};
+use crate::run::bystanders;
 use crate::run::cpu_trace::{CpuSample, CpuTrace};
+use crate::run::crds;
 use crate::run::launch::readiness;
 use crate::run::snapshot::Snapshot;
 use crate::run::watched_subject::WatchedSubject;
 use crate::run::{Setting, step};
 use crate::target::cluster::Cluster;
-use crate::target::{HARNESS, Order, SUBJECT, Server};
+use crate::target::{HARNESS, Order, SUBJECT, Server, Source};
 
 /// Between two polls of a wait; times come from events, not from these polls.
 const POLL: Duration = Duration::from_millis(20);
@@ -79,6 +83,7 @@ pub struct Session<'a> {
     /// Held while this run works: only one run does at a time.
     turn: Option<OwnedSemaphorePermit>,
     _observer: AbortOnDrop,
+    _stand_ins: Vec<AbortOnDrop>,
 }
 
 /// A task that ends with this.
@@ -148,7 +153,7 @@ impl<'a> Session<'a> {
         let order = Order {
             source: &setting.source,
             dir: &dir,
-            crd: &subject.crd(&setting.workspace),
+            crds: crds::files(subject, &setting.workspace, &dir)?,
             ready_delay_ms: match cell.kind {
                 Kind::NeverReady => NEVER_MS,
                 _ => setting.ready_delay_ms,
@@ -171,7 +176,20 @@ impl<'a> Session<'a> {
             .ensure_namespace(&resource.namespace)
             .await
             .map_err(|e| text(&e))?;
+        bystanders::create(&cluster, &setting.bystanders)
+            .await
+            .map_err(|e| format!("bystanders: {e}"))?;
+        let stand_ins = scenario.stand_in.iter().map(|stand_in| {
+            let agent = Agent::of(cluster.clone(), stand_in.clone(), &resource.namespace);
+            AbortOnDrop(tokio::spawn(agent.run()).abort_handle())
+        });
+        // On a cluster of somebody's, nodes say it.
+        let stand_ins = match setting.source {
+            Source::Existing(_) => Vec::new(),
+            _ => stand_ins.collect(),
+        };
         let canary = scenario.object(CANARY, 0, setting.seed);
+        let canary = canary.map_err(|e| format!("canary: {e}"))?;
         let canary = cluster
             .create(resource, canary)
             .await
@@ -187,6 +205,7 @@ impl<'a> Session<'a> {
             cluster: cluster.clone(),
             resource: resource.clone(),
             convergence: subject.convergence.clone(),
+            reading: Reading::of(&subject.convergence)?,
             journal: journal.clone(),
         };
         let observer = AbortOnDrop(tokio::spawn(observer.run()).abort_handle());
@@ -227,6 +246,7 @@ impl<'a> Session<'a> {
             log,
             turn,
             _observer: observer,
+            _stand_ins: stand_ins,
         })
     }
 
@@ -250,7 +270,7 @@ impl<'a> Session<'a> {
             });
             done?;
         }
-        Ok(())
+        bystanders::count(self).await
     }
 
     /// Since the run began.
@@ -306,9 +326,10 @@ impl<'a> Session<'a> {
 
     /// What is created in this cell.
     fn scenario(&self) -> Arc<Scenario> {
-        match self.cell.kind {
-            Kind::Rejected => Arc::clone(&self.setting.rejected),
-            _ => self.setting.scenario_of(self.subject),
+        let rejected = self.setting.rejected.as_ref();
+        match rejected.filter(|_| self.cell.kind == Kind::Rejected) {
+            Some(rejected) => Arc::clone(rejected),
+            None => self.setting.scenario_of(self.subject),
         }
     }
 
@@ -317,7 +338,7 @@ impl<'a> Session<'a> {
         Generator {
             cluster: self.cluster.clone(),
             scenario: self.scenario(),
-            child: Some(self.setting.child.clone()),
+            readiness: self.setting.readiness.clone(),
             seed: self.setting.seed,
             journal: self.journal.clone(),
             act,

@@ -86,7 +86,7 @@ pub enum NamespaceEnd {
     Gone,
     #[error("deleted; the server is still emptying it")]
     Emptying,
-    #[error("left there, because it holds EdgeApps that are not of this run")]
+    #[error("left there, because it holds objects that are not of this run")]
     InUse,
     #[error("left there: {0}")]
     Failed(String),
@@ -330,7 +330,10 @@ mod tests {
 
     #[test]
     fn a_scope_is_a_path_and_a_selector() {
-        let resource = crate::model::workload::edgeapp().expect("valid").resource;
+        let resource = crate::model::workload::default()
+            .expect("valid")
+            .scenario
+            .resource;
         let all = Scope {
             resource: &resource,
             stall: Duration::ZERO,
@@ -342,11 +345,11 @@ mod tests {
             run: Some("3f9c1b"),
             ..all
         };
-        assert_eq!(all.collection(), "/apis/tare.dev/v1alpha1/edgeapps");
+        assert_eq!(all.collection(), resource.path_everywhere());
         assert_eq!(all.selector(), "loadgen.tare.dev/run");
         assert_eq!(
             one.collection(),
-            "/apis/tare.dev/v1alpha1/namespaces/shop/edgeapps"
+            resource.path().replace("/edge/", "/shop/")
         );
         assert_eq!(one.selector(), "loadgen.tare.dev/run%3D3f9c1b");
     }

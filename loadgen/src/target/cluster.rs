@@ -250,14 +250,45 @@ impl Cluster {
         Ok(list.metadata.resource_version)
     }
 
-    /// How many objects a collection has, counted up to `most`.
+    /// How many objects a collection has, counted up to `most`; `selector` ends in `&` unless it is empty.
     ///
     /// # Errors
     /// `Request` in the server's words, or `Silent`.
-    pub async fn count(&self, collection: &str, most: usize) -> Result<usize, Error> {
-        let path = format!("{collection}?limit={most}");
+    pub async fn count(
+        &self,
+        collection: &str,
+        selector: &str,
+        most: usize,
+    ) -> Result<usize, Error> {
+        let path = format!("{collection}?{selector}limit={most}");
         let list: Items = self.ask(Method::GET, &path, None, vec![]).await?;
         Ok(list.items.len())
+    }
+
+    /// How many objects of a collection are `wanted`, counted up to `most`.
+    ///
+    /// # Errors
+    /// `Request` in the server's words, or `Silent`.
+    pub async fn count_those(
+        &self,
+        collection: &str,
+        wanted: impl Fn(&Meta) -> bool,
+        most: usize,
+    ) -> Result<usize, Error> {
+        let (mut found, mut token) = (0, String::new());
+        loop {
+            let path = format!("{collection}?limit=500{token}");
+            let page: MetaPage = self.ask(Method::GET, &path, None, vec![]).await?;
+            found += page
+                .items
+                .iter()
+                .filter(|item| wanted(&item.metadata))
+                .count();
+            match page.metadata.token.filter(|token| !token.is_empty()) {
+                Some(next) if found < most => token = format!("&continue={next}"),
+                _ => return Ok(found.min(most)),
+            }
+        }
     }
 
     /// The server's own metrics page.
@@ -307,6 +338,37 @@ impl Cluster {
             Ok(Ok(answer)) => Ok(answer),
         }
     }
+}
+
+/// What tells whose an object is.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Meta {
+    pub name: String,
+    #[serde(default)]
+    pub owner_references: Vec<OwnerReference>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct OwnerReference {
+    pub kind: String,
+}
+
+#[derive(Deserialize)]
+struct MetaPage {
+    metadata: Continue,
+    items: Vec<MetaItem>,
+}
+
+#[derive(Deserialize)]
+struct MetaItem {
+    metadata: Meta,
+}
+
+#[derive(Deserialize)]
+struct Continue {
+    #[serde(default, rename = "continue")]
+    token: Option<String>,
 }
 
 /// A list of which only the length is read.

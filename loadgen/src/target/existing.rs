@@ -51,12 +51,8 @@ pub enum Error {
     },
     #[error(transparent)]
     Cluster(#[from] cluster::Error),
-    #[error("the cluster has no {plural}.{group}; install the subject's CRD first: kubectl apply -f {}", crd.display())]
-    NoCrd {
-        plural: String,
-        group: String,
-        crd: PathBuf,
-    },
+    #[error("the cluster has no {name}; install the subject's CRD first: kubectl apply -f {}", crd.display())]
+    NoCrd { name: String, crd: PathBuf },
     #[error("the cluster has a namespace {0} that no bench made; rename or delete it")]
     Foreign(String),
     #[error(transparent)]
@@ -122,7 +118,7 @@ impl Existing {
         let cluster = Cluster::connect(&kubeconfig).await?;
         let ExistingCluster { run, resources, .. } = existing;
         for resource in resources {
-            has_kind(&cluster, resource, order.crd).await?;
+            has_kind(&cluster, resource, &order.crds).await?;
         }
         let namespace = run_id::namespace(run);
         bench_namespace::remove(&cluster, &namespace, resources).await?;
@@ -154,20 +150,13 @@ impl Existing {
     }
 }
 
-async fn has_kind(cluster: &Cluster, resource: &Resource, crd: &Path) -> Result<(), Error> {
-    let Resource {
-        group,
-        version,
-        plural,
-        ..
-    } = resource;
-    let path = format!("/apis/{group}/{version}/{plural}?limit=1");
+async fn has_kind(cluster: &Cluster, resource: &Resource, crds: &[PathBuf]) -> Result<(), Error> {
+    let path = format!("{}?limit=1", resource.path_everywhere());
     let listed = cluster.ask::<serde::de::IgnoredAny>(Method::GET, &path, None, vec![]);
     match listed.await {
         Err(error) if error.code() == Some(404) => Err(Error::NoCrd {
-            plural: plural.clone(),
-            group: group.clone(),
-            crd: crd.to_owned(),
+            name: resource.full_name(),
+            crd: crds.first().cloned().unwrap_or_default(),
         }),
         listed => Ok(listed.map(drop)?),
     }

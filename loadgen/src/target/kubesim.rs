@@ -63,13 +63,13 @@ impl Kubesim {
             &format!("{HARNESS},{SUBJECT}"),
             "--dir",
             &path(order.dir),
-            "--crd",
-            &path(order.crd),
         ];
+        let crds = order.crds.iter();
+        let crds = crds.flat_map(|crd| ["--crd".to_owned(), path(crd)]);
         let spec = Spec {
             name: "simulated API server".into(),
             program: std::env::current_exe().map_err(Error::Program)?,
-            args: args.map(str::to_owned).to_vec(),
+            args: args.map(str::to_owned).into_iter().chain(crds).collect(),
             env: vec![("GLIBC_TUNABLES".into(), MALLOC.into())],
             clear_env: false,
             log: log.clone(),

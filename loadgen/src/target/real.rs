@@ -53,7 +53,7 @@ impl Real {
             } else {
                 Flags::Quiet
             },
-            crds: vec![order.crd.to_owned()],
+            crds: order.crds.clone(),
             ..Options::default()
         };
         let plane = ControlPlane::start(binaries, options).await?;

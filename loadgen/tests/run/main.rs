@@ -5,6 +5,7 @@
 //! that was not built (`cargo build -p tare`; `cargo test --workspace` builds it).
 
 mod simulated_cluster;
+mod workloads;
 
 use std::process::{ExitCode, Output};
 use std::time::Instant;
@@ -15,7 +16,7 @@ use simulated_cluster::{SimulatedCluster, code, loadgen, signal, stderr, stdout,
 
 type Scenario = fn();
 
-const WITHOUT_OPERATOR: [(&str, Scenario); 7] = [
+const WITHOUT_OPERATOR: [(&str, Scenario); 9] = [
     (
         "a_missing_crd_is_one_line_that_says_how_to_install_it",
         missing_crd,
@@ -29,6 +30,11 @@ const WITHOUT_OPERATOR: [(&str, Scenario); 7] = [
     ),
     ("clean_removes_one_run_and_nothing_of_others", clean_one_run),
     ("a_finalizer_that_nobody_serves_is_named", held_up),
+    (
+        "a_workload_without_an_operator_converges",
+        workloads::configmaps,
+    ),
+    ("lint_tries_an_object_and_creates_nothing", workloads::lint),
 ];
 
 const WITH_OPERATOR: [(&str, Scenario); 4] = [

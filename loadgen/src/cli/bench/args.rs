@@ -4,10 +4,19 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::model::bystanders;
+use crate::model::bystanders::Bystanders;
 use crate::model::control_plane::ControlPlane;
 use crate::model::profile::Profile;
-use crate::model::workload;
 use crate::target::context::TargetArgs;
+
+/// Objects of several kinds, from one option.
+#[derive(Clone, Debug, Default)]
+pub struct Foreign(pub Vec<Bystanders>);
+
+fn foreign(text: &str) -> Result<Foreign, String> {
+    bystanders::parse(text).map(Foreign)
+}
 
 #[derive(Args, Clone, Debug)]
 pub struct BenchArgs {
@@ -19,6 +28,10 @@ pub struct BenchArgs {
     /// File that describes your own operator; may be repeated
     #[arg(long, value_name = "FILE", help_heading = "What is measured")]
     pub subject: Vec<PathBuf>,
+    /// What is created: a shipped workload (loadgen workloads), or the folder of one
+    /// [default: that of the subjects]
+    #[arg(long, value_name = "W", help_heading = "What is measured")]
+    pub workload: Option<String>,
     /// Numbers of objects, separated by commas; larger sizes take longer, such as 0,500,2000,5000
     #[arg(
         long,
@@ -27,8 +40,8 @@ pub struct BenchArgs {
         help_heading = "What is measured"
     )]
     pub objects: String,
-    /// Size of one object in bytes, as it is sent [default: 2048]
-    #[arg(long, value_name = "BYTES", value_parser = object_bytes, help_heading = "What is measured")]
+    /// Size of one object in bytes, as it is sent [default: that of the workload]
+    #[arg(long, value_name = "BYTES", help_heading = "What is measured")]
     pub object_bytes: Option<usize>,
     /// Cluster that subjects run against; kube and kine need loadgen control-plane build
     #[arg(long, value_enum, default_value = "kubesim", help_heading = "Where")]
@@ -100,6 +113,10 @@ pub struct BenchArgs {
     /// have passed, then sample memory again; kubesim only
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000), help_heading = "Steps")]
     pub soak_events: Option<u64>,
+    /// Create objects that do not concern the subjects before they start, and count in memory runs how many of
+    /// them are in the subject's memory
+    #[arg(long, value_name = "KIND=N,KIND=N", value_parser = foreign, help_heading = "Steps")]
+    pub bystanders: Option<Foreign>,
     /// Measure without checking first that subjects pass the conformance scenario
     #[arg(long, help_heading = "Steps")]
     pub skip_conformance: bool,
@@ -124,13 +141,4 @@ pub struct BenchArgs {
         help_heading = "Results"
     )]
     pub host_label: String,
-}
-
-/// A size that an object of the workload can have.
-fn object_bytes(text: &str) -> Result<usize, String> {
-    let (least, most) = workload::sizes().map_err(|error| error.to_string())?;
-    match text.parse() {
-        Ok(bytes) if (least..=most).contains(&bytes) => Ok(bytes),
-        _ => Err(format!("an object has {least} to {most} bytes")),
-    }
 }

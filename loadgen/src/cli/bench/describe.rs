@@ -46,6 +46,7 @@ pub fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Res
         profile: setting.profile,
         ready_delay_ms: setting.ready_delay_ms,
         restarts: setting.restarts,
+        bystanders: setting.bystanders.clone(),
         planned: plan.cells(setting.seed),
         overlap: setting.overlap,
         resumed_at: vec![],
@@ -128,9 +129,10 @@ fn program(subject: &Subject, measured: &Measured<'_>) -> anyhow::Result<Subject
             );
         }
     };
-    let crd = subject.crd(workspace);
-    std::fs::metadata(&crd)
-        .with_context(|| format!("{}: cannot read its CRD {}", subject.id(), crd.display()))?;
+    if let Some(crd) = subject.crd(workspace) {
+        std::fs::metadata(&crd)
+            .with_context(|| format!("{}: cannot read its CRD {}", subject.id(), crd.display()))?;
+    }
     let build = subject.build.as_ref();
     let of_workspace = build.is_some_and(|build| !build.cargo_packages.is_empty());
     Ok(SubjectRecord {

@@ -9,7 +9,6 @@ use crate::model::error::Usage;
 use crate::model::plan::Plan;
 use crate::model::profile::Profile;
 use crate::model::subject;
-use crate::model::subject::Subject;
 
 const MOST_OBJECTS: usize = 1_000_000;
 /// A generator on a few cores sends about this many.
@@ -27,12 +26,16 @@ pub fn plan(args: &BenchArgs) -> Result<Plan, Usage> {
     let sizes = sizes_that_fit(&args.objects, extra, args.control_plane)?;
     let largest = sizes.iter().copied().max().unwrap_or(0);
     let overlap = overlap(args, largest, available_bytes())?;
+    if args.bystanders.is_some() && args.control_plane == ControlPlane::Existing {
+        return Err(Usage(
+            "--bystanders: objects that belong to nobody are created on control planes of loadgen's own only; use kubesim, kube or kine".into(),
+        ));
+    }
     if args.soak_events.is_some() && args.control_plane != ControlPlane::Kubesim {
         return Err(Usage(
             "--soak-events: only the simulated control plane lets somebody else say what a child is like; leave out --control-plane".into(),
         ));
     }
-    only_edgeapps(args, &subjects)?;
     let (repeats, repeats_largest) = repeats(args);
     Ok(Plan {
         subjects,
@@ -87,33 +90,6 @@ fn rates(args: &BenchArgs) -> Result<Vec<u32>, Usage> {
     rates.sort_unstable();
     rates.dedup();
     Ok(rates)
-}
-
-/// Some of what can be asked for is known of EdgeApps alone.
-///
-/// # Errors
-/// It was asked for, and a subject has objects of its own.
-fn only_edgeapps(args: &BenchArgs, subjects: &[Subject]) -> Result<(), Usage> {
-    let asked = [
-        (args.unhealthy, "--unhealthy"),
-        (args.update_storm, "--update-storm"),
-        (args.deletions, "--deletions"),
-        (args.soak_events.is_some(), "--soak-events"),
-        (args.object_bytes.is_some(), "--object-bytes"),
-        (
-            args.control_plane == ControlPlane::Existing,
-            "--control-plane existing",
-        ),
-    ];
-    let asked = asked.iter().find(|(asked, _)| *asked);
-    let own = subjects.iter().find(|subject| subject.objects.is_some());
-    match (asked, own) {
-        (Some((_, option)), Some(subject)) => Err(Usage(format!(
-            "{option} is for EdgeApps, and {} has objects of its own; leave one of them out",
-            subject.id()
-        ))),
-        _ => Ok(()),
-    }
 }
 
 /// A quick look at the simulated server measures once; a real control plane is worth the time that
@@ -211,7 +187,7 @@ pub fn needed_bytes(objects: usize, extra: usize, control_plane: ControlPlane) -
 }
 
 /// Objects whose creation fills a watch cache: `defaultUpperBoundCapacity` in kube-apiserver's
-/// `storage/cacher/watch_cache.go` is 100 x 1,024 events, and an EdgeApp has five.
+/// `storage/cacher/watch_cache.go` is 100 x 1,024 events, and an object with two children has five.
 const IN_HISTORY: usize = 100 * 1_024 / 5;
 
 /// Bytes by which objects are larger than those of about 2 KB that the figures above are of.

@@ -4,6 +4,7 @@
 //! differs is named. Leaves to others: reading the folder (`report`), running what is missing
 //! (`experiment`).
 
+use crate::model::bystanders;
 use crate::model::record::{Experiment, SubjectRecord};
 
 /// The same experiment, going on now; the record that stays is the one that was begun.
@@ -58,6 +59,11 @@ fn differences(begun: &Experiment, now: &Experiment) -> Vec<String> {
         "--restarts",
         restarts(begun.restarts),
         restarts(now.restarts),
+    );
+    compare(
+        "--bystanders",
+        bystanders::text(&begun.bystanders),
+        bystanders::text(&now.bystanders),
     );
     compare(
         "--ready-delay-ms",
@@ -189,13 +195,14 @@ mod tests {
                     filesystem: None,
                     machine: tare_procstat::machine(),
                 },
-                scenario: crate::model::workload::edgeapp().expect("valid"),
+                scenario: crate::model::workload::default().expect("valid").scenario,
                 seed: 1,
                 subjects: subjects.collect(),
             },
             profile: Profile::Quick,
             ready_delay_ms: 0,
             restarts: None,
+            bystanders: vec![],
             planned: vec![cell(Kind::Drain)],
             overlap: 1,
             resumed_at: vec![],

@@ -30,10 +30,11 @@ use crate::load::journal::Journal;
 use crate::load::observer::Observer;
 use crate::load::timeout::Timeout;
 use crate::load::timetable::Pace;
+use crate::model::error::Usage;
 use crate::model::run_id;
-use crate::model::subject::Convergence;
 use crate::model::workload;
-use crate::model::workload::{RUN_LABEL, Scenario};
+use crate::model::workload::condition::Reading;
+use crate::model::workload::{RUN_LABEL, Scenario, Workload};
 use crate::report::table::grouped;
 use crate::run::convergence::convergence;
 use crate::target::cleanup::{CleanUp, Scope};
@@ -44,7 +45,11 @@ use crate::terminal::progress::Progress;
 
 #[derive(Args, Clone, Debug)]
 pub struct RunArgs {
-    /// Number of EdgeApps
+    /// What is created: a shipped workload, or the folder of one [default: that marked in
+    /// loadgen workloads]
+    #[arg(value_name = "WORKLOAD")]
+    workload: Option<String>,
+    /// Number of objects
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     count: u32,
     /// Create R objects per second, on a fixed timetable [default: all at once]
@@ -96,6 +101,8 @@ enum Pods {
     Asked,
     /// They have `replicas: 0`.
     NotAsked,
+    /// The workload does not say that they do.
+    Unknown,
 }
 
 impl Pods {
@@ -115,6 +122,7 @@ struct Load {
     run: String,
     target: Target,
     cluster: Cluster,
+    workload: Workload,
     scenario: Arc<Scenario>,
     stop: Interrupt,
     progress: Progress,
@@ -129,6 +137,10 @@ pub fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
 }
 
 async fn load(args: RunArgs) -> anyhow::Result<ExitCode> {
+    let workload = match &args.workload {
+        Some(name) => workload::find(name, None).map_err(|error| Usage(error.to_string()))?,
+        None => workload::default()?,
+    };
     let target = Target::choose(&args.target).await?;
     target.may_be_touched(args.target.yes)?;
     let stop = Interrupt::on_signals().context("cannot listen for Ctrl-C")?;
@@ -137,7 +149,8 @@ async fn load(args: RunArgs) -> anyhow::Result<ExitCode> {
     let namespace = namespace.unwrap_or_else(|| run_id::namespace(&run));
     let mut load = Load {
         cluster: Cluster::of(target.config.clone())?,
-        scenario: Arc::new(workload::edgeapp()?.of_run(&run, &namespace)),
+        scenario: Arc::new(workload.scenario.clone().of_run(&run, &namespace)),
+        workload,
         progress: Progress::default(),
         args,
         run,
@@ -160,16 +173,22 @@ impl Load {
     /// Prints what will be created, and asks where the cluster is not local or pods do not fit. Returns
     /// false if the user declines.
     async fn prepare(&mut self) -> anyhow::Result<bool> {
-        installed(&self.cluster, &self.scenario, &self.target).await?;
-        let nodes = capacity::nodes(&self.cluster).await?;
-        let pods = Pods::of(self.target.local, &nodes, self.args.pods);
+        installed(&self.cluster, &self.workload, &self.scenario, &self.target).await?;
+        let per_object = self.scenario.pods_per_object();
+        let pods = match per_object {
+            None => Pods::Unknown,
+            Some(_) => {
+                let nodes = capacity::nodes(&self.cluster).await?;
+                Pods::of(self.target.local, &nodes, self.args.pods)
+            }
+        };
         if pods == Pods::NotAsked {
             self.scenario = Arc::new(self.scenario.as_ref().clone().without_pods());
         }
         self.progress.say(&self.intent(pods));
         let mut too_many = false;
         if pods == Pods::Asked {
-            let wanted = self.scenario.pods_per_object() * u64::from(self.args.count);
+            let wanted = per_object.unwrap_or(0) * u64::from(self.args.count);
             let capacity = Capacity::read(&self.cluster).await;
             too_many = capacity.as_ref().is_ok_and(|known| known.fit() < wanted);
             self.progress.say(&capacity::sentence(wanted, &capacity));
@@ -185,15 +204,17 @@ impl Load {
             Pods::NoneRun => "it has no nodes, so no pod will run",
             Pods::Asked => "each asks for a pod",
             Pods::NotAsked => "replicas: 0, so no pod is asked for (--pods asks for them)",
+            Pods::Unknown => "the workload names no field that asks for pods",
         };
         let pace = match self.args.rate {
             Some(per_s) => format!("at {per_s}/s"),
             None => "all at once".to_owned(),
         };
         format!(
-            "run {}: {} EdgeApps {pace} in namespace {} of context {} ({}); {pods}",
+            "run {}: {} {} {pace} in namespace {} of context {} ({}); {pods}",
             self.run,
             grouped(self.args.count as usize),
+            self.scenario.resource.kinds(),
             self.scenario.resource.namespace,
             self.target.context,
             self.target.url,
@@ -252,7 +273,8 @@ impl Load {
         let observer = Observer {
             cluster: self.cluster.clone(),
             resource: self.scenario.resource.clone(),
-            convergence: Convergence::default(),
+            convergence: self.workload.convergence.clone(),
+            reading: Reading::of(&self.workload.convergence).map_err(anyhow::Error::msg)?,
             journal: journal.clone(),
         };
         let mut observing = JoinSet::new();
@@ -267,7 +289,7 @@ impl Load {
                 seed: self.args.seed,
                 journal: journal.clone(),
                 act: Act::Create,
-                child: None,
+                readiness: None,
                 pace,
                 objects,
             },
@@ -288,18 +310,28 @@ impl Load {
 }
 
 /// Checks that the server serves the resource and that the user may read it.
-async fn installed(cluster: &Cluster, scenario: &Scenario, target: &Target) -> anyhow::Result<()> {
+async fn installed(
+    cluster: &Cluster,
+    workload: &Workload,
+    scenario: &Scenario,
+    target: &Target,
+) -> anyhow::Result<()> {
     let resource = &scenario.resource;
     let path = format!("{}?limit=1", resource.path());
     let asked = cluster.ask::<IgnoredAny>(Method::GET, &path, None, vec![]);
     match asked.await {
         Ok(_) => Ok(()),
-        Err(error) if error.code() == Some(404) => anyhow::bail!(
-            "{} does not serve {}.{}; install the CRD first: tare install, or kubectl apply -f deploy/base/crd.yaml",
-            target.url,
-            resource.plural,
-            resource.group
-        ),
+        Err(error) if error.code() == Some(404) => {
+            let files = workload.crds.iter().map(|crd| format!(" -f {}", crd.file));
+            let mut files: Vec<String> = files.collect();
+            files.dedup();
+            anyhow::bail!(
+                "{} does not serve {}; install its CRD first: kubectl apply{}",
+                target.url,
+                resource.full_name(),
+                files.concat()
+            )
+        }
         Err(error) => anyhow::bail!(
             "cannot use context {} at {}: {}",
             target.context,

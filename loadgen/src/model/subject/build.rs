@@ -19,6 +19,9 @@ pub struct Build {
     /// A Go program of this workspace.
     #[serde(default)]
     pub go: Option<GoBuild>,
+    /// A Go program of somebody else's, from the module proxy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub go_install: Option<GoInstall>,
     /// Any other command, run in `base`.
     #[serde(default)]
     pub command: Vec<String>,
@@ -53,12 +56,62 @@ impl Build {
         let given = [
             !self.cargo_packages.is_empty(),
             self.go.is_some(),
+            self.go_install.is_some(),
             !self.command.is_empty(),
         ];
         match given.into_iter().filter(|given| *given).count() {
-            1 => Ok(()),
-            _ => Err("[build]: give one of cargo_packages, go and command".into()),
+            1 => {}
+            _ => {
+                return Err(
+                    "[build]: give one of cargo_packages, go, go_install and command".into(),
+                );
+            }
         }
+        self.go_install.as_ref().map_or(Ok(()), GoInstall::check)
+    }
+}
+
+/// A main package of a module without replacements, built without cgo to `{bin}/<last part of package>`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GoInstall {
+    /// Its path, as `example.com/operator/cmd/operator`.
+    pub package: String,
+    /// Of its module, as `v1.2.3`.
+    pub version: String,
+    /// Flags of `go install`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flags: Vec<String>,
+}
+
+impl GoInstall {
+    /// What is measured has to be the same program tomorrow.
+    fn check(&self) -> Result<(), String> {
+        let Self {
+            package, version, ..
+        } = self;
+        let digit = version
+            .strip_prefix('v')
+            .and_then(|rest| rest.chars().next());
+        if !digit.is_some_and(|digit| digit.is_ascii_digit()) {
+            return Err(format!(
+                "[build.go_install] {version:?}: name one version, such as v1.2.3"
+            ));
+        }
+        match package.contains('/') && !package.contains('@') {
+            true => Ok(()),
+            false => Err(format!(
+                "[build.go_install] {package:?}: write the path of a main package, such as example.com/operator/cmd/operator"
+            )),
+        }
+    }
+
+    /// The arguments of `go`.
+    pub fn args(&self) -> Vec<String> {
+        let mut args = vec!["install".to_owned()];
+        args.extend(self.flags.iter().cloned());
+        args.push(format!("{}@{}", self.package, self.version));
+        args
     }
 }
 

@@ -54,12 +54,10 @@ impl Subject {
         }
     }
 
-    /// The CRD's manifest.
-    pub fn crd(&self, workspace: &Path) -> PathBuf {
-        self.base
-            .as_deref()
-            .unwrap_or(workspace)
-            .join(&self.run.crd)
+    /// The CRD's manifest, where it brings one of its own.
+    pub fn crd(&self, workspace: &Path) -> Option<PathBuf> {
+        let base = self.base.as_deref().unwrap_or(workspace);
+        Some(base.join(self.run.crd.as_ref()?))
     }
 
     /// A relative path with a slash starts at `base`; a bare name is looked up in PATH.

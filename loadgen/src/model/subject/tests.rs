@@ -20,7 +20,9 @@ fn the_built_in_subjects_parse() {
             "controller-runtime/vanilla",
             "controller-runtime/tuned",
             "controller-runtime/storeless",
-            "controller-runtime/storeless-tuned"
+            "controller-runtime/storeless-tuned",
+            "helm-controller/default",
+            "nobody/idle"
         ]
     );
 }
@@ -121,7 +123,19 @@ fn bad_files_are_refused_with_the_place() {
         Case {
             name: "empty build",
             text: format!("{LEAST}[build]\n"),
-            want: "one of cargo_packages, go and command",
+            want: "one of cargo_packages, go, go_install and command",
+        },
+        Case {
+            name: "version of a Go program",
+            text: format!(
+                "{LEAST}[build.go_install]\npackage = \"example.com/op\"\nversion = \"latest\"\n"
+            ),
+            want: "[build.go_install] \"latest\": name one version, such as v1.2.3",
+        },
+        Case {
+            name: "no CEL",
+            text: format!("{LEAST}[convergence]\nready = \"self.status =\"\n"),
+            want: "[convergence] \"self.status =\" is not CEL",
         },
         Case {
             name: "pointer elsewhere",

@@ -69,6 +69,12 @@ pub async fn admit(
     for subject in &plan.subjects {
         let found = if skip {
             Conformance::not_checked(subject.id(), "--skip-conformance")
+        } else if !setting.conformance {
+            let why = format!(
+                "workload {} has no conformance scenario",
+                setting.scenario.name
+            );
+            Conformance::not_checked(subject.id(), &why)
         } else if matches!(setting.source, Source::Existing(_)) {
             let why =
                 "the scenario makes namespaces and objects that an existing cluster may not have";

@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn the_namespace_is_that_of_the_scenario() {
-        let scenario = crate::model::workload::edgeapp().expect("valid");
+        let scenario = crate::model::workload::default().expect("valid").scenario;
         assert_eq!(scenario.resource.namespace, NAMESPACE);
         let measured = scenario.resource.path();
         assert_eq!(Kind::EdgeApp.path(), measured);

@@ -18,6 +18,7 @@ use crate::model::subject::{Places, Subject};
 use crate::run::conformance::expect::{Check, Mismatch};
 use crate::run::conformance::objects::{Kind, NAMESPACE};
 use crate::run::conformance::{Gate, failure};
+use crate::run::crds;
 use crate::run::launch::{readiness, spawn};
 use crate::target::cluster::{Cluster, JSON};
 use crate::target::{HARNESS, Order, SUBJECT, Server};
@@ -55,7 +56,8 @@ impl<'a> Session<'a> {
         let order = Order {
             source: gate.source,
             dir: &dir,
-            crd: &subject.crd(gate.workspace),
+            crds: crds::files(subject, gate.workspace, &dir)
+                .map_err(|error| failure(&subject.id(), "its CRDs", error))?,
             ready_delay_ms: gate.ready_delay_ms,
             logs: gate.log(subject),
             audit: false,

@@ -10,10 +10,11 @@ use crate::load::generator::Act;
 use crate::load::timetable::Pace;
 use crate::model::record::Deletion;
 use crate::model::step::Step;
-use crate::model::workload::child::COLLECTIONS;
+use crate::model::workload::{ChildKind, FoundBy, Resource};
 use crate::run::cpu_trace::CpuTrace;
 use crate::run::session::{Reason, Session};
 use crate::run::step::create::offer;
+use crate::target::cluster::Meta;
 
 /// Between two looks at the children.
 const POLL: Duration = Duration::from_millis(200);
@@ -57,13 +58,34 @@ pub async fn run(session: &mut Session<'_>) -> Result<(), Reason> {
 /// Whether no child is left but those of the canary, which stays.
 async fn children_gone(session: &Session<'_>) -> Result<bool, Reason> {
     let scenario = session.setting.scenario_of(session.subject);
-    for (root, plural) in COLLECTIONS {
-        let namespace = &scenario.resource.namespace;
-        let collection = format!("{root}/namespaces/{namespace}/{plural}");
-        let left = session.cluster.count(&collection, 2).await;
-        if left.map_err(|error| error.to_string())? > 1 {
+    for kind in &scenario.children {
+        if left(session, kind, &scenario.resource).await? > kind.per_object {
             return Ok(false);
         }
     }
     Ok(true)
+}
+
+/// Children of a kind, counted until there are more than one object has.
+async fn left(session: &Session<'_>, kind: &ChildKind, owners: &Resource) -> Result<usize, Reason> {
+    let collection = kind.path(&owners.namespace);
+    let (cluster, most) = (&session.cluster, kind.per_object + 1);
+    let left = match &kind.found_by {
+        FoundBy::Namespace => cluster.count(&collection, "", most).await,
+        FoundBy::Label(label) => {
+            let selector = label.replace('=', "%3D");
+            let selector = format!("labelSelector={selector}&");
+            cluster.count(&collection, &selector, most).await
+        }
+        FoundBy::Owner => {
+            let is_owned =
+                |meta: &Meta| meta.owner_references.iter().any(|o| o.kind == owners.kind);
+            cluster.count_those(&collection, is_owned, most).await
+        }
+        FoundBy::Name(part) => {
+            let is_named = |meta: &Meta| meta.name.contains(part.as_str());
+            cluster.count_those(&collection, is_named, most).await
+        }
+    };
+    left.map_err(|error| error.to_string())
 }

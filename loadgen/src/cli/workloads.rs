@@ -1,0 +1,71 @@
+//! `loadgen workloads`: what can be created without a file of one's own.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::model::workload;
+use crate::model::workload::{Workload, shipped};
+use crate::report::Table;
+
+#[derive(Args, Clone, Debug)]
+pub struct WorkloadsArgs {
+    /// Print JSON in place of the table
+    #[arg(long)]
+    json: bool,
+}
+
+/// A workload, as `--json` prints it.
+#[derive(Serialize)]
+struct Line {
+    name: String,
+    resource: String,
+    object_bytes: usize,
+    description: String,
+    /// Meant where no workload is named.
+    default: bool,
+}
+
+pub fn run(args: WorkloadsArgs) -> anyhow::Result<ExitCode> {
+    let default = workload::default()?.name;
+    let found = shipped::names();
+    let found = found.into_iter().map(|name| workload::find(name, None));
+    let found: Vec<Workload> = found.collect::<Result<_, _>>()?;
+    let lines: Vec<Line> = found.iter().map(|found| line(found, &default)).collect();
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&lines)?);
+    } else {
+        print!("{}", table(&lines).plain());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn line(workload: &Workload, default: &str) -> Line {
+    Line {
+        name: workload.name.clone(),
+        resource: workload.scenario.resource.full_name(),
+        object_bytes: workload.scenario.object_bytes,
+        description: workload.description.clone(),
+        default: workload.name == default,
+    }
+}
+
+fn table(lines: &[Line]) -> Table {
+    let row = |line: &Line| {
+        let default = if line.default { " (default)" } else { "" };
+        vec![
+            format!("{}{default}", line.name),
+            line.resource.clone(),
+            line.object_bytes.to_string(),
+            line.description.clone(),
+        ]
+    };
+    Table {
+        title: "Shipped workloads".into(),
+        header: ["workload", "objects", "bytes", "what it is"]
+            .map(str::to_owned)
+            .into(),
+        rows: lines.iter().map(row).collect(),
+    }
+}

@@ -1,0 +1,194 @@
+//! Who stands in for what a control plane without nodes lacks: says that a child is finished or ready.
+//!
+//! Guarantees: each object of a kind gets the workload's status once, after the delay, and never again where
+//! it has that status; the watch recovers from its end and from errors. Leaves to others: Deployments, of
+//! which the control plane's own agent takes care.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::TryStreamExt;
+use http::Method;
+use kube::core::WatchEvent;
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use crate::model::workload::StandIn;
+use crate::target::cluster::{Cluster, Error, request};
+
+/// Patches in flight at once; those that wait for their delay are not among them.
+const CONNECTIONS: usize = 8;
+/// After an error, before the next list.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Stands in for one kind, for as long as it is polled.
+pub struct Agent {
+    cluster: Cluster,
+    stand_in: StandIn,
+    namespace: String,
+    permits: Arc<Semaphore>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct Child {
+    metadata: Meta,
+    #[serde(default)]
+    status: Value,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Meta {
+    name: String,
+    uid: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Children {
+    metadata: Version,
+    items: Vec<Child>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Version {
+    resource_version: String,
+}
+
+impl Agent {
+    /// For the children of objects in a namespace.
+    pub fn of(cluster: Cluster, stand_in: StandIn, namespace: &str) -> Self {
+        Self {
+            cluster,
+            stand_in,
+            namespace: namespace.to_owned(),
+            permits: Arc::new(Semaphore::new(CONNECTIONS)),
+        }
+    }
+
+    /// Never returns.
+    pub async fn run(self) {
+        let mut told = HashSet::new();
+        loop {
+            if let Err(error) = self.follow(&mut told).await {
+                tracing::warn!(
+                    "standing in for {}: {error}; listing again",
+                    self.stand_in.plural
+                );
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// One list and the watch after it.
+    async fn follow(&self, told: &mut HashSet<String>) -> Result<(), Error> {
+        let collection = self.stand_in.path(&self.namespace);
+        let list: Children = self
+            .cluster
+            .ask(Method::GET, &collection, None, vec![])
+            .await?;
+        let mut patches = JoinSet::new();
+        for child in list.items {
+            self.tell(child, told, &mut patches);
+        }
+        let path = format!(
+            "{collection}?watch=true&timeoutSeconds=290&resourceVersion={}",
+            list.metadata.resource_version
+        );
+        let failed = |source: kube::Error| Error::Request {
+            method: Method::GET,
+            path: path.clone(),
+            source: Box::new(source),
+        };
+        let client = self.cluster.client();
+        let asked = request(Method::GET, &path, None, vec![])?;
+        let events = client.request_events::<Child>(asked).await;
+        let mut events = std::pin::pin!(events.map_err(failed)?);
+        while let Some(event) = events.try_next().await.map_err(failed)? {
+            match event {
+                WatchEvent::Added(child) | WatchEvent::Modified(child) => {
+                    self.tell(child, told, &mut patches);
+                }
+                WatchEvent::Deleted(child) => drop(told.remove(&child.metadata.uid)),
+                WatchEvent::Bookmark(_) => {}
+                WatchEvent::Error(status) => return Err(failed(kube::Error::Api(status))),
+            }
+        }
+        while patches.join_next().await.is_some() {}
+        Ok(())
+    }
+
+    /// Says it of one child, after the delay.
+    fn tell(&self, child: Child, told: &mut HashSet<String>, patches: &mut JoinSet<()>) {
+        if holds(&child.status, &self.stand_in.status) || !told.insert(child.metadata.uid) {
+            return;
+        }
+        let path = format!(
+            "{}/{}/status",
+            self.stand_in.path(&self.namespace),
+            child.metadata.name
+        );
+        let status = serde_json::json!({ "status": self.stand_in.status });
+        let (cluster, delay) = (
+            self.cluster.clone(),
+            Duration::from_millis(self.stand_in.delay_ms),
+        );
+        let permits = self.permits.clone();
+        patches.spawn(async move {
+            tokio::time::sleep(delay).await;
+            // Nobody closes it.
+            let _permit = permits.acquire_owned().await;
+            let patched = cluster
+                .merge_at(&path, status.to_string().into_bytes())
+                .await;
+            match patched {
+                // Deleted in the meantime.
+                Err(error) if error.code() == Some(404) => {}
+                Err(error) => tracing::warn!("standing in: {}", error.words()),
+                Ok(_) => {}
+            }
+        });
+    }
+}
+
+/// Whether a status has every field of another.
+fn holds(status: &Value, wanted: &Value) -> bool {
+    match (status, wanted) {
+        (Value::Object(status), Value::Object(wanted)) => wanted.iter().all(|(key, value)| {
+            let found = status.get(key);
+            found.is_some_and(|found| holds(found, value))
+        }),
+        (Value::Array(status), Value::Array(wanted)) => wanted
+            .iter()
+            .all(|value| status.iter().any(|found| holds(found, value))),
+        (status, wanted) => status == wanted,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_status_that_says_it_already_is_not_written_again() {
+        let wanted =
+            json!({"succeeded": 1, "conditions": [{"type": "Complete", "status": "True"}]});
+        let told = json!({"succeeded": 1, "startTime": "x", "conditions": [
+            {"type": "SuccessCriteriaMet", "status": "True"},
+            {"type": "Complete", "status": "True", "reason": "x"},
+        ]});
+        for (status, want) in [
+            (told, true),
+            (json!({}), false),
+            (Value::Null, false),
+            (json!({"succeeded": 0, "conditions": []}), false),
+            (json!({"succeeded": 1, "conditions": []}), false),
+        ] {
+            assert_eq!(holds(&status, &wanted), want, "{status}");
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! The objects of a workload: where they live, what they are made from, what is recorded of them.
+//!
+//! Guarantees: the same seed and index give the same bytes; an object is exactly `object_bytes`
+//! long where its template leaves room. Leaves to others: what fills an object up (`fill`), the rate, and
+//! the sending.
+
+use std::sync::OnceLock;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::model::run_id;
+use crate::model::workload::template::{Error, Fill, Template};
+use crate::model::workload::{ChildKind, FoundBy, RUN_LABEL, StandIn, fill, patched, root};
+
+/// The largest index that is measured.
+pub const LAST_INDEX: usize = 9_999_999;
+
+/// What is created.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    pub name: String,
+    /// `headless` or `cluster-ip`: what the report says was used.
+    pub service: String,
+    /// Size of one object as it is sent, JSON.
+    pub object_bytes: usize,
+    /// How long a child takes to become ready, where the control plane can be told.
+    pub ready_delay_ms: u64,
+    pub resource: Resource,
+    pub(super) object: Value,
+    /// A merge patch: what churn changes.
+    pub(super) update: Value,
+    /// Kinds of objects that the subject makes for each of these.
+    #[serde(
+        default = "deployment_and_service",
+        skip_serializing_if = "is_deployment_and_service"
+    )]
+    pub children: Vec<ChildKind>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) pods: Option<Pods>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) enlarge: Option<Enlarge>,
+    /// What loadgen says of children on control planes of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stand_in: Vec<StandIn>,
+    #[serde(skip)]
+    pub(super) compiled: Compiled,
+}
+
+/// Where an object says how many pods it asks for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Pods {
+    /// A JSON pointer, such as `/spec/replicas`.
+    pub field: String,
+    /// Pods of an object that does not say.
+    pub default: u64,
+}
+
+/// How an object grows that is larger than its annotations may be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Enlarge {
+    /// A JSON pointer to a list.
+    pub list: String,
+    /// What is appended to it; `{{ part }}` counts from 0 and `{{ words }}` are up to 32,000 bytes.
+    pub item: Value,
+}
+
+/// What the templates are once they are needed. A copy is compiled anew: copies are made to be changed.
+#[derive(Debug, Default)]
+pub struct Compiled(OnceLock<Templates>);
+
+#[derive(Debug)]
+struct Templates {
+    object: Template,
+    update: Template,
+    item: Option<Template>,
+}
+
+impl Clone for Compiled {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl PartialEq for Compiled {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+/// What folders of results without `children` are about.
+fn deployment_and_service() -> Vec<ChildKind> {
+    let kind = |api_version: &str, kind: &str, plural: &str| ChildKind {
+        api_version: api_version.into(),
+        kind: kind.into(),
+        plural: plural.into(),
+        per_object: 1,
+        found_by: FoundBy::default(),
+    };
+    vec![
+        kind("apps/v1", "Deployment", "deployments"),
+        kind("v1", "Service", "services"),
+    ]
+}
+
+fn is_deployment_and_service(children: &[ChildKind]) -> bool {
+    children == deployment_and_service()
+}
+
+/// Where the objects live, and how they are told from others.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Resource {
+    /// Empty for the core group.
+    pub group: String,
+    pub version: String,
+    pub kind: String,
+    pub plural: String,
+    pub namespace: String,
+    /// The run that the objects belong to, where others may be around: it is in their names and
+    /// in the label [`RUN_LABEL`], and only they are watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    /// What their names begin with.
+    #[serde(default = "first_prefix", skip_serializing_if = "is_first_prefix")]
+    pub prefix: String,
+    /// Whether they are in `namespace`, and not of the whole cluster.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub namespaced: bool,
+}
+
+/// What folders of results without `prefix` have.
+fn first_prefix() -> String {
+    "ea".into()
+}
+
+fn is_first_prefix(prefix: &str) -> bool {
+    prefix == first_prefix()
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn is_yes(value: &bool) -> bool {
+    *value
+}
+
+impl Resource {
+    /// Objects are `<prefix>-0`, `<prefix>-1`, …, or `<prefix>-<run>-0`, `<prefix>-<run>-1`, …
+    pub fn object_name(&self, index: usize) -> String {
+        let prefix = &self.prefix;
+        match &self.run {
+            Some(run) => format!("{prefix}-{run}-{index}"),
+            None => format!("{prefix}-{index}"),
+        }
+    }
+
+    /// The longest of their names.
+    pub fn longest_name(&self) -> String {
+        self.object_name(LAST_INDEX)
+    }
+
+    /// The inverse of [`Resource::object_name`].
+    pub fn object_index(&self, name: &str) -> Option<usize> {
+        let rest = name.strip_prefix(self.prefix.as_str())?.strip_prefix('-')?;
+        match &self.run {
+            Some(run) => rest.strip_prefix(run.as_str())?.strip_prefix('-')?,
+            None => rest,
+        }
+        .parse()
+        .ok()
+    }
+
+    /// What narrows a list or a watch to these objects; ends in `&` unless it is empty.
+    pub fn selector(&self) -> String {
+        match &self.run {
+            Some(run) => format!("labelSelector={RUN_LABEL}%3D{run}&"),
+            None => String::new(),
+        }
+    }
+
+    /// `group/version`, or the version alone in the core group.
+    pub fn api_version(&self) -> String {
+        match self.group.as_str() {
+            "" => self.version.clone(),
+            group => format!("{group}/{}", self.version),
+        }
+    }
+
+    /// `edgeapps.tare.dev`, or `configmaps` in the core group.
+    pub fn full_name(&self) -> String {
+        match self.group.as_str() {
+            "" => self.plural.clone(),
+            group => format!("{}.{group}", self.plural),
+        }
+    }
+
+    /// What several are called in a sentence: `EdgeApps`.
+    pub fn kinds(&self) -> String {
+        format!("{}s", self.kind)
+    }
+
+    /// Path of the collection in every namespace.
+    pub fn path_everywhere(&self) -> String {
+        format!("{}/{}", root(&self.api_version()), self.plural)
+    }
+
+    /// Path of the collection.
+    pub fn path(&self) -> String {
+        let (root, plural) = (root(&self.api_version()), &self.plural);
+        match self.namespaced {
+            true => format!("{root}/namespaces/{}/{plural}", self.namespace),
+            false => format!("{root}/{plural}"),
+        }
+    }
+}
+
+impl Scenario {
+    /// The same objects in the namespace of one bench, with the label by which `loadgen clean` finds them.
+    /// Unlike those of [`Scenario::of_run`] they keep their names: nothing else is in that namespace.
+    pub fn of_bench(mut self, run: &str) -> Self {
+        self.resource.namespace = run_id::namespace(run);
+        self.label(run);
+        self
+    }
+
+    /// Whether these are the same objects, but for the bench that they belong to.
+    pub fn is_alike(&self, other: &Self) -> bool {
+        const SAME: &str = "same";
+        self.clone().of_bench(SAME) == other.clone().of_bench(SAME)
+    }
+
+    /// The same objects as those of one run in one namespace, with names and a label of their own.
+    pub fn of_run(mut self, run: &str, namespace: &str) -> Self {
+        self.resource.run = Some(run.to_owned());
+        self.resource.namespace = namespace.to_owned();
+        self.label(run);
+        self
+    }
+
+    fn label(&mut self, run: &str) {
+        self.object["metadata"]["labels"][RUN_LABEL] = run.into();
+        self.compiled = Compiled::default();
+    }
+
+    /// The same objects, asking for no pods.
+    pub fn without_pods(mut self) -> Self {
+        if let Some(pods) = &self.pods {
+            let patch = patch_at(&pods.field, 0.into());
+            self.object = patched(&self.object, &patch);
+            self.compiled = Compiled::default();
+        }
+        self
+    }
+
+    /// Pods that one object asks for; `None` where the workload does not say that it asks for any.
+    pub fn pods_per_object(&self) -> Option<u64> {
+        let pods = self.pods.as_ref()?;
+        let asked = self.object.pointer(&pods.field).and_then(Value::as_u64);
+        Some(asked.unwrap_or(pods.default))
+    }
+
+    /// The same objects with a merge patch on their template.
+    pub(super) fn patched(&self, patch: &Value) -> Self {
+        Self {
+            object: patched(&self.object, patch),
+            ..self.clone()
+        }
+    }
+
+    /// Whether an object can be made as large as it should be.
+    pub fn has_words(&self) -> bool {
+        self.templates()
+            .is_ok_and(|templates| templates.object.uses("words"))
+    }
+
+    /// Whether it can grow beyond what its annotations hold.
+    pub fn grows(&self) -> bool {
+        self.enlarge.is_some()
+    }
+
+    fn templates(&self) -> Result<&Templates, Error> {
+        if let Some(templates) = self.compiled.0.get() {
+            return Ok(templates);
+        }
+        let item = self.enlarge.as_ref();
+        let templates = Templates {
+            object: Template::compile(&self.object)?,
+            update: Template::compile(&self.update)?,
+            item: item.map(|e| Template::compile(&e.item)).transpose()?,
+        };
+        Ok(self.compiled.0.get_or_init(|| templates))
+    }
+
+    /// The bytes to POST.
+    ///
+    /// # Errors
+    /// An expression of the template fails for this object.
+    pub fn object(&self, name: &str, index: usize, seed: u64) -> Result<Vec<u8>, Error> {
+        let (resource, templates) = (&self.resource, self.templates()?);
+        let fill = Fill::of(name, &resource.namespace, index, seed);
+        let build = |words: &str, parts: &[String]| {
+            let mut object = templates.object.render(&fill.with_words(words))?;
+            object["apiVersion"] = resource.api_version().into();
+            object["kind"] = resource.kind.as_str().into();
+            object["metadata"]["name"] = name.into();
+            if resource.namespaced {
+                object["metadata"]["namespace"] = resource.namespace.as_str().into();
+            }
+            if let (Some(enlarge), Some(item)) = (&self.enlarge, &templates.item)
+                && let Some(Value::Array(list)) = object.pointer_mut(&enlarge.list)
+            {
+                for (part, words) in parts.iter().enumerate() {
+                    list.push(item.render(&fill.with_part(part, words))?);
+                }
+            }
+            Ok(object.to_string().into_bytes())
+        };
+        fill::to(self.object_bytes, seed, index, build)
+    }
+
+    /// The bytes of the merge patch that gives object `index` its `wave`-th content.
+    ///
+    /// # Errors
+    /// As for [`Scenario::object`].
+    pub fn update(&self, name: &str, index: usize, seed: u64, wave: u64) -> Result<Vec<u8>, Error> {
+        let namespace = &self.resource.namespace;
+        let fill = Fill::of(name, namespace, index, seed.wrapping_add(wave));
+        let patch = self.templates()?.update.render(&fill)?;
+        Ok(patch.to_string().into_bytes())
+    }
+}
+
+/// A merge patch that sets one field.
+fn patch_at(pointer: &str, value: Value) -> Value {
+    let keys: Vec<&str> = pointer.split('/').skip(1).collect();
+    keys.into_iter().rev().fold(value, |inner, key| {
+        let key = key.replace("~1", "/").replace("~0", "~");
+        Value::Object([(key, inner)].into_iter().collect())
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,54 @@
+//! The table of foreign objects: how many of them a subject has in memory.
+//!
+//! Guarantees: an upper bound, and said so; none where no bystanders were asked for. Leaves to others: the
+//! search (`measure::memory_search`).
+
+use crate::model::bystanders::Found;
+use crate::model::cell::Kind;
+use crate::model::record::{Record, Run};
+use crate::model::summary::Summary;
+use crate::report::rows::header;
+use crate::report::table::{Table, grouped};
+
+/// A row for each kind, of the memory runs of the largest size; the most of all repeats.
+pub fn table(summary: &Summary, record: &Record) -> Option<Table> {
+    let runs: Vec<&Run> = record
+        .runs
+        .values()
+        .filter(|run| run.cell.kind == Kind::Memory && !run.bystanders.is_empty())
+        .collect();
+    let largest = runs.iter().map(|run| run.cell.objects).max()?;
+    let mut kinds: Vec<(&str, usize)> = Vec::new();
+    for found in runs.iter().flat_map(|run| &run.bystanders) {
+        let kind = (found.kind.as_str(), found.objects);
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    let rows = kinds.into_iter().map(|(kind, objects)| {
+        let cells = summary.subjects.iter().map(|subject| {
+            let found = most(&runs, &subject.id(), largest, kind);
+            found.map_or("not measured".to_owned(), |found| grouped(found.in_memory))
+        });
+        let label = format!("{} in memory, of {}", kind, grouped(objects));
+        std::iter::once(label).chain(cells).collect()
+    });
+    Some(Table {
+        title: format!(
+            "Foreign objects found in memory (an upper bound), at {} objects",
+            grouped(largest)
+        ),
+        header: header(summary, false),
+        rows: rows.collect(),
+    })
+}
+
+/// What was found of a kind in the run of a subject that held the most.
+fn most<'a>(runs: &[&'a Run], id: &str, objects: usize, kind: &str) -> Option<&'a Found> {
+    let own = runs.iter().copied();
+    let own = own.filter(|run| run.cell.objects == objects && run.cell.subject == id);
+    let found = own.flat_map(|run| &run.bystanders);
+    found
+        .filter(|found| found.kind == kind)
+        .max_by_key(|found| found.in_memory)
+}

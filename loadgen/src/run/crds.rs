@@ -1,0 +1,25 @@
+//! The definitions that a subject needs, as files.
+//!
+//! Guarantees: those of the subject where it names some, else those of its workload. Leaves to others:
+//! installing them.
+
+use std::path::{Path, PathBuf};
+
+use crate::model::subject::Subject;
+
+/// One definition in each file; those of a workload are written to `dir`.
+///
+/// # Errors
+/// They cannot be written.
+pub fn files(subject: &Subject, workspace: &Path, dir: &Path) -> Result<Vec<PathBuf>, String> {
+    if let Some(crd) = subject.crd(workspace) {
+        return Ok(vec![crd]);
+    }
+    let written = subject.crds.iter().enumerate().map(|(n, manifest)| {
+        let path = dir.join(format!("crd-{n}.yaml"));
+        let failed = |error| format!("cannot write {}: {error}", path.display());
+        std::fs::write(&path, &manifest.text).map_err(failed)?;
+        Ok(path)
+    });
+    written.collect()
+}
