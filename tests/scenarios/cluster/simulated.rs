@@ -9,10 +9,8 @@
 #![allow(dead_code)] // the benchmark `reconcile` uses a part of it
 
 use std::future::Future;
-use std::sync::Arc;
 use std::time::Duration;
 
-use futures::FutureExt;
 use kube::Client;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use kubesim::{Options, Readiness, Server};
@@ -20,12 +18,13 @@ use serde_json::{Value, json};
 use tare::edgeapp::{CRD_YAML, EdgeApp, EdgeApps};
 use tare_runtime::api::Operator;
 use tare_runtime::cache::Mode;
-use tare_runtime::controller;
 use tare_runtime::controller::Config;
-use tare_runtime::leader::{Candidate, Election, Lost};
-use tare_runtime::metrics::{Build, Metrics};
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
+use tare_runtime::leader::Candidate;
+
+// Named, because the benchmark `reconcile` has this file in another folder than the scenarios.
+#[path = "running.rs"]
+mod running;
+pub use running::Running;
 
 /// The longest wait for one condition, in simulated time.
 pub const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
@@ -271,31 +270,12 @@ impl Simulated {
 
     /// Starts a replica of the operator for EdgeApps that works while it holds the Lease `default/tare`.
     pub fn elect(&self, user: &str) -> Running {
-        let metrics = Arc::new(Metrics::default());
-        let client = self.server.client(user);
         let candidate = Candidate {
             identity: format!("{user}_7"),
             ..Candidate::new("default", "tare", "tare")
         };
-        let election = Election::new(client.clone(), Arc::clone(&metrics), candidate);
-        let (stop, stopped) = oneshot::channel::<()>();
-        let stopped = stopped.map(drop).shared();
-        let operator = Arc::new(EdgeApps);
-        let work = controller::run(
-            Arc::clone(&operator),
-            self.mode.cache(&operator),
-            client,
-            Arc::clone(&metrics),
-            config(),
-            stopped.clone(),
-        );
-        Running {
-            prefix: EdgeApps::metrics_prefix(),
-            metrics,
-            timeout: self.timeout,
-            stop: Some(stop),
-            task: tokio::spawn(election.lead(stopped, work)),
-        }
+        let client = self.server.client(user);
+        Running::elect(EdgeApps, self.mode, self.timeout, client, candidate)
     }
 
     /// Creates a Deployment that belongs to somebody else.
@@ -342,103 +322,6 @@ pub fn lossy() -> Config {
     Config {
         resync: Some(Duration::from_secs(600)),
         ..config()
-    }
-}
-
-/// An operator that runs in this process.
-pub struct Running {
-    /// Of the names of its metrics.
-    prefix: String,
-    pub metrics: Arc<Metrics>,
-    /// The longest wait for one condition.
-    pub timeout: Duration,
-    stop: Option<oneshot::Sender<()>>,
-    task: JoinHandle<Result<(), Lost>>,
-}
-
-impl Running {
-    /// Starts an operator; `timeout` is the longest wait for one condition.
-    pub fn start<O: Operator>(
-        operator: O,
-        mode: Mode,
-        timeout: Duration,
-        client: Client,
-        config: Config,
-    ) -> Running {
-        let metrics = Arc::new(Metrics::default());
-        let (stop, stopped) = oneshot::channel::<()>();
-        let shutdown = async { drop(stopped.await) };
-        let operator = Arc::new(operator);
-        let run = controller::run(
-            Arc::clone(&operator),
-            mode.cache(&operator),
-            client,
-            Arc::clone(&metrics),
-            config,
-            shutdown,
-        );
-        let task = tokio::spawn(async {
-            run.await;
-            Ok(())
-        });
-        Running {
-            prefix: O::metrics_prefix(),
-            metrics,
-            timeout,
-            stop: Some(stop),
-            task,
-        }
-    }
-
-    pub async fn until_ready(&self) {
-        let deadline = tokio::time::Instant::now() + self.timeout;
-        while self.metrics.readiness().is_err() {
-            assert!(
-                tokio::time::Instant::now() < deadline,
-                "the operator is not ready: {:?}",
-                self.metrics.readiness()
-            );
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    }
-
-    /// The metrics as the program prints them.
-    pub fn rendered_metrics(&self) -> String {
-        self.metrics.render(&Build {
-            prefix: &self.prefix,
-            version: "0.0.0",
-            allocator: "none",
-        })
-    }
-
-    /// Stops the operator and waits until it has ended.
-    pub async fn stop(mut self) {
-        drop(self.stop.take());
-        let ended = (&mut self.task).await.expect("the operator panicked");
-        ended.expect("the operator ended in order");
-    }
-
-    /// Waits until it has ended because it lost the Lease; its words.
-    pub async fn lost(&mut self) -> String {
-        let ended = (&mut self.task).await.expect("the operator panicked");
-        ended.expect_err("the Lease was lost").to_string()
-    }
-
-    /// Aborts the operator in the middle of its work, as SIGKILL does.
-    pub async fn kill(mut self) {
-        self.task.abort();
-        let _ = (&mut self.task).await;
-    }
-
-    /// Whether the operator still runs.
-    pub fn is_alive(&self) -> bool {
-        !self.task.is_finished()
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }
 
