@@ -4,10 +4,10 @@ use crate::test_node::{TestNode, text};
 
 /// Far below the shipped limit; enough for the container runtime to start the process.
 const SMALL: &str = "6Mi";
-/// Each of these EdgeApps has 256 KB. Those reconciled at once need more memory than the small limit, and
-/// less than the shipped one.
-const COUNT: usize = 24;
-const VARIABLES: usize = 8;
+/// Each of these EdgeApps has 1 MB. One that is reconciled needs more memory than the small limit, and less than the
+/// shipped one; one of 256 KB would fit into both.
+const COUNT: usize = 4;
+const VARIABLES: usize = 32;
 const VARIABLE_BYTES: usize = 32 << 10;
 
 pub async fn an_out_of_memory_kill_is_seen_and_survived(test_node: &TestNode) {

@@ -8,8 +8,7 @@ use crate::model::summary::Summary;
 use crate::report::table::Table;
 use crate::report::{conclusion, failures, provenance, small_node, title, unsettled};
 
-/// `benches` is a section of its own, or empty.
-pub fn report(summary: &Summary, record: &Record, tables: &[Table], benches: &str) -> String {
+pub fn report(summary: &Summary, record: &Record, tables: &[Table]) -> String {
     let mut text = format!(
         "# {}\n\n{}\n\n{}\n\n",
         title::title(summary),
@@ -47,7 +46,6 @@ pub fn report(summary: &Summary, record: &Record, tables: &[Table], benches: &st
         text.extend(lines);
         text.push('\n');
     }
-    text.push_str(benches);
     text.push_str("### Notes\n\n");
     summary
         .notes

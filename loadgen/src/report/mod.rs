@@ -3,7 +3,6 @@
 //! Guarantees: the bench itself and `loadgen report` print the same; failed and missing runs are
 //! in the report. Leaves to others: measuring.
 
-pub mod benches;
 pub mod bystanders;
 pub mod change;
 pub mod chart;
@@ -55,8 +54,8 @@ pub struct Built {
     pub content: Vec<u8>,
 }
 
-/// Every file that follows from the raw data of a folder, as `report` writes it and `verify` expects
-/// it.
+/// Every file that follows from the raw data of a folder, and from nothing beside it, as `report` writes it and
+/// `verify` expects it.
 ///
 /// # Errors
 /// A series cannot be read; the summary cannot be written as JSON.
@@ -68,8 +67,7 @@ pub fn built(
 ) -> anyhow::Result<Vec<Built>> {
     let mut json = serde_json::to_vec_pretty(summary)?;
     json.push(b'\n');
-    let benches = benches::section(&benches::pages(evidence.root()));
-    let page = markdown::report(summary, record, tables, &benches);
+    let page = markdown::report(summary, record, tables);
     let over_time = html::read_series(evidence, record)?;
     let html = html::page(&html::Page {
         summary,
