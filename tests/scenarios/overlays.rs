@@ -181,4 +181,5 @@ pub async fn an_operator_of_one_namespace_needs_no_clusterrole(cluster: Cluster)
         "{missing:?}"
     );
     cluster.delete("edgeapps", "").await;
+    person.types("delete -f namespaced.yaml --ignore-not-found --timeout=90s");
 }
