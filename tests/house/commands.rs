@@ -103,6 +103,12 @@ const LISTED: &[(&str, &str)] = &[
     ("just push *", "needs a registry"),
     ("just bloat *", "builds a static binary"),
     ("just heap", "takes minutes"),
+    ("scripts/dist.sh *", "builds a static binary"),
+    (
+        "scripts/starts.py *",
+        "needs two programs and a quiet machine",
+    ),
+    ("scripts/profile.py *", "needs perf and takes minutes"),
     ("just order", "takes minutes, needs valgrind"),
     ("dist/check.sh", "needs a cluster; tests/check runs it"),
     ("./check.sh", "needs a cluster; tests/check runs it"),

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""Where the CPU of the operator goes: scripts/profile.py --out DIR [--objects N] [BINARY]
+
+Starts kube-apiserver on etcd and BINARY (target/static/symbols/x86_64-unknown-linux-musl/tare, which
+scripts/dist.sh --symbols yes --out target/static/symbols makes), samples it with perf while a burst of EdgeApps
+converges, and groups the samples by what their function belongs to.
+
+Guarantees: DIR/symbols.txt has the share of every function, DIR/README.md the groups; DIR appears whole or not at all; all it
+starts is ended. A function counts for itself and not for those it calls. Needs perf, and loadgen built (target/release/loadgen).
+"""
+import argparse
+import collections
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+CHECKOUT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LOADGEN = os.path.join(CHECKOUT, "target/release/loadgen")
+BINARY = os.path.join(CHECKOUT, "target/static/symbols/x86_64-unknown-linux-musl/tare")
+# The first that fits names the group.
+GROUPS = [
+    ("kernel: sockets, scheduling", r"\[k\]"),
+    ("TLS (rustls, ring)", r"rustls|ring::|webpki|aes|chacha|gcm|ghash|poly1305"),
+    ("allocator", r"rjem|malloc|rallocx|dalloc|__rust_alloc|RawVec|calloc|edata|eset"),
+    ("trees of JSON values", r"btree|BTreeMap|serde_json::value|value::Value|serde_json::map"),
+    ("JSON text", r"serde_json|serde_core|itoa|escape"),
+    ("HTTP (hyper, http, httparse)", r"hyper|http::|httparse|http_body|bytes::|header"),
+    ("tokio, futures, mutexes, clocks", r"tokio|futures|mio|[wW]aker|vdso|pthread|clock"),
+    ("copying and comparing bytes, strings", r"memcpy|bcmp|memset|memmove|memchr|core::|alloc::"),
+    ("tare itself", r"tare"),
+]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--objects", type=int, default=3000)
+    parser.add_argument("binary", nargs="?", default=BINARY)
+    options = parser.parse_args()
+    for needed in (LOADGEN, options.binary):
+        if not os.access(needed, os.X_OK):
+            sys.exit(f"error: {needed} is missing; see --help for how it is made")
+    if os.path.exists(options.out):
+        sys.exit(f"error: {options.out} exists; name a new folder")
+    version = subprocess.run([options.binary, "version"], capture_output=True, text=True, check=True).stdout.strip()
+    with tempfile.TemporaryDirectory() as folder:
+        kubeconfig, data = os.path.join(folder, "kubeconfig"), os.path.join(folder, "perf.data")
+        running = []
+        try:
+            plane = subprocess.Popen(
+                [LOADGEN, "control-plane", "up", "--kubeconfig", kubeconfig], stdout=subprocess.PIPE, text=True, cwd=CHECKOUT)
+            running.append((plane, signal.SIGINT))
+            if not any("Ctrl-C" in line for line in plane.stdout):
+                sys.exit("error: the control plane did not start")
+            operator = subprocess.Popen(
+                [options.binary, "run", "--cache", "none", "--admin", "127.0.0.1:18080"],
+                env=dict(os.environ, KUBECONFIG=kubeconfig), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            running.append((operator, signal.SIGTERM))
+            time.sleep(2)
+            perf = subprocess.Popen(
+                ["perf", "record", "-e", "cpu-clock", "-F", "499", "-p", str(operator.pid), "-o", data],
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            running.append((perf, signal.SIGINT))
+            subprocess.run(
+                [LOADGEN, "run", "--count", str(options.objects), "--kubeconfig", kubeconfig, "--yes", "--keep"],
+                check=True, stdout=subprocess.DEVNULL)
+            perf.send_signal(signal.SIGINT)
+            perf.wait(timeout=60)
+        finally:
+            for process, end in reversed(running):
+                if process.poll() is None:
+                    process.send_signal(end)
+                    process.wait(timeout=60)
+        report = subprocess.run(
+            ["perf", "report", "-i", data, "--no-children", "--sort", "sym", "--stdio"],
+            capture_output=True, text=True, check=True).stdout
+    lines = [line.strip() for line in report.splitlines() if re.match(r"\s+[\d.]+%", line)]
+    shares = collections.Counter()
+    for line in lines:
+        percent, symbol = line.split("%", 1)
+        group = next((name for name, pattern in GROUPS if re.search(pattern, symbol)), "others")
+        shares[group] += float(percent)
+    text = [
+        "# Where the CPU of the operator goes", "",
+        f"{options.objects} EdgeApps created at once on kube-apiserver with etcd; {version}. Made by `scripts/profile.py` with `perf`: each "
+        "function counts for itself. [symbols.txt](symbols.txt) has them all.", "",
+        "| | share, % |", "|---|---:|",
+    ]
+    text += [f"| {name} | {share:.1f} |" for name, share in shares.most_common()]
+    made = tempfile.mkdtemp(dir=os.path.dirname(os.path.abspath(options.out)))
+    for name, content in (("symbols.txt", lines), ("README.md", text)):
+        with open(os.path.join(made, name), "w") as file:
+            file.write("\n".join(content) + "\n")
+    os.chmod(made, 0o755)
+    os.rename(made, options.out)
+    print("\n".join(text))
+
+
+main()
