@@ -14,12 +14,11 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 
-CHECKOUT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-LOADGEN = os.path.join(CHECKOUT, "target/release/loadgen")
+from plane import CHECKOUT, LOADGEN, control_plane, end, fail, new_folder, tare
+
 BINARY = os.path.join(CHECKOUT, "target/static/symbols/x86_64-unknown-linux-musl/tare")
 # The first that fits names the group.
 GROUPS = [
@@ -41,40 +40,23 @@ def main():
     parser.add_argument("--objects", type=int, default=3000)
     parser.add_argument("binary", nargs="?", default=BINARY)
     options = parser.parse_args()
-    for needed in (LOADGEN, options.binary):
-        if not os.access(needed, os.X_OK):
-            sys.exit(f"error: {needed} is missing; see --help for how it is made")
-    if os.path.exists(options.out):
-        sys.exit(f"error: {options.out} exists; name a new folder")
+    new_folder(options.out)
+    if not os.access(options.binary, os.X_OK):
+        fail(f"{options.binary} is missing; see --help for how it is made")
     version = subprocess.run([options.binary, "version"], capture_output=True, text=True, check=True).stdout.strip()
     with tempfile.TemporaryDirectory() as folder:
         kubeconfig, data = os.path.join(folder, "kubeconfig"), os.path.join(folder, "perf.data")
-        running = []
-        try:
-            plane = subprocess.Popen(
-                [LOADGEN, "control-plane", "up", "--kubeconfig", kubeconfig], stdout=subprocess.PIPE, text=True, cwd=CHECKOUT)
-            running.append((plane, signal.SIGINT))
-            if not any("Ctrl-C" in line for line in plane.stdout):
-                sys.exit("error: the control plane did not start")
-            operator = subprocess.Popen(
-                [options.binary, "run", "--cache", "none", "--admin", "127.0.0.1:18080"],
-                env=dict(os.environ, KUBECONFIG=kubeconfig), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            running.append((operator, signal.SIGTERM))
+        with control_plane(kubeconfig), tare(options.binary, kubeconfig) as operator:
             time.sleep(2)
             perf = subprocess.Popen(
                 ["perf", "record", "-e", "cpu-clock", "-F", "499", "-p", str(operator.pid), "-o", data],
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            running.append((perf, signal.SIGINT))
-            subprocess.run(
-                [LOADGEN, "run", "--count", str(options.objects), "--kubeconfig", kubeconfig, "--yes", "--keep"],
-                check=True, stdout=subprocess.DEVNULL)
-            perf.send_signal(signal.SIGINT)
-            perf.wait(timeout=60)
-        finally:
-            for process, end in reversed(running):
-                if process.poll() is None:
-                    process.send_signal(end)
-                    process.wait(timeout=60)
+            try:
+                subprocess.run(
+                    [LOADGEN, "run", "--count", str(options.objects), "--kubeconfig", kubeconfig, "--yes", "--keep"],
+                    check=True, stdout=subprocess.DEVNULL)
+            finally:
+                end(perf, signal.SIGINT)
         report = subprocess.run(
             ["perf", "report", "-i", data, "--no-children", "--sort", "sym", "--stdio"],
             capture_output=True, text=True, check=True).stdout

@@ -18,17 +18,14 @@ import json
 import os
 import platform
 import re
-import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 import urllib.request
 
-CHECKOUT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-LOADGEN = os.path.join(CHECKOUT, "target/release/loadgen")
-ADMIN = "127.0.0.1:18080"
+from plane import ADMIN, KUBECTL, control_plane, cpu_s, fail, new_folder, tare
+
 FIRST = "app-000000"
 EDGEAPP = {
     "apiVersion": "tare.dev/v1alpha1",
@@ -43,7 +40,6 @@ PREFIXES = [
     "/registry/services/specs/default/",
 ]
 UID = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def edgeapp(size_bytes):
@@ -52,17 +48,6 @@ def edgeapp(size_bytes):
     padded["metadata"]["annotations"] = {PADDING: ""}
     padded["metadata"]["annotations"][PADDING] = "x" * max(0, size_bytes - len(json.dumps(padded)))
     return json.dumps(padded)
-
-
-def fail(message):
-    sys.exit(f"error: {message}")
-
-
-def cpu_s(pid):
-    """CPU of a process and its threads so far, in seconds."""
-    with open(f"/proc/{pid}/stat") as stat:
-        fields = stat.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 def children(parent):
@@ -151,30 +136,22 @@ def requests(values, wanted):
 WRITES = "create|post|update|patch|delete"
 
 
-class Operator:
-    def __init__(self, binary, kubeconfig, log):
-        env = dict(os.environ, KUBECONFIG=kubeconfig)
-        command = [binary, "run", "--cache", "none", "--admin", ADMIN]
-        self.process = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=log)
+def until(process, what, holds, seconds):
+    """Waits until the metrics of the operator are so; these metrics."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            fail(f"{process.args[0]} ended with {process.returncode}")
+        values = metrics()
+        if values and holds(values):
+            return values
+        time.sleep(0.1)
+    fail(f"no {what} within {seconds} s")
 
-    def until(self, what, holds, seconds):
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            if self.process.poll() is not None:
-                fail(f"{self.process.args[0]} ended with {self.process.returncode}")
-            values = metrics()
-            if values and holds(values):
-                return values
-            time.sleep(0.1)
-        fail(f"no {what} within {seconds} s")
 
-    def memory_bytes(self, field):
-        with open(f"/proc/{self.process.pid}/status") as status:
-            return next(int(line.split()[1]) * 1024 for line in status if line.startswith(field))
-
-    def end(self):
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait(timeout=60)
+def memory_bytes(pid, field):
+    with open(f"/proc/{pid}/status") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith(field))
 
 
 def until_idle(server, others):
@@ -192,58 +169,43 @@ def until_idle(server, others):
 def measure(name, binary, options, folder):
     print(f"{name}: starting kube-apiserver on etcd", flush=True)
     kubeconfig = os.path.join(folder, "kubeconfig")
-    plane = subprocess.Popen(
-        [LOADGEN, "control-plane", "up", "--kubeconfig", kubeconfig],
-        stdout=subprocess.PIPE, text=True, cwd=CHECKOUT,
-    )
-    try:
-        for line in plane.stdout:
-            if "Ctrl-C" in line:
-                break
-        else:
-            fail("the control plane did not start")
+    with control_plane(kubeconfig) as plane:
         running = children(plane.pid)
         server, etcd = running["kube-apiserver"][0], running["etcd"][0]
-        kubectl = [os.environ.get("KUBECTL", "kubectl"), "--kubeconfig", kubeconfig]
+        kubectl = [KUBECTL, "--kubeconfig", kubeconfig]
         with open(os.path.join(folder, f"{name}.log"), "w") as log:
             subprocess.run(kubectl + ["create", "-f", "-"], input=edgeapp(options.object_bytes), text=True, check=True, stdout=log)
-            operator = Operator(binary, kubeconfig, log)
-            subprocess.run(
-                kubectl + ["wait", "--for=condition=Ready", f"edgeapp/{FIRST}", "--timeout=60s"], check=True, stdout=log)
-            time.sleep(2)
-            operator.end()
+            with tare(binary, kubeconfig, log):
+                subprocess.run(
+                    kubectl + ["wait", "--for=condition=Ready", f"edgeapp/{FIRST}", "--timeout=60s"], check=True, stdout=log)
+                time.sleep(2)
             print(f"{name}: {options.objects} EdgeApps with two children each", flush=True)
             Etcd(running["etcd"][1]).copy(options.objects)
             others = [pid for pid, _ in running.values() if pid != server]
-            idle_percent = until_idle(server, others)
             starts = []
             for number in range(1, options.starts + 1):
+                idle_percent = until_idle(server, others)
                 before, began = (cpu_s(server), cpu_s(etcd)), time.monotonic()
-                operator = Operator(binary, kubeconfig, log)
-                values = operator.until("relist", lambda values: relists(values) >= 1, 900)
-                start = {
-                    "subject": name,
-                    "start": number,
-                    "seconds": round(time.monotonic() - began, 2),
-                    "server_idle_cpu_percent": idle_percent,
-                    "server_cpu_s": round(cpu_s(server) - before[0], 2),
-                    "etcd_cpu_s": round(cpu_s(etcd) - before[1], 2),
-                    "operator_cpu_s": round(cpu_s(operator.process.pid), 2),
-                    "peak_rss_bytes": operator.memory_bytes("VmHWM"),
-                    "rss_bytes": operator.memory_bytes("VmRSS"),
-                    "reads": int(requests(values, "list|get")),
-                    "writes": int(requests(metrics(), WRITES)),
-                }
-                operator.end()
+                with tare(binary, kubeconfig, log) as process:
+                    values = until(process, "relist", lambda values: relists(values) >= 1, 900)
+                    start = {
+                        "subject": name,
+                        "start": number,
+                        "seconds": round(time.monotonic() - began, 2),
+                        "server_idle_cpu_percent": idle_percent,
+                        "server_cpu_s": round(cpu_s(server) - before[0], 2),
+                        "etcd_cpu_s": round(cpu_s(etcd) - before[1], 2),
+                        "operator_cpu_s": round(cpu_s(process.pid), 2),
+                        "peak_rss_bytes": memory_bytes(process.pid, "VmHWM"),
+                        "rss_bytes": memory_bytes(process.pid, "VmRSS"),
+                        "reads": int(requests(values, "list|get")),
+                        "writes": int(requests(metrics(), WRITES)),
+                    }
                 print(json.dumps(start), flush=True)
                 if start["writes"]:
                     fail(f"{name} wrote {start['writes']} times: its objects were not converged")
                 starts.append(start)
-                idle_percent = until_idle(server, others)
         return starts
-    finally:
-        plane.send_signal(signal.SIGINT)
-        plane.wait(timeout=60)
 
 
 def median(values):
@@ -285,10 +247,7 @@ def main():
     parser.add_argument("--starts", type=int, default=3)
     parser.add_argument("subjects", nargs="+", metavar="NAME=BINARY")
     options = parser.parse_args()
-    if os.path.exists(options.out):
-        fail(f"{options.out} exists; name a new folder")
-    if not os.path.exists(LOADGEN):
-        fail(f"{LOADGEN} is missing; run: cargo build --release -p loadgen")
+    new_folder(options.out)
     if not 1 <= options.objects <= 999_999:
         fail("--objects takes 1 to 999999")
     subjects = []

@@ -39,29 +39,7 @@ impl Running {
         client: Client,
         config: Config,
     ) -> Running {
-        let metrics = Arc::new(Metrics::default());
-        let (stop, stopped) = oneshot::channel::<()>();
-        let shutdown = async { drop(stopped.await) };
-        let operator = Arc::new(operator);
-        let run = controller::run(
-            Arc::clone(&operator),
-            mode.cache(&operator),
-            client,
-            Arc::clone(&metrics),
-            config,
-            shutdown,
-        );
-        let task = tokio::spawn(async {
-            run.await;
-            Ok(())
-        });
-        Running {
-            prefix: O::metrics_prefix(),
-            metrics,
-            timeout,
-            stop: Some(stop),
-            task,
-        }
+        Self::begin(operator, mode, timeout, client, config, None)
     }
 
     /// Starts a replica that works while it holds the Lease of `candidate`.
@@ -72,8 +50,20 @@ impl Running {
         client: Client,
         candidate: Candidate,
     ) -> Running {
+        Self::begin(operator, mode, timeout, client, config(), Some(candidate))
+    }
+
+    fn begin<O: Operator>(
+        operator: O,
+        mode: Mode,
+        timeout: Duration,
+        client: Client,
+        config: Config,
+        candidate: Option<Candidate>,
+    ) -> Running {
         let metrics = Arc::new(Metrics::default());
-        let election = Election::new(client.clone(), Arc::clone(&metrics), candidate);
+        let election = candidate
+            .map(|candidate| Election::new(client.clone(), Arc::clone(&metrics), candidate));
         let (stop, stopped) = oneshot::channel::<()>();
         let stopped = stopped.map(drop).shared();
         let operator = Arc::new(operator);
@@ -82,15 +72,24 @@ impl Running {
             mode.cache(&operator),
             client,
             Arc::clone(&metrics),
-            config(),
+            config,
             stopped.clone(),
         );
+        let task = tokio::spawn(async {
+            match election {
+                Some(election) => election.lead(stopped, work).await,
+                None => {
+                    work.await;
+                    Ok(())
+                }
+            }
+        });
         Running {
             prefix: O::metrics_prefix(),
             metrics,
             timeout,
             stop: Some(stop),
-            task: tokio::spawn(election.lead(stopped, work)),
+            task,
         }
     }
 
