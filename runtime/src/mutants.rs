@@ -114,6 +114,9 @@ mod chosen {
         BoundIgnored,
         /// A relist that failed is not tried again.
         FailedRelistForgotten,
+        // What no periodic relist repairs.
+        /// Where there was no owner, a watch that does not show the first one is relied on.
+        FirstOwnerAwaited,
         // Found by the simulation.
         /// A child of an owner that was created again in flight counts as another's.
         RecreatedInFlightIgnored,

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use kubesim::RequestFault;
 use serde_json::{Value, json};
 use tare_runtime::cache::Mode;
 
 use crate::cluster::Cluster;
-use crate::cluster::objects::{condition, foreign_deployment, text, web};
+use crate::cluster::objects::{condition, container, foreign_deployment, text, web};
 use crate::cluster::simulated::{Simulated, pass};
 
 pub async fn a_foreign_deployment_of_the_same_name_survives_us(cluster: Cluster) {
@@ -107,5 +108,41 @@ pub async fn a_child_that_another_controller_takes_over_is_told_and_made_again(m
             .await;
         user.until_running("web").await;
     }
+    running.stop().await;
+}
+
+/// No watch shows that another object has the name. The server refuses the uid of the one that is known.
+pub async fn a_child_that_somebody_replaced_is_read_and_corrected(mode: Mode) {
+    let cluster = Simulated::new(mode);
+    let user = Cluster::simulated(cluster.clone());
+    let running = cluster.operate();
+    running.until_ready().await;
+    user.create("web", web()).await;
+    user.until_running("web").await;
+    pass(120).await;
+    cluster
+        .server
+        .faults()
+        .on_request(|facts| match (facts.user, facts.verb, facts.resource) {
+            ("tare", "watch", "deployments") => RequestFault::Hang,
+            _ => RequestFault::Pass,
+        });
+    cluster.server.close_watches();
+    pass(1).await;
+    let mut replaced = user.get("deployments", "web").await;
+    user.delete("deployments", "web").await;
+    user.until_gone("deployments", "web").await;
+    replaced["status"] = Value::Null;
+    let meta = replaced["metadata"].as_object_mut().expect("metadata");
+    meta.retain(|key, _| matches!(&**key, "name" | "labels" | "ownerReferences"));
+    user.make("deployments", replaced).await;
+
+    user.change("web", json!({ "image": "web:2" })).await;
+    let is_new = |child: &Value| container(child)["image"] == "web:2";
+    user.until("the new image", "deployments", "web", is_new)
+        .await;
+    pass(5).await;
+    let events = cluster.server.objects("events");
+    assert!(events.is_empty(), "{events:?}");
     running.stop().await;
 }

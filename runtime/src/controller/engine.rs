@@ -210,7 +210,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                 let admission = self.queue.admit_due(&key, uid, Triggers::REFRESH);
                 self.on_admission(admission, Coverage::All);
             }
-            None => self.request_for_failing(Coverage::All),
+            None => self.request_late(Coverage::All),
         }
     }
 
@@ -281,16 +281,23 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             self.on_admission(Admission::Rejected, Coverage::All);
         }
         if failing_owners || failing_children {
-            self.request_for_failing(match failing_children {
+            self.request_late(match failing_children {
                 true => Coverage::All,
                 false => Self::owners(),
             });
         }
     }
 
-    fn request_for_failing(&mut self, coverage: Coverage) {
-        let is_new = self.schedule.request_for_failing(coverage, self.now_ms());
+    fn request_late(&mut self, coverage: Coverage) {
+        let is_new = self.schedule.request_late(coverage, self.now_ms());
         self.count_request(is_new);
+    }
+
+    /// An owner that asks for a requeue which does not fit is compared by a late relist.
+    pub(super) fn on_requeue(&mut self, fits: bool) {
+        if !fits {
+            self.request_late(Coverage::All);
+        }
     }
 
     /// The relist that finds owners with work of their own. Where a status does not tell what was observed,
@@ -347,7 +354,8 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         if admission == Admission::Accepted
             && let Outcome::Written { requeue_after, .. } = outcome
         {
-            self.requeues.set(&key, uid, requeue_after, now_ms);
+            let fits = self.requeues.set(&key, uid, requeue_after, now_ms);
+            self.on_requeue(fits);
         }
         self.trim_timer.worked(now_ms);
     }

@@ -217,7 +217,8 @@ impl<O: Operator> Reconciler<O> {
             state.triggers = state.triggers.with(Triggers::CHECK);
         }
         let wanted = state.triggers.has(Triggers::SPEC.with(Triggers::CHECK));
-        let fresh = never_seen && !state.triggers.has(Triggers::CHECK);
+        // An attempt that ended early, or with its process, may have made children of an earlier spec.
+        let fresh = never_seen && state.generation <= 1 && !state.triggers.has(Triggers::CHECK);
         if !fresh && (wanted || !snapshots.is_empty()) {
             let compares = wanted || !state.status.ready;
             self.unplanned
