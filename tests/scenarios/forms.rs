@@ -199,8 +199,10 @@ pub async fn what_the_server_stores_in_another_form_is_no_drift(mode: Mode) {
 
 /// A default stands for a value that is planned empty.
 fn with_an_empty_affinity(image: &str) -> Vec<(Kind, Value)> {
+    // A label holds no colon.
+    let image_label = image.replace(':', "-");
     let service = json!({"spec": {
-        "clusterIP": "None", "sessionAffinity": "", "selector": {"app": "web", "image": image},
+        "clusterIP": "None", "sessionAffinity": "", "selector": {"app": "web", "image": image_label},
     }});
     vec![(DEPLOYMENT, deployment(image)), (SERVICE, service)]
 }
