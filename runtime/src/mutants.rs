@@ -122,6 +122,10 @@ mod chosen {
         RecreatedInFlightIgnored,
         /// A child that another controller takes over is nobody's.
         TakenOverIgnored,
+        /// A patch of an object that is there no longer counts as rejected.
+        ReplacedIsRejected,
+        /// An owner without a status has no children, whatever its spec was before.
+        FirstAttemptForgotten,
         /// The deletion of one child hides older changes of another.
         DeletionHidesOthers,
         /// A relist does not tell the cache of the children of an owner with work.

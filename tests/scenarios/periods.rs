@@ -1,5 +1,5 @@
 //! What is found again without the periodic relist, which is far away: the first object of a new CRD, objects that
-//! could not be decoded, requeues that did not fit.
+//! could not be decoded, requeues that did not fit, statuses whose write failed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -9,14 +9,17 @@ use http_body_util::BodyExt;
 use kube::client::Body;
 use kubesim::WatchFault;
 use serde_json::{Value, json};
-use tare::edgeapp::EdgeApps;
+use tare::edgeapp::{EdgeApp, EdgeAppStatus, EdgeApps};
+use tare_runtime::api::{Children, Failure, Kind, Operator, Owner, Plan, PlanError, Retry};
 use tare_runtime::cache::Mode;
 use tare_runtime::controller::Config;
 use tokio::time::Instant;
 
 use crate::cluster::Cluster;
 use crate::cluster::simulated::{Simulated, config, pass, web};
+use crate::examples::webapp::example::WebApps;
 use crate::examples::{Example, SERVER_IMAGE, inference_service};
+use crate::permissions::Refusal;
 
 /// No watch of the operator shows that the object `first` was made, as with kine.
 fn hide_the_first(cluster: &Simulated) {
@@ -181,6 +184,108 @@ pub async fn owners_whose_requeues_do_not_fit_are_compared_within_ten_minutes(mo
     for name in names {
         cluster.until_there("services", name).await;
     }
+    running.stop().await;
+}
+
+/// EdgeApps whose plan is an error that only another spec can mend.
+struct Impossible;
+
+/// Why there is no plan.
+#[derive(Debug, thiserror::Error)]
+#[error("not possible")]
+struct NotPossible;
+
+impl PlanError for NotPossible {
+    fn reason(&self) -> &'static str {
+        "Impossible"
+    }
+    fn retry(&self) -> Retry {
+        Retry::AwaitChange
+    }
+}
+
+impl Operator for Impossible {
+    type Status = EdgeAppStatus;
+    type Resource = EdgeApp;
+    type Error = NotPossible;
+    const NAME: &'static str = EdgeApps::NAME;
+    const FINALIZER: Option<&'static str> = None;
+    const KINDS: &'static [Kind] = EdgeApps::KINDS;
+
+    fn plan(&self, _: &Owner<Self>, _: &Children) -> Result<Plan<EdgeAppStatus>, NotPossible> {
+        Err(NotPossible)
+    }
+
+    fn failed(
+        &self,
+        owner: &Owner<Self>,
+        children: &Children,
+        failure: &Failure,
+    ) -> Option<EdgeAppStatus> {
+        let owner = Owner {
+            meta: owner.meta.clone(),
+            spec: owner.spec.clone(),
+        };
+        EdgeApps.failed(&owner, children, failure)
+    }
+}
+
+pub async fn a_failure_that_only_a_change_can_mend_is_told_although_its_status_was_refused(
+    mode: Mode,
+) {
+    let cluster = Simulated::new(mode);
+    let refusal = Refusal::of_permission(&cluster, "patch", "edgeapps");
+    let client = cluster.server.client("tare");
+    cluster.create("web", web()).await;
+    let running = cluster.operate_with(Impossible, client, unconfigured());
+    pass(5).await;
+    refusal.lift();
+    cluster.until_phase("web", "Failed").await;
+    // It is told; only a change can help.
+    let requests = |cluster: &Simulated| cluster.reads() + cluster.writes();
+    pass(5).await;
+    let sent = requests(&cluster);
+    pass(200).await;
+    assert_eq!(requests(&cluster), sent);
+    running.stop().await;
+}
+
+/// An answer that says nothing of a status that was written.
+pub async fn a_status_whose_write_was_executed_and_refused_is_written_again(mode: Mode) {
+    let simulated = Simulated::new(mode);
+    let cluster = Cluster::simulated(simulated.clone());
+    Example::WebApp.install(&cluster).await;
+    let client = simulated.server.client("tare");
+    let late = Arc::new(AtomicBool::new(false));
+    let is_late = Arc::clone(&late);
+    let service = tower::service_fn(move |request: http::Request<Body>| {
+        let (client, is_late) = (client.clone(), Arc::clone(&is_late));
+        async move {
+            let is_meant = request.uri().path().ends_with("/web/status");
+            let mut response = client.send(request).await.map_err(tower::BoxError::from)?;
+            if is_meant && is_late.swap(false, Relaxed) {
+                *response.status_mut() = http::StatusCode::GATEWAY_TIMEOUT;
+            }
+            Ok::<_, tower::BoxError>(response)
+        }
+    });
+    let client = kube::Client::new(service, "default");
+    let running = simulated.operate_with(WebApps, client, config());
+    running.until_ready().await;
+    let spec = |image: &str| json!({ "image": image, "replicas": 2 });
+    Example::WebApp.create(&cluster, "web", spec("web:1")).await;
+    let is_ready = |object: &Value| object["status"]["ready"] == true;
+    cluster.until("ready", "webapps", "web", is_ready).await;
+    pass(120).await;
+    // The Deployment is ready again before the next attempt.
+    late.store(true, Relaxed);
+    Example::WebApp.change(&cluster, "web", spec("web:2")).await;
+    let is_not_ready = |object: &Value| object["status"]["ready"] == false;
+    cluster
+        .until("not ready", "webapps", "web", is_not_ready)
+        .await;
+    assert!(!late.load(Relaxed));
+    cluster.until("ready", "webapps", "web", is_ready).await;
     running.stop().await;
 }
 

@@ -44,6 +44,8 @@ pub(crate) struct Controller<O: Operator, C> {
     pub watches: Watches,
     pub relist: Option<RunningRelist>,
     readiness: Readiness,
+    /// Only owners with certain labels are ours.
+    selects: bool,
     started: Instant,
     trim: fn(),
     trim_timer: TrimTimer,
@@ -75,6 +77,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             watches: Watches::new(paths.len()),
             relist: None,
             readiness: Readiness::new(paths.len()),
+            selects: config.selector.is_some(),
             started: Instant::now(),
             trim: config.trim,
             trim_timer: TrimTimer::default(),

@@ -159,7 +159,9 @@ impl<O: Operator> ChildRequests<O> {
         match self.api.call(Verb::Patch, request, OBJECT_BYTES).await {
             Ok(answer) => decode(&answer, &child.kind),
             Err(error) if matches!(error.code(), Some(404 | 409)) => Err(Interrupt::Again),
-            Err(error) if is_of_another(&error) => Err(Interrupt::Again),
+            Err(error) if is_of_another(&error) && !mutant!(ReplacedIsRejected) => {
+                Err(Interrupt::Again)
+            }
             Err(error) => Err(failure::asked(error, "patch", child.kind.kind, &child.name)),
         }
     }

@@ -211,8 +211,11 @@ impl<O: Operator> OwnerRequests<O> {
         // The whole status is ours: it is replaced at once, so that nothing of an earlier one is left.
         let value = serde_json::to_value(&status).map_err(|error| failure::unreadable(&error))?;
         let replace = json!({"op": "add", "path": "/status", "value": value});
+        // Until it is answered it may have been executed: which status the owner has is not known.
+        let triggers = state.triggers;
+        state.triggers = triggers.with(Triggers::REFRESH);
         self.patch(key, "/status", state, &[replace]).await?;
-        state.status = memory;
+        (state.triggers, state.status) = (triggers, memory);
         Ok(())
     }
 

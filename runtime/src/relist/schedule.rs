@@ -159,12 +159,16 @@ impl RelistSchedule {
         }
     }
 
-    /// A relist has read all lists, with so many owners.
-    pub fn listed(&mut self, coverage: Coverage, owners: usize, objects: usize, now_ms: u64) {
+    /// A relist has read all lists, `objects` in total.
+    pub fn listed(&mut self, coverage: Coverage, objects: usize) {
         if coverage == Coverage::All {
             self.objects = objects as u64;
         }
-        if owners == 0 && !mutant!(FirstOwnerAwaited) {
+    }
+
+    /// There is no owner: they are listed again within a minute.
+    pub fn await_first(&mut self, now_ms: u64) {
+        if !mutant!(FirstOwnerAwaited) {
             self.empty_ms = Some(now_ms + EMPTY_MS.0 + self.random(EMPTY_MS.1));
         }
     }

@@ -139,7 +139,13 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         self.api.metrics().relists_completed.fetch_add(1, Relaxed);
         // About right, and it does not depend on how the children were listed.
         let objects = owners * coverage.kinds(&self.paths);
-        self.schedule.listed(coverage, owners, objects, now_ms);
+        self.schedule.listed(coverage, objects);
+        match owners == 0 {
+            // The server looks at every owner to find none that is selected.
+            true if self.selects => self.request_late(Coverage::Owners),
+            true => self.schedule.await_first(now_ms),
+            false => {}
+        }
         if skipped && !mutant!(SkippedForgotten) {
             self.request_late(Self::owners());
         }

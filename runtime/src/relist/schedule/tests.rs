@@ -10,7 +10,7 @@ fn the_default_period_is_ten_hours_however_many_objects_there_are() {
     for objects in [0, 5_000, 300_000] {
         let mut schedule = RelistSchedule::new(None, 1);
         schedule.began(Coverage::All, 0);
-        schedule.listed(Coverage::All, objects + 1, objects, 0);
+        schedule.listed(Coverage::All, objects);
         schedule.ended(Coverage::All, false, 0);
         let (coverage, at_ms) = schedule.next();
         assert_eq!(coverage, Coverage::All);
@@ -25,7 +25,7 @@ fn a_list_without_owners_is_repeated_within_a_minute_until_it_shows_one() {
     let mut now_ms = 0;
     for coverage in [Coverage::All, Coverage::Owners, Coverage::Owners] {
         schedule.began(coverage, now_ms);
-        schedule.listed(coverage, 0, 0, now_ms);
+        schedule.await_first(now_ms);
         schedule.ended(coverage, false, now_ms);
         let (next, at_ms) = schedule.next();
         assert_eq!(next, Coverage::Owners);
@@ -33,7 +33,6 @@ fn a_list_without_owners_is_repeated_within_a_minute_until_it_shows_one() {
         now_ms = at_ms;
     }
     schedule.began(Coverage::Owners, now_ms);
-    schedule.listed(Coverage::Owners, 1, 1, now_ms);
     schedule.ended(Coverage::Owners, false, now_ms);
     assert_eq!(schedule.next().0, Coverage::All);
 }
@@ -140,7 +139,7 @@ fn failing_owners_that_were_evicted_are_found_again_within_ten_minutes() {
         schedule.began(coverage, now_ms);
         assert!(schedule.request_late(Coverage::Owners, now_ms));
         assert!(!schedule.request_late(Coverage::Owners, now_ms + 5));
-        schedule.listed(coverage, 100, 300, now_ms);
+        schedule.listed(coverage, 300);
         schedule.ended(coverage, true, now_ms);
         let (coverage, at_ms) = schedule.next();
         assert_eq!(coverage, Coverage::Owners);
@@ -165,7 +164,7 @@ fn many_objects_make_the_wait_of_a_late_relist_longer() {
     let mut schedule = RelistSchedule::new(PERIOD, 1);
     schedule.began(Coverage::All, 0);
     schedule.request_late(Coverage::Owners, 0);
-    schedule.listed(Coverage::All, 10_000, 30_000, 0);
+    schedule.listed(Coverage::All, 30_000);
     schedule.ended(Coverage::All, false, 0);
     assert_eq!(schedule.next(), (Coverage::Owners, 300_000));
 }
