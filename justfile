@@ -34,9 +34,13 @@ objects *ARGS:
     OBJECTS_OPERATIONS=20000 cargo test -p tare --test objects -- {{ARGS}}
 
 # 100,000 schedules of faults, every pair of crashes, and every known bug: minutes, which it prints.
-simulate SEEDS="100000":
-    SEEDS={{SEEDS}} cargo test --release -p tare --test simulation -- --include-ignored --nocapture
-    cargo test --release -p tare --features mutants --test simulation -- mutants:: --include-ignored --nocapture
+simulate SEEDS="100000" RECORDS="target/simulation":
+    SIMULATION_RECORDS={{RECORDS}} SEEDS={{SEEDS}} cargo test --release -p tare --test simulation -- --include-ignored --nocapture
+    SIMULATION_RECORDS={{RECORDS}} cargo test --release -p tare --features mutants --test simulation -- mutants:: --include-ignored --nocapture
+
+# Writes results/reliability/simulation.md from the records beside it.
+simulation-report RECORDS="results/reliability/simulation":
+    SIMULATION_RECORDS={{RECORDS}} SIMULATION_REPORT=results/reliability/simulation.md cargo test --release -p tare --test simulation -- report
 
 # This repository itself: circles between rooms, words, links, commands in documents.
 house:

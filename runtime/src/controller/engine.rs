@@ -44,6 +44,8 @@ pub(crate) struct Controller<O: Operator, C> {
     pub watches: Watches,
     pub relist: Option<RunningRelist>,
     readiness: Readiness,
+    /// Only owners with certain labels are ours.
+    selects: bool,
     started: Instant,
     trim: fn(),
     trim_timer: TrimTimer,
@@ -75,6 +77,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             watches: Watches::new(paths.len()),
             relist: None,
             readiness: Readiness::new(paths.len()),
+            selects: config.selector.is_some(),
             started: Instant::now(),
             trim: config.trim,
             trim_timer: TrimTimer::default(),
@@ -210,7 +213,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                 let admission = self.queue.admit_due(&key, uid, Triggers::REFRESH);
                 self.on_admission(admission, Coverage::All);
             }
-            None => self.request_for_failing(Coverage::All),
+            None => self.request_late(Coverage::All),
         }
     }
 
@@ -281,16 +284,23 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             self.on_admission(Admission::Rejected, Coverage::All);
         }
         if failing_owners || failing_children {
-            self.request_for_failing(match failing_children {
+            self.request_late(match failing_children {
                 true => Coverage::All,
                 false => Self::owners(),
             });
         }
     }
 
-    fn request_for_failing(&mut self, coverage: Coverage) {
-        let is_new = self.schedule.request_for_failing(coverage, self.now_ms());
+    fn request_late(&mut self, coverage: Coverage) {
+        let is_new = self.schedule.request_late(coverage, self.now_ms());
         self.count_request(is_new);
+    }
+
+    /// An owner that asks for a requeue which does not fit is compared by a late relist.
+    pub(super) fn on_requeue(&mut self, fits: bool) {
+        if !fits {
+            self.request_late(Coverage::All);
+        }
     }
 
     /// The relist that finds owners with work of their own. Where a status does not tell what was observed,
@@ -347,7 +357,8 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         if admission == Admission::Accepted
             && let Outcome::Written { requeue_after, .. } = outcome
         {
-            self.requeues.set(&key, uid, requeue_after, now_ms);
+            let fits = self.requeues.set(&key, uid, requeue_after, now_ms);
+            self.on_requeue(fits);
         }
         self.trim_timer.worked(now_ms);
     }
