@@ -21,11 +21,14 @@ mod wait;
 #[path = "../scenarios/cluster/mod.rs"]
 mod cluster;
 
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use controlplane::shared::Shared;
 use controlplane::{Binaries, Datastore};
+use futures::FutureExt;
 use futures::future::BoxFuture;
 use libtest_mimic::{Arguments, Failed, Trial};
 
@@ -131,6 +134,12 @@ fn plane() -> Result<Plane, String> {
     shared.map(Arc::new).map_err(|error| error.to_string())
 }
 
+fn words(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().cloned();
+    text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
+        .unwrap_or_default()
+}
+
 impl Case {
     fn run_on(&self, plane: &Plane) -> Result<(), Failed> {
         plane.beside_others(async |plane| {
@@ -141,7 +150,9 @@ impl Case {
                 setting.cluster.end().await;
                 Ok(())
             };
-            let ran = ran.await;
+            // What waits for an object panics where it does not come.
+            let ran = AssertUnwindSafe(ran).catch_unwind().await;
+            let ran = ran.unwrap_or_else(|panic| Err(words(&*panic).into()));
             record::conclude(self.name, figures, ran)
         })?
     }

@@ -25,6 +25,8 @@ pub struct Record {
     pub case: String,
     /// What the program under test says of its version.
     pub program: String,
+    /// From which it was built.
+    pub commit: String,
     pub figures: Vec<Figure>,
     /// Why the case failed.
     pub failed: Option<String>,
@@ -57,10 +59,14 @@ impl Figures {
         self.add(name, value, unit, Some(limit), Some(limit));
     }
 
+    /// A time without a limit.
+    pub fn took(&mut self, name: &str, took: Duration) {
+        self.tell(name, seconds(took), "s");
+    }
+
     /// A time that must not be longer than `limit`.
     pub fn within(&mut self, name: &str, took: Duration, limit: Duration) {
-        let seconds = (took.as_secs_f64() * 1e3).round() / 1e3;
-        self.at_most(name, seconds, "s", limit.as_secs_f64());
+        self.at_most(name, seconds(took), "s", limit.as_secs_f64());
     }
 
     /// A peak of memory whose limit is not the target (yet).
@@ -85,6 +91,11 @@ impl Figures {
     }
 }
 
+/// To the millisecond.
+fn seconds(took: Duration) -> f64 {
+    (took.as_secs_f64() * 1e3).round() / 1e3
+}
+
 /// Prints and keeps what a case found; fails where the case has failed or a figure is beyond its limit.
 pub fn conclude(case: &str, figures: Figures, ran: Result<(), Failed>) -> Result<(), Failed> {
     let Figures(figures) = figures;
@@ -101,9 +112,13 @@ pub fn conclude(case: &str, figures: Figures, ran: Result<(), Failed>) -> Result
         println!("{case}: {figure}");
     }
     if let Some(path) = file() {
+        let program = version()?;
+        let commit = program.split('+').nth(1).unwrap_or_default();
+        let commit = commit.split(|c: char| c.is_whitespace() || c == ',').next();
         let record = Record {
             case: case.to_owned(),
-            program: version()?,
+            commit: commit.unwrap_or_default().to_owned(),
+            program,
             figures,
             failed: failed.clone(),
         };
@@ -125,7 +140,10 @@ fn version() -> Result<String, Failed> {
 
 impl std::fmt::Display for Figure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {} {}", self.name, self.value, self.unit)?;
+        write!(f, "{} {}", self.name, self.value)?;
+        if !self.unit.is_empty() {
+            write!(f, " {}", self.unit)?;
+        }
         if let Some(target) = self.target {
             write!(f, ", target {target}")?;
         }

@@ -17,9 +17,8 @@ const CREATED_AT_ONCE: usize = 16;
 
 /// Creates `PREFIX-0`, `PREFIX-1`, ... with this spec.
 pub async fn create(cluster: &Cluster, prefix: &str, count: usize, spec: &Value) {
-    let creating = (0..count).map(|n| async move {
-        cluster.create(&format!("{prefix}-{n}"), spec.clone()).await
-    });
+    let creating = (0..count)
+        .map(|n| async move { cluster.create(&format!("{prefix}-{n}"), spec.clone()).await });
     let mut creating = futures::stream::iter(creating).buffer_unordered(CREATED_AT_ONCE);
     while creating.next().await.is_some() {}
 }

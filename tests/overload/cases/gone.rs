@@ -64,11 +64,7 @@ async fn history_is_gone(
     let began = Instant::now();
     cluster.until_running("missed").await;
     cluster.until_there("services", "before").await;
-    figures.tell(
-        "what was missed is done",
-        began.elapsed().as_secs_f64(),
-        "s",
-    );
+    figures.took("what was missed is done", began.elapsed());
     let more = self::relists(&operator).await? - relists;
     figures.at_most("relists", more, "", 3.0);
     Ok(())
@@ -94,11 +90,7 @@ pub async fn the_second_page_of_a_list_is_answered_with_410(
     let began = Instant::now();
     let operator = setting.operate(&through).await?;
     wait::until_running(cluster, "web", COUNT, cluster.timeout).await?;
-    figures.tell(
-        "all Running after the start",
-        began.elapsed().as_secs_f64(),
-        "s",
-    );
+    figures.took("all Running after the start", began.elapsed());
     wait::check_children(cluster, COUNT).await?;
     let gone = proxy.seen().iter().filter(|one| one.code == 410).count();
     figures.tell("pages that were refused", gone as f64, "");

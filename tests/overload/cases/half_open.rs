@@ -48,10 +48,6 @@ pub async fn watches_and_writes_notice_a_peer_that_is_gone(
         .unwrap_or_default();
     figures.within("all watches opened again", last, NOTICED_WITHIN);
     cluster.until_running("meanwhile").await;
-    figures.tell(
-        "change made meanwhile is Running",
-        gone_at.elapsed().as_secs_f64(),
-        "s",
-    );
+    figures.took("change made meanwhile is Running", gone_at.elapsed());
     operator.check_alive()
 }

@@ -46,7 +46,7 @@ async fn on_slow_link(
     };
     let began = Instant::now();
     let mut operator = setting.operate(&slow).await?;
-    figures.tell("operator ready", began.elapsed().as_secs_f64(), "s");
+    figures.took("operator ready", began.elapsed());
     let cluster = &setting.cluster;
     wait::create(cluster, "web", count, &web()).await;
     let took = wait::until_running(cluster, "web", count, 2 * limit).await?;
