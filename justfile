@@ -38,7 +38,7 @@ simulate SEEDS="100000":
     SEEDS={{SEEDS}} cargo test --release -p tare --test simulation -- --include-ignored --nocapture
     cargo test --release -p tare --features mutants --test simulation -- mutants:: --include-ignored --nocapture
 
-# Overload and hostile networks on a real control plane, one case after the other, also those of minutes: about 40 minutes. Writes results/reliability/overload.md.
+# Overload and hostile networks on a real control plane, one case after the other, also those of minutes: about two hours. Writes results/reliability/overload.md.
 overload *ARGS:
     cargo run --quiet -p loadgen -- control-plane build
     scripts/dist.sh {{ arch() }}-unknown-linux-musl

@@ -12,7 +12,10 @@ use crate::cluster::Cluster;
 
 /// As kubectl prints a list: a row has the name and the printer columns, of which the first is the phase.
 const TABLE: &str = "application/json;as=Table;g=meta.k8s.io;v=v1";
+/// Between two polls at least; a poll that takes long is followed by a pause that is longer, so that the server is
+/// mostly free.
 const POLL_EVERY: Duration = Duration::from_millis(250);
+const PAUSE_TIMES: u32 = 8;
 const CREATED_AT_ONCE: usize = 16;
 
 /// Creates `PREFIX-0`, `PREFIX-1`, ... with this spec.
@@ -32,6 +35,7 @@ pub async fn until_running(
 ) -> Result<Duration, Failed> {
     let began = Instant::now();
     loop {
+        let polled = Instant::now();
         let running = running(cluster, prefix).await?;
         if running == count {
             return Ok(began.elapsed());
@@ -39,7 +43,7 @@ pub async fn until_running(
         if began.elapsed() > within {
             return Err(format!("{running} of {count} {prefix}-… Running after {within:?}").into());
         }
-        tokio::time::sleep(POLL_EVERY).await;
+        tokio::time::sleep(POLL_EVERY.max(PAUSE_TIMES * polled.elapsed())).await;
     }
 }
 

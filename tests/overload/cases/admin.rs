@@ -39,7 +39,8 @@ pub async fn a_thousand_idle_connections(
     };
     let mut operator = setting.operate(setting.direct()).await?;
     let idle = join_all((0..CONNECTIONS).map(|_| stay_connected(operator.admin())));
-    let (mut times, mut unanswered, mut in_a_row, mut most_in_a_row) = (Vec::new(), 0, 0, 0);
+    let mut times = Vec::new();
+    let (mut unanswered, mut in_a_row, mut most_in_a_row) = (0_u32, 0_u32, 0_u32);
     let probes = async {
         let end = Instant::now() + Duration::from_secs(idle_s);
         while Instant::now() < end {
@@ -69,7 +70,7 @@ pub async fn a_thousand_idle_connections(
     times.sort();
     let p99 = times
         .get(times.len().saturating_sub(1) * 99 / 100)
-        .ok_or("no probe was answered")?;
+        .ok_or("no probe was sent")?;
     figures.tell("connections", CONNECTIONS as f64, "");
     figures.tell("for", idle_s as f64, "s");
     figures.tell("probes", times.len() as f64, "");

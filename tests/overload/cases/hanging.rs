@@ -15,7 +15,7 @@ const COUNT: usize = 500;
 const HEALTHY_WITHIN: Duration = Duration::from_secs(30);
 const TARGET_MB: f64 = 8.0;
 /// What holds with margin, also for the program that cargo builds for tests, MB.
-const LIMIT_MB: f64 = 32.0;
+const LIMIT_MB: f64 = 16.0;
 
 pub async fn five_hundred_owners_whose_writes_hang(
     setting: &Setting,

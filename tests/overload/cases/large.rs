@@ -10,10 +10,10 @@ use crate::record::Figures;
 use crate::setting::Setting;
 use crate::wait;
 
-/// 16 MiB, the limit of the shipped container, MB.
+/// 16 MiB in MB. A container's limit also counts memory of the kernel, which is not in this figure.
 const TARGET_MB: f64 = 16.8;
 /// What holds with margin, also for the program that cargo builds for tests, MB.
-const LIMIT_MB: f64 = 32.0;
+const LIMIT_MB: f64 = 28.0;
 const WITHIN: Duration = Duration::from_secs(90);
 
 /// kube-apiserver answers with six bytes for each `<`: with 5 MB for an object that it stores with 850 KB.

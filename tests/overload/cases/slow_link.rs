@@ -24,6 +24,13 @@ pub async fn fifty_owners_on_64_kbit_per_s(
     on_slow_link(setting, figures, 50, LIMIT).await
 }
 
+pub async fn five_hundred_owners_on_64_kbit_per_s(
+    setting: &Setting,
+    figures: &mut Figures,
+) -> Result<(), Failed> {
+    on_slow_link(setting, figures, 500, 10 * LIMIT).await
+}
+
 pub async fn five_owners_on_64_kbit_per_s(
     setting: &Setting,
     figures: &mut Figures,
