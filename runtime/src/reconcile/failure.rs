@@ -25,9 +25,6 @@ pub(crate) enum Interrupt {
     Failed { failure: Failure, degraded: bool },
 }
 
-/// The reason of a request or a reconcile that took too long.
-pub(crate) const TIMEOUT: &str = "Timeout";
-
 fn failed(reason: &'static str, message: String, retry: Retry) -> Interrupt {
     Interrupt::Failed {
         failure: Failure {
@@ -77,7 +74,7 @@ pub(crate) fn late(deadline: Duration) -> Interrupt {
         "not done within {} s; the API server answers too slowly",
         deadline.as_secs_f32()
     );
-    failed(TIMEOUT, message, Retry::Backoff)
+    failed("Timeout", message, Retry::Backoff)
 }
 
 pub(crate) fn unreadable(error: &serde_json::Error) -> Interrupt {
@@ -191,7 +188,7 @@ pub(crate) fn asked(error: ApiError, verb: &str, kind: &str, name: &str) -> Inte
             )
         }
         ApiError::Timeout(_) => failed(
-            TIMEOUT,
+            "Timeout",
             format!("{verb} {kind} {name:?}: {error}"),
             Retry::Backoff,
         ),

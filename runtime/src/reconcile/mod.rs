@@ -56,9 +56,6 @@ use crate::reconcile::unplanned::Unplanned;
 use crate::reconcile::failure::FIELD_CONFLICT;
 pub(crate) use crate::reconcile::failure::Interrupt;
 
-/// While requests hang, a deadline that passed is told from this failure in a row on: then attempts are seconds apart.
-const TOLD_FROM: u8 = 3;
-
 /// How often a reconcile starts over because a write met a newer object, before the owner backs off.
 const ATTEMPTS_AT_ONCE: usize = 4;
 
@@ -327,12 +324,7 @@ impl<O: Operator> Reconciler<O> {
     ) -> Outcome {
         self.api.metrics().error(failure.reason);
         let kind = &self.paths.owner_kind;
-        // A status that hangs as well would hold the worker for as long again. It is told when attempts are further
-        // apart.
-        let postponed = failure.reason == failure::TIMEOUT
-            && state.attempts < TOLD_FROM
-            && self.api.requests_hang();
-        if degraded && !postponed {
+        if degraded {
             let written = self.write_failure(key, state, failure).await;
             let new = match &mut state.corrections {
                 // Told once, although its status changes with its children.

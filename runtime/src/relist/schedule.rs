@@ -192,6 +192,17 @@ impl RelistSchedule {
         }
     }
 
+    /// An outage of the server has ended: a relist that waits because it failed, or for failing owners, begins.
+    pub fn hurry(&mut self, now_ms: u64) {
+        (self.again, self.failing) = (0, 0);
+        if let Some((coverage, _)) = self.for_failing.take() {
+            self.request(coverage, now_ms);
+        }
+        if let Some((_, at_ms)) = &mut self.requested {
+            *at_ms = (*at_ms).min(now_ms);
+        }
+    }
+
     /// How long failing owners that were evicted wait.
     fn failed_ms(&self) -> u64 {
         FAILED_MS.0 << self.failing_again.min(4)

@@ -46,3 +46,15 @@ fn new_owners_come_first_and_those_that_are_tried_again_have_turns() {
     assert!(last_new.is_some_and(|last| last < 6), "{taken:?}");
     assert!(place("failing").is_some_and(|first| first < 4), "{taken:?}");
 }
+
+#[test]
+fn owners_that_failed_do_not_wait_when_the_cause_is_gone() {
+    let mut queue = queue(Limits::default());
+    queue.admit_owner(&"a/failing".into(), owner_at(1, 1), Triggers::default());
+    let (key, owner) = take(&mut queue);
+    queue.finish(&key, owner, FAILED, 0);
+    queue.admit_idle(&"a/merging".into(), owner_at(1, 2), 0);
+    queue.retry_failing();
+    assert_eq!(queue.depth(), 1);
+    assert_eq!(take(&mut queue).0.as_str(), "a/failing");
+}
