@@ -34,6 +34,7 @@ mod kubectl;
 mod leader;
 mod lifecycle;
 mod namespaces;
+mod outage;
 mod overlays;
 mod periods;
 mod permission_table;
@@ -190,6 +191,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs refused requests" failing::a_failure_backs_off_is_told_on_the_object_and_heals),
     scenario!(simulated "needs refused requests" failing::many_failing_objects_stay_within_the_bounds_and_do_not_delay_a_healthy_one),
     scenario!(simulated "needs refused requests" failing::a_server_that_asks_to_wait_is_obeyed),
+    scenario!(simulated "needs refused requests" outage::owners_that_waited_through_an_outage_are_ready_soon_after),
     scenario!(simulated "needs an operator of its own" failing::a_panic_in_a_plan_is_that_objects_failure_and_nobody_elses),
 
     scenario!(anywhere permissions::a_missing_permission_is_named_on_the_object),

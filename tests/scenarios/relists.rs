@@ -71,8 +71,8 @@ pub async fn readiness_that_only_a_page_shows_of_an_owner_that_was_written_since
         ("tare", "edgeapps", "other") => WatchFault::Error410,
         _ => WatchFault::Pass,
     });
-    faults.on_request(|facts| {
-        match (facts.user, facts.verb, facts.resource, facts.subresource) {
+    faults.on_request(
+        |facts| match (facts.user, facts.verb, facts.resource, facts.subresource) {
             ("tare", "patch", "edgeapps", Some("status")) if facts.nth == 0 => {
                 RequestFault::Delay(Duration::from_secs(3))
             }
@@ -80,8 +80,8 @@ pub async fn readiness_that_only_a_page_shows_of_an_owner_that_was_written_since
                 RequestFault::Delay(Duration::from_secs(5))
             }
             _ => RequestFault::Pass,
-        }
-    });
+        },
+    );
     let running = cluster.operate();
     running.until_ready().await;
     cluster.create("web", web()).await;

@@ -323,12 +323,18 @@ fn what_came_of_a_child_before_its_owner_is_not_forgotten() {
     };
     assert!(cache.on_owner(&mut created, None));
     cache.complete(&mut state);
-    assert_eq!((state.children[0].state, state.resource_version), (ready(), 5));
+    assert_eq!(
+        (state.children[0].state, state.resource_version),
+        (ready(), 5)
+    );
     assert!(state.children_complete);
 
     // What the cache knows better stays.
     cache.record(&mut state);
-    on_event(&mut *cache, event(14, |object| object["status"]["readyReplicas"] = 0.into()));
+    on_event(
+        &mut *cache,
+        event(14, |object| object["status"]["readyReplicas"] = 0.into()),
+    );
     cache.complete(&mut state);
     assert_eq!(state.children[0].state.ready_replicas, 0);
 }

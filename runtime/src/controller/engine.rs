@@ -17,6 +17,7 @@ use crate::controller::departed::Departed;
 use crate::controller::finished::Finished;
 use crate::controller::gauges;
 use crate::controller::readiness::{Readiness, cause};
+use crate::controller::recovery::Recovery;
 use crate::controller::requeues::Requeues;
 use crate::controller::running::RunningRelist;
 use crate::controller::trim::TrimTimer;
@@ -50,6 +51,7 @@ pub(crate) struct Controller<O: Operator, C> {
     trim: fn(),
     trim_timer: TrimTimer,
     concurrency: Concurrency,
+    recovery: Recovery,
     departed: Departed,
     /// How often resourceVersions have started over.
     pub epoch: u32,
@@ -82,6 +84,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             trim: config.trim,
             trim_timer: TrimTimer::default(),
             concurrency: Concurrency::of(config.concurrency),
+            recovery: Recovery::default(),
             departed: Departed::default(),
             epoch: 0,
             requeues: Requeues::new(config.requeues),
@@ -331,6 +334,14 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             false => now_ms.saturating_sub(begun_ms),
         };
         self.concurrency.ended(outcome, took_ms, now_ms);
+        // A server that says how long to wait is obeyed.
+        if self.concurrency.is_reduced() && outcome == (Outcome::Failed { base_ms: None }) {
+            self.recovery.awaited = true;
+        }
+        if finished.succeeds_after_a_failure() && self.recovery.begins(now_ms) {
+            self.queue.retry_failing();
+            self.schedule.hurry(now_ms);
+        }
         // What it has read and written may have been on the server as it was before.
         let is_void = finished.epoch != self.epoch;
         if is_void {

@@ -4,6 +4,7 @@ mod bounds;
 mod findings;
 mod large;
 mod requeued;
+mod retries;
 mod yielded;
 
 use crate::model::{

@@ -201,6 +201,17 @@ impl RelistSchedule {
         }
     }
 
+    /// An outage of the server has ended: a relist that waits because it failed, or for failing owners, begins.
+    pub fn hurry(&mut self, now_ms: u64) {
+        (self.again, self.failing) = (0, 0);
+        if let Some((coverage, _)) = self.late.take() {
+            self.request(coverage, now_ms);
+        }
+        if let Some((_, at_ms)) = &mut self.requested {
+            *at_ms = (*at_ms).min(now_ms);
+        }
+    }
+
     /// How long a late relist waits, where the objects are few.
     fn late_ms(&self) -> u64 {
         LATE_MS.0 << self.late_again.min(4)

@@ -234,3 +234,23 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn after_an_outage_no_relist_waits_for_its_back_off() {
+    let mut schedule = RelistSchedule::new(PERIOD, 1);
+    for now_ms in [0, 1_000, 60_000, 200_000] {
+        schedule.began(Coverage::All, now_ms);
+        schedule.failed(Coverage::All, now_ms);
+    }
+    assert!(schedule.next().1 > 200_000);
+    schedule.hurry(200_000);
+    assert_eq!(schedule.next(), (Coverage::All, 200_000));
+
+    // Failing owners that were evicted.
+    schedule.began(Coverage::All, 200_000);
+    schedule.ended(Coverage::All, false, 201_000);
+    schedule.request_for_failing(Coverage::Owners, 201_000);
+    assert!(schedule.next().1 > 250_000);
+    schedule.hurry(202_000);
+    assert_eq!(schedule.next(), (Coverage::Owners, 202_000));
+}
