@@ -312,7 +312,9 @@ fn what_came_of_a_child_before_its_owner_is_not_forgotten() {
     let mut state = converged(5, 11);
     state.children[0].state = ChildState::default();
     cache.record(&mut state);
-    let (shown, line) = event(12, |_| {});
+    let (shown, line) = event(12, |object| {
+        object["status"]["availableReplicas"] = 1.into()
+    });
     assert!(!state.on_event(&shown).is_empty());
     assert!(on_event(&mut *cache, (shown, line)).is_none());
     let mut created = OwnerState {

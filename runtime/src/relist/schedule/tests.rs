@@ -249,7 +249,7 @@ fn after_an_outage_no_relist_waits_for_its_back_off() {
     // Failing owners that were evicted.
     schedule.began(Coverage::All, 200_000);
     schedule.ended(Coverage::All, false, 201_000);
-    schedule.request_for_failing(Coverage::Owners, 201_000);
+    schedule.request_late(Coverage::Owners, 201_000);
     assert!(schedule.next().1 > 250_000);
     schedule.hurry(202_000);
     assert_eq!(schedule.next(), (Coverage::Owners, 202_000));
