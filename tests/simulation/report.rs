@@ -1,18 +1,23 @@
 //! The report on all records: what was run, with which faults, and which known bugs were found.
 //!
-//! Guarantees: every figure is of a record. Leaves to others: the records (`records`).
+//! Guarantees: every figure is of a record, and no seed counts twice. Leaves to others: the records (`records`).
 
 use std::fmt::Write;
 use std::path::Path;
 
 use crate::records::{Bug, Counts, Lives, Seeds, add, read};
+use crate::seeds::TWICE;
 
 /// The report on the records in a folder, as Markdown.
 ///
 /// # Errors
-/// A record that cannot be read, or records of different commits.
+/// A record that cannot be read, or seeds that are in two records.
 pub fn of(folder: &Path) -> Result<String, String> {
-    let seeds: Vec<Seeds> = read(folder, "seeds-")?;
+    let mut seeds: Vec<Seeds> = read(folder, "seeds-")?;
+    seeds.sort_by_key(|one| one.from);
+    if let Some(two) = seeds.windows(2).find(|two| two[1].from < end(&two[0])) {
+        return Err(format!("seed {} is in two records", two[1].from));
+    }
     let lives: Vec<Lives> = read(folder, "lives-")?;
     let bugs: Vec<Bug> = read(folder, "bug-")?;
     let mut commits: Vec<&str> = Vec::new();
@@ -25,12 +30,14 @@ pub fn of(folder: &Path) -> Result<String, String> {
         "# Simulation\n\n\
          Schedules of faults on paused time, and what must hold after them:\n\
          [correctness](../../docs/design-notes/correctness.md#simulation). `just simulation-report` writes this\n\
-         page from the records in `simulation/`, which `just simulate 100000 results/reliability/simulation` writes.\n\n",
+         page from the records in `simulation/`, which `just simulate 100000 results/reliability/simulation` writes.\n\
+         Minutes and seconds are of a machine that also does other work.\n\n",
     );
     let mut line = |of: std::fmt::Arguments<'_>| {
         // Writing to a String does not fail.
         let _ = writeln!(text, "{of}");
     };
+    let commits: Vec<String> = commits.iter().map(|one| format!("`{one}`")).collect();
     line(format_args!("Commit: {}.\n", commits.join(", ")));
     of_seeds(&seeds, &mut line);
     of_lives(&lives, &mut line);
@@ -45,14 +52,17 @@ fn of_seeds(seeds: &[Seeds], line: &mut Line<'_>) {
         return;
     }
     line(format_args!("## Seeds\n"));
+    let twice: u64 = seeds.iter().map(run_twice).sum();
+    line(format_args!(
+        "A seed gives a schedule: an operator, a cache mode, steps and faults. {twice} schedules ran twice; a trace that \
+         differs counts as failed.\n"
+    ));
     line(format_args!(
         "| seeds | schedules | failed | minutes | threads | profile | command |"
     ));
     line(format_args!("|---|---:|---:|---:|---:|---|---|"));
     let (mut count, mut failed, mut minutes) = (0, 0, 0.0);
     let (mut steps, mut faults) = (Counts::new(), Counts::new());
-    let mut seeds: Vec<&Seeds> = seeds.iter().collect();
-    seeds.sort_by_key(|one| one.from);
     for one in seeds {
         let release = match &*one.profile {
             "release" => " --release",
@@ -61,7 +71,7 @@ fn of_seeds(seeds: &[Seeds], line: &mut Line<'_>) {
         line(format_args!(
             "| {} to {} | {} | {} | {:.1} | {} | {} | `FROM={} SEEDS={} cargo test{release} -p tare --test simulation -- seeds` |",
             one.from,
-            one.from + one.count - 1,
+            end(one) - 1,
             one.count,
             one.failed.len(),
             one.seconds / 60.0,
@@ -79,8 +89,26 @@ fn of_seeds(seeds: &[Seeds], line: &mut Line<'_>) {
     line(format_args!(
         "| all | {count} | {failed} | {minutes:.1} | | | |\n"
     ));
+    let all: Vec<String> = seeds
+        .iter()
+        .flat_map(|one| &one.failed)
+        .map(u64::to_string)
+        .collect();
+    if !all.is_empty() {
+        line(format_args!("Seeds that fail: {}.\n", all.join(", ")));
+    }
     counts("Steps", "step", &steps, line);
     counts("Faults that met something", "fault", &faults, line);
+}
+
+/// The first seed after those of a record.
+fn end(seeds: &Seeds) -> u64 {
+    seeds.from + seeds.count
+}
+
+/// Schedules that ran twice.
+fn run_twice(seeds: &Seeds) -> u64 {
+    end(seeds).div_ceil(TWICE) - seeds.from.div_ceil(TWICE)
 }
 
 fn counts(title: &str, what: &str, all: &Counts, line: &mut Line<'_>) {
@@ -126,11 +154,13 @@ fn of_bugs(bugs: &[Bug], line: &mut Line<'_>) {
     line(format_args!("## Known bugs\n"));
     line(format_args!(
         "{found} of {} are found. *seeds*: how many were tried until one failed. *steps*: how many of its steps are \
-         enough.\n",
+         enough. *repeat*: put `cargo test -p tare --features mutants --test simulation` behind it.\n",
         bugs.len()
     ));
-    line(format_args!("| bug | seeds | steps | what fails |"));
-    line(format_args!("|---|---:|---:|---|"));
+    line(format_args!(
+        "| bug | seeds | steps | what fails | repeat |"
+    ));
+    line(format_args!("|---|---:|---:|---|---|"));
     let mut bugs: Vec<&Bug> = bugs.iter().collect();
     bugs.sort_by_key(|one| one.seeds.unwrap_or(u64::MAX));
     for one in bugs {
@@ -138,10 +168,16 @@ fn of_bugs(bugs: &[Bug], line: &mut Line<'_>) {
             Some(seeds) => seeds.to_string(),
             None => format!("not within {}", one.most),
         };
+        let repeat = one
+            .line
+            .split(" cargo ")
+            .next()
+            .filter(|line| !line.is_empty());
+        let repeat = repeat.map_or_else(String::new, |line| format!("`{line}`"));
         let violation = one.violation.replace('|', "\\|");
         let violation: String = violation.chars().take(120).collect();
         line(format_args!(
-            "| {} | {seeds} | {} | `{}` |",
+            "| {} | {seeds} | {} | `{}` | {repeat} |",
             one.name,
             one.steps,
             violation.replace('`', "'")

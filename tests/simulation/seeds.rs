@@ -13,7 +13,7 @@ use crate::schedule::Schedule;
 use crate::shrink::shrink;
 
 /// One in so many runs twice.
-const TWICE: u64 = 100;
+pub const TWICE: u64 = 100;
 /// Failures that are shrunk and told in full.
 const SHOWN: usize = 5;
 /// A run takes milliseconds. One that takes so long never waits.
