@@ -185,7 +185,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs events that are lost" periods::the_first_object_of_a_new_crd_that_no_watch_shows_is_found_within_a_minute),
     scenario!(simulated "needs spoiled answers" periods::an_owner_that_a_list_does_not_show_legibly_is_listed_again_within_ten_minutes),
     scenario!(simulated "needs spoiled answers" periods::an_owner_whose_answer_cannot_be_decoded_is_read_again),
-    scenario!(simulated "needs refused requests" periods::a_failure_that_only_a_change_can_mend_is_told_although_its_status_was_refused),
+    scenario!(simulated "needs refused requests" periods::a_failure_that_only_a_change_resolves_is_told_although_its_status_was_refused),
     scenario!(simulated "needs other answers" periods::a_status_whose_write_was_executed_and_refused_is_written_again),
     scenario!(simulated "needs other limits" periods::owners_whose_requeues_do_not_fit_are_compared_within_ten_minutes),
     scenario!(simulated "needs refused requests" failing::a_failure_backs_off_is_told_on_the_object_and_heals),

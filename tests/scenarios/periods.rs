@@ -187,7 +187,7 @@ pub async fn owners_whose_requeues_do_not_fit_are_compared_within_ten_minutes(mo
     running.stop().await;
 }
 
-/// EdgeApps whose plan is an error that only another spec can mend.
+/// EdgeApps whose plan is an error that only another spec resolves.
 struct Impossible;
 
 /// Why there is no plan.
@@ -230,7 +230,7 @@ impl Operator for Impossible {
     }
 }
 
-pub async fn a_failure_that_only_a_change_can_mend_is_told_although_its_status_was_refused(
+pub async fn a_failure_that_only_a_change_resolves_is_told_although_its_status_was_refused(
     mode: Mode,
 ) {
     let cluster = Simulated::new(mode);
