@@ -187,6 +187,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs spoiled answers" periods::an_owner_whose_answer_cannot_be_decoded_is_read_again),
     scenario!(simulated "needs refused requests" periods::a_failure_that_only_a_change_resolves_is_told_although_its_status_was_refused),
     scenario!(simulated "needs other answers" periods::a_status_whose_write_was_executed_and_refused_is_written_again),
+    scenario!(simulated "needs other answers" periods::a_status_in_doubt_is_not_replaced_by_an_older_one),
     scenario!(simulated "needs other limits" periods::owners_whose_requeues_do_not_fit_are_compared_within_ten_minutes),
     scenario!(simulated "needs refused requests" failing::a_failure_backs_off_is_told_on_the_object_and_heals),
     scenario!(simulated "needs refused requests" failing::many_failing_objects_stay_within_the_bounds_and_do_not_delay_a_healthy_one),

@@ -1,8 +1,8 @@
 //! What is found again without the periodic relist, which is far away: the first object of a new CRD, objects that
 //! could not be decoded, requeues that did not fit, statuses whose write failed.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http_body_util::BodyExt;
@@ -286,6 +286,55 @@ pub async fn a_status_whose_write_was_executed_and_refused_is_written_again(mode
         .await;
     assert!(!late.load(Relaxed));
     cluster.until("ready", "webapps", "web", is_ready).await;
+    running.stop().await;
+}
+
+/// The write of a status is executed and answered with 504, the read that follows is refused: which status the EdgeApp
+/// has is not known. In mode `metadata` a watch tells its resourceVersion.
+pub async fn a_status_in_doubt_is_not_replaced_by_an_older_one(mode: Mode) {
+    let cluster = Simulated::new(mode);
+    let client = cluster.server.client("tare");
+    let (faults_left, observed) = (Arc::new(AtomicUsize::new(2)), Arc::default());
+    let observed: Arc<Mutex<Vec<Option<i64>>>> = observed;
+    let (left, seen, server) = (
+        Arc::clone(&faults_left),
+        Arc::clone(&observed),
+        cluster.clone(),
+    );
+    let service = tower::service_fn(move |request: http::Request<Body>| {
+        let (client, left, seen) = (client.clone(), Arc::clone(&left), Arc::clone(&seen));
+        let server = server.clone();
+        async move {
+            let path = request.uri().path();
+            let is_status = path.ends_with("/edgeapps/web/status");
+            let is_read = path.ends_with("/edgeapps/web") && request.method() == http::Method::GET;
+            let mut response = client.send(request).await.map_err(tower::BoxError::from)?;
+            if is_status {
+                let observed =
+                    server.get("edgeapps", "web")["status"]["observedGeneration"].as_i64();
+                seen.lock().unwrap().push(observed);
+            }
+            let code = match left.load(Relaxed) {
+                2 if is_status => Some(http::StatusCode::GATEWAY_TIMEOUT),
+                1 if is_read => Some(http::StatusCode::UNPROCESSABLE_ENTITY),
+                _ => None,
+            };
+            if let Some(code) = code {
+                *response.status_mut() = code;
+                left.fetch_sub(1, Relaxed);
+            }
+            Ok::<_, tower::BoxError>(response)
+        }
+    });
+    let client = kube::Client::new(service, "default");
+    let running = cluster.operate_with(EdgeApps, client, unconfigured());
+    running.until_ready().await;
+    cluster.create("web", web()).await;
+    cluster.until_phase("web", "Running").await;
+    pass(60).await;
+    assert_eq!(faults_left.load(Relaxed), 0);
+    let observed = observed.lock().unwrap();
+    assert!(observed.is_sorted(), "{observed:?}");
     running.stop().await;
 }
 

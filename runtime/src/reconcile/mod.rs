@@ -375,6 +375,11 @@ impl<O: Operator> Reconciler<O> {
         state: &mut OwnerState,
         failure: &Failure,
     ) -> Result<bool, Interrupt> {
+        // With the resourceVersion of an event of metadata alone an older status would replace it. The next attempt
+        // reads it first.
+        if state.status_in_doubt {
+            return Err(Interrupt::Again);
+        }
         let first = state.attempts == 0;
         let Ok(owner) = owner::rebuild::<O>(key, state) else {
             return Ok(first);

@@ -214,8 +214,14 @@ impl<O: Operator> OwnerRequests<O> {
         // Until it is answered it may have been executed: which status the owner has is not known.
         let triggers = state.triggers;
         state.triggers = triggers.with(Triggers::REFRESH);
-        self.patch(key, "/status", state, &[replace]).await?;
+        state.status_in_doubt = true;
+        let written = self.patch(key, "/status", state, &[replace]).await;
+        if written.as_ref().is_err_and(Interrupt::is_refusal) {
+            state.status_in_doubt = false;
+        }
+        written?;
         (state.triggers, state.status) = (triggers, memory);
+        state.status_in_doubt = false;
         Ok(())
     }
 
