@@ -49,14 +49,12 @@ simulate SEEDS="100000" RECORDS="target/simulation":
 simulation-report RECORDS="results/reliability/simulation":
     SIMULATION_RECORDS={{RECORDS}} SIMULATION_REPORT=results/reliability/simulation.md cargo test --release -p tare --test simulation -- report
 
-# Overload and hostile networks on a real control plane, one case after the other, also those of minutes: about two hours. Writes results/reliability/overload.md.
+# Overload and hostile networks on a real control plane, one case after the other, also those of minutes: about two hours. `just overload killed` runs the cases with that in the name. Writes results/reliability/overload.md from the record of each case beside it.
 overload *ARGS:
     cargo run --quiet -p loadgen -- control-plane build
     scripts/dist.sh {{ arch() }}-unknown-linux-musl
-    mkdir -p results/reliability
-    rm -f results/reliability/overload.jsonl
     TARE_PROGRAM={{ justfile_directory() }}/target/static/{{ arch() }}-unknown-linux-musl/dist/tare \
-        TARE_RELIABILITY={{ justfile_directory() }}/results/reliability/overload.jsonl OVERLOAD_IDLE_S=600 \
+        TARE_RELIABILITY={{ justfile_directory() }}/results/reliability/overload OVERLOAD_IDLE_S=600 \
         cargo test -p tare --test overload -- --include-ignored --test-threads 1 {{ARGS}}
 
 # This repository itself: circles between rooms, words, links, commands in documents.

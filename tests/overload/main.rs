@@ -1,16 +1,19 @@
 //! Overload and hostile networks, on kube-apiserver and etcd: the operator as a process, with the flags as shipped.
 //!
 //! A case that takes minutes is ignored, with the reason in brackets; a smaller version of it runs by default. Each prints
-//! its figures. `TARE_RELIABILITY=FILE` appends them to a file, a line of JSON for each case, and makes `FILE.md` of it in
-//! the end. `TARE_PROGRAM=FILE` tests another program than the one that cargo builds: memory is that of the static program
-//! only there. `OVERLOAD_IDLE_S` is how long connections to the admin port stay idle. `just overload` sets all of them.
+//! its figures. `TARE_RELIABILITY=FOLDER` keeps a record of each case in a file, and makes `FOLDER.md` of all in the end.
+//! `TARE_PROGRAM=FILE` tests another program than the one that cargo builds: memory is that of the static program only
+//! there. `OVERLOAD_IDLE_S` is how long connections to the admin port stay idle. `just overload` sets all of them.
+//! `OVERLOAD_MACHINE=shared` says in the records that other programs use the machine too.
 //!
 //! Without the binaries of a control plane (`loadgen control-plane build`) the cases are ignored.
 
 #![allow(clippy::unwrap_used)] // in the scenarios' cluster: an unexpected value fails
 
 mod cases;
+mod container;
 mod link;
+mod machine;
 mod proxy;
 mod record;
 mod report;
@@ -20,6 +23,10 @@ mod wait;
 #[allow(dead_code)] // the scenarios use all of it
 #[path = "../scenarios/cluster/mod.rs"]
 mod cluster;
+
+#[allow(dead_code)] // of the scenario only its operator and its objects
+#[path = "../scenarios/broken.rs"]
+mod fragile;
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -32,7 +39,10 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use libtest_mimic::{Arguments, Failed, Trial};
 
-use cases::{admin, gone, half_open, hanging, killed, large, rotated, slow_link, unavailable};
+use cases::{
+    admin, broken, gone, half_open, hanging, killed, large, rotated, selector, slow_link,
+    unavailable,
+};
 use cluster::plane::{Setting as Installed, SharedPlane};
 use record::Figures;
 use setting::Setting;
@@ -75,9 +85,13 @@ const CASES: &[Case] = &[
     case!(slow_link::five_owners_on_64_kbit_per_s),
     case!(unavailable::two_hundred_wait_through_20_s_of_503),
     case!(half_open::watches_and_writes_notice_a_peer_that_is_gone),
+    case!(broken::one_undecodable_and_one_panicking_among_a_thousand),
+    case!("needs runc and the static program" large::thirty_two_edgeapps_of_1_4_mb_within_16_mib_in_runc),
     case!(large::thirty_two_edgeapps_of_1_4_mb),
     case!(admin::a_thousand_idle_connections),
     case!(hanging::five_hundred_owners_whose_writes_hang),
+    case!(selector::four_edits_and_an_added_key_are_set_back),
+    case!(selector::a_variable_without_a_value_makes_no_event),
     case!(rotated::a_new_token_is_sent),
     case!(killed::ten_times_at_named_points),
     case!(gone::a_watch_is_answered_with_410),
@@ -91,14 +105,11 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(THREADS);
     let conclusion = libtest_mimic::run(&arguments, trials());
-    if let Some(lines) = record::file().filter(|lines| lines.exists())
-        && let Err(failed) = report::write(&lines)
+    if let Some(folder) = record::folder().filter(|folder| folder.exists())
+        && let Err(failed) = report::write(&folder)
     {
-        eprintln!(
-            "{}: {}",
-            lines.display(),
-            failed.message().unwrap_or_default()
-        );
+        let words = failed.message().unwrap_or_default();
+        eprintln!("{}: {words}", folder.display());
         return ExitCode::FAILURE;
     }
     conclusion.exit_code()
@@ -145,6 +156,7 @@ impl Case {
     fn run_on(&self, plane: &Plane) -> Result<(), Failed> {
         plane.beside_others(async |plane| {
             let mut figures = Figures::default();
+            let watch = machine::Watch::begin();
             let ran = async {
                 let setting = Setting::new(plane).await?;
                 (self.run)(&setting, &mut figures).await?;
@@ -154,7 +166,7 @@ impl Case {
             // What waits for an object panics where it does not come.
             let ran = AssertUnwindSafe(ran).catch_unwind().await;
             let ran = ran.unwrap_or_else(|panic| Err(words(&*panic).into()));
-            record::conclude(self.name, figures, ran)
+            record::conclude(self.name, figures, watch.end(), ran)
         })?
     }
 }

@@ -1,21 +1,20 @@
-//! What a case found: figures with their targets and limits.
+//! What a case found: figures with their targets and limits, and the samples that they are made of.
 //!
-//! Guarantees: every case prints its figures; with `TARE_RELIABILITY=FILE` it appends a line of JSON, also when it fails;
+//! Guarantees: every case prints its figures; with `TARE_RELIABILITY=FOLDER` it writes a file there, also when it fails;
 //! a figure beyond its limit fails the case after all figures are kept.
-//! Leaves to others: the table that is made of the lines (`report`).
+//! Leaves to others: the table that is made of the files (`report`), the machine (`machine`).
 
-use std::fs::OpenOptions;
-use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use libtest_mimic::Failed;
 use serde::{Deserialize, Serialize};
 
-use crate::setting::program;
+use crate::machine::Use;
+use crate::setting::{is_shipped, program};
 
-/// The lines are appended to this file.
-pub fn file() -> Option<PathBuf> {
+/// Each case writes its record to a file of this folder.
+pub fn folder() -> Option<PathBuf> {
     std::env::var_os("TARE_RELIABILITY").map(PathBuf::from)
 }
 
@@ -23,13 +22,30 @@ pub fn file() -> Option<PathBuf> {
 #[derive(Serialize, Deserialize)]
 pub struct Record {
     pub case: String,
+    /// What repeats it.
+    pub command: String,
+    /// When it ended, UTC.
+    pub date: String,
+    pub machine: String,
     /// What the program under test says of its version.
     pub program: String,
     /// From which it was built.
     pub commit: String,
+    /// What the machine did meanwhile; nothing where the kernel does not tell.
+    pub machine_use: Option<Use>,
     pub figures: Vec<Figure>,
+    pub samples: Vec<Samples>,
     /// Why the case failed.
     pub failed: Option<String>,
+}
+
+/// What was read repeatedly.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Samples {
+    pub name: String,
+    /// What the numbers of a row are, with their units.
+    pub columns: Vec<String>,
+    pub rows: Vec<Vec<f64>>,
 }
 
 /// One figure.
@@ -46,7 +62,10 @@ pub struct Figure {
 
 /// The figures of a case that runs.
 #[derive(Default)]
-pub struct Figures(Vec<Figure>);
+pub struct Figures {
+    figures: Vec<Figure>,
+    samples: Vec<Samples>,
+}
 
 impl Figures {
     /// A figure without a limit.
@@ -69,8 +88,12 @@ impl Figures {
         self.at_most(name, seconds(took), "s", limit.as_secs_f64());
     }
 
-    /// A peak of memory whose limit is not the target (yet).
-    pub fn peak(&mut self, value_mb: f64, target_mb: f64, limit_mb: f64) {
+    /// A peak of memory. The program that cargo builds for tests has another limit, which holds with margin.
+    pub fn peak(&mut self, value_mb: f64, target_mb: f64, limit_of_tests_mb: f64) {
+        let limit_mb = match is_shipped() {
+            true => target_mb,
+            false => limit_of_tests_mb,
+        };
         self.add(
             "peak of the operator",
             value_mb,
@@ -80,8 +103,17 @@ impl Figures {
         );
     }
 
+    /// Samples that figures are made of.
+    pub fn samples(&mut self, name: &str, columns: &[&str], rows: Vec<Vec<f64>>) {
+        self.samples.push(Samples {
+            name: name.to_owned(),
+            columns: columns.iter().map(|&one| one.to_owned()).collect(),
+            rows,
+        });
+    }
+
     fn add(&mut self, name: &str, value: f64, unit: &str, target: Option<f64>, limit: Option<f64>) {
-        self.0.push(Figure {
+        self.figures.push(Figure {
             name: name.to_owned(),
             value,
             unit: unit.to_owned(),
@@ -92,13 +124,18 @@ impl Figures {
 }
 
 /// To the millisecond.
-fn seconds(took: Duration) -> f64 {
+pub fn seconds(took: Duration) -> f64 {
     (took.as_secs_f64() * 1e3).round() / 1e3
 }
 
 /// Prints and keeps what a case found; fails where the case has failed or a figure is beyond its limit.
-pub fn conclude(case: &str, figures: Figures, ran: Result<(), Failed>) -> Result<(), Failed> {
-    let Figures(figures) = figures;
+pub fn conclude(
+    case: &str,
+    found: Figures,
+    machine_use: Option<Use>,
+    ran: Result<(), Failed>,
+) -> Result<(), Failed> {
+    let Figures { figures, samples } = found;
     let beyond = figures
         .iter()
         .filter(|one| one.limit.is_some_and(|limit| one.value > limit));
@@ -111,22 +148,64 @@ pub fn conclude(case: &str, figures: Figures, ran: Result<(), Failed>) -> Result
     for figure in &figures {
         println!("{case}: {figure}");
     }
-    if let Some(path) = file() {
+    if let Some(folder) = folder() {
         let program = version()?;
         let commit = program.split('+').nth(1).unwrap_or_default();
         let commit = commit.split(|c: char| c.is_whitespace() || c == ',').next();
         let record = Record {
             case: case.to_owned(),
+            command: command(case),
+            date: k8s_openapi::jiff::Timestamp::now()
+                .strftime("%Y-%m-%dT%H:%M:%SZ")
+                .to_string(),
+            machine: crate::machine::class(),
             commit: commit.unwrap_or_default().to_owned(),
             program,
+            machine_use,
             figures,
+            samples,
             failed: failed.clone(),
         };
-        let line = serde_json::to_string(&record)? + "\n";
-        let file = OpenOptions::new().create(true).append(true).open(path);
-        file?.write_all(line.as_bytes())?;
+        record.write(&folder)?;
     }
     failed.map_or(Ok(()), |failed| Err(failed.into()))
+}
+
+/// What runs this case alone, with the same program.
+fn command(case: &str) -> String {
+    match is_shipped() {
+        true => format!("just overload {case}"),
+        false => format!("cargo test -p tare --test overload -- --include-ignored {case}"),
+    }
+}
+
+impl Record {
+    fn write(&self, folder: &Path) -> Result<(), Failed> {
+        std::fs::create_dir_all(folder)?;
+        let file = folder.join(self.case.replace("::", ".") + ".json");
+        let json = serde_json::to_string_pretty(&serde_json::to_value(self)?)?;
+        std::fs::write(file, compact_rows(&json) + "\n")?;
+        Ok(())
+    }
+}
+
+/// The numbers of a row on one line.
+fn compact_rows(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    let mut is_in_row = false;
+    for line in json.lines() {
+        let word = line.trim();
+        let is_number = word.trim_end_matches(',').parse::<f64>().is_ok();
+        match is_in_row {
+            true => text += word,
+            false => {
+                text.push('\n');
+                text += line;
+            }
+        }
+        is_in_row = word == "[" || is_number;
+    }
+    text.trim_start().to_owned()
 }
 
 /// The first line of `tare version`.

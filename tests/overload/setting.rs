@@ -70,6 +70,16 @@ impl Setting {
         &self.direct
     }
 
+    /// The folder of this case.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What the operator was started with.
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.file("kubeconfig")
+    }
+
     /// A file of this case.
     pub fn file(&self, name: &str) -> PathBuf {
         self.folder.join(name)
@@ -89,13 +99,23 @@ impl Setting {
 
     /// Starts the operator with this kubeconfig; it may never be ready.
     pub async fn start(&self, kubeconfig: &Kubeconfig) -> Result<Operator, Failed> {
+        self.start_by(kubeconfig, |arguments| Ok((program(), arguments)))
+            .await
+    }
+
+    /// The same by another program, of which `by` says how it starts the operator with these arguments.
+    pub async fn start_by(
+        &self,
+        kubeconfig: &Kubeconfig,
+        by: impl FnOnce(Vec<String>) -> Result<(PathBuf, Vec<String>), Failed>,
+    ) -> Result<Operator, Failed> {
         for (name, text) in [
             ("ca.pem", &kubeconfig.ca_pem[..]),
             ("token", kubeconfig.token.as_bytes()),
         ] {
             std::fs::write(self.file(name), text)?;
         }
-        let path = self.file("kubeconfig");
+        let path = self.kubeconfig();
         std::fs::write(&path, self.text(kubeconfig).to_string())?;
         let admin = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?;
         let log = self.cluster.log();
@@ -106,10 +126,11 @@ impl Setting {
             "--admin",
             &admin.to_string(),
         ];
+        let (program, args) = by(args.map(str::to_owned).to_vec())?;
         let process = Process::spawn(Spec {
             name: format!("operator in {}", self.cluster.namespace),
-            program: program(),
-            args: args.map(str::to_owned).to_vec(),
+            program,
+            args,
             env: vec![("KUBECONFIG".to_owned(), path.display().to_string())],
             clear_env: true,
             log: log.clone(),
@@ -147,6 +168,11 @@ pub fn program() -> PathBuf {
         Some(path) => path.into(),
         None => env!("CARGO_BIN_EXE_tare").into(),
     }
+}
+
+/// Whether it is the static program, which `just overload` names, and not the one that cargo builds for tests.
+pub fn is_shipped() -> bool {
+    std::env::var_os("TARE_PROGRAM").is_some()
 }
 
 impl Kubeconfig {

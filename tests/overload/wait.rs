@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::cluster::Cluster;
+use crate::record::{Figures, seconds};
 
 /// As kubectl prints a list: a row has the name and the printer columns, of which the first is the phase.
 const TABLE: &str = "application/json;as=Table;g=meta.k8s.io;v=v1";
@@ -26,17 +27,35 @@ pub async fn create(cluster: &Cluster, prefix: &str, count: usize, spec: &Value)
     while creating.next().await.is_some() {}
 }
 
-/// Waits until `count` EdgeApps whose names begin with `prefix` are Running; how long that took.
+/// Waits until `count` EdgeApps whose names begin with `prefix` are Running; how long that took. How many they were is
+/// among the samples.
 pub async fn until_running(
     cluster: &Cluster,
     prefix: &str,
     count: usize,
     within: Duration,
+    figures: &mut Figures,
+) -> Result<Duration, Failed> {
+    let mut rows: Vec<Vec<f64>> = Vec::new();
+    let waited = poll_running(cluster, prefix, count, within, &mut rows).await;
+    figures.samples(&format!("Running: {prefix}-…"), &["s", "EdgeApps"], rows);
+    waited
+}
+
+async fn poll_running(
+    cluster: &Cluster,
+    prefix: &str,
+    count: usize,
+    within: Duration,
+    rows: &mut Vec<Vec<f64>>,
 ) -> Result<Duration, Failed> {
     let began = Instant::now();
     loop {
         let polled = Instant::now();
         let running = running(cluster, prefix).await?;
+        if rows.last().is_none_or(|row| row[1] != running as f64) {
+            rows.push(vec![seconds(began.elapsed()), running as f64]);
+        }
         if running == count {
             return Ok(began.elapsed());
         }

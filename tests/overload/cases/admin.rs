@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::cluster::objects::web;
 use crate::cluster::process::get;
-use crate::record::Figures;
+use crate::record::{Figures, seconds};
 use crate::setting::Setting;
 
 const CONNECTIONS: usize = 1_000;
@@ -67,6 +67,8 @@ pub async fn a_thousand_idle_connections(
         _ = idle => return Err("connections end by themselves".into()),
         () = probes => {}
     }
+    let rows = times.iter().map(|took| vec![seconds(*took)]);
+    figures.samples("answers of /livez", &["s"], rows.collect());
     times.sort();
     let p99 = times
         .get(times.len().saturating_sub(1) * 99 / 100)

@@ -89,7 +89,7 @@ pub async fn the_second_page_of_a_list_is_answered_with_410(
     });
     let began = Instant::now();
     let operator = setting.operate(&through).await?;
-    wait::until_running(cluster, "web", COUNT, cluster.timeout).await?;
+    wait::until_running(cluster, "web", COUNT, cluster.timeout, figures).await?;
     figures.took("all Running after the start", began.elapsed());
     wait::check_children(cluster, COUNT).await?;
     let gone = proxy.seen().iter().filter(|one| one.code == 410).count();

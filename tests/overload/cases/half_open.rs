@@ -6,7 +6,7 @@ use libtest_mimic::Failed;
 use tokio::time::{Instant, sleep};
 
 use crate::cluster::objects::web;
-use crate::record::Figures;
+use crate::record::{Figures, seconds};
 use crate::setting::Setting;
 use crate::wait;
 
@@ -52,10 +52,12 @@ pub async fn watches_and_writes_notice_a_peer_that_is_gone(
         .map(|at| *at - gone_at)
         .max()
         .unwrap_or_default();
+    let rows = opened.iter().map(|at| vec![seconds(*at - gone_at)]);
+    figures.samples("watches opened again", &["s"], rows.collect());
     figures.within("all watches opened again", last, NOTICED_WITHIN);
     cluster.until_running("meanwhile").await;
     figures.took("change made meanwhile is Running", gone_at.elapsed());
-    wait::until_running(cluster, "busy", BUSY, AT_MOST).await?;
+    wait::until_running(cluster, "busy", BUSY, AT_MOST, figures).await?;
     figures.tell("EdgeApps at work when it went", BUSY as f64, "");
     figures.within("all of them Running", gone_at.elapsed(), DONE_WITHIN);
     operator.check_alive()

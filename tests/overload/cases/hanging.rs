@@ -27,14 +27,15 @@ pub async fn five_hundred_owners_whose_writes_hang(
         false => Fault::Pass,
     });
     let mut operator = setting.operate(&through).await?;
-    figures.tell("peak before the first of them", operator.peak_mb()?, "MB");
+    let before_mb = operator.peak_mb()?;
+    figures.tell("peak before the first of them", before_mb, "MB");
     let cluster = &setting.cluster;
     wait::create(cluster, "stuck", COUNT, &web()).await;
     // At once, and while those that hang are tried again.
     for name in ["early", "later"] {
         let began = Instant::now();
         cluster.create(name, web()).await;
-        wait::until_running(cluster, name, 1, 2 * HEALTHY_WITHIN).await?;
+        wait::until_running(cluster, name, 1, 4 * HEALTHY_WITHIN, figures).await?;
         figures.within(
             &format!("{name} healthy one Running"),
             began.elapsed(),
@@ -43,6 +44,9 @@ pub async fn five_hundred_owners_whose_writes_hang(
         tokio::time::sleep(Duration::from_secs(10)).await;
     }
     operator.check_alive()?;
-    figures.peak(operator.peak_mb()?, TARGET_MB, LIMIT_MB);
+    let peak_mb = operator.peak_mb()?;
+    let each_kb = 1e3 * (peak_mb - before_mb) / COUNT as f64;
+    figures.tell("what each of them costs", each_kb.round(), "KB");
+    figures.peak(peak_mb, TARGET_MB, LIMIT_MB);
     Ok(())
 }

@@ -59,7 +59,7 @@ pub async fn ten_times_at_named_points(
     proxy.heal();
     let began = Instant::now();
     let operator = setting.operate(&through).await?;
-    wait::until_running(cluster, "web", OWNERS, 4 * LIMIT).await?;
+    wait::until_running(cluster, "web", OWNERS, 4 * LIMIT, figures).await?;
     figures.within("all Running after the last start", began.elapsed(), LIMIT);
     wait::check_children(cluster, OWNERS).await?;
     for resource in ["deployments", "services"] {

@@ -67,7 +67,7 @@ pub async fn a_new_authority_is_trusted(
     proxy.end_connections();
     let began = Instant::now();
     cluster.create("after", web()).await;
-    crate::wait::until_running(cluster, "after", 1, 2 * AUTHORITY_WITHIN).await?;
+    crate::wait::until_running(cluster, "after", 1, 2 * AUTHORITY_WITHIN, figures).await?;
     figures.within(
         "the next EdgeApp Running",
         began.elapsed(),

@@ -56,7 +56,7 @@ async fn on_slow_link(
     figures.took("operator ready", began.elapsed());
     let cluster = &setting.cluster;
     wait::create(cluster, "web", count, &web()).await;
-    let took = wait::until_running(cluster, "web", count, 2 * limit).await?;
+    let took = wait::until_running(cluster, "web", count, 2 * limit, figures).await?;
     figures.tell("owners", count as f64, "");
     figures.within("all Running", took, limit);
     figures.tell("peak of the operator", operator.peak_mb()?, "MB");

@@ -47,7 +47,7 @@ async fn wait_through(
     let refused = proxy.seen().iter().filter(|one| one.code == 503).count();
     proxy.heal();
     // Longer than the limit, so that the figure is known where it is missed.
-    let took = wait::until_running(cluster, "web", count, 4 * ALL_WITHIN).await?;
+    let took = wait::until_running(cluster, "web", count, 4 * ALL_WITHIN, figures).await?;
     operator.check_alive()?;
     wait::check_children(cluster, count).await?;
     figures.tell("owners", count as f64, "");
