@@ -22,6 +22,7 @@ const RUN: &[&str] = &[
     "loadgen schema run",
     "loadgen schema workload",
     "loadgen workloads",
+    "loadgen workloads edgeapp --crds",
     "tare crd",
     "tare help",
     "tare version",

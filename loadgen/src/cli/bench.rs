@@ -50,6 +50,10 @@ pub fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
     let workspace = Workspace::find()
         .and_then(|found| found.for_target(args.target.as_deref()))
         .map_err(|e| Usage(e.to_string()))?;
+    if !args.no_build {
+        let can = workspace.can_build(&plan.subjects);
+        can.map_err(|e| Usage(e.to_string()))?;
+    }
     let mut workload = choice::choose(&args, &mut plan.subjects)?;
     let object_bytes = choice::object_bytes(args.object_bytes, &workload)?;
     let scenarios = [Some(&mut workload.scenario), workload.rejected.as_mut()];

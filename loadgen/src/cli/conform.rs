@@ -73,6 +73,9 @@ pub fn run(args: ConformArgs) -> anyhow::Result<ExitCode> {
         choice::prepare(subject, &workload);
     }
     let workspace = Workspace::find().map_err(|e| usage(&e))?;
+    if !args.no_build {
+        workspace.can_build(&subjects).map_err(|e| usage(&e))?;
+    }
     let evidence = Evidence::create_new(args.out.as_deref(), "conform").map_err(no_folder)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -94,7 +97,6 @@ async fn check(
         .context("cannot make a folder for credentials; set TMPDIR")?;
     let gate = Gate {
         source: &source,
-        workspace: &workspace.root,
         bin: &workspace.bin(),
         temp_dir: temp_dir.path(),
         evidence: &evidence,

@@ -2,8 +2,8 @@
 //! it names.
 //!
 //! Guarantees: what is measured was built in the profile that is shipped; the whole output is in
-//! a log and its tail is shown. Leaves to others: where binaries are looked for
-//! ([`Workspace::bin`]) and starting them.
+//! a log and its tail is shown. Outside a checkout everything is built but what needs Tare's sources.
+//! Leaves to others: where binaries are looked for ([`Workspace::bin`]) and starting them.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,10 +13,12 @@ use tare_procstat::process::{Process, Spec};
 use crate::model::subject::{GoBuild, GoInstall, Subject};
 use crate::terminal::progress::Progress;
 
-/// The checkout that subjects are built from.
+/// Where subjects are built: a checkout of Tare, or a folder of the user's cache.
 #[derive(Debug, Clone)]
 pub struct Workspace {
     pub root: PathBuf,
+    /// Whether `root` has Tare's sources.
+    checkout: bool,
     target: PathBuf,
     /// The target triple that subjects are built for by `scripts/dist.sh`; that of the host without.
     triple: Option<String>,
@@ -26,11 +28,17 @@ pub struct Workspace {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(
-        "cannot find the Tare workspace in {} or above {}; run this in a checkout",
-        compiled.display(),
+        "{subjects}: built from the sources of Tare, and {} is not in a checkout of it; run this in one, name a folder with the programs in TARE_SUBJECT_DIR and add --no-build, or measure an operator of your own with --subject FILE --subjects NAME/VARIANT",
         current.display()
     )]
-    NoWorkspace { compiled: PathBuf, current: PathBuf },
+    NoSources { subjects: String, current: PathBuf },
+    #[error("no folder for programs that are built outside a checkout; set HOME or XDG_CACHE_HOME")]
+    NoCache,
+    #[error("cannot make {}: {source}", folder.display())]
+    Folder {
+        folder: PathBuf,
+        source: std::io::Error,
+    },
     #[error(
         "--target {triple}: this machine is {}; choose a target of its own",
         std::env::consts::ARCH
@@ -51,32 +59,44 @@ pub enum Error {
 }
 
 impl Workspace {
-    /// Where this program was compiled, or else the current folder or one above it.
+    /// The checkout that the current folder is in, or else a folder in `$XDG_CACHE_HOME` or `~/.cache`.
     ///
     /// # Errors
-    /// `NoWorkspace` says where it looked.
+    /// `NoCache` where neither is there.
     pub fn find() -> Result<Self, Error> {
-        let compiled = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .parent()
-            .unwrap_or(Path::new("/"));
-        let current = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
-        let root = current
-            .ancestors()
-            .chain([compiled])
-            .find(|folder| is_workspace(folder));
-        let root = root.ok_or_else(|| Error::NoWorkspace {
-            compiled: compiled.into(),
-            current: current.clone(),
-        })?;
+        let current = current();
+        let checkout = current.ancestors().find(|folder| is_workspace(folder));
+        let root = match checkout {
+            Some(root) => root.to_owned(),
+            None => cache().ok_or(Error::NoCache)?,
+        };
         let target = match std::env::var_os("CARGO_TARGET_DIR") {
-            Some(target) => current.join(target),
-            None => root.join("target"),
+            Some(target) if checkout.is_some() => current.join(target),
+            _ => root.join("target"),
         };
         Ok(Self {
-            root: root.to_owned(),
+            checkout: checkout.is_some(),
+            root,
             target,
             triple: None,
         })
+    }
+
+    /// # Errors
+    /// `NoSources` names the subjects that only a checkout can make.
+    pub fn can_build(&self, subjects: &[Subject]) -> Result<(), Error> {
+        let of_tare = |subject: &&Subject| {
+            let build = subject.build.as_ref();
+            build.is_some_and(|build| !build.cargo_packages.is_empty() || build.go.is_some())
+        };
+        let missing: Vec<String> = subjects.iter().filter(of_tare).map(Subject::id).collect();
+        match self.checkout || missing.is_empty() {
+            true => Ok(()),
+            false => Err(Error::NoSources {
+                subjects: missing.join(", "),
+                current: current(),
+            }),
+        }
     }
 
     /// The same, with subjects for a static target.
@@ -142,6 +162,20 @@ impl Workspace {
         };
         words.into_iter().map(str::to_owned).collect()
     }
+}
+
+fn current() -> PathBuf {
+    std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."))
+}
+
+/// A folder of the user's that outlives a bench: a Go program takes minutes to build.
+fn cache() -> Option<PathBuf> {
+    let absolute = |name| {
+        let path = std::env::var_os(name).map(PathBuf::from);
+        path.filter(|path| path.is_absolute())
+    };
+    let base = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|h| h.join(".cache")));
+    Some(base?.join("tare/subjects"))
 }
 
 fn is_workspace(folder: &Path) -> bool {
@@ -229,6 +263,12 @@ pub async fn build(
     log: &Path,
     progress: &Progress,
 ) -> Result<(), Error> {
+    workspace.can_build(subjects)?;
+    let made = workspace.made();
+    std::fs::create_dir_all(&made).map_err(|source| Error::Folder {
+        folder: made,
+        source,
+    })?;
     for (command, folder) in commands(subjects, workspace, commit_of) {
         let words = command.join(" ");
         progress.say(&format!("building: {words}"));
@@ -278,6 +318,7 @@ mod tests {
     fn workspace() -> Workspace {
         Workspace {
             root: "/w".into(),
+            checkout: true,
             target: "/w/target".into(),
             triple: None,
         }
@@ -301,6 +342,27 @@ mod tests {
                 .to_string()
                 .contains("--target sparc-x: this machine is")
         );
+    }
+
+    #[test]
+    fn outside_a_checkout_only_what_needs_the_sources_is_refused() {
+        let mut outside = workspace();
+        outside.checkout = false;
+        let subjects = built_in().expect("valid");
+        let named = |names: &[&str]| -> Vec<Subject> {
+            let named = subjects.iter().filter(|s| names.contains(&s.id().as_str()));
+            named.cloned().collect()
+        };
+        let foreign = named(&["helm-controller/default", "nobody/idle"]);
+        assert!(foreign.len() == 2 && outside.can_build(&foreign).is_ok());
+        let ours = named(&["tare/none", "controller-runtime/tuned", "nobody/idle"]);
+        let error = outside
+            .can_build(&ours)
+            .expect_err("no sources")
+            .to_string();
+        let want = "tare/none, controller-runtime/tuned: built from the sources of Tare, and ";
+        assert!(error.starts_with(want), "{error}");
+        assert!(workspace().can_build(&ours).is_ok());
     }
 
     #[test]

@@ -153,7 +153,7 @@ impl<'a> Session<'a> {
         let order = Order {
             source: &setting.source,
             dir: &dir,
-            crds: crds::files(subject, &setting.workspace, &dir)?,
+            crds: crds::files(subject, &dir)?,
             ready_delay_ms: match cell.kind {
                 Kind::NeverReady => NEVER_MS,
                 _ => setting.ready_delay_ms,

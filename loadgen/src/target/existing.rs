@@ -51,8 +51,8 @@ pub enum Error {
     },
     #[error(transparent)]
     Cluster(#[from] cluster::Error),
-    #[error("the cluster has no {name}; install the subject's CRD first: kubectl apply -f {}", crd.display())]
-    NoCrd { name: String, crd: PathBuf },
+    #[error("the cluster has no {name}; install the subject's CRD first: {way}")]
+    NoCrd { name: String, way: String },
     #[error("the cluster has a namespace {0} that no bench made; rename or delete it")]
     Foreign(String),
     #[error(transparent)]
@@ -118,7 +118,7 @@ impl Existing {
         let cluster = Cluster::connect(&kubeconfig).await?;
         let ExistingCluster { run, resources, .. } = existing;
         for resource in resources {
-            has_kind(&cluster, resource, &order.crds).await?;
+            has_kind(&cluster, resource, order).await?;
         }
         let namespace = run_id::namespace(run);
         bench_namespace::remove(&cluster, &namespace, resources).await?;
@@ -150,15 +150,23 @@ impl Existing {
     }
 }
 
-async fn has_kind(cluster: &Cluster, resource: &Resource, crds: &[PathBuf]) -> Result<(), Error> {
+async fn has_kind(cluster: &Cluster, resource: &Resource, order: &Order<'_>) -> Result<(), Error> {
     let path = format!("{}?limit=1", resource.path_everywhere());
     let listed = cluster.ask::<serde::de::IgnoredAny>(Method::GET, &path, None, vec![]);
     match listed.await {
         Err(error) if error.code() == Some(404) => Err(Error::NoCrd {
             name: resource.full_name(),
-            crd: crds.first().cloned().unwrap_or_default(),
+            way: way(order),
         }),
         listed => Ok(listed.map(drop)?),
+    }
+}
+
+/// How its owner installs a CRD. Those of a workload were written for this run only, and go with it.
+fn way(order: &Order<'_>) -> String {
+    match order.crds.first().filter(|crd| !crd.starts_with(order.dir)) {
+        Some(crd) => format!("kubectl apply -f {}", crd.display()),
+        None => "loadgen workloads WORKLOAD --crds | kubectl apply --server-side -f -".into(),
     }
 }
 

@@ -238,7 +238,7 @@ fn missing_crd() {
     assert_eq!(said.trim().lines().count(), 1, "{said}");
     for want in [
         "does not serve edgeapps.tare.dev",
-        "kubectl apply -f deploy/base/crd.yaml",
+        "loadgen workloads edgeapp --crds | kubectl apply",
     ] {
         assert!(said.contains(want), "{want} not in {said}");
     }

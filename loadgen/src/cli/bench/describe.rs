@@ -129,7 +129,7 @@ fn program(subject: &Subject, measured: &Measured<'_>) -> anyhow::Result<Subject
             );
         }
     };
-    if let Some(crd) = subject.crd(workspace) {
+    if let Some(crd) = subject.crd() {
         std::fs::metadata(&crd)
             .with_context(|| format!("{}: cannot read its CRD {}", subject.id(), crd.display()))?;
     }

@@ -173,7 +173,7 @@ impl Load {
     /// Prints what will be created, and asks where the cluster is not local or pods do not fit. Returns
     /// false if the user declines.
     async fn prepare(&mut self) -> anyhow::Result<bool> {
-        installed(&self.cluster, &self.workload, &self.scenario, &self.target).await?;
+        installed(self).await?;
         let per_object = self.scenario.pods_per_object();
         let pods = match per_object {
             None => Pods::Unknown,
@@ -310,26 +310,27 @@ impl Load {
 }
 
 /// Checks that the server serves the resource and that the user may read it.
-async fn installed(
-    cluster: &Cluster,
-    workload: &Workload,
-    scenario: &Scenario,
-    target: &Target,
-) -> anyhow::Result<()> {
-    let resource = &scenario.resource;
+async fn installed(load: &Load) -> anyhow::Result<()> {
+    let (workload, target) = (&load.workload, &load.target);
+    let named = load.args.workload.as_deref().unwrap_or(&workload.name);
+    let resource = &load.scenario.resource;
     let path = format!("{}?limit=1", resource.path());
-    let asked = cluster.ask::<IgnoredAny>(Method::GET, &path, None, vec![]);
+    let asked = load
+        .cluster
+        .ask::<IgnoredAny>(Method::GET, &path, None, vec![]);
     match asked.await {
         Ok(_) => Ok(()),
         Err(error) if error.code() == Some(404) => {
-            let files = workload.crds.iter().map(|crd| format!(" -f {}", crd.file));
-            let mut files: Vec<String> = files.collect();
-            files.dedup();
+            let way = match workload.crds.is_empty() {
+                true => String::new(),
+                false => {
+                    format!(": loadgen workloads {named} --crds | kubectl apply --server-side -f -")
+                }
+            };
             anyhow::bail!(
-                "{} does not serve {}; install its CRD first: kubectl apply{}",
+                "{} does not serve {}; install its CRD first{way}",
                 target.url,
                 resource.full_name(),
-                files.concat()
             )
         }
         Err(error) => anyhow::bail!(

@@ -55,9 +55,10 @@ impl Subject {
     }
 
     /// The CRD's manifest, where it brings one of its own.
-    pub fn crd(&self, workspace: &Path) -> Option<PathBuf> {
-        let base = self.base.as_deref().unwrap_or(workspace);
-        Some(base.join(self.run.crd.as_ref()?))
+    pub fn crd(&self) -> Option<PathBuf> {
+        let crd = self.run.crd.as_ref()?;
+        let base = self.base.as_ref();
+        Some(base.map_or_else(|| crd.clone(), |base| base.join(crd)))
     }
 
     /// A relative path with a slash starts at `base`; a bare name is looked up in PATH.

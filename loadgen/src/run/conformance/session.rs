@@ -56,7 +56,7 @@ impl<'a> Session<'a> {
         let order = Order {
             source: gate.source,
             dir: &dir,
-            crds: crds::files(subject, gate.workspace, &dir)
+            crds: crds::files(subject, &dir)
                 .map_err(|error| failure(&subject.id(), "its CRDs", error))?,
             ready_delay_ms: gate.ready_delay_ms,
             logs: gate.log(subject),
