@@ -36,8 +36,8 @@ use crate::model::workload::Workload;
 use crate::report;
 use crate::run;
 use crate::run::build;
-use crate::run::build::Workspace;
 use crate::run::conformance;
+use crate::run::workspace::Workspace;
 use crate::run::{Ending, Kept, Setting};
 use crate::target::Source;
 use crate::target::context::Target;
@@ -264,7 +264,7 @@ async fn source(
             resources.push(resource.clone());
         }
     }
-    let existing = ExistingCluster::of(&target, file, run, resources)?;
+    let existing = ExistingCluster::of(&target, file, run, resources, workload.fixtures.clone())?;
     Ok(Source::Existing(Box::new(existing)))
 }
 

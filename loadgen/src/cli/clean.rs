@@ -21,6 +21,7 @@ use crate::target::cleanup;
 use crate::target::cleanup::{Found, Scope};
 use crate::target::cluster::{Cluster, Error};
 use crate::target::context::{Target, TargetArgs};
+use crate::target::fixtures;
 use crate::terminal::interrupt::Interrupt;
 use crate::terminal::progress::Progress;
 
@@ -104,13 +105,26 @@ async fn find_and_remove(
         Err(error) if error.code() == Some(403) => vec![],
         other => other.map_err(failed)?,
     };
-    if objects.is_empty() && namespaces.is_empty() {
+    let in_namespace = args.namespace.as_deref().unwrap_or("default");
+    let fixtures = fixtures::to_remove(&cluster, &workload.fixtures, in_namespace);
+    let fixtures = fixtures.await.map_err(failed)?;
+    let mut made = Vec::new();
+    for kind in &fixtures {
+        let found = cleanup::objects(&cluster, &scope.of_fixture(kind)).await;
+        made.push((kind.kinds(), found.map_err(failed)?));
+    }
+    made.retain(|(_, found)| !found.is_empty());
+    if objects.is_empty() && namespaces.is_empty() && made.is_empty() {
         println!(
             "nothing to remove: no run left anything in {} of context {}",
             args.namespace.as_deref().unwrap_or("any namespace"),
             target.context
         );
         return Ok(ExitCode::SUCCESS);
+    }
+    for (kinds, found) in &made {
+        let lines = inventory(kinds, found, &[]);
+        lines.iter().for_each(|line| progress.say(line));
     }
     for line in inventory(&resource.kinds(), &objects, &namespaces) {
         progress.say(&line);
@@ -119,13 +133,17 @@ async fn find_and_remove(
         progress.say("nothing was removed");
         return Ok(ExitCode::from(130));
     }
-    let cleaned = cleanup::run(&cluster, &scope, progress).await;
+    let cleaned = cleanup::run(&cluster, &scope, &fixtures, progress).await;
     progress.finish();
     let kinds = resource.kinds();
     let removal = Removal::of(&cleaned);
     println!(
-        "removed {} {kinds} and {} namespaces; {} {kinds} left",
+        "removed {} {kinds}{} and {} namespaces; {} {kinds} left",
         grouped(removal.deleted),
+        match cleaned.fixtures {
+            0 => String::new(),
+            fixtures => format!(", {fixtures} fixtures"),
+        },
         cleaned.namespaces_gone(),
         grouped(removal.left)
     );

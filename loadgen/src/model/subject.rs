@@ -13,12 +13,13 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::model::subject::build::{Build, GoBuild, GoInstall};
+pub use crate::model::subject::build::{Build, GoBuild, GoInstall, GoModule};
 pub use crate::model::subject::launch::Places;
 use crate::model::subject::launch::expand;
 use crate::model::workload::condition::Reading;
+use crate::model::workload::folder::Folder;
 use crate::model::workload::shipped;
-use crate::model::workload::{Manifest, Scenario, root};
+use crate::model::workload::{self, Fixture, Manifest, Scenario, root};
 
 const BUILT_IN: &[(&str, &str)] = &[
     (
@@ -118,12 +119,18 @@ pub struct Subject {
     /// The workloads that it serves: names of shipped ones, or paths. The default workload without.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workloads: Vec<String>,
+    /// Files with objects that it needs before it starts, on control planes of loadgen's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fixtures: Vec<String>,
     /// What is created for it where that differs from the experiment's objects; not in a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objects: Option<Scenario>,
     /// Definitions of its workload, where it brings none of its own.
     #[serde(skip)]
     pub crds: Vec<Manifest>,
+    /// What is made before it starts: those of `fixtures`, and of its workload.
+    #[serde(skip)]
+    pub made_before: Vec<Fixture>,
     /// Where relative paths start: the folder of the file, or the workspace for a built-in one.
     #[serde(skip)]
     pub base: Option<PathBuf>,
@@ -311,6 +318,23 @@ impl Subject {
             .map_err(read)?;
         subject.base = Some(folder);
         Ok(subject)
+    }
+
+    /// The objects of its `fixtures`.
+    ///
+    /// # Errors
+    /// A file of them cannot be used.
+    pub fn read_fixtures(&self) -> Result<Vec<Fixture>, workload::Error> {
+        let folder = match &self.base {
+            Some(base) => Folder::Own(base.clone()),
+            None => Folder::Shipped("subjects".into()),
+        };
+        let read = self
+            .fixtures
+            .iter()
+            .map(|file| Fixture::read(&folder, file));
+        let read: Vec<Vec<Fixture>> = read.collect::<Result<_, _>>()?;
+        Ok(read.into_iter().flatten().collect())
     }
 
     fn check(&self) -> Result<(), String> {

@@ -7,6 +7,7 @@ pub mod child;
 pub mod condition;
 pub mod file;
 pub mod fill;
+pub mod fixture;
 pub mod folder;
 pub mod place;
 pub mod scenario;
@@ -17,6 +18,7 @@ use serde_json::Value;
 
 use crate::model::subject::Convergence;
 pub use crate::model::workload::child::Readiness;
+pub use crate::model::workload::fixture::Fixture;
 pub use crate::model::workload::place::Error;
 pub use crate::model::workload::scenario::{Resource, Scenario};
 pub use crate::model::workload::shipped::{default, find};
@@ -43,6 +45,8 @@ pub struct Workload {
     pub rejected: Option<Scenario>,
     /// Definitions that are there before the objects.
     pub crds: Vec<Manifest>,
+    /// Objects that are made once before the others.
+    pub fixtures: Vec<Fixture>,
     /// Whether the conformance scenario is about these objects.
     pub conformance: bool,
 }

@@ -36,6 +36,7 @@ use crate::run::snapshot::Snapshot;
 use crate::run::watched_subject::WatchedSubject;
 use crate::run::{Setting, step};
 use crate::target::cluster::Cluster;
+use crate::target::fixtures;
 use crate::target::{HARNESS, Order, SUBJECT, Server, Source};
 
 /// Between two polls of a wait; times come from events, not from these polls.
@@ -138,6 +139,10 @@ pub async fn run(setting: &Setting, subject: &Subject, cell: &Cell, attempt: u32
     }
 }
 
+fn free_ports() -> Result<[SocketAddr; 2], Reason> {
+    admin::free_addresses().map_err(|e| format!("no free port on loopback: {e}"))
+}
+
 impl<'a> Session<'a> {
     /// Server, namespace, canary and watch are there before the subject is started.
     async fn start(
@@ -176,6 +181,14 @@ impl<'a> Session<'a> {
             .ensure_namespace(&resource.namespace)
             .await
             .map_err(|e| text(&e))?;
+        let (fixtures, label) = match &setting.source {
+            // What the subject needs there, whoever installed it has made.
+            Source::Existing(existing) => (&existing.fixtures, Some(existing.run.as_str())),
+            _ => (&subject.made_before, None),
+        };
+        fixtures::create(&cluster, fixtures, &resource.namespace, label)
+            .await
+            .map_err(|e| format!("fixtures: {e}"))?;
         bystanders::create(&cluster, &setting.bystanders)
             .await
             .map_err(|e| format!("bystanders: {e}"))?;
@@ -217,13 +230,14 @@ impl<'a> Session<'a> {
             tokio::time::sleep(POLL).await;
         }
 
-        let admin = admin::free_address().map_err(|e| format!("no free port on loopback: {e}"))?;
+        let ports = free_ports()?;
         let places = Places {
-            admin: admin.to_string(),
             kubeconfig: server.kubeconfig(SUBJECT),
             bin: setting.bin.clone(),
             dir,
+            ..Places::default()
         };
+        let places = places.listening(ports);
         let log = setting.evidence.path(&format!("logs/{stem}.log"));
         let server_metrics = server.metrics(&cluster).await;
         let running = WatchedSubject::start(subject, &places, &log, server.pid(), &journal).await?;
@@ -236,7 +250,7 @@ impl<'a> Session<'a> {
             journal,
             running,
             machine_watch: None,
-            admin,
+            admin: ports[0],
             run,
             baseline: None,
             trace: None,
@@ -286,8 +300,9 @@ impl<'a> Session<'a> {
     /// Starts the subject again; everything else is as it was.
     pub async fn start_subject(&mut self) -> Result<(), Reason> {
         // A port of its own: the old one may linger.
-        self.admin = admin::free_address().map_err(|e| format!("no free port on loopback: {e}"))?;
-        self.places.admin = self.admin.to_string();
+        let ports = free_ports()?;
+        self.admin = ports[0];
+        self.places = self.places.clone().listening(ports);
         let (places, log) = (&self.places, &self.log);
         self.running.start_again(self.subject, places, log).await
     }

@@ -60,6 +60,8 @@ impl Found {
 #[derive(Debug, Clone, Default)]
 pub struct CleanUp {
     pub deleted: usize,
+    /// Fixtures that were deleted.
+    pub fixtures: usize,
     pub left: Vec<Found>,
     pub namespaces: Vec<(String, NamespaceEnd)>,
     /// What failed, a line each.
@@ -109,7 +111,16 @@ struct Item {
     metadata: Found,
 }
 
-impl Scope<'_> {
+impl<'a> Scope<'a> {
+    /// The same for a kind of fixture, which has a namespace of its own or that of the objects.
+    pub fn of_fixture(&self, resource: &'a Resource) -> Self {
+        Self {
+            resource,
+            namespace: self.namespace.map(|_| resource.namespace.as_str()),
+            ..*self
+        }
+    }
+
     fn collection(&self) -> String {
         match self.namespace {
             Some(namespace) => self.in_namespace(namespace),
@@ -168,14 +179,31 @@ async fn list(cluster: &Cluster, collection: &str, selector: &str) -> Result<Vec
     }
 }
 
-/// Removes everything in scope and waits until it is gone.
-pub async fn run(cluster: &Cluster, scope: &Scope<'_>, progress: &Progress) -> CleanUp {
+/// Removes everything in scope, then the fixtures with the same label, and waits until it is gone.
+pub async fn run(
+    cluster: &Cluster,
+    scope: &Scope<'_>,
+    fixtures: &[Resource],
+    progress: &Progress,
+) -> CleanUp {
     let mut cleaned = CleanUp::default();
     if let Err(error) = remove_objects(cluster, scope, progress, &mut cleaned).await {
         cleaned
             .warnings
             .push(format!("the rest could not be listed: {}", error.words()));
         return cleaned;
+    }
+    for resource in fixtures {
+        let scope = scope.of_fixture(resource);
+        let mut of_kind = CleanUp::default();
+        let removed = remove_objects(cluster, &scope, progress, &mut of_kind).await;
+        cleaned.fixtures += of_kind.deleted;
+        cleaned.warnings.append(&mut of_kind.warnings);
+        let failed = removed.err().map(|error| error.words());
+        let left = (!of_kind.left.is_empty()).then(|| format!("{} left", of_kind.left.len()));
+        let problem = failed.or(left);
+        let line = problem.map(|problem| format!("fixtures, {}: {problem}", resource.kinds()));
+        cleaned.warnings.extend(line);
     }
     match namespaces(cluster, scope).await {
         Ok(found) => {

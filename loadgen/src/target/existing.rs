@@ -12,12 +12,13 @@ use http::Method;
 use kube::config::Kubeconfig;
 
 use crate::model::run_id;
-use crate::model::workload::{RUN_LABEL, Resource};
+use crate::model::workload::{Fixture, RUN_LABEL, Resource};
 use crate::target::Order;
 use crate::target::cleanup::bench_namespace;
 use crate::target::cluster;
 use crate::target::cluster::Cluster;
 use crate::target::context::{IN_CLUSTER, Target};
+use crate::target::fixtures;
 
 /// An existing cluster with the credentials for it.
 #[derive(Debug, Clone)]
@@ -26,17 +27,18 @@ pub struct ExistingCluster {
     /// URL of the API server.
     pub address: String,
     /// The value of the label of everything that is created.
-    run: String,
+    pub run: String,
     /// What is created, each in the namespace of the bench.
     resources: Vec<Resource>,
+    /// What is created before it.
+    pub fixtures: Vec<Fixture>,
 }
 
 /// The cluster during one run.
 #[derive(Debug)]
 pub struct Existing {
     kubeconfig: PathBuf,
-    namespace: String,
-    resources: Vec<Resource>,
+    of: ExistingCluster,
 }
 
 /// Why a cluster cannot be used.
@@ -70,6 +72,7 @@ impl ExistingCluster {
         file: Option<&Path>,
         run: String,
         resources: Vec<Resource>,
+        fixtures: Vec<Fixture>,
     ) -> Result<Self, Error> {
         let kubeconfig = match file {
             _ if target.context == IN_CLUSTER => in_cluster().unwrap_or_default(),
@@ -81,6 +84,7 @@ impl ExistingCluster {
             address: target.url.clone(),
             run,
             resources,
+            fixtures,
         })
     }
 
@@ -91,8 +95,14 @@ impl ExistingCluster {
     pub async fn clean(&self, dir: &Path) -> Result<(), Error> {
         let kubeconfig = self.write(dir)?;
         let cluster = Cluster::connect(&kubeconfig).await?;
+        self.remove(&cluster).await
+    }
+
+    /// The namespace with everything in it, then the fixtures.
+    async fn remove(&self, cluster: &Cluster) -> Result<(), Error> {
         let namespace = run_id::namespace(&self.run);
-        Ok(bench_namespace::remove(&cluster, &namespace, &self.resources).await?)
+        bench_namespace::remove(cluster, &namespace, &self.resources).await?;
+        Ok(fixtures::delete(cluster, &self.fixtures, &namespace, &self.run).await?)
     }
 
     fn write(&self, dir: &Path) -> Result<PathBuf, Error> {
@@ -121,7 +131,7 @@ impl Existing {
             has_kind(&cluster, resource, order).await?;
         }
         let namespace = run_id::namespace(run);
-        bench_namespace::remove(&cluster, &namespace, resources).await?;
+        existing.remove(&cluster).await?;
         if !cluster
             .make_namespace(&namespace, &[(RUN_LABEL, run)])
             .await?
@@ -130,8 +140,7 @@ impl Existing {
         }
         Ok(Self {
             kubeconfig,
-            namespace,
-            resources: resources.clone(),
+            of: existing.clone(),
         })
     }
 
@@ -146,7 +155,7 @@ impl Existing {
     /// As for [`ExistingCluster::clean`].
     pub async fn stop(self) -> Result<(), Error> {
         let cluster = Cluster::connect(&self.kubeconfig).await?;
-        Ok(bench_namespace::remove(&cluster, &self.namespace, &self.resources).await?)
+        self.of.remove(&cluster).await
     }
 }
 

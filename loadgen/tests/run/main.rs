@@ -16,7 +16,7 @@ use simulated_cluster::{SimulatedCluster, code, loadgen, signal, stderr, stdout,
 
 type Scenario = fn();
 
-const WITHOUT_OPERATOR: [(&str, Scenario); 9] = [
+const WITHOUT_OPERATOR: [(&str, Scenario); 12] = [
     (
         "a_missing_crd_is_one_line_that_says_how_to_install_it",
         missing_crd,
@@ -33,6 +33,18 @@ const WITHOUT_OPERATOR: [(&str, Scenario); 9] = [
     (
         "a_workload_without_an_operator_converges",
         workloads::configmaps,
+    ),
+    (
+        "fixtures_are_there_before_the_objects_and_go_after_them",
+        workloads::fixtures,
+    ),
+    (
+        "a_fixture_that_is_there_already_stays",
+        workloads::fixture_of_others,
+    ),
+    (
+        "a_fixture_that_is_not_served_is_one_line_and_nothing_is_left",
+        workloads::unserved_fixture,
     ),
     ("lint_tries_an_object_and_creates_nothing", workloads::lint),
 ];

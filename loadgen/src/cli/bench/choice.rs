@@ -33,7 +33,7 @@ pub fn choose(args: &BenchArgs, subjects: &mut [Subject]) -> Result<Workload, Us
         if own.name != chosen.name {
             subject.objects = Some(own.scenario.clone());
         }
-        prepare(subject, own);
+        prepare(subject, own).map_err(usage)?;
     }
     refuse(args, subjects, &chosen)?;
     Ok(chosen)
@@ -74,11 +74,17 @@ fn serves(subject: &Subject, chosen: &Workload, default: &Workload) -> Result<()
 }
 
 /// What a subject does not say, its workload says.
-pub fn prepare(subject: &mut Subject, workload: &Workload) {
+///
+/// # Errors
+/// A fixture of the subject cannot be used.
+pub fn prepare(subject: &mut Subject, workload: &Workload) -> Result<(), workload::Error> {
     if subject.convergence == Convergence::default() {
         subject.convergence = workload.convergence.clone();
     }
     subject.crds = workload.crds.clone();
+    subject.made_before = subject.read_fixtures()?;
+    subject.made_before.extend(workload.fixtures.clone());
+    Ok(())
 }
 
 /// # Errors

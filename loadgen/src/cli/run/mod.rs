@@ -40,6 +40,7 @@ use crate::run::convergence::convergence;
 use crate::target::cleanup::{CleanUp, Scope};
 use crate::target::cluster::Cluster;
 use crate::target::context::{Target, TargetArgs};
+use crate::target::fixtures;
 use crate::terminal::interrupt::Interrupt;
 use crate::terminal::progress::Progress;
 
@@ -232,7 +233,12 @@ impl Load {
             );
         }
         let journal = Arc::new(Journal::of(self.args.count as usize));
-        let ended = self.wave(&journal).await;
+        let fixtures = &self.workload.fixtures;
+        let made = fixtures::create(&self.cluster, fixtures, namespace, Some(&self.run)).await;
+        let ended = match made {
+            Ok(()) => self.wave(&journal).await,
+            Err(error) => Err(error.into()),
+        };
         if matches!(ended, Ok(Ended::Stopped)) {
             self.progress.say(&format!(
                 "stopping; cleaning up first. Press Ctrl-C again to skip that, and clean up later with: loadgen clean --run {}",
@@ -305,7 +311,16 @@ impl Load {
             namespace: Some(&self.scenario.resource.namespace),
             run: Some(&self.run),
         };
-        cleanup::run(&self.cluster, &scope, &self.progress).await
+        let fixtures = &self.workload.fixtures;
+        let fixtures =
+            fixtures::to_remove(&self.cluster, fixtures, &self.scenario.resource.namespace);
+        let (kinds, problem) = match fixtures.await {
+            Ok(kinds) => (kinds, None),
+            Err(error) => (Vec::new(), Some(format!("fixtures: {}", error.words()))),
+        };
+        let mut cleaned = cleanup::run(&self.cluster, &scope, &kinds, &self.progress).await;
+        cleaned.warnings.extend(problem);
+        cleaned
     }
 }
 

@@ -6,7 +6,7 @@
 
 mod definition;
 pub mod format;
-mod template_file;
+pub mod template_file;
 
 use serde_json::Value;
 
@@ -15,6 +15,7 @@ use crate::model::workload::condition::Condition;
 use crate::model::workload::file::definition::Wrong;
 use crate::model::workload::file::format::{ObjectFile, WorkloadFile};
 use crate::model::workload::file::template_file::TemplateFile;
+use crate::model::workload::fixture::Fixture;
 use crate::model::workload::folder::Folder;
 use crate::model::workload::place::line_of_field;
 use crate::model::workload::scenario::{Compiled, LAST_INDEX};
@@ -114,6 +115,7 @@ impl Reader<'_> {
             name: name.to_owned(),
             description: parsed.description,
             crds: self.crds(&parsed.crds, &scenario.resource)?,
+            fixtures: self.fixtures(&parsed.fixtures)?,
             scenario,
             convergence: parsed.convergence,
             readiness: readiness.transpose()?,
@@ -190,22 +192,7 @@ impl Reader<'_> {
         })?;
         let shown = self.folder.shown(file);
         let file = TemplateFile { file: shown, text };
-        let value: Value = serde_saphyr::from_str(&file.text).map_err(|error| {
-            let line = error
-                .location()
-                .and_then(|at| usize::try_from(at.line()).ok());
-            let words = error.without_snippet().to_string();
-            let hint = match file.text.contains("{{") {
-                true => "; a text with {{ }} needs quotes around all of it",
-                false => "",
-            };
-            Error {
-                file: file.file.clone(),
-                line,
-                field: String::new(),
-                message: format!("is not YAML: {words}{hint}"),
-            }
-        })?;
+        let value: Value = serde_saphyr::from_str(&file.text).map_err(|e| file.not_yaml(&e))?;
         if !value.is_object() {
             return Err(file.error("", "", "holds no object; write its fields, such as spec:"));
         }
@@ -301,6 +288,12 @@ impl Reader<'_> {
             Wrong::Workload(field, message) => self.error(field, message),
             Wrong::File(error) => error,
         }
+    }
+
+    fn fixtures(&self, files: &[String]) -> Result<Vec<Fixture>, Error> {
+        let read = files.iter().map(|file| Fixture::read(self.folder, file));
+        let fixtures: Vec<Vec<Fixture>> = read.collect::<Result<_, _>>()?;
+        Ok(fixtures.into_iter().flatten().collect())
     }
 
     /// The files with definitions; one of them defines the kind.

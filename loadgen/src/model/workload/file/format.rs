@@ -34,6 +34,9 @@ pub struct WorkloadFile {
     /// Files with the definitions of the kinds, installed before the objects.
     #[serde(default)]
     pub(super) crds: Vec<String>,
+    /// Files with objects that are made once before the others, and removed after them.
+    #[serde(default)]
+    pub(super) fixtures: Vec<String>,
     pub(super) object: ObjectFile,
     /// Kinds of objects that the operator makes for each of these.
     #[serde(default)]
