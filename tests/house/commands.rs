@@ -69,6 +69,10 @@ const LISTED: &[(&str, &str)] = &[
         "needs a folder that a bench has written; loadgen/tests runs it",
     ),
     (
+        "loadgen sizing *",
+        "needs a folder that a bench has written; loadgen/tests runs it",
+    ),
+    (
         "loadgen verify *",
         "needs a folder that a bench has written; loadgen/tests runs it",
     ),

@@ -255,13 +255,11 @@ async fn source(
     for subject in &mut plan.subjects {
         let own = subject.objects.take();
         subject.objects = own.map(|own| own.of_bench(&run));
-        let resource = &subject
-            .objects
-            .as_ref()
-            .unwrap_or(&workload.scenario)
-            .resource;
-        if !resources.contains(resource) {
-            resources.push(resource.clone());
+        let scenario = subject.objects.as_ref().unwrap_or(&workload.scenario);
+        for resource in scenario.resources() {
+            if !resources.contains(&resource) {
+                resources.push(resource);
+            }
         }
     }
     let existing = ExistingCluster::of(&target, file, run, resources, workload.fixtures.clone())?;

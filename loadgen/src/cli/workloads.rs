@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::model::error::Usage;
 use crate::model::workload;
-use crate::model::workload::{Workload, shipped};
+use crate::model::workload::{Workload, mix, shipped};
 use crate::report::Table;
 
 #[derive(Args, Clone, Debug)]
@@ -65,7 +65,10 @@ fn crds(workloads: &[Workload]) -> String {
 fn line(workload: &Workload, default: &str) -> Line {
     Line {
         name: workload.name.clone(),
-        resource: workload.scenario.resource.full_name(),
+        resource: {
+            let parts = workload.scenario.parts();
+            mix::list(parts.map(|part| part.resource.full_name()))
+        },
         object_bytes: workload.scenario.object_bytes,
         description: workload.description.clone(),
         default: workload.name == default,

@@ -124,6 +124,7 @@ impl Setting {
             restarts: self.restarts,
             soak_events: self.soak_events,
             deletions: self.deletions,
+            bystanders: !self.bystanders.is_empty(),
         }
     }
 

@@ -18,7 +18,6 @@ use crate::load::observer::Observer;
 use crate::load::stand_in::Agent;
 use crate::load::timeline::Timeline;
 use crate::load::timetable::Pace;
-use crate::measure::admin;
 use crate::measure::log_tail::log_tail;
 use crate::measure::machine_use::MachineWatch;
 use crate::model::cell::{Cell, Kind};
@@ -26,12 +25,11 @@ use crate::model::record::{Failure, Run, Sampled, StepSpan};
 use crate::model::series::Series;
 use crate::model::step::Quiet;
 use crate::model::subject::{Places, Subject};
-use crate::model::workload::condition::Reading;
 use crate::model::workload::{CANARY, Scenario};
 use crate::run::bystanders;
 use crate::run::cpu_trace::{CpuSample, CpuTrace};
 use crate::run::crds;
-use crate::run::launch::readiness;
+use crate::run::launch::{free_ports, readiness};
 use crate::run::snapshot::Snapshot;
 use crate::run::watched_subject::WatchedSubject;
 use crate::run::{Setting, step};
@@ -83,7 +81,7 @@ pub struct Session<'a> {
     log: PathBuf,
     /// Held while this run works: only one run does at a time.
     turn: Option<OwnedSemaphorePermit>,
-    _observer: AbortOnDrop,
+    _observers: Vec<AbortOnDrop>,
     _stand_ins: Vec<AbortOnDrop>,
 }
 
@@ -139,10 +137,6 @@ pub async fn run(setting: &Setting, subject: &Subject, cell: &Cell, attempt: u32
     }
 }
 
-fn free_ports() -> Result<[SocketAddr; 2], Reason> {
-    admin::free_addresses().map_err(|e| format!("no free port on loopback: {e}"))
-}
-
 impl<'a> Session<'a> {
     /// Server, namespace, canary and watch are there before the subject is started.
     async fn start(
@@ -182,7 +176,7 @@ impl<'a> Session<'a> {
             .await
             .map_err(|e| text(&e))?;
         let (fixtures, label) = match &setting.source {
-            // What the subject needs there, whoever installed it has made.
+            // What the subject needs there was made by those who installed it.
             Source::Existing(existing) => (&existing.fixtures, Some(existing.run.as_str())),
             _ => (&subject.made_before, None),
         };
@@ -214,16 +208,13 @@ impl<'a> Session<'a> {
             .timeline()
             .canary
             .acknowledge(now_ns, canary.metadata.generation);
-        let observer = Observer {
-            cluster: cluster.clone(),
-            resource: resource.clone(),
-            convergence: subject.convergence.clone(),
-            reading: Reading::of(&subject.convergence)?,
-            journal: journal.clone(),
-        };
-        let observer = AbortOnDrop(tokio::spawn(observer.run()).abort_handle());
+        let observers = Observer::all(&cluster, &scenario, &subject.convergence, &journal)?;
+        let observers = observers
+            .into_iter()
+            .map(|observer| AbortOnDrop(tokio::spawn(observer.run()).abort_handle()));
+        let observers: Vec<AbortOnDrop> = observers.collect();
         let watching = Instant::now() + Duration::from_secs(10);
-        while !journal.timeline().listed {
+        while journal.timeline().listed < observers.len() {
             if Instant::now() > watching {
                 return Err("the harness's own list was not answered within 10 s".into());
             }
@@ -259,7 +250,7 @@ impl<'a> Session<'a> {
             places,
             log,
             turn,
-            _observer: observer,
+            _observers: observers,
             _stand_ins: stand_ins,
         })
     }
@@ -284,7 +275,7 @@ impl<'a> Session<'a> {
             });
             done?;
         }
-        bystanders::count(self).await
+        Ok(())
     }
 
     /// Since the run began.

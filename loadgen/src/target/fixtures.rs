@@ -12,7 +12,7 @@ use serde::de::IgnoredAny;
 
 use crate::model::workload;
 use crate::model::workload::{Fixture, Resource, root};
-use crate::target::cleanup::Scope;
+use crate::target::cleanup::{Made, Scope};
 use crate::target::cluster::{Cluster, JSON};
 use crate::target::{cleanup, cluster};
 
@@ -88,6 +88,14 @@ fn resource(fixture: &Fixture, kind: &Kind, namespace: &str) -> Resource {
     }
 }
 
+/// What to do about a kind that the server does not serve.
+pub fn not_served(fixture: &Fixture) -> workload::Error {
+    let (kind, version) = (&fixture.kind, &fixture.api_version);
+    fixture.error(&format!(
+        "the server does not serve {kind} of {version}; add its definition to crds, or install it"
+    ))
+}
+
 /// Makes them, one after the other; those of a run carry its label.
 ///
 /// # Errors
@@ -102,11 +110,7 @@ pub async fn create(
         // One by one: a fixture may be what the next one is in, or its definition.
         let found = resources(cluster, std::slice::from_ref(fixture), namespace).await?;
         let Some(resource) = found.into_iter().flatten().next() else {
-            let (kind, version) = (&fixture.kind, &fixture.api_version);
-            let message = format!(
-                "the server does not serve {kind} of {version}; add its definition to crds, or install it"
-            );
-            return Err(fixture.error(&message).into());
+            return Err(not_served(fixture).into());
         };
         let object = fixture.object(namespace, run)?;
         let path = resource.path();
@@ -155,6 +159,7 @@ pub async fn delete(
     for resource in to_remove(cluster, fixtures, namespace).await? {
         let scope = Scope {
             resource: &resource,
+            made: Made::Fixtures,
             stall: Duration::ZERO,
             namespace: Some(&resource.namespace),
             run: Some(run),

@@ -48,6 +48,7 @@ const SIMULATED: &[Scenario] = scenarios![
     restarts::every_restart_is_recorded_with_what_it_costs_the_server,
     restarts::a_restart_that_fails_keeps_the_figures_before_it,
     workload::a_kind_of_somebody_elses_is_measured_from_files_alone,
+    workload::several_kinds_are_measured_in_one_workload,
     workload::without_an_operator_the_api_server_alone_is_measured,
     workload::foreign_objects_are_counted_in_the_memory_of_the_subject,
 ];

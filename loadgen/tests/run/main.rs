@@ -4,6 +4,7 @@
 //! What needs an operator uses the `tare` binary of the same build and is listed as ignored where
 //! that was not built (`cargo build -p tare`; `cargo test --workspace` builds it).
 
+mod bad_workloads;
 mod simulated_cluster;
 mod workloads;
 
@@ -16,7 +17,7 @@ use simulated_cluster::{SimulatedCluster, code, loadgen, signal, stderr, stdout,
 
 type Scenario = fn();
 
-const WITHOUT_OPERATOR: [(&str, Scenario); 12] = [
+const WITHOUT_OPERATOR: [(&str, Scenario); 15] = [
     (
         "a_missing_crd_is_one_line_that_says_how_to_install_it",
         missing_crd,
@@ -45,6 +46,18 @@ const WITHOUT_OPERATOR: [(&str, Scenario); 12] = [
     (
         "a_fixture_that_is_not_served_is_one_line_and_nothing_is_left",
         workloads::unserved_fixture,
+    ),
+    (
+        "objects_of_several_kinds_are_accounted_for_together",
+        workloads::several_kinds,
+    ),
+    (
+        "a_bad_workload_is_one_line_with_its_place_and_leaves_nothing",
+        bad_workloads::every_kind_is_one_line_and_leaves_nothing,
+    ),
+    (
+        "a_missing_permission_is_one_line_with_whom_to_ask",
+        bad_workloads::without_permission,
     ),
     ("lint_tries_an_object_and_creates_nothing", workloads::lint),
 ];

@@ -54,7 +54,7 @@ pub fn lint() {
     let bad = lint("webapp");
     let said = stdout(&bad);
     assert_eq!(code(&bad), Some(1), "{said}{}", stderr(&bad));
-    let want = "FAIL object.template: the server does not serve webapps.example.com";
+    let want = "FAIL workloads/webapp/workload.toml:11: object.plural: the server does not serve webapps.example.com v1 in";
     assert!(said.contains(want), "{said}");
     assert_eq!(simulated_cluster.names("edgeapps"), Vec::<String>::new());
 }
@@ -132,7 +132,7 @@ pub fn fixtures() {
     let said = stdout(&clean);
     assert_eq!(code(&clean), Some(0), "{said}{}", stderr(&clean));
     assert!(
-        said.contains("removed 5 ConfigMaps") || said.contains("fixtures"),
+        said.contains("removed 5 ConfigMaps, 3 fixtures and "),
         "{said}"
     );
     assert_eq!(ours(), Vec::<String>::new(), "found by their label");
@@ -165,4 +165,40 @@ pub fn unserved_fixture() {
     assert!(said.contains(want), "{said}");
     assert_eq!(simulated_cluster.left(), Vec::<String>::new());
     assert_eq!(simulated_cluster.names("secrets"), Vec::<String>::new());
+}
+
+/// A third of the objects are ConfigMaps, two thirds are Secrets.
+pub fn several_kinds() {
+    let simulated_cluster = SimulatedCluster::without_crd("several-kinds");
+    let workload = with_fixtures("several-kinds", FIXTURES);
+    let file = Path::new(&workload).join("workload.toml");
+    let first = std::fs::read_to_string(&file).expect("written");
+    let also = "[[also]]\nshare = 2\n[also.object]\napi_version = \"v1\"\nkind = \"Secret\"\nplural = \"secrets\"\n\
+        name = \"s\"\ntemplate = \"secret.yaml\"\n[also.convergence]\nobserved = \"true\"\nready = \"self.type == 'Opaque'\"\n";
+    std::fs::write(&file, format!("{first}{also}")).expect("writable");
+    let secret = "type: Opaque\nstringData: {of: \"{{ name }}\"}\n";
+    std::fs::write(file.with_file_name("secret.yaml"), secret).expect("writable");
+    let run = |more: &[&str]| {
+        let mut args = vec!["run", &workload, "--count", "9"];
+        args.extend(more);
+        simulated_cluster.loadgen(&args)
+    };
+    let output = run(&[]);
+    assert_eq!(code(&output), Some(0), "{}{}", stdout(&output), stderr(&output));
+    assert!(stderr(&output).contains("9 ConfigMaps and Secrets all at once"), "{}", stderr(&output));
+    assert_figures(
+        &output,
+        &[("created", 9), ("ready  ", 9), ("deleted", 9), ("left behind", 0)],
+    );
+    let count = |plural: &str, prefix: &str| {
+        let names = simulated_cluster.names(plural).into_iter();
+        names.filter(|name| name.starts_with(prefix)).count()
+    };
+    assert_eq!((count("configmaps", "cm-"), count("secrets", "s-")), (0, 0));
+    run(&["--keep"]);
+    assert_eq!((count("configmaps", "cm-"), count("secrets", "s-")), (3, 6));
+    let clean = simulated_cluster.loadgen(&["clean", "--workload", &workload]);
+    assert_eq!(code(&clean), Some(0), "{}{}", stdout(&clean), stderr(&clean));
+    assert!(stdout(&clean).contains("removed 9 ConfigMaps and Secrets, 3 fixtures and "), "{}", stdout(&clean));
+    assert_eq!((count("configmaps", ""), count("secrets", "")), (0, 0));
 }

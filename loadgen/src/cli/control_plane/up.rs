@@ -36,7 +36,8 @@ pub struct UpArgs {
     /// CRD to install; may be repeated [default: those of the workload]
     #[arg(long, value_name = "FILE", conflicts_with = "workload")]
     crd: Vec<PathBuf>,
-    /// Workload whose CRDs are installed: a shipped one, or the folder of one [default: edgeapp]
+    /// Workload whose CRDs are installed: a shipped one, or the folder of one
+    /// [default: that of loadgen run without a name]
     #[arg(long, value_name = "W")]
     workload: Option<String>,
     /// Run the real Deployment controllers; Pods stay Pending, as there is no node

@@ -33,11 +33,10 @@ use crate::load::timetable::Pace;
 use crate::model::error::Usage;
 use crate::model::run_id;
 use crate::model::workload;
-use crate::model::workload::condition::Reading;
 use crate::model::workload::{RUN_LABEL, Scenario, Workload};
 use crate::report::table::grouped;
 use crate::run::convergence::convergence;
-use crate::target::cleanup::{CleanUp, Scope};
+use crate::target::cleanup::{CleanUp, Made, Scope};
 use crate::target::cluster::Cluster;
 use crate::target::context::{Target, TargetArgs};
 use crate::target::fixtures;
@@ -175,8 +174,8 @@ impl Load {
     /// false if the user declines.
     async fn prepare(&mut self) -> anyhow::Result<bool> {
         installed(self).await?;
-        let per_object = self.scenario.pods_per_object();
-        let pods = match per_object {
+        let wanted = self.scenario.pods_of(self.args.count as usize);
+        let pods = match wanted {
             None => Pods::Unknown,
             Some(_) => {
                 let nodes = capacity::nodes(&self.cluster).await?;
@@ -189,7 +188,7 @@ impl Load {
         self.progress.say(&self.intent(pods));
         let mut too_many = false;
         if pods == Pods::Asked {
-            let wanted = per_object.unwrap_or(0) * u64::from(self.args.count);
+            let wanted = wanted.unwrap_or(0);
             let capacity = Capacity::read(&self.cluster).await;
             too_many = capacity.as_ref().is_ok_and(|known| known.fit() < wanted);
             self.progress.say(&capacity::sentence(wanted, &capacity));
@@ -215,7 +214,7 @@ impl Load {
             "run {}: {} {} {pace} in namespace {} of context {} ({}); {pods}",
             self.run,
             grouped(self.args.count as usize),
-            self.scenario.resource.kinds(),
+            self.scenario.kinds(),
             self.scenario.resource.namespace,
             self.target.context,
             self.target.url,
@@ -276,16 +275,15 @@ impl Load {
     }
 
     async fn wave(&self, journal: &Arc<Journal>) -> anyhow::Result<Ended> {
-        let observer = Observer {
-            cluster: self.cluster.clone(),
-            resource: self.scenario.resource.clone(),
-            convergence: self.workload.convergence.clone(),
-            reading: Reading::of(&self.workload.convergence).map_err(anyhow::Error::msg)?,
-            journal: journal.clone(),
-        };
+        let convergence = &self.workload.convergence;
+        let observers = Observer::all(&self.cluster, &self.scenario, convergence, journal);
+        let observers = observers.map_err(anyhow::Error::msg)?;
+        let watches = observers.len();
         let mut observing = JoinSet::new();
-        observing.spawn(observer.run());
-        converge::watch_is_open(journal).await?;
+        for observer in observers {
+            observing.spawn(observer.run());
+        }
+        converge::watches_are_open(journal, watches).await?;
         let (objects, pace) = (self.args.count as usize, self.pace());
         let chosen = self.args.deadline_s.map(Duration::from_secs);
         let wave = Wave {
@@ -305,12 +303,15 @@ impl Load {
     }
 
     async fn clean_up(&self) -> CleanUp {
-        let scope = Scope {
-            resource: &self.scenario.resource,
+        let resources = self.scenario.resources();
+        let scopes = resources.iter().map(|resource| Scope {
+            resource,
+            made: Made::Offered,
             stall: Duration::from_secs(cleanup::STALL_S),
-            namespace: Some(&self.scenario.resource.namespace),
+            namespace: Some(&resource.namespace),
             run: Some(&self.run),
-        };
+        });
+        let scopes: Vec<Scope<'_>> = scopes.collect();
         let fixtures = &self.workload.fixtures;
         let fixtures =
             fixtures::to_remove(&self.cluster, fixtures, &self.scenario.resource.namespace);
@@ -318,7 +319,7 @@ impl Load {
             Ok(kinds) => (kinds, None),
             Err(error) => (Vec::new(), Some(format!("fixtures: {}", error.words()))),
         };
-        let mut cleaned = cleanup::run(&self.cluster, &scope, &kinds, &self.progress).await;
+        let mut cleaned = cleanup::run(&self.cluster, &scopes, &kinds, &self.progress).await;
         cleaned.warnings.extend(problem);
         cleaned
     }
@@ -328,33 +329,34 @@ impl Load {
 async fn installed(load: &Load) -> anyhow::Result<()> {
     let (workload, target) = (&load.workload, &load.target);
     let named = load.args.workload.as_deref().unwrap_or(&workload.name);
-    let resource = &load.scenario.resource;
-    let path = format!("{}?limit=1", resource.path());
-    let asked = load
-        .cluster
-        .ask::<IgnoredAny>(Method::GET, &path, None, vec![]);
-    match asked.await {
-        Ok(_) => Ok(()),
-        Err(error) if error.code() == Some(404) => {
-            let way = match workload.crds.is_empty() {
-                true => String::new(),
-                false => {
-                    format!(": loadgen workloads {named} --crds | kubectl apply --server-side -f -")
-                }
-            };
+    for resource in load.scenario.resources() {
+        let path = format!("{}?limit=1", resource.path());
+        let asked = load.cluster.ask::<IgnoredAny>(Method::GET, &path, None, vec![]);
+        let Err(error) = asked.await else {
+            continue;
+        };
+        if error.code() != Some(404) {
             anyhow::bail!(
-                "{} does not serve {}; install its CRD first{way}",
+                "cannot use context {} at {}: {}",
+                target.context,
                 target.url,
-                resource.full_name(),
-            )
+                error.words()
+            );
         }
-        Err(error) => anyhow::bail!(
-            "cannot use context {} at {}: {}",
-            target.context,
+        let way = match workload.crds.is_empty() {
+            true => String::new(),
+            false => {
+                format!(": loadgen workloads {named} --crds | kubectl apply --server-side -f -")
+            }
+        };
+        let message = format!(
+            "{} does not serve {}; install its CRD first{way}",
             target.url,
-            error.words()
-        ),
+            resource.full_name(),
+        );
+        anyhow::bail!(workload.source.error("object.plural", message));
     }
+    Ok(())
 }
 
 #[cfg(test)]

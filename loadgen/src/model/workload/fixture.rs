@@ -10,7 +10,7 @@ use crate::model::workload::file::template_file::TemplateFile;
 use crate::model::workload::folder::Folder;
 use crate::model::workload::place::line_of_text;
 use crate::model::workload::template::{Fill, Template};
-use crate::model::workload::{Error, RUN_LABEL};
+use crate::model::workload::{Error, FIXTURE_LABEL, RUN_LABEL};
 
 /// An object with its kind and its name.
 #[derive(Debug, Clone, PartialEq)]
@@ -114,6 +114,7 @@ impl Fixture {
         let mut made = template.render(&Fill::of(&self.name, namespace, 0, 0))?;
         if let Some(run) = run {
             made["metadata"]["labels"][RUN_LABEL] = run.into();
+            made["metadata"]["labels"][FIXTURE_LABEL] = "true".into();
         }
         Ok(made)
     }
