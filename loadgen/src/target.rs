@@ -9,6 +9,7 @@ pub mod cleanup;
 pub mod cluster;
 pub mod context;
 pub mod existing;
+pub mod fixtures;
 pub mod kubesim;
 pub mod real;
 
