@@ -185,15 +185,26 @@ fn a_summary_is_judged_by_a_limits_file() {
         assert!(said.contains(want), "{want} not in {said}");
     }
     for (args, code, want) in [
-        (["--objects", "9"], 1, "3 objects is the largest size that was measured"),
-        (["--subject", "mock/none"], 2, "--subject mock/none: not in this folder; it has: mock/works"),
+        (
+            ["--objects", "9"],
+            1,
+            "3 objects is the largest size that was measured",
+        ),
+        (
+            ["--subject", "mock/none"],
+            2,
+            "--subject mock/none: not in this folder; it has: mock/works",
+        ),
     ] {
         let mut words = vec!["sizing", out.as_str()];
         words.extend(args);
         let sized = loadgen(&words);
         let said = text(&sized.stderr);
         assert_eq!(sized.status.code(), Some(code), "{said}");
-        assert!(said.contains(want) && said.trim().lines().count() == 1, "{said}");
+        assert!(
+            said.contains(want) && said.trim().lines().count() == 1,
+            "{said}"
+        );
     }
 }
 
@@ -203,15 +214,21 @@ fn a_hot_loop_fails_by_what_it_writes_while_nothing_changes() {
     let folder = measured("hot-loop");
     let out = folder.join("out").display().to_string();
     let limits = folder.join("limits.toml");
-    let of_memory = "cell = \"memory\"\nobjects = 3\nmax = 6\nmean = 0\nspread = 0\nruns = 1\nmargin = 6\n";
-    let idle = limit("requests.idle_writes_per_minute", of_memory).replace("mock/works", "mock/hot-loop");
+    let of_memory =
+        "cell = \"memory\"\nobjects = 3\nmax = 6\nmean = 0\nspread = 0\nruns = 1\nmargin = 6\n";
+    let idle =
+        limit("requests.idle_writes_per_minute", of_memory).replace("mock/works", "mock/hot-loop");
     std::fs::write(&limits, idle).expect("writable");
     let junit = folder.join("junit.xml");
     let paths = [&limits, &junit].map(|path| path.display().to_string());
     let checked = loadgen(&["check", &out, "--limits", &paths[0], "--junit", &paths[1]]);
     let said = text(&checked.stdout);
     assert_eq!(checked.status.code(), Some(1), "{said}");
-    assert!(said.contains("requests.idle_writes_per_minute, memory 3: ") && said.contains(" is above 6"), "{said}");
+    assert!(
+        said.contains("requests.idle_writes_per_minute, memory 3: ")
+            && said.contains(" is above 6"),
+        "{said}"
+    );
     let xml = std::fs::read_to_string(&junit).expect("written");
     assert_eq!(xml.matches("<failure message=").count(), 1, "{xml}");
 }

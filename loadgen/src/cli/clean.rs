@@ -200,7 +200,10 @@ mod tests {
             found("a", "shop", "ea-a-1"),
         ];
         assert_eq!(
-            inventory(&[("Widgets".to_owned(), objects)], &[found("b", "", "loadgen-b")]),
+            inventory(
+                &[("Widgets".to_owned(), objects)],
+                &[found("b", "", "loadgen-b")]
+            ),
             [
                 "run a: 2 Widgets in namespace shop",
                 "run b: 1 Widgets in namespace shop",

@@ -96,7 +96,10 @@ async fn on_server(args: &LintArgs, workload: &Workload) -> anyhow::Result<Vec<S
             }
         }
     }
-    for (source, field, scenario) in tried.iter().filter(|(_, field, _)| *field == "object.template") {
+    for (source, field, scenario) in tried
+        .iter()
+        .filter(|(_, field, _)| *field == "object.template")
+    {
         let resource = &scenario.resource;
         let name = resource.full_name();
         let place = match resource.namespaced {
@@ -107,20 +110,24 @@ async fn on_server(args: &LintArgs, workload: &Workload) -> anyhow::Result<Vec<S
             match may(&cluster, resource, &args.namespace, verb).await {
                 Some(true) => println!("ok   you may {verb} {name}"),
                 Some(false) => {
-                    let message = format!(
-                        "you may not {verb} {name}{place}; ask for a Role that allows it"
-                    );
+                    let message =
+                        format!("you may not {verb} {name}{place}; ask for a Role that allows it");
                     problems.push(source.error(field, message).to_string());
                 }
                 None => println!("?    the server does not say whether you may {verb} {name}"),
             }
         }
     }
-    for (fixture, resource) in workload.fixtures.iter().zip(
-        fixtures::resources(&cluster, &workload.fixtures, &args.namespace).await?,
-    ) {
+    for (fixture, resource) in workload
+        .fixtures
+        .iter()
+        .zip(fixtures::resources(&cluster, &workload.fixtures, &args.namespace).await?)
+    {
         match resource {
-            Some(_) => println!("ok   fixture {} {}: its kind is served", fixture.kind, fixture.name),
+            Some(_) => println!(
+                "ok   fixture {} {}: its kind is served",
+                fixture.kind, fixture.name
+            ),
             None => problems.push(fixtures::not_served(fixture).to_string()),
         }
     }

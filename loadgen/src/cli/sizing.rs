@@ -38,7 +38,10 @@ pub fn run(args: SizingArgs) -> anyhow::Result<ExitCode> {
     if subjects.is_empty() {
         let known: Vec<String> = summary.subjects.iter().map(Subject::id).collect();
         let asked = args.subject.unwrap_or_default();
-        let why = format!("--subject {asked}: not in this folder; it has: {}", known.join(", "));
+        let why = format!(
+            "--subject {asked}: not in this folder; it has: {}",
+            known.join(", ")
+        );
         return Err(Usage(why).into());
     }
     let (mut found, mut missing) = (Vec::new(), Vec::new());

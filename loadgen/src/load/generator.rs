@@ -134,9 +134,7 @@ impl Generator {
         let whole = |body| (String::new(), body);
         match (self.act, &self.readiness) {
             (Act::Create, _) => part.object(name, index, self.seed).map(whole),
-            (Act::Update(wave), _) => {
-                part.update(name, index, self.seed, wave).map(whole)
-            }
+            (Act::Update(wave), _) => part.update(name, index, self.seed, wave).map(whole),
             (Act::Child(ready), Some(readiness)) => {
                 readiness.status(&part.resource.namespace, name, ready)
             }

@@ -53,7 +53,9 @@ pub fn table(summary: &Summary, record: &Record) -> Option<Table> {
 fn cost(summary: &Summary, objects: usize) -> Option<Vec<String>> {
     let of = |subject: &Subject| {
         let runs = subject.runs_of(Kind::Memory, objects);
-        let figures = runs.filter(|run| run.valid).filter_map(|run| metric::of_run(run, COST));
+        let figures = runs
+            .filter(|run| run.valid)
+            .filter_map(|run| metric::of_run(run, COST));
         median(&figures.collect::<Vec<f64>>())
     };
     let figures: Vec<Option<f64>> = summary.subjects.iter().map(of).collect();

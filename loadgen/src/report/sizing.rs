@@ -131,7 +131,8 @@ pub fn advice(subject: &Subject, objects: Option<usize>) -> Result<Advice, Strin
     };
     let most = |kind: Kind, path: &str| {
         let runs = subject.runs_of(kind, size).filter(|run| run.valid);
-        runs.filter_map(|run| metric::of_run(run, path)).reduce(f64::max)
+        runs.filter_map(|run| metric::of_run(run, path))
+            .reduce(f64::max)
     };
     let idle_millicores = most(Kind::Memory, "cpu.idle_ms_per_minute").map(|ms| ms / 60.0);
     let valid: Vec<&Run> = subject
@@ -268,10 +269,16 @@ mod tests {
             (None, 5_000, 40e6),
         ] {
             let got = advice(subject, asked).expect("measured");
-            assert_eq!((got.objects, got.idle_bytes), (objects, idle_bytes), "{asked:?}");
+            assert_eq!(
+                (got.objects, got.idle_bytes),
+                (objects, idle_bytes),
+                "{asked:?}"
+            );
         }
         let error = advice(subject, Some(6_000)).expect_err("not measured");
-        assert!(error.contains("5,000 objects is the largest size") && error.contains("--objects 6000"));
+        assert!(
+            error.contains("5,000 objects is the largest size") && error.contains("--objects 6000")
+        );
         let text = yaml(&advice(subject, Some(500)).expect("measured"), &summary);
         for want in [
             "# tare/none with 500 edgeapp objects of 2,048 bytes on kube-apiserver with etcd",
@@ -281,7 +288,10 @@ mod tests {
             assert!(text.contains(want), "{want} not in {text}");
         }
         let unsettled = yaml(&advice(subject, None).expect("measured"), &summary);
-        assert!(unsettled.contains("# 1 of them did not settle"), "{unsettled}");
+        assert!(
+            unsettled.contains("# 1 of them did not settle"),
+            "{unsettled}"
+        );
         let none = crate::model::summary::sample(vec![run(500, 1, false)]);
         let error = advice(&none.subjects[0], None).expect_err("nothing valid");
         assert!(error.contains("no valid memory run"), "{error}");

@@ -115,9 +115,13 @@ pub fn several_kinds_are_measured_in_one_workload() {
     }
     let memory = runs.iter().find(|run| run["cell"] == "memory");
     let by_verb = &memory.expect("a memory run")["requests"]["by_verb"];
-    assert_eq!(by_verb["patch gadgets/status"], 4, "a third of 12: {by_verb}");
+    assert_eq!(
+        by_verb["patch gadgets/status"], 4,
+        "a third of 12: {by_verb}"
+    );
     let notes = summary["notes"].to_string();
-    let want = "of several kinds in turn: 1 of 3 Gadgets of 700 bytes and 2 of 3 ConfigMaps of 400 bytes";
+    let want =
+        "of several kinds in turn: 1 of 3 Gadgets of 700 bytes and 2 of 3 ConfigMaps of 400 bytes";
     assert!(notes.contains(want), "{notes}");
     assert_eq!(dir_command("verify", &bench_folder).status.code(), Some(0));
 }
@@ -215,7 +219,10 @@ pub fn foreign_objects_are_counted_in_the_memory_of_the_subject() {
     let mut memory = runs.as_array().expect("runs").iter();
     let memory = memory.find(|run| run["cell"] == "memory");
     let foreign = &memory.expect("a memory run")["bystanders"];
-    assert_eq!((&foreign["objects"], &foreign["in_memory"]), (&70.into(), &0.into()));
+    assert_eq!(
+        (&foreign["objects"], &foreign["in_memory"]),
+        (&70.into(), &0.into())
+    );
     assert!(foreign["bytes_per_object"].is_f64(), "{foreign}");
     let limit = |metric: &str, max: u32| {
         format!(

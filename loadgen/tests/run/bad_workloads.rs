@@ -141,7 +141,11 @@ const CASES: &[Case] = &[
     ),
     of_file(
         "name too long",
-        &[("workload.toml", "\"w\"", "\"a-name-of-more-than-thirty-characters\"")],
+        &[(
+            "workload.toml",
+            "\"w\"",
+            "\"a-name-of-more-than-thirty-characters\"",
+        )],
         "workload.toml:10: object.name: ",
         "a-name-of-more",
         "use 1 to 30 of a-z",
@@ -246,7 +250,11 @@ const CASES: &[Case] = &[
     ),
     of_file(
         "CEL that is no condition",
-        &[("workload.toml", "self.status.phase == 'Ready'", "self.metadata.name")],
+        &[(
+            "workload.toml",
+            "self.status.phase == 'Ready'",
+            "self.metadata.name",
+        )],
         "workload.toml:14: convergence.ready: ",
         "gives a ",
         "not true or false",
@@ -260,7 +268,11 @@ const CASES: &[Case] = &[
     ),
     of_server(
         "fixture of a kind that is not served",
-        &[("fixture.yaml", "v1\nkind: ConfigMap", "cert.example/v1\nkind: Issuer")],
+        &[(
+            "fixture.yaml",
+            "v1\nkind: ConfigMap",
+            "cert.example/v1\nkind: Issuer",
+        )],
         "fixture.yaml:4: Issuer class: ",
         "the server does not serve Issuer of cert.example/v1",
         "add its definition to crds, or install it",
@@ -333,37 +345,52 @@ pub fn every_kind_is_one_line_and_leaves_nothing() {
             true => "FAIL ",
             false => "error: ",
         };
-        let wrong: Vec<&str> = said.lines().filter(|line| line.starts_with(begins)).collect();
+        let wrong: Vec<&str> = said
+            .lines()
+            .filter(|line| line.starts_with(begins))
+            .collect();
         assert_eq!(wrong.len(), 1, "{}: {said}", case.name);
         let line = wrong[0].replace(&format!("{workload}/"), "");
         let want = format!("{begins}{}", case.place);
-        assert!(line.starts_with(&want), "{}: {want} not in {line}", case.name);
+        assert!(
+            line.starts_with(&want),
+            "{}: {want} not in {line}",
+            case.name
+        );
         for want in [case.what, case.way_out] {
             assert!(line.contains(want), "{}: {want} not in {line}", case.name);
         }
         let want = if case.on_server { 1 } else { 2 };
         assert_eq!(code(&lint), Some(want), "{}: {said}", case.name);
 
-        let run = simulated_cluster.loadgen(&["run", &workload, "--count", "2", "--deadline-s", "2"]);
+        let run =
+            simulated_cluster.loadgen(&["run", &workload, "--count", "2", "--deadline-s", "2"]);
         assert_eq!(code(&run), Some(want), "{}: {}", case.name, stderr(&run));
-        assert_eq!(left(&simulated_cluster), Vec::<String>::new(), "{}", case.name);
+        assert_eq!(
+            left(&simulated_cluster),
+            Vec::<String>::new(),
+            "{}",
+            case.name
+        );
     }
 }
 
 /// The server's own words, the place, and whom to ask.
 pub fn without_permission() {
     let simulated_cluster = cluster("no-permission");
-    simulated_cluster.server.faults().on_request(|facts| {
-        match (facts.verb, facts.resource) {
+    simulated_cluster
+        .server
+        .faults()
+        .on_request(|facts| match (facts.verb, facts.resource) {
             ("create", "widgets") => RequestFault::Status {
                 code: 403,
                 reason: "Forbidden".into(),
-                message: "widgets.example.com is forbidden: User \"tester\" cannot create resource".into(),
+                message: "widgets.example.com is forbidden: User \"tester\" cannot create resource"
+                    .into(),
                 retry_after_s: None,
             },
             _ => RequestFault::Pass,
-        }
-    });
+        });
     let folder = folder("no-permission");
     let good = of_file("good", &[], "", "", "");
     write(&folder, &good);
@@ -379,6 +406,10 @@ pub fn without_permission() {
     }
     let run = simulated_cluster.loadgen(&["run", &workload, "--count", "2"]);
     assert_eq!(code(&run), Some(1), "{}", stderr(&run));
-    assert!(stdout(&run).contains("cannot create resource"), "{}", stdout(&run));
+    assert!(
+        stdout(&run).contains("cannot create resource"),
+        "{}",
+        stdout(&run)
+    );
     assert_eq!(left(&simulated_cluster), Vec::<String>::new());
 }

@@ -184,11 +184,26 @@ pub fn several_kinds() {
         simulated_cluster.loadgen(&args)
     };
     let output = run(&[]);
-    assert_eq!(code(&output), Some(0), "{}{}", stdout(&output), stderr(&output));
-    assert!(stderr(&output).contains("9 ConfigMaps and Secrets all at once"), "{}", stderr(&output));
+    assert_eq!(
+        code(&output),
+        Some(0),
+        "{}{}",
+        stdout(&output),
+        stderr(&output)
+    );
+    assert!(
+        stderr(&output).contains("9 ConfigMaps and Secrets all at once"),
+        "{}",
+        stderr(&output)
+    );
     assert_figures(
         &output,
-        &[("created", 9), ("ready  ", 9), ("deleted", 9), ("left behind", 0)],
+        &[
+            ("created", 9),
+            ("ready  ", 9),
+            ("deleted", 9),
+            ("left behind", 0),
+        ],
     );
     let count = |plural: &str, prefix: &str| {
         let names = simulated_cluster.names(plural).into_iter();
@@ -198,7 +213,17 @@ pub fn several_kinds() {
     run(&["--keep"]);
     assert_eq!((count("configmaps", "cm-"), count("secrets", "s-")), (3, 6));
     let clean = simulated_cluster.loadgen(&["clean", "--workload", &workload]);
-    assert_eq!(code(&clean), Some(0), "{}{}", stdout(&clean), stderr(&clean));
-    assert!(stdout(&clean).contains("removed 9 ConfigMaps and Secrets, 3 fixtures and "), "{}", stdout(&clean));
+    assert_eq!(
+        code(&clean),
+        Some(0),
+        "{}{}",
+        stdout(&clean),
+        stderr(&clean)
+    );
+    assert!(
+        stdout(&clean).contains("removed 9 ConfigMaps and Secrets, 3 fixtures and "),
+        "{}",
+        stdout(&clean)
+    );
     assert_eq!((count("configmaps", ""), count("secrets", "")), (0, 0));
 }

@@ -331,7 +331,9 @@ async fn installed(load: &Load) -> anyhow::Result<()> {
     let named = load.args.workload.as_deref().unwrap_or(&workload.name);
     for resource in load.scenario.resources() {
         let path = format!("{}?limit=1", resource.path());
-        let asked = load.cluster.ask::<IgnoredAny>(Method::GET, &path, None, vec![]);
+        let asked = load
+            .cluster
+            .ask::<IgnoredAny>(Method::GET, &path, None, vec![]);
         let Err(error) = asked.await else {
             continue;
         };

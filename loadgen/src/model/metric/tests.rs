@@ -11,8 +11,8 @@ use crate::model::latency::Quantiles;
 use crate::model::machine_use::MachineUse;
 use crate::model::record::Deletion;
 use crate::model::summary::{
-    BytesPerObject, Convergence, DatastoreCost, Foreign, GcPause, Knee, LimitedBy, RateSweep, Reconcile,
-    Requests, WriteSpan, sample,
+    BytesPerObject, Convergence, DatastoreCost, Foreign, GcPause, Knee, LimitedBy, RateSweep,
+    Reconcile, Requests, WriteSpan, sample,
 };
 use tare_procstat::CgroupMemory;
 

@@ -106,7 +106,10 @@ fn foreign_objects_are_searched_for_and_their_cost_is_taken_from_two_restarts() 
         bystanders: true,
         ..course(Profile::Standard)
     };
-    let (search, without) = ("searching memory for bystanders", "restarting without bystanders");
+    let (search, without) = (
+        "searching memory for bystanders",
+        "restarting without bystanders",
+    );
     for (kind, objects, repeat, want) in [
         (Kind::Memory, 0, 1, &["settling", search][..]),
         (Kind::Memory, 500, 1, &["converged", "settling", search]),
@@ -123,7 +126,11 @@ fn foreign_objects_are_searched_for_and_their_cost_is_taken_from_two_restarts() 
         assert_eq!(got, want, "{kind:?} {objects}");
     }
     let all = names(&course, Kind::Memory, 5_000, 1);
-    assert_eq!(all.last(), Some(&"deleted"), "the objects were there until then");
+    assert_eq!(
+        all.last(),
+        Some(&"deleted"),
+        "the objects were there until then"
+    );
 }
 
 #[test]

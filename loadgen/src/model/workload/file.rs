@@ -21,9 +21,7 @@ use crate::model::workload::folder::Folder;
 use crate::model::workload::place::Source;
 use crate::model::workload::scenario::{Compiled, LAST_INDEX};
 use crate::model::workload::template::Template;
-use crate::model::workload::{
-    CANARY, Error, MOST_BYTES, Manifest, Readiness, Scenario, Workload,
-};
+use crate::model::workload::{CANARY, Error, MOST_BYTES, Manifest, Readiness, Scenario, Workload};
 
 /// A file of a workload while it is read.
 struct Reader<'a> {
@@ -204,7 +202,10 @@ impl Reader<'_> {
             let mut before = before.map(|part| &part.resource);
             let own = &also.resource;
             if before.any(|other| other.path() == own.path() && other.prefix == own.prefix) {
-                let message = format!("{:?}: another kind has the same; choose another name", own.prefix);
+                let message = format!(
+                    "{:?}: another kind has the same; choose another name",
+                    own.prefix
+                );
                 return Err(reader.error("object.name", message));
             }
             if also.convergence.as_ref().is_some_and(|c| c.child.is_some()) {

@@ -64,7 +64,9 @@ mod tests {
     fn kinds_alternate_by_their_shares() {
         let mut scenario = workload::find("webapp", None).expect("shipped").scenario;
         assert_eq!(scenario.part_index(7), 0, "one kind");
-        let mut other = workload::find("configmaps", None).expect("shipped").scenario;
+        let mut other = workload::find("configmaps", None)
+            .expect("shipped")
+            .scenario;
         other.share = 2;
         scenario.also = vec![other.clone(), other];
         let places: Vec<usize> = (0..7).map(|index| scenario.part_index(index)).collect();

@@ -21,8 +21,7 @@ pub fn of(source: &Source, object: &ObjectFile, namespace: &str) -> Result<Resou
     let is_group = group.chars().all(|c| plain(c) || "-.".contains(c));
     let has_group = !group.is_empty() || !object.api_version.contains('/');
     if !is_version || !is_group || !has_group {
-        let rule =
-            "write it as group/version, such as example.com/v1, or v1 for the core group";
+        let rule = "write it as group/version, such as example.com/v1, or v1 for the core group";
         return wrong("api_version", &object.api_version, rule);
     }
     if !object.kind.starts_with(|c: char| c.is_ascii_uppercase())
@@ -51,9 +50,18 @@ pub fn of(source: &Source, object: &ObjectFile, namespace: &str) -> Result<Resou
             return wrong(field, value, &rule);
         }
     }
-    if object.namespace.as_deref().is_some_and(|own| own != namespace) {
-        let rule = format!("the objects of a workload are in one namespace, {namespace}; leave it out");
-        return wrong("namespace", object.namespace.as_deref().unwrap_or_default(), &rule);
+    if object
+        .namespace
+        .as_deref()
+        .is_some_and(|own| own != namespace)
+    {
+        let rule =
+            format!("the objects of a workload are in one namespace, {namespace}; leave it out");
+        return wrong(
+            "namespace",
+            object.namespace.as_deref().unwrap_or_default(),
+            &rule,
+        );
     }
     Ok(Resource {
         group: group.to_owned(),
