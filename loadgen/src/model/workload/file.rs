@@ -363,7 +363,11 @@ impl Reader<'_> {
             }
             let reader = self.also(number);
             let checked = definition::check(&manifests, &also.resource);
-            checked.map_err(|wrong| reader.of(wrong))?;
+            checked.map_err(|wrong| match wrong {
+                // The files are listed once, for all kinds.
+                Wrong::Workload("crds", message) => self.error("crds", message),
+                other => reader.of(other),
+            })?;
         }
         Ok(manifests)
     }
