@@ -388,7 +388,7 @@ fn what_is_wrong_is_one_line_with_its_place_and_the_way_out() {
             "no fixture",
             "[object]",
             "fixtures = [\"issuer.yaml\"]\n[object]",
-            "workload.toml:4: fixtures: cannot read issuer.yaml",
+            "workload.toml:5: fixtures: cannot read issuer.yaml",
             "relative to this file",
         ),
         case(
