@@ -19,6 +19,7 @@ pub mod question;
 pub mod report;
 pub mod run;
 pub mod schema;
+pub mod sizing;
 pub mod subjects;
 pub mod verify;
 pub mod workloads;
@@ -72,6 +73,8 @@ pub enum Command {
     Schema(schema::SchemaArgs),
     /// Compare the figures of a folder with a file of limits
     Check(CheckArgs),
+    /// Print the resources that an operator needs, from the measurements in a folder
+    Sizing(sizing::SizingArgs),
     /// Compare two folders: what changed from the first to the second
     Compare(compare::CompareArgs),
     /// List the built-in subjects
@@ -141,6 +144,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Verify(args) => verify::run(args),
         Command::Schema(args) => schema::run(args),
         Command::Check(args) => check::run(args),
+        Command::Sizing(args) => sizing::run(args),
         Command::Compare(args) => compare::run(args),
         Command::Subjects(args) => subjects::run(args),
         Command::Workloads(args) => workloads::run(args),

@@ -22,6 +22,7 @@ const RUN: &[&str] = &[
     "loadgen schema run",
     "loadgen schema workload",
     "loadgen workloads",
+    "loadgen workloads edgeapp --crds",
     "tare crd",
     "tare help",
     "tare version",
@@ -65,6 +66,10 @@ const LISTED: &[(&str, &str)] = &[
     ),
     (
         "loadgen check *",
+        "needs a folder that a bench has written; loadgen/tests runs it",
+    ),
+    (
+        "loadgen sizing *",
         "needs a folder that a bench has written; loadgen/tests runs it",
     ),
     (

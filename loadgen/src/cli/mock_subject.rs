@@ -45,6 +45,8 @@ enum Behaviour {
     Dies,
     /// Observes the canary only, and stays.
     Hangs,
+    /// Observes every object, and answers each event of it with another write of its status.
+    HotLoop,
 }
 
 #[derive(Clone, Deserialize)]
@@ -135,10 +137,37 @@ impl Mock {
         let mut events = std::pin::pin!(events.await?);
         while let Some(event) = events.try_next().await? {
             if let WatchEvent::Added(owner) | WatchEvent::Modified(owner) = event {
-                self.observe(owner).await?;
+                self.observe(owner.clone()).await?;
+                self.write_again(owner).await?;
             }
         }
         anyhow::bail!("the mock subject's watch ended")
+    }
+
+    /// Each write is an event, which brings the next one.
+    async fn write_again(&self, owner: Owner) -> anyhow::Result<()> {
+        if self.behaviour != Behaviour::HotLoop || owner.metadata.name == CANARY {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let resource = workload::Resource {
+            namespace: owner.metadata.namespace,
+            ..self.resource.clone()
+        };
+        let path = format!("{}/{}/status", resource.path(), owner.metadata.name);
+        let turn = self.reconciled.fetch_add(1, Ordering::Relaxed);
+        let message = format!("turn {turn}");
+        let condition =
+            json!({"type": "Ready", "status": "True", "reason": "Mock", "message": message});
+        let status = json!({"status": {"conditions": [condition]}});
+        let merge = Some("application/merge-patch+json");
+        let body = status.to_string().into_bytes();
+        let patched = self.cluster.ask::<Value>(Method::PATCH, &path, merge, body);
+        match patched.await {
+            // Deleted in the meantime.
+            Err(error) if error.code() == Some(404) => Ok(()),
+            other => Ok(other.map(drop)?),
+        }
     }
 
     async fn observe(&self, owner: Owner) -> anyhow::Result<()> {
@@ -149,7 +178,7 @@ impl Mock {
         } = owner.metadata;
         match self.behaviour {
             _ if name == CANARY => {}
-            Behaviour::Works => {}
+            Behaviour::Works | Behaviour::HotLoop => {}
             Behaviour::Hangs => return Ok(()),
             Behaviour::Dies | Behaviour::DiesAtOnce => {
                 anyhow::bail!("the mock subject dies at {name}, as asked for")

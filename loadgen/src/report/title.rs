@@ -32,7 +32,8 @@ pub fn title(summary: &Summary) -> String {
     )
 }
 
-fn control_plane(name: &str) -> &str {
+/// What a control plane is called in a sentence.
+pub fn control_plane(name: &str) -> &str {
     match name {
         "kube" => "kube-apiserver with etcd",
         "kine" => "kube-apiserver with kine",

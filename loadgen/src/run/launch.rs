@@ -13,6 +13,14 @@ use crate::measure::admin;
 use crate::model::subject::{Places, Subject};
 use crate::run::session::Reason;
 
+/// For the HTTP servers of a subject.
+///
+/// # Errors
+/// Loopback has none.
+pub fn free_ports() -> Result<[SocketAddr; 2], Reason> {
+    admin::free_addresses().map_err(|e| format!("no free port on loopback: {e}"))
+}
+
 /// Why the subject cannot be given work yet; `None` once it can.
 pub async fn readiness(subject: &Subject, process: &Process, admin: SocketAddr) -> Option<String> {
     match (&subject.ready.http, &subject.ready.log_line) {

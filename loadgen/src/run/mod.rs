@@ -13,12 +13,14 @@ pub mod convergence;
 pub mod cpu_trace;
 pub mod crds;
 pub mod follow;
+pub mod go_module;
 pub mod launch;
 pub mod server_counters;
 pub mod session;
 pub mod snapshot;
 pub mod step;
 pub mod watched_subject;
+pub mod workspace;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -122,6 +124,7 @@ impl Setting {
             restarts: self.restarts,
             soak_events: self.soak_events,
             deletions: self.deletions,
+            bystanders: !self.bystanders.is_empty(),
         }
     }
 

@@ -143,6 +143,11 @@ impl SimulatedCluster {
         self.send("POST", &collection(namespace), "application/json", &object);
     }
 
+    pub fn create_namespace(&self, name: &str) {
+        let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        self.send("POST", "/api/v1/namespaces", "application/json", &object);
+    }
+
     pub fn label(&self, namespace: &str, name: &str, key: &str, value: &str) {
         let patch = json!({"metadata": {"labels": {key: value}}});
         let path = format!("{}/{name}", collection(namespace));

@@ -41,16 +41,16 @@ pub enum Ended {
     Stopped,
 }
 
-/// Waits until the watch has its initial list, so that no event of the run is missed.
+/// Waits until all watches have their initial lists, so that no event of the run is missed.
 ///
 /// # Errors
 /// The watch cannot be opened; the error has the last message of the server.
-pub async fn watch_is_open(journal: &Journal) -> anyhow::Result<()> {
+pub async fn watches_are_open(journal: &Journal, watches: usize) -> anyhow::Result<()> {
     let deadline = Instant::now() + WATCH_OPENS;
     loop {
         {
             let timeline = journal.timeline();
-            if timeline.listed {
+            if timeline.listed >= watches {
                 return Ok(());
             }
             if Instant::now() > deadline {

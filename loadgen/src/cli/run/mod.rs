@@ -33,13 +33,13 @@ use crate::load::timetable::Pace;
 use crate::model::error::Usage;
 use crate::model::run_id;
 use crate::model::workload;
-use crate::model::workload::condition::Reading;
 use crate::model::workload::{RUN_LABEL, Scenario, Workload};
 use crate::report::table::grouped;
 use crate::run::convergence::convergence;
-use crate::target::cleanup::{CleanUp, Scope};
+use crate::target::cleanup::{CleanUp, Made, Scope};
 use crate::target::cluster::Cluster;
 use crate::target::context::{Target, TargetArgs};
+use crate::target::fixtures;
 use crate::terminal::interrupt::Interrupt;
 use crate::terminal::progress::Progress;
 
@@ -173,9 +173,9 @@ impl Load {
     /// Prints what will be created, and asks where the cluster is not local or pods do not fit. Returns
     /// false if the user declines.
     async fn prepare(&mut self) -> anyhow::Result<bool> {
-        installed(&self.cluster, &self.workload, &self.scenario, &self.target).await?;
-        let per_object = self.scenario.pods_per_object();
-        let pods = match per_object {
+        installed(self).await?;
+        let wanted = self.scenario.pods_of(self.args.count as usize);
+        let pods = match wanted {
             None => Pods::Unknown,
             Some(_) => {
                 let nodes = capacity::nodes(&self.cluster).await?;
@@ -188,7 +188,7 @@ impl Load {
         self.progress.say(&self.intent(pods));
         let mut too_many = false;
         if pods == Pods::Asked {
-            let wanted = per_object.unwrap_or(0) * u64::from(self.args.count);
+            let wanted = wanted.unwrap_or(0);
             let capacity = Capacity::read(&self.cluster).await;
             too_many = capacity.as_ref().is_ok_and(|known| known.fit() < wanted);
             self.progress.say(&capacity::sentence(wanted, &capacity));
@@ -214,7 +214,7 @@ impl Load {
             "run {}: {} {} {pace} in namespace {} of context {} ({}); {pods}",
             self.run,
             grouped(self.args.count as usize),
-            self.scenario.resource.kinds(),
+            self.scenario.kinds(),
             self.scenario.resource.namespace,
             self.target.context,
             self.target.url,
@@ -232,7 +232,12 @@ impl Load {
             );
         }
         let journal = Arc::new(Journal::of(self.args.count as usize));
-        let ended = self.wave(&journal).await;
+        let fixtures = &self.workload.fixtures;
+        let made = fixtures::create(&self.cluster, fixtures, namespace, Some(&self.run)).await;
+        let ended = match made {
+            Ok(()) => self.wave(&journal).await,
+            Err(error) => Err(error.into()),
+        };
         if matches!(ended, Ok(Ended::Stopped)) {
             self.progress.say(&format!(
                 "stopping; cleaning up first. Press Ctrl-C again to skip that, and clean up later with: loadgen clean --run {}",
@@ -270,16 +275,15 @@ impl Load {
     }
 
     async fn wave(&self, journal: &Arc<Journal>) -> anyhow::Result<Ended> {
-        let observer = Observer {
-            cluster: self.cluster.clone(),
-            resource: self.scenario.resource.clone(),
-            convergence: self.workload.convergence.clone(),
-            reading: Reading::of(&self.workload.convergence).map_err(anyhow::Error::msg)?,
-            journal: journal.clone(),
-        };
+        let convergence = &self.workload.convergence;
+        let observers = Observer::all(&self.cluster, &self.scenario, convergence, journal);
+        let observers = observers.map_err(anyhow::Error::msg)?;
+        let watches = observers.len();
         let mut observing = JoinSet::new();
-        observing.spawn(observer.run());
-        converge::watch_is_open(journal).await?;
+        for observer in observers {
+            observing.spawn(observer.run());
+        }
+        converge::watches_are_open(journal, watches).await?;
         let (objects, pace) = (self.args.count as usize, self.pace());
         let chosen = self.args.deadline_s.map(Duration::from_secs);
         let wave = Wave {
@@ -299,46 +303,62 @@ impl Load {
     }
 
     async fn clean_up(&self) -> CleanUp {
-        let scope = Scope {
-            resource: &self.scenario.resource,
+        let resources = self.scenario.resources();
+        let scopes = resources.iter().map(|resource| Scope {
+            resource,
+            made: Made::Offered,
             stall: Duration::from_secs(cleanup::STALL_S),
-            namespace: Some(&self.scenario.resource.namespace),
+            namespace: Some(&resource.namespace),
             run: Some(&self.run),
+        });
+        let scopes: Vec<Scope<'_>> = scopes.collect();
+        let fixtures = &self.workload.fixtures;
+        let fixtures =
+            fixtures::to_remove(&self.cluster, fixtures, &self.scenario.resource.namespace);
+        let (kinds, problem) = match fixtures.await {
+            Ok(kinds) => (kinds, None),
+            Err(error) => (Vec::new(), Some(format!("fixtures: {}", error.words()))),
         };
-        cleanup::run(&self.cluster, &scope, &self.progress).await
+        let mut cleaned = cleanup::run(&self.cluster, &scopes, &kinds, &self.progress).await;
+        cleaned.warnings.extend(problem);
+        cleaned
     }
 }
 
 /// Checks that the server serves the resource and that the user may read it.
-async fn installed(
-    cluster: &Cluster,
-    workload: &Workload,
-    scenario: &Scenario,
-    target: &Target,
-) -> anyhow::Result<()> {
-    let resource = &scenario.resource;
-    let path = format!("{}?limit=1", resource.path());
-    let asked = cluster.ask::<IgnoredAny>(Method::GET, &path, None, vec![]);
-    match asked.await {
-        Ok(_) => Ok(()),
-        Err(error) if error.code() == Some(404) => {
-            let files = workload.crds.iter().map(|crd| format!(" -f {}", crd.file));
-            let mut files: Vec<String> = files.collect();
-            files.dedup();
+async fn installed(load: &Load) -> anyhow::Result<()> {
+    let (workload, target) = (&load.workload, &load.target);
+    let named = load.args.workload.as_deref().unwrap_or(&workload.name);
+    for resource in load.scenario.resources() {
+        let path = format!("{}?limit=1", resource.path());
+        let asked = load
+            .cluster
+            .ask::<IgnoredAny>(Method::GET, &path, None, vec![]);
+        let Err(error) = asked.await else {
+            continue;
+        };
+        if error.code() != Some(404) {
             anyhow::bail!(
-                "{} does not serve {}; install its CRD first: kubectl apply{}",
+                "cannot use context {} at {}: {}",
+                target.context,
                 target.url,
-                resource.full_name(),
-                files.concat()
-            )
+                error.words()
+            );
         }
-        Err(error) => anyhow::bail!(
-            "cannot use context {} at {}: {}",
-            target.context,
+        let way = match workload.crds.is_empty() {
+            true => String::new(),
+            false => {
+                format!(": loadgen workloads {named} --crds | kubectl apply --server-side -f -")
+            }
+        };
+        let message = format!(
+            "{} does not serve {}; install its CRD first{way}",
             target.url,
-            error.words()
-        ),
+            resource.full_name(),
+        );
+        anyhow::bail!(workload.source.error("object.plural", message));
     }
+    Ok(())
 }
 
 #[cfg(test)]

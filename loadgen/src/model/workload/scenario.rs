@@ -10,8 +10,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::model::run_id;
+use crate::model::subject::Convergence;
 use crate::model::workload::template::{Error, Fill, Template};
-use crate::model::workload::{ChildKind, FoundBy, RUN_LABEL, StandIn, fill, patched, root};
+use crate::model::workload::{
+    ChildKind, FoundBy, RUN_LABEL, StandIn, fill, is_one, one, patched, root,
+};
 
 /// The largest index that is measured.
 pub const LAST_INDEX: usize = 9_999_999;
@@ -44,6 +47,15 @@ pub struct Scenario {
     /// What loadgen says of children on control planes of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stand_in: Vec<StandIn>,
+    /// How many of `share` objects of each kind are of this one.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub share: usize,
+    /// When an object is observed and ready, of a kind that stands in `also`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub convergence: Option<Convergence>,
+    /// Further kinds that are offered together with this one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<Scenario>,
     #[serde(skip)]
     pub(super) compiled: Compiled,
 }
@@ -222,10 +234,11 @@ impl Resource {
 impl Scenario {
     /// The same objects in the namespace of one bench, with the label by which `loadgen clean` finds them.
     /// Unlike those of [`Scenario::of_run`] they keep their names: nothing else is in that namespace.
-    pub fn of_bench(mut self, run: &str) -> Self {
-        self.resource.namespace = run_id::namespace(run);
-        self.label(run);
-        self
+    pub fn of_bench(self, run: &str) -> Self {
+        self.each(|part| {
+            part.resource.namespace = run_id::namespace(run);
+            part.label(run);
+        })
     }
 
     /// Whether these are the same objects, but for the bench that they belong to.
@@ -235,11 +248,12 @@ impl Scenario {
     }
 
     /// The same objects as those of one run in one namespace, with names and a label of their own.
-    pub fn of_run(mut self, run: &str, namespace: &str) -> Self {
-        self.resource.run = Some(run.to_owned());
-        self.resource.namespace = namespace.to_owned();
-        self.label(run);
-        self
+    pub fn of_run(self, run: &str, namespace: &str) -> Self {
+        self.each(|part| {
+            part.resource.run = Some(run.to_owned());
+            part.resource.namespace = namespace.to_owned();
+            part.label(run);
+        })
     }
 
     fn label(&mut self, run: &str) {
@@ -248,20 +262,28 @@ impl Scenario {
     }
 
     /// The same objects, asking for no pods.
-    pub fn without_pods(mut self) -> Self {
-        if let Some(pods) = &self.pods {
-            let patch = patch_at(&pods.field, 0.into());
-            self.object = patched(&self.object, &patch);
-            self.compiled = Compiled::default();
-        }
-        self
+    pub fn without_pods(self) -> Self {
+        self.each(|part| {
+            if let Some(pods) = &part.pods {
+                let patch = patch_at(&pods.field, 0.into());
+                part.object = patched(&part.object, &patch);
+                part.compiled = Compiled::default();
+            }
+        })
     }
 
-    /// Pods that one object asks for; `None` where the workload does not say that it asks for any.
-    pub fn pods_per_object(&self) -> Option<u64> {
-        let pods = self.pods.as_ref()?;
-        let asked = self.object.pointer(&pods.field).and_then(Value::as_u64);
-        Some(asked.unwrap_or(pods.default))
+    /// Pods that so many objects ask for; `None` where the workload does not say that they ask for any.
+    pub fn pods_of(&self, objects: usize) -> Option<u64> {
+        let per_object = |part: &Scenario| {
+            let pods = part.pods.as_ref()?;
+            let asked = part.object.pointer(&pods.field).and_then(Value::as_u64);
+            Some(asked.unwrap_or(pods.default))
+        };
+        let asking: Vec<Option<u64>> = self.parts().map(per_object).collect();
+        asking.iter().any(Option::is_some).then(|| {
+            let of = |index| asking.get(self.part_index(index)).copied().flatten();
+            (0..objects).filter_map(of).sum()
+        })
     }
 
     /// The same objects with a merge patch on their template.
