@@ -99,6 +99,7 @@ image-check:
 node-test *ARGS:
     cargo run --quiet -p loadgen -- control-plane build --node
     scripts/image.sh {{ if arch() == "aarch64" { "arm64" } else { "amd64" } }}
+    scripts/helm.sh version --short
     cargo test -p tare --test node -- {{ARGS}}
     cargo test -p loadgen --test control_plane -- node
 
@@ -111,6 +112,11 @@ release-check: node-test
 # Writes deploy/install.yaml from deploy/base.
 install-yaml:
     scripts/install-yaml.sh
+
+# Lints the Helm chart and compares what it renders with install.yaml and the overlays.
+chart:
+    scripts/helm.sh lint --strict deploy/helm
+    cargo test -p tare --test helm
 
 # Findings of checkov in deploy/ that nobody has explained.
 checkov:

@@ -100,6 +100,7 @@ const LISTED: &[(&str, &str)] = &[
         "needs a cluster; tests/scenarios/examples runs them on the simulated server",
     ),
     ("kubectl *", "needs a cluster"),
+    ("helm *", "needs a cluster; tests/node runs it on one"),
     ("just push *", "needs a registry"),
     ("just bloat *", "builds a static binary"),
     ("just heap", "takes minutes"),
