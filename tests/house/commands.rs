@@ -16,6 +16,7 @@ use crate::tree;
 const RUN: &[&str] = &[
     "loadgen doctor",
     "loadgen subjects",
+    "loadgen tables --check deploy/README.md",
     "loadgen --version",
     "loadgen completions bash",
     "loadgen schema",
@@ -66,6 +67,10 @@ const LISTED: &[(&str, &str)] = &[
     (
         "loadgen check *",
         "needs a folder that a bench has written; loadgen/tests runs it",
+    ),
+    (
+        "loadgen index *",
+        "reads every folder of results; .ci/run does it",
     ),
     (
         "loadgen verify *",
