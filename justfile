@@ -67,6 +67,10 @@ bench-examples *ARGS:
 bench-all:
     TARE_CRITERION_RESULTS=results/criterion cargo bench
 
+# Everything that is published, from one commit: `just campaign --dry-run` prints runs, hours and room; --resume goes on.
+campaign *ARGS:
+    scripts/campaign.py {{ARGS}}
+
 # Writes every crd.yaml from the Rust types.
 manifests:
     TARE_WRITE_MANIFESTS=1 cargo test -q -p tare --test crd

@@ -107,6 +107,10 @@ const LISTED: &[(&str, &str)] = &[
     ("kubectl *", "needs a cluster"),
     ("helm *", "needs a cluster; tests/node runs it on one"),
     ("just push *", "needs a registry"),
+    (
+        "just campaign*",
+        "takes a day; .ci/run makes a campaign of minutes",
+    ),
     ("just bloat *", "builds a static binary"),
     ("just heap", "takes minutes"),
     ("scripts/dist.sh *", "builds a static binary"),
