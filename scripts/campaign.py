@@ -76,14 +76,14 @@ class Step:
         return words + (["--resume"] if resume and os.path.exists(path) else [])
 
     def estimate(self, plan, out, label, resume):
-        """Runs, seconds, bytes of results, bytes on disk while it runs, bytes of memory."""
+        """Runs, seconds, bytes of results, bytes on disk while it runs, bytes of memory; or why it cannot be."""
         if self.bench is None:
             return {"runs_left": 1, "left_s": self.minutes * 60, "results_bytes": self.megabytes * 1_000_000,
                     "temporary_bytes": 0, "memory_bytes": 0}
         done = subprocess.run([LOADGEN, *self.arguments(plan, out, label, resume), "--dry-run"], cwd=CHECKOUT,
                               capture_output=True, text=True)
         if done.returncode != 0:
-            fail(f"step {self.folder}: {done.stderr.strip().removeprefix('error: ')}")
+            return done.stderr.strip().removeprefix("error: ")
         return json.loads(done.stdout)
 
 
@@ -95,13 +95,18 @@ class Plan:
         except (OSError, tomllib.TOMLDecodeError) as error:
             fail(f"{path}: {error}")
         self.path = path
-        self.idle = table.get("idle", True)
+        # To try the command: on a machine that works, from a checkout with changes.
+        self.is_trial = table.get("trial", False)
         self.budget_hours, self.budget_megabytes = table.get("hours"), table.get("megabytes")
         self.always = shlex.split(table.get("always", ""))
         self.steps = [Step(step) for step in table.get("step", [])]
         folders = [step.folder for step in self.steps]
         if not folders or len(set(folders)) != len(folders):
             fail(f"{path}: needs steps, each with a folder of its own")
+
+
+KEYS = ("runs_left", "left_s", "results_bytes", "temporary_bytes", "memory_bytes")
+ROOM = ("temporary_bytes", "memory_bytes")
 
 
 def words(seconds):
@@ -112,18 +117,20 @@ def words(seconds):
 def estimate(plan, steps, out, label, resume):
     """Prints the estimate; returns what this machine lacks."""
     print(f"{'folder':<24} {'runs':>5} {'time':>12} {'results, MB':>12} {'disk, MB':>9} {'memory, MB':>11}")
-    total = {}
+    total, lacks = dict.fromkeys(KEYS, 0), []
     for step in steps:
         one = step.estimate(plan, out, label, resume)
+        if isinstance(one, str):
+            print(f"{step.folder:<24} {'-':>5}")
+            lacks.append(f"step {step.folder}: {one}")
+            continue
         print(f"{step.folder:<24} {one['runs_left']:>5} {words(one['left_s']):>12} {one['results_bytes'] / 1e6:>12.1f} "
               f"{one['temporary_bytes'] / 1e6:>9.0f} {one['memory_bytes'] / 1e6:>11.0f}")
-        for key in ("runs_left", "left_s", "results_bytes"):
-            total[key] = total.get(key, 0) + one[key]
-        for key in ("temporary_bytes", "memory_bytes"):
-            total[key] = max(total.get(key, 0), one[key])
+        for key in KEYS:
+            # One step follows another: room is needed once.
+            total[key] = max(total[key], one[key]) if key in ROOM else total[key] + one[key]
     print(f"{'all':<24} {total['runs_left']:>5} {words(total['left_s']):>12} {total['results_bytes'] / 1e6:>12.1f} "
           f"{total['temporary_bytes'] / 1e6:>9.0f} {total['memory_bytes'] / 1e6:>11.0f}")
-    lacks = []
     if plan.budget_hours and total["left_s"] > plan.budget_hours * 3600:
         lacks.append(f"more than the {plan.budget_hours} h of the plan: cut a step")
     if plan.budget_megabytes and total["results_bytes"] > plan.budget_megabytes * 1e6:
@@ -149,7 +156,7 @@ def identity(plan, out):
     """What all steps of a campaign share."""
     inside = os.path.relpath(out, CHECKOUT)
     changed = said("git", "status", "--porcelain", "--", ".", f":!{inside}" if not inside.startswith("..") else ":!results")
-    if changed:
+    if changed and not plan.is_trial:
         fail(f"the checkout has changes ({changed.splitlines()[0].strip()}, …); commit them, so that the results name a commit")
     return {"commit": said("git", "rev-parse", "HEAD"), "plan": os.path.relpath(plan.path, CHECKOUT),
             "plan_sha256": sha256(plan.path), "machine": machine()}
@@ -202,7 +209,7 @@ def until_idle():
 def take(step, plan, out, label, resume):
     """Runs one step; its exit code."""
     if step.bench is not None:
-        if plan.idle:
+        if not plan.is_trial:
             until_idle()
         command = [LOADGEN, *step.arguments(plan, out, label, resume)]
     else:

@@ -91,7 +91,8 @@ fn questions(results: &Path, names: &[String]) -> anyhow::Result<BTreeMap<String
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {shown}"))?;
     let questions: BTreeMap<String, String> =
         toml::from_str(&text).map_err(|error| Usage(format!("{shown}: {}", error.message())))?;
-    match questions.keys().find(|name| !names.contains(name)) {
+    let unknown = questions.keys().find(|name| !names.contains(name));
+    match unknown.cloned() {
         None => Ok(questions),
         Some(name) => {
             let results = results.display();
