@@ -256,6 +256,7 @@ def main():
     left = [step for step in steps if state["steps"].get(step.folder, {}).get("exit_code") != 0]
     for line in estimate(plan, left, shown, args.host_label, args.resume) if left else []:
         print(f"does not fit: {line}")
+    write(state_file, json.dumps(state, indent=1) + "\n")
     failed = []
     for step in left:
         entry = {"began_at": now()}
@@ -282,4 +283,7 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)
