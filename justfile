@@ -86,6 +86,10 @@ bench-examples *ARGS:
 bench-all:
     TARE_CRITERION_RESULTS=results/criterion cargo bench
 
+# Everything that is published, from one commit: `just campaign --dry-run` prints runs, hours and room; --resume goes on.
+campaign *ARGS:
+    scripts/campaign.py {{ARGS}}
+
 # Writes every crd.yaml from the Rust types.
 manifests:
     TARE_WRITE_MANIFESTS=1 cargo test -q -p tare --test crd
@@ -118,6 +122,7 @@ image-check:
 node-test *ARGS:
     cargo run --quiet -p loadgen -- control-plane build --node
     scripts/image.sh {{ if arch() == "aarch64" { "arm64" } else { "amd64" } }}
+    scripts/helm.sh version --short
     cargo test -p tare --test node -- {{ARGS}}
     cargo test -p loadgen --test control_plane -- node
 
@@ -130,6 +135,11 @@ release-check: node-test
 # Writes deploy/install.yaml from deploy/base.
 install-yaml:
     scripts/install-yaml.sh
+
+# Lints the Helm chart and compares what it renders with install.yaml and the overlays.
+chart:
+    scripts/helm.sh lint --strict deploy/helm
+    cargo test -p tare --test helm
 
 # Findings of checkov in deploy/ that nobody has explained.
 checkov:

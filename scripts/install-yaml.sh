@@ -3,7 +3,7 @@
 #
 # Guarantees: FILE is replaced whole or not at all. kubectl is taken from $KUBECTL, KUBEBUILDER_ASSETS,
 # the cache of `loadgen control-plane build`, then PATH. That deploy/install.yaml is fresh is checked
-# without kubectl by tests/deploy.rs.
+# without kubectl by tests/deploy.
 set -euo pipefail
 shopt -s inherit_errexit
 cd "$(dirname "$0")/.."

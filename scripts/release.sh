@@ -3,7 +3,7 @@
 # Platforms: amd64 arm64 arm/v7; without one, all three.
 #
 # For each package: a static binary per platform, and one OCI archive of all. For the operator: per
-# platform an archive for the image folder of k3s. Manifests, deploy/README.md, deploy/check.sh, SBOMs
+# platform an archive for the image folder of k3s. Manifests, the Helm chart, deploy/README.md, deploy/check.sh, SBOMs
 # in CycloneDX, and SHA256SUMS over everything.
 #
 # Guarantees: dist/ is made anew and appears whole or not at all; the same sources, compiler and
@@ -53,8 +53,10 @@ done
 
 # An uncompressed tar that depends on the files' content and names alone.
 archive() {
-    tar --create --file "$2" --directory "$1" --format=ustar --sort=name \
-        --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX .
+    local folder="$1" file="$2"
+    shift 2
+    tar --create --file "$file" --directory "$folder" --format=ustar --sort=name \
+        --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX "$@" .
 }
 
 for package in "${packages[@]}"; do
@@ -81,6 +83,9 @@ done
 scripts/install-yaml.sh deploy/base "$new/install.yaml"
 cmp "$new/install.yaml" deploy/install.yaml || fail "deploy/install.yaml is stale: run \`just install-yaml\` and commit it"
 scripts/install-yaml.sh deploy/k3s "$new/install-k3s.yaml"
+# As `helm package` packs it, but without the time.
+archive deploy/helm "$binaries/chart.tar" --transform='s,^\.,tare,'
+gzip --no-name -9 --stdout "$binaries/chart.tar" >"$new/tare-$version.tgz"
 cp deploy/sample.yaml deploy/check.sh deploy/README.md LICENSE-APACHE LICENSE-MIT "$new/"
 
 if ! cargo cyclonedx --version >/dev/null 2>&1; then

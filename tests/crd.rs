@@ -41,6 +41,7 @@ fn agree<K: CustomResourceExt>(file: &str, source: &str) -> Result<(), Box<dyn s
 #[test]
 fn crds_on_disk_are_those_of_the_types() -> Result<(), Box<dyn std::error::Error>> {
     agree::<EdgeApp>("deploy/base/crd.yaml", "src/edgeapp/resource.rs")?;
+    agree::<EdgeApp>("deploy/helm/files/crd.yaml", "src/edgeapp/resource.rs")?;
     agree::<webapp::WebApp>("examples/webapp/crd.yaml", "examples/webapp.rs")?;
     agree::<myservice::MyService>("examples/myservice/crd.yaml", "examples/myservice.rs")?;
     agree::<tenant::Tenant>("examples/tenant/crd.yaml", "examples/tenant.rs")?;

@@ -12,6 +12,7 @@ pub mod completions;
 pub mod conform;
 pub mod control_plane;
 pub mod doctor;
+pub mod index;
 pub mod kubesim;
 pub mod lint;
 pub mod mock_subject;
@@ -21,6 +22,7 @@ pub mod run;
 pub mod schema;
 pub mod sizing;
 pub mod subjects;
+pub mod tables;
 pub mod verify;
 pub mod workloads;
 
@@ -69,6 +71,10 @@ pub enum Command {
     Report(report::ReportArgs),
     /// Check that a folder is what was measured: files, hashes, plan, and every figure again
     Verify(verify::VerifyArgs),
+    /// Write the index of a folder of results into its README.md
+    Index(index::IndexArgs),
+    /// Make the tables in documents again from the folders that their marks name
+    Tables(tables::TablesArgs),
     /// Print the JSON Schema of summary.json or another file of a folder
     Schema(schema::SchemaArgs),
     /// Compare the figures of a folder with a file of limits
@@ -142,6 +148,8 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Doctor(args) => doctor::run(args),
         Command::Report(args) => report::run(args),
         Command::Verify(args) => verify::run(args),
+        Command::Index(args) => index::run(args),
+        Command::Tables(args) => tables::run(args),
         Command::Schema(args) => schema::run(args),
         Command::Check(args) => check::run(args),
         Command::Sizing(args) => sizing::run(args),

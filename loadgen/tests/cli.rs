@@ -366,3 +366,31 @@ fn credentials_are_readable_by_their_owner_only() {
     assert!(line.starts_with("{\"url\":\"https://127.0.0.1:"), "{line}");
     assert_eq!(modes, [0o600, 0o600]);
 }
+
+#[test]
+fn a_dry_run_says_what_a_bench_takes_and_writes_nothing() {
+    let out = folder("dry-run").join("out");
+    let shown = out.display().to_string();
+    let dry_run = |more: &[&str]| {
+        let args = ["bench", "--dry-run", "--out", &shown, "--objects", "0,1000"];
+        let output = loadgen(&[&args[..], more].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).expect("JSON")
+    };
+    let bursts = dry_run(&["--bursts-only", "--repeats", "1"]);
+    assert_eq!(bursts["subjects"].as_array().map(Vec::len), Some(2));
+    assert_eq!(bursts["runs"], 2 * 3, "one drain and two of memory each");
+    assert_eq!(bursts["runs_left"], bursts["runs"]);
+    assert_eq!(bursts["runs_by_kind"]["memory"], 4);
+    let number = |estimate: &serde_json::Value, name: &str| {
+        estimate[name]
+            .as_u64()
+            .unwrap_or_else(|| panic!("{name} of {estimate}"))
+    };
+    let swept = dry_run(&["--rates", "5,10", "--repeats", "3"]);
+    for name in ["runs", "left_s", "results_bytes"] {
+        assert!(number(&swept, name) > number(&bursts, name), "{name}");
+    }
+    assert_eq!(swept["runs_by_kind"]["rate"], 2 * 2 * 3);
+    assert!(!out.exists());
+}

@@ -16,6 +16,7 @@ use crate::tree;
 const RUN: &[&str] = &[
     "loadgen doctor",
     "loadgen subjects",
+    "loadgen tables --check deploy/README.md",
     "loadgen --version",
     "loadgen completions bash",
     "loadgen schema",
@@ -73,6 +74,10 @@ const LISTED: &[(&str, &str)] = &[
         "needs a folder that a bench has written; loadgen/tests runs it",
     ),
     (
+        "loadgen index *",
+        "reads every folder of results; .ci/run does it",
+    ),
+    (
         "loadgen verify *",
         "needs a folder that a bench has written; loadgen/tests runs it",
     ),
@@ -105,7 +110,12 @@ const LISTED: &[(&str, &str)] = &[
         "needs a cluster; tests/scenarios/examples runs them on the simulated server",
     ),
     ("kubectl *", "needs a cluster"),
+    ("helm *", "needs a cluster; tests/node runs it on one"),
     ("just push *", "needs a registry"),
+    (
+        "just campaign*",
+        "takes a day; .ci/run makes a campaign of minutes",
+    ),
     ("just bloat *", "builds a static binary"),
     ("just heap", "takes minutes"),
     ("scripts/dist.sh *", "builds a static binary"),

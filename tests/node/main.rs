@@ -2,12 +2,15 @@
 //! shipped limit, roles and account; EdgeApps become real pods.
 //!
 //! Needs root, containerd, runc, the CNI plugins, a C compiler, `loadgen control-plane build --node`
-//! and the image (`just image`); `just node-test` builds the last two. Where one is missing, the tests are
+//! and the image (`just image`); `just node-test` builds the last two. The chart needs Helm (`scripts/helm.sh`). Where one is missing, the tests are
 //! ignored, with a line that names it. All scenarios share one node and run one at a time; each begins
 //! by installing the shipped manifest. Logs are kept in `target/tmp/logs/node`.
 
 mod change;
+mod chart;
 mod check;
+#[path = "../helm/program.rs"]
+mod helm;
 mod image;
 mod install;
 mod memory;
@@ -32,7 +35,7 @@ macro_rules! scenarios {
     };
 }
 
-/// The scenario that removes everything comes last.
+/// The scenario that removes everything comes last of those that apply the manifest.
 const SCENARIOS: &[Scenario] = scenarios![
     install::as_shipped_it_runs_restricted_and_within_its_limit,
     install::its_roles_allow_what_it_does_and_nothing_else,
@@ -45,6 +48,9 @@ const SCENARIOS: &[Scenario] = scenarios![
     tour::a_log_is_followed_and_a_container_entered,
     removal::in_the_documented_order_nothing_is_left,
 ];
+/// Those that need Helm.
+const OF_THE_CHART: &[Scenario] =
+    scenarios![chart::a_release_works_changes_and_leaves_the_edgeapps];
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
@@ -53,6 +59,9 @@ fn main() -> ExitCode {
     let needs = Needs::find();
     if let Err(reason) = &needs {
         eprintln!("ignored, all tests on a node: {reason}");
+    }
+    if let Err(reason) = helm::find() {
+        eprintln!("ignored, the chart on a node: {reason}");
     }
     match trials(needs.ok()) {
         Ok(trials) => libtest_mimic::run(&arguments, trials).exit_code(),
@@ -73,7 +82,7 @@ fn trials(needs: Option<Needs>) -> std::io::Result<Vec<Trial>> {
         }
     })?;
     let shared = Arc::new(shared);
-    let trial = |&(name, scenario): &Scenario| {
+    let trial = |&(name, scenario): &Scenario, ignored: bool| {
         let shared = Arc::clone(&shared);
         let run = move || {
             let run = async |test_node: &TestNode| scenario(test_node).await;
@@ -81,5 +90,8 @@ fn trials(needs: Option<Needs>) -> std::io::Result<Vec<Trial>> {
         };
         Trial::test(name, run).with_ignored_flag(ignored)
     };
-    Ok(SCENARIOS.iter().map(trial).collect())
+    let applied = SCENARIOS.iter().map(|one| trial(one, ignored));
+    let without_helm = ignored || helm::find().is_err();
+    let of_the_chart = OF_THE_CHART.iter().map(|one| trial(one, without_helm));
+    Ok(applied.chain(of_the_chart).collect())
 }

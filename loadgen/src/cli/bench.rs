@@ -7,6 +7,7 @@
 pub mod args;
 pub mod choice;
 pub mod describe;
+pub mod dry_run;
 pub mod plan;
 pub mod provenance;
 pub mod resume;
@@ -21,11 +22,10 @@ use tare_procstat::MemoryCgroup;
 use tare_procstat::temp_dir::TempDir;
 
 use crate::cli::bench::args::BenchArgs;
-use crate::model::cell::Kind;
+use crate::model::cell::Cell;
 use crate::model::control_plane::ControlPlane;
 use crate::model::error::{Usage, no_folder};
 use crate::model::estimate;
-use crate::model::estimate::Estimate;
 use crate::model::evidence;
 use crate::model::evidence::{EXPERIMENT, Evidence};
 use crate::model::plan::Plan;
@@ -60,6 +60,9 @@ pub fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
     for scenario in scenarios.into_iter().flatten() {
         scenario.object_bytes = object_bytes;
         scenario.ready_delay_ms = args.ready_delay_ms.unwrap_or(scenario.ready_delay_ms);
+    }
+    if args.dry_run {
+        return dry_run::run(&args, &plan, workload.scenario.object_bytes);
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -188,19 +191,10 @@ fn go_on(
 fn announce(plan: &Plan, setting: &Setting, control_plane: ControlPlane, kept: &Kept) {
     let course = setting.course();
     let cells = plan.cells(setting.seed);
-    let left = cells.iter().filter(|cell| !kept.runs.contains_key(cell));
-    let mut estimate = Estimate::default();
-    for cell in left {
-        let cost = estimate::of_cell(cell, &course, control_plane);
-        estimate.add(cell.kind, cost, 1);
-    }
-    let to_follow = plan.to_follow();
-    for per_s in &plan.rates {
-        let one = estimate::at_rate(*per_s, &course, control_plane);
-        estimate.add(Kind::Rate, one, to_follow / plan.rates.len());
-    }
+    let is_there = |cell: &Cell| kept.runs.contains_key(cell);
+    let estimate = estimate::of_plan(plan, &cells, &course, control_plane, is_there);
     let time = estimate.time(setting.overlap);
-    let all = cells.len() + to_follow;
+    let all = cells.len() + plan.to_follow();
     let there = match kept.runs.len() {
         0 => String::new(),
         there => format!(", of which {there} are there already"),

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::model::cell::{Cell, Kind};
 use crate::model::control_plane::ControlPlane;
+use crate::model::plan::Plan;
 use crate::model::step::{Cost, Course, Rates};
 
 /// Means over fast and slow subjects on two cores: 5,000 objects in 40 to 80 s.
@@ -62,6 +63,25 @@ pub fn of_cell(cell: &Cell, course: &Course, control_plane: ControlPlane) -> Cos
         cost.quiet_s += one.quiet_s;
     }
     cost
+}
+
+/// Of the cells of a plan that are not there yet, and of its whole rate sweep.
+pub fn of_plan(
+    plan: &Plan,
+    cells: &[Cell],
+    course: &Course,
+    control_plane: ControlPlane,
+    is_there: impl Fn(&Cell) -> bool,
+) -> Estimate {
+    let mut estimate = Estimate::default();
+    for cell in cells.iter().filter(|cell| !is_there(cell)) {
+        estimate.add(cell.kind, of_cell(cell, course, control_plane), 1);
+    }
+    for per_s in &plan.rates {
+        let one = at_rate(*per_s, course, control_plane);
+        estimate.add(Kind::Rate, one, plan.to_follow() / plan.rates.len());
+    }
+    estimate
 }
 
 /// Of a cell of the rate sweep.

@@ -8,8 +8,10 @@ use std::path::Path;
 
 use crate::model::cell::Kind;
 use crate::model::error::Usage;
+use crate::model::evidence;
 use crate::model::evidence::Evidence;
 use crate::model::summary::{Subject, Summary};
+use crate::report::marks::Marks;
 use crate::report::rows::{
     AFTER_RESTART, AT_START, CPU, DRAIN, GC_MAX, PEAK, Row, SERVER_CPU, SETTLED, WRITES, header,
 };
@@ -17,16 +19,10 @@ use crate::report::sizing;
 use crate::report::table::{Table, figure, grouped};
 use crate::report::tables::{sizes, sizes_of};
 
-/// The short report goes between these.
-const REPORT: [&str; 2] = [
-    "<!-- loadgen report: begin -->",
-    "<!-- loadgen report: end -->",
-];
-/// The sizing table goes between these.
-const SIZING: [&str; 2] = [
-    "<!-- loadgen sizing: begin -->",
-    "<!-- loadgen sizing: end -->",
-];
+pub const REPORT: Marks = Marks("report");
+pub const SIZING: Marks = Marks("sizing");
+/// The blocks that a document may have.
+pub const BLOCKS: [Marks; 2] = [REPORT, SIZING];
 const MB: f64 = 1e6;
 
 /// The figures that most readers ask for.
@@ -42,27 +38,50 @@ const ROWS: [Row; 9] = [
     GC_MAX,
 ];
 
-/// Puts the table of these results into a Markdown file.
+/// Puts the tables of these results into a Markdown file, and the folder into their marks.
 ///
 /// # Errors
 /// `Usage` when the file has no marks; else what reading and writing say.
 pub fn update(file: &Path, summary: &Summary, evidence: &Evidence) -> anyhow::Result<()> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Usage(format!("--readme {}: {error}", file.display())))?;
-    let report = between(&REPORT, &text, || block(summary, evidence.root()));
-    let sized = report.as_deref().unwrap_or(&text);
-    let sizing = between(&SIZING, sized, || sizing_block(summary, evidence.root()));
-    let [begin, end] = REPORT;
-    let updated = sizing.or(report).ok_or_else(|| {
+    let name = evidence.root().display().to_string();
+    let mut updated = None;
+    for marks in BLOCKS {
+        let block = || block_of(marks, summary, evidence.root());
+        let before = updated.as_deref().unwrap_or(&text);
+        if marks.find(before).is_some() {
+            updated = marks.replace(before, Some(&name), &block());
+        }
+    }
+    let updated = updated.ok_or_else(|| {
         Usage(format!(
-            "--readme {}: no lines {begin:?} and {end:?}, nor the same with \"sizing\"; add them where the table belongs",
-            file.display()
+            "--readme {}: no lines {:?} and {:?}, nor the same with \"sizing\"; add them where the table belongs",
+            file.display(),
+            REPORT.begin(None),
+            REPORT.end()
         ))
     })?;
+    write(file, &updated)?;
+    Ok(())
+}
+
+/// Replaces a document.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write(file: &Path, text: &str) -> Result<(), evidence::Error> {
     let folder = file.parent().unwrap_or(Path::new("."));
     let name = file.file_name().unwrap_or_default().to_string_lossy();
-    Evidence::open(folder).write(&name, updated.as_bytes())?;
-    Ok(())
+    Evidence::open(folder).write(&name, text.as_bytes())
+}
+
+/// A block of one of [`BLOCKS`].
+pub fn block_of(marks: Marks, summary: &Summary, results: &Path) -> String {
+    match marks == SIZING {
+        true => sizing_block(summary, results),
+        false => block(summary, results),
+    }
 }
 
 fn block(summary: &Summary, results: &Path) -> String {
@@ -149,42 +168,4 @@ fn per_object(summary: &Summary) -> Vec<String> {
     std::iter::once("anonymous bytes per object".to_owned())
         .chain(cells)
         .collect()
-}
-
-/// The text with a new block between two marks; `None` where they are not.
-fn between([begin, end]: &[&str; 2], text: &str, block: impl FnOnce() -> String) -> Option<String> {
-    let (before, rest) = text.split_once(begin)?;
-    let (_, after) = rest.split_once(end)?;
-    Some(format!("{before}{begin}\n{}{end}{after}", block()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MARKS: [&str; 2] = ["<!-- begin -->", "<!-- end -->"];
-
-    fn updated(text: &str) -> Option<String> {
-        between(&MARKS, text, || "new\n".to_owned())
-    }
-
-    #[test]
-    fn only_what_is_between_the_marks_changes() {
-        let [begin, end] = MARKS;
-        let once = updated(&format!("# Tare\n{begin}\nold\n{end}\nmore\n")).expect("marked");
-        assert_eq!(once, format!("# Tare\n{begin}\nnew\n{end}\nmore\n"));
-        assert_eq!(updated(&once), Some(once.clone()));
-    }
-
-    #[test]
-    fn a_file_without_both_marks_is_not_changed() {
-        let [begin, end] = MARKS;
-        for text in [
-            "# Tare\n".to_owned(),
-            format!("{begin}\n"),
-            format!("{end}\n{begin}\n"),
-        ] {
-            assert_eq!(updated(&text), None, "{text}");
-        }
-    }
 }

@@ -1,5 +1,6 @@
 //! Benches that run to their end: what works is measured, what fails is reported.
 
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -74,7 +75,9 @@ pub fn a_tiny_bench_ends_with_a_report_that_can_be_rebuilt() {
     let args = ["report", &dir, "--readme", &readme.display().to_string()];
     let updated = loadgen(&args.map(str::to_owned));
     assert_eq!(updated.status.code(), Some(0), "{}", text(&updated.stderr));
-    let readme = std::fs::read_to_string(&readme).expect("there");
+    let page = readme;
+    let readme = std::fs::read_to_string(&page).expect("there");
+    tables_are_current_until_somebody_edits_one(&page, &readme);
     assert!(readme.contains("| RSS settled, MB | "), "{readme}");
     assert!(readme.contains("/report.md)"), "{readme}");
     assert!(readme.contains("| objects | idle, MB | "), "{readme}");
@@ -104,6 +107,30 @@ pub fn a_tiny_bench_ends_with_a_report_that_can_be_rebuilt() {
         assert_eq!(problems.lines().count(), 1, "{problems}");
         assert!(problems.contains(want), "{problems}");
     }
+}
+
+/// The marks name the folder, so that nobody has to.
+fn tables_are_current_until_somebody_edits_one(path: &Path, readme: &str) {
+    let shown = path.display().to_string();
+    let tables = |option: &[&str]| {
+        let args = [&["tables", shown.as_str()][..], option].concat();
+        let args: Vec<String> = args.into_iter().map(str::to_owned).collect();
+        let output = loadgen(&args);
+        (output.status.code(), text(&output.stdout))
+    };
+    let (code, said) = tables(&["--check"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(said.matches(": current\n").count(), 2, "{said}");
+    let edited = readme.replacen("| RSS settled, MB | ", "| RSS settled, MB | 1", 1);
+    std::fs::write(path, &edited).expect("writable");
+    let (code, said) = tables(&["--check"]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("not current; run loadgen tables "), "{said}");
+    let left = std::fs::read_to_string(path).expect("there");
+    assert_eq!(left, edited, "a check writes nothing");
+    assert_eq!(tables(&[]).0, Some(0));
+    let made = std::fs::read_to_string(path).expect("there");
+    assert_eq!(made, readme, "made again");
 }
 
 pub fn subjects_that_die_or_hang_are_failed_runs_with_their_log_tail() {

@@ -127,6 +127,9 @@ pub struct BenchArgs {
     /// Use the existing binaries
     #[arg(long, help_heading = "Build")]
     pub no_build: bool,
+    /// Print as JSON how many runs there are, how long they take and how much room they need; build and measure nothing
+    #[arg(long, help_heading = "Results")]
+    pub dry_run: bool,
     /// Folder for the results; must be new or empty [default: results/PROFILE-DATE-N]
     #[arg(long, value_name = "DIR", help_heading = "Results")]
     pub out: Option<PathBuf>,

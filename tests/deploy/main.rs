@@ -2,44 +2,20 @@
 //!
 //! Guarantees: `deploy/install.yaml` is `deploy/base` as it is now; every image of ours is named by this
 //! version; every metric that the documents and alerts name exists.
-//! Leaves to others: the CRD (`crd.rs`), whether a server takes it (`tests/scenarios`).
+//! Leaves to others: the CRD (`crd.rs`), what Helm renders (`tests/helm`), whether a server takes it (`tests/scenarios`).
+
+mod manifests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
-use std::path::Path;
 
+use manifests::{by_name, differences, documents, name, read};
 use serde_json::Value;
 use tare::edgeapp::EdgeApps;
 use tare_runtime::api::Operator;
 use tare_runtime::metrics::{Build, Metrics};
 
 type Outcome = Result<(), Box<dyn Error>>;
-
-fn read(file: &str) -> Result<String, Box<dyn Error>> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
-    std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()).into())
-}
-
-fn documents(file: &str) -> Result<Vec<Value>, Box<dyn Error>> {
-    serde_saphyr::from_multiple(&read(file)?).map_err(|error| format!("{file}: {error}").into())
-}
-
-/// `Deployment tare-system/tare`.
-fn name(object: &Value) -> String {
-    let text = |pointer: &str| {
-        object
-            .pointer(pointer)
-            .and_then(Value::as_str)
-            .unwrap_or("-")
-            .to_owned()
-    };
-    format!(
-        "{} {}/{}",
-        text("/kind"),
-        text("/metadata/namespace"),
-        text("/metadata/name")
-    )
-}
 
 /// What `kubectl kustomize deploy/base` makes of its resources: each with the labels of the kustomization.
 fn rendered_base() -> Result<BTreeMap<String, Value>, Box<dyn Error>> {
@@ -63,48 +39,23 @@ fn rendered_base() -> Result<BTreeMap<String, Value>, Box<dyn Error>> {
 
 #[test]
 fn install_yaml_is_the_base() -> Outcome {
-    let installed: BTreeMap<String, Value> = documents("deploy/install.yaml")?
-        .into_iter()
-        .map(|object| (name(&object), object))
-        .collect();
-    let base = rendered_base()?;
-    let stale = "deploy/install.yaml is stale: run `just install-yaml` and commit it";
-    assert_eq!(
-        installed.keys().collect::<Vec<_>>(),
-        base.keys().collect::<Vec<_>>(),
-        "{stale}"
+    let installed = by_name(documents("deploy/install.yaml")?);
+    let found = differences(&installed, &rendered_base()?);
+    assert!(
+        found.is_empty(),
+        "deploy/install.yaml is stale: run `just install-yaml` and commit it\n{}",
+        found.join("\n")
     );
-    for (name, object) in &base {
-        if let Some(path) = difference("", &installed[name], object) {
-            panic!("{name} differs at {path}: {stale}");
-        }
-    }
     Ok(())
 }
 
-/// The path of the first value that differs; 64 and 64.0 do not.
-fn difference(path: &str, a: &Value, b: &Value) -> Option<String> {
-    let here = || Some(path.to_owned());
-    match (a, b) {
-        (Value::Object(a), Value::Object(b)) => {
-            if !a.keys().eq(b.keys()) {
-                return here();
-            }
-            a.iter()
-                .find_map(|(key, a)| difference(&format!("{path}/{key}"), a, &b[key]))
-        }
-        (Value::Array(a), Value::Array(b)) => {
-            if a.len() != b.len() {
-                return here();
-            }
-            (0..)
-                .zip(a.iter().zip(b))
-                .find_map(|(at, (a, b))| difference(&format!("{path}/{at}"), a, b))
-        }
-        (Value::Number(a), Value::Number(b)) if a.as_f64() == b.as_f64() => None,
-        _ if a == b => None,
-        _ => here(),
+#[test]
+fn the_chart_is_of_this_version() -> Outcome {
+    let chart = &documents("deploy/helm/Chart.yaml")?[0];
+    for field in ["version", "appVersion"] {
+        assert_eq!(chart[field], env!("CARGO_PKG_VERSION"), "{field}");
     }
+    Ok(())
 }
 
 /// The rules of the first object of this kind in a file.

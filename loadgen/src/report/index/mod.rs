@@ -1,0 +1,161 @@
+//! The index of a folder of results: a line for each folder in it.
+//!
+//! Guarantees: every folder has a line, in the order of their names; a folder without a bench of its own that has some in
+//! it is shown as those; what a folder does not say is a dash. The same folders give the same text. Nothing is written.
+//! Leaves to others: where the text goes (`cli::index`), what `verify` looks at.
+
+pub mod facts;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+use crate::model::error::Usage;
+use crate::model::evidence::{EXPERIMENT, Evidence};
+use crate::model::record::SCHEMA;
+use crate::report::index::facts::Facts;
+use crate::report::verify;
+
+/// One line for each folder that does not say itself which question it answers.
+pub const QUESTIONS: &str = "questions.toml";
+const UNKNOWN: &str = "–";
+/// Pages that a reader is sent to, the best first.
+const PAGES: [&str; 3] = ["report.md", "restarts.md", "README.md"];
+
+/// The table, as Markdown.
+///
+/// # Errors
+/// `Usage` where `questions.toml` names a folder that is not there; a folder cannot be read.
+pub fn markdown(results: &Path) -> anyhow::Result<String> {
+    let names = folders(results)?;
+    let questions = questions(results, &names)?;
+    let header = [
+        "folder",
+        "question",
+        "commit",
+        "date",
+        "machine",
+        "runs",
+        "invalid",
+        "`loadgen verify`",
+    ];
+    let mut text = line(&header.map(str::to_owned));
+    text.push_str("|---|---|---|---|---|---:|---:|---|\n");
+    for name in &names {
+        text.push_str(&line(&row(results, name, questions.get(name))?));
+    }
+    Ok(text)
+}
+
+fn line(cells: &[String]) -> String {
+    let cells = cells.iter().map(|cell| cell.replace('|', "\\|"));
+    format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
+}
+
+/// Names of the folders, with `/` between two levels.
+fn folders(results: &Path) -> anyhow::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for name in below(results)? {
+        let folder = results.join(&name);
+        let mut inner = below(&folder)?;
+        inner.retain(|inner| folder.join(inner).join(EXPERIMENT).is_file());
+        match folder.join(EXPERIMENT).is_file() || inner.is_empty() {
+            true => names.push(name),
+            false => names.extend(inner.iter().map(|inner| format!("{name}/{inner}"))),
+        }
+    }
+    Ok(names)
+}
+
+fn below(folder: &Path) -> anyhow::Result<Vec<String>> {
+    let what = || format!("cannot read {}", folder.display());
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder).with_context(what)? {
+        let entry = entry.with_context(what)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if entry.path().is_dir() && !name.starts_with('.') {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn questions(results: &Path, names: &[String]) -> anyhow::Result<BTreeMap<String, String>> {
+    let path = results.join(QUESTIONS);
+    if !path.is_file() {
+        return Ok(BTreeMap::new());
+    }
+    let shown = path.display();
+    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {shown}"))?;
+    let questions: BTreeMap<String, String> =
+        toml::from_str(&text).map_err(|error| Usage(format!("{shown}: {}", error.message())))?;
+    let unknown = questions.keys().find(|name| !names.contains(name));
+    match unknown.cloned() {
+        None => Ok(questions),
+        Some(name) => {
+            let results = results.display();
+            Err(Usage(format!(
+                "{shown}: there is no folder {results}/{name}; remove its line"
+            ))
+            .into())
+        }
+    }
+}
+
+fn row(results: &Path, name: &str, question: Option<&String>) -> anyhow::Result<[String; 8]> {
+    let folder = results.join(name);
+    let facts = Facts::read(&folder)?;
+    let link = match page(&folder) {
+        Some(page) => format!("[{name}]({name}/{page})"),
+        None => name.to_owned(),
+    };
+    let known = |text: Option<String>| text.unwrap_or_else(|| UNKNOWN.to_owned());
+    let count = |count: Option<usize>| known(count.map(|count| count.to_string()));
+    Ok([
+        link,
+        known(question.cloned().or_else(|| facts.question())),
+        known(facts.commit()),
+        known(facts.date()),
+        known(facts.machine()),
+        count(facts.runs.map(|runs| runs.all)),
+        count(facts.runs.map(|runs| runs.invalid)),
+        known(word_of_verify(&folder, facts.schema())?),
+    ])
+}
+
+/// The page of a folder, or the first of its Markdown files.
+fn page(folder: &Path) -> Option<String> {
+    if let Some(page) = PAGES.iter().find(|page| folder.join(page).is_file()) {
+        return Some((*page).to_owned());
+    }
+    let entries = std::fs::read_dir(folder).ok()?.flatten();
+    let paths = entries.map(|entry| entry.path());
+    let pages = paths.filter(|path| path.extension().is_some_and(|end| end == "md"));
+    let first: PathBuf = pages.min()?;
+    Some(first.file_name()?.to_string_lossy().into_owned())
+}
+
+/// What `loadgen verify` says of a bench; nothing of any other folder.
+fn word_of_verify(folder: &Path, schema: Option<u64>) -> anyhow::Result<Option<String>> {
+    match schema {
+        None => return Ok(None),
+        Some(schema) if schema != u64::from(SCHEMA) => {
+            return Ok(Some(format!(
+                "not checked: schema {schema}, this version reads {SCHEMA}"
+            )));
+        }
+        Some(_) => {}
+    }
+    let found = verify::verify(&Evidence::open(folder))
+        .with_context(|| format!("cannot verify {}", folder.display()))?;
+    Ok(Some(match &found.problems[..] {
+        [] => "verified".to_owned(),
+        [only] => only.to_string(),
+        [first, others @ ..] => format!("{first} (and {} more)", others.len()),
+    }))
+}
+
+#[cfg(test)]
+mod tests;

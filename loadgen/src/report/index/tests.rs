@@ -1,0 +1,145 @@
+//! Folders of several versions, and what their lines say.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::*;
+
+/// Removed when dropped.
+struct Results(PathBuf);
+
+impl Results {
+    fn new(name: &str) -> Self {
+        let folder =
+            std::env::temp_dir().join(format!("loadgen-index-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).expect("a folder");
+        Self(folder)
+    }
+
+    fn with(self, file: &str, content: &str) -> Self {
+        let path = self.0.join(file);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+        std::fs::write(path, content).expect("writable");
+        self
+    }
+
+    fn with_json(self, file: &str, content: &Value) -> Self {
+        self.with(file, &content.to_string())
+    }
+
+    /// The lines below the header.
+    fn lines(&self) -> Vec<String> {
+        let text = markdown(&self.0).expect("an index");
+        text.lines().skip(2).map(str::to_owned).collect()
+    }
+}
+
+impl Drop for Results {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn of_schema_1() -> Value {
+    json!({
+        "schema": 1,
+        "started_at": "2026-11-21T14:19:02Z",
+        "host_label": "shared",
+        "tare_revision": "6d8956fd858831f972063a58fcf5af4be448b62b-dirty",
+        "control_plane": "kube",
+        "machine": { "cores": 2, "cpu_model": "A processor" },
+        "planned": [
+            { "subject": "tare/none", "objects": 5000, "repeat": 1, "kind": "burst" },
+            { "subject": "tare/none", "objects": 0, "repeat": 1, "kind": "burst" }
+        ]
+    })
+}
+
+#[test]
+fn a_folder_of_an_earlier_schema_has_a_line() {
+    let results = Results::new("earlier")
+        .with_json("old/experiment.json", &of_schema_1())
+        .with_json("old/runs/a.json", &json!({ "failure": null, "doubts": [] }))
+        .with_json(
+            "old/runs/b.json",
+            &json!({ "failure": null, "doubts": ["a compiler"] }),
+        )
+        .with_json(
+            "old/runs/c.json",
+            &json!({ "failure": { "reason": "ended" } }),
+        )
+        .with("old/report.md", "# A report\n");
+    assert_eq!(
+        results.lines(),
+        [format!(
+            "| [old](old/report.md) | tare/none with 0 / 5,000 objects on kube | 6d8956fd8588 with changes | 2026-11-21 \
+             | shared: 2 cores, A processor | 3 | 2 | not checked: schema 1, this version reads {SCHEMA} |"
+        )]
+    );
+}
+
+#[test]
+fn questions_are_those_of_the_file_and_name_folders_that_are_there() {
+    let results = Results::new("questions")
+        .with_json("kube/memory/experiment.json", &of_schema_1())
+        .with_json("kube/times/experiment.json", &of_schema_1())
+        .with("binary/x86_64.txt", "bytes\n")
+        .with("binary/sizes.md", "# Sizes\n")
+        .with(
+            QUESTIONS,
+            "\"kube/memory\" = \"How much | memory?\"\nbinary = \"How large?\"\n",
+        );
+    let lines = results.lines();
+    let starts: Vec<&str> = lines.iter().map(|line| &line[..30]).collect();
+    assert_eq!(
+        starts,
+        [
+            "| [binary](binary/sizes.md) | ",
+            "| kube/memory | How much \\| me",
+            "| kube/times | tare/none with ",
+        ]
+    );
+    assert_eq!(
+        lines[0],
+        "| [binary](binary/sizes.md) | How large? | – | – | – | – | – | – |"
+    );
+
+    let results = results.with(QUESTIONS, "gone = \"What?\"\n");
+    let error = markdown(&results.0)
+        .expect_err("no such folder")
+        .to_string();
+    assert!(error.contains("there is no folder"), "{error}");
+    assert!(error.contains("/gone; remove its line"), "{error}");
+}
+
+#[test]
+fn programs_of_other_commits_are_named() {
+    let experiment = json!({
+        "schema": 2,
+        "environment": { "loadgen_commit": "c21dff8e4524", "started_at": "2026-11-23T01:21:31Z" },
+        "planned": []
+    });
+    let commits = |commits: [&str; 3]| json!({ "subjects": commits.map(|commit| json!({ "commit": commit })) });
+    let results = Results::new("programs")
+        .with_json("a/experiment.json", &experiment)
+        .with_json(
+            "a/summary.json",
+            &commits(["c21dff8e4524", "c21dff8e4524", "c21dff8e4524"]),
+        )
+        .with_json("b/experiment.json", &experiment)
+        .with_json(
+            "b/summary.json",
+            &commits(["75685577c177", "c21dff8e4524", "75685577c177"]),
+        );
+    let lines = results.lines();
+    assert!(
+        lines[0].starts_with("| a | – | c21dff8e4524 | 2026-11-23 | – | 0 | 0 |"),
+        "{lines:?}"
+    );
+    assert!(
+        lines[1].contains("| c21dff8e4524; programs of 75685577c177 |"),
+        "{lines:?}"
+    );
+}

@@ -1,0 +1,289 @@
+#!/usr/bin/env python3
+"""Everything that is published: scripts/campaign.py [--dry-run] [--resume] [--plan FILE] [--out DIR] [--host-label LABEL] [--only FOLDER...]
+
+Takes the steps of a plan (scripts/campaign/full.toml) in order. A step is a bench, with the arguments of `loadgen bench`, or
+a command. Each writes one folder of DIR (results). In the end DIR/README.md has its index.
+--dry-run prints runs, time and room of every step, and what this machine lacks; it builds loadgen and nothing else.
+--resume goes on where an interrupted campaign stopped: finished steps and finished runs are kept.
+
+Guarantees: one commit without changes, one kind of machine, one plan: a campaign that is resumed with others is refused.
+DIR/campaign.json has them, the SHA-256 of loadgen, and begin and end of every step. Nothing else is built or tested while a
+bench runs; a bench begins when the machine is idle. Subjects take turns in random order (`loadgen bench`, from its seed).
+Exit code: 0 complete; 1 a step failed, the others were taken; 2 wrong input; 130 interrupted.
+"""
+import argparse
+import datetime
+import hashlib
+import json
+import os
+import platform
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+
+CHECKOUT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LOADGEN = os.path.join(CHECKOUT, os.environ.get("CARGO_TARGET_DIR", "target"), "release/loadgen")
+STATE, QUESTIONS, README = "campaign.json", "questions.toml", "README.md"
+# A one-minute mean; an idle machine with a few daemons has less.
+IDLE_LOAD = 0.7
+IDLE_WITHIN_S = 600
+MARKS = "# Results\n\n<!-- loadgen index: begin -->\n<!-- loadgen index: end -->\n"
+
+
+def fail(message, code=2):
+    print(f"error: {message}", file=sys.stderr)
+    sys.exit(code)
+
+
+def said(*command):
+    return subprocess.run(command, cwd=CHECKOUT, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def now():
+    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def sha256(path):
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+class Step:
+    """One folder, and what writes it."""
+
+    def __init__(self, table):
+        known = {"folder", "question", "bench", "command", "minutes", "megabytes"}
+        self.folder = table.get("folder", "")
+        if unknown := sorted(set(table) - known):
+            fail(f"step {self.folder!r}: unknown key {unknown[0]!r}; there are {', '.join(sorted(known))}")
+        if not self.folder or not table.get("question"):
+            fail(f"step {self.folder!r}: needs folder and question")
+        if ("bench" in table) == ("command" in table):
+            fail(f"step {self.folder!r}: needs either bench or command")
+        self.question = table["question"]
+        self.bench = shlex.split(table["bench"]) if "bench" in table else None
+        self.command = shlex.split(table.get("command", ""))
+        self.minutes, self.megabytes = table.get("minutes", 0), table.get("megabytes", 0)
+
+    def arguments(self, plan, out, label, resume):
+        """The bench as it is called."""
+        path = os.path.join(out, self.folder)
+        words = ["bench", *self.bench, *plan.always, "--host-label", label, "--out", path]
+        return words + (["--resume"] if resume and os.path.exists(path) else [])
+
+    def estimate(self, plan, out, label, resume):
+        """Runs, seconds, bytes of results, bytes on disk while it runs, bytes of memory; or why it cannot be."""
+        if self.bench is None:
+            return {"runs_left": 1, "left_s": self.minutes * 60, "results_bytes": self.megabytes * 1_000_000,
+                    "temporary_bytes": 0, "memory_bytes": 0}
+        done = subprocess.run([LOADGEN, *self.arguments(plan, out, label, resume), "--dry-run"], cwd=CHECKOUT,
+                              capture_output=True, text=True)
+        if done.returncode != 0:
+            return done.stderr.strip().removeprefix("error: ")
+        return json.loads(done.stdout)
+
+
+class Plan:
+    def __init__(self, path):
+        try:
+            with open(path, "rb") as file:
+                table = tomllib.load(file)
+        except (OSError, tomllib.TOMLDecodeError) as error:
+            fail(f"{path}: {error}")
+        self.path = path
+        # To try the command: on a machine that works, from a checkout with changes.
+        self.is_trial = table.get("trial", False)
+        self.budget_hours, self.budget_megabytes = table.get("hours"), table.get("megabytes")
+        self.always = shlex.split(table.get("always", ""))
+        self.steps = [Step(step) for step in table.get("step", [])]
+        folders = [step.folder for step in self.steps]
+        if not folders or len(set(folders)) != len(folders):
+            fail(f"{path}: needs steps, each with a folder of its own")
+
+
+KEYS = ("runs_left", "left_s", "results_bytes", "temporary_bytes", "memory_bytes")
+ROOM = ("temporary_bytes", "memory_bytes")
+
+
+def words(seconds):
+    minutes = max(1, round(seconds / 60))
+    return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{minutes} min"
+
+
+def estimate(plan, steps, out, label, resume):
+    """Prints the estimate; returns what this machine lacks."""
+    print(f"{'folder':<24} {'runs':>5} {'time':>12} {'results, MB':>12} {'disk, MB':>9} {'memory, MB':>11}")
+    total, lacks = dict.fromkeys(KEYS, 0), []
+    for step in steps:
+        one = step.estimate(plan, out, label, resume)
+        if isinstance(one, str):
+            print(f"{step.folder:<24} {'-':>5}")
+            lacks.append(f"step {step.folder}: {one}")
+            continue
+        print(f"{step.folder:<24} {one['runs_left']:>5} {words(one['left_s']):>12} {one['results_bytes'] / 1e6:>12.1f} "
+              f"{one['temporary_bytes'] / 1e6:>9.0f} {one['memory_bytes'] / 1e6:>11.0f}")
+        for key in KEYS:
+            # One step follows another: room is needed once.
+            total[key] = max(total[key], one[key]) if key in ROOM else total[key] + one[key]
+    print(f"{'all':<24} {total['runs_left']:>5} {words(total['left_s']):>12} {total['results_bytes'] / 1e6:>12.1f} "
+          f"{total['temporary_bytes'] / 1e6:>9.0f} {total['memory_bytes'] / 1e6:>11.0f}")
+    if plan.budget_hours and total["left_s"] > plan.budget_hours * 3600:
+        lacks.append(f"more than the {plan.budget_hours} h of the plan: cut a step")
+    if plan.budget_megabytes and total["results_bytes"] > plan.budget_megabytes * 1e6:
+        lacks.append(f"more than the {plan.budget_megabytes} MB of results of the plan: cut a step")
+    temporary = os.environ.get("TMPDIR", "/tmp")
+    free = shutil.disk_usage(temporary).free
+    if total["temporary_bytes"] + total["results_bytes"] > free:
+        lacks.append(f"{temporary} has {free / 1e6:.0f} MB free: set TMPDIR to a larger disk")
+    with open("/proc/meminfo") as meminfo:
+        available = next(int(line.split()[1]) * 1024 for line in meminfo if line.startswith("MemAvailable"))
+    if total["memory_bytes"] > available:
+        lacks.append(f"{available / 1e6:.0f} MB of memory are available: choose a larger machine")
+    return lacks
+
+
+def machine():
+    with open("/proc/cpuinfo") as cpuinfo:
+        model = next((line.split(":", 1)[1].strip() for line in cpuinfo if line.startswith("model name")), platform.machine())
+    return {"cpu_model": model, "cores": os.cpu_count()}
+
+
+def identity(plan, out):
+    """What all steps of a campaign share."""
+    inside = os.path.relpath(out, CHECKOUT)
+    changed = said("git", "status", "--porcelain", "--", ".", f":!{inside}" if not inside.startswith("..") else ":!results")
+    if changed and not plan.is_trial:
+        fail(f"the checkout has changes ({changed.splitlines()[0].strip()}, …); commit them, so that the results name a commit")
+    return {"commit": said("git", "rev-parse", "HEAD"), "plan": os.path.relpath(plan.path, CHECKOUT),
+            "plan_sha256": sha256(plan.path), "machine": machine()}
+
+
+def begin(out, same, resume):
+    """The state of the campaign, new or gone on with."""
+    path = os.path.join(out, STATE)
+    if not resume:
+        if os.path.exists(path):
+            fail(f"{path} exists; go on with --resume, or choose another folder with --out")
+        return {**same, "loadgen_sha256": sha256(LOADGEN), "steps": {}}
+    if not os.path.exists(path):
+        fail(f"there is no {path} to go on with; leave out --resume")
+    with open(path) as file:
+        state = json.load(file)
+    for key, value in same.items():
+        if state[key] != value:
+            fail(f"{path} is of another {key}: {state[key]} there, {value} here")
+    return state
+
+
+def write(path, text):
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    with open(path + ".partial", "w") as file:
+        file.write(text)
+    os.replace(path + ".partial", path)
+
+
+def note_question(out, step):
+    path = os.path.join(out, QUESTIONS)
+    head, lines = "# Which question each folder answers, for the index in README.md (`loadgen index`).\n", {}
+    if os.path.exists(path):
+        with open(path, "rb") as file:
+            lines = tomllib.load(file)
+    lines[step.folder] = step.question
+    text = "".join(f"{json.dumps(key)} = {json.dumps(lines[key], ensure_ascii=False)}\n" for key in sorted(lines))
+    write(path, head + text)
+
+
+def until_idle():
+    """Waits for the work of before to leave the load average."""
+    deadline = time.monotonic() + IDLE_WITHIN_S
+    while (load := os.getloadavg()[0]) > IDLE_LOAD:
+        if time.monotonic() > deadline:
+            fail(f"something else is at work: the load is {load:.1f}; end it, then go on with --resume", 1)
+        time.sleep(10)
+
+
+def take(step, plan, out, label, resume):
+    """Runs one step; its exit code."""
+    if step.bench is not None:
+        if not plan.is_trial:
+            until_idle()
+        command = [LOADGEN, *step.arguments(plan, out, label, resume)]
+    else:
+        command = step.command
+    print(f"\n== {step.folder}: {shlex.join(command)}", flush=True)
+    environment = dict(os.environ, CAMPAIGN_FOLDER=os.path.join(out, step.folder))
+    process = subprocess.Popen(command, cwd=CHECKOUT, env=environment)
+    signal.signal(signal.SIGTERM, lambda *_: process.send_signal(signal.SIGINT))
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            # The terminal has told the step, too: it keeps what it has measured.
+            continue
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[1], formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--dry-run", action="store_true", help="print runs, time and room, and measure nothing")
+    parser.add_argument("--resume", action="store_true", help="go on with an interrupted campaign")
+    parser.add_argument("--plan", default=os.path.join(CHECKOUT, "scripts/campaign/full.toml"), metavar="FILE")
+    parser.add_argument("--out", default="results", metavar="DIR")
+    parser.add_argument("--host-label", default="local", metavar="LABEL", help="name of this machine in the reports")
+    parser.add_argument("--only", nargs="+", default=[], metavar="FOLDER", help="these steps only")
+    args = parser.parse_args()
+    out = os.path.abspath(args.out)
+    shown = os.path.relpath(out, CHECKOUT) if out.startswith(CHECKOUT + os.sep) else out
+    plan = Plan(os.path.abspath(args.plan))
+    unknown = [folder for folder in args.only if folder not in [step.folder for step in plan.steps]]
+    if unknown:
+        fail(f"no step {unknown[0]!r}; there are {', '.join(step.folder for step in plan.steps)}")
+    steps = [step for step in plan.steps if not args.only or step.folder in args.only]
+    built = subprocess.run(["cargo", "build", "--quiet", "--release", "-p", "loadgen"], cwd=CHECKOUT)
+    if built.returncode != 0:
+        fail("loadgen cannot be built", 1)
+    if args.dry_run:
+        lacks = estimate(plan, steps, shown, args.host_label, args.resume)
+        for line in lacks:
+            print(f"does not fit: {line}")
+        return 1 if lacks else 0
+
+    state = begin(out, identity(plan, out), args.resume)
+    state_file = os.path.join(out, STATE)
+    left = [step for step in steps if state["steps"].get(step.folder, {}).get("exit_code") != 0]
+    for line in estimate(plan, left, shown, args.host_label, args.resume) if left else []:
+        print(f"does not fit: {line}")
+    write(state_file, json.dumps(state, indent=1) + "\n")
+    failed = []
+    for step in left:
+        entry = {"began_at": now()}
+        code = take(step, plan, shown, args.host_label, args.resume)
+        if code in (130, -signal.SIGINT, -signal.SIGTERM):
+            print(f"stopped in {step.folder}: go on with the same command and --resume")
+            state["steps"][step.folder] = entry
+            write(state_file, json.dumps(state, indent=1) + "\n")
+            return 130
+        state["steps"][step.folder] = {**entry, "ended_at": now(), "exit_code": code}
+        write(state_file, json.dumps(state, indent=1) + "\n")
+        if os.path.isdir(os.path.join(out, step.folder)):
+            note_question(out, step)
+        if code != 0:
+            failed.append(step.folder)
+            print(f"step {step.folder} ended with exit code {code}; --resume takes it again")
+    readme = os.path.join(out, README)
+    if not os.path.exists(readme):
+        write(readme, MARKS)
+    subprocess.run([LOADGEN, "index", shown], cwd=CHECKOUT, check=True)
+    if failed:
+        print(f"failed: {', '.join(failed)}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)
