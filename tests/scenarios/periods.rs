@@ -333,7 +333,7 @@ pub async fn a_status_in_doubt_is_not_replaced_by_an_older_one(mode: Mode) {
     cluster.until_phase("web", "Running").await;
     pass(60).await;
     assert_eq!(faults_left.load(Relaxed), 0);
-    let observed = observed.lock().unwrap();
+    let observed = observed.lock().unwrap().clone();
     assert!(observed.is_sorted(), "{observed:?}");
     running.stop().await;
 }
