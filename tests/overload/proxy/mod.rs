@@ -40,7 +40,7 @@ const ACKNOWLEDGED: Duration = Duration::from_millis(200);
 
 /// An answered request.
 #[derive(Clone, Debug)]
-pub struct Answered {
+pub struct Exchange {
     pub at: Instant,
     pub is_watch: bool,
     pub code: u16,
@@ -59,7 +59,7 @@ struct State {
     upstream: Upstream,
     rule: Mutex<Rule>,
     tls: Mutex<Arc<ServerConfig>>,
-    seen: Mutex<Vec<Answered>>,
+    seen: Mutex<Vec<Exchange>>,
     writes: Mutex<usize>,
     /// Connections end, or fall silent, when it changes.
     broken: watch::Sender<Broken>,
@@ -131,7 +131,7 @@ impl Proxy {
     }
 
     /// Everything that was requested, in order.
-    pub fn seen(&self) -> Vec<Answered> {
+    pub fn seen(&self) -> Vec<Exchange> {
         lock(&self.state.seen).clone()
     }
 
@@ -250,7 +250,7 @@ async fn answered(
         }
         Fault::HoldAt(point) => state.hold(point, head, body).await,
     };
-    lock(&state.seen).push(Answered {
+    lock(&state.seen).push(Exchange {
         at: Instant::now(),
         is_watch,
         code: response.status().as_u16(),
