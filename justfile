@@ -125,6 +125,7 @@ node-test *ARGS:
     scripts/helm.sh version --short
     cargo test -p tare --test node -- {{ARGS}}
     cargo test -p loadgen --test control_plane -- node
+    cargo test -p loadgen --test operator_pod
 
 # What takes minutes, before a release: the node; 5,000 EdgeApps within 16 MiB in runc; arm64 under qemu-user.
 release-check: node-test

@@ -12,9 +12,11 @@ pub mod completions;
 pub mod conform;
 pub mod control_plane;
 pub mod doctor;
+pub mod envelope;
 pub mod index;
 pub mod kubesim;
 pub mod lint;
+pub mod merge;
 pub mod mock_subject;
 pub mod question;
 pub mod report;
@@ -56,10 +58,14 @@ struct Cli {
 pub enum Command {
     /// Measure operators side by side and write a report
     Bench(Box<BenchArgs>),
+    /// Search for the most objects and the highest rate that an operator manages within a memory limit
+    Envelope(Box<envelope::EnvelopeArgs>),
     /// Check that operators pass the conformance scenario
     Conform(conform::ConformArgs),
     /// Create the objects of a workload on a cluster, report how they converge, and remove them
     Run(RunArgs),
+    /// Merge what the shards of a run have printed: they count as one run
+    Merge(merge::MergeArgs),
     /// Remove what interrupted runs left on a cluster
     Clean(CleanArgs),
     /// Build or run a real Kubernetes control plane on this machine
@@ -141,8 +147,10 @@ fn one_line(rendered: &str) -> String {
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Bench(args) => bench::run(*args),
+        Command::Envelope(args) => envelope::run(*args),
         Command::Conform(args) => conform::run(args),
         Command::Run(args) => load::run(args),
+        Command::Merge(args) => merge::run(args),
         Command::Clean(args) => clean::run(args),
         Command::ControlPlane(command) => control_plane::run(command),
         Command::Doctor(args) => doctor::run(args),

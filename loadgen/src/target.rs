@@ -11,6 +11,7 @@ pub mod context;
 pub mod existing;
 pub mod fixtures;
 pub mod kubesim;
+pub mod operator;
 pub mod real;
 
 use std::path::{Path, PathBuf};

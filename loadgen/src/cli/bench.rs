@@ -113,6 +113,7 @@ async fn measure(
         progress: progress.clone(),
         bursts_only: args.bursts_only,
         soak_events: args.soak_events,
+        memory_limit_bytes: None,
         bystanders: args.bystanders.clone().unwrap_or_default().0,
         deletions: args.deletions,
         restarts: args.restarts,

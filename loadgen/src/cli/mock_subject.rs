@@ -3,11 +3,12 @@
 //! Guarantees: writes the status that converges an object, and nothing else; dies or hangs on
 //! request. Leaves to others: being an operator. It has no children, no finalizer, no cache.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -47,7 +48,11 @@ enum Behaviour {
     Hangs,
     /// Observes every object, and answers each event of it with another write of its status.
     HotLoop,
+    /// Observes every object, and keeps a megabyte for each.
+    Holds,
 }
+
+const HELD_BYTES: usize = 1 << 20;
 
 #[derive(Clone, Deserialize)]
 struct Owner {
@@ -82,6 +87,7 @@ struct Mock {
     resource: workload::Resource,
     behaviour: Behaviour,
     reconciled: Arc<AtomicU64>,
+    held: Mutex<BTreeMap<String, Vec<u8>>>,
 }
 
 pub fn run(args: MockArgs) -> anyhow::Result<ExitCode> {
@@ -95,7 +101,10 @@ pub fn run(args: MockArgs) -> anyhow::Result<ExitCode> {
 }
 
 async fn reconcile(args: MockArgs) -> anyhow::Result<ExitCode> {
-    let kubeconfig = std::env::var_os("KUBECONFIG").context("KUBECONFIG is not set")?;
+    let cluster = match std::env::var_os("KUBECONFIG") {
+        Some(file) => Cluster::connect(&PathBuf::from(file)).await?,
+        None => Cluster::of(kube::Config::incluster().context("no KUBECONFIG, and no pod")?)?,
+    };
     let reconciled = Arc::new(AtomicU64::new(0));
     let listener = TcpListener::bind(args.admin)
         .await
@@ -107,10 +116,11 @@ async fn reconcile(args: MockArgs) -> anyhow::Result<ExitCode> {
     };
     let resource = workload.scenario.resource;
     let mock = Mock {
-        cluster: Cluster::connect(&PathBuf::from(kubeconfig)).await?,
+        cluster,
         resource,
         behaviour: args.behaviour,
         reconciled,
+        held: Mutex::default(),
     };
     let watched = mock.watch().await;
     admin.abort();
@@ -137,11 +147,21 @@ impl Mock {
         let mut events = std::pin::pin!(events.await?);
         while let Some(event) = events.try_next().await? {
             if let WatchEvent::Added(owner) | WatchEvent::Modified(owner) = event {
+                self.hold(&owner.metadata.name);
                 self.observe(owner.clone()).await?;
                 self.write_again(owner).await?;
             }
         }
         anyhow::bail!("the mock subject's watch ended")
+    }
+
+    /// Keeps memory for an object, once; a page that is never written to would take none.
+    fn hold(&self, name: &str) {
+        if self.behaviour == Behaviour::Holds && name != CANARY {
+            let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+            let new = || vec![1; HELD_BYTES];
+            held.entry(name.to_owned()).or_insert_with(new);
+        }
     }
 
     /// Each write is an event, which brings the next one.
@@ -178,7 +198,7 @@ impl Mock {
         } = owner.metadata;
         match self.behaviour {
             _ if name == CANARY => {}
-            Behaviour::Works | Behaviour::HotLoop => {}
+            Behaviour::Works | Behaviour::HotLoop | Behaviour::Holds => {}
             Behaviour::Hangs => return Ok(()),
             Behaviour::Dies | Behaviour::DiesAtOnce => {
                 anyhow::bail!("the mock subject dies at {name}, as asked for")

@@ -117,6 +117,28 @@ pub struct Run {
     /// The CRD's manifest, installed before the start; those of the workload without.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crd: Option<PathBuf>,
+    /// How it is told where the API server is, and as whom it asks.
+    #[serde(default, skip_serializing_if = "Credentials::are_usual")]
+    pub credentials: Credentials,
+}
+
+/// How a program gets its credentials.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Credentials {
+    /// A file, by `{kubeconfig}`.
+    #[default]
+    Kubeconfig,
+    /// The files of a service account and two variables, as in a pod.
+    InPod,
+}
+
+impl Credentials {
+    fn are_usual(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// When the program may be given work; neither field: at once.

@@ -161,7 +161,11 @@ pub async fn build(
                 break status;
             }
             let last = process.last_log_lines(1).pop().unwrap_or_default();
-            progress.step(&format!("building: {}", last.trim()));
+            // Go says nothing while it builds.
+            progress.step(&match last.trim() {
+                "" => format!("still building: {words}"),
+                last => format!("building: {last}"),
+            });
             tokio::time::sleep(Duration::from_millis(200)).await;
         };
         if !status.success() {

@@ -10,7 +10,8 @@ use tare_procstat::MemoryCgroup;
 use tare_procstat::process::{Process, Spec};
 
 use crate::measure::admin;
-use crate::model::subject::{Places, Subject};
+use crate::model::subject::{Credentials, Places, Subject};
+use crate::run::in_pod;
 use crate::run::session::Reason;
 
 /// For the HTTP servers of a subject.
@@ -58,6 +59,10 @@ pub async fn spawn(
         env,
         clear_env: true,
         log: log.to_owned(),
+    };
+    let spec = match subject.run.credentials {
+        Credentials::Kubeconfig => spec,
+        Credentials::InPod => in_pod::wrapped(spec, &places.kubeconfig, &places.dir)?,
     };
     let process = match cgroup {
         Some(cgroup) => Process::spawn_in(spec, cgroup).await,

@@ -14,6 +14,7 @@ pub mod cpu_trace;
 pub mod crds;
 pub mod follow;
 pub mod go_module;
+pub mod in_pod;
 pub mod launch;
 pub mod server_counters;
 pub mod session;
@@ -77,6 +78,8 @@ pub struct Setting {
     pub conformance: bool,
     /// Watch events of the soak, in the first memory run at the largest size.
     pub soak_events: Option<u64>,
+    /// Memory that a subject may have.
+    pub memory_limit_bytes: Option<u64>,
     /// Objects that do not concern the subject.
     pub bystanders: Vec<Bystanders>,
     /// Whether drains end with a deletion of all objects.

@@ -231,7 +231,9 @@ impl<'a> Session<'a> {
         let places = places.listening(ports);
         let log = setting.evidence.path(&format!("logs/{stem}.log"));
         let server_metrics = server.metrics(&cluster).await;
-        let running = WatchedSubject::start(subject, &places, &log, server.pid(), &journal).await?;
+        let limit = setting.memory_limit_bytes;
+        let running = WatchedSubject::start(subject, &places, &log, server.pid(), &journal, limit);
+        let running = running.await?;
         Ok(Session {
             setting,
             subject,
@@ -399,7 +401,10 @@ impl<'a> Session<'a> {
     /// Fails when the subject or the server is gone.
     pub fn check_alive(&mut self) -> Result<(), Reason> {
         if let Some(status) = self.running.process.exited().map_err(|e| e.to_string())? {
-            return Err(format!("{} ended by itself ({status})", self.subject.id()));
+            return Err(match self.running.was_killed_for_memory() {
+                true => format!("{} was killed for memory", self.subject.id()),
+                false => format!("{} ended by itself ({status})", self.subject.id()),
+            });
         }
         if let Some(ended) = self.server.exited().map_err(|e| e.to_string())? {
             return Err(ended);

@@ -10,6 +10,7 @@ use http::Method;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use crate::model::shard::Shard;
 use crate::model::workload;
 use crate::model::workload::{Fixture, Resource, root};
 use crate::target::cleanup::{Made, Scope};
@@ -85,6 +86,7 @@ fn resource(fixture: &Fixture, kind: &Kind, namespace: &str) -> Resource {
         run: None,
         prefix: fixture.name.clone(),
         namespaced: kind.namespaced,
+        shard: Shard::default(),
     }
 }
 

@@ -6,8 +6,10 @@
 
 mod bench_folder;
 mod disturbed;
+mod envelope;
 mod evidence;
 mod existing;
+mod in_pod;
 mod interrupted;
 mod outside;
 mod real;
@@ -44,6 +46,7 @@ const SIMULATED: &[Scenario] = scenarios![
     existing::its_options_go_with_no_other_control_plane,
     outside::a_shipped_workload_is_measured_in_an_empty_folder,
     outside::a_cluster_is_given_load_from_an_empty_folder,
+    outside::the_worked_example_of_the_documentation_is_measured,
     outside::what_needs_sources_is_refused_with_the_ways_out,
     restarts::every_restart_is_recorded_with_what_it_costs_the_server,
     restarts::a_restart_that_fails_keeps_the_figures_before_it,
@@ -55,7 +58,9 @@ const SIMULATED: &[Scenario] = scenarios![
 
 /// They need `/proc`.
 const PROCESSES: &[Scenario] = scenarios![
+    envelope::the_most_objects_within_a_memory_limit_are_found,
     disturbed::a_timed_run_beside_other_work_is_invalid_and_measured_again,
+    in_pod::a_subject_with_the_credentials_of_a_pod_is_measured,
     interrupted::ctrl_c_keeps_what_was_measured_and_leaves_nothing_running,
     interrupted::a_killed_bench_takes_its_processes_with_it,
     interrupted::a_killed_bench_goes_on_where_it_was,

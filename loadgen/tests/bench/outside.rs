@@ -101,6 +101,73 @@ pub fn a_cluster_is_given_load_from_an_empty_folder() {
     folder.said(&format!("{BENCH} {existing}"));
 }
 
+/// Its files as they stand in the document, with the mock in place of the operator in Python.
+pub fn the_worked_example_of_the_documentation_is_measured() {
+    let folder = EmptyFolder::new("example");
+    let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/loadgen.md");
+    let document = std::fs::read_to_string(document).expect("in the repository");
+    let (_, example) = document
+        .split_once("### In ten minutes\n")
+        .expect("the example");
+    let (example, _) = example.split_once("\n## ").expect("another section");
+    let mut files = Vec::new();
+    for fence in example.split("```").skip(1).step_by(2) {
+        // The language, then the name of the file as a comment.
+        let content = fence.split_once('\n').map_or("", |(_, content)| content);
+        let Some(name) = content
+            .lines()
+            .next()
+            .and_then(|line| line.strip_prefix("# "))
+        else {
+            continue;
+        };
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("in the folder")).expect("writable");
+        std::fs::write(&path, content).expect("writable");
+        files.push(name);
+    }
+    let want = [
+        "gadgets.py",
+        "gadget/crd.yaml",
+        "gadget/workload.toml",
+        "gadget/gadget.yaml",
+        "gadgets.toml",
+    ];
+    assert_eq!(files, want);
+    let lint = folder.said("lint ./gadget");
+    assert!(
+        lint.contains("Gadgets of gadgets.example.com, 1,024 bytes each"),
+        "{lint}"
+    );
+    let subject = std::fs::read_to_string(folder.path().join("gadgets.toml")).expect("written");
+    let lines = subject.lines().map(|line| match line.split_once(" = ") {
+        Some(("command", _)) => format!("command = {LOADGEN:?}"),
+        Some(("args", _)) => {
+            let args = [
+                "mock-subject",
+                "--admin",
+                "{admin}",
+                "--workload",
+                "./gadget",
+            ];
+            format!("args = {args:?}")
+        }
+        Some(("http", _)) => "http = \"/readyz\"".to_owned(),
+        _ => line.to_owned(),
+    });
+    let lines: Vec<String> = lines.collect();
+    std::fs::write(folder.path().join("gadgets.toml"), lines.join("\n")).expect("writable");
+    folder.said(
+        "bench --subject gadgets.toml --subjects gadgets/kopf --objects 0,10 --bursts-only \
+         --attempts 1 --out first",
+    );
+    let sizing = folder.said("sizing first");
+    assert!(
+        sizing.contains("# gadgets/kopf with 10 gadget objects"),
+        "{sizing}"
+    );
+}
+
 pub fn what_needs_sources_is_refused_with_the_ways_out() {
     let folder = EmptyFolder::new("refused");
     for words in ["bench", "conform"] {

@@ -5,6 +5,8 @@
 //! that was not built (`cargo build -p tare`; `cargo test --workspace` builds it).
 
 mod bad_workloads;
+mod operator;
+mod shards;
 mod simulated_cluster;
 mod workloads;
 
@@ -17,7 +19,7 @@ use simulated_cluster::{SimulatedCluster, code, loadgen, signal, stderr, stdout,
 
 type Scenario = fn();
 
-const WITHOUT_OPERATOR: [(&str, Scenario); 15] = [
+const WITHOUT_OPERATOR: [(&str, Scenario); 21] = [
     (
         "a_missing_crd_is_one_line_that_says_how_to_install_it",
         missing_crd,
@@ -60,6 +62,24 @@ const WITHOUT_OPERATOR: [(&str, Scenario); 15] = [
         bad_workloads::without_permission,
     ),
     ("lint_tries_an_object_and_creates_nothing", workloads::lint),
+    (
+        "an_operator_in_the_cluster_is_measured_and_its_source_is_named",
+        operator::measured,
+    ),
+    (
+        "an_operator_that_is_killed_for_memory_is_noticed",
+        operator::killed_for_memory,
+    ),
+    (
+        "an_operator_that_cannot_be_measured_is_one_line_and_nothing_is_created",
+        operator::not_measurable,
+    ),
+    (
+        "a_namespace_goes_with_the_config_map_that_every_namespace_has",
+        workloads::root_ca,
+    ),
+    ("shards_of_a_run_count_as_one_run", shards::as_one_run),
+    ("a_shard_that_cannot_be_is_one_line", shards::bad_shards),
 ];
 
 const WITH_OPERATOR: [(&str, Scenario); 4] = [

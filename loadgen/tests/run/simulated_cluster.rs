@@ -154,6 +154,14 @@ impl SimulatedCluster {
         self.send("PATCH", &path, "application/merge-patch+json", &patch);
     }
 
+    pub fn create(&self, path: &str, object: &Value) {
+        self.send("POST", path, "application/json", object);
+    }
+
+    pub fn patch(&self, path: &str, patch: &Value) {
+        self.send("PATCH", path, "application/merge-patch+json", patch);
+    }
+
     fn send(&self, method: &str, path: &str, content_type: &str, body: &Value) {
         let request = http::Request::builder()
             .method(method)
@@ -192,11 +200,20 @@ fn command(args: &[&str], kubeconfig: &Path) -> Command {
     let mut command = Command::new(LOADGEN);
     command.args(args).arg("--kubeconfig").arg(kubeconfig);
     command.stdin(Stdio::null());
+    // As outside of a Job, wherever the tests run.
+    command.env_remove("JOB_COMPLETION_INDEX");
     command
 }
 
 pub fn loadgen(args: &[&str], kubeconfig: &Path) -> Output {
     command(args, kubeconfig).output().expect("loadgen starts")
+}
+
+/// `loadgen merge`, which needs no server.
+pub fn merge(files: &[&str]) -> Output {
+    let mut command = Command::new(LOADGEN);
+    command.arg("merge").args(files).stdin(Stdio::null());
+    command.output().expect("loadgen starts")
 }
 
 pub fn code(output: &Output) -> Option<i32> {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::assert_figures;
-use crate::simulated_cluster::{SimulatedCluster, code, stderr, stdout};
+use crate::simulated_cluster::{SimulatedCluster, code, stderr, stdout, wait_for};
 
 pub fn configmaps() {
     let simulated_cluster = SimulatedCluster::without_crd("configmaps");
@@ -226,4 +226,24 @@ pub fn several_kinds() {
         stdout(&clean)
     );
     assert_eq!((count("configmaps", ""), count("secrets", "")), (0, 0));
+}
+
+/// As kube-controller-manager makes it: it is no object of somebody's.
+pub fn root_ca() {
+    let simulated_cluster = SimulatedCluster::without_crd("root-ca");
+    let running = simulated_cluster.start(&["run", "configmaps", "--count", "5", "--idle-s", "4"]);
+    wait_for("the objects", || {
+        simulated_cluster.names("configmaps").len() == 5
+    });
+    let namespaces = simulated_cluster.names("namespaces");
+    let mut namespaces = namespaces.iter();
+    let own = namespaces.find(|it| it.starts_with("loadgen-"));
+    let path = format!("/api/v1/namespaces/{}/configmaps", own.expect("made"));
+    let root_ca = serde_json::json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kube-root-ca.crt"}});
+    simulated_cluster.create(&path, &root_ca);
+    let output = running.wait_with_output().expect("it ends");
+    let said = stdout(&output);
+    assert_eq!(code(&output), Some(0), "{said}{}", stderr(&output));
+    assert_eq!(simulated_cluster.left(), Vec::<String>::new());
 }

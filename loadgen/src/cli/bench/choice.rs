@@ -52,7 +52,7 @@ pub fn of(subject: &Subject) -> Result<Workload, workload::Error> {
 
 /// # Errors
 /// The subject says that it serves other workloads. A file of the user that says nothing is believed.
-fn serves(subject: &Subject, chosen: &Workload, default: &Workload) -> Result<(), Usage> {
+pub fn serves(subject: &Subject, chosen: &Workload, default: &Workload) -> Result<(), Usage> {
     let served: Vec<String> = match &subject.workloads[..] {
         [] if subject.base.is_some() => return Ok(()),
         [] => vec![default.name.clone()],

@@ -7,6 +7,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+
 use crate::load::generator::Generator;
 use crate::load::journal::Journal;
 use crate::load::timeline;
@@ -29,7 +31,7 @@ pub struct Wave {
 }
 
 /// Why a wave is over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ended {
     /// Every object that was created is Ready.
     Converged,

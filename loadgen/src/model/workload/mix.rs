@@ -19,7 +19,7 @@ impl Scenario {
     /// The place among the parts of the kind that object `index` is of.
     pub fn part_index(&self, index: usize) -> usize {
         let all: usize = self.parts().map(|part| part.share).sum();
-        let mut rest = index % all.max(1);
+        let mut rest = self.resource.shard.place(index) % all.max(1);
         for (place, part) in self.parts().enumerate() {
             match rest.checked_sub(part.share) {
                 Some(left) => rest = left,

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::model::run_id;
+use crate::model::shard::Shard;
 use crate::model::subject::Convergence;
 use crate::model::workload::template::{Error, Fill, Template};
 use crate::model::workload::{
@@ -142,6 +143,9 @@ pub struct Resource {
     /// Whether they are in `namespace`, and not of the whole cluster.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub namespaced: bool,
+    /// The part of a run that these objects are; others are created by other loadgens.
+    #[serde(skip)]
+    pub shard: Shard,
 }
 
 /// What folders of results without `prefix` have.
@@ -164,10 +168,10 @@ fn is_yes(value: &bool) -> bool {
 impl Resource {
     /// Objects are `<prefix>-0`, `<prefix>-1`, …, or `<prefix>-<run>-0`, `<prefix>-<run>-1`, …
     pub fn object_name(&self, index: usize) -> String {
-        let prefix = &self.prefix;
+        let (prefix, place) = (&self.prefix, self.shard.place(index));
         match &self.run {
-            Some(run) => format!("{prefix}-{run}-{index}"),
-            None => format!("{prefix}-{index}"),
+            Some(run) => format!("{prefix}-{run}-{place}"),
+            None => format!("{prefix}-{place}"),
         }
     }
 
@@ -179,12 +183,11 @@ impl Resource {
     /// The inverse of [`Resource::object_name`].
     pub fn object_index(&self, name: &str) -> Option<usize> {
         let rest = name.strip_prefix(self.prefix.as_str())?.strip_prefix('-')?;
-        match &self.run {
+        let place = match &self.run {
             Some(run) => rest.strip_prefix(run.as_str())?.strip_prefix('-')?,
             None => rest,
-        }
-        .parse()
-        .ok()
+        };
+        self.shard.index_of(place.parse().ok()?)
     }
 
     /// What narrows a list or a watch to these objects; ends in `&` unless it is empty.
@@ -256,6 +259,11 @@ impl Scenario {
         })
     }
 
+    /// One shard of these objects.
+    pub fn of_shard(self, shard: Shard) -> Self {
+        self.each(|part| part.resource.shard = shard)
+    }
+
     fn label(&mut self, run: &str) {
         self.object["metadata"]["labels"][RUN_LABEL] = run.into();
         self.compiled = Compiled::default();
@@ -324,6 +332,7 @@ impl Scenario {
     /// An expression of the template fails for this object.
     pub fn object(&self, name: &str, index: usize, seed: u64) -> Result<Vec<u8>, Error> {
         let (resource, templates) = (&self.resource, self.templates()?);
+        let index = resource.shard.place(index);
         let fill = Fill::of(name, &resource.namespace, index, seed);
         let build = |words: &str, parts: &[String]| {
             let mut object = templates.object.render(&fill.with_words(words))?;
@@ -351,6 +360,7 @@ impl Scenario {
     /// As for [`Scenario::object`].
     pub fn update(&self, name: &str, index: usize, seed: u64, wave: u64) -> Result<Vec<u8>, Error> {
         let namespace = &self.resource.namespace;
+        let index = self.resource.shard.place(index);
         let fill = Fill::of(name, namespace, index, seed.wrapping_add(wave));
         let patch = self.templates()?.update.render(&fill)?;
         Ok(patch.to_string().into_bytes())

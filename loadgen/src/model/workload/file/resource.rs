@@ -3,6 +3,7 @@
 //! Guarantees: pure; a name that is too long for a child is refused here. Leaves to others: whether a server
 //! serves the kind.
 
+use crate::model::shard::Shard;
 use crate::model::workload::file::format::ObjectFile;
 use crate::model::workload::{Error, Resource, Source};
 
@@ -72,5 +73,6 @@ pub fn of(source: &Source, object: &ObjectFile, namespace: &str) -> Result<Resou
         run: None,
         prefix: object.name.clone(),
         namespaced: object.namespaced,
+        shard: Shard::default(),
     })
 }
