@@ -381,7 +381,9 @@ fn a_dry_run_says_what_a_bench_takes_and_writes_nothing() {
     assert_eq!(bursts["runs_left"], bursts["runs"]);
     assert_eq!(bursts["runs_by_kind"]["memory"], 4);
     let number = |estimate: &serde_json::Value, name: &str| {
-        estimate[name].as_u64().unwrap_or_else(|| panic!("{name} of {estimate}"))
+        estimate[name]
+            .as_u64()
+            .unwrap_or_else(|| panic!("{name} of {estimate}"))
     };
     let swept = dry_run(&["--rates", "5,10", "--repeats", "3"]);
     for name in ["runs", "left_s", "results_bytes"] {

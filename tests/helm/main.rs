@@ -35,10 +35,19 @@ fn main() -> ExitCode {
     }
     let alone: [(&str, fn(&Helm)); 5] = [
         ("lint_has_no_warning", lint_has_no_warning),
-        ("by_default_it_is_install_yaml", by_default_it_is_install_yaml),
+        (
+            "by_default_it_is_install_yaml",
+            by_default_it_is_install_yaml,
+        ),
         ("values_reach_the_pod", values_reach_the_pod),
-        ("a_namespace_that_is_there_is_not_made", a_namespace_that_is_there_is_not_made),
-        ("a_wrong_value_is_refused_in_one_line", a_wrong_value_is_refused_in_one_line),
+        (
+            "a_namespace_that_is_there_is_not_made",
+            a_namespace_that_is_there_is_not_made,
+        ),
+        (
+            "a_wrong_value_is_refused_in_one_line",
+            a_wrong_value_is_refused_in_one_line,
+        ),
     ];
     let mut trials = Vec::new();
     for (name, test) in alone {
@@ -135,15 +144,34 @@ fn values_reach_the_pod(helm: &Helm) {
         "--set=priorityClassName=system-cluster-critical,nodeSelector.site=edge,imagePullSecrets[0].name=edge",
         "--set=networkPolicy=false,crd.install=false,namespace.create=false,namespace.name=operators",
     ]);
-    let kinds: Vec<&str> = objects.keys().filter_map(|name| name.split(' ').next()).collect();
-    let wanted = ["ClusterRole", "ClusterRoleBinding", "Deployment", "Service", "ServiceAccount"];
+    let kinds: Vec<&str> = objects
+        .keys()
+        .filter_map(|name| name.split(' ').next())
+        .collect();
+    let wanted = [
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "Deployment",
+        "Service",
+        "ServiceAccount",
+    ];
     assert_eq!(kinds, wanted);
     let pod = &objects["Deployment operators/tare"]["spec"]["template"]["spec"];
     let container = &pod["containers"][0];
-    assert_eq!(container["image"], format!("registry.example/edge/tare@{digest}"));
-    let args = ["run", "--admin", "0.0.0.0:8080", "--cache=pruned", "--concurrency=8"];
+    assert_eq!(
+        container["image"],
+        format!("registry.example/edge/tare@{digest}")
+    );
+    let args = [
+        "run",
+        "--admin",
+        "0.0.0.0:8080",
+        "--cache=pruned",
+        "--concurrency=8",
+    ];
     assert_eq!(container["args"], json!(args));
-    let resources = json!({ "limits": { "memory": "64Mi" }, "requests": { "cpu": "10m", "memory": "8Mi" } });
+    let resources =
+        json!({ "limits": { "memory": "64Mi" }, "requests": { "cpu": "10m", "memory": "8Mi" } });
     assert_eq!(container["resources"], resources);
     assert_eq!(pod["priorityClassName"], "system-cluster-critical");
     assert_eq!(pod["nodeSelector"], json!({ "site": "edge" }));
@@ -168,7 +196,10 @@ fn a_wrong_value_is_refused_in_one_line(helm: &Helm) {
         ("image.tag=a:b", "'/image/tag'"),
         ("image.digest=sha256:12", "'/image/digest'"),
         ("image.pullPolicy=Sometimes", "'/image/pullPolicy'"),
-        ("resources.limits.memory=16 MiB", "'/resources/limits/memory'"),
+        (
+            "resources.limits.memory=16 MiB",
+            "'/resources/limits/memory'",
+        ),
         ("resources.limits.memmory=16Mi", "'memmory'"),
         ("namespace.name=Tare", "'/namespace/name'"),
         ("scope=everything", "'/scope'"),
@@ -177,7 +208,10 @@ fn a_wrong_value_is_refused_in_one_line(helm: &Helm) {
         let set = format!("--set={value}");
         let said = helm.says(&["template", "tare"], &[&set]);
         let said = said.expect_err(value);
-        let problems: Vec<&str> = said.lines().filter(|line| line.starts_with("- at ")).collect();
+        let problems: Vec<&str> = said
+            .lines()
+            .filter(|line| line.starts_with("- at "))
+            .collect();
         let [problem] = problems[..] else {
             panic!("{value}: {said}");
         };

@@ -34,10 +34,14 @@ pub async fn a_release_works_changes_and_leaves_the_edgeapps(test_node: &TestNod
         };
         let of_release = pods.iter().filter(is_ready).count() == 2 && pods.len() == 2;
         let limit = json!({ "memory": "32Mi" });
-        let is_new = |pod: &serde_json::Value| pod["spec"]["containers"][0]["resources"]["limits"] == limit;
+        let is_new =
+            |pod: &serde_json::Value| pod["spec"]["containers"][0]["resources"]["limits"] == limit;
         (of_release && pods.iter().all(is_new)).then_some(pods)
     });
-    let names: Vec<&str> = operators.iter().map(|pod| text(pod, "/metadata/name")).collect();
+    let names: Vec<&str> = operators
+        .iter()
+        .map(|pod| text(pod, "/metadata/name"))
+        .collect();
     let holder = test_node.until_said(
         "-n tare-system get lease tare -o jsonpath={.spec.holderIdentity}",
         |holder| names.iter().any(|name| holder.contains(name)),

@@ -49,7 +49,8 @@ const SCENARIOS: &[Scenario] = scenarios![
     removal::in_the_documented_order_nothing_is_left,
 ];
 /// Those that need Helm.
-const OF_THE_CHART: &[Scenario] = scenarios![chart::a_release_works_changes_and_leaves_the_edgeapps];
+const OF_THE_CHART: &[Scenario] =
+    scenarios![chart::a_release_works_changes_and_leaves_the_edgeapps];
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();

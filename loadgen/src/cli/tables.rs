@@ -86,7 +86,9 @@ fn outcome(marks: Marks, text: &str, folder: &str) -> anyhow::Result<Outcome> {
     let folder_path = Path::new(folder);
     let record = match report::read(&Evidence::open(folder_path)) {
         Ok(record) => record,
-        Err(error @ Error::OtherSchema { .. }) => return Ok(Outcome::OtherSchema(error.to_string())),
+        Err(error @ Error::OtherSchema { .. }) => {
+            return Ok(Outcome::OtherSchema(error.to_string()));
+        }
         Err(error) => return Err(error.into()),
     };
     let block = block_of(marks, &summary::summarise(&record), folder_path);

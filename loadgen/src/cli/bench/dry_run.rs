@@ -64,7 +64,11 @@ pub fn run(args: &BenchArgs, plan: &Plan, object_bytes: usize) -> anyhow::Result
     }
     let runs = cells.len() + plan.to_follow();
     let is_real = args.control_plane != ControlPlane::Kubesim;
-    let run_bytes = if is_real { RUN_BYTES } else { RUN_BYTES_OF_KUBESIM };
+    let run_bytes = if is_real {
+        RUN_BYTES
+    } else {
+        RUN_BYTES_OF_KUBESIM
+    };
     let objects: u64 = cells.iter().map(|cell| cell.objects as u64).sum();
     let largest = plan.largest();
     let datastore = DATASTORE_BYTES + largest as u64 * object_bytes as u64 * COPIES;

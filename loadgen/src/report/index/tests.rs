@@ -11,7 +11,8 @@ struct Results(PathBuf);
 
 impl Results {
     fn new(name: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("loadgen-index-{name}-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("loadgen-index-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).expect("a folder");
         Self(folder)
@@ -61,8 +62,14 @@ fn a_folder_of_an_earlier_schema_has_a_line() {
     let results = Results::new("earlier")
         .with_json("old/experiment.json", &of_schema_1())
         .with_json("old/runs/a.json", &json!({ "failure": null, "doubts": [] }))
-        .with_json("old/runs/b.json", &json!({ "failure": null, "doubts": ["a compiler"] }))
-        .with_json("old/runs/c.json", &json!({ "failure": { "reason": "ended" } }))
+        .with_json(
+            "old/runs/b.json",
+            &json!({ "failure": null, "doubts": ["a compiler"] }),
+        )
+        .with_json(
+            "old/runs/c.json",
+            &json!({ "failure": { "reason": "ended" } }),
+        )
         .with("old/report.md", "# A report\n");
     assert_eq!(
         results.lines(),
@@ -80,7 +87,10 @@ fn questions_are_those_of_the_file_and_name_folders_that_are_there() {
         .with_json("kube/times/experiment.json", &of_schema_1())
         .with("binary/x86_64.txt", "bytes\n")
         .with("binary/sizes.md", "# Sizes\n")
-        .with(QUESTIONS, "\"kube/memory\" = \"How much | memory?\"\nbinary = \"How large?\"\n");
+        .with(
+            QUESTIONS,
+            "\"kube/memory\" = \"How much | memory?\"\nbinary = \"How large?\"\n",
+        );
     let lines = results.lines();
     let starts: Vec<&str> = lines.iter().map(|line| &line[..30]).collect();
     assert_eq!(
@@ -91,10 +101,15 @@ fn questions_are_those_of_the_file_and_name_folders_that_are_there() {
             "| kube/times | tare/none with ",
         ]
     );
-    assert_eq!(lines[0], "| [binary](binary/sizes.md) | How large? | – | – | – | – | – | – |");
+    assert_eq!(
+        lines[0],
+        "| [binary](binary/sizes.md) | How large? | – | – | – | – | – | – |"
+    );
 
     let results = results.with(QUESTIONS, "gone = \"What?\"\n");
-    let error = markdown(&results.0).expect_err("no such folder").to_string();
+    let error = markdown(&results.0)
+        .expect_err("no such folder")
+        .to_string();
     assert!(error.contains("there is no folder"), "{error}");
     assert!(error.contains("/gone; remove its line"), "{error}");
 }
@@ -109,10 +124,22 @@ fn programs_of_other_commits_are_named() {
     let commits = |commits: [&str; 3]| json!({ "subjects": commits.map(|commit| json!({ "commit": commit })) });
     let results = Results::new("programs")
         .with_json("a/experiment.json", &experiment)
-        .with_json("a/summary.json", &commits(["c21dff8e4524", "c21dff8e4524", "c21dff8e4524"]))
+        .with_json(
+            "a/summary.json",
+            &commits(["c21dff8e4524", "c21dff8e4524", "c21dff8e4524"]),
+        )
         .with_json("b/experiment.json", &experiment)
-        .with_json("b/summary.json", &commits(["75685577c177", "c21dff8e4524", "75685577c177"]));
+        .with_json(
+            "b/summary.json",
+            &commits(["75685577c177", "c21dff8e4524", "75685577c177"]),
+        );
     let lines = results.lines();
-    assert!(lines[0].starts_with("| a | – | c21dff8e4524 | 2026-11-23 | – | 0 | 0 |"), "{lines:?}");
-    assert!(lines[1].contains("| c21dff8e4524; programs of 75685577c177 |"), "{lines:?}");
+    assert!(
+        lines[0].starts_with("| a | – | c21dff8e4524 | 2026-11-23 | – | 0 | 0 |"),
+        "{lines:?}"
+    );
+    assert!(
+        lines[1].contains("| c21dff8e4524; programs of 75685577c177 |"),
+        "{lines:?}"
+    );
 }
