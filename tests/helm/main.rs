@@ -31,7 +31,9 @@ fn main() -> ExitCode {
         .map_err(|error| error.to_string())
         .and_then(|binaries| binaries.kubectl.ok_or_else(|| "no kubectl".to_owned()));
     for missing in [helm.as_ref().err(), kubectl.as_ref().err()] {
-        missing.inspect(|reason| eprintln!("tests of the chart are ignored: {reason}"));
+        if let Some(reason) = missing {
+            eprintln!("tests of the chart are ignored: {reason}");
+        }
     }
     let alone: [(&str, fn(&Helm)); 5] = [
         ("lint_has_no_warning", lint_has_no_warning),
