@@ -57,7 +57,7 @@ fn main() -> ExitCode {
         let run = move || found.as_ref().map(test).map_err(Failed::from);
         trials.push(Trial::test(name, run).with_ignored_flag(helm.is_err()));
     }
-    for overlay in OVERLAYS {
+    for overlay in &OVERLAYS {
         let (helm, kubectl) = (helm.clone(), kubectl.clone());
         let ignored = helm.is_err() || kubectl.is_err();
         let run = move || {
@@ -107,7 +107,7 @@ struct Overlay {
     values: &'static [&'static str],
 }
 
-const OVERLAYS: [Overlay; 3] = [
+static OVERLAYS: [Overlay; 3] = [
     Overlay {
         folder: "two-replicas",
         values: &["--set=crd.keep=false,replicas=2"],
