@@ -34,7 +34,9 @@ fn main() -> ExitCode {
         .map_err(|error| error.to_string())
         .and_then(|binaries| binaries.kubectl.ok_or_else(|| "no kubectl".to_owned()));
     for missing in [helm.as_ref().err(), kubectl.as_ref().err()] {
-        missing.inspect(|reason| eprintln!("tests of the chart are ignored: {reason}"));
+        if let Some(reason) = missing {
+            eprintln!("tests of the chart are ignored: {reason}");
+        }
     }
     let alone: [(&str, Test); 5] = [
         ("lint_has_no_warning", lint_has_no_warning),
@@ -58,7 +60,7 @@ fn main() -> ExitCode {
         let run = move || found.as_ref().map(test).map_err(Failed::from);
         trials.push(Trial::test(name, run).with_ignored_flag(helm.is_err()));
     }
-    for overlay in OVERLAYS {
+    for overlay in &OVERLAYS {
         let (helm, kubectl) = (helm.clone(), kubectl.clone());
         let ignored = helm.is_err() || kubectl.is_err();
         let name = format!("values give deploy/{}", overlay.folder);
@@ -108,7 +110,7 @@ struct Overlay {
     values: &'static [&'static str],
 }
 
-const OVERLAYS: [Overlay; 3] = [
+static OVERLAYS: [Overlay; 3] = [
     Overlay {
         folder: "two-replicas",
         values: &["--set=crd.keep=false,replicas=2"],
