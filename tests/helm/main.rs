@@ -33,10 +33,11 @@ fn main() -> ExitCode {
     let kubectl = Binaries::find()
         .map_err(|error| error.to_string())
         .and_then(|binaries| binaries.kubectl.ok_or_else(|| "no kubectl".to_owned()));
-    for missing in [helm.as_ref().err(), kubectl.as_ref().err()] {
-        if let Some(reason) = missing {
-            eprintln!("tests of the chart are ignored: {reason}");
-        }
+    for reason in [helm.as_ref().err(), kubectl.as_ref().err()]
+        .into_iter()
+        .flatten()
+    {
+        eprintln!("tests of the chart are ignored: {reason}");
     }
     let alone: [(&str, Test); 5] = [
         ("lint_has_no_warning", lint_has_no_warning),
