@@ -203,7 +203,8 @@ impl<O: Operator> Reconciler<O> {
                 requeue_after: after_s.map(|after_s| Duration::from_secs(after_s.into())),
             });
         }
-        let mut plan = self.plan(&owner, &owner::children::<O>(state))?;
+        let seen = owner::children::<O>(state);
+        let mut plan = self.plan(&owner, &seen)?;
         let requeue_after = match plan.requeue {
             Requeue::After(requeue_after) => Some(requeue_after),
             Requeue::Default => None,
@@ -236,7 +237,7 @@ impl<O: Operator> Reconciler<O> {
                     requeue_after,
                 });
             }
-            plan = self.plan(&owner, &owner::children::<O>(state))?;
+            self.renew_status(&mut plan, &owner, state, &seen)?;
         } else if wanted || !snapshots.is_empty() {
             // Each body is dropped as soon as it is written: a burst holds one plan for each worker.
             for child in std::mem::take(&mut plan.children) {
@@ -250,7 +251,7 @@ impl<O: Operator> Reconciler<O> {
                 corrections.compared(now_ms);
                 corrections.is_empty()
             });
-            plan = self.plan(&owner, &owner::children::<O>(state))?;
+            self.renew_status(&mut plan, &owner, state, &seen)?;
         }
         // The bodies of the children are dropped before the answer is awaited.
         let Plan { mut status, .. } = { plan };
@@ -306,6 +307,21 @@ impl<O: Operator> Reconciler<O> {
             failure,
             degraded: true,
         })
+    }
+
+    /// Plans again where the children are not those that the plan has `seen`: the status follows from them.
+    fn renew_status(
+        &self,
+        plan: &mut Plan<Status<O>>,
+        owner: &Owner<O>,
+        state: &OwnerState,
+        seen: &Children,
+    ) -> Result<(), Interrupt> {
+        let children = owner::children::<O>(state);
+        if children != *seen {
+            plan.status = self.plan(owner, &children)?.status;
+        }
+        Ok(())
     }
 
     fn plan(&self, owner: &Owner<O>, children: &Children) -> Result<Plan<Status<O>>, Interrupt> {
