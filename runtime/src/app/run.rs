@@ -204,16 +204,22 @@ pub async fn run<O: Operator>(
                 () = ended(stopped.clone()) => return,
             }
         }
-        let run = controller::run(
+        // A task of its own: what comes from the API server then wakes neither the admin port nor the signals,
+        // and what is on its way within the process costs no look at the sockets.
+        let run = tokio::spawn(controller::run(
             Arc::clone(&operator),
             options.cache.cache(&operator),
             client,
             Arc::clone(&metrics),
             config,
             ended(stopped.clone()),
-        );
+        ));
         tokio::select! {
-            () = run => {}
+            ended = run => {
+                if let Err(panicked) = ended {
+                    std::panic::resume_unwind(panicked.into_panic());
+                }
+            }
             () = crd::compare(&api, crd) => {}
         }
     });
