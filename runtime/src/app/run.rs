@@ -19,7 +19,7 @@ use crate::app::cli::{Cluster, LeaseName, Run};
 use crate::app::crd;
 use crate::app::crd::Crd;
 use crate::app::program::Program;
-use crate::app::{admin, allocator, telemetry};
+use crate::app::{admin, allocator, pause, telemetry};
 use crate::controller;
 use crate::controller::Config;
 use crate::http::client;
@@ -75,6 +75,7 @@ where
     let future = boxed(make);
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
+        .on_thread_park(pause::sleep)
         .build()?
         .block_on(future)
 }
@@ -162,6 +163,7 @@ pub async fn run<O: Operator>(
         resync: options.relist_period,
         deadline: options.timeout,
         trim: allocator::trim,
+        pause: pause::set,
         ..Config::default()
     };
     let access = access::<O>(options.cluster.context, program).await?;
