@@ -65,14 +65,7 @@ impl Module {
     /// # Errors
     /// `NoCache` when neither `XDG_CACHE_HOME` nor `HOME` says where.
     pub(crate) fn cache(&self) -> Result<PathBuf, Error> {
-        let absolute = |name| {
-            let path = std::env::var_os(name).map(PathBuf::from);
-            path.filter(|path| path.is_absolute())
-        };
-        let home = || absolute("HOME").map(|home| home.join(".cache"));
-        let base = absolute("XDG_CACHE_HOME")
-            .or_else(home)
-            .ok_or(Error::NoCache)?;
+        let base = tare_procstat::cache_dir().ok_or(Error::NoCache)?;
         Ok(base.join("tare/control-plane").join(self.key()))
     }
 
