@@ -231,7 +231,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             }
             Observed::OwnerGone { key, uid } => {
                 self.cache.on_owner_gone(uid);
-                self.requeues.remove(&key);
+                self.requeues.owner_gone(&key, uid);
                 self.queue.owner_gone(&key, uid, resource_version);
                 let now_ms = self.now_ms();
                 self.departed.insert(&key, uid, now_ms);

@@ -255,3 +255,45 @@ fn a_child_of_an_earlier_owner_says_nothing_in_flight() {
     queue.finish(&key, observed(owner, false), WAITING, 0);
     assert_eq!(queue.depth(), 0);
 }
+
+/// A worker took the owner with uid 1 and returns its successor, read at 20, whose status it wrote at 23.
+fn successor_met(owner: OwnerState) -> OwnerState {
+    let mut successor = OwnerState {
+        uid: uid(2),
+        resource_version: 23,
+        own_version: 23,
+        ..observed(owner, false)
+    };
+    successor.record_child(record(21));
+    successor
+}
+
+#[test]
+fn the_end_of_an_earlier_owner_is_not_the_end_of_the_one_that_the_worker_met() {
+    let mut queue = queue(Limits::default());
+    queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
+    let (key, owner) = take(&mut queue);
+    queue.owner_gone(&key, uid(1), 19);
+    let ready = ChildEvent {
+        owner_uid: Some(uid(2)),
+        ..child(22, 1)
+    };
+    on_child_event(&mut queue, &key, ready, 0);
+    queue.finish(&key, successor_met(owner), WAITING, 0);
+    let (_, again) = take(&mut queue);
+    assert_eq!(again.uid, uid(2));
+    assert!(again.triggers.has(Triggers::STATUS), "its child is ready");
+}
+
+#[test]
+fn the_end_of_the_owner_that_the_worker_met_is_its_end() {
+    for gone in [2, 3] {
+        let mut queue = queue(Limits::default());
+        queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
+        let (key, owner) = take(&mut queue);
+        queue.owner_gone(&key, uid(1), 19);
+        queue.owner_gone(&key, uid(gone), 30);
+        queue.finish(&key, successor_met(owner), WAITING, 0);
+        assert!(queue.is_empty(), "uid {gone}");
+    }
+}
