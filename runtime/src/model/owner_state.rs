@@ -138,8 +138,12 @@ impl OwnerState {
         }
     }
 
-    /// resourceVersions start over because the server was restored: everything is to be read again.
+    /// resourceVersions start over because the server was restored: everything is to be read again. Where something
+    /// is to be done, the status follows from children that are read, and not from none.
     pub fn forget_revisions(&mut self) {
+        if !self.triggers.is_empty() {
+            self.triggers = self.triggers.with(Triggers::CHILDREN);
+        }
         self.own_version = 0;
         self.resource_version = 0;
         self.children.clear();

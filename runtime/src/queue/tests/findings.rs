@@ -297,3 +297,35 @@ fn the_end_of_the_owner_that_the_worker_met_is_its_end() {
         assert!(queue.is_empty(), "uid {gone}");
     }
 }
+
+/// Two owners with a change of a child: of an idle one, and of one that awaits its children.
+fn with_changed_children(queue: &mut Queue) {
+    on_child_event(queue, &"a/idle".into(), child(9, 0), 0);
+    queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
+    let (key, mut owner) = take(queue);
+    owner.own_version = 9;
+    owner.resource_version = 9;
+    owner.record_child(record(8));
+    queue.finish(&key, observed(owner, false), WAITING, 0);
+    on_child_event(queue, &key, child(10, 1), 0);
+}
+
+/// Both are due, and none relies on what the events have shown.
+fn assert_children_are_read(queue: &mut Queue) {
+    queue.entries.assert_consistent();
+    queue.wake(1_000);
+    for _ in 0..2 {
+        let (key, owner) = take(queue);
+        assert!(owner.triggers.has(Triggers::CHECK), "{}", key.as_str());
+        assert!(owner.triggers.has(Triggers::READ), "{}", key.as_str());
+        assert!(owner.snapshots.is_empty(), "{}", key.as_str());
+    }
+}
+
+#[test]
+fn what_events_showed_of_children_before_a_restore_is_read_again() {
+    let mut queue = queue(Limits::default());
+    with_changed_children(&mut queue);
+    queue.forget_revisions();
+    assert_children_are_read(&mut queue);
+}
