@@ -242,9 +242,10 @@ impl Queue {
 
     /// A kind of child was listed and its watch begins at that list: what changed before comes as no event.
     /// The relist compares the owners as they were at `owners_version`. Owners that were written or shown
-    /// since then, and those that a worker has, have their children read.
+    /// since then, those that a worker has, and those that are due because of what an event has shown of a child,
+    /// which may be out of date, have their children read.
     pub fn relisted(&mut self, owners_version: u64) {
-        let mut waiting = Vec::new();
+        let (mut waiting, mut outdated) = (Vec::new(), Vec::new());
         let owners_version = match mutant!(FindingOfOlderPageDropped) {
             true => u64::MAX,
             false => owners_version,
@@ -254,12 +255,24 @@ impl Queue {
                 if !mutant!(RelistedInFlightIgnored) {
                     entry.arrivals.request(RECHECK);
                 }
-            } else if entry.owner.own_version.max(entry.owner.resource_version) > owners_version {
-                entry.owner.triggers = entry.owner.triggers.with(RECHECK);
+                continue;
+            }
+            let owner = &mut entry.owner;
+            let is_newer = owner.own_version.max(owner.resource_version) > owners_version;
+            let by_event = owner.triggers.has(Triggers::CHILD.with(Triggers::STATUS));
+            if is_newer || by_event {
+                owner.triggers = owner.triggers.with(RECHECK);
                 if matches!(entry.state, State::Awaiting { .. }) {
                     waiting.push(key.clone());
                 }
+                if !owner.snapshots.is_empty() {
+                    outdated.push(key.clone());
+                }
             }
+        }
+        for key in outdated {
+            self.entries
+                .change_owner(&key, |owner| owner.snapshots = Vec::new());
         }
         // A map has no order of its own, and a simulation repeats exactly.
         waiting.sort_unstable();

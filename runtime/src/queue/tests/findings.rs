@@ -329,3 +329,19 @@ fn what_events_showed_of_children_before_a_restore_is_read_again() {
     queue.forget_revisions();
     assert_children_are_read(&mut queue);
 }
+
+#[test]
+fn what_events_showed_of_children_before_their_watch_was_lost_is_read_again() {
+    let mut queue = queue(Limits::default());
+    with_changed_children(&mut queue);
+    queue.relisted(20);
+    assert_children_are_read(&mut queue);
+}
+
+#[test]
+fn an_owner_that_awaits_its_children_is_compared_by_the_relist_alone() {
+    let mut queue = queue(Limits::default());
+    written(&mut queue, "a/x");
+    queue.relisted(20);
+    assert_eq!(queue.depth(), 0);
+}
