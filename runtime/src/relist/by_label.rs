@@ -33,6 +33,8 @@ struct Listed {
     body: Vec<u8>,
     /// The key of the owner, and where the child is in `body`.
     items: Vec<(ObjectKey, Range<usize>)>,
+    /// One cannot be decoded: it may be the child of any of the owners.
+    passed_over: bool,
 }
 
 impl ChildrenByLabel {
@@ -56,6 +58,11 @@ impl ChildrenByLabel {
             kinds.push(listed.map_err(|error| ListError { kind, error })?);
         }
         Ok(Self { kinds })
+    }
+
+    /// Whether every child could be decoded.
+    pub fn is_complete(&self) -> bool {
+        self.kinds.iter().all(|listed| !listed.passed_over)
     }
 
     /// The children of the owner `key`.
@@ -83,6 +90,7 @@ impl Listed {
     ) -> Result<Self, ApiError> {
         let mut answer = Answer::open(api, path).await?;
         let (mut body, mut items) = (Vec::new(), Vec::new());
+        let mut passed_over = false;
         while let Some(item) = answer.next(api).await? {
             let Item::Whole(range) = item else {
                 return Err(ApiError::TooLarge(bound));
@@ -94,15 +102,22 @@ impl Listed {
             let text = std::str::from_utf8(bytes);
             let object = text.ok().map(serde_json::from_str::<PartialObject<'_>>);
             // One that cannot be decoded is missing below, and then read by itself.
-            if let Some(Ok(object)) = object
-                && let Some(owner) = paths.owner_of(&object.metadata)
-            {
+            let Some(Ok(object)) = object else {
+                passed_over = true;
+                continue;
+            };
+            if let Some(owner) = paths.owner_of(&object.metadata) {
                 let key = ObjectKey::new(&object.metadata.namespace, &owner);
                 items.push((key, body.len()..body.len() + bytes.len()));
                 body.extend_from_slice(bytes);
             }
         }
         answer.meta()?;
-        Ok(Self { kind, body, items })
+        Ok(Self {
+            kind,
+            body,
+            items,
+            passed_over,
+        })
     }
 }

@@ -134,15 +134,19 @@ impl<C: Compare> Relist<C> {
 
     /// Compares an owner with the current children that are named like it.
     fn compare_by_name(&mut self, key: &ObjectKey, state: &mut OwnerState) -> Triggers {
-        let mut children = Vec::new();
+        let (mut children, mut is_complete) = (Vec::new(), true);
         for pages in self.pages.iter().skip(1) {
             let kind = pages.kind();
             let raw = pages.current();
-            if let Some(child) = raw.and_then(|raw| self.comparer.child(kind, raw, Some(key))) {
-                children.push((kind, child));
+            match raw.and_then(|raw| self.comparer.child(kind, raw, Some(key))) {
+                Some(child) => children.push((kind, child)),
+                // What was passed over may be its child.
+                None => is_complete &= !pages.has_passed_over(),
             }
         }
-        match self.comparer.compare(key, state, &children, true) {
+        let comparison = self.comparer.compare(key, state, &children, true);
+        state.children_complete &= is_complete;
+        match comparison {
             Comparison::Triggers(triggers) => triggers,
             Comparison::NotByName(child) => {
                 self.unordered(&format!("{child} is not named like its owner"));
@@ -182,7 +186,9 @@ impl<C: Compare> Relist<C> {
                 let triggers = match &listed {
                     Some(listed) => {
                         let children = listed.of(&key, &self.comparer);
-                        match self.comparer.compare(&key, &mut state, &children, false) {
+                        let compared = self.comparer.compare(&key, &mut state, &children, false);
+                        state.children_complete &= listed.is_complete();
+                        match compared {
                             Comparison::Triggers(triggers) => triggers,
                             Comparison::NotByName(_) => Triggers::default(),
                         }
@@ -282,6 +288,7 @@ impl<C: Compare> Relist<C> {
                     }
                     Some(Err(error)) => {
                         self.skip(index, &error);
+                        self.pages[index].pass_over();
                         self.pages[index].advance(&self.api, &self.paths).await?;
                         continue;
                     }
@@ -298,6 +305,7 @@ impl<C: Compare> Relist<C> {
                 if !self.ordered {
                     return Ok(());
                 }
+                self.pages[index].done();
                 self.pages[index].advance(&self.api, &self.paths).await?;
             }
         }
