@@ -86,8 +86,7 @@ impl Unplanned {
     }
 
     /// Adds the children that an owner which is being deleted may have beside its plan to it, as absent. Its finalizer
-    /// must not go before them: until a relist has shown what earlier processes left, whoever found the owner, they
-    /// are listed.
+    /// must not go before them: until a relist has shown what earlier processes left, they are listed.
     pub(super) async fn complete_teardown<O: Operator>(
         &self,
         owner: &Owner<O>,
