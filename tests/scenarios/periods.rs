@@ -86,10 +86,12 @@ pub async fn an_owner_created_again_that_only_a_worker_has_met_is_reconciled(mod
     cluster.create("web", web()).await;
     pass(1).await;
     let faults = cluster.server.faults();
-    faults.on_watch(|facts| match (facts.user, facts.resource, facts.event_type) {
-        ("tare", "edgeapps", "ADDED") => WatchFault::Drop,
-        _ => WatchFault::Pass,
-    });
+    faults.on_watch(
+        |facts| match (facts.user, facts.resource, facts.event_type) {
+            ("tare", "edgeapps", "ADDED") => WatchFault::Drop,
+            _ => WatchFault::Pass,
+        },
+    );
     cluster.delete("web").await;
     cluster.create("web", web()).await;
     cluster.until_phase("web", "Running").await;

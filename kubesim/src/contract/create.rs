@@ -303,7 +303,10 @@ async fn a_cel_rule_refuses_with_its_message(context: Context) -> Check {
 async fn a_null_of_a_nullable_property_is_absent_to_a_cel_rule(context: Context) -> Check {
     let widgets = context.widgets();
     let null = widget_with("null", json!({ "size": 5, "note": null }));
-    widgets.create(null).await.succeeds("creating with a null")?;
+    widgets
+        .create(null)
+        .await
+        .succeeds("creating with a null")?;
     let empty = widget_with("empty", json!({ "size": 5, "note": "" }));
     let created = widgets.create(empty).await;
     let status = created.refused(422, "Invalid", "breaking the rule")?;

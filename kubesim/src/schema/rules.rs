@@ -91,10 +91,7 @@ fn without_null_properties(schema: &Schema, value: &Value) -> Value {
         None => value.clone(),
     };
     match value {
-        Value::Array(list) => list
-            .iter()
-            .map(|item| below(schema.item(), item))
-            .collect(),
+        Value::Array(list) => list.iter().map(|item| below(schema.item(), item)).collect(),
         Value::Object(map) => map
             .iter()
             .filter(|(_, value)| schema.properties.is_empty() || !value.is_null())

@@ -68,7 +68,10 @@ impl ChildrenByLabel {
     /// The children of the owner `key`.
     pub fn of<C: Compare>(&self, key: &ObjectKey, comparer: &C) -> Vec<(KindId, C::Child)> {
         let mut found = Vec::new();
-        for Listed { kind, body, items, .. } in &self.kinds {
+        for Listed {
+            kind, body, items, ..
+        } in &self.kinds
+        {
             let mine = items.iter().filter(|(owner, _)| owner == key);
             found.extend(mine.filter_map(|(_, range)| {
                 let raw = std::str::from_utf8(&body[range.clone()]).ok()?;
