@@ -140,6 +140,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(real "needs the program" lifecycle::the_revision_of_the_crd_is_known),
 
     scenario!(simulated "needs an operator of its own" deletion::a_crash_between_any_two_steps_of_a_deletion_loses_no_cleanup),
+    scenario!(simulated "needs requests without an answer" deletion::a_child_whose_creation_was_not_answered_goes_before_the_finalizer),
     scenario!(simulated "needs an operator of its own" deletion::a_crash_during_a_cleanup_repeats_it),
     scenario!(simulated "needs an operator of its own" deletion::a_broken_owner_is_deleted_after_its_children_and_its_cleanup),
     scenario!(simulated "needs another CRD" deletion::an_owner_that_cannot_be_decoded_is_deleted_after_its_children_and_its_cleanup),
