@@ -244,7 +244,9 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                     return;
                 }
                 let departed = event.owner_uid;
-                if idle && departed.is_some_and(|uid| self.departed.contains(&owner, uid)) {
+                // Their deletion frees a name for which another owner may wait.
+                let matters = !idle && event.deleted;
+                if !matters && departed.is_some_and(|uid| self.departed.contains(&owner, uid)) {
                     return;
                 }
                 let work = self.cache.on_child_event(ChildUpdate {

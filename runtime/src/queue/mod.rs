@@ -112,6 +112,17 @@ impl Queue {
         self.entries.forget_revisions();
     }
 
+    /// Whether more is known of an owner than a list shows that was read since, at `list_version`: the server was
+    /// restored from a backup.
+    pub fn is_ahead_of(&self, key: &ObjectKey, shown: &OwnerState, list_version: u64) -> bool {
+        self.entries.get(key).is_some_and(|entry| {
+            let newest = entry.owner.newest_version();
+            entry.owner.uid == shown.uid
+                && newest > shown.resource_version
+                && newest <= list_version
+        })
+    }
+
     /// An owner as a watch or a relist shows it. `beyond`: triggers that do not show on the owner itself.
     pub fn admit_owner(
         &mut self,
@@ -133,7 +144,10 @@ impl Queue {
                 .change_arrivals(key, |arrivals| arrivals.on_owner(shown, beyond, same));
             return Admission::Accepted;
         }
-        let newest = entry.owner.own_version.max(entry.owner.resource_version);
+        let newest = entry.owner.newest_version();
+        if newest == 0 && entry.owner.uid != shown.uid {
+            return self.admit_beside_children(key, shown.triggers);
+        }
         if !same && shown.resource_version < newest {
             // A page from before the owner was created again.
             return Admission::Idle;
@@ -170,12 +184,27 @@ impl Queue {
         }
     }
 
+    /// An owner with work, where the entry is of children of another one of this name, or of nobody known: this may be
+    /// the earlier of the two, shown late.
+    fn admit_beside_children(&mut self, key: &ObjectKey, triggers: Triggers) -> Admission {
+        self.entries.change_owner(key, |owner| {
+            if owner.uid != Uid::default() {
+                owner.doubt();
+            }
+            owner.triggers = owner.triggers.with(triggers);
+        });
+        match triggers.is_empty() {
+            true => Admission::Accepted,
+            false => self.entries.enqueue(key),
+        }
+    }
+
     /// A newer state of an owner that no worker has.
     fn admit_newer(&mut self, key: &ObjectKey, shown: OwnerState, beyond: Triggers) -> Admission {
         let Some(entry) = self.entries.get(key) else {
             return Admission::Idle;
         };
-        let known = entry.owner.uid != Uid::default();
+        let known = entry.owner.newest_version() > 0;
         let spec_changed = known
             && (shown.generation != entry.owner.generation
                 || shown.deleting != entry.owner.deleting);
@@ -210,7 +239,7 @@ impl Queue {
             self.entries.change_arrivals(key, |arrivals| {
                 arrivals.on_owner_gone(uid, resource_version)
             });
-        } else if entry.owner.uid == uid || entry.owner.uid == Uid::default() {
+        } else if entry.owner.uid == uid {
             self.entries.remove(key);
         }
     }
@@ -258,7 +287,7 @@ impl Queue {
                 continue;
             }
             let owner = &mut entry.owner;
-            let is_newer = owner.own_version.max(owner.resource_version) > owners_version;
+            let is_newer = owner.newest_version() > owners_version;
             let by_event = owner.triggers.has(Triggers::CHILD.with(Triggers::STATUS));
             if is_newer || by_event {
                 owner.triggers = owner.triggers.with(RECHECK);
@@ -296,7 +325,12 @@ impl Queue {
             return Admission::Accepted;
         }
         if event.is_of_another(entry.owner.uid) {
-            return Admission::Idle;
+            let awaits = matches!(entry.state, State::Awaiting { .. });
+            self.entries.change_owner(key, OwnerState::doubt);
+            return match awaits {
+                true => self.entries.delay(key, now_ms + self.limits.merge_ms),
+                false => Admission::Accepted,
+            };
         }
         match entry.state {
             State::InFlight => Admission::Accepted,

@@ -9,7 +9,7 @@ use crate::cache::Cache;
 use crate::controller::engine::Controller;
 use crate::controller::readiness::cause;
 use crate::controller::running::RunningRelist;
-use crate::model::{KindId, Triggers};
+use crate::model::{KindId, ObjectKey, OwnerState, Triggers};
 use crate::reconcile::compare::Comparer;
 use crate::reconcile::observe::Observer;
 use crate::relist::{Coverage, Found, ListError, Relist};
@@ -64,6 +64,10 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                 mut state,
                 triggers,
             } => {
+                if let Some(kind) = self.is_ahead_of(&key, &state) {
+                    self.forget_revisions(kind);
+                    return self.request_all();
+                }
                 self.departed.remove(&key);
                 if state.requeue_after_s > 0 {
                     let after = Duration::from_secs(state.requeue_after_s.into());
@@ -99,6 +103,20 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                     self.publish_readiness();
                 }
             }
+        }
+    }
+
+    /// The kind of which more is known than the running relist shows, which was read since. After a restore the server
+    /// may be as far as it was before anybody asks it where it is.
+    fn is_ahead_of(&self, key: &ObjectKey, shown: &OwnerState) -> Option<KindId> {
+        let revisions = &*self.relist.as_ref()?.revisions;
+        let owners_version = revisions.first().copied().unwrap_or_default();
+        if mutant!(BackwardsIgnored) {
+            return None;
+        }
+        match self.queue.is_ahead_of(key, shown, owners_version) {
+            true => Some(KindId::OWNER),
+            false => self.cache.is_ahead_of(shown, revisions),
         }
     }
 
