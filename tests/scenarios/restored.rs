@@ -179,8 +179,9 @@ pub async fn a_restored_server_that_has_caught_up_is_noticed_by_a_list(mode: Mod
     // Its status is not written yet: events of children are merged for a second.
     let deployments = cluster.api::<k8s_openapi::api::apps::v1::Deployment>();
     let edit = Patch::Merge(json!({ "spec": { "minReadySeconds": 5 } }));
-    let edited = deployments.patch("web", &PatchParams::default(), &edit);
-    edited.await.expect("edit the Deployment");
+    let how = PatchParams::default();
+    let edited = deployments.patch("web", &how, &edit).await;
+    edited.expect("edit the Deployment");
     tokio::time::sleep(Duration::from_millis(500)).await;
     let lost = cluster.server.revision();
     cluster.server.restore(&backup);
