@@ -154,6 +154,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs an operator of its own" unplanned::a_child_that_leaves_the_plan_while_the_operator_is_down_goes),
     scenario!(simulated "needs an operator of its own" unplanned::a_crash_before_a_child_that_left_the_plan_is_deleted_does_not_keep_it),
     scenario!(simulated "needs requests that hang" unplanned::a_child_of_a_first_attempt_that_a_crash_ended_goes_with_a_spec_without_it),
+    scenario!(simulated "needs spoiled answers" unplanned::a_child_that_left_the_plan_and_is_not_shown_legibly_goes_within_ten_minutes),
     scenario!(simulated "needs refused requests" unplanned::an_owner_that_is_deleted_during_the_first_relist_outlives_its_children),
     scenario!(simulated "needs an operator of its own" unplanned::a_child_of_an_earlier_version_is_found_by_a_start_and_by_its_event),
 
