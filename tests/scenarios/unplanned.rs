@@ -203,9 +203,10 @@ pub async fn a_child_that_left_the_plan_and_is_not_shown_legibly_goes_within_ten
     let (cluster, running) = with_all(mode).await;
     running.kill().await;
     cluster.change("web", without_all()).await;
+    // By the label of their owners: Services with other names come first.
     let (client, next) = garbling(&cluster, |request| {
         let query = request.uri().query().unwrap_or_default();
-        request.uri().path().ends_with("/configmaps") && query.contains("labelSelector")
+        request.uri().path().ends_with("/configmaps") && query.contains("owner")
     });
     next.store(true, Relaxed);
     let running = cluster.operate_with(Sparing, client, config());

@@ -135,8 +135,8 @@ impl Arrivals {
     /// What an owner that was created meanwhile is to do because of its children. A deletion says that a name is free,
     /// and the names of a new owner are taken to be.
     pub(super) fn of_children_of(&self, owner: Uid) -> Triggers {
-        let is_its = |event: &&ChildEvent| !event.deleted && event.owner_uid == Some(owner);
-        match self.children.iter().any(|event| is_its(&event)) {
+        let is_its = |event: &ChildEvent| !event.deleted && event.owner_uid == Some(owner);
+        match self.children.iter().any(is_its) {
             true => self.again.with(Triggers::CHILDREN),
             false => self.again,
         }
