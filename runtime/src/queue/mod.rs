@@ -14,6 +14,7 @@ mod entry;
 mod finish;
 mod limits;
 mod outcome;
+mod same_name;
 
 pub use crate::queue::limits::Limits;
 pub use crate::queue::outcome::{Admission, Evicted, Outcome};
@@ -184,21 +185,6 @@ impl Queue {
         }
     }
 
-    /// An owner with work, where the entry is of children of another one of this name, or of nobody known: this may be
-    /// the earlier of the two, shown late.
-    fn admit_beside_children(&mut self, key: &ObjectKey, triggers: Triggers) -> Admission {
-        self.entries.change_owner(key, |owner| {
-            if owner.uid != Uid::default() {
-                owner.doubt();
-            }
-            owner.triggers = owner.triggers.with(triggers);
-        });
-        match triggers.is_empty() {
-            true => Admission::Accepted,
-            false => self.entries.enqueue(key),
-        }
-    }
-
     /// A newer state of an owner that no worker has.
     fn admit_newer(&mut self, key: &ObjectKey, shown: OwnerState, beyond: Triggers) -> Admission {
         let Some(entry) = self.entries.get(key) else {
@@ -228,20 +214,6 @@ impl Queue {
             return Admission::Accepted;
         }
         self.requeue_or_settle(key)
-    }
-
-    /// The owner was deleted at `resource_version`.
-    pub fn owner_gone(&mut self, key: &ObjectKey, uid: Uid, resource_version: u64) {
-        let Some(entry) = self.entries.get(key) else {
-            return;
-        };
-        if entry.state == State::InFlight {
-            self.entries.change_arrivals(key, |arrivals| {
-                arrivals.on_owner_gone(uid, resource_version)
-            });
-        } else if entry.owner.uid == uid {
-            self.entries.remove(key);
-        }
     }
 
     /// Whether the owner `key` has no entry, or one in which only changes of its children are merged.
