@@ -26,6 +26,7 @@ theme! { "create":
     a_number_that_its_type_cannot_hold_is_named_in_the_text,
     one_mistake_of_a_text_is_told,
     a_cel_rule_refuses_with_its_message,
+    a_null_of_a_nullable_property_is_absent_to_a_cel_rule,
     rules_are_checked_beside_bounds_but_not_on_another_shape,
     a_whole_number_is_stored_as_an_integer,
     status_is_dropped_on_creation,
@@ -297,6 +298,19 @@ async fn a_cel_rule_refuses_with_its_message(context: Context) -> Check {
     let spec = json!({ "size": 4, "limit": 4 });
     let created = context.widgets().create(widget_with("one", spec)).await;
     created.succeeds("keeping to the rule").map(|_| ())
+}
+
+async fn a_null_of_a_nullable_property_is_absent_to_a_cel_rule(context: Context) -> Check {
+    let widgets = context.widgets();
+    let null = widget_with("null", json!({ "size": 5, "note": null }));
+    widgets
+        .create(null)
+        .await
+        .succeeds("creating with a null")?;
+    let empty = widget_with("empty", json!({ "size": 5, "note": "" }));
+    let created = widgets.create(empty).await;
+    let status = created.refused(422, "Invalid", "breaking the rule")?;
+    mentions("the message", &status.message, "a note must not be empty")
 }
 
 async fn rules_are_checked_beside_bounds_but_not_on_another_shape(context: Context) -> Check {
