@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use crate::build::binaries::is_program;
 use crate::build::binaries::{Binaries, NodeBinaries};
-use crate::build::modules::{CONTROL_PLANE, Module, NODE, Tool};
+use crate::build::modules::{CONTROL_PLANE, Module, NODE, OLDER, Tool, of_version};
 use crate::error::Error;
 use tare_procstat::process::{Process, Spec};
 
@@ -57,6 +57,35 @@ pub async fn build_node(mut note: impl FnMut(Note)) -> Result<NodeBinaries, Erro
         Filled::Whole => NodeBinaries::find(),
         Filled::NoGo => without_go(&NODE, NodeBinaries::find(), &mut note),
     }
+}
+
+/// The versions of Kubernetes that can be built, such as `1.36`; the first is that of [`build`].
+pub fn versions() -> Vec<&'static str> {
+    let modules = std::iter::once(&CONTROL_PLANE).chain(&OLDER);
+    modules.map(Module::minor_version).collect()
+}
+
+/// Builds Kubernetes of one of [`versions`] beside what [`build`] builds, and returns the folder of its programs. With
+/// that in `KUBEBUILDER_ASSETS` they are found, and etcd and kine where they were.
+///
+/// # Errors
+/// `Version` for another one; else as for [`build`].
+pub async fn build_version(
+    version: &str,
+    mut note: impl FnMut(Note),
+) -> Result<PathBuf, Error> {
+    let module = of_version(version).ok_or_else(|| Error::Version {
+        version: version.to_owned(),
+        known: versions(),
+    })?;
+    // Its own folder only: KUBEBUILDER_ASSETS may have another version.
+    for module in [&CONTROL_PLANE, module] {
+        if let Filled::NoGo = fill(module, &mut note).await? {
+            let version = module.go_version().to_owned();
+            return Err(Error::NoGo { version });
+        }
+    }
+    module.cache()
 }
 
 /// What has become of a module's folder.

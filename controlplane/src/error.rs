@@ -24,6 +24,11 @@ pub enum Error {
         /// The option of the build command that makes them.
         option: &'static str,
     },
+    #[error("Kubernetes {version} cannot be built here; there are {}", known.join(", "))]
+    Version {
+        version: String,
+        known: Vec<&'static str>,
+    },
     #[error("no folder for the binaries; set HOME or XDG_CACHE_HOME")]
     NoCache,
     #[error(

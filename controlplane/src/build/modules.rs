@@ -1,8 +1,9 @@
-//! The two Go modules, the programs that are built from them, and how.
+//! The Go modules, the programs that are built from them, and how.
 //!
 //! A node has a Go module of its own, so that its requirements change nothing for a control plane without
-//! nodes. Each module has a folder of its own in the cache, whose name follows from what is built.
-//! Guarantees: knows its two modules without a checkout; both require the same Kubernetes.
+//! nodes. An older Kubernetes has one with its own programs alone; etcd and kine are those of the control plane. Each
+//! module has a folder of its own in the cache, whose name follows from what is built.
+//! Guarantees: knows its modules without a checkout; a node and the control plane require the same Kubernetes.
 //! Leaves to others: building, and finding what was built.
 
 use std::path::PathBuf;
@@ -58,7 +59,47 @@ pub(crate) static NODE: Module = Module {
     option: " --node",
 };
 
+/// What an older Kubernetes consists of here.
+static KUBERNETES: [Tool; 3] = [
+    Tool::new("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver").versioned(),
+    Tool::new(
+        "kube-controller-manager",
+        "k8s.io/kubernetes/cmd/kube-controller-manager",
+    )
+    .versioned(),
+    Tool::new("kubectl", "k8s.io/kubernetes/cmd/kubectl").versioned(),
+];
+
+/// Made by `scripts/kubernetes-module.sh`.
+pub(crate) static OLDER: [Module; 2] = [
+    Module {
+        go_mod: include_str!("../../kubernetes/1.35/go.mod"),
+        go_sum: include_str!("../../kubernetes/1.35/go.sum"),
+        tools: &KUBERNETES,
+        option: " --kubernetes 1.35",
+    },
+    Module {
+        go_mod: include_str!("../../kubernetes/1.34/go.mod"),
+        go_sum: include_str!("../../kubernetes/1.34/go.sum"),
+        tools: &KUBERNETES,
+        option: " --kubernetes 1.34",
+    },
+];
+
+/// The module of a version such as `1.35`.
+pub(crate) fn of_version(version: &str) -> Option<&'static Module> {
+    let mut all = std::iter::once(&CONTROL_PLANE).chain(&OLDER);
+    all.find(|module| module.minor_version() == version)
+}
+
 impl Module {
+    /// Of Kubernetes, as `1.36`.
+    pub(crate) fn minor_version(&self) -> &'static str {
+        let version = self.required_version("k8s.io/kubernetes");
+        let version = version.trim_start_matches('v');
+        version.rsplit_once('.').map_or(version, |(minor, _)| minor)
+    }
+
     /// The folder of its programs: `$XDG_CACHE_HOME/tare/control-plane/KEY`, where the key follows
     /// from the module, the flags and the platform.
     ///
@@ -201,7 +242,7 @@ mod tests {
 
     #[test]
     fn every_tool_is_one_of_its_modules() {
-        for module in [&CONTROL_PLANE, &NODE] {
+        for module in [&CONTROL_PLANE, &NODE].into_iter().chain(&OLDER) {
             for tool in module.tools {
                 assert!(
                     module
@@ -212,6 +253,26 @@ mod tests {
                     tool.package
                 );
             }
+        }
+    }
+
+    #[test]
+    fn an_older_kubernetes_is_found_by_its_version() {
+        for version in ["1.34", "1.35", "1.36"] {
+            let module = of_version(version).expect(version);
+            let server = module
+                .tools
+                .iter()
+                .find(|tool| tool.name == "kube-apiserver");
+            let flags = module.ld_flags(server.expect("a server"));
+            let wanted = format!("version.gitVersion=v{version}.");
+            assert!(flags.contains(&wanted), "{version}: {flags}");
+        }
+        assert!(of_version("1.2").is_none());
+        for module in &OLDER {
+            assert!(module.option.ends_with(module.minor_version()));
+            assert_eq!(module.go_version(), CONTROL_PLANE.go_version());
+            assert_ne!(module.key(), CONTROL_PLANE.key());
         }
     }
 
