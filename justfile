@@ -33,10 +33,29 @@ test:
 objects *ARGS:
     OBJECTS_OPERATIONS=20000 cargo test -p tare --test objects -- {{ARGS}}
 
+# The same, and writes results/reliability/objects.md: needs `loadgen control-plane build`.
+objects-report *ARGS:
+    mkdir -p results/reliability
+    rm -f results/reliability/objects.jsonl
+    TARE_RELIABILITY={{ justfile_directory() }}/results/reliability/objects.jsonl OBJECTS_OPERATIONS=20000 \
+        cargo test -p tare --test objects -- {{ARGS}}
+
 # 100,000 schedules of faults, every pair of crashes, and every known bug: minutes, which it prints.
-simulate SEEDS="100000":
-    SEEDS={{SEEDS}} cargo test --release -p tare --test simulation -- --include-ignored --nocapture
-    cargo test --release -p tare --features mutants --test simulation -- mutants:: --include-ignored --nocapture
+simulate SEEDS="100000" RECORDS="target/simulation":
+    SIMULATION_RECORDS={{RECORDS}} SEEDS={{SEEDS}} cargo test --release -p tare --test simulation -- --include-ignored --nocapture
+    SIMULATION_RECORDS={{RECORDS}} cargo test --release -p tare --features mutants --test simulation -- mutants:: --include-ignored --nocapture
+
+# Writes results/reliability/simulation.md from the records beside it.
+simulation-report RECORDS="results/reliability/simulation":
+    SIMULATION_RECORDS={{RECORDS}} SIMULATION_REPORT=results/reliability/simulation.md cargo test --release -p tare --test simulation -- report
+
+# Overload and hostile networks on a real control plane, one case after the other, also those of minutes: about two hours. `just overload killed` runs the cases with that in the name. Writes results/reliability/overload.md from the record of each case beside it.
+overload *ARGS:
+    cargo run --quiet -p loadgen -- control-plane build
+    scripts/dist.sh {{ arch() }}-unknown-linux-musl
+    TARE_PROGRAM={{ justfile_directory() }}/target/static/{{ arch() }}-unknown-linux-musl/dist/tare \
+        TARE_RELIABILITY={{ justfile_directory() }}/results/reliability/overload OVERLOAD_IDLE_S=600 \
+        cargo test -p tare --test overload -- --include-ignored --test-threads 1 {{ARGS}}
 
 # This repository itself: circles between rooms, words, links, commands in documents.
 house:
@@ -106,6 +125,7 @@ node-test *ARGS:
     scripts/helm.sh version --short
     cargo test -p tare --test node -- {{ARGS}}
     cargo test -p loadgen --test control_plane -- node
+    cargo test -p loadgen --test operator_pod
 
 # What takes minutes, before a release: the node; 5,000 EdgeApps within 16 MiB in runc; arm64 under qemu-user.
 release-check: node-test

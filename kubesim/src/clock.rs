@@ -1,7 +1,7 @@
 //! Wall time that follows tokio's clock.
 //!
 //! Guarantees: under paused time two readings differ by what the tokio clock advanced, so
-//! timestamps in a simulation are as repeatable as its schedule.
+//! timestamps in a simulation are as repeatable as its schedule: seconds begin where the clock began.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -21,14 +21,15 @@ impl Default for Clock {
 }
 
 impl Clock {
-    /// Starts at the wall time of this machine.
+    /// Starts at the wall time of this machine, at a whole second: whether two writes of a simulation have the same
+    /// timestamp does not depend on when it runs.
     pub fn new() -> Clock {
-        let start_wall = SystemTime::now()
+        let wall = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
         Clock {
             start: Instant::now(),
-            start_wall,
+            start_wall: Duration::from_secs(wall.as_secs()),
         }
     }
 

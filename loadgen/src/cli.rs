@@ -12,14 +12,17 @@ pub mod completions;
 pub mod conform;
 pub mod control_plane;
 pub mod doctor;
+pub mod envelope;
 pub mod index;
 pub mod kubesim;
 pub mod lint;
+pub mod merge;
 pub mod mock_subject;
 pub mod question;
 pub mod report;
 pub mod run;
 pub mod schema;
+pub mod sizing;
 pub mod subjects;
 pub mod tables;
 pub mod verify;
@@ -55,10 +58,14 @@ struct Cli {
 pub enum Command {
     /// Measure operators side by side and write a report
     Bench(Box<BenchArgs>),
+    /// Search for the most objects and the highest rate that an operator manages within a memory limit
+    Envelope(Box<envelope::EnvelopeArgs>),
     /// Check that operators pass the conformance scenario
     Conform(conform::ConformArgs),
     /// Create the objects of a workload on a cluster, report how they converge, and remove them
     Run(RunArgs),
+    /// Merge what the shards of a run have printed: they count as one run
+    Merge(merge::MergeArgs),
     /// Remove what interrupted runs left on a cluster
     Clean(CleanArgs),
     /// Build or run a real Kubernetes control plane on this machine
@@ -78,6 +85,8 @@ pub enum Command {
     Schema(schema::SchemaArgs),
     /// Compare the figures of a folder with a file of limits
     Check(CheckArgs),
+    /// Print the resources that an operator needs, from the measurements in a folder
+    Sizing(sizing::SizingArgs),
     /// Compare two folders: what changed from the first to the second
     Compare(compare::CompareArgs),
     /// List the built-in subjects
@@ -138,8 +147,10 @@ fn one_line(rendered: &str) -> String {
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Bench(args) => bench::run(*args),
+        Command::Envelope(args) => envelope::run(*args),
         Command::Conform(args) => conform::run(args),
         Command::Run(args) => load::run(args),
+        Command::Merge(args) => merge::run(args),
         Command::Clean(args) => clean::run(args),
         Command::ControlPlane(command) => control_plane::run(command),
         Command::Doctor(args) => doctor::run(args),
@@ -149,6 +160,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Tables(args) => tables::run(args),
         Command::Schema(args) => schema::run(args),
         Command::Check(args) => check::run(args),
+        Command::Sizing(args) => sizing::run(args),
         Command::Compare(args) => compare::run(args),
         Command::Subjects(args) => subjects::run(args),
         Command::Workloads(args) => workloads::run(args),

@@ -9,7 +9,9 @@ pub mod cleanup;
 pub mod cluster;
 pub mod context;
 pub mod existing;
+pub mod fixtures;
 pub mod kubesim;
+pub mod operator;
 pub mod real;
 
 use std::path::{Path, PathBuf};
@@ -89,7 +91,7 @@ pub struct Order<'a> {
 pub enum Server {
     Kubesim(Kubesim),
     Real(Box<Real>),
-    Existing(Existing),
+    Existing(Box<Existing>),
 }
 
 /// Why there is no server.
@@ -131,7 +133,7 @@ impl Server {
                 binaries,
             } => Server::Real(Box::new(Real::start(&order, *datastore, binaries).await?)),
             Source::Existing(existing) => {
-                Server::Existing(Existing::start(&order, existing).await?)
+                Server::Existing(Box::new(Existing::start(&order, existing).await?))
             }
         })
     }

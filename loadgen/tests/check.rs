@@ -17,31 +17,27 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A folder with the results of the smallest bench there is.
-fn measured() -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("loadgen-check");
+/// A folder with the results of the smallest bench there is, of a mock that behaves so.
+fn measured(behaviour: &str) -> PathBuf {
+    let name = format!("loadgen-check-{behaviour}");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).expect("temporary folder");
     let crd = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/base/crd.yaml");
     let subject = format!(
-        "name = \"mock\"\nvariant = \"works\"\n[run]\ncommand = \"{LOADGEN}\"\n\
-         args = [\"mock-subject\", \"--admin\", \"{{admin}}\"]\n\
+        "name = \"mock\"\nvariant = \"{behaviour}\"\n[run]\ncommand = \"{LOADGEN}\"\n\
+         args = [\"mock-subject\", \"--admin\", \"{{admin}}\", \"--behaviour\", \"{behaviour}\"]\n\
          env = {{ KUBECONFIG = \"{{kubeconfig}}\" }}\ncrd = \"{}\"\n",
         crd.display()
     );
     let file = folder.join("subject.toml").display().to_string();
     std::fs::write(&file, subject).expect("writable");
     let out = folder.join("out").display().to_string();
-    let which = [
-        "--no-build",
-        "--skip-conformance",
-        "--rates",
-        "40",
-        "--objects",
-        "3",
-        "--subjects",
-        "mock/works",
-    ];
+    let subject = format!("mock/{behaviour}");
+    let mut which = vec!["--no-build", "--skip-conformance", "--objects", "3"];
+    which.extend(["--rates", "40", "--subjects", &subject]);
+    // The rates would take it longer than it is worth.
+    which.extend((behaviour == "hot-loop").then_some("--bursts-only"));
     let mut args = vec!["bench", "--subject", &file, "--out", &out];
     args.extend(which);
     let bench = loadgen(&args);
@@ -56,7 +52,7 @@ fn limit(metric: &str, rest: &str) -> String {
 
 #[test]
 fn a_summary_is_judged_by_a_limits_file() {
-    let folder = measured();
+    let folder = measured("works");
     let out = folder.join("out").display().to_string();
     let burst = "cell = \"memory\"\nobjects = 3\n";
     let basis = |max: u64| format!("max = {max}\nmean = {max}\nspread = 0\nruns = 1\nmargin = 0\n");
@@ -178,4 +174,61 @@ fn a_summary_is_judged_by_a_limits_file() {
         "{}",
         text(&no_limits.stderr)
     );
+    let sized = loadgen(&["sizing", &out]);
+    let said = text(&sized.stdout);
+    assert_eq!(sized.status.code(), Some(0), "{}", text(&sized.stderr));
+    for want in [
+        "# mock/works with 3 edgeapp objects",
+        "# memory, worst of 1 valid runs: idle ",
+        "resources:\n  requests:\n    cpu: 10m\n    memory: ",
+    ] {
+        assert!(said.contains(want), "{want} not in {said}");
+    }
+    for (args, code, want) in [
+        (
+            ["--objects", "9"],
+            1,
+            "3 objects is the largest size that was measured",
+        ),
+        (
+            ["--subject", "mock/none"],
+            2,
+            "--subject mock/none: not in this folder; it has: mock/works",
+        ),
+    ] {
+        let mut words = vec!["sizing", out.as_str()];
+        words.extend(args);
+        let sized = loadgen(&words);
+        let said = text(&sized.stderr);
+        assert_eq!(sized.status.code(), Some(code), "{said}");
+        assert!(
+            said.contains(want) && said.trim().lines().count() == 1,
+            "{said}"
+        );
+    }
+}
+
+/// It converges all objects and never comes to rest: only what it writes without an end shows it.
+#[test]
+fn a_hot_loop_fails_by_what_it_writes_while_nothing_changes() {
+    let folder = measured("hot-loop");
+    let out = folder.join("out").display().to_string();
+    let limits = folder.join("limits.toml");
+    let of_memory =
+        "cell = \"memory\"\nobjects = 3\nmax = 6\nmean = 0\nspread = 0\nruns = 1\nmargin = 6\n";
+    let idle =
+        limit("requests.idle_writes_per_minute", of_memory).replace("mock/works", "mock/hot-loop");
+    std::fs::write(&limits, idle).expect("writable");
+    let junit = folder.join("junit.xml");
+    let paths = [&limits, &junit].map(|path| path.display().to_string());
+    let checked = loadgen(&["check", &out, "--limits", &paths[0], "--junit", &paths[1]]);
+    let said = text(&checked.stdout);
+    assert_eq!(checked.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("requests.idle_writes_per_minute, memory 3: ")
+            && said.contains(" is above 6"),
+        "{said}"
+    );
+    let xml = std::fs::read_to_string(&junit).expect("written");
+    assert_eq!(xml.matches("<failure message=").count(), 1, "{xml}");
 }

@@ -145,7 +145,9 @@ fn bad_input_is_one_line_that_says_what_where_and_what_to_do() {
             "workload absent",
             &["bench", "--workload", "/nowhere"],
             2,
-            &["/nowhere: no such workload; known: configmaps, echo, edgeapp"],
+            &[
+                "/nowhere: no such workload; known: argo-rollouts, configmaps, dnsendpoint, echo, edgeapp, helmchart",
+            ],
         ),
         case(
             "workload absent for a run",

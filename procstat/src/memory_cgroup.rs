@@ -107,6 +107,22 @@ impl MemoryCgroup {
         self.version.memory(&self.dir, self.peak.as_ref())
     }
 
+    /// The most memory that it may have, without swap. Its processes are killed where they need more.
+    ///
+    /// # Errors
+    /// `Write` where the kernel refuses, such as a limit below what is used.
+    pub fn limit(&self, bytes: u64) -> Result<(), Error> {
+        self.version.limit(&self.dir, bytes)
+    }
+
+    /// How many of its processes the kernel has killed for memory.
+    ///
+    /// # Errors
+    /// `Read` or `Field`.
+    pub fn kills(&self) -> Result<u64, Error> {
+        self.version.kills(&self.dir)
+    }
+
     /// From here on the next peak counts.
     ///
     /// # Errors

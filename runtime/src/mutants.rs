@@ -114,11 +114,18 @@ mod chosen {
         BoundIgnored,
         /// A relist that failed is not tried again.
         FailedRelistForgotten,
+        // What no periodic relist repairs.
+        /// Where there was no owner, a watch that does not show the first one is relied on.
+        FirstOwnerAwaited,
         // Found by the simulation.
         /// A child of an owner that was created again in flight counts as another's.
         RecreatedInFlightIgnored,
         /// A child that another controller takes over is nobody's.
         TakenOverIgnored,
+        /// A patch of an object that is there no longer counts as rejected.
+        ReplacedIsRejected,
+        /// An owner without a status has no children, whatever its spec was before.
+        FirstAttemptForgotten,
         /// The deletion of one child hides older changes of another.
         DeletionHidesOthers,
         /// A relist does not tell the cache of the children of an owner with work.

@@ -24,18 +24,22 @@ type Objects = BTreeMap<String, Value>;
 const KEPT: &str = "CustomResourceDefinition -/edgeapps.tare.dev /metadata/annotations/helm.sh/resource-policy: \
                     null and \"keep\"";
 
+/// A test of the chart that needs no cluster.
+type Test = fn(&Helm);
+
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let helm = program::find().map(Helm);
     let kubectl = Binaries::find()
         .map_err(|error| error.to_string())
         .and_then(|binaries| binaries.kubectl.ok_or_else(|| "no kubectl".to_owned()));
-    for missing in [helm.as_ref().err(), kubectl.as_ref().err()] {
-        if let Some(reason) = missing {
-            eprintln!("tests of the chart are ignored: {reason}");
-        }
+    for reason in [helm.as_ref().err(), kubectl.as_ref().err()]
+        .into_iter()
+        .flatten()
+    {
+        eprintln!("tests of the chart are ignored: {reason}");
     }
-    let alone: [(&str, fn(&Helm)); 5] = [
+    let alone: [(&str, Test); 5] = [
         ("lint_has_no_warning", lint_has_no_warning),
         (
             "by_default_it_is_install_yaml",
@@ -60,11 +64,11 @@ fn main() -> ExitCode {
     for overlay in &OVERLAYS {
         let (helm, kubectl) = (helm.clone(), kubectl.clone());
         let ignored = helm.is_err() || kubectl.is_err();
+        let name = format!("values give deploy/{}", overlay.folder);
         let run = move || {
             overlay.is_rendered(&helm?, &kubectl?);
             Ok(())
         };
-        let name = format!("values give deploy/{}", overlay.folder);
         trials.push(Trial::test(name, run).with_ignored_flag(ignored));
     }
     libtest_mimic::run(&arguments, trials).exit_code()

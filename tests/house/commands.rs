@@ -23,6 +23,7 @@ const RUN: &[&str] = &[
     "loadgen schema run",
     "loadgen schema workload",
     "loadgen workloads",
+    "loadgen workloads edgeapp --crds",
     "tare crd",
     "tare help",
     "tare version",
@@ -53,6 +54,14 @@ const LISTED: &[(&str, &str)] = &[
         "needs a cluster; loadgen/tests runs it on one",
     ),
     (
+        "loadgen envelope *",
+        "takes minutes; loadgen/tests runs a small one",
+    ),
+    (
+        "loadgen merge *",
+        "needs records of shards; loadgen/tests runs it",
+    ),
+    (
         "loadgen clean*",
         "needs a cluster; loadgen/tests runs it on one",
     ),
@@ -66,6 +75,10 @@ const LISTED: &[(&str, &str)] = &[
     ),
     (
         "loadgen check *",
+        "needs a folder that a bench has written; loadgen/tests runs it",
+    ),
+    (
+        "loadgen sizing *",
         "needs a folder that a bench has written; loadgen/tests runs it",
     ),
     (
@@ -125,6 +138,14 @@ const LISTED: &[(&str, &str)] = &[
     ("sudo *", "needs root and k3s"),
     ("apt-get install *", "needs root"),
     ("mkdir -p /tmp/kubesim", "prepares the command after it"),
+    ("mkdir gadgets", "prepares the commands after it"),
+    ("mkdir gadget", "prepares the commands after it"),
+    ("cd gadgets", "prepares the commands after it"),
+    (
+        "python3 -m venv venv",
+        "needs the network with the command after it",
+    ),
+    ("venv/bin/pip install *", "needs the network"),
     ("export *", "sets a variable for the commands after it"),
 ];
 

@@ -13,6 +13,7 @@
 //!
 //! `OBJECTS_OPERATIONS` operations in all (2,000 where it is not set; `just objects` does 20,000), from the seed
 //! `OBJECTS_SEED`. A failure prints the smallest sequence that fails and the command that repeats it.
+//! `TARE_RELIABILITY=FILE` keeps what was tested and makes `FILE.md` of it (`just objects-report`).
 
 #![allow(clippy::unwrap_used)] // a test that meets an unexpected value fails
 
@@ -22,6 +23,7 @@ mod mistake;
 mod operation;
 mod oracle;
 mod real;
+mod record;
 mod refusals;
 mod schema;
 mod simulated;
@@ -53,7 +55,12 @@ const THREADS: usize = 6;
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(THREADS);
-    libtest_mimic::run(&arguments, trials()).exit_code()
+    let conclusion = libtest_mimic::run(&arguments, trials());
+    if let Err(failed) = record::write_page() {
+        eprintln!("no page: {}", failed.message().unwrap_or_default());
+        return ExitCode::FAILURE;
+    }
+    conclusion.exit_code()
 }
 
 fn trials() -> Vec<Trial> {
@@ -84,7 +91,7 @@ fn of<S: Subject>(plane: &Result<Plane, String>) -> Vec<Trial> {
     trials.extend(Mode::ALL.into_iter().map(|mode| {
         let name = format!("simulated::{mode}::{}", S::NOUN);
         let amount = amount(all.div_ceil(Mode::ALL.len()));
-        Trial::test(name, move || simulated::run::<S>(mode, amount))
+        record::trial(name, seed, move || simulated::run::<S>(mode, amount))
     }));
     trials
 }

@@ -13,6 +13,7 @@ use crate::case::{self, Ended};
 use crate::cluster::Cluster;
 use crate::cluster::plane::{Setting, SharedPlane};
 use crate::operation::Operation;
+use crate::record::{self, Counts};
 use crate::simulated::{Amount, in_simulated, on_paused_time, sequence};
 use crate::subject::Subject;
 
@@ -43,7 +44,7 @@ pub fn trial<S: Subject>(plane: &Result<Plane, String>, amount: Amount) -> Trial
     match plane {
         Ok(plane) => {
             let plane = Arc::clone(plane);
-            Trial::test(name, move || run::<S>(&plane, amount))
+            record::trial(name, amount.seed, move || run::<S>(&plane, amount))
         }
         Err(_) => ignored(name),
     }
@@ -55,8 +56,8 @@ pub fn ignored(name: String) -> Trial {
         .with_ignored_flag(true)
 }
 
-fn run<S: Subject>(plane: &Plane, amount: Amount) -> Result<(), Failed> {
-    let (mut done, mut cases) = (0, 0);
+fn run<S: Subject>(plane: &Plane, amount: Amount) -> Result<Counts, Failed> {
+    let (mut done, mut refused, mut cases) = (0, 0, 0);
     while done < amount.operations {
         let left = (amount.operations - done).div_ceil(ABOUT).min(AT_ONCE);
         let seeds = (0..left as u64).map(|nth| amount.seed.wrapping_add(cases + nth));
@@ -70,6 +71,7 @@ fn run<S: Subject>(plane: &Plane, amount: Amount) -> Result<(), Failed> {
                 return Err(case.told(&difference));
             }
             done += real.answers.len();
+            refused += real.answers.iter().filter(|one| one.1 != 200).count();
         }
         cases += all.len() as u64;
     }
@@ -78,7 +80,11 @@ fn run<S: Subject>(plane: &Plane, amount: Amount) -> Result<(), Failed> {
         S::NOUN,
         amount.seed
     );
-    Ok(())
+    Ok(Counts {
+        operations: done,
+        cases,
+        refused,
+    })
 }
 
 /// A sequence, and how it ended on the simulated server.

@@ -14,6 +14,7 @@ use crate::cluster::simulated::Simulated;
 use crate::cluster::user::{JSON, User};
 use crate::mistake::{Mistake, UNKNOWN, mistakes};
 use crate::real::{self, Plane};
+use crate::record::{self, Counts};
 use crate::schema;
 use crate::simulated::{on_paused_time, runner};
 use crate::subject::Subject;
@@ -38,12 +39,14 @@ pub fn trials<S: Subject>(plane: &Result<Plane, String>, seed: u64) -> Vec<Trial
     let real = match plane {
         Ok(plane) => {
             let plane = Plane::clone(plane);
-            Trial::test(format!("kube::{name}"), move || on_both::<S>(&plane, seed))
+            record::trial(format!("kube::{name}"), seed, move || {
+                on_both::<S>(&plane, seed)
+            })
         }
         Err(_) => real::ignored(format!("kube::{name}")),
     };
-    let simulated = Trial::test(format!("simulated::{name}"), move || {
-        on_simulated::<S>(seed).map(drop)
+    let simulated = record::trial(format!("simulated::{name}"), seed, move || {
+        on_simulated::<S>(seed).map(|refused| counts(refused.len()))
     });
     vec![simulated, real]
 }
@@ -64,7 +67,15 @@ fn on_simulated<S: Subject>(seed: u64) -> Result<Vec<(Mistake, Refusal)>, Failed
     refused.map_err(|error| error.to_string().into())
 }
 
-fn on_both<S: Subject>(plane: &Plane, seed: u64) -> Result<(), Failed> {
+fn counts(refused: usize) -> Counts {
+    Counts {
+        operations: refused,
+        cases: 0,
+        refused,
+    }
+}
+
+fn on_both<S: Subject>(plane: &Plane, seed: u64) -> Result<Counts, Failed> {
     let simulated = on_simulated::<S>(seed)?;
     let real = plane.beside_others(async |plane| {
         let cluster = Cluster::real(plane, Mode::None).await;
@@ -82,7 +93,7 @@ fn on_both<S: Subject>(plane: &Plane, seed: u64) -> Result<(), Failed> {
         })
         .collect();
     match differing.is_empty() {
-        true => Ok(()),
+        true => Ok(counts(real.len())),
         false => Err(differing.join("\n\n").into()),
     }
 }

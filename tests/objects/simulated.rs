@@ -19,6 +19,7 @@ use crate::case::{self, Ended};
 use crate::cluster::Cluster;
 use crate::cluster::simulated::Simulated;
 use crate::operation::{Operation, sequences};
+use crate::record::Counts;
 use crate::subject::Subject;
 
 /// A Deployment is ready so long after a change, as on the real servers.
@@ -35,7 +36,7 @@ pub struct Amount {
 }
 
 /// Runs sequences until so many operations are done.
-pub fn run<S: Subject>(mode: Mode, amount: Amount) -> Result<(), Failed> {
+pub fn run<S: Subject>(mode: Mode, amount: Amount) -> Result<Counts, Failed> {
     let (done, refused, mut cases) = (Cell::new(0), Cell::new(0), 0);
     let strategy = sequences::<S>();
     while done.get() < amount.operations {
@@ -58,7 +59,11 @@ pub fn run<S: Subject>(mode: Mode, amount: Amount) -> Result<(), Failed> {
         refused.get(),
         amount.seed
     );
-    Ok(())
+    Ok(Counts {
+        operations: done.get(),
+        cases,
+        refused: refused.get(),
+    })
 }
 
 /// The sequence of a seed.

@@ -19,12 +19,12 @@ use crate::cluster::simulated::{Running, config};
 use crate::cluster::user::JSON;
 
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-const OBJECTS: usize = 1_000;
+pub const OBJECTS: usize = 1_000;
 /// Requests of the user at once.
 const AT_ONCE: usize = 16;
 /// Their neighbours are on the same page of a list, and in the same moment in the queue.
-const UNDECODABLE: usize = OBJECTS / 2;
-const PANICKING: usize = UNDECODABLE + 1;
+pub const UNDECODABLE: usize = OBJECTS / 2;
+pub const PANICKING: usize = UNDECODABLE + 1;
 
 /// What becomes a ConfigMap.
 #[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug)]
@@ -79,7 +79,7 @@ fn definition() -> Value {
     })
 }
 
-async fn install(cluster: &Cluster) {
+pub async fn install(cluster: &Cluster) {
     let installed = cluster
         .request(Method::POST, CRDS, JSON, &definition())
         .await;
@@ -95,7 +95,7 @@ async fn install(cluster: &Cluster) {
         .await;
 }
 
-async fn operate(cluster: &Cluster) -> Running {
+pub async fn operate(cluster: &Cluster) -> Running {
     let client = match cluster.as_simulated() {
         Some(simulated) => simulated.server.client("tare"),
         None => cluster.client.clone(),
@@ -109,7 +109,7 @@ async fn operate(cluster: &Cluster) -> Running {
     running
 }
 
-async fn create(cluster: &Cluster, name: &str, image: Value) {
+pub async fn create(cluster: &Cluster, name: &str, image: Value) {
     let object = json!({
         "apiVersion": "example.com/v1", "kind": "Fragile",
         "metadata": { "name": name }, "spec": { "image": image },
@@ -117,12 +117,16 @@ async fn create(cluster: &Cluster, name: &str, image: Value) {
     cluster.make("fragiles", object).await;
 }
 
-fn name(n: usize) -> String {
+pub fn is_broken(n: usize) -> bool {
+    [UNDECODABLE, PANICKING].contains(&n)
+}
+
+pub fn name(n: usize) -> String {
     format!("o-{n:04}")
 }
 
 /// Waits until these are the ConfigMaps of all owners: `None` where an owner has none.
-async fn until_all_have(cluster: &Cluster, image: impl Fn(usize) -> Option<&'static str>) {
+pub async fn until_all_have(cluster: &Cluster, image: impl Fn(usize) -> Option<&'static str>) {
     let wanted: Vec<(String, String)> = (0..OBJECTS)
         .filter_map(|n| Some((name(n), image(n)?.to_owned())))
         .collect();
@@ -139,7 +143,7 @@ async fn until_all_have(cluster: &Cluster, image: impl Fn(usize) -> Option<&'sta
     cluster.until(&what, "configmaps", "", are_as_planned).await;
 }
 
-fn spec(image: Value) -> Value {
+pub fn spec(image: Value) -> Value {
     json!({ "spec": { "image": image } })
 }
 
@@ -160,7 +164,6 @@ pub async fn an_undecodable_and_a_panicking_object_among_a_thousand(cluster: Clu
     });
     let creations = futures::stream::iter(creations).buffer_unordered(AT_ONCE);
     creations.collect::<Vec<()>>().await;
-    let is_broken = |n: usize| [UNDECODABLE, PANICKING].contains(&n);
     until_all_have(&cluster, |n| (!is_broken(n)).then_some("web:1")).await;
 
     // Their neighbours follow their specs, and a start finds what the neighbours lack.

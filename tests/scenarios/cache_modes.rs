@@ -205,7 +205,7 @@ pub async fn every_owner_that_exists_is_retained_and_no_other(mode: Mode) {
     }
     pass(5).await;
     assert_eq!(running.metrics.cached_owners.load(Relaxed), retained(10));
-    // Six resyncs find the same.
+    // An hour later it is the same.
     pass(3_600).await;
     assert_eq!(running.metrics.cached_owners.load(Relaxed), retained(10));
     running.stop().await;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tare_runtime::cache::Mode;
 
 use crate::cluster::Cluster;
-use crate::cluster::objects::{condition, foreign_deployment, text, web};
+use crate::cluster::objects::{condition, container, foreign_deployment, text, web};
 use crate::cluster::simulated::{Simulated, pass};
 
 pub async fn a_foreign_deployment_of_the_same_name_survives_us(cluster: Cluster) {
@@ -107,5 +107,39 @@ pub async fn a_child_that_another_controller_takes_over_is_told_and_made_again(m
             .await;
         user.until_running("web").await;
     }
+    running.stop().await;
+}
+
+/// What was applied to the object that was taken over says nothing of the one that was made after it.
+pub async fn a_child_that_was_made_again_after_a_take_over_follows_its_spec(mode: Mode) {
+    let cluster = Simulated::new(mode);
+    let cluster = cluster.waiting_up_to(Duration::from_secs(120), "attempts back off");
+    let user = Cluster::simulated(cluster.clone());
+    let release = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "release" },
+    });
+    let release = user.make("configmaps", release).await;
+    let owners = json!([{
+        "apiVersion": "v1", "kind": "ConfigMap", "name": "release", "controller": true,
+        "uid": release["metadata"]["uid"],
+    }]);
+    let running = cluster.operate();
+    running.until_ready().await;
+    user.create("web", web()).await;
+    user.until_running("web").await;
+    pass(120).await;
+    let taken = json!({ "metadata": { "ownerReferences": owners } });
+    user.patch("deployments", "web", taken).await;
+    user.until_degraded("web", "Collision").await;
+    user.delete("deployments", "web").await;
+    user.until_running("web").await;
+    user.change("web", json!({ "image": "web:2" })).await;
+    let is_new = |child: &Value| container(child)["image"] == "web:2";
+    user.until("the new image", "deployments", "web", is_new)
+        .await;
+    pass(5).await;
+    let events = cluster.server.objects("events");
+    let is_rejected = events.iter().any(|event| event["reason"] == "Rejected");
+    assert!(!is_rejected, "{events:?}");
     running.stop().await;
 }

@@ -34,7 +34,9 @@ mod kubectl;
 mod leader;
 mod lifecycle;
 mod namespaces;
+mod outage;
 mod overlays;
+mod periods;
 mod permission_table;
 mod permissions;
 mod relists;
@@ -150,6 +152,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs an operator for one selector" shards::a_change_of_a_child_makes_only_its_own_shard_write),
     scenario!(simulated "needs an operator of its own" unplanned::a_child_that_leaves_the_plan_while_the_operator_is_down_goes),
     scenario!(simulated "needs an operator of its own" unplanned::a_crash_before_a_child_that_left_the_plan_is_deleted_does_not_keep_it),
+    scenario!(simulated "needs requests that hang" unplanned::a_child_of_a_first_attempt_that_a_crash_ended_goes_with_a_spec_without_it),
     scenario!(simulated "needs an operator of its own" unplanned::a_child_of_an_earlier_version_is_found_by_a_start_and_by_its_event),
 
     scenario!(anywhere spec::scale_image_and_env_follow_the_spec).on_kine(),
@@ -161,6 +164,7 @@ const SCENARIOS: &[Scenario] = &[
 
     scenario!(anywhere foreign::a_foreign_deployment_of_the_same_name_survives_us).on_kine(),
     scenario!(anywhere foreign::a_collision_ends_when_the_foreign_object_is_deleted),
+    scenario!(simulated "needs two minutes" foreign::a_child_that_was_made_again_after_a_take_over_follows_its_spec),
     scenario!(simulated "needs two minutes" foreign::a_child_that_another_controller_takes_over_is_told_and_made_again),
 
     scenario!(anywhere conflicts::a_field_that_somebody_keeps_changing_back_is_a_field_conflict),
@@ -178,9 +182,17 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs answers that are lost" failing::a_write_whose_answer_is_lost_is_not_done_twice),
     scenario!(simulated "needs refused requests" failing::a_child_that_becomes_ready_while_its_owner_fails_is_known),
     scenario!(simulated "needs answers that break off" failing::an_answer_that_breaks_off_is_requested_again),
+    scenario!(simulated "needs events that are lost" periods::the_first_object_of_a_new_crd_that_no_watch_shows_is_found_within_a_minute),
+    scenario!(simulated "needs spoiled answers" periods::an_owner_that_a_list_does_not_show_legibly_is_listed_again_within_ten_minutes),
+    scenario!(simulated "needs spoiled answers" periods::an_owner_whose_answer_cannot_be_decoded_is_read_again),
+    scenario!(simulated "needs refused requests" periods::a_failure_that_only_a_change_resolves_is_told_although_its_status_was_refused),
+    scenario!(simulated "needs other answers" periods::a_status_whose_write_was_executed_and_refused_is_written_again),
+    scenario!(simulated "needs other answers" periods::a_status_in_doubt_is_not_replaced_by_an_older_one),
+    scenario!(simulated "needs other limits" periods::owners_whose_requeues_do_not_fit_are_compared_within_ten_minutes),
     scenario!(simulated "needs refused requests" failing::a_failure_backs_off_is_told_on_the_object_and_heals),
     scenario!(simulated "needs refused requests" failing::many_failing_objects_stay_within_the_bounds_and_do_not_delay_a_healthy_one),
     scenario!(simulated "needs refused requests" failing::a_server_that_asks_to_wait_is_obeyed),
+    scenario!(simulated "needs refused requests" outage::owners_that_waited_through_an_outage_are_ready_soon_after),
     scenario!(simulated "needs an operator of its own" failing::a_panic_in_a_plan_is_that_objects_failure_and_nobody_elses),
 
     scenario!(anywhere permissions::a_missing_permission_is_named_on_the_object),
@@ -201,6 +213,7 @@ const SCENARIOS: &[Scenario] = &[
 
     scenario!(real "needs a server that escapes" relists::an_object_larger_than_what_is_read_stops_no_other),
     scenario!(simulated "needs slow requests" relists::what_a_page_shows_of_an_owner_that_was_written_since_is_done),
+    scenario!(simulated "needs slow requests" relists::readiness_that_only_a_page_shows_of_an_owner_that_was_written_since_is_told),
 
     scenario!(simulated "needs counts request by request" cache_modes::work_on_an_idle_owner_reads_what_the_mode_does_not_retain),
     scenario!(simulated "needs counts request by request" cache_modes::a_workload_that_is_no_longer_ready_is_recognised_by_its_event),

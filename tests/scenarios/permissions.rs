@@ -108,7 +108,7 @@ pub async fn a_permission_to_list_that_is_revoked_while_running_is_told(mode: Mo
     let refusal = Refusal::of_permission(&cluster, "list", "services");
     refusal.lift();
     let config = Config {
-        resync: Some(Duration::from_secs(60)),
+        resync: Some(Duration::from_secs(50)),
         ..config()
     };
     let running = cluster.operate_with(EdgeApps, cluster.server.client("tare"), config);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kube::api::{Patch, PatchParams};
-use kubesim::RequestFault;
+use kubesim::{RequestFault, WatchFault};
 use serde_json::{Value, json};
 use tare_runtime::cache::Mode;
 
@@ -53,6 +53,41 @@ pub async fn what_a_page_shows_of_an_owner_that_was_written_since_is_done(mode: 
     assert!(cluster.get("services", &last).is_null(), "not found yet");
     pass(20).await;
     assert!(!cluster.get("services", &last).is_null(), "found, and lost");
+    running.stop().await;
+}
+
+/// The list of owners is older than the status that a worker writes, and the list of Deployments newer than what that
+/// worker knows. No watch shows the Deployment.
+pub async fn readiness_that_only_a_page_shows_of_an_owner_that_was_written_since_is_told(
+    mode: Mode,
+) {
+    let cluster = Simulated::new(mode);
+    let because = "silence is noticed when the server should have ended the watch";
+    let cluster = cluster.waiting_up_to(Duration::from_secs(320), because);
+    let faults = cluster.server.faults();
+    faults.on_watch(|facts| match (facts.user, facts.resource, facts.name) {
+        ("tare", "deployments", _) => WatchFault::Stall,
+        // It makes the operator list everything.
+        ("tare", "edgeapps", "other") => WatchFault::Error410,
+        _ => WatchFault::Pass,
+    });
+    faults.on_request(
+        |facts| match (facts.user, facts.verb, facts.resource, facts.subresource) {
+            ("tare", "patch", "edgeapps", Some("status")) if facts.nth == 0 => {
+                RequestFault::Delay(Duration::from_secs(3))
+            }
+            ("tare", "list", "deployments", _) if facts.nth > 0 => {
+                RequestFault::Delay(Duration::from_secs(5))
+            }
+            _ => RequestFault::Pass,
+        },
+    );
+    let running = cluster.operate();
+    running.until_ready().await;
+    cluster.create("web", web()).await;
+    pass(1).await;
+    cluster.create("other", web()).await;
+    cluster.until_phase("web", "Running").await;
     running.stop().await;
 }
 

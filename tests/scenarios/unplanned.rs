@@ -143,6 +143,34 @@ pub async fn a_crash_before_a_child_that_left_the_plan_is_deleted_does_not_keep_
     }
 }
 
+/// The first attempt ends with its process once it has made the children, and the owner's status still tells nothing.
+pub async fn a_child_of_a_first_attempt_that_a_crash_ended_goes_with_a_spec_without_it(mode: Mode) {
+    let cluster = Simulated::new(mode);
+    cluster
+        .server
+        .faults()
+        .on_request(|facts| match (facts.user, facts.verb, facts.resource) {
+            ("tare", "patch", "edgeapps") => RequestFault::Hang,
+            _ => RequestFault::Pass,
+        });
+    let running = operate_edgeapps(&cluster);
+    running.until_ready().await;
+    cluster.create("web", web()).await;
+    pass(3).await;
+    assert!(!cluster.get("services", "web").is_null());
+    running.kill().await;
+    cluster.server.faults().clear();
+    cluster.change("web", without_all()).await;
+    let running = operate_edgeapps(&cluster);
+    cluster.until_phase("web", "Running").await;
+    cluster.until_gone("services", "web").await;
+    running.stop().await;
+}
+
+fn operate_edgeapps(cluster: &Simulated) -> Running {
+    cluster.operate_with(EdgeApps, cluster.server.client("tare"), config())
+}
+
 /// The status speaks of the newest spec already: only the child itself tells that it is left.
 pub async fn a_child_of_an_earlier_version_is_found_by_a_start_and_by_its_event(mode: Mode) {
     let (cluster, running) = with_all(mode).await;

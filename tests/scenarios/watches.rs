@@ -169,6 +169,8 @@ pub async fn a_watch_stream_recovers_from_every_fault(mode: Mode) {
             let because = "silence is noticed when the server should have ended the watch";
             cluster = cluster.waiting_up_to(Duration::from_secs(310), because);
         }
+        // While there is no owner, a list each minute looks for the first one.
+        cluster.create("first", web()).await;
         let running = cluster.operate();
         running.until_ready().await;
         let once = AtomicBool::new(true);

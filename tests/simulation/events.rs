@@ -49,6 +49,12 @@ impl Events {
     async fn next(&mut self) -> Option<Vec<u8>> {
         loop {
             let mut line = self.line().await?;
+            if is_added(&line)
+                && let Some((name, uid)) = identity(&line)
+                && self.faults.lock().is_unshown(&self.resource, &name, &uid)
+            {
+                continue;
+            }
             let is_bookmark = line.starts_with(b"{\"object\"") || find(&line, b"\"BOOKMARK\"");
             let (fault, latency_ms) = {
                 let mut state = self.faults.lock();
@@ -135,7 +141,7 @@ impl Events {
         let Ok(Some(next)) = timeout(Duration::from_millis(500), self.line()).await else {
             return Some(line);
         };
-        let is_same = is_change(&line) && is_change(&next) && uid(&line) == uid(&next);
+        let is_same = is_change(&line) && is_change(&next) && identity(&line) == identity(&next);
         self.lines.push_front(next);
         match is_same {
             true => None,
@@ -144,17 +150,30 @@ impl Events {
     }
 }
 
+fn is_added(line: &[u8]) -> bool {
+    line.starts_with(b"{\"type\":\"ADDED\"")
+}
+
 fn is_change(line: &[u8]) -> bool {
-    line.starts_with(b"{\"type\":\"ADDED\"") || line.starts_with(b"{\"type\":\"MODIFIED\"")
+    is_added(line) || line.starts_with(b"{\"type\":\"MODIFIED\"")
 }
 
 fn find(line: &[u8], what: &[u8]) -> bool {
     line.windows(what.len()).take(40).any(|part| part == what)
 }
 
-fn uid(line: &[u8]) -> Option<String> {
+/// Name and uid.
+fn identity(line: &[u8]) -> Option<(String, String)> {
     let event: serde_json::Value = serde_json::from_slice(line).ok()?;
-    Some(event["object"]["metadata"]["uid"].as_str()?.to_owned())
+    let metadata = &event["object"]["metadata"];
+    let text = |field: &str| Some(metadata[field].as_str()?.to_owned());
+    Some((text("name")?, text("uid")?))
+}
+
+/// Makes an object one that decodes as no type.
+pub fn garble(object: &mut serde_json::Value) {
+    object["metadata"]["ownerReferences"] = "none".into();
+    object["metadata"]["finalizers"] = "none".into();
 }
 
 /// The event with an object that decodes as no type.
@@ -162,9 +181,7 @@ fn garbage(line: &[u8]) -> Vec<u8> {
     let Ok(mut event) = serde_json::from_slice::<serde_json::Value>(line) else {
         return line.to_vec();
     };
-    let object = &mut event["object"];
-    object["metadata"]["ownerReferences"] = "none".into();
-    object["metadata"]["finalizers"] = "none".into();
+    garble(&mut event["object"]);
     let mut line = event.to_string().into_bytes();
     line.push(b'\n');
     line

@@ -69,6 +69,7 @@ fn schedule(subject: Subject, mode: Mode, crashes: &[(u8, When)]) -> Schedule {
         tight: false,
         ready_delay_ms: 1_000,
         never_ready: false,
+        first_unshown: false,
         steps,
     }
 }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::call::Call;
+use crate::records::Counts;
 use crate::rng::Rng;
 use crate::step::{EventFault, Outage, RequestFault, Resource, When};
 
@@ -39,12 +40,19 @@ pub struct State {
     /// Requests of the operator so far.
     sent: u64,
     pub outage: Option<Outage>,
+    /// The resource whose first object is not shown to a watch.
+    pub first_unshown: Option<Resource>,
+    /// That object, once it is there.
+    first_name: Option<String>,
+    first_uid: Option<String>,
     /// The next crash, and those that follow: each counts its writes from the one before.
     pub crashes: VecDeque<Crash>,
     /// What the oracles have found.
     pub violations: Vec<String>,
     /// Writes of the operator that were executed.
     pub writes: u64,
+    /// Faults that met something, by kind.
+    pub met: Counts,
     /// Children that the operator made, and those that it deleted.
     pub made_and_deleted: (u64, u64),
     /// How often the server was set back to a backup.
@@ -64,9 +72,13 @@ impl Faults {
             events: Vec::new(),
             sent: 0,
             outage: None,
+            first_unshown: None,
+            first_name: None,
+            first_uid: None,
             crashes: VecDeque::new(),
             violations: Vec::new(),
             writes: 0,
+            met: Counts::new(),
             made_and_deleted: (0, 0),
             restores: 0,
             digest: 0xcbf2_9ce4_8422_2325,
@@ -116,8 +128,21 @@ impl State {
         self.digest
     }
 
+    /// A fault met something.
+    fn meet(&mut self, kind: impl Into<String>) {
+        *self.met.entry(kind.into()).or_default() += 1;
+    }
+
     /// What happens to this request.
     pub fn of_request(&mut self, call: &Call) -> Option<RequestFault> {
+        let fault = self.request_fault(call);
+        if let Some(fault) = fault {
+            self.meet(fault.kind());
+        }
+        fault
+    }
+
+    fn request_fault(&mut self, call: &Call) -> Option<RequestFault> {
         self.sent += 1;
         if self.sent > MOST_REQUESTS {
             if self.sent == MOST_REQUESTS + 1 {
@@ -148,19 +173,47 @@ impl State {
     /// What happens to an event of this resource.
     pub fn of_event(&mut self, resource: &str) -> Option<EventFault> {
         let index = self.events.iter().position(|(of, _)| *of == resource)?;
-        Some(self.events.remove(index).1)
+        let (_, fault) = self.events.remove(index);
+        self.meet(fault.kind());
+        Some(fault)
+    }
+
+    /// The user makes an object of this name, or has made it with this uid. The first one of all is not shown.
+    pub fn made(&mut self, resource: &str, name: &str, uid: Option<&str>) {
+        if self.first_unshown != Some(resource) {
+            return;
+        }
+        if self.first_name.is_none() {
+            self.first_name = Some(name.to_owned());
+        } else if self.first_uid.is_none() {
+            self.first_uid = uid.map(str::to_owned);
+        }
+    }
+
+    /// Whether no watch shows that this object was made.
+    pub fn is_unshown(&mut self, resource: &str, name: &str, uid: &str) -> bool {
+        if self.first_unshown != Some(resource) || self.first_name.as_deref() != Some(name) {
+            return false;
+        }
+        let first = self.first_uid.get_or_insert_with(|| uid.to_owned());
+        if first != uid {
+            return false;
+        }
+        self.note(format_args!("   the first of {resource} is not shown"));
+        self.meet("event: the first object is not shown");
+        true
     }
 
     /// Whether the operator is killed at this write.
     pub fn of_write(&mut self) -> Option<Crash> {
         let crash = self.crashes.front_mut()?;
-        match crash.writes {
-            0 => self.crashes.pop_front(),
-            _ => {
-                crash.writes -= 1;
-                None
-            }
+        if crash.writes > 0 {
+            crash.writes -= 1;
+            return None;
         }
+        let crash = self.crashes.pop_front()?;
+        self.meet(crash.when.kind());
+        Some(crash)
     }
 
     /// No fault from here on.

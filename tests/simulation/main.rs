@@ -4,6 +4,7 @@
 //! - `SEED=7 cargo test -p tare --test simulation` repeats one run and prints what happened;
 //!   `STEPS=1,4` leaves the other steps out. A run that fails prints this line with as few steps as still fail.
 //! - `SEEDS=100000` tries so many; `FROM=5000` begins there.
+//! - `SIMULATION_RECORDS=FOLDER` keeps what was run; `SIMULATION_REPORT=FILE` with it writes the report on all of that.
 //!
 //! See `docs/design-notes/correctness.md`.
 
@@ -18,6 +19,8 @@ mod keeper;
 #[cfg(feature = "mutants")]
 mod mutants;
 mod process;
+mod records;
+mod report;
 mod rng;
 mod run;
 mod schedule;
@@ -52,9 +55,10 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     // Each uses all processors.
     arguments.test_threads = Some(1);
-    let trials = match number("SEED") {
-        Some(seed) => vec![Trial::test("repeated", move || repeated(seed))],
-        None => trials(),
+    let trials = match (number("SEED"), std::env::var("SIMULATION_REPORT")) {
+        (Some(seed), _) => vec![Trial::test("repeated", move || repeated(seed))],
+        (None, Ok(file)) => vec![Trial::test("report", move || report(&file))],
+        (None, Err(_)) => trials(),
     };
     libtest_mimic::run(&arguments, trials).exit_code()
 }
@@ -113,10 +117,30 @@ fn repeated(seed: u64) -> Result<(), Failed> {
     }
 }
 
+/// Writes the report on all records.
+fn report(file: &str) -> Result<(), Failed> {
+    let folder = records::folder().ok_or("SIMULATION_RECORDS names no folder")?;
+    std::fs::write(file, report::of(&folder)?).map_err(|error| format!("{file}: {error}"))?;
+    Ok(())
+}
+
 fn lives(subject: Subject, mode: Mode, in_pairs: bool) -> Result<(), Failed> {
     let began = Instant::now();
     let (count, wrong) = exhaustive::lives(subject, mode, in_pairs);
-    println!("{count} lives in {:.1} s", began.elapsed().as_secs_f32());
+    let seconds = began.elapsed().as_secs_f64();
+    println!("{count} lives in {seconds:.1} s");
+    let killed = if in_pairs { "twice" } else { "once" };
+    let record = records::Lives {
+        commit: records::commit(),
+        profile: records::profile(),
+        subject: format!("{subject:?}"),
+        mode: mode.to_string(),
+        in_pairs,
+        count,
+        failed: wrong.len(),
+        seconds,
+    };
+    records::write(&format!("lives-{subject:?}-{mode}-{killed}"), &record);
     match wrong.is_empty() {
         true => Ok(()),
         false => {

@@ -4,6 +4,7 @@
 
 use tare_runtime::internals::{Mutant, choose};
 
+use crate::records::{self, Bug};
 use crate::run::run;
 use crate::schedule::Schedule;
 use crate::shrink::shrink;
@@ -27,21 +28,40 @@ pub const IN_CI: [Mutant; 5] = [
 pub fn find(mutant: Mutant) -> Result<String, String> {
     for seed in 0..SEEDS {
         let schedule = Schedule::of(seed);
-        if !fails(&schedule, mutant) {
+        let is_found = |schedule: &Schedule| {
+            fails(schedule, mutant) && run(schedule, false).violations.is_empty()
+        };
+        if !is_found(&schedule) {
             continue;
         }
-        let kept = shrink(&schedule, |less| fails(less, mutant));
+        let kept = shrink(&schedule, is_found);
         let less = schedule.only(&kept);
         choose(Some(mutant));
         let violations = run(&less, false).violations;
         choose(None);
         let violation = violations.first().cloned().unwrap_or_default();
-        let line = less.line();
-        return Ok(format!(
-            "MUTANT={mutant:?} {line} --features mutants\n  {violation}"
-        ));
+        let line = format!("MUTANT={mutant:?} {} --features mutants", less.line());
+        let told = format!("{line}\n  {violation}");
+        record(mutant, Some(seed + 1), kept.len(), line, violation);
+        return Ok(told);
     }
+    record(mutant, None, 0, String::new(), String::new());
     Err(format!("{mutant:?} is not found within {SEEDS} seeds"))
+}
+
+fn record(mutant: Mutant, seeds: Option<u64>, steps: usize, line: String, violation: String) {
+    let name = format!("{mutant:?}");
+    let record = Bug {
+        commit: records::commit(),
+        profile: records::profile(),
+        name: name.clone(),
+        seeds,
+        most: SEEDS,
+        steps,
+        line,
+        violation,
+    };
+    records::write(&format!("bug-{name}"), &record);
 }
 
 fn fails(schedule: &Schedule, mutant: Mutant) -> bool {

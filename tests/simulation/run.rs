@@ -7,8 +7,9 @@ use tokio::runtime::Builder;
 use tokio::time::{Instant, sleep};
 
 use crate::converged;
+use crate::records::Counts;
 use crate::schedule::Schedule;
-use crate::step::{EventFault, Step};
+use crate::step::{EventFault, RequestFault, Step};
 use crate::world::World;
 
 /// How long nothing is written after convergence.
@@ -19,6 +20,8 @@ const PROMPT_S: u64 = 60;
 const BACKOFF_S: u64 = 470;
 /// After so long a silent watch is opened again.
 const SILENCE_S: u64 = 310;
+/// After so long the first object of a CRD is found that no watch has shown.
+const FIRST_S: u64 = 60;
 /// After so long owners that were evicted are found again.
 const EVICTED_S: u64 = 660;
 
@@ -33,6 +36,8 @@ pub struct Report {
     pub trace: Vec<String>,
     /// Writes of the operator.
     pub writes: u64,
+    /// Faults that met something, by kind.
+    pub faults: Counts,
     /// Children that it made, and those that it deleted.
     pub made_and_deleted: (u64, u64),
 }
@@ -61,6 +66,7 @@ pub fn run(schedule: &Schedule, traced: bool) -> Report {
             digest: state.digest(),
             trace: state.trace.take().unwrap_or_default(),
             writes: state.writes,
+            faults: std::mem::take(&mut state.met),
             made_and_deleted: state.made_and_deleted,
         }
     })
@@ -92,10 +98,31 @@ fn within(schedule: &Schedule) -> Duration {
             seconds += EVICTED_S;
         }
     }
+    // What could not be decoded is found again by a relist that waits as long.
+    if !schedule.tight && any(is_garbage) {
+        seconds += EVICTED_S;
+    }
+    if schedule.first_unshown {
+        seconds += FIRST_S;
+    }
     if is_silent(schedule) {
         seconds += SILENCE_S;
     }
     Duration::from_secs(seconds)
+}
+
+/// Whether something cannot be decoded.
+fn is_garbage(step: &Step) -> bool {
+    matches!(
+        step,
+        Step::Request {
+            fault: RequestFault::Garbage,
+            ..
+        } | Step::Event {
+            fault: EventFault::Garbage,
+            ..
+        }
+    )
 }
 
 /// Whether a watch may be silent although there are events.

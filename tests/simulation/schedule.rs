@@ -24,6 +24,8 @@ pub struct Schedule {
     pub ready_delay_ms: u64,
     /// No Deployment becomes ready.
     pub never_ready: bool,
+    /// The datastore does not show the first object of a new CRD to a watch, as kine does.
+    pub first_unshown: bool,
     /// The steps, each with its number in the whole schedule.
     pub steps: Vec<(usize, Step)>,
 }
@@ -36,6 +38,7 @@ impl Schedule {
         let tight = rng.one_in(4);
         let ready_delay_ms = rng.pick(&[0, 0, 50, 2_000, 20_000]);
         let never_ready = rng.one_in(12);
+        let first_unshown = rng.one_in(6);
         let mut draw = Draw {
             owners: if tight { 6 } else { 3 },
             subject,
@@ -43,11 +46,19 @@ impl Schedule {
         };
         let count = 4 + draw.rng.below(16);
         let mut steps = Vec::new();
+        if draw.rng.one_in(3) {
+            // The operator has listed before there is anything.
+            let ms = draw.rng.below(3_000);
+            steps.push(Step::Pass { ms });
+        }
         for _ in 0..=draw.rng.below(draw.owners.into()) {
             steps.push(draw.create());
         }
         for _ in 0..count {
-            steps.push(draw.step());
+            match draw.rng.one_in(5) {
+                true => draw.burst(&mut steps),
+                false => steps.push(draw.step()),
+            }
             if let Some(pause) = draw.pause() {
                 steps.push(pause);
             }
@@ -59,6 +70,7 @@ impl Schedule {
             tight,
             ready_delay_ms,
             never_ready,
+            first_unshown,
             steps: steps.into_iter().enumerate().collect(),
         }
     }
@@ -209,6 +221,48 @@ impl Draw {
         }
     }
 
+    /// Changes of one owner and its children at nearly the same time, some of them while one watch is behind the
+    /// others.
+    fn burst(&mut self, steps: &mut Vec<Step>) {
+        if !self.rng.one_in(3) {
+            steps.push(Step::Event {
+                resource: self.resource(),
+                fault: EventFault::Delay {
+                    ms: self.rng.pick(&[200, 1_500, 6_000]),
+                },
+            });
+        }
+        let owner = self.owner();
+        for _ in 0..2 + self.rng.below(4) {
+            steps.push(match self.rng.below(12) {
+                0..4 => Step::Change {
+                    owner,
+                    spec: self.spec(),
+                },
+                4..7 => Step::Edit {
+                    owner,
+                    edit: self.edit(),
+                },
+                7..10 => Step::DeleteChild {
+                    owner,
+                    resource: self.child(),
+                },
+                10 => Step::Recreate {
+                    owner,
+                    spec: self.spec(),
+                },
+                _ => Step::Create {
+                    owner,
+                    spec: self.spec(),
+                },
+            });
+            if self.rng.one_in(2) {
+                let ms = self.rng.pick(&[1, 10, 40, 150]);
+                steps.push(Step::Pass { ms });
+            }
+        }
+    }
+
     fn edit(&mut self) -> Edit {
         match self.subject {
             Subject::EdgeApp => self.rng.pick(&[
@@ -245,6 +299,7 @@ impl Draw {
             16..18 => RequestFault::Slow {
                 ms: self.rng.pick(&[100, 1_500, 8_000]),
             },
+            18 if matches!(verb, "get" | "list") => RequestFault::Garbage,
             _ => RequestFault::Cut {
                 bytes: self.rng.below(3_000) as u16,
                 error: self.rng.one_in(2),

@@ -7,12 +7,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use crate::records::{self, Counts};
 use crate::run::run;
 use crate::schedule::Schedule;
 use crate::shrink::shrink;
 
 /// One in so many runs twice.
-const TWICE: u64 = 100;
+pub const TWICE: u64 = 100;
 /// Failures that are shrunk and told in full.
 const SHOWN: usize = 5;
 /// A run takes milliseconds. One that takes so long never waits.
@@ -27,6 +28,7 @@ type Running = Mutex<Option<(u64, Instant)>>;
 /// What fails, with the lines that repeat it.
 pub fn try_all(from: u64, count: u64) -> Result<(), String> {
     let (next, failed) = (AtomicU64::new(from), Mutex::new(Vec::new()));
+    let counted = Mutex::new((Counts::new(), Counts::new()));
     let began = Instant::now();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let running: Vec<Running> = (0..threads).map(|_| Running::default()).collect();
@@ -43,8 +45,12 @@ pub fn try_all(from: u64, count: u64) -> Result<(), String> {
                             return;
                         }
                         *running.lock().unwrap() = Some((seed, Instant::now()));
-                        let violations = try_one(seed);
+                        let (steps, faults, violations) = try_one(seed);
                         *running.lock().unwrap() = None;
+                        let mut counted = counted.lock().unwrap();
+                        records::add(&mut counted.0, &steps);
+                        records::add(&mut counted.1, &faults);
+                        drop(counted);
                         if !violations.is_empty() {
                             failed.lock().unwrap().push((seed, violations));
                         }
@@ -57,25 +63,45 @@ pub fn try_all(from: u64, count: u64) -> Result<(), String> {
             .for_each(|worker| worker.join().unwrap());
         is_done.store(true, Relaxed);
     });
-    let minutes = began.elapsed().as_secs_f32() / 60.0;
-    println!("{count} seeds in {minutes:.1} min on {threads} threads");
+    let seconds = began.elapsed().as_secs_f64();
+    println!(
+        "{count} seeds in {:.1} min on {threads} threads",
+        seconds / 60.0
+    );
     let mut failed = failed.into_inner().unwrap();
     failed.sort_unstable();
+    let (steps, faults) = counted.into_inner().unwrap();
+    let record = records::Seeds {
+        commit: records::commit(),
+        profile: records::profile(),
+        from,
+        count,
+        failed: failed.iter().map(|(seed, _)| *seed).collect(),
+        threads,
+        seconds,
+        steps,
+        faults,
+    };
+    records::write(&format!("seeds-{from:06}-{count}"), &record);
     match failed.is_empty() {
         true => Ok(()),
         false => Err(told(count, &failed)),
     }
 }
 
-/// What is wrong with the schedule of a seed.
-fn try_one(seed: u64) -> Vec<String> {
+/// The steps and faults of the schedule of a seed, and what is wrong with it.
+fn try_one(seed: u64) -> (Counts, Counts, Vec<String>) {
     let schedule = Schedule::of(seed);
+    let mut steps = Counts::new();
+    for (_, step) in &schedule.steps {
+        *steps.entry(step.kind().to_owned()).or_default() += 1;
+    }
     let mut report = run(&schedule, false);
     if seed.is_multiple_of(TWICE) && run(&schedule, false).digest != report.digest {
         let differs = "two runs of the same schedule differ".to_owned();
         report.violations.push(differs);
     }
-    report.violations
+    (steps, report.faults, report.violations)
 }
 
 fn end_the_endless(running: &[Running], is_done: &AtomicBool) {

@@ -97,6 +97,36 @@ pub enum Step {
     },
 }
 
+impl Step {
+    /// What kind of step it is, in words.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Step::Pass { .. } => "time passes",
+            Step::Create { .. } => "owner created",
+            Step::Change { .. } => "owner changed",
+            Step::Delete { .. } => "owner deleted",
+            Step::Recreate { .. } => "owner deleted and created again",
+            Step::Edit { .. } => "child edited",
+            Step::DeleteChild { .. } => "child deleted",
+            Step::TakeOver { .. } => "child taken over",
+            Step::Occupy { .. } => "name of a child taken",
+            Step::Vacate => "what others have goes",
+            Step::Request { .. } => "fault of requests",
+            Step::Event { .. } => "fault of an event",
+            Step::FailCleanups { .. } => "cleanups fail",
+            Step::CloseWatches => "watches closed",
+            Step::Compact => "history forgotten",
+            Step::Backup => "backup",
+            Step::Restore => "datastore restored",
+            Step::RemoveCrd { .. } => "CRD removed and installed",
+            Step::Outage { .. } => "outage",
+            Step::Suspend { .. } => "process stands still",
+            Step::Kill { .. } => "process killed",
+            Step::Crash { .. } => "kill at a write",
+        }
+    }
+}
+
 /// An edit of a child by somebody else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edit {
@@ -127,8 +157,28 @@ pub enum RequestFault {
     LateSilence,
     /// Executed after a while.
     Slow { ms: u64 },
+    /// One object of the answer cannot be decoded.
+    Garbage,
     /// The body of the answer ends after so many bytes, with or without an error.
     Cut { bytes: u16, error: bool },
+}
+
+impl RequestFault {
+    /// What kind of fault it is, in words.
+    pub fn kind(self) -> String {
+        let kind = match self {
+            RequestFault::Refuse(code) => return format!("request: refused with {code}"),
+            RequestFault::Unsent => "not sent",
+            RequestFault::Late504 => "executed, answered with 504",
+            RequestFault::Unanswered => "executed, connection lost",
+            RequestFault::Silence => "not executed, silent",
+            RequestFault::LateSilence => "executed, silent",
+            RequestFault::Slow { .. } => "slow",
+            RequestFault::Garbage => "answer cannot be decoded",
+            RequestFault::Cut { .. } => "answer cut at a byte",
+        };
+        format!("request: {kind}")
+    }
 }
 
 /// What happens to a watch event.
@@ -151,6 +201,22 @@ pub enum EventFault {
     Coalesce,
 }
 
+impl EventFault {
+    /// What kind of fault it is, in words.
+    pub fn kind(self) -> &'static str {
+        match self {
+            EventFault::Delay { .. } => "event: late",
+            EventFault::Duplicate => "event: twice",
+            EventFault::Close => "event: lost with its stream",
+            EventFault::Truncate => "event: half of it",
+            EventFault::Garbage => "event: cannot be decoded",
+            EventFault::Stall => "event: stream silent",
+            EventFault::Error410 => "event: 410 in the stream",
+            EventFault::Coalesce => "event: merged with the next",
+        }
+    }
+}
+
 /// A server that cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outage {
@@ -171,4 +237,15 @@ pub enum When {
     Committed,
     /// It was answered.
     Answered,
+}
+
+impl When {
+    /// What kind of fault it is, in words.
+    pub fn kind(self) -> &'static str {
+        match self {
+            When::Before => "killed before a write",
+            When::Committed => "killed after a write was executed",
+            When::Answered => "killed after a write was answered",
+        }
+    }
 }

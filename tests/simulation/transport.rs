@@ -13,7 +13,7 @@ use http_body_util::{BodyExt, Full, StreamBody};
 use kube::Client;
 use kube::client::Body;
 use kubesim::Server;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::sleep;
 
@@ -140,6 +140,7 @@ impl Transport {
         let (parts, body) = response.into_parts();
         let body = match fault {
             Some(RequestFault::Cut { bytes, error }) => cut(body, bytes.into(), error),
+            Some(RequestFault::Garbage) => garbled(body).await?,
             _ if call.verb == "watch" && code < 300 => {
                 events::carry(body, call.resource, self.faults.clone())
             }
@@ -203,6 +204,19 @@ fn refusal(code: u16) -> Response<Answer> {
         );
     }
     response
+}
+
+/// The body with an object that decodes as no type: the one that was asked for, or the first one of a list.
+async fn garbled(body: Body) -> Result<Answer, Error> {
+    let bytes = body.collect().await?.to_bytes();
+    let mut answer: Value = serde_json::from_slice(&bytes)?;
+    match answer.get_mut("items").map(|items| items.get_mut(0)) {
+        Some(Some(first)) => events::garble(first),
+        Some(None) => {}
+        None => events::garble(&mut answer),
+    }
+    let body = Full::new(Bytes::from(answer.to_string()));
+    Ok(body.map_err(|never| match never {}).boxed_unsync())
 }
 
 /// The body up to so many bytes.

@@ -63,6 +63,9 @@ impl World {
         let subject = schedule.subject;
         server.install(subject.crd()).expect("the CRD is valid");
         let faults = Faults::new(schedule.seed, traced);
+        if schedule.first_unshown {
+            faults.lock().first_unshown = Some(subject.plural());
+        }
         let (limits, concurrency) = match schedule.tight {
             true => (
                 Limits {
@@ -285,10 +288,13 @@ impl World {
             "apiVersion": self.subject.api_version(), "kind": self.subject.kind(),
             "metadata": { "name": name(owner) }, "spec": spec,
         });
+        let resource = self.subject.plural();
+        self.faults.lock().made(resource, &name(owner), None);
         // There may be one already.
-        let _ = self
-            .send(Method::POST, self.subject.plural(), "", &object)
-            .await;
+        if let Ok(made) = self.send(Method::POST, resource, "", &object).await {
+            let uid = made["metadata"]["uid"].as_str();
+            self.faults.lock().made(resource, &name(owner), uid);
+        }
     }
 
     async fn occupy(&self, owner: u8, resource: &str) {

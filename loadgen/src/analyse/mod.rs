@@ -5,6 +5,7 @@ pub mod change;
 pub mod claim;
 pub mod compare;
 pub mod convergence;
+pub mod envelope;
 pub mod judge;
 pub mod knee;
 pub mod limits;

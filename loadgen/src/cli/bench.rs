@@ -36,8 +36,8 @@ use crate::model::workload::Workload;
 use crate::report;
 use crate::run;
 use crate::run::build;
-use crate::run::build::Workspace;
 use crate::run::conformance;
+use crate::run::workspace::Workspace;
 use crate::run::{Ending, Kept, Setting};
 use crate::target::Source;
 use crate::target::context::Target;
@@ -50,6 +50,10 @@ pub fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
     let workspace = Workspace::find()
         .and_then(|found| found.for_target(args.target.as_deref()))
         .map_err(|e| Usage(e.to_string()))?;
+    if !args.no_build {
+        let can = workspace.can_build(&plan.subjects);
+        can.map_err(|e| Usage(e.to_string()))?;
+    }
     let mut workload = choice::choose(&args, &mut plan.subjects)?;
     let object_bytes = choice::object_bytes(args.object_bytes, &workload)?;
     let scenarios = [Some(&mut workload.scenario), workload.rejected.as_mut()];
@@ -109,6 +113,7 @@ async fn measure(
         progress: progress.clone(),
         bursts_only: args.bursts_only,
         soak_events: args.soak_events,
+        memory_limit_bytes: None,
         bystanders: args.bystanders.clone().unwrap_or_default().0,
         deletions: args.deletions,
         restarts: args.restarts,
@@ -245,16 +250,14 @@ async fn source(
     for subject in &mut plan.subjects {
         let own = subject.objects.take();
         subject.objects = own.map(|own| own.of_bench(&run));
-        let resource = &subject
-            .objects
-            .as_ref()
-            .unwrap_or(&workload.scenario)
-            .resource;
-        if !resources.contains(resource) {
-            resources.push(resource.clone());
+        let scenario = subject.objects.as_ref().unwrap_or(&workload.scenario);
+        for resource in scenario.resources() {
+            if !resources.contains(&resource) {
+                resources.push(resource);
+            }
         }
     }
-    let existing = ExistingCluster::of(&target, file, run, resources)?;
+    let existing = ExistingCluster::of(&target, file, run, resources, workload.fixtures.clone())?;
     Ok(Source::Existing(Box::new(existing)))
 }
 

@@ -18,9 +18,10 @@ use crate::model::error::Usage;
 use crate::model::workload;
 use crate::report::table::grouped;
 use crate::target::cleanup;
-use crate::target::cleanup::{Found, Scope};
+use crate::target::cleanup::{Found, Made, Scope};
 use crate::target::cluster::{Cluster, Error};
 use crate::target::context::{Target, TargetArgs};
+use crate::target::fixtures;
 use crate::terminal::interrupt::Interrupt;
 use crate::terminal::progress::Progress;
 
@@ -78,13 +79,17 @@ async fn find_and_remove(
         Some(name) => workload::find(name, None).map_err(|error| Usage(error.to_string()))?,
         None => workload::default()?,
     };
-    let resource = workload.scenario.resource;
-    let scope = Scope {
-        resource: &resource,
+    let resources = workload.scenario.resources();
+    let scopes = resources.iter().map(|resource| Scope {
+        resource,
+        made: Made::Offered,
         stall: Duration::from_secs(args.wait_s),
         namespace: args.namespace.as_deref(),
         run: args.run.as_deref(),
-    };
+    });
+    let scopes: Vec<Scope<'_>> = scopes.collect();
+    // Of the first kind, for what all have in common.
+    let scope = scopes[0];
     let failed = |error: Error| {
         let way_out = if error.code() == Some(403) && args.namespace.is_none() {
             "; name one namespace with --namespace"
@@ -98,13 +103,23 @@ async fn find_and_remove(
             error.words()
         )
     };
-    let objects = cleanup::objects(&cluster, &scope).await.map_err(failed)?;
     let namespaces = match cleanup::namespaces(&cluster, &scope).await {
         // Whoever may not list them could not make one either.
         Err(error) if error.code() == Some(403) => vec![],
         other => other.map_err(failed)?,
     };
-    if objects.is_empty() && namespaces.is_empty() {
+    let in_namespace = args.namespace.as_deref().unwrap_or("default");
+    let fixtures = fixtures::to_remove(&cluster, &workload.fixtures, in_namespace);
+    let fixtures = fixtures.await.map_err(failed)?;
+    let mut there = Vec::new();
+    let of_fixtures = fixtures.iter().map(|kind| scope.of_fixture(kind));
+    for scope in scopes.iter().copied().chain(of_fixtures) {
+        let found = cleanup::objects(&cluster, &scope).await.map_err(failed)?;
+        if !found.is_empty() {
+            there.push((scope.resource.kinds(), found));
+        }
+    }
+    if there.is_empty() && namespaces.is_empty() {
         println!(
             "nothing to remove: no run left anything in {} of context {}",
             args.namespace.as_deref().unwrap_or("any namespace"),
@@ -112,20 +127,24 @@ async fn find_and_remove(
         );
         return Ok(ExitCode::SUCCESS);
     }
-    for line in inventory(&resource.kinds(), &objects, &namespaces) {
+    for line in inventory(&there, &namespaces) {
         progress.say(&line);
     }
     if !target.local && !args.target.yes && !question::ask("Remove them?").await? {
         progress.say("nothing was removed");
         return Ok(ExitCode::from(130));
     }
-    let cleaned = cleanup::run(&cluster, &scope, progress).await;
+    let cleaned = cleanup::run(&cluster, &scopes, &fixtures, progress).await;
     progress.finish();
-    let kinds = resource.kinds();
+    let kinds = workload.scenario.kinds();
     let removal = Removal::of(&cleaned);
     println!(
-        "removed {} {kinds} and {} namespaces; {} {kinds} left",
+        "removed {} {kinds}{} and {} namespaces; {} {kinds} left",
         grouped(removal.deleted),
+        match cleaned.fixtures {
+            0 => String::new(),
+            fixtures => format!(", {fixtures} fixtures"),
+        },
         cleaned.namespaces_gone(),
         grouped(removal.left)
     );
@@ -137,17 +156,21 @@ async fn find_and_remove(
     })
 }
 
-/// What is there, a line for each run and namespace.
-fn inventory(kinds: &str, objects: &[Found], namespaces: &[Found]) -> Vec<String> {
-    let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
-    for found in objects {
-        *counts.entry((found.run(), &found.namespace)).or_default() += 1;
+/// What is there, a line for each run, kind and namespace.
+fn inventory(there: &[(String, Vec<Found>)], namespaces: &[Found]) -> Vec<String> {
+    let mut counts: BTreeMap<(&str, &str, &str), usize> = BTreeMap::new();
+    for (kinds, objects) in there {
+        for found in objects {
+            let key = (found.run(), kinds.as_str(), found.namespace.as_str());
+            *counts.entry(key).or_default() += 1;
+        }
     }
-    let objects = counts.into_iter().map(|((run, namespace), count)| {
-        format!(
-            "run {run}: {} {kinds} in namespace {namespace}",
-            grouped(count)
-        )
+    let objects = counts.into_iter().map(|((run, kinds, namespace), count)| {
+        let place = match namespace {
+            "" => String::new(),
+            namespace => format!(" in namespace {namespace}"),
+        };
+        format!("run {run}: {} {kinds}{place}", grouped(count))
     });
     let namespaces = namespaces
         .iter()
@@ -171,13 +194,16 @@ mod tests {
 
     #[test]
     fn an_inventory_counts_by_run_and_namespace() {
-        let objects = [
+        let objects = vec![
             found("b", "shop", "ea-b-0"),
             found("a", "shop", "ea-a-0"),
             found("a", "shop", "ea-a-1"),
         ];
         assert_eq!(
-            inventory("Widgets", &objects, &[found("b", "", "loadgen-b")]),
+            inventory(
+                &[("Widgets".to_owned(), objects)],
+                &[found("b", "", "loadgen-b")]
+            ),
             [
                 "run a: 2 Widgets in namespace shop",
                 "run b: 1 Widgets in namespace shop",

@@ -22,8 +22,8 @@ use crate::model::subject::Subject;
 use crate::model::workload;
 use crate::report::Table;
 use crate::run::build;
-use crate::run::build::Workspace;
 use crate::run::conformance::{Gate, STEP_DEADLINE};
+use crate::run::workspace::Workspace;
 use crate::target::Source;
 use crate::terminal::interrupt::Interrupt;
 use crate::terminal::progress::Progress;
@@ -70,9 +70,12 @@ pub fn run(args: ConformArgs) -> anyhow::Result<ExitCode> {
     .map_err(|e| usage(&e))?;
     for subject in &mut subjects {
         let workload = choice::of(subject).map_err(|e| usage(&e))?;
-        choice::prepare(subject, &workload);
+        choice::prepare(subject, &workload).map_err(|e| usage(&e))?;
     }
     let workspace = Workspace::find().map_err(|e| usage(&e))?;
+    if !args.no_build {
+        workspace.can_build(&subjects).map_err(|e| usage(&e))?;
+    }
     let evidence = Evidence::create_new(args.out.as_deref(), "conform").map_err(no_folder)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -94,7 +97,6 @@ async fn check(
         .context("cannot make a folder for credentials; set TMPDIR")?;
     let gate = Gate {
         source: &source,
-        workspace: &workspace.root,
         bin: &workspace.bin(),
         temp_dir: temp_dir.path(),
         evidence: &evidence,

@@ -18,6 +18,7 @@ use crate::model::workload::{Resource, Scenario, Workload};
 use crate::report::table::grouped;
 use crate::target::cluster::{Cluster, JSON};
 use crate::target::context::{Target, TargetArgs};
+use crate::target::fixtures;
 
 #[derive(Args, Clone, Debug)]
 pub struct LintArgs {
@@ -59,16 +60,20 @@ pub fn run(args: LintArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn describe(workload: &Workload, objects: usize) {
-    let (scenario, resource) = (&workload.scenario, &workload.scenario.resource);
-    println!(
-        "{}: {} of {}, {} bytes each; {} have {:.1} MB",
-        workload.name,
-        resource.kinds(),
-        resource.full_name(),
-        grouped(scenario.object_bytes),
-        grouped(objects),
-        (scenario.object_bytes * objects) as f64 / 1e6
-    );
+    let scenario = &workload.scenario;
+    for (place, part) in scenario.parts().enumerate() {
+        let of_kind = (0..objects).filter(|index| scenario.part_index(*index) == place);
+        let of_kind = of_kind.count();
+        println!(
+            "{}: {} of {}, {} bytes each; {} have {:.1} MB",
+            workload.name,
+            part.resource.kinds(),
+            part.resource.full_name(),
+            grouped(part.object_bytes),
+            grouped(of_kind),
+            (part.object_bytes * of_kind) as f64 / 1e6
+        );
+    }
 }
 
 /// What the server rejects, a line each.
@@ -76,37 +81,64 @@ async fn on_server(args: &LintArgs, workload: &Workload) -> anyhow::Result<Vec<S
     let target = Target::choose(&args.target).await?;
     let cluster = Cluster::of(target.config)?;
     let mut problems = Vec::new();
-    let tried = [
-        ("object.template", Some(&workload.scenario)),
-        ("object.rejected", workload.rejected.as_ref()),
-    ];
-    for (field, scenario) in tried {
-        let Some(scenario) = scenario else {
-            continue;
-        };
+    let source = &workload.source;
+    let mut tried = vec![(source.clone(), "object.template", &workload.scenario)];
+    let rejected = workload.rejected.iter();
+    tried.extend(rejected.map(|rejected| (source.clone(), "object.rejected", rejected)));
+    let also = workload.scenario.also.iter().enumerate();
+    tried.extend(also.map(|(number, also)| (source.also(number), "object.template", also)));
+    for (source, field, scenario) in &tried {
         match dry_run(&cluster, scenario, &args.namespace).await? {
             None => println!("ok   {field}: the server accepts an object"),
-            Some(rejected) => problems.push(format!("{field}: {rejected}")),
-        }
-    }
-    for verb in VERBS {
-        let resource = &workload.scenario.resource;
-        match may(&cluster, resource, &args.namespace, verb).await {
-            Some(true) => println!("ok   you may {verb} {}", resource.full_name()),
-            Some(false) => problems.push(format!(
-                "permissions: you may not {verb} {} in namespace {}; ask for a Role that allows it",
-                resource.full_name(),
-                args.namespace
-            )),
-            None => {
-                println!(
-                    "?    the server does not say whether you may {verb} {}",
-                    resource.full_name()
-                );
+            Some(Rejected { field: of, message }) => {
+                let error = source.error(of.unwrap_or(field), message);
+                problems.push(error.to_string());
             }
         }
     }
+    for (source, field, scenario) in tried
+        .iter()
+        .filter(|(_, field, _)| *field == "object.template")
+    {
+        let resource = &scenario.resource;
+        let name = resource.full_name();
+        let place = match resource.namespaced {
+            true => format!(" in namespace {}", args.namespace),
+            false => String::new(),
+        };
+        for verb in VERBS {
+            match may(&cluster, resource, &args.namespace, verb).await {
+                Some(true) => println!("ok   you may {verb} {name}"),
+                Some(false) => {
+                    let message =
+                        format!("you may not {verb} {name}{place}; ask for a Role that allows it");
+                    problems.push(source.error(field, message).to_string());
+                }
+                None => println!("?    the server does not say whether you may {verb} {name}"),
+            }
+        }
+    }
+    for (fixture, resource) in workload
+        .fixtures
+        .iter()
+        .zip(fixtures::resources(&cluster, &workload.fixtures, &args.namespace).await?)
+    {
+        match resource {
+            Some(_) => println!(
+                "ok   fixture {} {}: its kind is served",
+                fixture.kind, fixture.name
+            ),
+            None => problems.push(fixtures::not_served(fixture).to_string()),
+        }
+    }
     Ok(problems)
+}
+
+/// An object that the server does not take.
+struct Rejected {
+    /// That of the template without.
+    field: Option<&'static str>,
+    message: String,
 }
 
 /// The server's words, where it rejects an object.
@@ -114,7 +146,7 @@ async fn dry_run(
     cluster: &Cluster,
     scenario: &Scenario,
     namespace: &str,
-) -> anyhow::Result<Option<String>> {
+) -> anyhow::Result<Option<Rejected>> {
     let scenario = scenario.clone().of_run("lint", namespace);
     let resource = &scenario.resource;
     let object = scenario.object(&resource.longest_name(), 0, 1)?;
@@ -122,11 +154,25 @@ async fn dry_run(
     let tried = cluster.ask::<IgnoredAny>(Method::POST, &path, Some(JSON), object);
     match tried.await {
         Ok(_) => Ok(None),
-        Err(error) if error.code() == Some(404) => Ok(Some(format!(
-            "the server does not serve {} in namespace {namespace}; install its CRD, or choose a namespace that exists with --namespace",
-            resource.full_name()
-        ))),
-        Err(error) if error.code().is_some() => Ok(Some(error.words())),
+        Err(error) if error.code() == Some(404) => Ok(Some(Rejected {
+            field: Some("object.plural"),
+            message: format!(
+                "the server does not serve {} {} in namespace {namespace}; install its CRD, or choose a namespace that exists with --namespace",
+                resource.full_name(),
+                resource.version
+            ),
+        })),
+        Err(error) if error.code() == Some(403) => Ok(Some(Rejected {
+            field: None,
+            message: format!("{}; ask for a Role that allows it", error.words()),
+        })),
+        Err(error) if error.code().is_some() => Ok(Some(Rejected {
+            field: None,
+            message: format!(
+                "the server rejects an object: {}; correct the template",
+                error.words()
+            ),
+        })),
         Err(error) => Err(error.into()),
     }
 }

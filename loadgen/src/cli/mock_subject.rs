@@ -3,11 +3,12 @@
 //! Guarantees: writes the status that converges an object, and nothing else; dies or hangs on
 //! request. Leaves to others: being an operator. It has no children, no finalizer, no cache.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -45,7 +46,13 @@ enum Behaviour {
     Dies,
     /// Observes the canary only, and stays.
     Hangs,
+    /// Observes every object, and answers each event of it with another write of its status.
+    HotLoop,
+    /// Observes every object, and keeps a megabyte for each.
+    Holds,
 }
+
+const HELD_BYTES: usize = 1 << 20;
 
 #[derive(Clone, Deserialize)]
 struct Owner {
@@ -80,6 +87,7 @@ struct Mock {
     resource: workload::Resource,
     behaviour: Behaviour,
     reconciled: Arc<AtomicU64>,
+    held: Mutex<BTreeMap<String, Vec<u8>>>,
 }
 
 pub fn run(args: MockArgs) -> anyhow::Result<ExitCode> {
@@ -93,7 +101,10 @@ pub fn run(args: MockArgs) -> anyhow::Result<ExitCode> {
 }
 
 async fn reconcile(args: MockArgs) -> anyhow::Result<ExitCode> {
-    let kubeconfig = std::env::var_os("KUBECONFIG").context("KUBECONFIG is not set")?;
+    let cluster = match std::env::var_os("KUBECONFIG") {
+        Some(file) => Cluster::connect(&PathBuf::from(file)).await?,
+        None => Cluster::of(kube::Config::incluster().context("no KUBECONFIG, and no pod")?)?,
+    };
     let reconciled = Arc::new(AtomicU64::new(0));
     let listener = TcpListener::bind(args.admin)
         .await
@@ -105,10 +116,11 @@ async fn reconcile(args: MockArgs) -> anyhow::Result<ExitCode> {
     };
     let resource = workload.scenario.resource;
     let mock = Mock {
-        cluster: Cluster::connect(&PathBuf::from(kubeconfig)).await?,
+        cluster,
         resource,
         behaviour: args.behaviour,
         reconciled,
+        held: Mutex::default(),
     };
     let watched = mock.watch().await;
     admin.abort();
@@ -135,10 +147,47 @@ impl Mock {
         let mut events = std::pin::pin!(events.await?);
         while let Some(event) = events.try_next().await? {
             if let WatchEvent::Added(owner) | WatchEvent::Modified(owner) = event {
-                self.observe(owner).await?;
+                self.hold(&owner.metadata.name);
+                self.observe(owner.clone()).await?;
+                self.write_again(owner).await?;
             }
         }
         anyhow::bail!("the mock subject's watch ended")
+    }
+
+    /// Keeps memory for an object, once; a page that is never written to would take none.
+    fn hold(&self, name: &str) {
+        if self.behaviour == Behaviour::Holds && name != CANARY {
+            let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+            let new = || vec![1; HELD_BYTES];
+            held.entry(name.to_owned()).or_insert_with(new);
+        }
+    }
+
+    /// Each write is an event, which brings the next one.
+    async fn write_again(&self, owner: Owner) -> anyhow::Result<()> {
+        if self.behaviour != Behaviour::HotLoop || owner.metadata.name == CANARY {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let resource = workload::Resource {
+            namespace: owner.metadata.namespace,
+            ..self.resource.clone()
+        };
+        let path = format!("{}/{}/status", resource.path(), owner.metadata.name);
+        let turn = self.reconciled.fetch_add(1, Ordering::Relaxed);
+        let message = format!("turn {turn}");
+        let condition =
+            json!({"type": "Ready", "status": "True", "reason": "Mock", "message": message});
+        let status = json!({"status": {"conditions": [condition]}});
+        let merge = Some("application/merge-patch+json");
+        let body = status.to_string().into_bytes();
+        let patched = self.cluster.ask::<Value>(Method::PATCH, &path, merge, body);
+        match patched.await {
+            // Deleted in the meantime.
+            Err(error) if error.code() == Some(404) => Ok(()),
+            other => Ok(other.map(drop)?),
+        }
     }
 
     async fn observe(&self, owner: Owner) -> anyhow::Result<()> {
@@ -149,7 +198,7 @@ impl Mock {
         } = owner.metadata;
         match self.behaviour {
             _ if name == CANARY => {}
-            Behaviour::Works => {}
+            Behaviour::Works | Behaviour::HotLoop | Behaviour::Holds => {}
             Behaviour::Hangs => return Ok(()),
             Behaviour::Dies | Behaviour::DiesAtOnce => {
                 anyhow::bail!("the mock subject dies at {name}, as asked for")

@@ -1,16 +1,23 @@
-//! `loadgen workloads`: what can be created without a file of one's own.
+//! `loadgen workloads`: what can be created without a file of one's own, and the CRDs of one of them.
 
 use std::process::ExitCode;
 
 use clap::Args;
 use serde::Serialize;
 
+use crate::model::error::Usage;
 use crate::model::workload;
-use crate::model::workload::{Workload, shipped};
+use crate::model::workload::{Workload, mix, shipped};
 use crate::report::Table;
 
 #[derive(Args, Clone, Debug)]
 pub struct WorkloadsArgs {
+    /// A shipped workload, or the folder of one [default: all shipped ones]
+    #[arg(value_name = "WORKLOAD")]
+    workload: Option<String>,
+    /// Print the CRDs of the workload, for kubectl apply --server-side -f -
+    #[arg(long, requires = "workload", conflicts_with = "json")]
+    crds: bool,
     /// Print JSON in place of the table
     #[arg(long)]
     json: bool,
@@ -29,9 +36,17 @@ struct Line {
 
 pub fn run(args: WorkloadsArgs) -> anyhow::Result<ExitCode> {
     let default = workload::default()?.name;
-    let found = shipped::names();
-    let found = found.into_iter().map(|name| workload::find(name, None));
-    let found: Vec<Workload> = found.collect::<Result<_, _>>()?;
+    let names = match args.workload.as_deref() {
+        Some(named) => vec![named],
+        None => shipped::names(),
+    };
+    let found = names.into_iter().map(|name| workload::find(name, None));
+    let found: Result<Vec<Workload>, _> = found.collect();
+    let found = found.map_err(|error| Usage(error.to_string()))?;
+    if args.crds {
+        print!("{}", crds(&found));
+        return Ok(ExitCode::SUCCESS);
+    }
     let lines: Vec<Line> = found.iter().map(|found| line(found, &default)).collect();
     if args.json {
         println!("{}", serde_json::to_string_pretty(&lines)?);
@@ -41,10 +56,19 @@ pub fn run(args: WorkloadsArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// One document for each definition.
+fn crds(workloads: &[Workload]) -> String {
+    let all = workloads.iter().flat_map(|workload| &workload.crds);
+    all.map(|crd| format!("---\n{}\n", crd.text)).collect()
+}
+
 fn line(workload: &Workload, default: &str) -> Line {
     Line {
         name: workload.name.clone(),
-        resource: workload.scenario.resource.full_name(),
+        resource: {
+            let parts = workload.scenario.parts();
+            mix::list(parts.map(|part| part.resource.full_name()))
+        },
         object_bytes: workload.scenario.object_bytes,
         description: workload.description.clone(),
         default: workload.name == default,
@@ -62,7 +86,7 @@ fn table(lines: &[Line]) -> Table {
         ]
     };
     Table {
-        title: "Shipped workloads".into(),
+        title: "Workloads".into(),
         header: ["workload", "objects", "bytes", "what it is"]
             .map(str::to_owned)
             .into(),

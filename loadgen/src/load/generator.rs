@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use crate::load::journal::Journal;
 use crate::load::object::Failed;
 use crate::load::timetable::Pace;
-use crate::model::workload::{Readiness, Scenario, template};
+use crate::model::workload::{Readiness, Resource, Scenario, template};
 use crate::target::cluster::{Cluster, Error};
 
 /// Keeps a local server busy on a few cores, and stays below its in-flight limits.
@@ -87,8 +87,9 @@ impl Generator {
     }
 
     async fn send_one(&self, index: usize, due: Instant) {
-        let name = self.scenario.resource.object_name(index);
-        let body = self.body(&name, index);
+        let part = self.scenario.part_of(index);
+        let name = part.resource.object_name(index);
+        let body = self.body(part, &name, index);
         let sent = Instant::now();
         {
             let (intended_ns, sent_ns) = (self.journal.ns(due), self.journal.ns(sent));
@@ -105,7 +106,7 @@ impl Generator {
                 return;
             }
         };
-        let answer = self.request(&name, body).await;
+        let answer = self.request(&part.resource, &name, body).await;
         let now_ns = self.journal.now_ns();
         let mut timeline = self.journal.timeline();
         match answer {
@@ -124,23 +125,29 @@ impl Generator {
     }
 
     /// What is sent, and the path of a child.
-    fn body(&self, name: &str, index: usize) -> Result<(String, Vec<u8>), template::Error> {
+    fn body(
+        &self,
+        part: &Scenario,
+        name: &str,
+        index: usize,
+    ) -> Result<(String, Vec<u8>), template::Error> {
         let whole = |body| (String::new(), body);
         match (self.act, &self.readiness) {
-            (Act::Create, _) => self.scenario.object(name, index, self.seed).map(whole),
-            (Act::Update(wave), _) => {
-                let update = self.scenario.update(name, index, self.seed, wave);
-                update.map(whole)
-            }
+            (Act::Create, _) => part.object(name, index, self.seed).map(whole),
+            (Act::Update(wave), _) => part.update(name, index, self.seed, wave).map(whole),
             (Act::Child(ready), Some(readiness)) => {
-                readiness.status(&self.scenario.resource.namespace, name, ready)
+                readiness.status(&part.resource.namespace, name, ready)
             }
             (Act::Child(_), None) | (Act::Delete, _) => Ok(whole(Vec::new())),
         }
     }
 
-    async fn request(&self, name: &str, (path, body): (String, Vec<u8>)) -> Result<i64, Error> {
-        let resource = &self.scenario.resource;
+    async fn request(
+        &self,
+        resource: &Resource,
+        name: &str,
+        (path, body): (String, Vec<u8>),
+    ) -> Result<i64, Error> {
         match self.act {
             Act::Create => Ok(self
                 .cluster

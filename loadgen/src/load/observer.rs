@@ -1,4 +1,4 @@
-//! The one watch of the harness: when each object was observed, ready and gone.
+//! The watch of the harness, one for each kind that is offered: when each object was observed, ready and gone.
 //!
 //! Guarantees: only name, version and status of an event are decoded; the watch recovers from
 //! its end, from 410 and from errors, by a list where it must, and says how often. Leaves to
@@ -19,7 +19,7 @@ use crate::load::journal::Journal;
 use crate::load::object::Observation;
 use crate::model::subject::Convergence;
 use crate::model::workload::condition::Reading;
-use crate::model::workload::{CANARY, Resource};
+use crate::model::workload::{CANARY, Resource, Scenario};
 use crate::target::cluster::{Cluster, Error, request};
 
 /// An object as far as it is decoded.
@@ -114,14 +114,17 @@ struct ListMeta {
     token: Option<String>,
 }
 
-/// Watches one resource for as long as it is polled.
+/// Watches the objects of one kind for as long as it is polled.
 pub struct Observer {
-    pub cluster: Cluster,
-    pub resource: Resource,
-    pub convergence: Convergence,
+    cluster: Cluster,
+    scenario: Arc<Scenario>,
+    /// The place of its kind among the parts of the scenario.
+    part: usize,
+    resource: Resource,
+    convergence: Convergence,
     /// The conditions of `convergence`.
-    pub reading: Reading,
-    pub journal: Arc<Journal>,
+    reading: Reading,
+    journal: Arc<Journal>,
 }
 
 enum Ended {
@@ -132,6 +135,31 @@ enum Ended {
 }
 
 impl Observer {
+    /// One for each kind of a scenario; `convergence` is that of the first kind.
+    ///
+    /// # Errors
+    /// A condition is no CEL.
+    pub fn all(
+        cluster: &Cluster,
+        scenario: &Arc<Scenario>,
+        convergence: &Convergence,
+        journal: &Arc<Journal>,
+    ) -> Result<Vec<Self>, String> {
+        let parts = scenario.parts().enumerate().map(|(part, of)| {
+            let convergence = of.convergence.as_ref().unwrap_or(convergence);
+            Ok(Self {
+                cluster: cluster.clone(),
+                scenario: scenario.clone(),
+                part,
+                resource: of.resource.clone(),
+                convergence: convergence.clone(),
+                reading: Reading::of(convergence)?,
+                journal: journal.clone(),
+            })
+        });
+        parts.collect()
+    }
+
     /// Never returns; every interruption is counted and waited out.
     pub async fn run(self) {
         match self.reading.needs_whole_objects() {
@@ -142,11 +170,16 @@ impl Observer {
 
     async fn follow<O: Decoded>(self) {
         let mut version = None;
+        let mut opened = false;
         loop {
             let ended = match version.take() {
                 Some(version) => self.watch::<O>(version).await,
                 None => self.list::<O>().await.map(Ended::At),
             };
+            if ended.is_ok() && !opened {
+                opened = true;
+                self.journal.timeline().listed += 1;
+            }
             match ended {
                 Ok(Ended::At(at)) => version = Some(at),
                 Ok(Ended::Expired) => self.journal.timeline().watch_restarts += 1,
@@ -169,14 +202,12 @@ impl Observer {
             let page: LeanList<O> = self.cluster.ask(Method::GET, &path, None, vec![]).await?;
             for object in page.items {
                 self.note(&object);
-                let name = self.name(object.meta());
-                present.extend(name.and_then(|name| self.resource.object_index(name)));
+                present.extend(self.index(object.meta()));
             }
             match page.metadata.token.filter(|token| !token.is_empty()) {
                 Some(next) => token = format!("&continue={next}"),
                 None => {
                     self.note_absent(&present, asked_ns);
-                    self.journal.timeline().listed = true;
                     return Ok(page.metadata.resource_version);
                 }
             }
@@ -237,6 +268,12 @@ impl Observer {
         }
     }
 
+    /// The index of that object, where it is one of this kind.
+    fn index(&self, seen: &LeanMeta) -> Option<usize> {
+        let index = self.resource.object_index(self.name(seen)?)?;
+        (self.scenario.part_index(index) == self.part).then_some(index)
+    }
+
     fn note_interrupted(&self, error: &Error) {
         let mut timeline = self.journal.timeline();
         timeline.watch_restarts += 1;
@@ -248,12 +285,10 @@ impl Observer {
         let now_ns = self.journal.now_ns();
         let mut timeline = self.journal.timeline();
         timeline.count_event(now_ns);
-        let Some(name) = self.name(object.meta()) else {
-            return;
-        };
-        if name == CANARY {
+        // The canary is of the first kind.
+        if self.part == 0 && self.name(object.meta()) == Some(CANARY) {
             timeline.canary.record(now_ns, seen);
-        } else if let Some(index) = self.resource.object_index(name) {
+        } else if let Some(index) = self.index(object.meta()) {
             timeline.change(index, |object| object.record(now_ns, seen));
         }
     }
@@ -262,8 +297,7 @@ impl Observer {
         let now_ns = self.journal.now_ns();
         let mut timeline = self.journal.timeline();
         timeline.count_event(now_ns);
-        let name = self.name(object);
-        if let Some(index) = name.and_then(|name| self.resource.object_index(name)) {
+        if let Some(index) = self.index(object) {
             timeline.change(index, |object| {
                 object.gone_ns.get_or_insert(now_ns);
             });
@@ -273,7 +307,9 @@ impl Observer {
     /// What was acknowledged before the list and is not on it was deleted while nobody watched.
     fn note_absent(&self, present: &HashSet<usize>, asked_ns: u64) {
         let mut timeline = self.journal.timeline();
-        for index in 0..timeline.objects().len() {
+        let objects = timeline.objects().len();
+        let own = |index: &usize| self.scenario.part_index(*index) == self.part;
+        for index in (0..objects).filter(own) {
             let acked_ns = timeline.objects()[index].acked_ns;
             if acked_ns.is_some_and(|at| at < asked_ns) && !present.contains(&index) {
                 timeline.change(index, |object| {

@@ -25,8 +25,8 @@ pub struct Timeline {
     /// What was said to requests that failed, in order of first occurrence, and how often; at
     /// most [`MOST_WORDS`], then all others together.
     pub failures: Vec<(String, u64)>,
-    /// The watch has a version to start from: nothing from here on is missed.
-    pub listed: bool,
+    /// Watches that have a version to start from: nothing of theirs is missed from there on.
+    pub listed: usize,
     /// How often the watch was opened again.
     pub watch_restarts: u64,
     pub last_watch_error: Option<String>,

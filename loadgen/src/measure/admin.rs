@@ -34,12 +34,17 @@ pub struct Page {
     pub body: String,
 }
 
-/// A port that is free now, for a subject to listen on.
+/// Two ports that are free now, for a subject to listen on.
 ///
 /// # Errors
 /// When loopback has none.
-pub fn free_address() -> std::io::Result<SocketAddr> {
-    TcpListener::bind("127.0.0.1:0")?.local_addr()
+pub fn free_addresses() -> std::io::Result<[SocketAddr; 2]> {
+    // Both are held, or the second might be the first again.
+    let held = [
+        TcpListener::bind(("127.0.0.1", 0))?,
+        TcpListener::bind(("127.0.0.1", 0))?,
+    ];
+    Ok([held[0].local_addr()?, held[1].local_addr()?])
 }
 
 /// # Errors

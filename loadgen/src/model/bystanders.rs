@@ -96,6 +96,11 @@ impl Bystanders {
         format!("/api/v1/namespaces/{NAMESPACE}/{}", self.kind)
     }
 
+    /// The name of object `index`.
+    pub fn name(&self, index: usize) -> String {
+        format!("bystander-{index}")
+    }
+
     /// The object `index`.
     pub fn object(&self, index: usize) -> Vec<u8> {
         let (plural, kind, _) = self.known();
@@ -106,7 +111,7 @@ impl Bystanders {
         };
         let object = serde_json::json!({
             "apiVersion": "v1", "kind": kind,
-            "metadata": {"name": format!("bystander-{index}"), "namespace": NAMESPACE},
+            "metadata": {"name": self.name(index), "namespace": NAMESPACE},
             "data": {"value": value},
         });
         object.to_string().into_bytes()

@@ -143,6 +143,7 @@ mod tests {
             restarts: None,
             soak_events: None,
             deletions: false,
+            bystanders: false,
         };
         let cost = |cell: Cell| of_cell(&cell, &course, ControlPlane::Kube);
         let quiet = |cell: Cell| cost(cell).quiet_s;

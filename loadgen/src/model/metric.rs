@@ -44,7 +44,7 @@ pub fn find(path: &str) -> Option<Metric<'_>> {
 /// are alone on the machine; memory, requests and what an idle subject costs from memory runs, which
 /// settle and which nothing disturbs.
 pub fn taken_from(path: &str) -> Kind {
-    let settled = ["memory.", "requests.", "cpu.idle_"];
+    let settled = ["memory.", "requests.", "cpu.idle_", "bystanders."];
     match settled.iter().any(|start| path.starts_with(start)) {
         true => Kind::Memory,
         false => Kind::Drain,
@@ -263,6 +263,15 @@ const RUN: &Reads<Run> = &[
     }),
     ("datastore.size_bytes", |r| {
         number(r.datastore.as_ref()?.size_bytes)
+    }),
+    ("bystanders.objects", |r| {
+        Some(r.bystanders.as_ref()?.objects as f64)
+    }),
+    ("bystanders.in_memory", |r| {
+        Some(r.bystanders.as_ref()?.in_memory as f64)
+    }),
+    ("bystanders.bytes_per_object", |r| {
+        r.bystanders.as_ref()?.bytes_per_object
     }),
 ];
 

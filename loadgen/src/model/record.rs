@@ -151,6 +151,9 @@ pub struct Run {
     /// Foreign objects in the memory of the subject, in memory runs of a bench with bystanders.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bystanders: Vec<Found>,
+    /// Settled after a restart on the same objects, without the foreign ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without_bystanders: Option<Sampled>,
 }
 
 /// The machine and the programs of a run.
@@ -208,6 +211,7 @@ impl Run {
             datastore: None,
             generator_cpu_s: None,
             bystanders: vec![],
+            without_bystanders: None,
         }
     }
 }

@@ -41,6 +41,11 @@ pub enum Step {
     Soak { events: u64, quiet: Quiet },
     /// The subject is ended with SIGTERM and started on the objects that exist, `times` times.
     Restart { times: u32, quiet: Quiet },
+    /// The memory of the subject is searched for foreign objects; of one in Go after `wait_s`.
+    Search { wait_s: u64 },
+    /// The foreign objects are deleted and the subject is started on what is left; samples memory, to set it
+    /// beside that of [`Step::Restart`].
+    WithoutBystanders(Quiet),
     /// Every object is deleted.
     Delete(Quiet),
     /// Every object is deleted, until its children are gone too; samples no memory.
@@ -64,7 +69,13 @@ pub struct Course {
     pub soak_events: Option<u64>,
     /// Whether drains end with a deletion of all objects.
     pub deletions: bool,
+    /// Whether there are foreign objects.
+    pub bystanders: bool,
 }
+
+/// Go's collector runs at least every two minutes: in this time twice, and what it frees is overwritten or
+/// returned before it is searched for.
+const SEARCH_AFTER_S: u64 = 300;
 
 /// What one run takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -155,10 +166,26 @@ impl Course {
             events,
             quiet: timing.settled(),
         }));
-        steps.extend(self.restart(cell));
+        let restart = self.restart(cell);
+        steps.extend(restart);
+        steps.extend(self.foreign(cell, restart.is_some()));
         if first && timing.deletion.includes(objects, repeat) {
             steps.push(Step::Delete(Quiet::of(timing.deleted_s)));
         }
+        steps
+    }
+
+    /// What foreign objects are asked about once all samples with them are taken.
+    fn foreign(&self, cell: &Cell, restarted: bool) -> Vec<Step> {
+        let is_memory = matches!(cell.kind, Kind::Memory | Kind::MemoryAa);
+        if !self.bystanders || !is_memory {
+            return Vec::new();
+        }
+        let waits = self.timing.settled_s >= TWO_COLLECTIONS_S;
+        let wait_s = if waits { SEARCH_AFTER_S } else { 0 };
+        let mut steps = vec![Step::Search { wait_s }];
+        // Set beside the restart on the same objects.
+        steps.extend(restarted.then(|| Step::WithoutBystanders(self.timing.restarted())));
         steps
     }
 
@@ -189,6 +216,8 @@ impl Step {
             Step::Churn => "converged again",
             Step::Soak { .. } => "soak",
             Step::Restart { .. } => "restarting",
+            Step::Search { .. } => "searching memory for bystanders",
+            Step::WithoutBystanders(_) => "restarting without bystanders",
             Step::Delete(_) => "deleted",
             Step::Deletion => "deleted with all children",
             Step::Fault { .. } => "objects that cannot become healthy",
@@ -217,6 +246,8 @@ impl Step {
                 let work_s = f64::from(times) * (2.0 + objects * 0.001);
                 (work_s, u64::from(times) * quiet.quiet_s)
             }
+            Step::Search { wait_s } => (0.0, wait_s),
+            Step::WithoutBystanders(quiet) => (2.0 + objects * 0.001, quiet.quiet_s),
             Step::Delete(quiet) => (objects * rates.delete_s, quiet.quiet_s),
             Step::Deletion => (objects * rates.delete_s, 0),
             // Retries are work: no other run may disturb them.
@@ -250,139 +281,4 @@ impl Quiet {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::profile::Profile;
-
-    fn names(course: &Course, kind: Kind, objects: usize, repeat: u32) -> Vec<&'static str> {
-        let cell = Cell {
-            subject: "a/x".into(),
-            objects,
-            repeat,
-            kind,
-            per_s: (kind == Kind::Rate).then_some(20),
-        };
-        let steps = course.steps(&cell).into_iter();
-        steps.skip(2).map(Step::name).collect()
-    }
-
-    fn course(profile: Profile) -> Course {
-        Course {
-            timing: Timing::of(profile),
-            largest: 5_000,
-            restarts: None,
-            soak_events: None,
-            deletions: false,
-        }
-    }
-
-    #[test]
-    fn a_cell_has_the_steps_of_its_kind_size_and_profile() {
-        let (quick, standard) = (course(Profile::Quick), course(Profile::Standard));
-        let all = [
-            "converged",
-            "settling",
-            "converged again",
-            "restarting",
-            "deleted",
-        ];
-        let timed = ["converged", "winding down", "restarting"];
-        let table: [(&Course, Kind, usize, u32, &[&str]); 14] = [
-            (&standard, Kind::Drain, 500, 1, &timed[..2]),
-            (&standard, Kind::Drain, 5_000, 2, &timed),
-            (&standard, Kind::DrainAa, 5_000, 2, &timed[..2]),
-            (&standard, Kind::DefaultFlags, 5_000, 1, &timed[..2]),
-            (&standard, Kind::Rate, 5_000, 1, &timed[..2]),
-            (&standard, Kind::Memory, 0, 1, &["settling"]),
-            (&standard, Kind::Memory, 500, 1, &["converged", "settling"]),
-            (&standard, Kind::Memory, 5_000, 1, &all),
-            (&standard, Kind::Memory, 5_000, 2, &[all[0], all[1], all[3]]),
-            (&quick, Kind::Memory, 5_000, 1, &[all[0], all[1], all[3]]),
-            (
-                &standard,
-                Kind::MemoryAa,
-                5_000,
-                1,
-                &[all[0], all[1], all[3]],
-            ),
-            (&standard, Kind::RequestCount, 500, 1, &all[..2]),
-            (
-                &standard,
-                Kind::Rejected,
-                5_000,
-                1,
-                &["objects that cannot become healthy"],
-            ),
-            (&standard, Kind::UpdateStorm, 500, 1, &["update storm"]),
-        ];
-        for (course, kind, objects, repeat, want) in table {
-            let got = names(course, kind, objects, repeat);
-            assert_eq!(got, want, "{kind:?} {objects} repeat {repeat}");
-        }
-    }
-
-    #[test]
-    fn restarts_that_were_asked_for_come_in_every_drain_and_once_in_memory_runs() {
-        let course = Course {
-            restarts: Some(3),
-            ..course(Profile::Quick)
-        };
-        for (kind, objects, want) in [
-            (Kind::Memory, 0, None),
-            (Kind::Memory, 500, Some(1)),
-            (Kind::Drain, 500, Some(3)),
-            (Kind::Drain, 5_000, Some(3)),
-            (Kind::Rate, 500, None),
-            (Kind::RequestCount, 500, None),
-        ] {
-            let cell = Cell {
-                subject: "a/x".into(),
-                objects,
-                repeat: 1,
-                kind,
-                per_s: None,
-            };
-            let times = course.steps(&cell).into_iter().find_map(|step| match step {
-                Step::Restart { times, .. } => Some(times),
-                _ => None,
-            });
-            assert_eq!(times, want, "{kind:?} {objects}");
-        }
-    }
-
-    #[test]
-    fn drains_end_with_a_deletion_where_it_was_asked_for() {
-        let course = Course {
-            deletions: true,
-            ..course(Profile::Quick)
-        };
-        for (kind, objects, want) in [
-            (Kind::Drain, 0, false),
-            (Kind::Drain, 500, true),
-            (Kind::DrainAa, 500, false),
-            (Kind::Memory, 500, false),
-        ] {
-            let last = names(&course, kind, objects, 1).pop();
-            let deleted = last == Some("deleted with all children");
-            assert_eq!(deleted, want, "{kind:?} {objects}");
-        }
-    }
-
-    #[test]
-    fn go_settles_only_where_its_collector_has_run_twice() {
-        for (profile, language, want) in [
-            (Profile::Quick, Language::Rust, true),
-            (Profile::Quick, Language::Other, true),
-            (Profile::Quick, Language::Go, false),
-            (Profile::Standard, Language::Go, true),
-            (Profile::Full, Language::Go, true),
-        ] {
-            let quiet = Timing::of(profile).settled();
-            assert_eq!(
-                quiet.is_enough_for(language),
-                want,
-                "{profile:?} {language:?}"
-            );
-        }
-    }
-}
+mod tests;

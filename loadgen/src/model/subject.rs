@@ -6,6 +6,7 @@
 //! (`run::build`) and starting (`run::session`).
 
 pub mod build;
+pub mod known;
 pub mod launch;
 
 use std::collections::BTreeMap;
@@ -13,55 +14,13 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::model::subject::build::{Build, GoBuild, GoInstall};
+pub use crate::model::subject::build::{Build, GoBuild, GoInstall, GoModule};
+pub use crate::model::subject::known::{built_in, select};
 pub use crate::model::subject::launch::Places;
 use crate::model::subject::launch::expand;
 use crate::model::workload::condition::Reading;
-use crate::model::workload::shipped;
-use crate::model::workload::{Manifest, Scenario, root};
-
-const BUILT_IN: &[(&str, &str)] = &[
-    (
-        "tare-none.toml",
-        include_str!("../../subjects/tare-none.toml"),
-    ),
-    (
-        "tare-metadata.toml",
-        include_str!("../../subjects/tare-metadata.toml"),
-    ),
-    (
-        "tare-pruned.toml",
-        include_str!("../../subjects/tare-pruned.toml"),
-    ),
-    (
-        "kube-rs-stock.toml",
-        include_str!("../../subjects/kube-rs-stock.toml"),
-    ),
-    (
-        "kube-rs-predicate.toml",
-        include_str!("../../subjects/kube-rs-predicate.toml"),
-    ),
-    (
-        "kube-rs-tuned.toml",
-        include_str!("../../subjects/kube-rs-tuned.toml"),
-    ),
-    (
-        "controller-runtime-vanilla.toml",
-        include_str!("../../subjects/controller-runtime-vanilla.toml"),
-    ),
-    (
-        "controller-runtime-tuned.toml",
-        include_str!("../../subjects/controller-runtime-tuned.toml"),
-    ),
-    (
-        "controller-runtime-storeless.toml",
-        include_str!("../../subjects/controller-runtime-storeless.toml"),
-    ),
-    (
-        "controller-runtime-storeless-tuned.toml",
-        include_str!("../../subjects/controller-runtime-storeless-tuned.toml"),
-    ),
-];
+use crate::model::workload::folder::Folder;
+use crate::model::workload::{self, Fixture, Manifest, Scenario, root};
 
 /// Which benches measure a subject without being told to by `--subjects`.
 #[derive(
@@ -118,12 +77,18 @@ pub struct Subject {
     /// The workloads that it serves: names of shipped ones, or paths. The default workload without.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workloads: Vec<String>,
+    /// Files with objects that it needs before it starts, on control planes of loadgen's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fixtures: Vec<String>,
     /// What is created for it where that differs from the experiment's objects; not in a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objects: Option<Scenario>,
     /// Definitions of its workload, where it brings none of its own.
     #[serde(skip)]
     pub crds: Vec<Manifest>,
+    /// What is made before it starts: those of `fixtures`, and of its workload.
+    #[serde(skip)]
+    pub made_before: Vec<Fixture>,
     /// Where relative paths start: the folder of the file, or the workspace for a built-in one.
     #[serde(skip)]
     pub base: Option<PathBuf>,
@@ -152,6 +117,28 @@ pub struct Run {
     /// The CRD's manifest, installed before the start; those of the workload without.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crd: Option<PathBuf>,
+    /// How it is told where the API server is, and as whom it asks.
+    #[serde(default, skip_serializing_if = "Credentials::are_usual")]
+    pub credentials: Credentials,
+}
+
+/// How a program gets its credentials.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Credentials {
+    /// A file, by `{kubeconfig}`.
+    #[default]
+    Kubeconfig,
+    /// The files of a service account and two variables, as in a pod.
+    InPod,
+}
+
+impl Credentials {
+    fn are_usual(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// When the program may be given work; neither field: at once.
@@ -313,6 +300,23 @@ impl Subject {
         Ok(subject)
     }
 
+    /// The objects of its `fixtures`.
+    ///
+    /// # Errors
+    /// A file of them cannot be used.
+    pub fn read_fixtures(&self) -> Result<Vec<Fixture>, workload::Error> {
+        let folder = match &self.base {
+            Some(base) => Folder::Own(base.clone()),
+            None => Folder::Shipped("subjects".into()),
+        };
+        let read = self
+            .fixtures
+            .iter()
+            .map(|file| Fixture::read(&folder, file));
+        let read: Vec<Vec<Fixture>> = read.collect::<Result<_, _>>()?;
+        Ok(read.into_iter().flatten().collect())
+    }
+
     fn check(&self) -> Result<(), String> {
         for (key, value) in [("name", &self.name), ("variant", &self.variant)] {
             let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
@@ -346,62 +350,6 @@ impl Subject {
             .map(|text| expand(text, |_| Some(String::new())))
             .collect::<Result<Vec<_>, _>>()?;
         Ok(())
-    }
-}
-
-/// The subjects that come with loadgen.
-///
-/// # Errors
-/// `Parse`, if the build was given a broken file.
-pub fn built_in() -> Result<Vec<Subject>, Error> {
-    let own = BUILT_IN.iter().copied();
-    own.chain(shipped::subjects())
-        .map(|(file, text)| Subject::parse(file, text))
-        .collect()
-}
-
-/// The chosen subjects: those of the built-in ones and of the files that are measured by default, or
-/// those that `names` lists, whatever they are by default.
-///
-/// # Errors
-/// `Unknown` names the known ones.
-pub fn select(
-    names: Option<&[String]>,
-    files: &[PathBuf],
-    on_real_servers: bool,
-) -> Result<Vec<Subject>, Error> {
-    let mut known = built_in()?;
-    for file in files {
-        let subject = Subject::from_file(file)?;
-        if known.iter().any(|k| k.id() == subject.id()) {
-            return Err(Error::Twice(subject.id()));
-        }
-        known.push(subject);
-    }
-    let Some(names) = names else {
-        known.retain(|subject| subject.measured.by_default(on_real_servers));
-        return Ok(known);
-    };
-    let list = || known.iter().map(Subject::id).collect::<Vec<_>>().join(", ");
-    let mut chosen: Vec<Subject> = Vec::new();
-    for name in names
-        .iter()
-        .map(|name| name.trim())
-        .filter(|name| !name.is_empty())
-    {
-        let subject = known.iter().find(|k| k.id() == name);
-        let subject = subject.ok_or_else(|| Error::Unknown {
-            name: name.into(),
-            known: list(),
-        })?;
-        if !chosen.contains(subject) {
-            chosen.push(subject.clone());
-        }
-    }
-    if chosen.is_empty() {
-        Err(Error::Nothing(list()))
-    } else {
-        Ok(chosen)
     }
 }
 

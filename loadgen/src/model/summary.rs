@@ -138,6 +138,23 @@ pub struct Run {
     /// What it takes to delete all objects with their children.
     pub deletion: Option<Deletion>,
     pub datastore: Option<DatastoreCost>,
+    /// Foreign objects, in memory runs of a bench with `--bystanders`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bystanders: Option<Foreign>,
+}
+
+/// What objects that do not concern the subject cost it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Foreign {
+    /// Of all kinds together.
+    pub objects: usize,
+    /// How many were found in its memory: an upper bound of what it holds.
+    pub in_memory: usize,
+    /// Anonymous memory after a restart with them, less that after a restart without them, for each of them.
+    /// Only in runs with a restart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_per_object: Option<f64>,
 }
 
 /// CPU time of the subject.
@@ -306,6 +323,7 @@ impl Run {
             controllers_cpu_s: None,
             deletion: None,
             datastore: None,
+            bystanders: None,
         }
     }
 }

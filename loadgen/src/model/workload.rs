@@ -7,7 +7,9 @@ pub mod child;
 pub mod condition;
 pub mod file;
 pub mod fill;
+pub mod fixture;
 pub mod folder;
+pub mod mix;
 pub mod place;
 pub mod scenario;
 pub mod shipped;
@@ -17,7 +19,8 @@ use serde_json::Value;
 
 use crate::model::subject::Convergence;
 pub use crate::model::workload::child::Readiness;
-pub use crate::model::workload::place::Error;
+pub use crate::model::workload::fixture::Fixture;
+pub use crate::model::workload::place::{Error, Source};
 pub use crate::model::workload::scenario::{Resource, Scenario};
 pub use crate::model::workload::shipped::{default, find};
 
@@ -27,6 +30,9 @@ pub const CANARY: &str = "canary";
 /// The label of everything that loadgen creates on an existing cluster: objects, and namespaces that
 /// it made for them. Its value is the run.
 pub const RUN_LABEL: &str = "loadgen.tare.dev/run";
+
+/// The label by which fixtures are told from the objects of a run, which may be of the same kind.
+pub const FIXTURE_LABEL: &str = "loadgen.tare.dev/fixture";
 
 /// A workload that can be used.
 #[derive(Debug, Clone)]
@@ -43,8 +49,12 @@ pub struct Workload {
     pub rejected: Option<Scenario>,
     /// Definitions that are there before the objects.
     pub crds: Vec<Manifest>,
+    /// Objects that are made once before the others.
+    pub fixtures: Vec<Fixture>,
     /// Whether the conformance scenario is about these objects.
     pub conformance: bool,
+    /// For errors that only a server knows.
+    pub source: Source,
 }
 
 /// A file of Kubernetes objects.

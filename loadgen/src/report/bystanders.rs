@@ -1,14 +1,19 @@
-//! The table of foreign objects: how many of them a subject has in memory.
+//! The table of foreign objects: how many of them a subject has in memory, and what they cost it.
 //!
 //! Guarantees: an upper bound, and said so; none where no bystanders were asked for. Leaves to others: the
 //! search (`measure::memory_search`).
 
+use crate::analyse::statistics::median;
 use crate::model::bystanders::Found;
 use crate::model::cell::Kind;
+use crate::model::metric;
 use crate::model::record::{Record, Run};
-use crate::model::summary::Summary;
+use crate::model::summary::{Subject, Summary};
 use crate::report::rows::header;
-use crate::report::table::{Table, grouped};
+use crate::report::table::{Table, amount, grouped};
+
+/// Bytes of memory for each foreign object.
+const COST: &str = "bystanders.bytes_per_object";
 
 /// A row for each kind, of the memory runs of the largest size; the most of all repeats.
 pub fn table(summary: &Summary, record: &Record) -> Option<Table> {
@@ -33,6 +38,7 @@ pub fn table(summary: &Summary, record: &Record) -> Option<Table> {
         let label = format!("{} in memory, of {}", kind, grouped(objects));
         std::iter::once(label).chain(cells).collect()
     });
+    let rows = rows.chain(cost(summary, largest));
     Some(Table {
         title: format!(
             "Foreign objects found in memory (an upper bound), at {} objects",
@@ -41,6 +47,25 @@ pub fn table(summary: &Summary, record: &Record) -> Option<Table> {
         header: header(summary, false),
         rows: rows.collect(),
     })
+}
+
+/// The row of bytes for each foreign object; none where no run was restarted without them.
+fn cost(summary: &Summary, objects: usize) -> Option<Vec<String>> {
+    let of = |subject: &Subject| {
+        let runs = subject.runs_of(Kind::Memory, objects);
+        let figures = runs
+            .filter(|run| run.valid)
+            .filter_map(|run| metric::of_run(run, COST));
+        median(&figures.collect::<Vec<f64>>())
+    };
+    let figures: Vec<Option<f64>> = summary.subjects.iter().map(of).collect();
+    let cells = figures.iter().map(|figure| match figure {
+        Some(bytes) => amount(*bytes),
+        None => "not measured".to_owned(),
+    });
+    let label = "bytes for each, from restarts with and without them".to_owned();
+    let measured = figures.iter().any(Option::is_some);
+    measured.then(|| std::iter::once(label).chain(cells).collect())
 }
 
 /// What was found of a kind in the run of a subject that held the most.

@@ -7,10 +7,11 @@
 use tare_procstat::Memory;
 
 use crate::analyse::statistics::median;
+use crate::model::bystanders::Found;
 use crate::model::record;
 use crate::model::record::{PhaseMemory, Restart, Sampled};
 use crate::model::summary::{
-    Convergence, Cpu, DatastoreCost, GcPause, Reconcile, Requests, Run, WriteSpan,
+    Convergence, Cpu, DatastoreCost, Foreign, GcPause, Reconcile, Requests, Run, WriteSpan,
 };
 
 /// The figures of a run.
@@ -41,7 +42,22 @@ pub fn of(run: &record::Run) -> Run {
         controllers_cpu_s: run.controllers_cpu_s,
         deletion: run.deletion,
         datastore: datastore(run),
+        bystanders: foreign(run),
     }
+}
+
+/// Both memories are those of a cold start on the same objects.
+fn foreign(run: &record::Run) -> Option<Foreign> {
+    let sum = |of: fn(&Found) -> usize| run.bystanders.iter().map(of).sum::<usize>();
+    let objects = sum(|found| found.objects);
+    let anon_bytes = |sampled: Option<Sampled>| Some(sampled?.memory.anon_bytes as f64);
+    let (with, without) = (restarted(&run.restarts), run.without_bystanders);
+    let both = anon_bytes(with).zip(anon_bytes(without));
+    (objects > 0).then(|| Foreign {
+        objects,
+        in_memory: sum(|found| found.in_memory),
+        bytes_per_object: both.map(|(with, without)| (with - without) / objects as f64),
+    })
 }
 
 /// The median of each figure over the restarts of a run.
@@ -151,4 +167,57 @@ fn datastore(run: &record::Run) -> Option<DatastoreCost> {
         revisions_per_object: per_object(raw.revisions),
         size_bytes: raw.size_bytes,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::cell::{Cell, Kind};
+
+    fn sampled(anon_bytes: u64) -> Option<Sampled> {
+        Some(Sampled {
+            memory: Memory {
+                rss_bytes: 0,
+                pss_bytes: 0,
+                anon_bytes,
+            },
+            peak_bytes: None,
+            cgroup: None,
+            did_settle: Some(true),
+        })
+    }
+
+    #[test]
+    fn foreign_objects_cost_what_a_restart_without_them_takes_less() {
+        let cell = Cell {
+            subject: "a/x".into(),
+            objects: 5,
+            repeat: 1,
+            kind: Kind::Memory,
+            per_s: None,
+        };
+        let mut run = record::Run::empty(&cell);
+        assert_eq!(foreign(&run), None, "there were none");
+        let found = |kind: &str, objects, in_memory| Found {
+            kind: kind.into(),
+            objects,
+            in_memory,
+            waited_s: 0,
+        };
+        run.bystanders = vec![found("secrets", 300, 300), found("configmaps", 100, 7)];
+        let cost = foreign(&run).expect("there were some");
+        assert_eq!((cost.objects, cost.in_memory), (400, 307));
+        assert_eq!(cost.bytes_per_object, None, "no restart");
+        run.restarts = vec![Restart {
+            ready_s: 1.0,
+            settled: true,
+            memory: sampled(3_000_000),
+            cpu_s: None,
+            events: 0,
+            server: None,
+        }];
+        run.without_bystanders = sampled(2_200_000);
+        let cost = foreign(&run).expect("there were some");
+        assert_eq!(cost.bytes_per_object, Some(2_000.0));
+    }
 }

@@ -10,6 +10,7 @@ pub mod claims;
 pub mod conclusion;
 pub mod csv;
 pub mod default_flags;
+pub mod envelope;
 pub mod figures;
 pub mod html;
 pub mod index;

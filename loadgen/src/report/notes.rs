@@ -12,6 +12,7 @@ use crate::model::conformance::Conformance;
 use crate::model::profile::Timing;
 use crate::model::record::Record;
 use crate::model::summary::Summary;
+use crate::model::workload::mix;
 use crate::report::restarts;
 
 mod reasons;
@@ -25,6 +26,7 @@ pub fn notes(summary: &Summary, record: &Record) -> Vec<String> {
     notes.extend(missing(record));
     notes.extend(failures(record));
     notes.extend(Timing::says(record.experiment.profile).map(str::to_owned));
+    notes.extend(several_kinds(record));
     notes.extend(own_objects(record));
     if !record.images.is_empty() {
         notes.push("an image holds the program only; packed size is with zstd -19 (gzip -9 is in images.json)".into());
@@ -56,9 +58,25 @@ pub fn notes(summary: &Summary, record: &Record) -> Vec<String> {
     notes
 }
 
+/// Workloads of several kinds.
+fn several_kinds(record: &Record) -> Option<String> {
+    let scenario = &record.experiment.origin.scenario;
+    let all: usize = scenario.parts().map(|part| part.share).sum();
+    let kinds = scenario.parts().map(|part| {
+        let (kind, bytes) = (part.resource.kinds(), part.object_bytes);
+        format!("{} of {all} {kind} of {bytes} bytes", part.share)
+    });
+    (!scenario.also.is_empty()).then(|| {
+        format!(
+            "the objects are of several kinds in turn: {}; a figure per object is one per object of any kind",
+            mix::list(kinds)
+        )
+    })
+}
+
 /// Subjects that manage another kind than that of the experiment.
 fn own_objects(record: &Record) -> Vec<String> {
-    let others = record.experiment.origin.scenario.resource.kinds();
+    let others = record.experiment.origin.scenario.kinds();
     let subjects = record.experiment.origin.subjects.iter().map(|r| &r.subject);
     let own = subjects.filter_map(|subject| Some((subject, subject.objects.as_ref()?)));
     own.map(|(subject, objects)| {

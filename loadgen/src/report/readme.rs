@@ -49,7 +49,7 @@ pub fn update(file: &Path, summary: &Summary, evidence: &Evidence) -> anyhow::Re
     let mut updated = None;
     for marks in BLOCKS {
         let block = || block_of(marks, summary, evidence.root());
-        let before = updated.as_deref().unwrap_or(text.as_str());
+        let before = updated.as_ref().unwrap_or(&text);
         if marks.find(before).is_some() {
             updated = marks.replace(before, Some(&name), &block());
         }

@@ -6,7 +6,7 @@
 use crate::analyse::statistics::median;
 use crate::model::cell::Kind;
 use crate::model::record::{Record, Restart};
-use crate::model::workload::Scenario;
+use crate::model::workload::{Scenario, mix};
 use crate::report::table::{Table, figure, grouped};
 
 const MB: f64 = 1e6;
@@ -67,14 +67,8 @@ fn kinds(scenario: &Scenario) -> String {
         .children
         .iter()
         .map(|kind| format!("{}s", kind.kind));
-    let mut all: Vec<String> = [scenario.resource.kinds()]
-        .into_iter()
-        .chain(children)
-        .collect();
-    match (all.len(), all.pop()) {
-        (1, last) => last.unwrap_or_default(),
-        (_, last) => format!("{} and {}", all.join(", "), last.unwrap_or_default()),
-    }
+    let parts = scenario.parts().map(|part| part.resource.kinds());
+    mix::list(parts.chain(children))
 }
 
 /// What a reader must know about these tables, a sentence each.

@@ -1,15 +1,19 @@
-//! The sizing table: how much memory to ask for and to allow, by the number of objects.
+//! Sizing: how much memory to ask for and to allow, by the number of objects.
 //!
 //! Guarantees: pure; from the worst valid run of each size, not the typical one, by one rule for all
 //! subjects: request = 1.25 times the largest idle RSS (settled or restarted), limit = 2 times the
-//! largest peak (burst, churn or restart), rounded up, never below what a container needs to start.
-//! Leaves to others: where the table goes (`readme`).
+//! largest peak (burst, churn or restart), rounded up, never below what a container needs to start. Only sizes
+//! that were measured, nothing is interpolated.
+//! Leaves to others: where it goes (`readme`, `cli::sizing`).
+
+use serde::Serialize;
 
 use crate::model::cell::Kind;
 use crate::model::metric;
-use crate::model::summary::{Subject, Summary};
+use crate::model::summary::{Run, Subject, Summary};
 use crate::report::table::{Table, figure, grouped};
 use crate::report::tables::sizes_of;
+use crate::report::{rows, title};
 
 const MIB: f64 = 1_048_576.0;
 /// The runtime's own first process lives in the pod's cgroup before the program runs; 16 MiB was
@@ -69,6 +73,133 @@ pub fn table(summary: &Summary) -> Table {
     }
 }
 
+/// What to write into a manifest, and the measurement behind it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Advice {
+    /// `name/variant`.
+    pub subject: String,
+    /// Of the runs behind it.
+    pub objects: usize,
+    /// Valid memory runs.
+    pub runs: usize,
+    /// Of these, the runs that did not settle.
+    pub did_not_settle: usize,
+    /// The largest idle RSS, settled or after a restart.
+    pub idle_bytes: f64,
+    pub peak_bytes: f64,
+    /// CPU of the idle subject, thousandths of a core; the most of all runs.
+    pub idle_millicores: Option<f64>,
+    /// CPU from the first object until the last one has converged, s; the most of all valid drains.
+    pub converge_cpu_s: Option<f64>,
+    pub request_memory_mib: f64,
+    pub limit_memory_mib: f64,
+    pub request_cpu_millicores: f64,
+}
+
+/// The least that is asked for: less makes no difference to a scheduler.
+const LEAST_MILLICORES: f64 = 10.0;
+
+/// The advice for so many objects, or for the largest size that was measured.
+///
+/// # Errors
+/// Why there is none, with the way out.
+pub fn advice(subject: &Subject, objects: Option<usize>) -> Result<Advice, String> {
+    let id = subject.id();
+    let mut measured: Vec<usize> = subject
+        .runs
+        .iter()
+        .filter(|run| run.valid && run.cell == Kind::Memory && run.objects > 0)
+        .map(|run| run.objects)
+        .collect();
+    measured.sort_unstable();
+    let Some(largest) = measured.last().copied() else {
+        return Err(format!(
+            "{id}: no valid memory run with objects; measure it with loadgen bench --objects N"
+        ));
+    };
+    let asked = objects.unwrap_or(largest);
+    let Some(size) = measured.into_iter().find(|measured| *measured >= asked) else {
+        return Err(format!(
+            "{id}: {} objects is the largest size that was measured, and nothing is extrapolated; measure it with loadgen bench --objects {asked}",
+            grouped(largest)
+        ));
+    };
+    let Some((idle_bytes, peak_bytes)) = worst(subject, size) else {
+        return Err(format!(
+            "{id}: its memory cannot be read on the machine of this bench; measure it on Linux"
+        ));
+    };
+    let most = |kind: Kind, path: &str| {
+        let runs = subject.runs_of(kind, size).filter(|run| run.valid);
+        runs.filter_map(|run| metric::of_run(run, path))
+            .reduce(f64::max)
+    };
+    let idle_millicores = most(Kind::Memory, "cpu.idle_ms_per_minute").map(|ms| ms / 60.0);
+    let valid: Vec<&Run> = subject
+        .runs_of(Kind::Memory, size)
+        .filter(|run| run.valid)
+        .collect();
+    let unsettled = |run: &&&Run| rows::did_not_settle(run, AT_REST[0]);
+    let (request_memory_mib, limit_memory_mib) = self::size(idle_bytes, peak_bytes);
+    let idle = (1.25 * idle_millicores.unwrap_or(0.0)).ceil();
+    Ok(Advice {
+        subject: id,
+        objects: size,
+        runs: valid.len(),
+        did_not_settle: valid.iter().filter(unsettled).count(),
+        idle_bytes,
+        peak_bytes,
+        idle_millicores,
+        converge_cpu_s: most(Kind::Drain, "cpu.converge_s"),
+        request_memory_mib,
+        limit_memory_mib,
+        request_cpu_millicores: idle.max(LEAST_MILLICORES),
+    })
+}
+
+/// The advice as YAML for the container of a Deployment, each line of the measurement a comment.
+pub fn yaml(advice: &Advice, summary: &Summary) -> String {
+    let Advice {
+        subject,
+        objects,
+        runs,
+        ..
+    } = advice;
+    let objects = grouped(*objects);
+    let environment = &summary.environment;
+    let mut text = format!(
+        "# {subject} with {objects} {} objects of {} bytes on {}, {}, measured {}\n",
+        summary.scenario.name,
+        grouped(summary.scenario.object_bytes),
+        title::control_plane(&environment.control_plane),
+        environment.host_label,
+        environment.started_at.get(..10).unwrap_or_default(),
+    );
+    text.push_str(&format!(
+        "# memory, worst of {runs} valid runs: idle {} MB, peak {} MB\n",
+        figure(Some(advice.idle_bytes / 1e6)),
+        figure(Some(advice.peak_bytes / 1e6)),
+    ));
+    if advice.did_not_settle > 0 {
+        text.push_str(&format!(
+            "# {} of them did not settle: measure with --profile standard before you rely on it\n",
+            advice.did_not_settle
+        ));
+    }
+    let millicores = advice.idle_millicores;
+    text.push_str(&format!(
+        "# CPU: idle {} thousandths of a core; {} s for all objects at once, which a CPU limit would stretch\n",
+        figure(millicores),
+        figure(advice.converge_cpu_s),
+    ));
+    text.push_str(&format!("# {}\n", rule()));
+    text.push_str(&format!(
+        "resources:\n  requests:\n    cpu: {:.0}m\n    memory: {:.0}Mi\n  limits:\n    memory: {:.0}Mi\n",
+        advice.request_cpu_millicores, advice.request_memory_mib, advice.limit_memory_mib
+    ));
+    text
+}
+
 /// What the table stands on, in words.
 pub fn rule() -> String {
     format!(
@@ -100,6 +231,71 @@ fn mebibytes(known: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::record::Sampled;
+    use tare_procstat::Memory;
+
+    /// A memory run whose peak is twice its idle memory.
+    fn run(objects: usize, rss_bytes: u64, valid: bool) -> Run {
+        let because = (!valid).then(|| "disturbed".to_owned());
+        let mut run = Run::without_figures(Kind::Memory, objects, 1, because.into_iter().collect());
+        run.memory.settled = Some(Sampled {
+            memory: Memory {
+                rss_bytes,
+                pss_bytes: rss_bytes,
+                anon_bytes: rss_bytes,
+            },
+            peak_bytes: Some(2 * rss_bytes),
+            cgroup: None,
+            did_settle: Some(rss_bytes < 30_000_000),
+        });
+        run.cpu.idle_ms_per_minute = Some(1_200.0);
+        run
+    }
+
+    #[test]
+    fn advice_is_from_the_smallest_size_that_is_large_enough_and_its_worst_run() {
+        let runs = vec![
+            run(500, 10_000_000, true),
+            run(500, 20_000_000, true),
+            run(500, 90_000_000, false),
+            run(5_000, 40_000_000, true),
+        ];
+        let summary = crate::model::summary::sample(runs);
+        let subject = &summary.subjects[0];
+        for (asked, objects, idle_bytes) in [
+            (Some(100), 500, 20e6),
+            (Some(500), 500, 20e6),
+            (Some(501), 5_000, 40e6),
+            (None, 5_000, 40e6),
+        ] {
+            let got = advice(subject, asked).expect("measured");
+            assert_eq!(
+                (got.objects, got.idle_bytes),
+                (objects, idle_bytes),
+                "{asked:?}"
+            );
+        }
+        let error = advice(subject, Some(6_000)).expect_err("not measured");
+        assert!(
+            error.contains("5,000 objects is the largest size") && error.contains("--objects 6000")
+        );
+        let text = yaml(&advice(subject, Some(500)).expect("measured"), &summary);
+        for want in [
+            "# tare/none with 500 edgeapp objects of 2,048 bytes on kube-apiserver with etcd",
+            "# memory, worst of 2 valid runs: idle 20.0 MB, peak 40.0 MB",
+            "resources:\n  requests:\n    cpu: 25m\n    memory: 24Mi\n  limits:\n    memory: 80Mi\n",
+        ] {
+            assert!(text.contains(want), "{want} not in {text}");
+        }
+        let unsettled = yaml(&advice(subject, None).expect("measured"), &summary);
+        assert!(
+            unsettled.contains("# 1 of them did not settle"),
+            "{unsettled}"
+        );
+        let none = crate::model::summary::sample(vec![run(500, 1, false)]);
+        let error = advice(&none.subjects[0], None).expect_err("nothing valid");
+        assert!(error.contains("no valid memory run"), "{error}");
+    }
 
     #[test]
     fn a_limit_has_room_for_twice_the_peak_and_for_the_start_of_a_container() {

@@ -6,9 +6,12 @@
 use std::collections::BTreeSet;
 
 use crate::model::record::{Record, Run};
-use crate::model::summary::Summary;
+use crate::model::summary::{Scenario, Summary};
 use crate::report::table::grouped;
 use crate::report::tables::sizes;
+
+/// What a workload says whose children are no Services.
+const NO_SERVICE: &str = "none";
 
 /// What was measured, on what, when, by which commit; and what is mixed.
 pub fn title(summary: &Summary) -> String {
@@ -32,7 +35,8 @@ pub fn title(summary: &Summary) -> String {
     )
 }
 
-fn control_plane(name: &str) -> &str {
+/// What a control plane is called in a sentence.
+pub fn control_plane(name: &str) -> &str {
     match name {
         "kube" => "kube-apiserver with etcd",
         "kine" => "kube-apiserver with kine",
@@ -58,19 +62,31 @@ pub fn setting(summary: &Summary) -> String {
     let version = environment.kubernetes_version.as_deref();
     let numbers: Vec<String> = sizes(summary).into_iter().map(grouped).collect();
     format!(
-        "{} {} of {} bytes with a {} Service, ready after {} ms; {} API server {}; {cores} cores; profile {}; MB are 1,000,000 bytes",
+        "{} {} of {} bytes{}; {} API server {}; {cores} cores; profile {}; MB are 1,000,000 bytes",
         match numbers.is_empty() {
             true => "no".to_owned(),
             false => numbers.join(" / "),
         },
         scenario.name,
         scenario.object_bytes,
-        scenario.service,
-        scenario.ready_delay_ms,
+        children(scenario),
         environment.control_plane,
         version.unwrap_or("(no version)"),
         scenario.profile.name(),
     )
+}
+
+/// What is said of children, where the control plane has to do with them.
+fn children(scenario: &Scenario) -> String {
+    let service = match scenario.service.as_str() {
+        NO_SERVICE => String::new(),
+        service => format!(" with a {service} Service"),
+    };
+    let ready = match (service.as_str(), scenario.ready_delay_ms) {
+        ("", 0) => String::new(),
+        (_, delay_ms) => format!(", ready after {delay_ms} ms"),
+    };
+    service + &ready
 }
 
 /// What should be the same in all runs of a folder.
@@ -111,9 +127,15 @@ fn unusable(record: &Record) -> Option<String> {
 
 /// What the words of the page mean.
 pub fn words(summary: &Summary) -> String {
+    let object = match summary.scenario.service.as_str() {
+        NO_SERVICE => format!("An object is one of the workload {}", summary.scenario.name),
+        _ => format!(
+            "An object is one custom resource of kind {}; the operator makes its children and writes its status",
+            summary.scenario.name
+        ),
+    };
     format!(
-        "An object is one custom resource of kind {}; the operator makes its children and writes its status. In a drain all objects are created at once, and the time to drain lasts until the last one is ready. Settled means that nothing happens any more. RSS is the memory of the operator's process, and a cgroup counts what a node counts.",
-        summary.scenario.name
+        "{object}. In a drain all objects are created at once, and the time to drain lasts until the last one is ready. Settled means that nothing happens any more. RSS is the memory of the operator's process, and a cgroup counts what a node counts."
     )
 }
 

@@ -2,40 +2,30 @@
 //! it names.
 //!
 //! Guarantees: what is measured was built in the profile that is shipped; the whole output is in
-//! a log and its tail is shown. Leaves to others: where binaries are looked for
-//! ([`Workspace::bin`]) and starting them.
+//! a log and its tail is shown. Leaves to others: where it is built (`workspace`), and starting it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tare_procstat::process::{Process, Spec};
 
-use crate::model::subject::{GoBuild, GoInstall, Subject};
+use crate::model::subject::Subject;
+use crate::run::workspace::Workspace;
+use crate::run::{go_module, workspace};
 use crate::terminal::progress::Progress;
-
-/// The checkout that subjects are built from.
-#[derive(Debug, Clone)]
-pub struct Workspace {
-    pub root: PathBuf,
-    target: PathBuf,
-    /// The target triple that subjects are built for by `scripts/dist.sh`; that of the host without.
-    triple: Option<String>,
-}
 
 /// Why there are no subjects.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error(
-        "cannot find the Tare workspace in {} or above {}; run this in a checkout",
-        compiled.display(),
-        current.display()
-    )]
-    NoWorkspace { compiled: PathBuf, current: PathBuf },
-    #[error(
-        "--target {triple}: this machine is {}; choose a target of its own",
-        std::env::consts::ARCH
-    )]
-    Foreign { triple: String },
+    #[error("cannot make {}: {source}", folder.display())]
+    Folder {
+        folder: PathBuf,
+        source: std::io::Error,
+    },
+    #[error(transparent)]
+    Workspace(#[from] workspace::Error),
+    #[error(transparent)]
+    GoModule(#[from] go_module::Error),
     #[error("cannot run {command}: {source}")]
     Run {
         command: String,
@@ -48,104 +38,6 @@ pub enum Error {
         log: PathBuf,
         tail: String,
     },
-}
-
-impl Workspace {
-    /// Where this program was compiled, or else the current folder or one above it.
-    ///
-    /// # Errors
-    /// `NoWorkspace` says where it looked.
-    pub fn find() -> Result<Self, Error> {
-        let compiled = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .parent()
-            .unwrap_or(Path::new("/"));
-        let current = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
-        let root = current
-            .ancestors()
-            .chain([compiled])
-            .find(|folder| is_workspace(folder));
-        let root = root.ok_or_else(|| Error::NoWorkspace {
-            compiled: compiled.into(),
-            current: current.clone(),
-        })?;
-        let target = match std::env::var_os("CARGO_TARGET_DIR") {
-            Some(target) => current.join(target),
-            None => root.join("target"),
-        };
-        Ok(Self {
-            root: root.to_owned(),
-            target,
-            triple: None,
-        })
-    }
-
-    /// The same, with subjects for a static target.
-    ///
-    /// # Errors
-    /// `Foreign`: what cannot run here cannot be measured.
-    pub fn for_target(self, triple: Option<&str>) -> Result<Self, Error> {
-        let triple = triple.map(str::to_owned);
-        if let Some(triple) = &triple
-            && triple.split('-').next() != Some(std::env::consts::ARCH)
-        {
-            let triple = triple.clone();
-            return Err(Error::Foreign { triple });
-        }
-        Ok(Self { triple, ..self })
-    }
-
-    /// Where built-in subjects are: `TARE_SUBJECT_DIR`, or where they were made.
-    pub fn bin(&self) -> PathBuf {
-        match std::env::var_os("TARE_SUBJECT_DIR") {
-            Some(dir) => PathBuf::from(dir),
-            None => self.made(),
-        }
-    }
-
-    /// Where a build leaves them.
-    fn made(&self) -> PathBuf {
-        match &self.triple {
-            Some(triple) => self.target.join("static").join(triple).join("dist"),
-            None => self.target.join("dist"),
-        }
-    }
-
-    /// The command that makes a Go program beside those of cargo.
-    fn go(&self, build: &GoBuild, commit: &str) -> Vec<String> {
-        let program = self.made().join(build.program());
-        let mut command = ["env", "CGO_ENABLED=0"].map(str::to_owned).to_vec();
-        let variables = build.env.iter();
-        command.extend(variables.map(|(name, value)| format!("{name}={value}")));
-        command.extend(["go".into(), "build".into()]);
-        command.extend(build.flags(commit));
-        command.extend([
-            "-o".into(),
-            program.display().to_string(),
-            build.package.clone(),
-        ]);
-        command
-    }
-
-    /// The command that makes a Go program of somebody else's beside them.
-    fn go_install(&self, build: &GoInstall) -> Vec<String> {
-        let place = format!("GOBIN={}", self.made().display());
-        let mut command = vec!["env".to_owned(), "CGO_ENABLED=0".into(), place, "go".into()];
-        command.extend(build.args());
-        command
-    }
-
-    /// The command that makes a package, up to its name.
-    fn cargo(&self, profile: &str) -> Vec<String> {
-        let words = match &self.triple {
-            Some(triple) => vec!["scripts/dist.sh", triple],
-            None => vec!["cargo", "build", "--profile", profile, "-p"],
-        };
-        words.into_iter().map(str::to_owned).collect()
-    }
-}
-
-fn is_workspace(folder: &Path) -> bool {
-    folder.join("loadgen/Cargo.toml").is_file() && folder.join("Cargo.toml").is_file()
 }
 
 /// The commands that make these subjects, each with the folder it runs in.
@@ -184,6 +76,9 @@ fn commands(
         }
         if let Some(go) = &build.go_install {
             all.push((workspace.go_install(go), workspace.root.clone()));
+        }
+        if let Some(go) = &build.go_module {
+            all.push((workspace.go_module(go), workspace.sources(go)));
         }
         if !build.command.is_empty() {
             let folder = subject
@@ -229,6 +124,18 @@ pub async fn build(
     log: &Path,
     progress: &Progress,
 ) -> Result<(), Error> {
+    workspace.can_build(subjects)?;
+    let made = workspace.made();
+    std::fs::create_dir_all(&made).map_err(|source| Error::Folder {
+        folder: made,
+        source,
+    })?;
+    for build in subjects.iter().filter_map(|subject| subject.build.as_ref()) {
+        if let Some(module) = &build.go_module {
+            progress.step(&format!("downloading {}", module.query()));
+            go_module::copy(module, &workspace.sources(module)).await?;
+        }
+    }
     for (command, folder) in commands(subjects, workspace, commit_of) {
         let words = command.join(" ");
         progress.say(&format!("building: {words}"));
@@ -254,7 +161,11 @@ pub async fn build(
                 break status;
             }
             let last = process.last_log_lines(1).pop().unwrap_or_default();
-            progress.step(&format!("building: {}", last.trim()));
+            // Go says nothing while it builds.
+            progress.step(&match last.trim() {
+                "" => format!("still building: {words}"),
+                last => format!("building: {last}"),
+            });
             tokio::time::sleep(Duration::from_millis(200)).await;
         };
         if !status.success() {
@@ -275,37 +186,9 @@ mod tests {
     use super::*;
     use crate::model::subject::built_in;
 
-    fn workspace() -> Workspace {
-        Workspace {
-            root: "/w".into(),
-            target: "/w/target".into(),
-            triple: None,
-        }
-    }
-
-    #[test]
-    fn static_subjects_are_built_by_the_script() {
-        let triple = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
-        let musl = workspace().for_target(Some(&triple)).expect("our own");
-        assert_eq!(
-            musl.cargo("dist"),
-            ["scripts/dist.sh", triple.as_str()],
-            "the profile is the script's"
-        );
-        assert!(musl.bin().ends_with(format!("static/{triple}/dist")));
-        let error = workspace()
-            .for_target(Some("sparc-x"))
-            .expect_err("foreign");
-        assert!(
-            error
-                .to_string()
-                .contains("--target sparc-x: this machine is")
-        );
-    }
-
     #[test]
     fn each_subject_is_built_by_itself() {
-        let workspace = workspace();
+        let workspace = Workspace::of_tests();
         let mut subjects = built_in().expect("valid");
         let mut own = subjects[0].clone();
         own.base = Some("/own".into());
@@ -314,6 +197,7 @@ mod tests {
             cargo_profile: None,
             go: None,
             go_install: None,
+            go_module: None,
             command: vec!["make".into(), "operator".into()],
         });
         subjects.push(own);
@@ -349,6 +233,14 @@ mod tests {
                     "storeless",
                     "GOEXPERIMENT=jsonv2 ",
                     stripped
+                ),
+                (
+                    "env CGO_ENABLED=0 GOWORK=off go build -buildvcs=false -o /w/target/dist/rollouts-controller ./cmd/rollouts-controller".to_owned(),
+                    "/w/target/go-modules/github.com-argoproj-argo-rollouts@v1.9.0".to_owned()
+                ),
+                (
+                    "env CGO_ENABLED=0 GOBIN=/w/target/dist go install sigs.k8s.io/external-dns@v0.21.0".to_owned(),
+                    "/w".to_owned()
                 ),
                 (
                     "env CGO_ENABLED=0 GOBIN=/w/target/dist go install github.com/k3s-io/helm-controller@v0.17.9".to_owned(),

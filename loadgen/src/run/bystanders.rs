@@ -1,28 +1,27 @@
-//! Objects that do not concern the subject: made before it starts, and searched for in its memory after all
-//! samples.
+//! Objects that do not concern the subject: made before it starts, searched for in its memory, and removed to
+//! see what it needs without them.
 //!
 //! Guarantees: they are all there before the subject starts, and nobody changes them. Memory is read when all
-//! figures of the run are taken. Leaves to others: what they cost (compare with a bench without them).
+//! figures with them are taken. Leaves to others: when (`model::step`).
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use http::Method;
 use serde::de::IgnoredAny;
 
+use crate::load::timetable::Pace;
 use crate::measure::memory_search;
+use crate::measure::settle::Rule;
 use crate::model::bystanders::{Bystanders, Found, NAMESPACE};
-use crate::model::cell::Kind;
-use crate::model::profile::Profile;
+use crate::model::step::{Quiet, Step};
 use crate::model::subject::Language;
 use crate::run::session::{Reason, Session};
+use crate::run::step::settle::settle;
 use crate::target::cluster::{Cluster, Error, JSON};
 
 /// Requests in flight.
 const CONNECTIONS: usize = 24;
-/// Go's collector runs at least every two minutes: in this time twice, and what it frees is overwritten or
-/// returned before it is counted.
-const TWO_COLLECTIONS: Duration = Duration::from_secs(300);
 
 /// # Errors
 /// The server rejects one of them.
@@ -44,22 +43,16 @@ pub async fn create(cluster: &Cluster, all: &[Bystanders]) -> Result<(), Error> 
     Ok(())
 }
 
-/// Counts them in the memory of the subject, at the end of a memory run.
+/// Counts them in the memory of the subject; a subject in Go is left idle for `wait` first.
 ///
 /// # Errors
 /// The subject has ended.
-pub async fn count(session: &mut Session<'_>) -> Result<(), Reason> {
+pub async fn search(session: &mut Session<'_>, wait: Duration) -> Result<(), Reason> {
     let all = session.setting.bystanders.clone();
-    let is_memory = matches!(session.cell.kind, Kind::Memory | Kind::MemoryAa);
-    if all.is_empty() || !is_memory {
-        return Ok(());
-    }
-    session.say("searching memory for bystanders");
-    let collects = session.subject.language == Language::Go;
-    let quick = session.setting.profile == Profile::Quick;
-    let wait = match collects && !quick {
-        true => TWO_COLLECTIONS,
-        false => Duration::ZERO,
+    session.say(Step::Search { wait_s: 0 }.name());
+    let wait = match session.subject.language {
+        Language::Go => wait,
+        Language::Rust | Language::Other => Duration::ZERO,
     };
     session.rest();
     tokio::time::sleep(wait).await;
@@ -85,6 +78,44 @@ pub async fn count(session: &mut Session<'_>) -> Result<(), Reason> {
             .warnings
             .push(format!("memory was not searched for bystanders: {error}")),
         Err(error) => return Err(format!("the search of memory ended: {error}")),
+    }
+    Ok(())
+}
+
+/// Deletes them and starts the subject on what is left: what it then holds less than after the restart before
+/// is what they cost it.
+///
+/// # Errors
+/// The server rejects a deletion, or the subject does not start again.
+pub async fn without(session: &mut Session<'_>, quiet: Quiet) -> Result<(), Reason> {
+    session.work().await;
+    let name = Step::WithoutBystanders(quiet).name();
+    session.say(name);
+    session.stop_subject().await?;
+    let removed = remove(&session.cluster, &session.setting.bystanders).await;
+    removed.map_err(|error| format!("bystanders: {error}"))?;
+    session.start_subject().await?;
+    let timeout = session.setting.timeout(session.cell.objects, Pace::Burst);
+    session
+        .wait_ready(Instant::now() + timeout.deadline)
+        .await?;
+    let waited = settle(session, name, Rule::of(quiet)).await?;
+    session.run.without_bystanders = session.settled(quiet, waited.settled);
+    Ok(())
+}
+
+async fn remove(cluster: &Cluster, all: &[Bystanders]) -> Result<(), Error> {
+    for kind in all {
+        let paths = (0..kind.objects).map(|index| format!("{}/{}", kind.path(), kind.name(index)));
+        let deletions = paths.map(|path| async move {
+            cluster
+                .ask::<IgnoredAny>(Method::DELETE, &path, None, vec![])
+                .await
+        });
+        let mut deleted = futures::stream::iter(deletions).buffer_unordered(CONNECTIONS);
+        while let Some(deleted) = deleted.next().await {
+            deleted?;
+        }
     }
     Ok(())
 }

@@ -10,8 +10,17 @@ use tare_procstat::MemoryCgroup;
 use tare_procstat::process::{Process, Spec};
 
 use crate::measure::admin;
-use crate::model::subject::{Places, Subject};
+use crate::model::subject::{Credentials, Places, Subject};
+use crate::run::in_pod;
 use crate::run::session::Reason;
+
+/// For the HTTP servers of a subject.
+///
+/// # Errors
+/// Loopback has none.
+pub fn free_ports() -> Result<[SocketAddr; 2], Reason> {
+    admin::free_addresses().map_err(|e| format!("no free port on loopback: {e}"))
+}
 
 /// Why the subject cannot be given work yet; `None` once it can.
 pub async fn readiness(subject: &Subject, process: &Process, admin: SocketAddr) -> Option<String> {
@@ -50,6 +59,10 @@ pub async fn spawn(
         env,
         clear_env: true,
         log: log.to_owned(),
+    };
+    let spec = match subject.run.credentials {
+        Credentials::Kubeconfig => spec,
+        Credentials::InPod => in_pod::wrapped(spec, &places.kubeconfig, &places.dir)?,
     };
     let process = match cgroup {
         Some(cgroup) => Process::spawn_in(spec, cgroup).await,

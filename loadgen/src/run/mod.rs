@@ -13,12 +13,15 @@ pub mod convergence;
 pub mod cpu_trace;
 pub mod crds;
 pub mod follow;
+pub mod go_module;
+pub mod in_pod;
 pub mod launch;
 pub mod server_counters;
 pub mod session;
 pub mod snapshot;
 pub mod step;
 pub mod watched_subject;
+pub mod workspace;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -75,6 +78,8 @@ pub struct Setting {
     pub conformance: bool,
     /// Watch events of the soak, in the first memory run at the largest size.
     pub soak_events: Option<u64>,
+    /// Memory that a subject may have.
+    pub memory_limit_bytes: Option<u64>,
     /// Objects that do not concern the subject.
     pub bystanders: Vec<Bystanders>,
     /// Whether drains end with a deletion of all objects.
@@ -122,6 +127,7 @@ impl Setting {
             restarts: self.restarts,
             soak_events: self.soak_events,
             deletions: self.deletions,
+            bystanders: !self.bystanders.is_empty(),
         }
     }
 

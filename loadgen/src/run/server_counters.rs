@@ -81,10 +81,8 @@ async fn requests(session: &Session<'_>) -> Option<Requests> {
 /// What the operator reads and writes.
 fn kinds(scenario: &Scenario) -> Vec<&str> {
     let children = scenario.children.iter().map(|kind| kind.plural.as_str());
-    [scenario.resource.plural.as_str()]
-        .into_iter()
-        .chain(children)
-        .collect()
+    let parts = scenario.parts().map(|part| part.resource.plural.as_str());
+    parts.chain(children).collect()
 }
 
 fn of_ledger(request_counts: &RequestCounts) -> Requests {

@@ -18,7 +18,6 @@ use crate::load::observer::Observer;
 use crate::load::stand_in::Agent;
 use crate::load::timeline::Timeline;
 use crate::load::timetable::Pace;
-use crate::measure::admin;
 use crate::measure::log_tail::log_tail;
 use crate::measure::machine_use::MachineWatch;
 use crate::model::cell::{Cell, Kind};
@@ -26,16 +25,16 @@ use crate::model::record::{Failure, Run, Sampled, StepSpan};
 use crate::model::series::Series;
 use crate::model::step::Quiet;
 use crate::model::subject::{Places, Subject};
-use crate::model::workload::condition::Reading;
 use crate::model::workload::{CANARY, Scenario};
 use crate::run::bystanders;
 use crate::run::cpu_trace::{CpuSample, CpuTrace};
 use crate::run::crds;
-use crate::run::launch::readiness;
+use crate::run::launch::{free_ports, readiness};
 use crate::run::snapshot::Snapshot;
 use crate::run::watched_subject::WatchedSubject;
 use crate::run::{Setting, step};
 use crate::target::cluster::Cluster;
+use crate::target::fixtures;
 use crate::target::{HARNESS, Order, SUBJECT, Server, Source};
 
 /// Between two polls of a wait; times come from events, not from these polls.
@@ -82,7 +81,7 @@ pub struct Session<'a> {
     log: PathBuf,
     /// Held while this run works: only one run does at a time.
     turn: Option<OwnedSemaphorePermit>,
-    _observer: AbortOnDrop,
+    _observers: Vec<AbortOnDrop>,
     _stand_ins: Vec<AbortOnDrop>,
 }
 
@@ -153,7 +152,7 @@ impl<'a> Session<'a> {
         let order = Order {
             source: &setting.source,
             dir: &dir,
-            crds: crds::files(subject, &setting.workspace, &dir)?,
+            crds: crds::files(subject, &dir)?,
             ready_delay_ms: match cell.kind {
                 Kind::NeverReady => NEVER_MS,
                 _ => setting.ready_delay_ms,
@@ -176,6 +175,14 @@ impl<'a> Session<'a> {
             .ensure_namespace(&resource.namespace)
             .await
             .map_err(|e| text(&e))?;
+        let (fixtures, label) = match &setting.source {
+            // What the subject needs there was made by those who installed it.
+            Source::Existing(existing) => (&existing.fixtures, Some(existing.run.as_str())),
+            _ => (&subject.made_before, None),
+        };
+        fixtures::create(&cluster, fixtures, &resource.namespace, label)
+            .await
+            .map_err(|e| format!("fixtures: {e}"))?;
         bystanders::create(&cluster, &setting.bystanders)
             .await
             .map_err(|e| format!("bystanders: {e}"))?;
@@ -201,32 +208,32 @@ impl<'a> Session<'a> {
             .timeline()
             .canary
             .acknowledge(now_ns, canary.metadata.generation);
-        let observer = Observer {
-            cluster: cluster.clone(),
-            resource: resource.clone(),
-            convergence: subject.convergence.clone(),
-            reading: Reading::of(&subject.convergence)?,
-            journal: journal.clone(),
-        };
-        let observer = AbortOnDrop(tokio::spawn(observer.run()).abort_handle());
+        let observers = Observer::all(&cluster, &scenario, &subject.convergence, &journal)?;
+        let observers = observers
+            .into_iter()
+            .map(|observer| AbortOnDrop(tokio::spawn(observer.run()).abort_handle()));
+        let observers: Vec<AbortOnDrop> = observers.collect();
         let watching = Instant::now() + Duration::from_secs(10);
-        while !journal.timeline().listed {
+        while journal.timeline().listed < observers.len() {
             if Instant::now() > watching {
                 return Err("the harness's own list was not answered within 10 s".into());
             }
             tokio::time::sleep(POLL).await;
         }
 
-        let admin = admin::free_address().map_err(|e| format!("no free port on loopback: {e}"))?;
+        let ports = free_ports()?;
         let places = Places {
-            admin: admin.to_string(),
             kubeconfig: server.kubeconfig(SUBJECT),
             bin: setting.bin.clone(),
             dir,
+            ..Places::default()
         };
+        let places = places.listening(ports);
         let log = setting.evidence.path(&format!("logs/{stem}.log"));
         let server_metrics = server.metrics(&cluster).await;
-        let running = WatchedSubject::start(subject, &places, &log, server.pid(), &journal).await?;
+        let limit = setting.memory_limit_bytes;
+        let running = WatchedSubject::start(subject, &places, &log, server.pid(), &journal, limit);
+        let running = running.await?;
         Ok(Session {
             setting,
             subject,
@@ -236,7 +243,7 @@ impl<'a> Session<'a> {
             journal,
             running,
             machine_watch: None,
-            admin,
+            admin: ports[0],
             run,
             baseline: None,
             trace: None,
@@ -245,7 +252,7 @@ impl<'a> Session<'a> {
             places,
             log,
             turn,
-            _observer: observer,
+            _observers: observers,
             _stand_ins: stand_ins,
         })
     }
@@ -270,7 +277,7 @@ impl<'a> Session<'a> {
             });
             done?;
         }
-        bystanders::count(self).await
+        Ok(())
     }
 
     /// Since the run began.
@@ -286,8 +293,9 @@ impl<'a> Session<'a> {
     /// Starts the subject again; everything else is as it was.
     pub async fn start_subject(&mut self) -> Result<(), Reason> {
         // A port of its own: the old one may linger.
-        self.admin = admin::free_address().map_err(|e| format!("no free port on loopback: {e}"))?;
-        self.places.admin = self.admin.to_string();
+        let ports = free_ports()?;
+        self.admin = ports[0];
+        self.places = self.places.clone().listening(ports);
         let (places, log) = (&self.places, &self.log);
         self.running.start_again(self.subject, places, log).await
     }
@@ -393,7 +401,10 @@ impl<'a> Session<'a> {
     /// Fails when the subject or the server is gone.
     pub fn check_alive(&mut self) -> Result<(), Reason> {
         if let Some(status) = self.running.process.exited().map_err(|e| e.to_string())? {
-            return Err(format!("{} ended by itself ({status})", self.subject.id()));
+            return Err(match self.running.was_killed_for_memory() {
+                true => format!("{} was killed for memory", self.subject.id()),
+                false => format!("{} ended by itself ({status})", self.subject.id()),
+            });
         }
         if let Some(ended) = self.server.exited().map_err(|e| e.to_string())? {
             return Err(ended);

@@ -24,6 +24,7 @@ pub struct WatchedSubject {
     sampler: Sampler,
     pub process: Process,
     cgroup: Option<Arc<Mutex<MemoryCgroup>>>,
+    limit_bytes: Option<u64>,
 }
 
 impl WatchedSubject {
@@ -34,8 +35,9 @@ impl WatchedSubject {
         log: &Path,
         server: Option<u32>,
         journal: &Arc<Journal>,
+        limit_bytes: Option<u64>,
     ) -> Result<Self, Reason> {
-        let cgroup = MemoryCgroup::create().ok();
+        let cgroup = cgroup(limit_bytes)?;
         let process = spawn(subject, places, log, cgroup.as_ref()).await?;
         let cgroup = cgroup.map(|cgroup| Arc::new(Mutex::new(cgroup)));
         let watched = Watched {
@@ -50,6 +52,7 @@ impl WatchedSubject {
             sampler: sampler.map_err(|e| format!("cannot sample it over time: {e}"))?,
             process,
             cgroup,
+            limit_bytes,
         })
     }
 
@@ -67,7 +70,7 @@ impl WatchedSubject {
         places: &Places,
         log: &Path,
     ) -> Result<(), Reason> {
-        let cgroup = MemoryCgroup::create().ok();
+        let cgroup = cgroup(self.limit_bytes)?;
         self.process = spawn(subject, places, log, cgroup.as_ref()).await?;
         match (&self.cgroup, cgroup) {
             (Some(shared), Some(new)) => *lock(shared) = new,
@@ -83,6 +86,7 @@ impl WatchedSubject {
             sampler,
             mut process,
             cgroup,
+            ..
         } = self;
         let series = sampler.stop().series;
         // A subject that cannot be signalled is gone, and dropping kills what is not.
@@ -108,6 +112,12 @@ impl WatchedSubject {
         })
     }
 
+    /// Whether the kernel has killed it because it needed more than its limit.
+    pub fn was_killed_for_memory(&self) -> bool {
+        let cgroup = self.cgroup.as_ref();
+        cgroup.is_some_and(|cgroup| lock(cgroup).kills().is_ok_and(|kills| kills > 0))
+    }
+
     /// From here on peaks count. Returns what the kernel refused, a sentence each.
     pub fn reset_peak(&self) -> Vec<String> {
         let own = tare_procstat::reset_peak(self.process.pid()).err();
@@ -118,6 +128,20 @@ impl WatchedSubject {
             .map(|e| format!("peaks of the cgroup count from the start of the process: {e}"));
         own.into_iter().chain(of_cgroup).collect()
     }
+}
+
+/// Without a limit a subject is measured also where there are no cgroups.
+fn cgroup(limit_bytes: Option<u64>) -> Result<Option<MemoryCgroup>, Reason> {
+    let Some(limit_bytes) = limit_bytes else {
+        return Ok(MemoryCgroup::create().ok());
+    };
+    let limited = MemoryCgroup::create().and_then(|cgroup| {
+        cgroup.limit(limit_bytes)?;
+        Ok(cgroup)
+    });
+    limited
+        .map(Some)
+        .map_err(|e| format!("memory cannot be limited: {e}"))
 }
 
 fn lock(cgroup: &Mutex<MemoryCgroup>) -> MutexGuard<'_, MemoryCgroup> {

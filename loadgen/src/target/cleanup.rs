@@ -13,7 +13,7 @@ use futures::StreamExt;
 use http::Method;
 use serde::Deserialize;
 
-use crate::model::workload::{RUN_LABEL, Resource};
+use crate::model::workload::{FIXTURE_LABEL, RUN_LABEL, Resource};
 use crate::target::cluster::{Cluster, Error};
 use crate::terminal::progress::Progress;
 
@@ -26,10 +26,20 @@ const POLLS: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(3)
 /// An empty namespace is gone within seconds.
 const NAMESPACE_GOES: Duration = Duration::from_secs(30);
 
+/// Objects with the label of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Made {
+    /// Those that were offered.
+    Offered,
+    /// Those that were there before.
+    Fixtures,
+}
+
 /// Where to search, and for what.
 #[derive(Debug, Clone, Copy)]
 pub struct Scope<'a> {
     pub resource: &'a Resource,
+    pub made: Made,
     /// Longest wait without anything going away.
     pub stall: Duration,
     /// All of them without.
@@ -60,6 +70,8 @@ impl Found {
 #[derive(Debug, Clone, Default)]
 pub struct CleanUp {
     pub deleted: usize,
+    /// Fixtures that were deleted.
+    pub fixtures: usize,
     pub left: Vec<Found>,
     pub namespaces: Vec<(String, NamespaceEnd)>,
     /// What failed, a line each.
@@ -109,7 +121,17 @@ struct Item {
     metadata: Found,
 }
 
-impl Scope<'_> {
+impl<'a> Scope<'a> {
+    /// The same for a kind of fixture, which has a namespace of its own or that of the objects.
+    pub fn of_fixture(&self, resource: &'a Resource) -> Self {
+        Self {
+            resource,
+            made: Made::Fixtures,
+            namespace: self.namespace.map(|_| resource.namespace.as_str()),
+            ..*self
+        }
+    }
+
     fn collection(&self) -> String {
         match self.namespace {
             Some(namespace) => self.in_namespace(namespace),
@@ -126,9 +148,14 @@ impl Scope<'_> {
     }
 
     fn selector(&self) -> String {
-        match self.run {
+        let run = match self.run {
             Some(run) => format!("{RUN_LABEL}%3D{run}"),
             None => RUN_LABEL.to_owned(),
+        };
+        // `,` or `,!` before the label.
+        match self.made {
+            Made::Offered => format!("{run}%2C%21{FIXTURE_LABEL}"),
+            Made::Fixtures => format!("{run}%2C{FIXTURE_LABEL}"),
         }
     }
 }
@@ -168,20 +195,48 @@ async fn list(cluster: &Cluster, collection: &str, selector: &str) -> Result<Vec
     }
 }
 
-/// Removes everything in scope and waits until it is gone.
-pub async fn run(cluster: &Cluster, scope: &Scope<'_>, progress: &Progress) -> CleanUp {
+/// Removes everything in scope, then the fixtures with the same label, and waits until it is gone. The scopes
+/// differ in their kind only.
+pub async fn run(
+    cluster: &Cluster,
+    scopes: &[Scope<'_>],
+    fixtures: &[Resource],
+    progress: &Progress,
+) -> CleanUp {
     let mut cleaned = CleanUp::default();
-    if let Err(error) = remove_objects(cluster, scope, progress, &mut cleaned).await {
-        cleaned
-            .warnings
-            .push(format!("the rest could not be listed: {}", error.words()));
+    let Some(scope) = scopes.first() else {
         return cleaned;
+    };
+    for scope in scopes {
+        let mut of_kind = CleanUp::default();
+        let removed = remove_objects(cluster, scope, progress, &mut of_kind).await;
+        cleaned.deleted += of_kind.deleted;
+        cleaned.left.append(&mut of_kind.left);
+        cleaned.warnings.append(&mut of_kind.warnings);
+        if let Err(error) = removed {
+            cleaned
+                .warnings
+                .push(format!("the rest could not be listed: {}", error.words()));
+            return cleaned;
+        }
+    }
+    for resource in fixtures {
+        let scope = scope.of_fixture(resource);
+        let mut of_kind = CleanUp::default();
+        let removed = remove_objects(cluster, &scope, progress, &mut of_kind).await;
+        cleaned.fixtures += of_kind.deleted;
+        cleaned.warnings.append(&mut of_kind.warnings);
+        let failed = removed.err().map(|error| error.words());
+        let left = (!of_kind.left.is_empty()).then(|| format!("{} left", of_kind.left.len()));
+        let problem = failed.or(left);
+        let line = problem.map(|problem| format!("fixtures, {}: {problem}", resource.kinds()));
+        cleaned.warnings.extend(line);
     }
     match namespaces(cluster, scope).await {
         Ok(found) => {
             for namespace in found {
                 progress.step(&format!("removing namespace {}", namespace.name));
-                let end = remove_namespace(cluster, scope, &namespace).await;
+                let end = remove_namespace(cluster, scopes, &namespace).await;
                 cleaned.namespaces.push((namespace.name, end));
             }
         }
@@ -274,17 +329,27 @@ fn held_up(left: &[Found]) -> Option<String> {
     ))
 }
 
-async fn remove_namespace(cluster: &Cluster, scope: &Scope<'_>, namespace: &Found) -> NamespaceEnd {
+/// A ConfigMap that kube-controller-manager makes in every namespace.
+const ROOT_CA: &str = "kube-root-ca.crt";
+
+async fn remove_namespace(
+    cluster: &Cluster,
+    scopes: &[Scope<'_>],
+    namespace: &Found,
+) -> NamespaceEnd {
     let failed = |error: &Error| NamespaceEnd::Failed(error.words());
-    let content = format!("{}?limit=1", scope.in_namespace(&namespace.name));
-    match cluster
-        .ask::<Page>(Method::GET, &content, None, vec![])
-        .await
-    {
-        Ok(page) if !page.items.is_empty() => return NamespaceEnd::InUse,
-        Ok(_) => {}
-        Err(error) if error.code() == Some(404) => {}
-        Err(error) => return failed(&error),
+    // What is of the whole cluster is in no namespace.
+    for scope in scopes.iter().filter(|scope| scope.resource.namespaced) {
+        let content = format!("{}?limit=2", scope.in_namespace(&namespace.name));
+        let asked = cluster.ask::<Page>(Method::GET, &content, None, vec![]);
+        match asked.await {
+            Ok(page) if page.items.iter().any(|it| it.metadata.name != ROOT_CA) => {
+                return NamespaceEnd::InUse;
+            }
+            Ok(_) => {}
+            Err(error) if error.code() == Some(404) => {}
+            Err(error) => return failed(&error),
+        }
     }
     let path = format!("/api/v1/namespaces/{}", namespace.name);
     if let Err(error) = cluster.delete_this(&path, &namespace.uid).await {
@@ -336,6 +401,7 @@ mod tests {
             .resource;
         let all = Scope {
             resource: &resource,
+            made: Made::Offered,
             stall: Duration::ZERO,
             namespace: None,
             run: None,
@@ -346,11 +412,16 @@ mod tests {
             ..all
         };
         assert_eq!(all.collection(), resource.path_everywhere());
-        assert_eq!(all.selector(), "loadgen.tare.dev/run");
+        let offered = "loadgen.tare.dev/run%2C%21loadgen.tare.dev/fixture";
+        assert_eq!(all.selector(), offered);
         assert_eq!(
             one.collection(),
             resource.path().replace("/edge/", "/shop/")
         );
-        assert_eq!(one.selector(), "loadgen.tare.dev/run%3D3f9c1b");
+        let of_run = "loadgen.tare.dev/run%3D3f9c1b%2C%21loadgen.tare.dev/fixture";
+        assert_eq!(one.selector(), of_run);
+        let fixtures = one.of_fixture(&resource);
+        assert_eq!(fixtures.selector(), of_run.replace("%21", ""));
+        assert_eq!(fixtures.namespace, Some("edge"));
     }
 }

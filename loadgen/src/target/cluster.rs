@@ -296,7 +296,15 @@ impl Cluster {
     /// # Errors
     /// `Request` in the server's words, or `Silent`.
     pub async fn metrics(&self) -> Result<String, Error> {
-        let (method, path) = (Method::GET, "/metrics");
+        self.text("/metrics").await
+    }
+
+    /// What is at a path, as text.
+    ///
+    /// # Errors
+    /// `Request` in the server's words, or `Silent`.
+    pub async fn text(&self, path: &str) -> Result<String, Error> {
+        let method = Method::GET;
         let asked = self
             .client
             .request_text(request(method.clone(), path, None, vec![])?);

@@ -12,12 +12,13 @@ use http::Method;
 use kube::config::Kubeconfig;
 
 use crate::model::run_id;
-use crate::model::workload::{RUN_LABEL, Resource};
+use crate::model::workload::{Fixture, RUN_LABEL, Resource};
 use crate::target::Order;
 use crate::target::cleanup::bench_namespace;
 use crate::target::cluster;
 use crate::target::cluster::Cluster;
 use crate::target::context::{IN_CLUSTER, Target};
+use crate::target::fixtures;
 
 /// An existing cluster with the credentials for it.
 #[derive(Debug, Clone)]
@@ -26,17 +27,18 @@ pub struct ExistingCluster {
     /// URL of the API server.
     pub address: String,
     /// The value of the label of everything that is created.
-    run: String,
+    pub run: String,
     /// What is created, each in the namespace of the bench.
     resources: Vec<Resource>,
+    /// What is created before it.
+    pub fixtures: Vec<Fixture>,
 }
 
 /// The cluster during one run.
 #[derive(Debug)]
 pub struct Existing {
     kubeconfig: PathBuf,
-    namespace: String,
-    resources: Vec<Resource>,
+    of: ExistingCluster,
 }
 
 /// Why a cluster cannot be used.
@@ -51,8 +53,8 @@ pub enum Error {
     },
     #[error(transparent)]
     Cluster(#[from] cluster::Error),
-    #[error("the cluster has no {name}; install the subject's CRD first: kubectl apply -f {}", crd.display())]
-    NoCrd { name: String, crd: PathBuf },
+    #[error("the cluster has no {name}; install the subject's CRD first: {way}")]
+    NoCrd { name: String, way: String },
     #[error("the cluster has a namespace {0} that no bench made; rename or delete it")]
     Foreign(String),
     #[error(transparent)]
@@ -70,6 +72,7 @@ impl ExistingCluster {
         file: Option<&Path>,
         run: String,
         resources: Vec<Resource>,
+        fixtures: Vec<Fixture>,
     ) -> Result<Self, Error> {
         let kubeconfig = match file {
             _ if target.context == IN_CLUSTER => in_cluster().unwrap_or_default(),
@@ -81,6 +84,7 @@ impl ExistingCluster {
             address: target.url.clone(),
             run,
             resources,
+            fixtures,
         })
     }
 
@@ -91,8 +95,14 @@ impl ExistingCluster {
     pub async fn clean(&self, dir: &Path) -> Result<(), Error> {
         let kubeconfig = self.write(dir)?;
         let cluster = Cluster::connect(&kubeconfig).await?;
+        self.remove(&cluster).await
+    }
+
+    /// The namespace with everything in it, then the fixtures.
+    async fn remove(&self, cluster: &Cluster) -> Result<(), Error> {
         let namespace = run_id::namespace(&self.run);
-        Ok(bench_namespace::remove(&cluster, &namespace, &self.resources).await?)
+        bench_namespace::remove(cluster, &namespace, &self.resources).await?;
+        Ok(fixtures::delete(cluster, &self.fixtures, &namespace, &self.run).await?)
     }
 
     fn write(&self, dir: &Path) -> Result<PathBuf, Error> {
@@ -118,10 +128,10 @@ impl Existing {
         let cluster = Cluster::connect(&kubeconfig).await?;
         let ExistingCluster { run, resources, .. } = existing;
         for resource in resources {
-            has_kind(&cluster, resource, &order.crds).await?;
+            has_kind(&cluster, resource, order).await?;
         }
         let namespace = run_id::namespace(run);
-        bench_namespace::remove(&cluster, &namespace, resources).await?;
+        existing.remove(&cluster).await?;
         if !cluster
             .make_namespace(&namespace, &[(RUN_LABEL, run)])
             .await?
@@ -130,8 +140,7 @@ impl Existing {
         }
         Ok(Self {
             kubeconfig,
-            namespace,
-            resources: resources.clone(),
+            of: existing.clone(),
         })
     }
 
@@ -146,19 +155,27 @@ impl Existing {
     /// As for [`ExistingCluster::clean`].
     pub async fn stop(self) -> Result<(), Error> {
         let cluster = Cluster::connect(&self.kubeconfig).await?;
-        Ok(bench_namespace::remove(&cluster, &self.namespace, &self.resources).await?)
+        self.of.remove(&cluster).await
     }
 }
 
-async fn has_kind(cluster: &Cluster, resource: &Resource, crds: &[PathBuf]) -> Result<(), Error> {
+async fn has_kind(cluster: &Cluster, resource: &Resource, order: &Order<'_>) -> Result<(), Error> {
     let path = format!("{}?limit=1", resource.path_everywhere());
     let listed = cluster.ask::<serde::de::IgnoredAny>(Method::GET, &path, None, vec![]);
     match listed.await {
         Err(error) if error.code() == Some(404) => Err(Error::NoCrd {
             name: resource.full_name(),
-            crd: crds.first().cloned().unwrap_or_default(),
+            way: way(order),
         }),
         listed => Ok(listed.map(drop)?),
+    }
+}
+
+/// How its owner installs a CRD. Those of a workload were written for this run only, and go with it.
+fn way(order: &Order<'_>) -> String {
+    match order.crds.first().filter(|crd| !crd.starts_with(order.dir)) {
+        Some(crd) => format!("kubectl apply -f {}", crd.display()),
+        None => "loadgen workloads WORKLOAD --crds | kubectl apply --server-side -f -".into(),
     }
 }
 

@@ -53,18 +53,20 @@ impl BenchFolder {
     }
 }
 
+const KUBECONFIG: &str = "env = { KUBECONFIG = \"{kubeconfig}\" }";
+
 fn subject(behaviour: &str) -> String {
     let crd = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/base/crd.yaml");
-    // "second" is another subject that works.
-    let acts = if behaviour == "second" {
-        "works"
-    } else {
-        behaviour
+    // "second" is another subject that works, and "in-pod" is one that works with a pod's credentials.
+    let (acts, credentials) = match behaviour {
+        "second" => ("works", KUBECONFIG),
+        "in-pod" => ("works", "credentials = \"in-pod\""),
+        other => (other, KUBECONFIG),
     };
     format!(
         "name = \"mock\"\nvariant = \"{behaviour}\"\n\
          [run]\ncommand = \"{LOADGEN}\"\nargs = [\"mock-subject\", \"--admin\", \"{{admin}}\", \"--behaviour\", \"{acts}\"]\n\
-         env = {{ KUBECONFIG = \"{{kubeconfig}}\" }}\ncrd = \"{}\"\n\
+         {credentials}\ncrd = \"{}\"\n\
          [ready]\nhttp = \"/readyz\"\n\
          [metrics]\nreconcile_histogram = \"mock_seconds\"\nreconcile_errors = \"mock_errors_total\"\n",
         crd.display()

@@ -6,9 +6,12 @@
 
 mod bench_folder;
 mod disturbed;
+mod envelope;
 mod evidence;
 mod existing;
+mod in_pod;
 mod interrupted;
+mod outside;
 mod real;
 mod restarts;
 mod whole;
@@ -41,16 +44,23 @@ const SIMULATED: &[Scenario] = scenarios![
     existing::a_cluster_that_is_not_on_this_machine_needs_a_yes,
     existing::a_tunnel_on_loopback_needs_a_yes,
     existing::its_options_go_with_no_other_control_plane,
+    outside::a_shipped_workload_is_measured_in_an_empty_folder,
+    outside::a_cluster_is_given_load_from_an_empty_folder,
+    outside::the_worked_example_of_the_documentation_is_measured,
+    outside::what_needs_sources_is_refused_with_the_ways_out,
     restarts::every_restart_is_recorded_with_what_it_costs_the_server,
     restarts::a_restart_that_fails_keeps_the_figures_before_it,
     workload::a_kind_of_somebody_elses_is_measured_from_files_alone,
+    workload::several_kinds_are_measured_in_one_workload,
     workload::without_an_operator_the_api_server_alone_is_measured,
     workload::foreign_objects_are_counted_in_the_memory_of_the_subject,
 ];
 
 /// They need `/proc`.
 const PROCESSES: &[Scenario] = scenarios![
+    envelope::the_most_objects_within_a_memory_limit_are_found,
     disturbed::a_timed_run_beside_other_work_is_invalid_and_measured_again,
+    in_pod::a_subject_with_the_credentials_of_a_pod_is_measured,
     interrupted::ctrl_c_keeps_what_was_measured_and_leaves_nothing_running,
     interrupted::a_killed_bench_takes_its_processes_with_it,
     interrupted::a_killed_bench_goes_on_where_it_was,
@@ -59,6 +69,7 @@ const PROCESSES: &[Scenario] = scenarios![
 
 const REAL: &[Scenario] = scenarios![
     interrupted::a_killed_bench_on_a_real_control_plane_goes_on_where_it_was,
+    outside::a_control_plane_is_found_by_its_variable,
     real::requests_are_counted_in_runs_of_their_own,
     real::the_same_on_kine,
     restarts::a_real_api_server_tells_what_a_restart_made_it_read,

@@ -57,15 +57,38 @@ spec:
             status: {type: object, x-kubernetes-preserve-unknown-fields: true}
 ";
 
-/// Everything is files in a folder of somebody's: definition, workload and subject.
-pub fn a_kind_of_somebody_elses_is_measured_from_files_alone() {
-    let bench_folder = BenchFolder::new("gadgets");
+/// Shelves that nobody reconciles, beside the gadgets.
+const ALSO: &str = r#"
+[[also]]
+share = 2
+object_bytes = 400
+
+[also.object]
+api_version = "v1"
+kind = "ConfigMap"
+plural = "configmaps"
+name = "shelf"
+template = "shelf.yaml"
+
+[also.convergence]
+observed = "true"
+ready = "self.data.of.startsWith('shelf-')"
+"#;
+
+const SHELF: &str = "metadata:\n  annotations:\n    tests.example/changes: \"{{ words }}\"\ndata:\n  of: \"{{ name }}\"\n";
+
+const FIXTURE: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: factory\n";
+
+/// Measures gadgets; everything is files in a folder of somebody's: definition, workload and subject.
+fn gadgets(bench_folder: &BenchFolder, workload: &str) -> Value {
     let out = bench_folder.out();
     let folder = out.with_file_name("gadgets");
     std::fs::create_dir_all(&folder).expect("temporary folder");
     for (file, text) in [
-        ("workload.toml", WORKLOAD),
+        ("workload.toml", workload),
         ("gadget.yaml", TEMPLATE),
+        ("shelf.yaml", SHELF),
+        ("fixture.yaml", FIXTURE),
         ("crd.yaml", CRD),
     ] {
         std::fs::write(folder.join(file), text).expect("writable");
@@ -74,12 +97,38 @@ pub fn a_kind_of_somebody_elses_is_measured_from_files_alone() {
     std::fs::write(out.with_file_name("subject.toml"), subject).expect("writable");
     let file = out.with_file_name("subject.toml").display().to_string();
     let output = loadgen(&args(
-        &bench_folder,
+        bench_folder,
         &["--subject", &file, "--subjects", "gadgets/mock"],
     ));
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");
-    let summary = bench_folder.summary();
+    bench_folder.summary()
+}
+
+pub fn several_kinds_are_measured_in_one_workload() {
+    let bench_folder = BenchFolder::new("gadgets-and-shelves");
+    let with_fixture = WORKLOAD.replace("[object]", "fixtures = [\"fixture.yaml\"]\n\n[object]");
+    let summary = gadgets(&bench_folder, &format!("{with_fixture}{ALSO}"));
+    let runs = summary["subjects"][0]["runs"].as_array().expect("runs");
+    for run in runs {
+        assert_eq!(run["convergence"]["censored"], 0, "{run}");
+    }
+    let memory = runs.iter().find(|run| run["cell"] == "memory");
+    let by_verb = &memory.expect("a memory run")["requests"]["by_verb"];
+    assert_eq!(
+        by_verb["patch gadgets/status"], 4,
+        "a third of 12: {by_verb}"
+    );
+    let notes = summary["notes"].to_string();
+    let want =
+        "of several kinds in turn: 1 of 3 Gadgets of 700 bytes and 2 of 3 ConfigMaps of 400 bytes";
+    assert!(notes.contains(want), "{notes}");
+    assert_eq!(dir_command("verify", &bench_folder).status.code(), Some(0));
+}
+
+pub fn a_kind_of_somebody_elses_is_measured_from_files_alone() {
+    let bench_folder = BenchFolder::new("gadgets");
+    let summary = gadgets(&bench_folder, WORKLOAD);
     assert_eq!(summary["scenario"]["name"], "gadgets");
     assert_eq!(summary["scenario"]["object_bytes"], 700);
     let runs = summary["subjects"][0]["runs"].as_array().expect("runs");
@@ -163,5 +212,30 @@ pub fn foreign_objects_are_counted_in_the_memory_of_the_subject() {
         {"kind": "configmaps", "objects": 30, "in_memory": 0, "waited_s": 0},
     ]);
     assert_eq!(run["bystanders"], want, "{run}");
+    assert!(run["without_bystanders"]["anon_bytes"].is_u64(), "{run}");
+    let label = "bytes for each, from restarts with and without them";
+    assert!(report.contains(label), "{label} not in {report}");
+    let runs = bench_folder.summary()["subjects"][0]["runs"].clone();
+    let mut memory = runs.as_array().expect("runs").iter();
+    let memory = memory.find(|run| run["cell"] == "memory");
+    let foreign = &memory.expect("a memory run")["bystanders"];
+    assert_eq!(
+        (&foreign["objects"], &foreign["in_memory"]),
+        (&70.into(), &0.into())
+    );
+    assert!(foreign["bytes_per_object"].is_f64(), "{foreign}");
+    let limit = |metric: &str, max: u32| {
+        format!(
+            "[[limit]]\nsubject = \"mock/works\"\nmetric = \"{metric}\"\ncell = \"memory\"\nobjects = 5\n\
+             max = {max}\nmean = 0\nspread = 0\nruns = 1\nmargin = {max}\n"
+        )
+    };
+    let limits = bench_folder.out().with_file_name("limits.toml");
+    let both = limit("bystanders.in_memory", 0) + &limit("bystanders.bytes_per_object", 50_000);
+    std::fs::write(&limits, both).expect("writable");
+    let out = bench_folder.out().display().to_string();
+    let limits = limits.display().to_string();
+    let checked = loadgen(&["check", &out, "--limits", &limits].map(str::to_owned));
+    assert_eq!(checked.status.code(), Some(0), "{}", text(&checked.stdout));
     assert_eq!(dir_command("verify", &bench_folder).status.code(), Some(0));
 }

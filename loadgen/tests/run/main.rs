@@ -4,6 +4,9 @@
 //! What needs an operator uses the `tare` binary of the same build and is listed as ignored where
 //! that was not built (`cargo build -p tare`; `cargo test --workspace` builds it).
 
+mod bad_workloads;
+mod operator;
+mod shards;
 mod simulated_cluster;
 mod workloads;
 
@@ -16,7 +19,7 @@ use simulated_cluster::{SimulatedCluster, code, loadgen, signal, stderr, stdout,
 
 type Scenario = fn();
 
-const WITHOUT_OPERATOR: [(&str, Scenario); 9] = [
+const WITHOUT_OPERATOR: [(&str, Scenario); 21] = [
     (
         "a_missing_crd_is_one_line_that_says_how_to_install_it",
         missing_crd,
@@ -34,7 +37,49 @@ const WITHOUT_OPERATOR: [(&str, Scenario); 9] = [
         "a_workload_without_an_operator_converges",
         workloads::configmaps,
     ),
+    (
+        "fixtures_are_there_before_the_objects_and_go_after_them",
+        workloads::fixtures,
+    ),
+    (
+        "a_fixture_that_is_there_already_stays",
+        workloads::fixture_of_others,
+    ),
+    (
+        "a_fixture_that_is_not_served_is_one_line_and_nothing_is_left",
+        workloads::unserved_fixture,
+    ),
+    (
+        "objects_of_several_kinds_are_accounted_for_together",
+        workloads::several_kinds,
+    ),
+    (
+        "a_bad_workload_is_one_line_with_its_place_and_leaves_nothing",
+        bad_workloads::every_kind_is_one_line_and_leaves_nothing,
+    ),
+    (
+        "a_missing_permission_is_one_line_with_whom_to_ask",
+        bad_workloads::without_permission,
+    ),
     ("lint_tries_an_object_and_creates_nothing", workloads::lint),
+    (
+        "an_operator_in_the_cluster_is_measured_and_its_source_is_named",
+        operator::measured,
+    ),
+    (
+        "an_operator_that_is_killed_for_memory_is_noticed",
+        operator::killed_for_memory,
+    ),
+    (
+        "an_operator_that_cannot_be_measured_is_one_line_and_nothing_is_created",
+        operator::not_measurable,
+    ),
+    (
+        "a_namespace_goes_with_the_config_map_that_every_namespace_has",
+        workloads::root_ca,
+    ),
+    ("shards_of_a_run_count_as_one_run", shards::as_one_run),
+    ("a_shard_that_cannot_be_is_one_line", shards::bad_shards),
 ];
 
 const WITH_OPERATOR: [(&str, Scenario); 4] = [
@@ -238,7 +283,7 @@ fn missing_crd() {
     assert_eq!(said.trim().lines().count(), 1, "{said}");
     for want in [
         "does not serve edgeapps.tare.dev",
-        "kubectl apply -f deploy/base/crd.yaml",
+        "loadgen workloads edgeapp --crds | kubectl apply",
     ] {
         assert!(said.contains(want), "{want} not in {said}");
     }

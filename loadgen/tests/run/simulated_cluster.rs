@@ -143,10 +143,23 @@ impl SimulatedCluster {
         self.send("POST", &collection(namespace), "application/json", &object);
     }
 
+    pub fn create_namespace(&self, name: &str) {
+        let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        self.send("POST", "/api/v1/namespaces", "application/json", &object);
+    }
+
     pub fn label(&self, namespace: &str, name: &str, key: &str, value: &str) {
         let patch = json!({"metadata": {"labels": {key: value}}});
         let path = format!("{}/{name}", collection(namespace));
         self.send("PATCH", &path, "application/merge-patch+json", &patch);
+    }
+
+    pub fn create(&self, path: &str, object: &Value) {
+        self.send("POST", path, "application/json", object);
+    }
+
+    pub fn patch(&self, path: &str, patch: &Value) {
+        self.send("PATCH", path, "application/merge-patch+json", patch);
     }
 
     fn send(&self, method: &str, path: &str, content_type: &str, body: &Value) {
@@ -187,11 +200,20 @@ fn command(args: &[&str], kubeconfig: &Path) -> Command {
     let mut command = Command::new(LOADGEN);
     command.args(args).arg("--kubeconfig").arg(kubeconfig);
     command.stdin(Stdio::null());
+    // As outside of a Job, wherever the tests run.
+    command.env_remove("JOB_COMPLETION_INDEX");
     command
 }
 
 pub fn loadgen(args: &[&str], kubeconfig: &Path) -> Output {
     command(args, kubeconfig).output().expect("loadgen starts")
+}
+
+/// `loadgen merge`, which needs no server.
+pub fn merge(files: &[&str]) -> Output {
+    let mut command = Command::new(LOADGEN);
+    command.arg("merge").args(files).stdin(Stdio::null());
+    command.output().expect("loadgen starts")
 }
 
 pub fn code(output: &Output) -> Option<i32> {

@@ -48,6 +48,38 @@ impl Version {
         })
     }
 
+    /// # Errors
+    /// `Write`.
+    pub fn limit(self, dir: &Path, bytes: u64) -> Result<(), Error> {
+        let (limit, swap) = match self {
+            Version::V1 => (
+                "memory.limit_in_bytes",
+                ("memory.memsw.limit_in_bytes", bytes),
+            ),
+            Version::V2 => ("memory.max", ("memory.swap.max", 0)),
+        };
+        write(dir, limit, bytes)?;
+        // A kernel without swap accounting has no such file.
+        match dir.join(swap.0).is_file() {
+            true => write(dir, swap.0, swap.1),
+            false => Ok(()),
+        }
+    }
+
+    /// # Errors
+    /// `Read` or `Field`.
+    pub fn kills(self, dir: &Path) -> Result<u64, Error> {
+        let file = match self {
+            Version::V1 => "memory.oom_control",
+            Version::V2 => "memory.events",
+        };
+        let field = "oom_kill";
+        line(&text(dir, file)?, field).ok_or_else(|| Error::Field {
+            path: dir.join(file),
+            field,
+        })
+    }
+
     /// The open file that holds the new peak, where one is needed.
     ///
     /// # Errors
@@ -70,6 +102,12 @@ impl Version {
 fn text(dir: &Path, name: &str) -> Result<String, Error> {
     let path = dir.join(name);
     std::fs::read_to_string(&path).map_err(|source| Error::Read { path, source })
+}
+
+fn write(dir: &Path, name: &str, number: u64) -> Result<(), Error> {
+    let path = dir.join(name);
+    let written = std::fs::write(&path, number.to_string());
+    written.map_err(|source| Error::Write { path, source })
 }
 
 fn bytes(dir: &Path, name: &'static str) -> Result<u64, Error> {
@@ -98,6 +136,40 @@ fn read_again(mut open: &File) -> Option<u64> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_limit_is_written_and_kills_are_read_in_both_versions() {
+        let root = std::env::temp_dir().join(format!("tare-limit-{}", std::process::id()));
+        for (version, limit, swap, kills) in [
+            (
+                Version::V1,
+                "memory.limit_in_bytes",
+                ("memory.memsw.limit_in_bytes", "64"),
+                (
+                    "memory.oom_control",
+                    "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n",
+                ),
+            ),
+            (
+                Version::V2,
+                "memory.max",
+                ("memory.swap.max", "0"),
+                ("memory.events", "low 0\noom 3\noom_kill 2\n"),
+            ),
+        ] {
+            let dir = root.join(format!("{version:?}"));
+            std::fs::create_dir_all(&dir).unwrap();
+            std::fs::write(dir.join(kills.0), kills.1).unwrap();
+            version.limit(&dir, 64).unwrap();
+            assert_eq!(text(&dir, limit).unwrap(), "64");
+            assert!(!dir.join(swap.0).exists(), "it is not made");
+            std::fs::write(dir.join(swap.0), "max").unwrap();
+            version.limit(&dir, 64).unwrap();
+            assert_eq!(text(&dir, swap.0).unwrap(), swap.1);
+            assert_eq!(version.kills(&dir).unwrap(), 2);
+        }
+        std::fs::remove_dir_all(root).unwrap();
+    }
 
     #[test]
     fn both_versions_say_the_same() {

@@ -26,7 +26,7 @@ pub enum Retry {
     Backoff,
     /// First after this time, then with exponential back-off from there.
     From(Duration),
-    /// Only after an event of the owner or its children, or with the periodic relist.
+    /// Only after an event of the owner or its children, or with the periodic relist, which is hours away.
     AwaitChange,
 }
 

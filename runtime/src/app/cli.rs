@@ -32,9 +32,7 @@ Options of run:
   --namespace NS       only this namespace                               [all]
   --selector LABELS    only objects with these labels, as in kubectl -l  [all]
   --concurrency N      objects reconciled at once, 1 to 256              [16]
-  --relist-period S    seconds between relists, 10 to 86400              [600]
-                       the default grows with the number of objects, children
-                       included: 10 ms for each beyond 60,000 objects
+  --relist-period S    seconds between relists, 10 to 86400              [36000]
   --timeout SECONDS    deadline of one reconcile, 1 to 600               [30]
   --install-crd        apply the CRD first
   --leader-elect       of several replicas only the one that holds a Lease works

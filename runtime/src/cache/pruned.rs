@@ -142,11 +142,10 @@ impl<O: Operator> Cache for Pruned<O> {
     }
 
     fn complete(&self, state: &mut OwnerState) {
-        let Some(Kept { state: kept, .. }) =
-            self.owners.get(&state.uid.halves()).map(|kept| &**kept)
-        else {
+        let Some(all) = self.owners.get(&state.uid.halves()) else {
             return;
         };
+        let kept = &all.state;
         if kept.resource_version >= state.resource_version {
             state.resource_version = kept.resource_version;
             state.generation = kept.generation;
@@ -157,8 +156,19 @@ impl<O: Operator> Cache for Pruned<O> {
         } else if kept.generation == state.generation {
             state.spec = kept.spec.clone();
         }
-        state.children = kept.children.clone();
-        state.children_complete = kept.children_complete;
+        // The watch of the owners may be behind: what came of the children before is known to the entry alone.
+        let known = std::mem::replace(&mut state.children, kept.children.clone());
+        state.children_complete |= kept.children_complete;
+        for record in known {
+            let is_same = |other: &&mut ChildRecord| {
+                (other.kind, other.name_hash) == (record.kind, record.name_hash)
+            };
+            match state.children.iter_mut().find(is_same) {
+                Some(older) if older.resource_version < record.resource_version => *older = record,
+                None if !all.is_gone(&record) => state.children.push(record),
+                Some(_) | None => {}
+            }
+        }
     }
 
     fn record(&mut self, state: &mut OwnerState) {
@@ -353,12 +363,18 @@ impl Kept {
                 Some(known) if known.resource_version <= record.resource_version => {
                     known.clone_from(record);
                 }
-                Some(_) => {}
+                Some(known) => {
+                    // A newer event, of another object of that name than the one that is recorded.
+                    let applied_to = |record: &ChildRecord| {
+                        record.last_applied.as_ref().map(|applied| applied.uid)
+                    };
+                    if applied_to(record).is_some() && applied_to(record) != applied_to(known) {
+                        known.last_applied = None;
+                    }
+                }
                 None => {
                     let may_be_gone = record.resource_version <= self.lost_version;
-                    let last = (self.lost, self.lost_name_hash);
-                    let is_last = last == (Some(record.kind), record.name_hash);
-                    if may_be_gone && (is_last || mutant!(DeletionHidesOthers)) {
+                    if self.is_gone(record) || (may_be_gone && mutant!(DeletionHidesOthers)) {
                         continue;
                     }
                     self.state.children.reserve_exact(1);
@@ -369,6 +385,12 @@ impl Kept {
                 }
             }
         }
+    }
+
+    /// Whether this child, which is not recorded, was the last one that was deleted.
+    fn is_gone(&self, record: &ChildRecord) -> bool {
+        record.resource_version <= self.lost_version
+            && (self.lost, self.lost_name_hash) == (Some(record.kind), record.name_hash)
     }
 
     /// Takes over the records from pages: a child that they do not show is gone, unless it is newer than they

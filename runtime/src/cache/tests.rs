@@ -306,6 +306,66 @@ fn metadata_tell_what_is_observed_from_what_was_kept() {
 }
 
 #[test]
+fn what_came_of_a_child_before_its_owner_is_not_forgotten() {
+    // A worker has read the owner and made the child; the watch of the owners is behind.
+    let mut cache = pruned();
+    let mut state = converged(5, 11);
+    state.children[0].state = ChildState::default();
+    cache.record(&mut state);
+    let (shown, line) = event(12, |object| {
+        object["status"]["availableReplicas"] = 1.into()
+    });
+    assert!(!state.on_event(&shown).is_empty());
+    assert!(on_event(&mut *cache, (shown, line)).is_none());
+    let mut created = OwnerState {
+        resource_version: 4,
+        children: Vec::new(),
+        children_complete: false,
+        ..converged(4, 0)
+    };
+    assert!(cache.on_owner(&mut created, None));
+    cache.complete(&mut state);
+    assert_eq!(
+        (state.children[0].state, state.resource_version),
+        (ready(), 5)
+    );
+    assert!(state.children_complete);
+
+    // What the cache knows better stays.
+    cache.record(&mut state);
+    on_event(
+        &mut *cache,
+        event(14, |object| object["status"]["readyReplicas"] = 0.into()),
+    );
+    cache.complete(&mut state);
+    assert_eq!(state.children[0].state.ready_replicas, 0);
+}
+
+#[test]
+fn what_was_applied_to_an_earlier_object_of_that_name_is_forgotten() {
+    let mut cache = pruned();
+    assert!(cache.on_owner(&mut converged(5, 6), Some(&[6, 6, 6])));
+    assert!(taken(&*cache).children[0].last_applied.is_some());
+    // Nothing tells the cache that the Deployment went: it had another controller. A worker has made another one,
+    // which becomes ready while the worker still has the owner.
+    let mut state = converged(5, 11);
+    let applied = state.children[0].last_applied.as_mut();
+    applied.expect("it was applied").uid = uid(3);
+    let (mut shown, line) = event(12, |_| {});
+    cache.on_child_event(ChildUpdate {
+        owner: &"shop/web".into(),
+        event: &mut shown,
+        line: &line,
+        idle: false,
+        normalized: &NormalizedFields::default(),
+    });
+    cache.record(&mut state);
+    let known = taken(&*cache).children;
+    assert_eq!(known[0].resource_version, 12);
+    assert_eq!(known[0].last_applied, None);
+}
+
+#[test]
 fn modes_are_named_as_they_are_parsed() {
     for mode in Mode::ALL {
         assert_eq!(mode.to_string().parse::<Mode>().ok(), Some(mode));

@@ -39,10 +39,15 @@ impl Concurrency {
 
     /// How many owners may be reconciled at once.
     pub fn now(&self) -> usize {
-        match self.rejected_in_a_row < self.most {
-            true => self.most,
-            false => self.most.div_ceil(REDUCED),
+        match self.is_reduced() {
+            false => self.most,
+            true => self.most.div_ceil(REDUCED),
         }
+    }
+
+    /// Whether one owner after the other was rejected, or failed at once for any other cause.
+    pub fn is_reduced(&self) -> bool {
+        self.rejected_in_a_row >= self.most
     }
 
     /// Whether an owner failed lately. The clock is read only where one failed at all.

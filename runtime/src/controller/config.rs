@@ -16,8 +16,7 @@ pub struct Config {
     /// Owners reconciled at once.
     pub concurrency: usize,
     /// Period of the full relist, jittered by a tenth. `None`: what the operator declares
-    /// ([`DRIFT_PERIOD`](crate::api::Operator::DRIFT_PERIOD)), or else 600 s, or 10 ms for each object that is
-    /// listed, whichever is longer.
+    /// ([`DRIFT_PERIOD`](crate::api::Operator::DRIFT_PERIOD)), or else ten hours.
     pub resync: Option<Duration>,
     /// How long one reconcile may take.
     pub deadline: Duration,

@@ -17,6 +17,7 @@ use crate::controller::departed::Departed;
 use crate::controller::finished::Finished;
 use crate::controller::gauges;
 use crate::controller::readiness::{Readiness, cause};
+use crate::controller::recovery::Recovery;
 use crate::controller::requeues::Requeues;
 use crate::controller::running::RunningRelist;
 use crate::controller::trim::TrimTimer;
@@ -44,10 +45,13 @@ pub(crate) struct Controller<O: Operator, C> {
     pub watches: Watches,
     pub relist: Option<RunningRelist>,
     readiness: Readiness,
+    /// Only owners with certain labels are ours.
+    selects: bool,
     started: Instant,
     trim: fn(),
     trim_timer: TrimTimer,
     concurrency: Concurrency,
+    recovery: Recovery,
     departed: Departed,
     /// How often resourceVersions have started over.
     pub epoch: u32,
@@ -75,10 +79,12 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             watches: Watches::new(paths.len()),
             relist: None,
             readiness: Readiness::new(paths.len()),
+            selects: config.selector.is_some(),
             started: Instant::now(),
             trim: config.trim,
             trim_timer: TrimTimer::default(),
             concurrency: Concurrency::of(config.concurrency),
+            recovery: Recovery::default(),
             departed: Departed::default(),
             epoch: 0,
             requeues: Requeues::new(config.requeues),
@@ -210,7 +216,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                 let admission = self.queue.admit_due(&key, uid, Triggers::REFRESH);
                 self.on_admission(admission, Coverage::All);
             }
-            None => self.request_for_failing(Coverage::All),
+            None => self.request_late(Coverage::All),
         }
     }
 
@@ -281,16 +287,23 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             self.on_admission(Admission::Rejected, Coverage::All);
         }
         if failing_owners || failing_children {
-            self.request_for_failing(match failing_children {
+            self.request_late(match failing_children {
                 true => Coverage::All,
                 false => Self::owners(),
             });
         }
     }
 
-    fn request_for_failing(&mut self, coverage: Coverage) {
-        let is_new = self.schedule.request_for_failing(coverage, self.now_ms());
+    fn request_late(&mut self, coverage: Coverage) {
+        let is_new = self.schedule.request_late(coverage, self.now_ms());
         self.count_request(is_new);
+    }
+
+    /// An owner that asks for a requeue which does not fit is compared by a late relist.
+    pub(super) fn on_requeue(&mut self, fits: bool) {
+        if !fits {
+            self.request_late(Coverage::All);
+        }
     }
 
     /// The relist that finds owners with work of their own. Where a status does not tell what was observed,
@@ -321,6 +334,14 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             false => now_ms.saturating_sub(begun_ms),
         };
         self.concurrency.ended(outcome, took_ms, now_ms);
+        // A server that says how long to wait is obeyed.
+        if self.concurrency.is_reduced() && outcome == (Outcome::Failed { base_ms: None }) {
+            self.recovery.awaited = true;
+        }
+        if finished.succeeds_after_a_failure() && self.recovery.begins(now_ms) {
+            self.queue.retry_failing();
+            self.schedule.hurry(now_ms);
+        }
         // What it has read and written may have been on the server as it was before.
         let is_void = finished.epoch != self.epoch;
         if is_void {
@@ -347,7 +368,8 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         if admission == Admission::Accepted
             && let Outcome::Written { requeue_after, .. } = outcome
         {
-            self.requeues.set(&key, uid, requeue_after, now_ms);
+            let fits = self.requeues.set(&key, uid, requeue_after, now_ms);
+            self.on_requeue(fits);
         }
         self.trim_timer.worked(now_ms);
     }

@@ -15,6 +15,12 @@ pub(crate) struct Finished {
 }
 
 impl Finished {
+    /// Whether the owner had failed, and has not this time.
+    pub fn succeeds_after_a_failure(&self) -> bool {
+        self.state.attempts > 0
+            && matches!(self.outcome, Outcome::Written { .. } | Outcome::Yielded)
+    }
+
     /// The server was restored from a backup meanwhile: what was read and written may not be there.
     pub fn start_over(&mut self) {
         self.state.forget_revisions();

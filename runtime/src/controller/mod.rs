@@ -14,6 +14,7 @@ mod finished;
 mod gauges;
 mod next;
 mod readiness;
+mod recovery;
 mod requeues;
 mod running;
 mod trim;

@@ -1,7 +1,7 @@
 //! Owners whose plans asked to be computed again at a time of their own.
 //!
 //! Guarantees: time comes in as milliseconds. Bounded in number: where there are more, those that are due first
-//! stay, and the log says once that the others wait for the periodic relist. An owner has one time at most.
+//! stay, and the log says once that the others wait for a relist. An owner has one time at most.
 //! Leaves to others: the work (`queue`).
 
 use std::collections::{BTreeSet, HashMap};
@@ -35,29 +35,27 @@ impl Requeues {
         }
     }
 
-    /// The plan of the owner was computed: it is due after this time and at no other, or not at all.
-    pub fn set(&mut self, key: &ObjectKey, uid: Uid, after: Option<Duration>, now_ms: u64) {
+    /// The plan of the owner was computed: it is due after this time and at no other, or not at all. False where one,
+    /// this one or another, does not fit: a relist has to compare it.
+    pub fn set(&mut self, key: &ObjectKey, uid: Uid, after: Option<Duration>, now_ms: u64) -> bool {
         self.remove(key);
-        if let Some(after) = after {
-            self.insert(key, uid, after, now_ms);
-        }
+        after.is_none_or(|after| self.insert(key, uid, after, now_ms))
     }
 
-    /// A relist has found that the plan of the owner wants that; a time that is known already stays.
-    pub fn on_found(&mut self, key: &ObjectKey, uid: Uid, after: Duration, now_ms: u64) {
-        if !self.by_key.contains_key(key) {
-            self.insert(key, uid, after, now_ms);
-        }
+    /// A relist has found that the plan of the owner wants that; a time that is known already stays. False as above.
+    pub fn on_found(&mut self, key: &ObjectKey, uid: Uid, after: Duration, now_ms: u64) -> bool {
+        self.by_key.contains_key(key) || self.insert(key, uid, after, now_ms)
     }
 
-    fn insert(&mut self, key: &ObjectKey, uid: Uid, after: Duration, now_ms: u64) {
+    fn insert(&mut self, key: &ObjectKey, uid: Uid, after: Duration, now_ms: u64) -> bool {
         let after_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
         let due_ms = now_ms.saturating_add(after_ms.max(LEAST_MS));
-        if self.by_key.len() >= self.most {
+        let fits = self.by_key.len() < self.most;
+        if !fits {
             if !std::mem::replace(&mut self.told, true) {
                 warn!(
                     most = self.most,
-                    "more owners ask for a requeue than are kept; the others wait for the periodic relist"
+                    "more owners ask for a requeue than are kept; the others wait for relists, up to ten minutes each"
                 );
             }
             match self.due.last() {
@@ -66,11 +64,12 @@ impl Requeues {
                         self.by_key.remove(&last);
                     }
                 }
-                _ => return,
+                _ => return false,
             }
         }
         self.by_key.insert(key.clone(), (due_ms, uid));
         self.due.insert((due_ms, key.clone()));
+        fits
     }
 
     /// The owner has no such time any more.

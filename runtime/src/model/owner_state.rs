@@ -78,6 +78,8 @@ pub struct OwnerState {
     pub large_bytes: u32,
     /// Its status, while that is known.
     pub status: StatusRecord,
+    /// Whether a write of its status had no clear answer since it was read: another status may be there.
+    pub status_in_doubt: bool,
     /// Whether only its metadata were seen: its spec and status are not known.
     pub metadata_only: bool,
     /// Its children, as far as they are known.
@@ -185,6 +187,7 @@ impl OwnerState {
             self.spec = newer.spec;
             self.large_bytes = newer.large_bytes;
             self.status = newer.status;
+            self.status_in_doubt = false;
             self.metadata_only = false;
         }
     }

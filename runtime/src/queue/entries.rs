@@ -13,12 +13,19 @@ use crate::queue::entry::{Entry, State};
 use crate::queue::limits::Limits;
 use crate::queue::outcome::{Admission, Evicted};
 
+/// Many owners that fail by a deadline, each tried again within seconds, would fill all turns: those that never failed
+/// have most of them.
+const RETRY_TURN: u32 = 4;
+
 /// All entries, by key.
 #[derive(Debug)]
 pub(super) struct Entries {
     limits: Limits,
     by_key: HashMap<ObjectKey, Box<Entry>>,
     ready: VecDeque<ObjectKey>,
+    /// Owners whose last attempt failed. Where others are ready, they have one turn in [`RETRY_TURN`].
+    retries: VecDeque<ObjectKey>,
+    turn: u32,
     /// Large owners that were first in `ready` when there was no room for them.
     large: VecDeque<ObjectKey>,
     /// Bytes of the large owners that workers have.
@@ -38,6 +45,8 @@ impl Entries {
             limits,
             by_key: HashMap::new(),
             ready: VecDeque::new(),
+            retries: VecDeque::new(),
+            turn: 0,
             large: VecDeque::new(),
             large_bytes: 0,
             timers: BTreeSet::new(),
@@ -56,6 +65,11 @@ impl Entries {
 
     /// Entries that wait for a worker.
     pub(super) fn depth(&self) -> usize {
+        self.untried() + self.retries.len()
+    }
+
+    /// Those of them that have not failed.
+    fn untried(&self) -> usize {
         self.ready.len() + self.large.len()
     }
 
@@ -73,7 +87,7 @@ impl Entries {
     pub(super) fn has_capacity(&self) -> bool {
         (self.by_key.len() < self.limits.entries || !self.timers.is_empty())
             && self.queued_bytes < self.limits.spec_bytes / 2
-            && self.depth() < self.limits.queued().div_ceil(2)
+            && self.untried() < self.limits.queued().div_ceil(2)
     }
 
     /// Whether few entries wait for a time, and half of the bytes for their specs are free.
@@ -161,7 +175,7 @@ impl Entries {
         }
         // Owners without a spec count no bytes; too many of them would evict those that wait for their
         // children.
-        if state == State::Queued && self.depth() >= self.limits.queued() {
+        if state == State::Queued && self.untried() >= self.limits.queued() {
             return Admission::Rejected;
         }
         let is_full = self.by_key.len() >= self.limits.entries && !mutant!(BoundIgnored);
@@ -223,7 +237,7 @@ impl Entries {
         let Some(at_ms) = entry.state.timer_ms() else {
             return Admission::Accepted;
         };
-        let first = entry.owner.status_yielded;
+        let (first, is_retry) = (entry.owner.status_yielded, entry.owner.attempts > 0);
         entry.state = State::Queued;
         self.waiting_bytes -= entry.owner.spec_bytes();
         self.queued_bytes += entry.owner.spec_bytes();
@@ -231,6 +245,7 @@ impl Entries {
         let timer = self.timers.take(&(at_ms, key.clone()));
         match timer {
             Some((_, key)) if first => self.ready.push_front(key),
+            Some((_, key)) if is_retry => self.retries.push_back(key),
             Some((_, key)) => self.ready.push_back(key),
             None => {}
         }
@@ -264,7 +279,7 @@ impl Entries {
                 return Some((key, owner));
             }
         }
-        while let Some(key) = self.ready.pop_front() {
+        while let Some(key) = self.pop_ready() {
             let queued = self.queued(&key);
             let large_bytes = queued.map_or(0, |entry| entry.owner.large_bytes);
             let in_turn = self.large.is_empty() && self.has_room_for(large_bytes);
@@ -275,6 +290,15 @@ impl Entries {
             }
         }
         None
+    }
+
+    fn pop_ready(&mut self) -> Option<ObjectKey> {
+        self.turn = (self.turn + 1) % RETRY_TURN;
+        let (first, then) = match self.turn {
+            0 => (&mut self.retries, &mut self.ready),
+            _ => (&mut self.ready, &mut self.retries),
+        };
+        first.pop_front().or_else(|| then.pop_front())
     }
 
     /// The entry of `key` if it waits for a worker.
@@ -404,6 +428,7 @@ impl Entries {
         if self.by_key.capacity() > 64 && self.by_key.len() < self.by_key.capacity() / 8 {
             self.by_key.shrink_to(self.by_key.len() * 2);
             self.ready.shrink_to(self.ready.len() * 2);
+            self.retries.shrink_to(self.retries.len() * 2);
             self.large.shrink_to(self.large.len() * 2);
         }
     }

@@ -40,6 +40,11 @@ pub(super) struct Entry {
 }
 
 impl Entry {
+    /// Whether the owner failed and waits to be tried again.
+    pub(super) fn is_failing(&self) -> bool {
+        matches!(self.state, State::Delayed { .. }) && self.owner.attempts > 0
+    }
+
     /// Whether the owner is ready and every watch has shown our last writes.
     pub(super) fn is_confirmed(&self, revisions: &Revisions) -> bool {
         let owner = &self.owner;

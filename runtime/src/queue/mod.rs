@@ -21,7 +21,7 @@ pub use crate::queue::outcome::{Admission, Evicted, Outcome};
 use crate::model::{ChildEvent, KindId, ObjectKey, OwnerState, Triggers, Uid};
 use crate::queue::arrivals::RECHECK;
 use crate::queue::entries::Entries;
-use crate::queue::entry::{Revisions, State};
+use crate::queue::entry::{Entry, Revisions, State};
 
 /// From this failure in a row on, an owner waits without its spec: it may wait for minutes, and reading it
 /// again is one request beside those that fail.
@@ -361,6 +361,15 @@ impl Queue {
                 _ => {
                     self.entries.enqueue(&key);
                 }
+            }
+        }
+    }
+
+    /// The cause of many failures is gone: owners that failed do not wait any longer.
+    pub fn retry_failing(&mut self) {
+        for key in self.entries.waiting() {
+            if self.entries.get(&key).is_some_and(Entry::is_failing) {
+                self.entries.enqueue(&key);
             }
         }
     }

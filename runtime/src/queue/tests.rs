@@ -4,6 +4,7 @@ mod bounds;
 mod findings;
 mod large;
 mod requeued;
+mod retries;
 mod yielded;
 
 use crate::model::{
@@ -272,7 +273,7 @@ fn an_event_that_changes_nothing_does_not_cut_a_back_off_short() {
     queue.admit_owner(&"a/x".into(), owner_at(1, 6), Triggers::default());
     assert_eq!(queue.depth(), 0, "a label or a status of somebody else");
     queue.admit_owner(&"a/x".into(), owner_at(2, 7), Triggers::default());
-    assert_eq!(queue.depth(), 1, "the user mended the spec");
+    assert_eq!(queue.depth(), 1, "the user corrected the spec");
 }
 
 #[test]

@@ -159,6 +159,9 @@ impl<O: Operator> ChildRequests<O> {
         match self.api.call(Verb::Patch, request, OBJECT_BYTES).await {
             Ok(answer) => decode(&answer, &child.kind),
             Err(error) if matches!(error.code(), Some(404 | 409)) => Err(Interrupt::Again),
+            Err(error) if is_of_another(&error) && !mutant!(ReplacedIsRejected) => {
+                Err(Interrupt::Again)
+            }
             Err(error) => Err(failure::asked(error, "patch", child.kind.kind, &child.name)),
         }
     }
@@ -239,6 +242,14 @@ impl<O: Operator> ChildRequests<O> {
         self.api.report_missing(permission);
         interrupt
     }
+}
+
+/// Whether a patch named the uid of an object that is there no longer: another one of that name is. kube-apiserver
+/// validates the uid like any other field of a patch (`ValidateObjectMetaUpdate` in apimachinery); only a
+/// resourceVersion or a precondition is answered with 409.
+fn is_of_another(error: &ApiError) -> bool {
+    matches!(error, ApiError::Status { code: 422, message, .. }
+        if message.contains("metadata.uid: Invalid value"))
 }
 
 fn decode(answer: &[u8], kind: &Kind) -> Result<Actual, Interrupt> {

@@ -114,6 +114,10 @@ impl<O: Operator> ChildReconciler<O> {
             }
             if last_applied.immutable_digest == child::immutable_digest(&body, child.immutable) {
                 let version = (last_applied.uid, record.resource_version);
+                // Only once: a child that was not patched is read from then on.
+                if !mutant!(ReplacedIsRejected) {
+                    record.last_applied = None;
+                }
                 self.patch(owner, state, child, &body, version, Value::Null)
                     .await?;
                 return Ok(());

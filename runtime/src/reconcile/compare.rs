@@ -129,7 +129,12 @@ impl<O: Operator> Compare for Comparer<O> {
         }
         state.children_complete = true;
         if has_work {
-            return none;
+            // What the owner itself asks for may be done since its page, without what the pages show of the children;
+            // a watch shows nothing that is older than the records.
+            return match children.is_empty() {
+                true => none,
+                false => check,
+            };
         }
         let Some((owner, plan)) = owner::plan(&*self.operator, key, state) else {
             return check;

@@ -25,6 +25,17 @@ pub(crate) enum Interrupt {
     Failed { failure: Failure, degraded: bool },
 }
 
+impl Interrupt {
+    /// Whether the server has refused a request: it has not executed it.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(self, Self::Failed { failure, .. } if [REJECTED, FORBIDDEN].contains(&failure.reason))
+    }
+}
+
+/// The reasons of requests that the server refuses.
+const REJECTED: &str = "Rejected";
+const FORBIDDEN: &str = "Forbidden";
+
 fn failed(reason: &'static str, message: String, retry: Retry) -> Interrupt {
     Interrupt::Failed {
         failure: Failure {
@@ -157,7 +168,7 @@ pub(crate) fn asked(error: ApiError, verb: &str, kind: &str, name: &str) -> Inte
             Retry::Backoff,
         ),
         _ if error.missing_permission().is_some() => failed(
-            "Forbidden",
+            FORBIDDEN,
             format!("may not {verb} {kind} {name:?}: {error}"),
             Retry::Backoff,
         ),
@@ -167,7 +178,7 @@ pub(crate) fn asked(error: ApiError, verb: &str, kind: &str, name: &str) -> Inte
             message,
             ..
         } => failed(
-            "Rejected",
+            REJECTED,
             format!(
                 "the API server refuses {kind} {name:?}: {}",
                 without_object(&message)

@@ -217,7 +217,9 @@ impl<O: Operator> Reconciler<O> {
             state.triggers = state.triggers.with(Triggers::CHECK);
         }
         let wanted = state.triggers.has(Triggers::SPEC.with(Triggers::CHECK));
-        let fresh = never_seen && !state.triggers.has(Triggers::CHECK);
+        // An attempt that ended early, or with its process, may have made children of an earlier spec.
+        let is_first_spec = state.generation <= 1 || mutant!(FirstAttemptForgotten);
+        let fresh = never_seen && is_first_spec && !state.triggers.has(Triggers::CHECK);
         if !fresh && (wanted || !snapshots.is_empty()) {
             let compares = wanted || !state.status.ready;
             self.unplanned
@@ -324,6 +326,7 @@ impl<O: Operator> Reconciler<O> {
     ) -> Outcome {
         self.api.metrics().error(failure.reason);
         let kind = &self.paths.owner_kind;
+        let mut is_untold = false;
         if degraded {
             let written = self.write_failure(key, state, failure).await;
             let new = match &mut state.corrections {
@@ -342,7 +345,8 @@ impl<O: Operator> Reconciler<O> {
                     debug!(%kind, object = %key, reason = failure.reason, "{}", failure.message)
                 }
                 Err(interrupt) => {
-                    debug!(%kind, object = %key, ?interrupt, "the failure could not be written")
+                    debug!(%kind, object = %key, ?interrupt, "the failure could not be written");
+                    is_untold = true;
                 }
             }
         } else {
@@ -357,6 +361,8 @@ impl<O: Operator> Reconciler<O> {
             Retry::From(delay) => Outcome::Failed {
                 base_ms: Some(millis(delay)),
             },
+            // Nothing else would tell it.
+            Retry::AwaitChange if is_untold => Outcome::Failed { base_ms: None },
             Retry::AwaitChange => Outcome::Stuck,
         }
     }
@@ -369,6 +375,11 @@ impl<O: Operator> Reconciler<O> {
         state: &mut OwnerState,
         failure: &Failure,
     ) -> Result<bool, Interrupt> {
+        // With the resourceVersion of an event of metadata alone an older status would replace it. The next attempt
+        // reads it first.
+        if state.status_in_doubt {
+            return Err(Interrupt::Again);
+        }
         let first = state.attempts == 0;
         let Ok(owner) = owner::rebuild::<O>(key, state) else {
             return Ok(first);
@@ -387,7 +398,7 @@ impl<O: Operator> Reconciler<O> {
             tokio::time::timeout(self.deadline, self.owners.write_status(key, state, status)).await;
         match written {
             Ok(result) => result.map(|()| state.status.digest != before),
-            Err(_) => Ok(false),
+            Err(_) => Err(failure::late(self.deadline)),
         }
     }
 }

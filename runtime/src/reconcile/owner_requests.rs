@@ -102,14 +102,10 @@ impl<O: Operator> OwnerRequests<O> {
                 return Err(failure::asked(error, "get", kind, key.as_str()));
             }
         };
-        let unreadable = |error: serde_json::Error| match error.is_data() {
+        // It says nothing of the spec, which is decoded later: it broke off, or something on the way spoiled it.
+        let unreadable = |error: serde_json::Error| match mutant!(BrokenAnswerIsFinal) {
             true => failure::unreadable(&error),
-            false if mutant!(BrokenAnswerIsFinal) => failure::unreadable(&error),
-            // An answer that broke off says nothing of the object.
-            false => {
-                let kind = &self.paths.owner_kind;
-                failure::asked(ApiError::undecodable(&error), "get", kind, key.as_str())
-            }
+            false => self.garbled(&error, "get", key),
         };
         let object = match verb {
             Verb::List => {
@@ -126,6 +122,12 @@ impl<O: Operator> OwnerRequests<O> {
             large_bytes: large_bytes(body.len()),
             ..owner::decode::<O>(&object)
         })
+    }
+
+    /// An answer that cannot be decoded. Nothing but another request shows that it can be.
+    fn garbled(&self, error: &serde_json::Error, verb: &str, key: &ObjectKey) -> Interrupt {
+        let kind = &self.paths.owner_kind;
+        failure::asked(ApiError::undecodable(error), verb, kind, key.as_str())
     }
 
     /// Adds our finalizer where it is missing, and then removes those that the operator no longer uses: at every
@@ -209,8 +211,17 @@ impl<O: Operator> OwnerRequests<O> {
         // The whole status is ours: it is replaced at once, so that nothing of an earlier one is left.
         let value = serde_json::to_value(&status).map_err(|error| failure::unreadable(&error))?;
         let replace = json!({"op": "add", "path": "/status", "value": value});
-        self.patch(key, "/status", state, &[replace]).await?;
-        state.status = memory;
+        // Until it is answered it may have been executed: which status the owner has is not known.
+        let triggers = state.triggers;
+        state.triggers = triggers.with(Triggers::REFRESH);
+        state.status_in_doubt = true;
+        let written = self.patch(key, "/status", state, &[replace]).await;
+        if written.as_ref().is_err_and(Interrupt::is_refusal) {
+            state.status_in_doubt = false;
+        }
+        written?;
+        (state.triggers, state.status) = (triggers, memory);
+        state.status_in_doubt = false;
         Ok(())
     }
 
@@ -241,8 +252,9 @@ impl<O: Operator> OwnerRequests<O> {
         };
         match self.api.call(Verb::Patch, request, OBJECT_BYTES).await {
             Ok(body) => {
-                let object: PartialObject<'_> =
-                    serde_json::from_slice(&body).map_err(|error| failure::unreadable(&error))?;
+                // It was executed. What is known of the owner is old: the next attempt reads it.
+                let object: PartialObject<'_> = serde_json::from_slice(&body)
+                    .map_err(|error| self.garbled(&error, "patch", key))?;
                 state.resource_version = object.metadata.resource_version;
                 state.own_version = object.metadata.resource_version;
                 state.finalizers = owner::finalizers::<O>(&object.metadata.finalizers);

@@ -41,6 +41,8 @@ pub struct Relist<C: Compare> {
     /// Owners in a group.
     group: usize,
     coverage: Coverage,
+    /// An owner could not be decoded.
+    skipped: bool,
 }
 
 impl<C: Compare> Relist<C> {
@@ -58,6 +60,7 @@ impl<C: Compare> Relist<C> {
             found: VecDeque::new(),
             group: OWNERS,
             coverage,
+            skipped: false,
         }
     }
 
@@ -196,7 +199,8 @@ impl<C: Compare> Relist<C> {
 
     fn done(&self) -> Found {
         Found::Done {
-            objects: self.pages[0].read() * self.coverage.kinds(&self.paths),
+            owners: self.pages[0].read(),
+            skipped: self.skipped,
         }
     }
 
@@ -222,6 +226,7 @@ impl<C: Compare> Relist<C> {
             }
             Err(error) => {
                 self.skip(0, &error);
+                self.skipped = true;
                 None
             }
         }

@@ -107,9 +107,10 @@ pub enum Found {
     },
     /// The relist is complete.
     Done {
-        /// Objects read: the owners, and as many children of each kind. That is about right and does not
-        /// depend on how the children were listed.
-        objects: usize,
+        /// Owners that the list showed.
+        owners: usize,
+        /// One of them could not be decoded.
+        skipped: bool,
     },
     /// A page could not be read.
     Failed(ListError),

@@ -2,7 +2,8 @@
 //!
 //! Guarantees: pure, time comes in as milliseconds. Relists that are requested again and again, or fail, run
 //! at growing intervals. A relist that is requested for dropped events waits no longer than the last one
-//! took. Failing owners that were evicted are found again within ten minutes. Leaves to others: running them (`controller`).
+//! took. What a late relist is requested for, such as failing owners that were evicted, is found again within ten
+//! minutes, and the first owner of all within a minute, whatever the period is. Leaves to others: running them (`controller`).
 
 use std::time::Duration;
 
@@ -17,28 +18,34 @@ const AGAIN_MS: (u64, u64) = (500, 60_000);
 /// A full relist that is requested this long after the last one starts again with the first delay, ms.
 const CALM_MS: u64 = 120_000;
 
-/// The first and the longest wait of failing owners that were evicted, ms. They would back off for minutes as well.
-const FAILED_MS: (u64, u64) = (60_000, 600_000);
-
-/// The period of the full relist where none is configured, ms.
-const PERIOD_MS: u64 = 600_000;
-/// The least share of that period for each object that a relist reads, ms. A kube-apiserver spends 0.2 to
-/// 0.5 ms of CPU on an object (`loadgen bench --restarts`, 5,000 and 100,000 objects), so that relists take 2 to
-/// 5 % of one core, however many objects there are.
+/// The first and the longest wait of a late relist, ms. Failing owners that were evicted would back off for minutes as
+/// well.
+const LATE_MS: (u64, u64) = (60_000, 600_000);
+/// The least share of that wait for each object that a relist reads, ms. A kube-apiserver spends 0.2 to
+/// 0.5 ms of CPU on an object (`loadgen bench --restarts`, 5,000 and 100,000 objects), so that late relists of up to
+/// 60,000 objects take 2 to 5 % of one core.
 const EACH_MS: u64 = 10;
+
+/// The period of the full relist where none is configured, ms: ten hours, as in controller-runtime (`SyncPeriod` in
+/// pkg/cache/cache.go). It is a safety net: no mechanism relies on it.
+const PERIOD_MS: u64 = 36_000_000;
+
+/// From a list without owners to the next one, ms: the shortest time and what is random in it. A datastore may
+/// not show the first object of a new CRD to a watch (kine); a list of no objects costs the server next to nothing.
+const EMPTY_MS: (u64, u64) = (40_000, 10_000);
 
 /// The schedule of relists.
 #[derive(Debug)]
 pub struct RelistSchedule {
     period_ms: u64,
-    /// The period is not configured: it follows from the number of objects.
-    by_size: bool,
     periodic_ms: u64,
     requested: Option<(Coverage, u64)>,
-    /// A relist for failing owners that were evicted. It waits longer than any other.
-    for_failing: Option<(Coverage, u64)>,
-    /// How often in a row a relist was requested for such owners.
-    failing_again: u32,
+    /// A relist that waits longer than any other, and since when it is requested.
+    late: Option<(Coverage, u64)>,
+    /// How often in a row a late relist was requested.
+    late_again: u32,
+    /// The last list showed no owner: when the owners are listed again.
+    empty_ms: Option<u64>,
     /// Objects that the last full relist read.
     objects: u64,
     /// Full relists requested or failed in a row.
@@ -53,16 +60,15 @@ pub struct RelistSchedule {
 }
 
 impl RelistSchedule {
-    /// A first full relist at once, then one every `period`, give or take a tenth. Without `period`, it follows
-    /// from the number of objects.
+    /// A first full relist at once, then one every `period`, give or take a tenth. Without `period`, every ten hours.
     pub fn new(period: Option<Duration>, seed: u64) -> Self {
         Self {
             period_ms: period.map_or(PERIOD_MS, in_ms),
-            by_size: period.is_none(),
             periodic_ms: u64::MAX,
             requested: Some((Coverage::All, 0)),
-            for_failing: None,
-            failing_again: 0,
+            late: None,
+            late_again: 0,
+            empty_ms: None,
             objects: 0,
             again: 0,
             failing: 0,
@@ -76,11 +82,12 @@ impl RelistSchedule {
     /// When the next relist is due, ms, and what it covers.
     pub fn next(&self) -> (Coverage, u64) {
         let periodic = (Coverage::All, self.periodic_ms);
-        let failing = self.for_failing.map(|(coverage, since_ms)| {
-            let after_ms = (EACH_MS * self.objects).max(self.failed_ms());
-            (coverage, since_ms + after_ms.min(FAILED_MS.1))
+        let late = self.late.map(|(coverage, since_ms)| {
+            let after_ms = (EACH_MS * self.objects).max(self.late_ms());
+            (coverage, since_ms + after_ms.min(LATE_MS.1))
         });
-        let all = [self.requested, failing, Some(periodic)]
+        let empty = self.empty_ms.map(|at_ms| (Coverage::Owners, at_ms));
+        let all = [self.requested, late, empty, Some(periodic)]
             .into_iter()
             .flatten();
         // The first of those that are due at the same time.
@@ -98,11 +105,12 @@ impl RelistSchedule {
         is_new
     }
 
-    /// Failing owners were evicted, which `coverage` finds again. True when no such relist was requested. As often
-    /// as the number of objects allows: each of them is tried again.
-    pub fn request_for_failing(&mut self, coverage: Coverage, now_ms: u64) -> bool {
-        let Some((known, _)) = &mut self.for_failing else {
-            self.for_failing = Some((coverage, now_ms));
+    /// Something is to be found again that waits for minutes or may never change: failing owners that were evicted,
+    /// what could not be decoded, requeues that did not fit. True when no such relist was requested. As often as the
+    /// number of objects allows, and at least every ten minutes.
+    pub fn request_late(&mut self, coverage: Coverage, now_ms: u64) -> bool {
+        let Some((known, _)) = &mut self.late else {
+            self.late = Some((coverage, now_ms));
             return true;
         };
         if coverage == Coverage::All {
@@ -142,26 +150,27 @@ impl RelistSchedule {
         if coverage == Coverage::All || matches!(self.requested, Some((Coverage::Owners, _))) {
             self.requested = None;
         }
-        if coverage == Coverage::All || matches!(self.for_failing, Some((Coverage::Owners, _))) {
-            self.failing_again += u32::from(self.for_failing.take().is_some());
+        if coverage == Coverage::All || matches!(self.late, Some((Coverage::Owners, _))) {
+            self.late_again += u32::from(self.late.take().is_some());
         }
+        self.empty_ms = None;
         if coverage == Coverage::All {
             self.periodic_ms = u64::MAX;
         }
     }
 
-    /// A relist has read all lists, `objects` in total. The new period, where it changes notably.
-    pub fn listed(&mut self, coverage: Coverage, objects: usize) -> Option<Duration> {
+    /// A relist has read all lists, `objects` in total.
+    pub fn listed(&mut self, coverage: Coverage, objects: usize) {
         if coverage == Coverage::All {
             self.objects = objects as u64;
         }
-        if coverage == Coverage::Owners || !self.by_size {
-            return None;
+    }
+
+    /// There is no owner: they are listed again within a minute.
+    pub fn await_first(&mut self, now_ms: u64) {
+        if !mutant!(FirstOwnerAwaited) {
+            self.empty_ms = Some(now_ms + EMPTY_MS.0 + self.random(EMPTY_MS.1));
         }
-        let period_ms = PERIOD_MS.max(EACH_MS * objects as u64);
-        let before_ms = std::mem::replace(&mut self.period_ms, period_ms);
-        let is_new = period_ms.abs_diff(before_ms) > before_ms / 2;
-        is_new.then(|| Duration::from_millis(period_ms))
     }
 
     /// A relist is complete. `failing`: most entries are of failing owners, so that what it found is probably
@@ -169,8 +178,8 @@ impl RelistSchedule {
     pub fn ended(&mut self, coverage: Coverage, failing: bool, now_ms: u64) {
         self.last_end_ms = now_ms;
         self.failing = if failing { self.failing + 1 } else { 0 };
-        if self.for_failing.is_none() {
-            self.failing_again = 0;
+        if self.late.is_none() {
+            self.late_again = 0;
         }
         if coverage == Coverage::All {
             self.took_ms = now_ms - self.began_ms;
@@ -192,9 +201,20 @@ impl RelistSchedule {
         }
     }
 
-    /// How long failing owners that were evicted wait.
-    fn failed_ms(&self) -> u64 {
-        FAILED_MS.0 << self.failing_again.min(4)
+    /// An outage of the server has ended: a relist that waits because it failed, or for failing owners, begins.
+    pub fn hurry(&mut self, now_ms: u64) {
+        (self.again, self.failing) = (0, 0);
+        if let Some((coverage, _)) = self.late.take() {
+            self.request(coverage, now_ms);
+        }
+        if let Some((_, at_ms)) = &mut self.requested {
+            *at_ms = (*at_ms).min(now_ms);
+        }
+    }
+
+    /// How long a late relist waits, where the objects are few.
+    fn late_ms(&self) -> u64 {
+        LATE_MS.0 << self.late_again.min(4)
     }
 
     /// Between relists of owners.

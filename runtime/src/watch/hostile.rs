@@ -128,6 +128,20 @@ fn line() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
+/// As a proxy passes it on that has lost the status line.
+#[test]
+fn a_refusal_that_is_no_event_is_a_refusal() {
+    for (code, want) in [
+        (410, "Expired { backwards: false }"),
+        (403, "closed: no (Expired, 403)"),
+    ] {
+        let status =
+            json!({ "kind": "Status", "message": "no", "reason": "Expired", "code": code });
+        let shown = events(vec![Bytes::from(format!("{status}\n"))]);
+        assert_eq!(shown, ["Opened", want], "{code}");
+    }
+}
+
 fn cut(bytes: &[u8], cuts: &[Index]) -> Vec<Bytes> {
     let mut at: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
     at.extend([0, bytes.len()]);

@@ -290,11 +290,15 @@ impl<D: Decode> WatchStream<D> {
         let status = serde_json::from_slice::<ErrorEvent>(line)
             .map(|event| event.object)
             .unwrap_or_default();
+        Some(self.refused(status))
+    }
+
+    fn refused(&mut self, status: ServerStatus) -> WatchEvent<D::Object> {
         if status.code == 410 {
-            return Some(self.expire(false));
+            return self.expire(false);
         }
         self.reopen("ErrorEvent");
-        Some(WatchEvent::Closed(status.into_error(None)))
+        WatchEvent::Closed(status.into_error(None))
     }
 
     fn undecodable(&mut self, line: &[u8], error: &serde_json::Error) -> WatchEvent<D::Object> {
@@ -302,7 +306,12 @@ impl<D: Decode> WatchStream<D> {
             object: NamedObject { metadata },
         }) = serde_json::from_slice(line)
         else {
-            return self.skip(None, &error.to_string());
+            // The `Status` of a refusal, passed on with the code of an answer.
+            let status: ServerStatus = serde_json::from_slice(line).unwrap_or_default();
+            return match status.code {
+                0..400 => self.skip(None, &error.to_string()),
+                _ => self.refused(status),
+            };
         };
         // The resourceVersion moves on, or the same event would come again with the next opening.
         if let Ok(version) = metadata.resource_version.parse::<u64>() {

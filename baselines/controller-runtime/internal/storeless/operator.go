@@ -25,7 +25,8 @@ import (
 const (
 	// workers is how many owners are worked on at once, as in every tuned operator here.
 	workers = 16
-	// resyncPeriod is Tare's: between two joins of everything, give or take a tenth.
+	// resyncPeriod is between two joins of everything, give or take a tenth. It finds again what Tare, whose period is
+	// ten hours, has late relists for.
 	resyncPeriod = 10 * time.Minute
 	// joinGap lies between two joins that are owed.
 	joinGap = 200 * time.Millisecond

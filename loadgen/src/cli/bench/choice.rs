@@ -8,7 +8,7 @@ use crate::model::control_plane::ControlPlane;
 use crate::model::error::Usage;
 use crate::model::subject::{Convergence, Subject};
 use crate::model::workload;
-use crate::model::workload::Workload;
+use crate::model::workload::{Scenario, Workload};
 
 /// The workload of the experiment. A subject that serves another one gets the objects of that.
 ///
@@ -33,7 +33,7 @@ pub fn choose(args: &BenchArgs, subjects: &mut [Subject]) -> Result<Workload, Us
         if own.name != chosen.name {
             subject.objects = Some(own.scenario.clone());
         }
-        prepare(subject, own);
+        prepare(subject, own).map_err(usage)?;
     }
     refuse(args, subjects, &chosen)?;
     Ok(chosen)
@@ -52,7 +52,7 @@ pub fn of(subject: &Subject) -> Result<Workload, workload::Error> {
 
 /// # Errors
 /// The subject says that it serves other workloads. A file of the user that says nothing is believed.
-fn serves(subject: &Subject, chosen: &Workload, default: &Workload) -> Result<(), Usage> {
+pub fn serves(subject: &Subject, chosen: &Workload, default: &Workload) -> Result<(), Usage> {
     let served: Vec<String> = match &subject.workloads[..] {
         [] if subject.base.is_some() => return Ok(()),
         [] => vec![default.name.clone()],
@@ -74,11 +74,17 @@ fn serves(subject: &Subject, chosen: &Workload, default: &Workload) -> Result<()
 }
 
 /// What a subject does not say, its workload says.
-pub fn prepare(subject: &mut Subject, workload: &Workload) {
+///
+/// # Errors
+/// A fixture of the subject cannot be used.
+pub fn prepare(subject: &mut Subject, workload: &Workload) -> Result<(), workload::Error> {
     if subject.convergence == Convergence::default() {
         subject.convergence = workload.convergence.clone();
     }
     subject.crds = workload.crds.clone();
+    subject.made_before = subject.read_fixtures()?;
+    subject.made_before.extend(workload.fixtures.clone());
+    Ok(())
 }
 
 /// # Errors
@@ -96,6 +102,11 @@ fn refuse(args: &BenchArgs, subjects: &[Subject], chosen: &Workload) -> Result<(
     if args.soak_events.is_some() && chosen.readiness.is_none() {
         return lacks("--soak-events", "[readiness]");
     }
+    if args.soak_events.is_some() && !chosen.scenario.also.is_empty() {
+        return Err(Usage(format!(
+            "--soak-events: workload {name} has several kinds, and only the first one's children are known; leave it out"
+        )));
+    }
     if args.deletions && chosen.scenario.children.is_empty() {
         return lacks("--deletions", "[[children]]");
     }
@@ -111,14 +122,15 @@ fn refuse(args: &BenchArgs, subjects: &[Subject], chosen: &Workload) -> Result<(
     if let (Some((_, option)), Some(subject)) = (asked, other) {
         return Err(Usage(format!(
             "{option} is for {}, and {} has objects of its own; leave one of them out",
-            chosen.scenario.resource.kinds(),
+            chosen.scenario.kinds(),
             subject.id()
         )));
     }
     let objects = subjects
         .iter()
         .filter_map(|subject| subject.objects.as_ref());
-    let mut resources = objects.chain([&chosen.scenario]).map(|s| &s.resource);
+    let parts = objects.chain([&chosen.scenario]).flat_map(Scenario::parts);
+    let mut resources = parts.map(|part| &part.resource);
     if args.control_plane == ControlPlane::Existing
         && let Some(resource) = resources.find(|resource| !resource.namespaced)
     {

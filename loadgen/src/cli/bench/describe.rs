@@ -5,7 +5,7 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context;
 use sha2::{Digest, Sha256};
@@ -108,12 +108,9 @@ fn program(subject: &Subject, measured: &Measured<'_>) -> anyhow::Result<Subject
         bin,
         ..
     } = measured;
-    let nowhere = PathBuf::new();
     let launch = subject.launch(&subject::Places {
-        admin: String::new(),
-        kubeconfig: nowhere.clone(),
-        dir: nowhere,
         bin: bin.to_owned(),
+        ..subject::Places::default()
     });
     let program = launch.program;
     // A bare name is found in PATH by the kernel's rules, and its size is then not known here.
@@ -129,7 +126,7 @@ fn program(subject: &Subject, measured: &Measured<'_>) -> anyhow::Result<Subject
             );
         }
     };
-    if let Some(crd) = subject.crd(workspace) {
+    if let Some(crd) = subject.crd() {
         std::fs::metadata(&crd)
             .with_context(|| format!("{}: cannot read its CRD {}", subject.id(), crd.display()))?;
     }

@@ -112,5 +112,6 @@ fn course(args: &BenchArgs, plan: &Plan) -> Course {
         restarts: args.restarts,
         soak_events: args.soak_events,
         deletions: args.deletions,
+        bystanders: args.bystanders.is_some(),
     }
 }

@@ -3,7 +3,7 @@
 //! Guarantees: it ends when this process ends, also by SIGKILL. Its data and credentials are removed at
 //! the end or, after SIGKILL, by the next start. After a failure its logs are kept until the next start.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -16,11 +16,12 @@ use crate::cli::control_plane::started;
 use crate::cli::control_plane::started::{Programs, Started};
 use crate::cli::control_plane::{build, hints};
 use crate::model::error::Usage;
-use crate::run::build::Workspace;
+use crate::model::workload;
+use crate::model::workload::Workload;
+use crate::run::crds;
 use crate::terminal::interrupt::Interrupt;
 
 const ADMIN: &str = "admin";
-const CRD: &str = "deploy/base/crd.yaml";
 /// Time between two polls of the processes.
 const POLL: Duration = Duration::from_millis(200);
 
@@ -32,9 +33,13 @@ pub struct UpArgs {
     /// Also write the kubeconfig of the administrator to FILE; removed at the end
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// CRD to install; may be repeated [default: deploy/base/crd.yaml of the checkout]
-    #[arg(long, value_name = "FILE")]
+    /// CRD to install; may be repeated [default: those of the workload]
+    #[arg(long, value_name = "FILE", conflicts_with = "workload")]
     crd: Vec<PathBuf>,
+    /// Workload whose CRDs are installed: a shipped one, or the folder of one
+    /// [default: that of loadgen run without a name]
+    #[arg(long, value_name = "W")]
+    workload: Option<String>,
     /// Run the real Deployment controllers; Pods stay Pending, as there is no node
     #[arg(long, conflicts_with = "ready_delay_ms")]
     pods: bool,
@@ -67,6 +72,11 @@ impl From<DatastoreName> for Datastore {
 
 pub(crate) async fn run(args: UpArgs) -> anyhow::Result<ExitCode> {
     refuse(&args)?;
+    let workload = match &args.workload {
+        Some(named) => workload::find(named, None),
+        None => workload::default(),
+    };
+    let workload = workload.map_err(|error| Usage(error.to_string()))?;
     let stop = Interrupt::on_signals().context("cannot listen for Ctrl-C")?;
     let programs = tokio::select! {
         biased;
@@ -84,7 +94,7 @@ pub(crate) async fn run(args: UpArgs) -> anyhow::Result<ExitCode> {
     let served = tokio::select! {
         biased;
         () = stop.requested() => Ok(()),
-        served = serve(&args, &programs, &folder) => served,
+        served = serve(&args, &workload, &programs, &folder) => served,
     };
     match served {
         Ok(()) => Ok(ExitCode::SUCCESS),
@@ -126,10 +136,15 @@ async fn programs(node: bool) -> anyhow::Result<Programs> {
 }
 
 /// Returns an error when a component ends. Dropping the future stops everything.
-async fn serve(args: &UpArgs, programs: &Programs, folder: &Folder) -> anyhow::Result<()> {
+async fn serve(
+    args: &UpArgs,
+    workload: &Workload,
+    programs: &Programs,
+    folder: &Folder,
+) -> anyhow::Result<()> {
     let begun = Instant::now();
-    let crds = crds(&args.crd);
-    let mut started = Started::start(programs, options(args, folder, crds.clone())).await?;
+    let crds = crds(&args.crd, workload, folder.path())?;
+    let mut started = Started::start(programs, options(args, folder, crds)).await?;
     let plane = started.plane();
     let own = plane.kubeconfig(ADMIN);
     let elsewhere: Option<Elsewhere> = match &args.kubeconfig {
@@ -153,7 +168,11 @@ async fn serve(args: &UpArgs, programs: &Programs, folder: &Folder) -> anyhow::R
         Started::ControlPlane(_) => println!("{}\n", readiness(args)),
     }
     println!("  export KUBECONFIG={}", hints::quoted(kubeconfig));
-    println!("  {}", kubectl(&programs.0, &args.crd, &crds));
+    let ask = match args.crd.is_empty() {
+        true => format!("get {}", workload.scenario.resource.full_name()),
+        false => "get crds".to_owned(),
+    };
+    println!("  {}", kubectl(&programs.0, &ask));
     println!("\nCtrl-C ends it and removes its data.");
     loop {
         tokio::time::sleep(POLL).await;
@@ -177,19 +196,12 @@ fn options(args: &UpArgs, folder: &Folder, crds: Vec<PathBuf>) -> Options {
     }
 }
 
-/// The CRDs to install: those of `--crd`, else that of the checkout.
-fn crds(asked: &[PathBuf]) -> Vec<PathBuf> {
+/// The CRDs to install: those of `--crd`, else those of the workload, written to `dir`.
+fn crds(asked: &[PathBuf], workload: &Workload, dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
     if !asked.is_empty() {
-        return asked.to_vec();
+        return Ok(asked.to_vec());
     }
-    let checkout = Workspace::find().map(|workspace| workspace.root.join(CRD));
-    let own = checkout.ok().filter(|path| path.is_file());
-    if own.is_none() {
-        eprintln!(
-            "no CRD is installed: the current folder is not in a checkout of Tare; give one with --crd FILE"
-        );
-    }
-    own.into_iter().collect()
+    crds::written(&workload.crds, dir).map_err(anyhow::Error::msg)
 }
 
 fn readiness(args: &UpArgs) -> String {
@@ -203,12 +215,7 @@ fn readiness(args: &UpArgs) -> String {
 }
 
 /// A first kubectl command to try.
-fn kubectl(binaries: &Binaries, asked: &[PathBuf], crds: &[PathBuf]) -> String {
-    let ask = match (asked, crds) {
-        (_, []) => "get namespaces",
-        ([], _) => "get ea",
-        _ => "get crds",
-    };
+fn kubectl(binaries: &Binaries, ask: &str) -> String {
     let program = match (hints::on_path("kubectl"), &binaries.kubectl) {
         (None, Some(path)) => hints::quoted(path),
         _ => "kubectl".to_owned(),

@@ -4,6 +4,8 @@
 //! created is counted as deleted, deleted by others, kept or left behind. Leaves to others: observing
 //! the objects (`load`) and deleting them (`target::cleanup`).
 
+use serde::{Deserialize, Serialize};
+
 use crate::cli::run::converge::Ended;
 use crate::load::object::Failed;
 use crate::load::timeline::Timeline;
@@ -15,7 +17,8 @@ use crate::target::cleanup::{CleanUp, NamespaceEnd};
 /// Where the p99 of late sends is above this, a warning says so. `loadgen bench` calls such a run invalid.
 const LATE_MS: f64 = 100.0;
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Account {
     pub asked: usize,
     pub ready: usize,
@@ -27,12 +30,18 @@ pub struct Account {
     /// Sent and not answered: the server may have created it or not.
     pub unanswered: usize,
     pub not_sent: usize,
+    /// What was said to requests that failed, and how often.
+    pub failures: Vec<(String, u64)>,
+    /// How often the watch was opened again, and why the last time.
+    pub watch_restarts: u64,
+    pub watch_error: Option<String>,
     /// `None` with `--keep`.
     pub removal: Option<Removal>,
 }
 
 /// The clean-up of the objects that carry the run's label.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Removal {
     pub deleted: usize,
     pub left: usize,
@@ -44,6 +53,9 @@ impl Account {
     pub fn of(timeline: &Timeline, cleaned: Option<&CleanUp>) -> Self {
         let mut account = Self {
             asked: timeline.objects().len(),
+            failures: timeline.failures.clone(),
+            watch_restarts: timeline.watch_restarts,
+            watch_error: timeline.last_watch_error.clone(),
             removal: cleaned.map(Removal::of),
             ..Self::default()
         };
@@ -111,13 +123,7 @@ impl Account {
     }
 
     /// Summary and warnings to print below the tables, a line each.
-    pub fn warnings(
-        &self,
-        timeline: &Timeline,
-        times: &Convergence,
-        ended: Ended,
-        run: &str,
-    ) -> Vec<String> {
+    pub fn warnings(&self, times: &Convergence, ended: Ended, run: &str) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some(drain_s) = times.drain_s {
             lines.push(format!(
@@ -137,7 +143,7 @@ impl Account {
                 times.offered_per_s
             ));
         }
-        for (words, times) in &timeline.failures {
+        for (words, times) in &self.failures {
             lines.push(format!(
                 "failed {} times: {words}",
                 grouped(*times as usize)
@@ -162,11 +168,11 @@ impl Account {
                 Ended::Converged => format!("{} were not ready at the end", self.censored()),
             });
         }
-        if timeline.watch_restarts > 0 {
-            let why = timeline.last_watch_error.as_deref();
+        if self.watch_restarts > 0 {
+            let why = self.watch_error.as_deref();
             lines.push(format!(
                 "the watch was opened again {} times ({}); times of objects observed then may be too long",
-                timeline.watch_restarts,
+                self.watch_restarts,
                 why.unwrap_or("its resourceVersion was too old")
             ));
         }
@@ -279,7 +285,8 @@ mod tests {
             rejected: 1,
             unanswered: 1,
             not_sent: 1,
-            removal: None,
+            failures: vec![("exceeded quota".into(), 1), ("no answer".into(), 1)],
+            ..Account::default()
         };
         assert_eq!(account, want);
         assert_eq!((account.created(), account.censored()), (3, 2));
@@ -330,7 +337,7 @@ mod tests {
         );
         let since = Duration::from_secs(60);
         assert_eq!(
-            account.warnings(&timeline, &times, Ended::Stalled { since }, "3f9c1b"),
+            account.warnings(&times, Ended::Stalled { since }, "3f9c1b"),
             [
                 "failed 1 times: exceeded quota",
                 "failed 1 times: no answer",

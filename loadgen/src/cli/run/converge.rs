@@ -7,6 +7,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+
 use crate::load::generator::Generator;
 use crate::load::journal::Journal;
 use crate::load::timeline;
@@ -29,7 +31,7 @@ pub struct Wave {
 }
 
 /// Why a wave is over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ended {
     /// Every object that was created is Ready.
     Converged,
@@ -41,16 +43,16 @@ pub enum Ended {
     Stopped,
 }
 
-/// Waits until the watch has its initial list, so that no event of the run is missed.
+/// Waits until all watches have their initial lists, so that no event of the run is missed.
 ///
 /// # Errors
 /// The watch cannot be opened; the error has the last message of the server.
-pub async fn watch_is_open(journal: &Journal) -> anyhow::Result<()> {
+pub async fn watches_are_open(journal: &Journal, watches: usize) -> anyhow::Result<()> {
     let deadline = Instant::now() + WATCH_OPENS;
     loop {
         {
             let timeline = journal.timeline();
-            if timeline.listed {
+            if timeline.listed >= watches {
                 return Ok(());
             }
             if Instant::now() > deadline {

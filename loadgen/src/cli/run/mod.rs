@@ -7,8 +7,12 @@
 //! others: objects left by a SIGKILL (`loadgen clean`).
 
 pub mod account;
+pub mod args;
 pub mod capacity;
 pub mod converge;
+pub mod merged;
+pub mod operator;
+pub mod record;
 
 use crate::cli::question;
 use crate::target::cleanup;
@@ -17,14 +21,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use clap::Args;
 use http::Method;
 use serde::de::IgnoredAny;
 use tokio::task::JoinSet;
 
 use crate::cli::run::account::Account;
+pub use crate::cli::run::args::RunArgs;
+pub(crate) use crate::cli::run::args::dns_label;
 use crate::cli::run::capacity::{Capacity, Nodes};
 use crate::cli::run::converge::{Ended, Wave};
+use crate::cli::run::operator::{Watched, Watching};
+use crate::cli::run::record::RunRecord;
 use crate::load::generator::{Act, Generator};
 use crate::load::journal::Journal;
 use crate::load::observer::Observer;
@@ -32,65 +39,17 @@ use crate::load::timeout::Timeout;
 use crate::load::timetable::Pace;
 use crate::model::error::Usage;
 use crate::model::run_id;
+use crate::model::shard::Shard;
 use crate::model::workload;
-use crate::model::workload::condition::Reading;
 use crate::model::workload::{RUN_LABEL, Scenario, Workload};
 use crate::report::table::grouped;
 use crate::run::convergence::convergence;
-use crate::target::cleanup::{CleanUp, Scope};
+use crate::target::cleanup::{CleanUp, Made, Scope};
 use crate::target::cluster::Cluster;
-use crate::target::context::{Target, TargetArgs};
+use crate::target::context::Target;
+use crate::target::fixtures;
 use crate::terminal::interrupt::Interrupt;
 use crate::terminal::progress::Progress;
-
-#[derive(Args, Clone, Debug)]
-pub struct RunArgs {
-    /// What is created: a shipped workload, or the folder of one [default: that marked in
-    /// loadgen workloads]
-    #[arg(value_name = "WORKLOAD")]
-    workload: Option<String>,
-    /// Number of objects
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    count: u32,
-    /// Create R objects per second, on a fixed timetable [default: all at once]
-    #[arg(long, value_name = "R", value_parser = rate)]
-    rate: Option<f64>,
-    #[command(flatten)]
-    target: TargetArgs,
-    /// Namespace for the objects; created if absent, and then deleted again [default: loadgen-RUN]
-    #[arg(long, value_name = "NS", value_parser = dns_label)]
-    namespace: Option<String>,
-    /// Run one pod per object on a cluster with nodes; without it objects ask for 0 replicas there
-    #[arg(long)]
-    pods: bool,
-    /// Keep the objects; loadgen clean removes them
-    #[arg(long)]
-    keep: bool,
-    /// Seed for the content of objects
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
-    /// Give up on objects that have not converged after S seconds [default: 60 + 0.2 per object]
-    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    deadline_s: Option<u64>,
-}
-
-fn rate(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(per_s) if per_s > 0.0 && per_s <= 100_000.0 => Ok(per_s),
-        _ => Err("not a number of objects per second above 0 and up to 100000".into()),
-    }
-}
-
-/// A name becomes part of request paths, so only valid namespace names are accepted.
-pub(crate) fn dns_label(text: &str) -> Result<String, String> {
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    let inside = text.chars().all(|c| plain(c) || c == '-');
-    if text.len() <= 63 && inside && text.starts_with(plain) && text.ends_with(plain) {
-        Ok(text.to_owned())
-    } else {
-        Err("use 1 to 63 of a-z, 0-9 and, inside, '-'".into())
-    }
-}
 
 /// Whether objects ask for pods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,6 +85,7 @@ struct Load {
     scenario: Arc<Scenario>,
     stop: Interrupt,
     progress: Progress,
+    operator: Option<Watching>,
 }
 
 pub fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
@@ -147,15 +107,17 @@ async fn load(args: RunArgs) -> anyhow::Result<ExitCode> {
     let run = run_id::new();
     let namespace = args.namespace.clone();
     let namespace = namespace.unwrap_or_else(|| run_id::namespace(&run));
+    let scenario = workload.scenario.clone().of_run(&run, &namespace);
     let mut load = Load {
         cluster: Cluster::of(target.config.clone())?,
-        scenario: Arc::new(workload.scenario.clone().of_run(&run, &namespace)),
+        scenario: Arc::new(scenario.of_shard(args.shard.unwrap_or_default())),
         workload,
         progress: Progress::default(),
         args,
         run,
         target,
         stop: stop.clone(),
+        operator: None,
     };
     let prepared = tokio::select! {
         biased;
@@ -173,9 +135,13 @@ impl Load {
     /// Prints what will be created, and asks where the cluster is not local or pods do not fit. Returns
     /// false if the user declines.
     async fn prepare(&mut self) -> anyhow::Result<bool> {
-        installed(&self.cluster, &self.workload, &self.scenario, &self.target).await?;
-        let per_object = self.scenario.pods_per_object();
-        let pods = match per_object {
+        installed(self).await?;
+        // One of the shards is enough.
+        if let (Some(name), 0) = (&self.args.operator, self.shard().index) {
+            self.operator = Some(Watching::find(&self.cluster, name).await?);
+        }
+        let wanted = self.scenario.pods_of(self.objects());
+        let pods = match wanted {
             None => Pods::Unknown,
             Some(_) => {
                 let nodes = capacity::nodes(&self.cluster).await?;
@@ -188,7 +154,7 @@ impl Load {
         self.progress.say(&self.intent(pods));
         let mut too_many = false;
         if pods == Pods::Asked {
-            let wanted = per_object.unwrap_or(0) * u64::from(self.args.count);
+            let wanted = wanted.unwrap_or(0);
             let capacity = Capacity::read(&self.cluster).await;
             too_many = capacity.as_ref().is_ok_and(|known| known.fit() < wanted);
             self.progress.say(&capacity::sentence(wanted, &capacity));
@@ -207,14 +173,18 @@ impl Load {
             Pods::Unknown => "the workload names no field that asks for pods",
         };
         let pace = match self.args.rate {
-            Some(per_s) => format!("at {per_s}/s"),
+            Some(per_s) => format!("at {}/s", per_s / self.shard().of as f64),
             None => "all at once".to_owned(),
         };
+        let shard = match self.args.shard {
+            Some(shard) => format!(" (shard {shard} of {})", grouped(self.args.count as usize)),
+            None => String::new(),
+        };
         format!(
-            "run {}: {} {} {pace} in namespace {} of context {} ({}); {pods}",
+            "run {}: {} {}{shard} {pace} in namespace {} of context {} ({}); {pods}",
             self.run,
-            grouped(self.args.count as usize),
-            self.scenario.resource.kinds(),
+            grouped(self.objects()),
+            self.scenario.kinds(),
             self.scenario.resource.namespace,
             self.target.context,
             self.target.url,
@@ -231,14 +201,27 @@ impl Load {
                 error.words()
             );
         }
-        let journal = Arc::new(Journal::of(self.args.count as usize));
-        let ended = self.wave(&journal).await;
+        let journal = Arc::new(Journal::of(self.objects()));
+        let fixtures = &self.workload.fixtures;
+        let made = fixtures::create(&self.cluster, fixtures, namespace, Some(&self.run)).await;
+        if let (Ok(()), Some(operator)) = (&made, &self.operator) {
+            operator.begin(&self.progress).await;
+        }
+        let ended = match made {
+            Ok(()) => self.wave(&journal).await,
+            Err(error) => Err(error.into()),
+        };
+        let ended = self.idle(ended).await;
         if matches!(ended, Ok(Ended::Stopped)) {
             self.progress.say(&format!(
                 "stopping; cleaning up first. Press Ctrl-C again to skip that, and clean up later with: loadgen clean --run {}",
                 self.run
             ));
         }
+        let watched = match &self.operator {
+            Some(operator) => Some(operator.end().await),
+            None => None,
+        };
         // Objects are removed also after an error.
         let cleaned = if self.args.keep {
             None
@@ -247,40 +230,95 @@ impl Load {
         };
         self.progress.finish();
         let ended = ended?;
-        let timeline = journal.timeline();
-        let account = Account::of(&timeline, cleaned.as_ref());
-        let times = convergence(&timeline, self.pace());
-        println!("{}", account::latencies(&times).plain());
-        println!("{}", account.table().plain());
-        for line in account.warnings(&timeline, &times, ended, &self.run) {
-            println!("{line}");
+        let record = self.record(&journal, cleaned.as_ref(), watched, ended);
+        match self.args.json {
+            true => println!("{}", serde_json::to_string(&record)?),
+            false => print!("{}", record.text()),
         }
         Ok(match ended {
             Ended::Stopped => ExitCode::from(130),
-            _ if account.is_sound() => ExitCode::SUCCESS,
+            _ if record.is_sound() => ExitCode::SUCCESS,
             _ => ExitCode::FAILURE,
         })
     }
 
+    fn record(
+        &self,
+        journal: &Journal,
+        cleaned: Option<&CleanUp>,
+        operator: Option<Watched>,
+        ended: Ended,
+    ) -> RunRecord {
+        let timeline = journal.timeline();
+        RunRecord {
+            format: record::FORMAT,
+            loadgen: env!("TARE_VERSION").into(),
+            workload: self.workload.name.clone(),
+            cluster: self.target.url.clone(),
+            run: self.run.clone(),
+            shard: self.shard(),
+            seed: self.args.seed,
+            count: self.args.count,
+            rate_per_s: self.args.rate,
+            first_sent_unix_ms: record::first_sent_unix_ms(journal.began(), &timeline),
+            account: Account::of(&timeline, cleaned),
+            times: convergence(&timeline, self.pace()),
+            ended,
+            operator,
+        }
+    }
+
+    fn shard(&self) -> Shard {
+        self.args.shard.unwrap_or_default()
+    }
+
+    /// Objects of this shard.
+    fn objects(&self) -> usize {
+        self.shard().share_of(self.args.count as usize)
+    }
+
+    /// Leaves the objects alone for as long as was asked for.
+    async fn idle(&self, ended: anyhow::Result<Ended>) -> anyhow::Result<Ended> {
+        let ended = ended?;
+        let wanted = match (&self.operator, &self.args.operator) {
+            (Some(operator), _) => operator.idle(),
+            // Another shard measures it.
+            (None, Some(_)) => operator::IDLE,
+            (None, None) => Duration::ZERO,
+        };
+        let idle = self.args.idle_s.map_or(wanted, Duration::from_secs);
+        if ended == Ended::Stopped || idle.is_zero() {
+            return Ok(ended);
+        }
+        let what = format!("idle for {} s", idle.as_secs());
+        self.progress.step(&what);
+        tokio::select! {
+            biased;
+            () = self.stop.requested() => Ok(Ended::Stopped),
+            () = tokio::time::sleep(idle) => Ok(ended),
+        }
+    }
+
     fn pace(&self) -> Pace {
         match self.args.rate {
-            Some(per_s) => Pace::Steady { per_s },
+            Some(per_s) => Pace::Steady {
+                per_s: per_s / self.shard().of as f64,
+            },
             None => Pace::Burst,
         }
     }
 
     async fn wave(&self, journal: &Arc<Journal>) -> anyhow::Result<Ended> {
-        let observer = Observer {
-            cluster: self.cluster.clone(),
-            resource: self.scenario.resource.clone(),
-            convergence: self.workload.convergence.clone(),
-            reading: Reading::of(&self.workload.convergence).map_err(anyhow::Error::msg)?,
-            journal: journal.clone(),
-        };
+        let convergence = &self.workload.convergence;
+        let observers = Observer::all(&self.cluster, &self.scenario, convergence, journal);
+        let observers = observers.map_err(anyhow::Error::msg)?;
+        let watches = observers.len();
         let mut observing = JoinSet::new();
-        observing.spawn(observer.run());
-        converge::watch_is_open(journal).await?;
-        let (objects, pace) = (self.args.count as usize, self.pace());
+        for observer in observers {
+            observing.spawn(observer.run());
+        }
+        converge::watches_are_open(journal, watches).await?;
+        let (objects, pace) = (self.objects(), self.pace());
         let chosen = self.args.deadline_s.map(Duration::from_secs);
         let wave = Wave {
             offer: Generator {
@@ -299,46 +337,62 @@ impl Load {
     }
 
     async fn clean_up(&self) -> CleanUp {
-        let scope = Scope {
-            resource: &self.scenario.resource,
+        let resources = self.scenario.resources();
+        let scopes = resources.iter().map(|resource| Scope {
+            resource,
+            made: Made::Offered,
             stall: Duration::from_secs(cleanup::STALL_S),
-            namespace: Some(&self.scenario.resource.namespace),
+            namespace: Some(&resource.namespace),
             run: Some(&self.run),
+        });
+        let scopes: Vec<Scope<'_>> = scopes.collect();
+        let fixtures = &self.workload.fixtures;
+        let fixtures =
+            fixtures::to_remove(&self.cluster, fixtures, &self.scenario.resource.namespace);
+        let (kinds, problem) = match fixtures.await {
+            Ok(kinds) => (kinds, None),
+            Err(error) => (Vec::new(), Some(format!("fixtures: {}", error.words()))),
         };
-        cleanup::run(&self.cluster, &scope, &self.progress).await
+        let mut cleaned = cleanup::run(&self.cluster, &scopes, &kinds, &self.progress).await;
+        cleaned.warnings.extend(problem);
+        cleaned
     }
 }
 
 /// Checks that the server serves the resource and that the user may read it.
-async fn installed(
-    cluster: &Cluster,
-    workload: &Workload,
-    scenario: &Scenario,
-    target: &Target,
-) -> anyhow::Result<()> {
-    let resource = &scenario.resource;
-    let path = format!("{}?limit=1", resource.path());
-    let asked = cluster.ask::<IgnoredAny>(Method::GET, &path, None, vec![]);
-    match asked.await {
-        Ok(_) => Ok(()),
-        Err(error) if error.code() == Some(404) => {
-            let files = workload.crds.iter().map(|crd| format!(" -f {}", crd.file));
-            let mut files: Vec<String> = files.collect();
-            files.dedup();
+async fn installed(load: &Load) -> anyhow::Result<()> {
+    let (workload, target) = (&load.workload, &load.target);
+    let named = load.args.workload.as_deref().unwrap_or(&workload.name);
+    for resource in load.scenario.resources() {
+        let path = format!("{}?limit=1", resource.path());
+        let asked = load
+            .cluster
+            .ask::<IgnoredAny>(Method::GET, &path, None, vec![]);
+        let Err(error) = asked.await else {
+            continue;
+        };
+        if error.code() != Some(404) {
             anyhow::bail!(
-                "{} does not serve {}; install its CRD first: kubectl apply{}",
+                "cannot use context {} at {}: {}",
+                target.context,
                 target.url,
-                resource.full_name(),
-                files.concat()
-            )
+                error.words()
+            );
         }
-        Err(error) => anyhow::bail!(
-            "cannot use context {} at {}: {}",
-            target.context,
+        let way = match workload.crds.is_empty() {
+            true => String::new(),
+            false => {
+                format!(": loadgen workloads {named} --crds | kubectl apply --server-side -f -")
+            }
+        };
+        let message = format!(
+            "{} does not serve {}; install its CRD first{way}",
             target.url,
-            error.words()
-        ),
+            resource.full_name(),
+        );
+        anyhow::bail!(workload.source.error("object.plural", message));
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -359,35 +413,6 @@ mod tests {
         ] {
             let got = Pods::of(local, &nodes, asked);
             assert_eq!(got, want, "local {local}, {nodes:?}, --pods {asked}");
-        }
-    }
-
-    #[test]
-    fn names_and_rates_are_read_or_refused() {
-        let long = "a".repeat(64);
-        for (text, want) in [
-            ("shop", true),
-            ("a", true),
-            ("shop-1", true),
-            ("", false),
-            ("-a", false),
-            ("a-", false),
-            ("a/b", false),
-            ("Shop", false),
-            (long.as_str(), false),
-        ] {
-            assert_eq!(dns_label(text).is_ok(), want, "{text}");
-        }
-        for (text, want) in [
-            ("0.5", true),
-            ("200", true),
-            ("0", false),
-            ("-3", false),
-            ("NaN", false),
-            ("inf", false),
-            ("fast", false),
-        ] {
-            assert_eq!(rate(text).is_ok(), want, "{text}");
         }
     }
 }

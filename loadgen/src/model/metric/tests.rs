@@ -11,8 +11,8 @@ use crate::model::latency::Quantiles;
 use crate::model::machine_use::MachineUse;
 use crate::model::record::Deletion;
 use crate::model::summary::{
-    BytesPerObject, Convergence, DatastoreCost, GcPause, Knee, LimitedBy, RateSweep, Reconcile,
-    Requests, WriteSpan, sample,
+    BytesPerObject, Convergence, DatastoreCost, Foreign, GcPause, Knee, LimitedBy, RateSweep,
+    Reconcile, Requests, WriteSpan, sample,
 };
 use tare_procstat::CgroupMemory;
 
@@ -122,6 +122,11 @@ fn complete() -> Subject {
         written_bytes_per_object: Some(value()),
         revisions_per_object: Some(value()),
         size_bytes: Some(3_006),
+    });
+    run.bystanders = Some(Foreign {
+        objects: 3_007,
+        in_memory: 3_008,
+        bytes_per_object: Some(value()),
     });
     let mut subject = sample(vec![run]).subjects.remove(0);
     subject.binary_bytes = Some(4_001);

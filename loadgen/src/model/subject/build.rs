@@ -22,6 +22,9 @@ pub struct Build {
     /// A Go program of somebody else's, from the module proxy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub go_install: Option<GoInstall>,
+    /// The same for a module with replacements, which go install refuses: built as the main module.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub go_module: Option<GoModule>,
     /// Any other command, run in `base`.
     #[serde(default)]
     pub command: Vec<String>,
@@ -57,17 +60,20 @@ impl Build {
             !self.cargo_packages.is_empty(),
             self.go.is_some(),
             self.go_install.is_some(),
+            self.go_module.is_some(),
             !self.command.is_empty(),
         ];
         match given.into_iter().filter(|given| *given).count() {
             1 => {}
             _ => {
                 return Err(
-                    "[build]: give one of cargo_packages, go, go_install and command".into(),
+                    "[build]: give one of cargo_packages, go, go_install, go_module and command"
+                        .into(),
                 );
             }
         }
-        self.go_install.as_ref().map_or(Ok(()), GoInstall::check)
+        self.go_install.as_ref().map_or(Ok(()), GoInstall::check)?;
+        self.go_module.as_ref().map_or(Ok(()), GoModule::check)
     }
 }
 
@@ -85,19 +91,11 @@ pub struct GoInstall {
 }
 
 impl GoInstall {
-    /// What is measured has to be the same program tomorrow.
     fn check(&self) -> Result<(), String> {
         let Self {
             package, version, ..
         } = self;
-        let digit = version
-            .strip_prefix('v')
-            .and_then(|rest| rest.chars().next());
-        if !digit.is_some_and(|digit| digit.is_ascii_digit()) {
-            return Err(format!(
-                "[build.go_install] {version:?}: name one version, such as v1.2.3"
-            ));
-        }
+        one_version("go_install", version)?;
         match package.contains('/') && !package.contains('@') {
             true => Ok(()),
             false => Err(format!(
@@ -113,6 +111,79 @@ impl GoInstall {
         args.push(format!("{}@{}", self.package, self.version));
         args
     }
+}
+
+/// A main package of a module from the proxy, built without cgo to `{bin}/<last part of package>` in a copy of
+/// the module.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GoModule {
+    /// Its path, as `example.com/operator`.
+    pub module: String,
+    /// As `v1.2.3`.
+    pub version: String,
+    /// The main package, as `./cmd/operator`.
+    pub package: String,
+    /// Flags of `go build`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flags: Vec<String>,
+}
+
+impl GoModule {
+    fn check(&self) -> Result<(), String> {
+        let Self {
+            module, package, ..
+        } = self;
+        one_version("go_module", &self.version)?;
+        if module.contains('@') || !module.split('/').all(is_plain) {
+            return Err(format!(
+                "[build.go_module] {module:?}: write the path of a module, such as example.com/operator"
+            ));
+        }
+        let inside = package.strip_prefix("./");
+        match inside.is_some_and(|inside| inside.split('/').all(is_plain)) {
+            true => Ok(()),
+            false => Err(format!(
+                "[build.go_module] {package:?}: write the folder of a main package, such as ./cmd/operator"
+            )),
+        }
+    }
+
+    /// `MODULE@VERSION`, as `go mod download` has it.
+    pub fn query(&self) -> String {
+        format!("{}@{}", self.module, self.version)
+    }
+
+    /// The file name of the program.
+    pub fn program(&self) -> &str {
+        self.package.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// The arguments of `go`. Its copy may lie in somebody else's repository, whose commit is not this
+    /// module's.
+    pub fn args(&self, program: &Path) -> Vec<String> {
+        let mut args = vec!["build".to_owned(), "-buildvcs=false".into()];
+        args.extend(self.flags.iter().cloned());
+        args.extend(["-o".into(), program.display().to_string()]);
+        args.push(self.package.clone());
+        args
+    }
+}
+
+/// What is measured has to be the same program tomorrow.
+fn one_version(table: &str, version: &str) -> Result<(), String> {
+    let rest = version.strip_prefix('v').unwrap_or_default();
+    match rest.starts_with(|c: char| c.is_ascii_digit()) && is_plain(rest) {
+        true => Ok(()),
+        false => Err(format!(
+            "[build.{table}] {version:?}: name one version, such as v1.2.3"
+        )),
+    }
+}
+
+/// Whether it is one part of a path that leads to nowhere else.
+fn is_plain(part: &str) -> bool {
+    !part.is_empty() && part != "." && part != ".." && !part.contains(['/', '\\'])
 }
 
 impl GoBuild {

@@ -3,15 +3,18 @@
 //! Guarantees: pure; an unknown placeholder is an error that lists the known ones. Leaves to
 //! others: starting it.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use crate::model::subject::Subject;
 
 /// What placeholders stand for in one run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Places {
     /// `{admin}`: address and port for the subject's own HTTP server.
     pub admin: String,
+    /// `{second_port}`: another free port, for a program with two HTTP servers. `{port}` is that of `admin`.
+    pub second_port: u16,
     /// `{kubeconfig}`: a file for the subject's own user.
     pub kubeconfig: PathBuf,
     /// `{dir}`: a folder of the run, for whatever it writes.
@@ -20,7 +23,25 @@ pub struct Places {
     pub bin: PathBuf,
 }
 
-const PLACEHOLDERS: [&str; 4] = ["{admin}", "{kubeconfig}", "{dir}", "{bin}"];
+impl Places {
+    /// The same with other ports.
+    pub fn listening(self, [admin, second]: [SocketAddr; 2]) -> Self {
+        Self {
+            admin: admin.to_string(),
+            second_port: second.port(),
+            ..self
+        }
+    }
+}
+
+const PLACEHOLDERS: [&str; 6] = [
+    "{admin}",
+    "{port}",
+    "{second_port}",
+    "{kubeconfig}",
+    "{dir}",
+    "{bin}",
+];
 
 /// What is started, with every placeholder replaced.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,6 +56,8 @@ impl Subject {
     pub fn launch(&self, places: &Places) -> Launch {
         let place = |placeholder: &str| match placeholder {
             "{admin}" => Some(places.admin.clone()),
+            "{port}" => places.admin.rsplit(':').next().map(str::to_owned),
+            "{second_port}" => Some(places.second_port.to_string()),
             "{kubeconfig}" => Some(places.kubeconfig.display().to_string()),
             "{dir}" => Some(places.dir.display().to_string()),
             "{bin}" => Some(places.bin.display().to_string()),
@@ -55,9 +78,10 @@ impl Subject {
     }
 
     /// The CRD's manifest, where it brings one of its own.
-    pub fn crd(&self, workspace: &Path) -> Option<PathBuf> {
-        let base = self.base.as_deref().unwrap_or(workspace);
-        Some(base.join(self.run.crd.as_ref()?))
+    pub fn crd(&self) -> Option<PathBuf> {
+        let crd = self.run.crd.as_ref()?;
+        let base = self.base.as_ref();
+        Some(base.map_or_else(|| crd.clone(), |base| base.join(crd)))
     }
 
     /// A relative path with a slash starts at `base`; a bare name is looked up in PATH.
@@ -102,16 +126,17 @@ mod tests {
     #[test]
     fn placeholders_are_replaced_everywhere() {
         let text = LEAST.replace("./op", "{bin}/op")
-            + "args = [\"--a={admin}\", \"{dir}\"]\nenv = { K = \"{kubeconfig}\" }\n";
+            + "args = [\"--a={admin}\", \"{dir}\", \"{port}/{second_port}\"]\nenv = { K = \"{kubeconfig}\" }\n";
         let subject = Subject::parse("f.toml", &text).expect("valid");
         let launch = subject.launch(&Places {
             admin: "127.0.0.1:9".into(),
+            second_port: 10,
             kubeconfig: "/k".into(),
             dir: "/d".into(),
             bin: "/b".into(),
         });
         assert_eq!(launch.program, PathBuf::from("/b/op"));
-        assert_eq!(launch.args, ["--a=127.0.0.1:9", "/d"]);
+        assert_eq!(launch.args, ["--a=127.0.0.1:9", "/d", "9/10"]);
         assert_eq!(launch.env, [("K".to_owned(), "/k".to_owned())]);
     }
 }

@@ -21,6 +21,8 @@ fn the_built_in_subjects_parse() {
             "controller-runtime/tuned",
             "controller-runtime/storeless",
             "controller-runtime/storeless-tuned",
+            "argo-rollouts/default",
+            "external-dns/default",
             "helm-controller/default",
             "nobody/idle"
         ]
@@ -113,7 +115,7 @@ fn bad_files_are_refused_with_the_place() {
         Case {
             name: "placeholder",
             text: LEAST.replace("./op", "{home}/op"),
-            want: "known: {admin} {kubeconfig} {dir} {bin}",
+            want: "known: {admin} {port} {second_port} {kubeconfig} {dir} {bin}",
         },
         Case {
             name: "slash in the name",
@@ -123,7 +125,7 @@ fn bad_files_are_refused_with_the_place() {
         Case {
             name: "empty build",
             text: format!("{LEAST}[build]\n"),
-            want: "one of cargo_packages, go, go_install and command",
+            want: "one of cargo_packages, go, go_install, go_module and command",
         },
         Case {
             name: "version of a Go program",
@@ -131,6 +133,20 @@ fn bad_files_are_refused_with_the_place() {
                 "{LEAST}[build.go_install]\npackage = \"example.com/op\"\nversion = \"latest\"\n"
             ),
             want: "[build.go_install] \"latest\": name one version, such as v1.2.3",
+        },
+        Case {
+            name: "folder of a Go module",
+            text: format!(
+                "{LEAST}[build.go_module]\nmodule = \"example.com/op\"\nversion = \"v1.2.3\"\npackage = \"./../x\"\n"
+            ),
+            want: "[build.go_module] \"./../x\": write the folder of a main package, such as ./cmd/operator",
+        },
+        Case {
+            name: "two builds",
+            text: format!(
+                "{LEAST}[build]\ncommand = [\"make\"]\n[build.go_module]\nmodule = \"example.com/op\"\nversion = \"v1.2.3\"\npackage = \"./op\"\n"
+            ),
+            want: "give one of",
         },
         Case {
             name: "no CEL",
@@ -171,4 +187,15 @@ fn an_unknown_name_lists_the_known_ones() {
         select(Some(&[]), &[], false),
         Err(Error::Nothing(_))
     ));
+}
+
+#[test]
+fn fixtures_of_every_built_in_subject_can_be_read() {
+    let subjects = built_in().expect("valid");
+    let fixtures = subjects.iter().map(|subject| {
+        let read = subject.read_fixtures();
+        read.unwrap_or_else(|error| panic!("{}: {error}", subject.id()))
+            .len()
+    });
+    assert!(fixtures.sum::<usize>() > 0);
 }

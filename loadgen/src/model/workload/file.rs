@@ -6,7 +6,8 @@
 
 mod definition;
 pub mod format;
-mod template_file;
+mod resource;
+pub mod template_file;
 
 use serde_json::Value;
 
@@ -15,21 +16,24 @@ use crate::model::workload::condition::Condition;
 use crate::model::workload::file::definition::Wrong;
 use crate::model::workload::file::format::{ObjectFile, WorkloadFile};
 use crate::model::workload::file::template_file::TemplateFile;
+use crate::model::workload::fixture::Fixture;
 use crate::model::workload::folder::Folder;
-use crate::model::workload::place::line_of_field;
+use crate::model::workload::place::Source;
 use crate::model::workload::scenario::{Compiled, LAST_INDEX};
 use crate::model::workload::template::Template;
-use crate::model::workload::{
-    CANARY, Error, MOST_BYTES, Manifest, Readiness, Resource, Scenario, Workload,
-};
+use crate::model::workload::{CANARY, Error, MOST_BYTES, Manifest, Readiness, Scenario, Workload};
 
 /// A file of a workload while it is read.
 struct Reader<'a> {
     folder: &'a Folder,
     /// Of `workload.toml`.
     file: &'a str,
-    text: String,
+    text: &'a str,
+    source: Source,
 }
+
+/// The most that a kind has of each round of objects.
+const MOST_SHARE: usize = 1_000;
 
 /// # Errors
 /// The first thing that is wrong.
@@ -40,62 +44,88 @@ pub fn read(folder: &Folder, file: &str, name: &str) -> Result<Workload, Error> 
         field: String::new(),
         message: format!("cannot be read: {why}"),
     })?;
-    Reader { folder, file, text }.workload(name)
+    let source = Source::of(folder.shown(file), &text);
+    let reader = Reader {
+        folder,
+        file,
+        text: &text,
+        source,
+    };
+    reader.workload(name)
+}
+
+/// The fields of a kind, whether it is the first one or not.
+struct Kind<'a> {
+    object: &'a ObjectFile,
+    object_bytes: Option<usize>,
+    share: usize,
+    convergence: &'a Convergence,
 }
 
 impl Reader<'_> {
     /// An error of a field of `workload.toml`.
     fn error(&self, field: &str, message: impl Into<String>) -> Error {
-        Error {
-            file: self.folder.shown(self.file),
-            line: line_of_field(&self.text, field),
-            field: field.to_owned(),
-            message: message.into(),
+        self.source.error(field, message)
+    }
+
+    /// The same file, for the errors of one of the further kinds.
+    fn also(&self, number: usize) -> Self {
+        Self {
+            source: self.source.also(number),
+            ..*self
         }
     }
 
     fn parsed(&self) -> Result<WorkloadFile, Error> {
-        toml::from_str(&self.text).map_err(|error| {
+        toml::from_str(self.text).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start);
             let before = self.text.bytes().take(start);
             Error {
                 file: self.folder.shown(self.file),
                 line: Some(1 + before.filter(|byte| *byte == b'\n').count()),
                 field: String::new(),
-                message: error.message().to_owned(),
+                message: match error.message() {
+                    missing if missing.starts_with("missing field") => {
+                        format!("{missing}; add it: loadgen schema workload lists all fields")
+                    }
+                    other => other.to_owned(),
+                },
             }
         })
     }
 
     fn workload(&self, name: &str) -> Result<Workload, Error> {
         let parsed = self.parsed()?;
-        let resource = self.resource(&parsed.object)?;
-        let (file, object) = self.template("object.template", &parsed.object.template)?;
-        file.check(&object, &resource, &self.folder.shown(self.file))?;
-        let update = match &parsed.object.update {
-            Some(update) => self.template("object.update", update)?.1,
-            // Whatever the kind is, this changes it.
-            None => {
-                serde_json::json!({"metadata": {"annotations": {"loadgen.tare.dev/update": "{{ digest }}"}}})
-            }
+        let namespace = parsed.object.namespace.clone();
+        let namespace = namespace.unwrap_or_else(|| "loadgen".into());
+        let first = Kind {
+            object: &parsed.object,
+            object_bytes: parsed.object_bytes,
+            share: parsed.share,
+            convergence: &parsed.convergence,
         };
+        let also = parsed.also.iter().enumerate().map(|(number, also)| {
+            let kind = Kind {
+                object: &also.object,
+                object_bytes: also.object_bytes,
+                share: also.share,
+                convergence: &also.convergence,
+            };
+            let read = self.also(number).kind(name, &kind, &namespace)?;
+            Ok(Scenario {
+                convergence: Some(also.convergence.clone()),
+                ..read
+            })
+        });
         let mut scenario = Scenario {
-            name: name.to_owned(),
             service: parsed.service,
-            object_bytes: parsed.object_bytes.unwrap_or(0),
             ready_delay_ms: parsed.ready_delay_ms,
-            resource,
-            object,
-            update,
             children: parsed.children,
-            pods: parsed.object.pods,
-            enlarge: parsed.object.enlarge,
             stand_in: parsed.stand_in,
-            compiled: Compiled::default(),
+            ..self.kind(name, &first, &namespace)?
         };
-        self.pointers(&scenario)?;
-        let bytes = self.rendered(&scenario, &file)?;
-        scenario.object_bytes = self.object_bytes(&scenario, parsed.object_bytes, bytes)?;
+        scenario.also = also.collect::<Result<_, Error>>()?;
+        self.told_apart(&scenario)?;
         let rejected = match &parsed.object.rejected {
             Some(rejected) => {
                 let (file, patch) = self.template("object.rejected", rejected)?;
@@ -109,72 +139,81 @@ impl Reader<'_> {
             let made = Readiness::new(&readiness.path, readiness.ready, readiness.not_ready);
             made.map_err(|error| self.error("readiness.path", error.message))
         });
-        self.convergence(&parsed.convergence)?;
         Ok(Workload {
             name: name.to_owned(),
             description: parsed.description,
-            crds: self.crds(&parsed.crds, &scenario.resource)?,
+            crds: self.crds(&parsed.crds, &scenario)?,
+            fixtures: self.fixtures(&parsed.fixtures)?,
             scenario,
             convergence: parsed.convergence,
             readiness: readiness.transpose()?,
             rejected,
             conformance: parsed.conformance,
+            source: self.source.clone(),
         })
     }
 
-    fn resource(&self, object: &ObjectFile) -> Result<Resource, Error> {
-        let wrong = |field: &str, value: &str, rule: &str| {
-            Err(self.error(&format!("object.{field}"), format!("{value:?}: {rule}")))
+    /// A kind with its templates, without what only the first kind has.
+    fn kind(&self, name: &str, kind: &Kind<'_>, namespace: &str) -> Result<Scenario, Error> {
+        if !(1..=MOST_SHARE).contains(&kind.share) {
+            let message = format!("{}: use 1 to {MOST_SHARE}", kind.share);
+            return Err(self.error("share", message));
+        }
+        let resource = resource::of(&self.source, kind.object, namespace)?;
+        let (file, object) = self.template("object.template", &kind.object.template)?;
+        file.check(&object, &resource, &self.folder.shown(self.file))?;
+        let update = match &kind.object.update {
+            Some(update) => self.template("object.update", update)?.1,
+            // Whatever the kind is, this changes it.
+            None => {
+                serde_json::json!({"metadata": {"annotations": {"loadgen.tare.dev/update": "{{ digest }}"}}})
+            }
         };
-        let (group, version) = match object.api_version.split_once('/') {
-            Some((group, version)) => (group, version),
-            None => ("", object.api_version.as_str()),
+        let mut scenario = Scenario {
+            name: name.to_owned(),
+            service: "none".into(),
+            object_bytes: kind.object_bytes.unwrap_or(0),
+            ready_delay_ms: 0,
+            resource,
+            object,
+            update,
+            children: Vec::new(),
+            pods: kind.object.pods.clone(),
+            enlarge: kind.object.enlarge.clone(),
+            stand_in: Vec::new(),
+            share: kind.share,
+            convergence: None,
+            also: Vec::new(),
+            compiled: Compiled::default(),
         };
-        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-        let is_version = version.starts_with('v') && version.chars().all(plain);
-        let is_group = group.chars().all(|c| plain(c) || "-.".contains(c));
-        let has_group = !group.is_empty() || !object.api_version.contains('/');
-        if !is_version || !is_group || !has_group {
-            let rule =
-                "write it as group/version, such as example.com/v1, or v1 for the core group";
-            return wrong("api_version", &object.api_version, rule);
-        }
-        if !object.kind.starts_with(|c: char| c.is_ascii_uppercase())
-            || !object.kind.chars().all(|c| c.is_ascii_alphanumeric())
-        {
-            return wrong(
-                "kind",
-                &object.kind,
-                "write it as in a manifest, such as ConfigMap",
-            );
-        }
-        if object.plural.is_empty() || !object.plural.chars().all(plain) {
-            let rule = "write it as in the path of the API, such as configmaps";
-            return wrong("plural", &object.plural, rule);
-        }
-        // What follows a name is the run and the index, 15 characters: many kinds allow 63 in all, and
-        // children get longer ones.
-        for (field, value, most) in [
-            ("name", &object.name, 30),
-            ("namespace", &object.namespace, 63),
-        ] {
-            let inside = value.chars().all(|c| plain(c) || c == '-');
-            let ends = value.starts_with(plain) && value.ends_with(plain);
-            if value.len() > most || !inside || !ends {
-                let rule = format!("use 1 to {most} of a-z, 0-9 and, inside, '-'");
-                return wrong(field, value, &rule);
+        self.pointers(&scenario)?;
+        let bytes = self.rendered(&scenario, &file)?;
+        scenario.object_bytes = self.object_bytes(&scenario, kind.object_bytes, bytes)?;
+        self.convergence(kind.convergence)?;
+        Ok(scenario)
+    }
+
+    /// # Errors
+    /// Two kinds are one, or a further kind has what only the first one can have.
+    fn told_apart(&self, scenario: &Scenario) -> Result<(), Error> {
+        for (number, also) in scenario.also.iter().enumerate() {
+            let reader = self.also(number);
+            let before = scenario.parts().take(number + 1);
+            let mut before = before.map(|part| &part.resource);
+            let own = &also.resource;
+            if before.any(|other| other.path() == own.path() && other.prefix == own.prefix) {
+                let message = format!(
+                    "{:?}: another kind has the same; choose another name",
+                    own.prefix
+                );
+                return Err(reader.error("object.name", message));
+            }
+            if also.convergence.as_ref().is_some_and(|c| c.child.is_some()) {
+                let message = "only the first kind can be told by its children; say it in CEL over the object";
+                return Err(reader.error("convergence.child", message));
             }
         }
-        Ok(Resource {
-            group: group.to_owned(),
-            version: version.to_owned(),
-            kind: object.kind.clone(),
-            plural: object.plural.clone(),
-            namespace: object.namespace.clone(),
-            run: None,
-            prefix: object.name.clone(),
-            namespaced: object.namespaced,
-        })
+        Ok(())
     }
 
     /// A YAML file with its text, each text of it compiled.
@@ -190,22 +229,7 @@ impl Reader<'_> {
         })?;
         let shown = self.folder.shown(file);
         let file = TemplateFile { file: shown, text };
-        let value: Value = serde_saphyr::from_str(&file.text).map_err(|error| {
-            let line = error
-                .location()
-                .and_then(|at| usize::try_from(at.line()).ok());
-            let words = error.without_snippet().to_string();
-            let hint = match file.text.contains("{{") {
-                true => "; a text with {{ }} needs quotes around all of it",
-                false => "",
-            };
-            Error {
-                file: file.file.clone(),
-                line,
-                field: String::new(),
-                message: format!("is not YAML: {words}{hint}"),
-            }
-        })?;
+        let value: Value = serde_saphyr::from_str(&file.text).map_err(|e| file.not_yaml(&e))?;
         if !value.is_object() {
             return Err(file.error("", "", "holds no object; write its fields, such as spec:"));
         }
@@ -303,8 +327,22 @@ impl Reader<'_> {
         }
     }
 
-    /// The files with definitions; one of them defines the kind.
-    fn crds(&self, files: &[String], resource: &Resource) -> Result<Vec<Manifest>, Error> {
+    fn fixtures(&self, files: &[String]) -> Result<Vec<Fixture>, Error> {
+        let read = files.iter().map(|file| match self.folder.read(file) {
+            Ok(_) => Fixture::read(self.folder, file),
+            Err(why) => {
+                let shown = self.folder.shown(file);
+                let message =
+                    format!("cannot read {shown}: {why}; paths are relative to this file");
+                Err(self.error("fixtures", message))
+            }
+        });
+        let fixtures: Vec<Vec<Fixture>> = read.collect::<Result<_, _>>()?;
+        Ok(fixtures.into_iter().flatten().collect())
+    }
+
+    /// The files with definitions; the first kind is one of them, and so are others of its group.
+    fn crds(&self, files: &[String], scenario: &Scenario) -> Result<Vec<Manifest>, Error> {
         let mut manifests = Vec::new();
         for file in files {
             let shown = self.folder.shown(file);
@@ -317,7 +355,20 @@ impl Reader<'_> {
             let file = Manifest { file: shown, text };
             manifests.extend(definition::split(&file).map_err(|wrong| self.of(wrong))?);
         }
-        definition::check(&manifests, resource).map_err(|wrong| self.of(wrong))?;
+        definition::check(&manifests, &scenario.resource).map_err(|wrong| self.of(wrong))?;
+        for (number, also) in scenario.also.iter().enumerate() {
+            // Another group may be the API server's own, such as that of Secrets.
+            if also.resource.group != scenario.resource.group {
+                continue;
+            }
+            let reader = self.also(number);
+            let checked = definition::check(&manifests, &also.resource);
+            checked.map_err(|wrong| match wrong {
+                // The files are listed once, for all kinds.
+                Wrong::Workload("crds", message) => self.error("crds", message),
+                other => reader.of(other),
+            })?;
+        }
         Ok(manifests)
     }
 }

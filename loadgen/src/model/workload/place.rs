@@ -27,6 +27,53 @@ impl std::fmt::Display for Error {
     }
 }
 
+/// A `workload.toml`, or the part of one that begins with a table of several.
+#[derive(Debug, Clone, Default)]
+pub struct Source {
+    /// As the user would open it.
+    pub file: String,
+    text: String,
+    /// Lines before the part.
+    before: usize,
+    /// What stands before the fields of the part, such as `also.`.
+    prefix: &'static str,
+}
+
+impl Source {
+    pub fn of(file: String, text: &str) -> Self {
+        Self {
+            file,
+            text: text.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// The part that begins with the table `number` of those that are called `[[also]]`.
+    pub fn also(&self, number: usize) -> Self {
+        let headers = self.text.lines().enumerate();
+        let mut headers = headers.filter(|(_, line)| line.trim() == "[[also]]");
+        let before = headers.nth(number).map_or(0, |(before, _)| before);
+        Self {
+            before,
+            prefix: "also.",
+            ..self.clone()
+        }
+    }
+
+    /// An error of a field, as `object.template`.
+    pub fn error(&self, field: &str, message: impl Into<String>) -> Error {
+        let field = format!("{}{field}", self.prefix);
+        let part: Vec<&str> = self.text.lines().skip(self.before).collect();
+        let line = line_of_field(&part.join("\n"), &field);
+        Error {
+            file: self.file.clone(),
+            line: line.map(|line| line + self.before),
+            field,
+            message: message.into(),
+        }
+    }
+}
+
 /// The line, from 1 on, of a field of a TOML file, as `object.template`; that of its table where the field
 /// itself is not there.
 pub fn line_of_field(text: &str, field: &str) -> Option<usize> {
@@ -78,6 +125,25 @@ mod tests {
             assert_eq!(line_of_field(text, field), want, "{field}");
         }
         assert_eq!(line_of_text("a\nb: {{ x }}\n", "{{ x }}"), Some(2));
+    }
+
+    #[test]
+    fn a_field_is_found_in_the_part_that_it_is_of() {
+        let text = "share = 2\n[[also]]\nshare = 0\n[also.object]\nkind = \"x\"\n[[also]]\n[also.object]\nkind = \"y\"\n";
+        let source = Source::of("w.toml".into(), text);
+        let places = [
+            source.error("share", "").to_string(),
+            source.also(0).error("share", "").to_string(),
+            source.also(0).error("object.kind", "").to_string(),
+            source.also(1).error("object.kind", "").to_string(),
+        ];
+        let want = [
+            "w.toml:1: share: ",
+            "w.toml:3: also.share: ",
+            "w.toml:5: also.object.kind: ",
+            "w.toml:8: also.object.kind: ",
+        ];
+        assert_eq!(places, want);
     }
 
     #[test]

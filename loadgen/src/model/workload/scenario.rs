@@ -10,8 +10,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::model::run_id;
+use crate::model::shard::Shard;
+use crate::model::subject::Convergence;
 use crate::model::workload::template::{Error, Fill, Template};
-use crate::model::workload::{ChildKind, FoundBy, RUN_LABEL, StandIn, fill, patched, root};
+use crate::model::workload::{
+    ChildKind, FoundBy, RUN_LABEL, StandIn, fill, is_one, one, patched, root,
+};
 
 /// The largest index that is measured.
 pub const LAST_INDEX: usize = 9_999_999;
@@ -44,6 +48,15 @@ pub struct Scenario {
     /// What loadgen says of children on control planes of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stand_in: Vec<StandIn>,
+    /// How many of `share` objects of each kind are of this one.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub share: usize,
+    /// When an object is observed and ready, of a kind that stands in `also`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub convergence: Option<Convergence>,
+    /// Further kinds that are offered together with this one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<Scenario>,
     #[serde(skip)]
     pub(super) compiled: Compiled,
 }
@@ -130,6 +143,9 @@ pub struct Resource {
     /// Whether they are in `namespace`, and not of the whole cluster.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub namespaced: bool,
+    /// The part of a run that these objects are; others are created by other loadgens.
+    #[serde(skip)]
+    pub shard: Shard,
 }
 
 /// What folders of results without `prefix` have.
@@ -152,10 +168,10 @@ fn is_yes(value: &bool) -> bool {
 impl Resource {
     /// Objects are `<prefix>-0`, `<prefix>-1`, …, or `<prefix>-<run>-0`, `<prefix>-<run>-1`, …
     pub fn object_name(&self, index: usize) -> String {
-        let prefix = &self.prefix;
+        let (prefix, place) = (&self.prefix, self.shard.place(index));
         match &self.run {
-            Some(run) => format!("{prefix}-{run}-{index}"),
-            None => format!("{prefix}-{index}"),
+            Some(run) => format!("{prefix}-{run}-{place}"),
+            None => format!("{prefix}-{place}"),
         }
     }
 
@@ -167,12 +183,11 @@ impl Resource {
     /// The inverse of [`Resource::object_name`].
     pub fn object_index(&self, name: &str) -> Option<usize> {
         let rest = name.strip_prefix(self.prefix.as_str())?.strip_prefix('-')?;
-        match &self.run {
+        let place = match &self.run {
             Some(run) => rest.strip_prefix(run.as_str())?.strip_prefix('-')?,
             None => rest,
-        }
-        .parse()
-        .ok()
+        };
+        self.shard.index_of(place.parse().ok()?)
     }
 
     /// What narrows a list or a watch to these objects; ends in `&` unless it is empty.
@@ -222,10 +237,11 @@ impl Resource {
 impl Scenario {
     /// The same objects in the namespace of one bench, with the label by which `loadgen clean` finds them.
     /// Unlike those of [`Scenario::of_run`] they keep their names: nothing else is in that namespace.
-    pub fn of_bench(mut self, run: &str) -> Self {
-        self.resource.namespace = run_id::namespace(run);
-        self.label(run);
-        self
+    pub fn of_bench(self, run: &str) -> Self {
+        self.each(|part| {
+            part.resource.namespace = run_id::namespace(run);
+            part.label(run);
+        })
     }
 
     /// Whether these are the same objects, but for the bench that they belong to.
@@ -235,11 +251,17 @@ impl Scenario {
     }
 
     /// The same objects as those of one run in one namespace, with names and a label of their own.
-    pub fn of_run(mut self, run: &str, namespace: &str) -> Self {
-        self.resource.run = Some(run.to_owned());
-        self.resource.namespace = namespace.to_owned();
-        self.label(run);
-        self
+    pub fn of_run(self, run: &str, namespace: &str) -> Self {
+        self.each(|part| {
+            part.resource.run = Some(run.to_owned());
+            part.resource.namespace = namespace.to_owned();
+            part.label(run);
+        })
+    }
+
+    /// One shard of these objects.
+    pub fn of_shard(self, shard: Shard) -> Self {
+        self.each(|part| part.resource.shard = shard)
     }
 
     fn label(&mut self, run: &str) {
@@ -248,20 +270,28 @@ impl Scenario {
     }
 
     /// The same objects, asking for no pods.
-    pub fn without_pods(mut self) -> Self {
-        if let Some(pods) = &self.pods {
-            let patch = patch_at(&pods.field, 0.into());
-            self.object = patched(&self.object, &patch);
-            self.compiled = Compiled::default();
-        }
-        self
+    pub fn without_pods(self) -> Self {
+        self.each(|part| {
+            if let Some(pods) = &part.pods {
+                let patch = patch_at(&pods.field, 0.into());
+                part.object = patched(&part.object, &patch);
+                part.compiled = Compiled::default();
+            }
+        })
     }
 
-    /// Pods that one object asks for; `None` where the workload does not say that it asks for any.
-    pub fn pods_per_object(&self) -> Option<u64> {
-        let pods = self.pods.as_ref()?;
-        let asked = self.object.pointer(&pods.field).and_then(Value::as_u64);
-        Some(asked.unwrap_or(pods.default))
+    /// Pods that so many objects ask for; `None` where the workload does not say that they ask for any.
+    pub fn pods_of(&self, objects: usize) -> Option<u64> {
+        let per_object = |part: &Scenario| {
+            let pods = part.pods.as_ref()?;
+            let asked = part.object.pointer(&pods.field).and_then(Value::as_u64);
+            Some(asked.unwrap_or(pods.default))
+        };
+        let asking: Vec<Option<u64>> = self.parts().map(per_object).collect();
+        asking.iter().any(Option::is_some).then(|| {
+            let of = |index| asking.get(self.part_index(index)).copied().flatten();
+            (0..objects).filter_map(of).sum()
+        })
     }
 
     /// The same objects with a merge patch on their template.
@@ -302,6 +332,7 @@ impl Scenario {
     /// An expression of the template fails for this object.
     pub fn object(&self, name: &str, index: usize, seed: u64) -> Result<Vec<u8>, Error> {
         let (resource, templates) = (&self.resource, self.templates()?);
+        let index = resource.shard.place(index);
         let fill = Fill::of(name, &resource.namespace, index, seed);
         let build = |words: &str, parts: &[String]| {
             let mut object = templates.object.render(&fill.with_words(words))?;
@@ -329,6 +360,7 @@ impl Scenario {
     /// As for [`Scenario::object`].
     pub fn update(&self, name: &str, index: usize, seed: u64, wave: u64) -> Result<Vec<u8>, Error> {
         let namespace = &self.resource.namespace;
+        let index = self.resource.shard.place(index);
         let fill = Fill::of(name, namespace, index, seed.wrapping_add(wave));
         let patch = self.templates()?.update.render(&fill)?;
         Ok(patch.to_string().into_bytes())

@@ -107,6 +107,57 @@ mod tests {
         assert!(default.conformance);
     }
 
+    /// What the operators of other people write into a status, as their servers showed it.
+    #[test]
+    fn statuses_of_other_peoples_operators_are_read() {
+        use crate::model::workload::condition::Reading;
+        use serde_json::json;
+        for (name, status, want) in [
+            (
+                "argo-rollouts",
+                json!({"observedGeneration": "3", "phase": "Healthy"}),
+                (true, true),
+            ),
+            (
+                "argo-rollouts",
+                json!({"observedGeneration": "2", "phase": "Healthy"}),
+                (false, true),
+            ),
+            (
+                "argo-rollouts",
+                json!({"observedGeneration": "12", "phase": "Progressing"}),
+                (true, false),
+            ),
+            ("argo-rollouts", json!({}), (false, false)),
+            (
+                "dnsendpoint",
+                json!({"observedGeneration": 3}),
+                (true, true),
+            ),
+            (
+                "dnsendpoint",
+                json!({"observedGeneration": 2}),
+                (false, false),
+            ),
+            (
+                "helmchart",
+                json!({"conditions": [{"type": "JobCreated", "status": "True"}]}),
+                (true, true),
+            ),
+        ] {
+            let workload = shipped(name).expect("shipped");
+            let reading = Reading::of(&workload.convergence).expect("compiles");
+            let object = json!({"metadata": {"name": "a", "generation": 3}, "status": status});
+            let holds = |condition: &Option<crate::model::workload::condition::Condition>| {
+                condition
+                    .as_ref()
+                    .is_some_and(|condition| condition.holds(&object))
+            };
+            let got = (holds(&reading.observed), holds(&reading.ready));
+            assert_eq!(got, want, "{name} {status}");
+        }
+    }
+
     #[test]
     fn a_workload_that_is_not_there_lists_the_known_ones() {
         let error = find("nothing", None).expect_err("absent").to_string();

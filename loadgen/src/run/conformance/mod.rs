@@ -33,7 +33,6 @@ pub(crate) const STEP_DEADLINE: Duration = Duration::from_secs(30);
 /// The conformance check, with what is the same for all subjects.
 pub struct Gate<'a> {
     pub source: &'a Source,
-    pub workspace: &'a Path,
     pub bin: &'a Path,
     /// A folder for credentials that only this user can read.
     pub temp_dir: &'a Path,
@@ -57,7 +56,6 @@ pub async fn admit(
 ) -> Result<bool, evidence::Error> {
     let gate = Gate {
         source: &setting.source,
-        workspace: &setting.workspace,
         bin: &setting.bin,
         temp_dir: &setting.temp_dir,
         evidence: &setting.evidence,

@@ -56,7 +56,7 @@ impl<'a> Session<'a> {
         let order = Order {
             source: gate.source,
             dir: &dir,
-            crds: crds::files(subject, gate.workspace, &dir)
+            crds: crds::files(subject, &dir)
                 .map_err(|error| failure(&subject.id(), "its CRDs", error))?,
             ready_delay_ms: gate.ready_delay_ms,
             logs: gate.log(subject),
@@ -75,10 +75,10 @@ impl<'a> Session<'a> {
             other => drop(other.map_err(|e| server_failed(&e))?),
         }
         let places = Places {
-            admin: String::new(),
             kubeconfig: server.kubeconfig(SUBJECT),
             bin: gate.bin.to_owned(),
             dir,
+            ..Places::default()
         };
         let mut log = gate.log(subject).into_os_string();
         log.push(".log");
@@ -324,13 +324,10 @@ async fn start(
     log: &Path,
 ) -> Result<(Process, SocketAddr), Failure> {
     let failed = |seen: &dyn std::fmt::Display| failure(&subject.id(), "to start", seen);
-    let admin = admin::free_address().map_err(|e| failed(&e))?;
-    let places = Places {
-        admin: admin.to_string(),
-        ..places.clone()
-    };
+    let ports = admin::free_addresses().map_err(|e| failed(&e))?;
+    let places = places.clone().listening(ports);
     let process = spawn(subject, &places, log, None)
         .await
         .map_err(|e| failed(&e))?;
-    Ok((process, admin))
+    Ok((process, ports[0]))
 }

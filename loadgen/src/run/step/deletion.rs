@@ -10,7 +10,7 @@ use crate::load::generator::Act;
 use crate::load::timetable::Pace;
 use crate::model::record::Deletion;
 use crate::model::step::Step;
-use crate::model::workload::{ChildKind, FoundBy, Resource};
+use crate::model::workload::{ChildKind, FoundBy, Scenario};
 use crate::run::cpu_trace::CpuTrace;
 use crate::run::session::{Reason, Session};
 use crate::run::step::create::offer;
@@ -59,7 +59,7 @@ pub async fn run(session: &mut Session<'_>) -> Result<(), Reason> {
 async fn children_gone(session: &Session<'_>) -> Result<bool, Reason> {
     let scenario = session.setting.scenario_of(session.subject);
     for kind in &scenario.children {
-        if left(session, kind, &scenario.resource).await? > kind.per_object {
+        if left(session, kind, &scenario).await? > kind.per_object {
             return Ok(false);
         }
     }
@@ -67,8 +67,12 @@ async fn children_gone(session: &Session<'_>) -> Result<bool, Reason> {
 }
 
 /// Children of a kind, counted until there are more than one object has.
-async fn left(session: &Session<'_>, kind: &ChildKind, owners: &Resource) -> Result<usize, Reason> {
-    let collection = kind.path(&owners.namespace);
+async fn left(
+    session: &Session<'_>,
+    kind: &ChildKind,
+    scenario: &Scenario,
+) -> Result<usize, Reason> {
+    let collection = kind.path(&scenario.resource.namespace);
     let (cluster, most) = (&session.cluster, kind.per_object + 1);
     let left = match &kind.found_by {
         FoundBy::Namespace => cluster.count(&collection, "", most).await,
@@ -78,8 +82,8 @@ async fn left(session: &Session<'_>, kind: &ChildKind, owners: &Resource) -> Res
             cluster.count(&collection, &selector, most).await
         }
         FoundBy::Owner => {
-            let is_owned =
-                |meta: &Meta| meta.owner_references.iter().any(|o| o.kind == owners.kind);
+            let ours = |kind: &str| scenario.parts().any(|part| part.resource.kind == kind);
+            let is_owned = |meta: &Meta| meta.owner_references.iter().any(|o| ours(&o.kind));
             cluster.count_those(&collection, is_owned, most).await
         }
         FoundBy::Name(part) => {

@@ -21,6 +21,7 @@ use crate::measure::machine_use::MachineWatch;
 use crate::measure::settle::Rule;
 use crate::model::record::Sampled;
 use crate::model::step::{Quiet, Step};
+use crate::run::bystanders;
 use crate::run::cpu_trace::CpuTrace;
 use crate::run::session::{Reason, Session};
 use crate::run::snapshot::Snapshot;
@@ -51,6 +52,8 @@ pub async fn run(session: &mut Session<'_>, step: Step) -> Result<(), Reason> {
         Step::Churn => churn(session).await,
         Step::Soak { events, quiet } => soak::run(session, events, quiet).await,
         Step::Restart { times, quiet } => restart::run(session, times, quiet).await,
+        Step::Search { wait_s } => bystanders::search(session, Duration::from_secs(wait_s)).await,
+        Step::WithoutBystanders(quiet) => bystanders::without(session, quiet).await,
         Step::Delete(quiet) => delete(session, quiet).await,
         Step::Deletion => deletion::run(session).await,
         Step::Fault { hold_s } => unhealthy::run(session, Duration::from_secs(hold_s)).await,

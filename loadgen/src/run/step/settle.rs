@@ -1,7 +1,8 @@
 //! Waiting until a subject has settled, and what it cost to converge and to idle.
 //!
 //! Guarantees: bounded by the rule. CPU until the last write of an object belongs to converging, as
-//! do requests until the quiet begins; what is counted in the quiet belongs to idling. While a subject is quiet, another run may work. Leaves to others:
+//! do requests until the quiet begins; what is counted in the quiet belongs to idling, and so is what a subject
+//! does that never comes to rest. While a subject is quiet, another run may work. Leaves to others:
 //! the rule (`measure::settle`).
 
 use std::time::{Duration, Instant};
@@ -14,17 +15,30 @@ use crate::run::snapshot::Snapshot;
 
 /// Work within this time after the last event still belongs to converging.
 const AFTERMATH: Duration = Duration::from_secs(2);
+/// What a subject that never comes to rest does is counted for so long: a hot loop shows in seconds.
+const RESTLESS: Duration = Duration::from_secs(10);
 /// Between two samples.
 const POLL: Duration = Duration::from_millis(500);
 
 /// Settles, samples memory, and goes on idling until `idle` has passed since the quiet began.
 pub async fn run(session: &mut Session<'_>, quiet: Quiet, idle: Duration) -> Result<(), Reason> {
-    let Waited { begin, settled } = settle(session, "settling", Rule::of(quiet)).await?;
+    let Waited {
+        begin,
+        settled,
+        restless,
+    } = settle(session, "settling", Rule::of(quiet)).await?;
     session.run.memory.settled = session.settled(quiet, settled);
     let end = Snapshot::take(session).await;
     record(session, begin.as_ref().unwrap_or(&end));
-    let Some(begin) = begin else {
-        return Ok(());
+    let begin = match begin {
+        Some(begin) => begin,
+        None if restless => {
+            let begin = Snapshot::take(session).await;
+            session.say("counting what it does without an end");
+            tokio::time::sleep(RESTLESS).await;
+            begin
+        }
+        None => return Ok(()),
     };
     session.say("idling");
     while begin.at.elapsed() < idle {
@@ -71,6 +85,8 @@ pub struct Waited {
     pub begin: Option<Snapshot>,
     /// Otherwise the rule gave up.
     pub settled: bool,
+    /// The rule gave up on a subject that was at work until then.
+    pub restless: bool,
 }
 
 /// Waits until the subject has settled, or the rule gives up.
@@ -98,6 +114,7 @@ pub async fn settle(session: &mut Session<'_>, what: &str, rule: Rule) -> Result
                 return Ok(Waited {
                     begin,
                     settled: true,
+                    restless: false,
                 });
             }
             SettleState::GaveUp => {
@@ -106,6 +123,7 @@ pub async fn settle(session: &mut Session<'_>, what: &str, rule: Rule) -> Result
                     "{what}: did not settle within {s} s; sampled anyway"
                 ));
                 return Ok(Waited {
+                    restless: begin.is_none(),
                     begin: None,
                     settled: false,
                 });

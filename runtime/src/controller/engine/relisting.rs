@@ -4,8 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use tracing::info;
-
 use crate::api::Operator;
 use crate::cache::Cache;
 use crate::controller::engine::Controller;
@@ -70,7 +68,8 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                 if state.requeue_after_s > 0 {
                     let after = Duration::from_secs(state.requeue_after_s.into());
                     let now_ms = self.now_ms();
-                    self.requeues.on_found(&key, state.uid, after, now_ms);
+                    let fits = self.requeues.on_found(&key, state.uid, after, now_ms);
+                    self.on_requeue(fits);
                 }
                 let running = self.relist.as_ref();
                 let revisions = running.map(|running| &*running.revisions);
@@ -85,7 +84,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                     self.on_admission(admission, coverage.unwrap_or(Coverage::All));
                 }
             }
-            Found::Done { objects } => self.on_relisted(objects),
+            Found::Done { owners, skipped } => self.on_relisted(owners, skipped),
             Found::Failed(ListError { kind, error }) => {
                 let Some(RunningRelist { coverage, .. }) = self.relist.take() else {
                     return;
@@ -128,7 +127,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         }
     }
 
-    fn on_relisted(&mut self, objects: usize) {
+    fn on_relisted(&mut self, owners: usize, skipped: bool) {
         let Some(RunningRelist { coverage, .. }) = self.relist.take() else {
             return;
         };
@@ -138,12 +137,17 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             self.names.relisted();
         }
         self.api.metrics().relists_completed.fetch_add(1, Relaxed);
-        if let Some(period) = self.schedule.listed(coverage, objects) {
-            info!(
-                objects,
-                period_s = period.as_secs(),
-                "the relist period follows from the number of objects; --relist-period sets another"
-            );
+        // About right, and it does not depend on how the children were listed.
+        let objects = owners * coverage.kinds(&self.paths);
+        self.schedule.listed(coverage, objects);
+        match owners == 0 {
+            // The server looks at every owner to find none that is selected.
+            true if self.selects => self.request_late(Coverage::Owners),
+            true => self.schedule.await_first(now_ms),
+            false => {}
+        }
+        if skipped && !mutant!(SkippedForgotten) {
+            self.request_late(Self::owners());
         }
         self.schedule
             .ended(coverage, self.queue.is_full_of_failures(), now_ms);

@@ -6,40 +6,35 @@ use super::*;
 const PERIOD: Option<Duration> = Some(Duration::from_secs(600));
 
 #[test]
-fn without_a_configured_period_it_follows_from_the_number_of_objects() {
-    let mut schedule = RelistSchedule::new(None, 1);
-    let mut due_s = |objects| {
+fn the_default_period_is_ten_hours_however_many_objects_there_are() {
+    for objects in [0, 5_000, 300_000] {
+        let mut schedule = RelistSchedule::new(None, 1);
         schedule.began(Coverage::All, 0);
-        let is_new = schedule.listed(Coverage::All, objects).map(|p| p.as_secs());
+        schedule.listed(Coverage::All, objects);
         schedule.ended(Coverage::All, false, 0);
-        (is_new, schedule.next().1 / 60_000)
-    };
-    let minutes = |period: u64| period * 9 / 10..=period * 11 / 10;
-    for (objects, is_new, period_min) in [
-        (0, None, 10),
-        (15_000, None, 10),
-        (60_000, None, 10),
-        (80_000, None, 13),
-        (300_000, Some(3_000), 50),
-        (310_000, None, 51),
-        (15_000, Some(600), 10),
-    ] {
-        let (told, due_min) = due_s(objects);
-        assert_eq!(told, is_new, "{objects}");
-        assert!(
-            minutes(period_min).contains(&due_min),
-            "{objects}: {due_min} min"
-        );
+        let (coverage, at_ms) = schedule.next();
+        assert_eq!(coverage, Coverage::All);
+        let hours = at_ms as f64 / 3_600_000.0;
+        assert!((9.0..=11.0).contains(&hours), "{objects}: {hours} h");
     }
 }
 
 #[test]
-fn a_configured_period_stays_whatever_a_relist_reads() {
-    let mut schedule = RelistSchedule::new(PERIOD, 1);
-    schedule.began(Coverage::All, 0);
-    assert_eq!(schedule.listed(Coverage::All, 300_000), None);
-    schedule.ended(Coverage::All, false, 0);
-    assert!(schedule.next().1 <= 660_000);
+fn a_list_without_owners_is_repeated_within_a_minute_until_it_shows_one() {
+    let mut schedule = RelistSchedule::new(None, 1);
+    let mut now_ms = 0;
+    for coverage in [Coverage::All, Coverage::Owners, Coverage::Owners] {
+        schedule.began(coverage, now_ms);
+        schedule.await_first(now_ms);
+        schedule.ended(coverage, false, now_ms);
+        let (next, at_ms) = schedule.next();
+        assert_eq!(next, Coverage::Owners);
+        assert!((40_000..=50_000).contains(&(at_ms - now_ms)), "{at_ms}");
+        now_ms = at_ms;
+    }
+    schedule.began(Coverage::Owners, now_ms);
+    schedule.ended(Coverage::Owners, false, now_ms);
+    assert_eq!(schedule.next().0, Coverage::All);
 }
 
 #[test]
@@ -142,8 +137,8 @@ fn failing_owners_that_were_evicted_are_found_again_within_ten_minutes() {
     for _ in 0..6 {
         let (coverage, _) = schedule.next();
         schedule.began(coverage, now_ms);
-        assert!(schedule.request_for_failing(Coverage::Owners, now_ms));
-        assert!(!schedule.request_for_failing(Coverage::Owners, now_ms + 5));
+        assert!(schedule.request_late(Coverage::Owners, now_ms));
+        assert!(!schedule.request_late(Coverage::Owners, now_ms + 5));
         schedule.listed(coverage, 300);
         schedule.ended(coverage, true, now_ms);
         let (coverage, at_ms) = schedule.next();
@@ -152,7 +147,7 @@ fn failing_owners_that_were_evicted_are_found_again_within_ten_minutes() {
         now_ms = at_ms;
     }
     assert_eq!(gaps_s, [60, 120, 240, 480, 600, 600]);
-    assert!(!schedule.request_for_failing(Coverage::All, now_ms));
+    assert!(!schedule.request_late(Coverage::All, now_ms));
     assert_eq!(schedule.next().0, Coverage::All);
 
     // Any relist that begins finds them, and a request that is due sooner begins sooner.
@@ -165,10 +160,10 @@ fn failing_owners_that_were_evicted_are_found_again_within_ten_minutes() {
 }
 
 #[test]
-fn many_objects_make_the_wait_of_evicted_owners_longer() {
+fn many_objects_make_the_wait_of_a_late_relist_longer() {
     let mut schedule = RelistSchedule::new(PERIOD, 1);
     schedule.began(Coverage::All, 0);
-    schedule.request_for_failing(Coverage::Owners, 0);
+    schedule.request_late(Coverage::Owners, 0);
     schedule.listed(Coverage::All, 30_000);
     schedule.ended(Coverage::All, false, 0);
     assert_eq!(schedule.next(), (Coverage::Owners, 300_000));
@@ -238,4 +233,24 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn after_an_outage_no_relist_waits_for_its_back_off() {
+    let mut schedule = RelistSchedule::new(PERIOD, 1);
+    for now_ms in [0, 1_000, 60_000, 200_000] {
+        schedule.began(Coverage::All, now_ms);
+        schedule.failed(Coverage::All, now_ms);
+    }
+    assert!(schedule.next().1 > 200_000);
+    schedule.hurry(200_000);
+    assert_eq!(schedule.next(), (Coverage::All, 200_000));
+
+    // Failing owners that were evicted.
+    schedule.began(Coverage::All, 200_000);
+    schedule.ended(Coverage::All, false, 201_000);
+    schedule.request_late(Coverage::Owners, 201_000);
+    assert!(schedule.next().1 > 250_000);
+    schedule.hurry(202_000);
+    assert_eq!(schedule.next(), (Coverage::Owners, 202_000));
 }

@@ -4,6 +4,7 @@
 
 use serde_json::Value;
 
+use crate::model::workload::place::line_of_text;
 use crate::model::workload::{Error, Manifest, Resource};
 
 /// What does not fit.
@@ -42,7 +43,8 @@ pub fn split(manifest: &Manifest) -> Result<Vec<Manifest>, Wrong> {
                 .as_str()
                 .unwrap_or("something without a kind");
             let message = format!("holds a {kind}; crds are for CustomResourceDefinitions only");
-            return Err(wrong(None, message));
+            let line = line_of_text(&manifest.text, &format!("kind: {kind}"));
+            return Err(wrong(line.or(Some(1)), message));
         }
         definitions.push(Manifest {
             file: manifest.file.clone(),

@@ -34,7 +34,16 @@ pub struct WorkloadFile {
     /// Files with the definitions of the kinds, installed before the objects.
     #[serde(default)]
     pub(super) crds: Vec<String>,
+    /// Files with objects that are made once before the others, and removed after them.
+    #[serde(default)]
+    pub(super) fixtures: Vec<String>,
     pub(super) object: ObjectFile,
+    /// How many of the objects are of this kind, where there are others beside it.
+    #[serde(default = "one")]
+    pub(super) share: usize,
+    /// Further kinds that are offered in turn with this one.
+    #[serde(default)]
+    pub(super) also: Vec<AlsoFile>,
     /// Kinds of objects that the operator makes for each of these.
     #[serde(default)]
     pub(super) children: Vec<ChildKind>,
@@ -59,8 +68,7 @@ pub(super) struct ObjectFile {
     #[serde(default = "yes")]
     pub(super) namespaced: bool,
     /// Where they are created, on control planes of loadgen's own.
-    #[serde(default = "namespace")]
-    pub(super) namespace: String,
+    pub(super) namespace: Option<String>,
     /// What their names begin with.
     pub(super) name: String,
     /// A YAML file: an object without apiVersion, kind and name.
@@ -73,6 +81,22 @@ pub(super) struct ObjectFile {
     pub(super) pods: Option<Pods>,
     /// How an object grows that is larger than its annotations may be.
     pub(super) enlarge: Option<Enlarge>,
+}
+
+/// A further kind.
+#[derive(Debug, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AlsoFile {
+    /// How many of the objects are of this kind, where the first kind has its own `share`.
+    #[serde(default = "one")]
+    pub(super) share: usize,
+    /// Size of one object as it is sent, JSON; needs `{{ words }}` in the template.
+    pub(super) object_bytes: Option<usize>,
+    /// Its namespace is that of the first kind.
+    pub(super) object: ObjectFile,
+    /// When an object is observed and ready.
+    #[serde(default)]
+    pub(super) convergence: Convergence,
 }
 
 /// What a node would say of the child whose readiness decides about the object's.
@@ -90,8 +114,8 @@ fn no_service() -> String {
     "none".into()
 }
 
-fn namespace() -> String {
-    "loadgen".into()
+fn one() -> usize {
+    1
 }
 
 fn yes() -> bool {

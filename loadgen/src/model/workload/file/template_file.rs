@@ -27,6 +27,24 @@ impl TemplateFile {
         }
     }
 
+    /// What a parser of YAML said.
+    pub fn not_yaml(&self, error: &serde_saphyr::Error) -> Error {
+        let line = error
+            .location()
+            .and_then(|at| usize::try_from(at.line()).ok());
+        let words = error.without_snippet().to_string();
+        let hint = match self.text.contains("{{") {
+            true => "; a text with {{ }} needs quotes around all of it",
+            false => "",
+        };
+        Error {
+            file: self.file.clone(),
+            line,
+            field: String::new(),
+            message: format!("is not YAML: {words}{hint}"),
+        }
+    }
+
     pub fn of(&self, error: template::Error) -> Error {
         Error {
             file: self.file.clone(),

@@ -121,7 +121,7 @@ fn objects_of_a_run_are_told_from_others() {
     assert_eq!(object["metadata"]["namespace"], "shop");
     assert_eq!(object["metadata"]["labels"][RUN_LABEL], "3f9c1b");
     assert_eq!(object["spec"]["replicas"], 0);
-    let pods = [&scenario, &ours].map(Scenario::pods_per_object);
+    let pods = [&scenario, &ours].map(|scenario| scenario.pods_of(1));
     assert_eq!(pods, [Some(1), Some(0)]);
     for (name, want) in [
         ("ea-3f9c1b-7", Some(7)),

@@ -1,0 +1,315 @@
+//! `loadgen envelope`: the most objects and the highest rate of an operator within a memory limit.
+//!
+//! Guarantees: each size is tried on a control plane of its own, from the start of the subject; a try that is killed
+//! for memory is a result and not an error. Leaves to others: which size is next (`analyse::envelope`).
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Args;
+use tare_procstat::temp_dir::TempDir;
+
+use crate::analyse::envelope::Search;
+use crate::cli::bench::{choice, describe};
+use crate::model::cell::{Cell, Kind};
+use crate::model::control_plane::ControlPlane;
+use crate::model::envelope::{Envelope, Try};
+use crate::model::error::{Usage, no_folder};
+use crate::model::evidence::Evidence;
+use crate::model::operator::quantity;
+use crate::model::profile::Profile;
+use crate::model::subject;
+use crate::model::subject::Subject;
+use crate::model::workload;
+use crate::model::workload::Workload;
+use crate::report::envelope as report;
+use crate::report::table::{figure, grouped};
+use crate::run::workspace::Workspace;
+use crate::run::{Setting, build, session};
+use crate::target::Source;
+use crate::terminal::interrupt::Interrupt;
+use crate::terminal::progress::Progress;
+
+/// A process of any language needs more than this to start.
+const LEAST_BYTES: f64 = 1_048_576.0;
+/// The answer lies within this part of the first size that does not hold.
+const PRECISION: f64 = 0.1;
+const FIRST_RATE: usize = 10;
+const MOST_RATE: usize = 1_000;
+const MB: f64 = 1e6;
+
+#[derive(Args, Clone, Debug)]
+pub struct EnvelopeArgs {
+    /// The subject to measure, as name/variant [default: that of --subject]
+    #[arg(long, value_name = "A")]
+    subjects: Option<String>,
+    /// File that describes your own operator
+    #[arg(long, value_name = "FILE")]
+    subject: Option<PathBuf>,
+    /// What is created: a shipped workload, or the folder of one [default: that of the subject]
+    #[arg(long, value_name = "W")]
+    workload: Option<String>,
+    /// Memory that the subject may have, such as 64Mi
+    #[arg(long, value_name = "QUANTITY", value_parser = memory)]
+    memory: u64,
+    /// Service level: 99 % of the objects have to be ready within MS milliseconds [default: none; all have to be
+    /// ready in the end]
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(1..))]
+    p99_ms: Option<u32>,
+    /// Cluster that the subject runs against
+    #[arg(long, value_enum, default_value = "kubesim")]
+    control_plane: ControlPlane,
+    /// The first number of objects that is tried
+    #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    first: u32,
+    /// The most objects that are tried
+    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    most: u32,
+    /// Also search for the highest rate; each is offered for S seconds, 0 for none
+    #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=600))]
+    rate_s: u32,
+    /// A try fails when its objects have not converged after S seconds [default: 60 + 0.2 per object]
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    deadline_s: Option<u64>,
+    /// Seed for the content of objects
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Use the existing binaries
+    #[arg(long)]
+    no_build: bool,
+    /// Folder for the results; must be new or empty [default: results/envelope-DATE-N]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+fn memory(text: &str) -> Result<u64, String> {
+    match quantity(text) {
+        Some(bytes) if bytes >= LEAST_BYTES => Ok(bytes as u64),
+        _ => Err("write a quantity of at least 1Mi, such as 64Mi".into()),
+    }
+}
+
+pub fn run(args: EnvelopeArgs) -> anyhow::Result<ExitCode> {
+    let usage = |error: &dyn std::fmt::Display| Usage(error.to_string());
+    let Some(source) = Source::own(args.control_plane)? else {
+        let why = "--control-plane existing: an envelope needs a control plane of its own; use kubesim, kube or kine";
+        return Err(Usage(why.into()).into());
+    };
+    let mut subject = chosen(&args)?;
+    let workload = match &args.workload {
+        Some(named) => workload::find(named, None),
+        None => choice::of(&subject),
+    };
+    let workload = workload.map_err(|e| usage(&e))?;
+    if args.workload.is_some() {
+        let default = workload::default().map_err(|e| usage(&e))?;
+        choice::serves(&subject, &workload, &default)?;
+    }
+    choice::prepare(&mut subject, &workload).map_err(|e| usage(&e))?;
+    let workspace = Workspace::find().map_err(|e| usage(&e))?;
+    let subjects = [subject];
+    if !args.no_build {
+        workspace.can_build(&subjects).map_err(|e| usage(&e))?;
+    }
+    let evidence = Evidence::create_new(args.out.as_deref(), "envelope").map_err(no_folder)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
+    runtime.block_on(measure(
+        args, source, subjects, workload, workspace, evidence,
+    ))
+}
+
+/// The one subject that is meant.
+fn chosen(args: &EnvelopeArgs) -> Result<Subject, Usage> {
+    let names = args.subjects.as_ref().map(|name| vec![name.clone()]);
+    let own = args.subject.as_ref().map(|file| Subject::from_file(file));
+    let own = own.transpose().map_err(|e| Usage(e.to_string()))?;
+    let names = names.or_else(|| own.map(|own| vec![own.id()]));
+    let Some(names) = names else {
+        let way = "name one operator: --subjects NAME/VARIANT (loadgen subjects lists them) or --subject FILE";
+        return Err(Usage(way.into()));
+    };
+    let files: Vec<PathBuf> = args.subject.iter().cloned().collect();
+    let real = args.control_plane.is_ours_and_real();
+    let mut found =
+        subject::select(Some(&names), &files, real).map_err(|e| Usage(e.to_string()))?;
+    match (found.pop(), found.is_empty()) {
+        (Some(one), true) => Ok(one),
+        _ => Err(Usage(
+            "--subjects: an envelope is that of one operator; name one".into(),
+        )),
+    }
+}
+
+async fn measure(
+    args: EnvelopeArgs,
+    source: Source,
+    subjects: [Subject; 1],
+    workload: Workload,
+    workspace: Workspace,
+    evidence: Evidence,
+) -> anyhow::Result<ExitCode> {
+    let stop = Interrupt::on_signals().context("cannot listen for Ctrl-C")?;
+    let progress = Arc::new(Progress::default());
+    let temp_dir = TempDir::create(&std::env::temp_dir(), "loadgen")
+        .context("cannot make a folder for credentials; set TMPDIR")?;
+    let [subject] = &subjects;
+    let run_machine = describe::run_machine();
+    let mut envelope = Envelope {
+        subject: subject.id(),
+        workload: workload.name.clone(),
+        control_plane: args.control_plane.name().into(),
+        kubernetes_version: None,
+        loadgen_commit: run_machine.loadgen_commit.clone(),
+        memory_limit_bytes: args.memory,
+        p99_ms: args.p99_ms.map(f64::from),
+        objects: Vec::new(),
+        rates: Vec::new(),
+    };
+    let setting = Setting {
+        source,
+        ready_delay_ms: workload.scenario.ready_delay_ms,
+        scenario: Arc::new(workload.scenario),
+        rejected: None,
+        seed: args.seed,
+        profile: Profile::Quick,
+        deadline: args.deadline_s.map(Duration::from_secs),
+        // No size is the largest one, which would be restarted.
+        largest: 0,
+        workspace: workspace.root.clone(),
+        bin: workspace.bin(),
+        temp_dir: temp_dir.path().to_owned(),
+        run_machine,
+        evidence: evidence.clone(),
+        progress: progress.clone(),
+        bursts_only: true,
+        readiness: workload.readiness.map(Arc::new),
+        conformance: false,
+        soak_events: None,
+        memory_limit_bytes: Some(args.memory),
+        bystanders: Vec::new(),
+        deletions: false,
+        restarts: None,
+        attempts: 1,
+        overlap: 1,
+        machine: Arc::new(tokio::sync::Semaphore::new(1)),
+    };
+    let searching = async {
+        if !args.no_build {
+            let log = evidence.path("logs/build.log");
+            build::build(&subjects, &workspace, &log, &progress).await?;
+        }
+        search(&args, &setting, subject, &mut envelope).await
+    };
+    let stopped = tokio::select! {
+        biased;
+        () = stop.requested() => true,
+        searched = searching => { searched?; false }
+    };
+    progress.finish();
+    evidence.write_json("envelope.json", &envelope)?;
+    if let Some(svg) = report::svg(&envelope) {
+        evidence.write("envelope.svg", svg.as_bytes())?;
+    }
+    for table in report::tables(&envelope) {
+        println!("{}", table.plain());
+    }
+    println!("Results: {}", evidence.root().display());
+    if stopped {
+        progress.say("stopped: the search did not end; what was tried is in the tables");
+        return Ok(ExitCode::from(130));
+    }
+    let some = envelope.objects.iter().any(Try::held);
+    Ok(if some {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+async fn search(
+    args: &EnvelopeArgs,
+    setting: &Setting,
+    subject: &Subject,
+    envelope: &mut Envelope,
+) -> anyhow::Result<()> {
+    let level_ms = envelope.p99_ms;
+    let mut objects = Search::new(args.first as usize, args.most as usize, PRECISION);
+    while let Some(size) = objects.to_try() {
+        let cell = cell(subject, size, None);
+        let tried = attempt(setting, subject, &cell, size, level_ms, envelope).await;
+        objects.note(size, tried.held());
+        envelope.objects.push(tried);
+        setting.evidence.write_json("envelope.json", &*envelope)?;
+    }
+    say(setting, "at once", "objects", &objects);
+    if args.rate_s == 0 || objects.largest().is_none() {
+        return Ok(());
+    }
+    let mut rates = Search::new(FIRST_RATE, MOST_RATE, PRECISION);
+    while let Some(per_s) = rates.to_try() {
+        let count = per_s * args.rate_s as usize;
+        let cell = cell(subject, count, u32::try_from(per_s).ok());
+        let tried = attempt(setting, subject, &cell, per_s, level_ms, envelope).await;
+        rates.note(per_s, tried.held());
+        envelope.rates.push(tried);
+        setting.evidence.write_json("envelope.json", &*envelope)?;
+    }
+    say(setting, "at a rate", "objects per second", &rates);
+    Ok(())
+}
+
+fn cell(subject: &Subject, objects: usize, per_s: Option<u32>) -> Cell {
+    Cell {
+        subject: subject.id(),
+        objects,
+        repeat: 1,
+        kind: match per_s {
+            Some(_) => Kind::Rate,
+            None => Kind::Drain,
+        },
+        per_s,
+    }
+}
+
+async fn attempt(
+    setting: &Setting,
+    subject: &Subject,
+    cell: &Cell,
+    size: usize,
+    level_ms: Option<f64>,
+    envelope: &mut Envelope,
+) -> Try {
+    let run = session::run(setting, subject, cell, 1).await.run;
+    let tried = Try::of(&run, size, level_ms);
+    setting.progress.say(&match &tried.why_not {
+        None => format!(
+            "{cell}: holds, P99 {} ms, peak {} MB",
+            figure(tried.p99_ms),
+            figure(tried.peak_bytes.map(|bytes| bytes as f64 / MB))
+        ),
+        Some(why) => format!("{cell}: does not hold: {why}"),
+    });
+    envelope.kubernetes_version = run
+        .kubernetes_version
+        .or(envelope.kubernetes_version.take());
+    tried
+}
+
+fn say(setting: &Setting, how: &str, unit: &str, search: &Search) {
+    setting
+        .progress
+        .say(&match (search.largest(), search.is_open()) {
+            (None, _) => format!("{how}: not even one held"),
+            (Some(largest), true) => format!(
+                "{how}: {} {unit}, the most that was tried, held",
+                grouped(largest)
+            ),
+            (Some(largest), false) => format!("{how}: up to {} {unit}", grouped(largest)),
+        });
+}

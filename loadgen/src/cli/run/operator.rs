@@ -1,0 +1,437 @@
+//! The operator of a cluster beside a run: memory and CPU of its pods, restarts, kills for memory, log.
+//!
+//! Guarantees: an operator that cannot be measured is an error before anything is created; a sample that
+//! fails is counted; a pod that replaces another counts as a disturbance like a restart. Leaves to others:
+//! reading (`target::operator`).
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::task::JoinHandle;
+
+use crate::measure::log_tail::log_tail;
+use crate::model::operator::OperatorName;
+use crate::report::table::{Table, figure};
+use crate::target::cluster::Cluster;
+use crate::target::operator::memory::{Chosen, Reading, Source};
+use crate::target::operator::pods;
+use crate::target::operator::pods::{End, Pod};
+use crate::terminal::progress::Progress;
+
+/// Memory right after the last object is that of the burst.
+pub const IDLE: Duration = Duration::from_secs(15);
+const MB: f64 = 1e6;
+
+/// What was seen of an operator during a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Watched {
+    /// `deployment/NAMESPACE/NAME`.
+    pub operator: String,
+    /// What the memory is, and where it was read.
+    pub source: String,
+    /// Why more precise sources were not used.
+    pub passed_over: Vec<String>,
+    pub samples: u64,
+    /// Samples that could not be taken, and why the last one could not.
+    pub failed_samples: u64,
+    pub last_failure: Option<String>,
+    pub pods: Vec<PodWatched>,
+}
+
+/// What was seen of one pod.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PodWatched {
+    pub name: String,
+    pub uid: String,
+    pub limit_bytes: Option<f64>,
+    /// Whether it was not there when the run began.
+    pub came: bool,
+    /// Of its containers, since it was first seen.
+    pub restarts: u64,
+    /// At least: of several kills between two samples one is seen.
+    pub kills_for_memory: u64,
+    /// How a container of it ended last.
+    pub last_end: Option<End>,
+    pub before_bytes: Option<f64>,
+    pub peak_bytes: Option<f64>,
+    pub end_bytes: Option<f64>,
+    /// During the run, across restarts.
+    pub cpu_s: Option<f64>,
+    /// The last lines of its log; those before a restart where there was one.
+    pub log: Vec<String>,
+    restarts_seen: u64,
+    cpu_seen_s: Option<f64>,
+}
+
+/// The operator while it is watched.
+pub struct Watching {
+    sampler: Sampler,
+    task: Mutex<Option<JoinHandle<()>>>,
+    idle: Duration,
+}
+
+#[derive(Clone)]
+struct Sampler {
+    cluster: Cluster,
+    operator: OperatorName,
+    /// Of its pods.
+    selector: String,
+    source: Source,
+    watched: Arc<Mutex<Watched>>,
+}
+
+impl Watching {
+    /// # Errors
+    /// It is not there, or nothing in the cluster tells its memory.
+    pub async fn find(cluster: &Cluster, operator: &OperatorName) -> anyhow::Result<Self> {
+        let selector = pods::selector(cluster, operator).await?;
+        let found = pods::list(cluster, operator, &selector).await?;
+        let mut chosen = Err("it has no pod".to_owned());
+        for pod in &found {
+            chosen = Source::choose(cluster, &operator.namespace, pod).await;
+            if chosen.is_ok() {
+                break;
+            }
+        }
+        let Chosen {
+            source,
+            passed_over,
+        } = chosen.map_err(|why| {
+            anyhow::anyhow!("{operator}: nothing tells its memory: {why}; leave out --operator, or permit one of these reads")
+        })?;
+        let watched = Watched {
+            operator: operator.to_string(),
+            source: source.words(),
+            passed_over,
+            ..Watched::default()
+        };
+        Ok(Self {
+            idle: IDLE.max(source.delay()),
+            sampler: Sampler {
+                cluster: cluster.clone(),
+                operator: operator.clone(),
+                selector,
+                source,
+                watched: Arc::new(Mutex::new(watched)),
+            },
+            task: Mutex::new(None),
+        })
+    }
+
+    /// How long objects are left alone, so that there is a figure of the time after them.
+    pub fn idle(&self) -> Duration {
+        self.idle
+    }
+
+    /// Takes the figures before the run, and goes on with samples.
+    pub async fn begin(&self, progress: &Progress) {
+        let sampler = self.sampler.clone();
+        let period = sampler.source.period();
+        let give_up = tokio::time::Instant::now() + sampler.source.delay();
+        sampler.sample(true).await;
+        while !sampler.watched().has_figures() && tokio::time::Instant::now() < give_up {
+            progress.step("waiting for the first figure of the operator's memory");
+            tokio::time::sleep(period).await;
+            sampler.sample(true).await;
+        }
+        let task = tokio::spawn(async move {
+            let mut due = tokio::time::interval(period);
+            due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+            loop {
+                due.tick().await;
+                sampler.sample(false).await;
+            }
+        });
+        *self.task.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
+    }
+
+    /// Takes the last figures and the log.
+    pub async fn end(&self) -> Watched {
+        let task = {
+            let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+            task.take()
+        };
+        if let Some(task) = task {
+            task.abort();
+            // It ends at its next await; the samples that follow are the last ones.
+            let _ = task.await;
+        }
+        self.sampler.sample(false).await;
+        self.sampler.logs().await;
+        self.sampler.watched().clone()
+    }
+}
+
+impl Sampler {
+    /// Held for a few instructions, never across an await.
+    fn watched(&self) -> MutexGuard<'_, Watched> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn sample(&self, first: bool) {
+        let listed = pods::list(&self.cluster, &self.operator, &self.selector).await;
+        let listed = match listed {
+            Ok(listed) => listed,
+            Err(error) => return self.watched().fail(error.to_string()),
+        };
+        for pod in listed {
+            let read = self
+                .source
+                .read(&self.cluster, &self.operator.namespace, &pod);
+            match read.await {
+                Ok(reading) => self.watched().note(&pod, reading, first),
+                Err(why) => {
+                    self.watched().note(&pod, None, first);
+                    self.watched().fail(why);
+                }
+            }
+        }
+    }
+
+    async fn logs(&self) {
+        let listed = pods::list(&self.cluster, &self.operator, &self.selector).await;
+        for pod in listed.unwrap_or_default() {
+            let log = pods::log(&self.cluster, &self.operator.namespace, &pod).await;
+            let log = log.unwrap_or_else(|error| vec![format!("no log: {}", error.words())]);
+            let mut watched = self.watched();
+            let own = watched.pods.iter_mut().find(|it| it.uid == pod.uid);
+            if let Some(own) = own {
+                own.log = log_tail(&log);
+            }
+        }
+    }
+}
+
+impl Watched {
+    fn has_figures(&self) -> bool {
+        let mut pods = self.pods.iter();
+        !self.pods.is_empty() && pods.all(|pod| pod.before_bytes.is_some())
+    }
+
+    fn fail(&mut self, why: String) {
+        self.failed_samples += 1;
+        self.last_failure = Some(why);
+    }
+
+    /// One look at a pod; `first` before anything was created.
+    fn note(&mut self, pod: &Pod, reading: Option<Reading>, first: bool) {
+        let place = self.pods.iter().position(|it| it.uid == pod.uid);
+        let place = place.unwrap_or_else(|| {
+            self.pods.push(PodWatched {
+                name: pod.name.clone(),
+                uid: pod.uid.clone(),
+                came: !first,
+                restarts_seen: if first { pod.restarts } else { 0 },
+                ..PodWatched::default()
+            });
+            self.pods.len() - 1
+        });
+        if let Some(own) = self.pods.get_mut(place) {
+            own.note(pod, reading, first);
+        }
+        self.samples += u64::from(reading.is_some());
+    }
+
+    /// Whether nothing restarted, and no pod replaced another.
+    pub fn is_sound(&self) -> bool {
+        let mut pods = self.pods.iter();
+        pods.all(|pod| pod.restarts == 0 && !pod.came)
+    }
+
+    /// A row for each pod.
+    pub fn table(&self) -> Table {
+        let header = [
+            "pod",
+            "before, MB",
+            "peak, MB",
+            "end, MB",
+            "limit, MB",
+            "CPU, s",
+            "restarts",
+        ];
+        let rows = self.pods.iter().map(|pod| {
+            let mb = |bytes: Option<f64>| figure(bytes.map(|bytes| bytes / MB));
+            vec![
+                pod.name.clone(),
+                mb(pod.before_bytes),
+                mb(pod.peak_bytes),
+                mb(pod.end_bytes),
+                mb(pod.limit_bytes),
+                figure(pod.cpu_s),
+                pod.restarts.to_string(),
+            ]
+        });
+        Table {
+            title: format!(
+                "{}: {}, {} samples",
+                self.operator, self.source, self.samples
+            ),
+            header: header.map(str::to_owned).to_vec(),
+            rows: rows.collect(),
+        }
+    }
+
+    /// What else there is to say, a line each.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if !self.passed_over.is_empty() {
+            lines.push(format!(
+                "more precise sources of memory are not there: {}",
+                self.passed_over.join("; ")
+            ));
+        }
+        for pod in &self.pods {
+            lines.extend(pod.lines());
+        }
+        if let Some(why) = &self.last_failure {
+            lines.push(format!(
+                "{} samples of the operator failed: {why}",
+                self.failed_samples
+            ));
+        }
+        lines
+    }
+}
+
+impl PodWatched {
+    fn note(&mut self, pod: &Pod, reading: Option<Reading>, first: bool) {
+        self.limit_bytes = pod.limit_bytes;
+        let more = pod.restarts.saturating_sub(self.restarts_seen);
+        if more > 0 {
+            self.restarts += more;
+            self.restarts_seen = pod.restarts;
+            self.last_end.clone_from(&pod.last_end);
+            let killed = pod.last_end.as_ref().is_some_and(End::is_out_of_memory);
+            self.kills_for_memory += u64::from(killed);
+        }
+        let Some(reading) = reading else {
+            return;
+        };
+        if first {
+            self.before_bytes = Some(reading.bytes);
+        }
+        self.peak_bytes = Some(reading.bytes.max(self.peak_bytes.unwrap_or(0.0)));
+        self.end_bytes = Some(reading.bytes);
+        if let Some(cpu_s) = reading.cpu_s {
+            let spent = match self.cpu_seen_s {
+                // A process that started anew counts from 0.
+                Some(seen) if cpu_s >= seen => cpu_s - seen,
+                Some(_) => cpu_s,
+                None if first => 0.0,
+                None => cpu_s,
+            };
+            let before = if first {
+                0.0
+            } else {
+                self.cpu_s.unwrap_or(0.0)
+            };
+            self.cpu_s = Some(before + if first { 0.0 } else { spent });
+            self.cpu_seen_s = Some(cpu_s);
+        }
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let name = &self.name;
+        let mut lines = Vec::new();
+        if self.came {
+            lines.push(format!(
+                "{name} came during the run, in place of another pod"
+            ));
+        }
+        if self.kills_for_memory > 0 {
+            lines.push(format!(
+                "{name} was killed for memory, {} times; its limit is {} MB",
+                self.kills_for_memory,
+                figure(self.limit_bytes.map(|bytes| bytes / MB))
+            ));
+        } else if let (true, Some(end)) = (self.restarts > 0, &self.last_end) {
+            lines.push(format!(
+                "{name} was restarted {} times; it ended last with {}, exit code {}",
+                self.restarts, end.reason, end.exit_code
+            ));
+        }
+        if self.restarts > 0 || self.came {
+            lines.push("the end of its log:".to_owned());
+            lines.extend(self.log.iter().map(|line| format!("  {line}")));
+        }
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pod(restarts: u64) -> Pod {
+        Pod {
+            name: "web-1".into(),
+            uid: "u1".into(),
+            limit_bytes: Some(16e6),
+            restarts,
+            last_end: (restarts > 0).then(|| End {
+                reason: "OOMKilled".into(),
+                exit_code: 137,
+                finished_at: "2026-01-01T00:00:09Z".into(),
+            }),
+            ..Pod::default()
+        }
+    }
+
+    fn reading(mb: f64, cpu_s: f64) -> Option<Reading> {
+        Some(Reading {
+            bytes: mb * MB,
+            cpu_s: Some(cpu_s),
+        })
+    }
+
+    #[test]
+    fn memory_is_told_before_at_its_peak_and_at_the_end() {
+        let mut watched = Watched::default();
+        for (first, mb, cpu_s) in [(true, 3.0, 1.0), (false, 9.0, 1.5), (false, 4.0, 2.0)] {
+            watched.note(&pod(0), reading(mb, cpu_s), first);
+        }
+        watched.note(&pod(0), None, false);
+        assert_eq!(
+            watched.table().rows,
+            [["web-1", "3.00", "9.00", "4.00", "16.0", "1.00", "0"]]
+        );
+        assert!(watched.is_sound());
+        assert_eq!((watched.samples, watched.lines().len()), (3, 0));
+    }
+
+    #[test]
+    fn a_kill_for_memory_is_noticed_and_cpu_goes_on() {
+        let mut watched = Watched::default();
+        watched.note(&pod(0), reading(3.0, 5.0), true);
+        watched.note(&pod(0), reading(15.0, 6.0), false);
+        watched.note(&pod(1), reading(2.0, 0.5), false);
+        let own = &watched.pods[0];
+        assert_eq!((own.restarts, own.kills_for_memory), (1, 1));
+        assert_eq!(own.cpu_s, Some(1.5));
+        assert!(!watched.is_sound());
+        assert_eq!(
+            watched.lines()[0],
+            "web-1 was killed for memory, 1 times; its limit is 16.0 MB"
+        );
+    }
+
+    #[test]
+    fn restarts_before_the_run_do_not_count_and_a_new_pod_does() {
+        let mut watched = Watched::default();
+        watched.note(&pod(4), reading(3.0, 5.0), true);
+        watched.note(&pod(4), reading(3.0, 5.0), false);
+        assert!(watched.is_sound());
+        let other = Pod {
+            uid: "u2".into(),
+            name: "web-2".into(),
+            ..pod(0)
+        };
+        watched.note(&other, reading(2.0, 0.5), false);
+        assert!(!watched.is_sound());
+        assert_eq!(watched.pods[1].before_bytes, None);
+        assert_eq!(watched.pods[1].cpu_s, Some(0.5));
+    }
+}

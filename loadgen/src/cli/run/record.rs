@@ -1,0 +1,84 @@
+//! What a run found, as text and as one line of JSON.
+//!
+//! Guarantees: pure, but for the clock; what is printed follows from the record alone. Leaves to others: joining
+//! the records of shards (`merged`).
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use crate::cli::run::account;
+use crate::cli::run::account::Account;
+use crate::cli::run::converge::Ended;
+use crate::cli::run::operator::Watched;
+use crate::load::timeline::Timeline;
+use crate::model::record::Convergence;
+use crate::model::shard::Shard;
+
+/// Changes with every field.
+pub const FORMAT: u32 = 1;
+
+/// A run, or one shard of it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunRecord {
+    pub format: u32,
+    /// Version of loadgen.
+    pub loadgen: String,
+    pub workload: String,
+    /// URL of the API server.
+    pub cluster: String,
+    /// The value of the run's label.
+    pub run: String,
+    pub shard: Shard,
+    pub seed: u64,
+    /// Objects of all shards.
+    pub count: u32,
+    /// Of all shards; `None` for all at once.
+    pub rate_per_s: Option<f64>,
+    /// By the clock of the machine that loadgen runs on.
+    pub first_sent_unix_ms: u64,
+    pub account: Account,
+    pub times: Convergence,
+    pub ended: Ended,
+    pub operator: Option<Watched>,
+}
+
+impl RunRecord {
+    /// Whether all converged, nothing is left, and the operator was not disturbed.
+    pub fn is_sound(&self) -> bool {
+        self.account.is_sound() && self.operator.as_ref().is_none_or(Watched::is_sound)
+    }
+
+    /// Tables, and a line for whatever else there is to say.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        let mut add = |part: &str| {
+            text.push_str(part);
+            text.push('\n');
+        };
+        add(&account::latencies(&self.times).plain());
+        add(&self.account.table().plain());
+        if let Some(operator) = &self.operator {
+            add(&operator.table().plain());
+        }
+        let lines = self.account.warnings(&self.times, self.ended, &self.run);
+        lines.iter().for_each(|line| add(line));
+        if let Some(operator) = &self.operator {
+            operator.lines().iter().for_each(|line| add(line));
+        }
+        text
+    }
+}
+
+/// When the first object was sent, ms since 1970; when the run began where none was.
+pub fn first_sent_unix_ms(began: Instant, timeline: &Timeline) -> u64 {
+    let sent = timeline
+        .objects()
+        .iter()
+        .filter_map(|object| object.sent_ns);
+    let first = began + Duration::from_nanos(sent.min().unwrap_or(0));
+    let at = SystemTime::now() - first.elapsed();
+    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,170 @@
+//! Which cells have which steps.
+
+use super::*;
+use crate::model::profile::Profile;
+
+fn names(course: &Course, kind: Kind, objects: usize, repeat: u32) -> Vec<&'static str> {
+    let cell = Cell {
+        subject: "a/x".into(),
+        objects,
+        repeat,
+        kind,
+        per_s: (kind == Kind::Rate).then_some(20),
+    };
+    let steps = course.steps(&cell).into_iter();
+    steps.skip(2).map(Step::name).collect()
+}
+
+fn course(profile: Profile) -> Course {
+    Course {
+        timing: Timing::of(profile),
+        largest: 5_000,
+        restarts: None,
+        soak_events: None,
+        deletions: false,
+        bystanders: false,
+    }
+}
+
+#[test]
+fn a_cell_has_the_steps_of_its_kind_size_and_profile() {
+    let (quick, standard) = (course(Profile::Quick), course(Profile::Standard));
+    let all = [
+        "converged",
+        "settling",
+        "converged again",
+        "restarting",
+        "deleted",
+    ];
+    let timed = ["converged", "winding down", "restarting"];
+    let table: [(&Course, Kind, usize, u32, &[&str]); 14] = [
+        (&standard, Kind::Drain, 500, 1, &timed[..2]),
+        (&standard, Kind::Drain, 5_000, 2, &timed),
+        (&standard, Kind::DrainAa, 5_000, 2, &timed[..2]),
+        (&standard, Kind::DefaultFlags, 5_000, 1, &timed[..2]),
+        (&standard, Kind::Rate, 5_000, 1, &timed[..2]),
+        (&standard, Kind::Memory, 0, 1, &["settling"]),
+        (&standard, Kind::Memory, 500, 1, &["converged", "settling"]),
+        (&standard, Kind::Memory, 5_000, 1, &all),
+        (&standard, Kind::Memory, 5_000, 2, &[all[0], all[1], all[3]]),
+        (&quick, Kind::Memory, 5_000, 1, &[all[0], all[1], all[3]]),
+        (
+            &standard,
+            Kind::MemoryAa,
+            5_000,
+            1,
+            &[all[0], all[1], all[3]],
+        ),
+        (&standard, Kind::RequestCount, 500, 1, &all[..2]),
+        (
+            &standard,
+            Kind::Rejected,
+            5_000,
+            1,
+            &["objects that cannot become healthy"],
+        ),
+        (&standard, Kind::UpdateStorm, 500, 1, &["update storm"]),
+    ];
+    for (course, kind, objects, repeat, want) in table {
+        let got = names(course, kind, objects, repeat);
+        assert_eq!(got, want, "{kind:?} {objects} repeat {repeat}");
+    }
+}
+
+#[test]
+fn restarts_that_were_asked_for_come_in_every_drain_and_once_in_memory_runs() {
+    let course = Course {
+        restarts: Some(3),
+        ..course(Profile::Quick)
+    };
+    for (kind, objects, want) in [
+        (Kind::Memory, 0, None),
+        (Kind::Memory, 500, Some(1)),
+        (Kind::Drain, 500, Some(3)),
+        (Kind::Drain, 5_000, Some(3)),
+        (Kind::Rate, 500, None),
+        (Kind::RequestCount, 500, None),
+    ] {
+        let cell = Cell {
+            subject: "a/x".into(),
+            objects,
+            repeat: 1,
+            kind,
+            per_s: None,
+        };
+        let times = course.steps(&cell).into_iter().find_map(|step| match step {
+            Step::Restart { times, .. } => Some(times),
+            _ => None,
+        });
+        assert_eq!(times, want, "{kind:?} {objects}");
+    }
+}
+
+#[test]
+fn foreign_objects_are_searched_for_and_their_cost_is_taken_from_two_restarts() {
+    let course = Course {
+        bystanders: true,
+        ..course(Profile::Standard)
+    };
+    let (search, without) = (
+        "searching memory for bystanders",
+        "restarting without bystanders",
+    );
+    for (kind, objects, repeat, want) in [
+        (Kind::Memory, 0, 1, &["settling", search][..]),
+        (Kind::Memory, 500, 1, &["converged", "settling", search]),
+        (
+            Kind::Memory,
+            5_000,
+            2,
+            &["converged", "settling", "restarting", search, without],
+        ),
+        (Kind::Drain, 500, 1, &["converged", "winding down"]),
+        (Kind::RequestCount, 500, 1, &["converged", "settling"]),
+    ] {
+        let got = names(&course, kind, objects, repeat);
+        assert_eq!(got, want, "{kind:?} {objects}");
+    }
+    let all = names(&course, Kind::Memory, 5_000, 1);
+    assert_eq!(
+        all.last(),
+        Some(&"deleted"),
+        "the objects were there until then"
+    );
+}
+
+#[test]
+fn drains_end_with_a_deletion_where_it_was_asked_for() {
+    let course = Course {
+        deletions: true,
+        ..course(Profile::Quick)
+    };
+    for (kind, objects, want) in [
+        (Kind::Drain, 0, false),
+        (Kind::Drain, 500, true),
+        (Kind::DrainAa, 500, false),
+        (Kind::Memory, 500, false),
+    ] {
+        let last = names(&course, kind, objects, 1).pop();
+        let deleted = last == Some("deleted with all children");
+        assert_eq!(deleted, want, "{kind:?} {objects}");
+    }
+}
+
+#[test]
+fn go_settles_only_where_its_collector_has_run_twice() {
+    for (profile, language, want) in [
+        (Profile::Quick, Language::Rust, true),
+        (Profile::Quick, Language::Other, true),
+        (Profile::Quick, Language::Go, false),
+        (Profile::Standard, Language::Go, true),
+        (Profile::Full, Language::Go, true),
+    ] {
+        let quiet = Timing::of(profile).settled();
+        assert_eq!(
+            quiet.is_enough_for(language),
+            want,
+            "{profile:?} {language:?}"
+        );
+    }
+}

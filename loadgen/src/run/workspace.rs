@@ -1,0 +1,236 @@
+//! Where subjects are built, and with which commands.
+//!
+//! Guarantees: a checkout of Tare that the current folder is in, or else a folder of the user's cache, where
+//! everything can be built but what needs Tare's sources. Leaves to others: running the commands (`build`).
+
+use std::path::{Path, PathBuf};
+
+use crate::model::subject::{GoBuild, GoInstall, GoModule, Subject};
+
+/// Where subjects are built: a checkout of Tare, or a folder of the user's cache.
+#[derive(Debug, Clone)]
+pub struct Workspace {
+    pub root: PathBuf,
+    /// Whether `root` has Tare's sources.
+    checkout: bool,
+    target: PathBuf,
+    /// The target triple that subjects are built for by `scripts/dist.sh`; that of the host without.
+    triple: Option<String>,
+}
+
+/// Why nothing can be built.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(
+        "{subjects}: built from the sources of Tare, and {} is not in a checkout of it; run this in one, name a folder with the programs in TARE_SUBJECT_DIR and add --no-build, or measure an operator of your own with --subject FILE --subjects NAME/VARIANT",
+        current.display()
+    )]
+    NoSources { subjects: String, current: PathBuf },
+    #[error("no folder for programs that are built outside a checkout; set HOME or XDG_CACHE_HOME")]
+    NoCache,
+    #[error(
+        "--target {triple}: this machine is {}; choose a target of its own",
+        std::env::consts::ARCH
+    )]
+    Foreign { triple: String },
+}
+
+impl Workspace {
+    /// The checkout that the current folder is in, or else a folder in `$XDG_CACHE_HOME` or `~/.cache`.
+    ///
+    /// # Errors
+    /// `NoCache` where neither is there.
+    pub fn find() -> Result<Self, Error> {
+        let current = current();
+        let checkout = current.ancestors().find(|folder| is_workspace(folder));
+        let root = match checkout {
+            Some(root) => root.to_owned(),
+            None => cache().ok_or(Error::NoCache)?,
+        };
+        let target = match std::env::var_os("CARGO_TARGET_DIR") {
+            Some(target) if checkout.is_some() => current.join(target),
+            _ => root.join("target"),
+        };
+        Ok(Self {
+            checkout: checkout.is_some(),
+            root,
+            target,
+            triple: None,
+        })
+    }
+
+    /// # Errors
+    /// `NoSources` names the subjects that only a checkout can make.
+    pub fn can_build(&self, subjects: &[Subject]) -> Result<(), Error> {
+        let of_tare = |subject: &&Subject| {
+            let build = subject.build.as_ref();
+            build.is_some_and(|build| !build.cargo_packages.is_empty() || build.go.is_some())
+        };
+        let missing: Vec<String> = subjects.iter().filter(of_tare).map(Subject::id).collect();
+        match self.checkout || missing.is_empty() {
+            true => Ok(()),
+            false => Err(Error::NoSources {
+                subjects: missing.join(", "),
+                current: current(),
+            }),
+        }
+    }
+
+    /// A checkout that is nowhere.
+    #[cfg(test)]
+    pub(super) fn of_tests() -> Self {
+        Self {
+            root: "/w".into(),
+            checkout: true,
+            target: "/w/target".into(),
+            triple: None,
+        }
+    }
+
+    /// The same, with subjects for a static target.
+    ///
+    /// # Errors
+    /// `Foreign`: what cannot run here cannot be measured.
+    pub fn for_target(self, triple: Option<&str>) -> Result<Self, Error> {
+        let triple = triple.map(str::to_owned);
+        if let Some(triple) = &triple
+            && triple.split('-').next() != Some(std::env::consts::ARCH)
+        {
+            let triple = triple.clone();
+            return Err(Error::Foreign { triple });
+        }
+        Ok(Self { triple, ..self })
+    }
+
+    /// Where built-in subjects are: `TARE_SUBJECT_DIR`, or where they were made.
+    pub fn bin(&self) -> PathBuf {
+        match std::env::var_os("TARE_SUBJECT_DIR") {
+            Some(dir) => PathBuf::from(dir),
+            None => self.made(),
+        }
+    }
+
+    /// Where a build leaves them.
+    pub(super) fn made(&self) -> PathBuf {
+        match &self.triple {
+            Some(triple) => self.target.join("static").join(triple).join("dist"),
+            None => self.target.join("dist"),
+        }
+    }
+
+    /// The command that makes a Go program beside those of cargo.
+    pub(super) fn go(&self, build: &GoBuild, commit: &str) -> Vec<String> {
+        let program = self.made().join(build.program());
+        let mut command = ["env", "CGO_ENABLED=0"].map(str::to_owned).to_vec();
+        let variables = build.env.iter();
+        command.extend(variables.map(|(name, value)| format!("{name}={value}")));
+        command.extend(["go".into(), "build".into()]);
+        command.extend(build.flags(commit));
+        command.extend([
+            "-o".into(),
+            program.display().to_string(),
+            build.package.clone(),
+        ]);
+        command
+    }
+
+    /// The command that makes a Go program of somebody else's beside them.
+    pub(super) fn go_install(&self, build: &GoInstall) -> Vec<String> {
+        let place = format!("GOBIN={}", self.made().display());
+        let mut command = vec!["env".to_owned(), "CGO_ENABLED=0".into(), place, "go".into()];
+        command.extend(build.args());
+        command
+    }
+
+    /// Where a module is copied to, to be built there as the main module.
+    pub(super) fn sources(&self, build: &GoModule) -> PathBuf {
+        let name = build.query().replace('/', "-");
+        self.target.join("go-modules").join(name)
+    }
+
+    /// The command that makes a program of such a copy.
+    pub(super) fn go_module(&self, build: &GoModule) -> Vec<String> {
+        let program = self.made().join(build.program());
+        let mut command = ["env", "CGO_ENABLED=0", "GOWORK=off", "go"]
+            .map(str::to_owned)
+            .to_vec();
+        command.extend(build.args(&program));
+        command
+    }
+
+    /// The command that makes a package, up to its name.
+    pub(super) fn cargo(&self, profile: &str) -> Vec<String> {
+        let words = match &self.triple {
+            Some(triple) => vec!["scripts/dist.sh", triple],
+            None => vec!["cargo", "build", "--profile", profile, "-p"],
+        };
+        words.into_iter().map(str::to_owned).collect()
+    }
+}
+
+fn current() -> PathBuf {
+    std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."))
+}
+
+/// A folder of the user's that outlives a bench: a Go program takes minutes to build.
+fn cache() -> Option<PathBuf> {
+    let absolute = |name| {
+        let path = std::env::var_os(name).map(PathBuf::from);
+        path.filter(|path| path.is_absolute())
+    };
+    let base = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|h| h.join(".cache")));
+    Some(base?.join("tare/subjects"))
+}
+
+fn is_workspace(folder: &Path) -> bool {
+    folder.join("loadgen/Cargo.toml").is_file() && folder.join("Cargo.toml").is_file()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::subject::built_in;
+
+    #[test]
+    fn static_subjects_are_built_by_the_script() {
+        let triple = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
+        let musl = Workspace::of_tests()
+            .for_target(Some(&triple))
+            .expect("our own");
+        assert_eq!(
+            musl.cargo("dist"),
+            ["scripts/dist.sh", triple.as_str()],
+            "the profile is the script's"
+        );
+        assert!(musl.bin().ends_with(format!("static/{triple}/dist")));
+        let error = Workspace::of_tests()
+            .for_target(Some("sparc-x"))
+            .expect_err("foreign");
+        assert!(
+            error
+                .to_string()
+                .contains("--target sparc-x: this machine is")
+        );
+    }
+
+    #[test]
+    fn outside_a_checkout_only_what_needs_the_sources_is_refused() {
+        let mut outside = Workspace::of_tests();
+        outside.checkout = false;
+        let subjects = built_in().expect("valid");
+        let named = |names: &[&str]| -> Vec<Subject> {
+            let named = subjects.iter().filter(|s| names.contains(&s.id().as_str()));
+            named.cloned().collect()
+        };
+        let foreign = named(&["helm-controller/default", "nobody/idle"]);
+        assert!(foreign.len() == 2 && outside.can_build(&foreign).is_ok());
+        let ours = named(&["tare/none", "controller-runtime/tuned", "nobody/idle"]);
+        let error = outside
+            .can_build(&ours)
+            .expect_err("no sources")
+            .to_string();
+        let want = "tare/none, controller-runtime/tuned: built from the sources of Tare, and ";
+        assert!(error.starts_with(want), "{error}");
+        assert!(Workspace::of_tests().can_build(&ours).is_ok());
+    }
+}

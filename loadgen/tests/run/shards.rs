@@ -1,0 +1,106 @@
+//! `loadgen run --shard` and `loadgen merge`: a run that is spread over several loadgens.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Output;
+
+use crate::assert_figures;
+use crate::simulated_cluster::{SimulatedCluster, code, merge, stderr, stdout, wait_for};
+
+const SHARDS: usize = 3;
+const COUNT: usize = 20;
+
+pub fn as_one_run() {
+    let cluster = SimulatedCluster::without_crd("shards");
+    let running = (0..SHARDS).map(|index| {
+        let (shard, count) = (format!("{index}/{SHARDS}"), COUNT.to_string());
+        let words = [
+            "run",
+            "configmaps",
+            "--count",
+            &count,
+            "--rate",
+            "30",
+            "--idle-s",
+            "5",
+        ];
+        cluster.start(&[&words[..], &["--shard", &shard, "--json"]].concat())
+    });
+    let running: Vec<_> = running.collect();
+    wait_for("all objects", || cluster.names("configmaps").len() == COUNT);
+    // Whatever shard they are of, no two objects are the same one.
+    let places: BTreeSet<usize> = cluster
+        .names("configmaps")
+        .iter()
+        .map(|it| place(it))
+        .collect();
+    assert_eq!(places, (0..COUNT).collect());
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("loadgen-run-shards");
+    let mut files = Vec::new();
+    for (index, shard) in running.into_iter().enumerate() {
+        let output = shard.wait_with_output().expect("it ends");
+        assert_eq!(code(&output), Some(0), "{}", stderr(&output));
+        assert_eq!(stdout(&output).lines().count(), 1, "{}", stdout(&output));
+        // What the log of a pod has: both streams.
+        let log = stderr(&output) + &stdout(&output);
+        let file = folder.join(format!("shard-{index}.log"));
+        std::fs::write(&file, log).expect("writable");
+        files.push(file.display().to_string());
+    }
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let merged = merge(&files);
+    assert_eq!(code(&merged), Some(0), "{}", said(&merged));
+    assert_figures(
+        &merged,
+        &[
+            ("asked for", 20),
+            ("created", 20),
+            ("ready  ", 20),
+            ("deleted", 20),
+            ("left behind", 0),
+        ],
+    );
+    assert!(
+        said(&merged).contains("3 shards; their first objects"),
+        "{}",
+        said(&merged)
+    );
+    let some = merge(&files[1..]);
+    assert_eq!(code(&some), Some(1), "{}", said(&some));
+    assert!(
+        said(&some).contains("not there: shards 0"),
+        "{}",
+        said(&some)
+    );
+    let twice = merge(&[files[0], files[0]]);
+    assert_eq!(code(&twice), Some(2), "{}", said(&twice));
+    assert!(
+        said(&twice).contains("shard 0/3 is there twice"),
+        "{}",
+        said(&twice)
+    );
+    assert_eq!(cluster.names("configmaps"), Vec::<String>::new());
+}
+
+pub fn bad_shards() {
+    let cluster = SimulatedCluster::without_crd("bad-shards");
+    for shard in ["3/3", "50", "a/b"] {
+        let output = cluster.loadgen(&["run", "configmaps", "--count", "5", "--shard", shard]);
+        assert_eq!(code(&output), Some(2), "{}", said(&output));
+        assert!(said(&output).contains("write I/N"), "{}", said(&output));
+    }
+    assert_eq!(cluster.names("configmaps"), Vec::<String>::new());
+}
+
+/// The number at the end of a name.
+fn place(name: &str) -> usize {
+    let number = name
+        .rsplit('-')
+        .next()
+        .and_then(|number| number.parse().ok());
+    number.unwrap_or_else(|| panic!("{name} has no number"))
+}
+
+fn said(output: &Output) -> String {
+    stdout(output) + &stderr(output)
+}
