@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use crate::build::binaries::is_program;
 use crate::build::binaries::{Binaries, NodeBinaries};
-use crate::build::modules::{CONTROL_PLANE, Module, NODE, OLDER, Tool, of_version};
+use crate::build::modules::{CONTROL_PLANE, Module, NODE, Tool, of_version, of_versions};
 use crate::error::Error;
 use tare_procstat::process::{Process, Spec};
 
@@ -61,24 +61,20 @@ pub async fn build_node(mut note: impl FnMut(Note)) -> Result<NodeBinaries, Erro
 
 /// The versions of Kubernetes that can be built, such as `1.36`; the first is that of [`build`].
 pub fn versions() -> Vec<&'static str> {
-    let modules = std::iter::once(&CONTROL_PLANE).chain(&OLDER);
-    modules.map(Module::minor_version).collect()
+    of_versions().map(Module::minor_version).collect()
 }
 
-/// Builds Kubernetes of one of [`versions`] beside what [`build`] builds, and returns the folder of its programs. With
-/// that in `KUBEBUILDER_ASSETS` they are found, and etcd and kine where they were.
+/// Builds what [`build`] builds, and the programs of another one of [`versions`]. Returns the folder of these: where
+/// `KUBEBUILDER_ASSETS` has it, [`Binaries::find`] finds them, and etcd and kine where [`build`] has put them.
 ///
 /// # Errors
-/// `Version` for another one; else as for [`build`].
-pub async fn build_version(
-    version: &str,
-    mut note: impl FnMut(Note),
-) -> Result<PathBuf, Error> {
+/// `Version` for a version that is not one of them; else as for [`build`].
+pub async fn build_version(version: &str, mut note: impl FnMut(Note)) -> Result<PathBuf, Error> {
     let module = of_version(version).ok_or_else(|| Error::Version {
         version: version.to_owned(),
         known: versions(),
     })?;
-    // Its own folder only: KUBEBUILDER_ASSETS may have another version.
+    // Without Go nothing else will do: KUBEBUILDER_ASSETS may have another version.
     for module in [&CONTROL_PLANE, module] {
         if let Filled::NoGo = fill(module, &mut note).await? {
             let version = module.go_version().to_owned();
@@ -273,5 +269,22 @@ fn spec(module: &Module, tool: &Tool, folder: &Path, part: &Path, log: &Path) ->
             .to_vec(),
         clear_env: false,
         log: log.to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_unknown_version_is_one_line_that_names_the_others_and_builds_nothing() {
+        for unknown in ["1.33", "latest"] {
+            let built = build_version(unknown, |note| panic!("{note:?}")).await;
+            assert_eq!(
+                built.unwrap_err().to_string(),
+                format!("no module for Kubernetes {unknown:?}; choose one of 1.36, 1.35, 1.34")
+            );
+        }
     }
 }

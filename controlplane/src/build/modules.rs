@@ -86,18 +86,28 @@ pub(crate) static OLDER: [Module; 2] = [
     },
 ];
 
-/// The module of a version such as `1.35`.
+/// A module for each version of Kubernetes, the newest first.
+pub(crate) fn of_versions() -> impl Iterator<Item = &'static Module> {
+    std::iter::once(&CONTROL_PLANE).chain(&OLDER)
+}
+
+/// The module of a version such as `1.35`, or of exactly that release, such as `v1.35.4`.
 pub(crate) fn of_version(version: &str) -> Option<&'static Module> {
-    let mut all = std::iter::once(&CONTROL_PLANE).chain(&OLDER);
-    all.find(|module| module.minor_version() == version)
+    let version = version.strip_prefix('v').unwrap_or(version);
+    of_versions().find(|module| [module.minor_version(), module.release()].contains(&version))
 }
 
 impl Module {
     /// Of Kubernetes, as `1.36`.
     pub(crate) fn minor_version(&self) -> &'static str {
+        let release = self.release();
+        release.rsplit_once('.').map_or(release, |(minor, _)| minor)
+    }
+
+    /// Of Kubernetes, as `1.36.4`.
+    fn release(&self) -> &'static str {
         let version = self.required_version("k8s.io/kubernetes");
-        let version = version.trim_start_matches('v');
-        version.rsplit_once('.').map_or(version, |(minor, _)| minor)
+        version.trim_start_matches('v')
     }
 
     /// The folder of its programs: `$XDG_CACHE_HOME/tare/control-plane/KEY`, where the key follows
@@ -257,23 +267,36 @@ mod tests {
     }
 
     #[test]
-    fn an_older_kubernetes_is_found_by_its_version() {
+    fn a_kubernetes_is_found_by_its_version_and_built_as_that() {
         for version in ["1.34", "1.35", "1.36"] {
             let module = of_version(version).expect(version);
-            let server = module
-                .tools
-                .iter()
-                .find(|tool| tool.name == "kube-apiserver");
+            let mut tools = module.tools.iter();
+            let server = tools.find(|tool| tool.name == "kube-apiserver");
             let flags = module.ld_flags(server.expect("a server"));
             let wanted = format!("version.gitVersion=v{version}.");
             assert!(flags.contains(&wanted), "{version}: {flags}");
+            for exact in [
+                module.release().to_owned(),
+                format!("v{}", module.release()),
+            ] {
+                assert!(of_version(&exact).is_some_and(|found| found.key() == module.key()));
+            }
         }
-        assert!(of_version("1.2").is_none());
+        for unknown in ["1.2", "1.34.99", "1", "", "v"] {
+            assert!(of_version(unknown).is_none(), "{unknown:?}");
+        }
+    }
+
+    #[test]
+    fn an_older_kubernetes_has_a_folder_of_its_own_and_the_same_go() {
         for module in &OLDER {
             assert!(module.option.ends_with(module.minor_version()));
             assert_eq!(module.go_version(), CONTROL_PLANE.go_version());
-            assert_ne!(module.key(), CONTROL_PLANE.key());
         }
+        let mut keys: Vec<String> = of_versions().map(Module::key).collect();
+        keys.sort();
+        keys.dedup();
+        assert_eq!(keys.len(), of_versions().count());
     }
 
     /// A kubelet must not be newer than its API server; and what both need is compiled once.

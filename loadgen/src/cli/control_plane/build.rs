@@ -1,9 +1,8 @@
-//! `loadgen control-plane build`: builds the control plane's programs from their Go module.
+//! `loadgen control-plane build`: builds the control plane's programs from their Go modules.
 //!
 //! Guarantees: shows progress; programs that were built are kept when it is stopped. Leaves to others:
 //! the build itself (`controlplane::build`).
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -21,7 +20,7 @@ pub struct BuildArgs {
     /// Also build kubelet and kube-scheduler, for up --node
     #[arg(long)]
     node: bool,
-    /// Build this version of Kubernetes, such as 1.34, into a folder of its own
+    /// Build this version of Kubernetes, such as 1.34, into a folder of its own, and print the folder
     #[arg(long, value_name = "VERSION", conflicts_with = "node")]
     kubernetes: Option<String>,
 }
@@ -30,50 +29,42 @@ pub(crate) async fn run(args: BuildArgs) -> anyhow::Result<ExitCode> {
     let stop = Interrupt::on_signals().context("cannot listen for Ctrl-C")?;
     let built = async {
         match &args.kubernetes {
-            Some(version) => of_version(version).await.map(Built::OfVersion),
-            None => all(args.node).await.map(Built::Default),
+            Some(version) => of_version(version).await,
+            None => default_version(args.node).await,
         }
     };
-    let built = tokio::select! {
+    tokio::select! {
         biased;
-        () = stop.requested() => None,
-        built = built => Some(built),
-    };
-    let Some(built) = built else {
-        eprintln!("stopped: programs that were built are kept; run the same command to continue");
-        return Ok(ExitCode::from(130));
-    };
-    let (binaries, node) = match built {
-        Err(error @ Error::Version { .. }) => return Err(Usage(error.to_string()).into()),
-        other => match other? {
-            Built::Default(built) => built,
-            Built::OfVersion(folder) => {
-                let folder = folder.display();
-                println!("{folder}");
-                println!(
-                    "next: KUBEBUILDER_ASSETS={folder} {} up",
-                    hints::program()
-                );
-                return Ok(ExitCode::SUCCESS);
-            }
-        },
-    };
-    print!("{}", summary(&binaries, node.as_ref()));
-    let option = if args.node { " --node" } else { "" };
+        () = stop.requested() => {
+            eprintln!("stopped: programs that were built are kept; run the same command to continue");
+            Ok(ExitCode::from(130))
+        }
+        built = built => built.map(|()| ExitCode::SUCCESS),
+    }
+}
+
+async fn default_version(node: bool) -> anyhow::Result<()> {
+    let (binaries, built_node) = all(node).await?;
+    print!("{}", summary(&binaries, built_node.as_ref()));
+    let option = if node { " --node" } else { "" };
     println!("next: {} up{option}", hints::program());
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
-/// What was asked for.
-enum Built {
-    Default((Binaries, Option<NodeBinaries>)),
-    /// The folder of its programs.
-    OfVersion(PathBuf),
-}
-
-async fn of_version(version: &str) -> Result<PathBuf, Error> {
-    let progress = ShownProgress(Progress::default());
-    build_version(version, |note| progress.tell(note)).await
+/// Prints the folder of its programs, and nothing else on standard output: a script assigns it to a variable.
+async fn of_version(version: &str) -> anyhow::Result<()> {
+    let built = {
+        let progress = ShownProgress(Progress::default());
+        build_version(version, |note| progress.tell(note)).await
+    };
+    let folder = built.map_err(|error| match error {
+        Error::Version { .. } => Usage(format!("--kubernetes: {error}")).into(),
+        error => anyhow::Error::from(error),
+    })?;
+    println!("{}", folder.display());
+    let assets = hints::quoted(&folder);
+    eprintln!("next: KUBEBUILDER_ASSETS={assets} {} up", hints::program());
+    Ok(())
 }
 
 /// Builds the programs that are missing, and shows progress. Dropping the future stops the build.
