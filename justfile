@@ -33,6 +33,7 @@ test:
 kubernetes VERSION *ARGS:
     KUBEBUILDER_ASSETS="$(cargo run --quiet -p loadgen -- control-plane build --kubernetes {{VERSION}})" && export KUBEBUILDER_ASSETS && \
         cargo test -p controlplane --test contract -- {{ARGS}} && \
+        cargo build -p tare --examples && \
         cargo test -p tare --test scenarios -- --skip simulated:: {{ARGS}}
 
 # Objects and edits generated from schemas, 20,000 operations; OBJECTS_SEED=N chooses others. A tenth also on a real control plane.
