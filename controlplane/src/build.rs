@@ -74,7 +74,7 @@ pub async fn build_version(version: &str, mut note: impl FnMut(Note)) -> Result<
         version: version.to_owned(),
         known: versions(),
     })?;
-    // Without Go nothing else will do: KUBEBUILDER_ASSETS may have another version.
+    // Programs in KUBEBUILDER_ASSETS do not count: they may be of another version.
     for module in [&CONTROL_PLANE, module] {
         if let Filled::NoGo = fill(module, &mut note).await? {
             let version = module.go_version().to_owned();
