@@ -124,10 +124,6 @@ const LISTED: &[(&str, &str)] = &[
         "just campaign*",
         "takes a day; .ci/run makes a campaign of minutes",
     ),
-    (
-        "just kubernetes *",
-        "builds a kube-apiserver, takes minutes",
-    ),
     ("just bloat *", "builds a static binary"),
     ("just heap", "takes minutes"),
     ("scripts/dist.sh *", "builds a static binary"),
