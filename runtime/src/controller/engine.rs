@@ -239,7 +239,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             }
             Observed::OwnerGone { key, uid } => {
                 self.cache.on_owner_gone(uid);
-                self.requeues.remove(&key);
+                self.requeues.owner_gone(&key, uid);
                 self.queue.owner_gone(&key, uid, resource_version);
                 let now_ms = self.now_ms();
                 self.departed.insert(&key, uid, now_ms);
@@ -252,7 +252,9 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                     return;
                 }
                 let departed = event.owner_uid;
-                if idle && departed.is_some_and(|uid| self.departed.contains(&owner, uid)) {
+                // Their deletion frees a name for which another owner may wait.
+                let matters = !idle && event.deleted;
+                if !matters && departed.is_some_and(|uid| self.departed.contains(&owner, uid)) {
                     return;
                 }
                 let work = self.cache.on_child_event(ChildUpdate {
