@@ -1,4 +1,5 @@
 """A control plane of loadgen's and CPU of processes, for the scripts here that measure."""
+import argparse
 import contextlib
 import os
 import signal
@@ -35,6 +36,27 @@ def new_folder(out):
         fail(f"{out} exists; name a new folder")
     if not os.access(LOADGEN, os.X_OK):
         fail(f"{LOADGEN} is missing; run: cargo build --release -p loadgen")
+
+
+def one_burst(description, binary, objects):
+    """The arguments of a script that measures BINARY in one burst of EdgeApps, checked, and what BINARY says it is."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--objects", type=int, default=objects)
+    parser.add_argument("binary", nargs="?", default=binary)
+    options = parser.parse_args()
+    new_folder(options.out)
+    if not os.access(options.binary, os.X_OK):
+        fail(f"{options.binary} is missing; see --help for how it is made")
+    version = subprocess.run([options.binary, "version"], capture_output=True, text=True, check=True).stdout.strip()
+    return options, version
+
+
+def burst(kubeconfig, objects):
+    """Creates EdgeApps at once and waits until the operator has made all of them ready."""
+    subprocess.run(
+        [LOADGEN, "run", "--count", str(objects), "--kubeconfig", kubeconfig, "--yes", "--keep"],
+        check=True, stdout=subprocess.DEVNULL)
 
 
 @contextlib.contextmanager

@@ -8,7 +8,6 @@ converges, and groups the samples by what their function belongs to.
 Guarantees: DIR/symbols.txt has the share of every function, DIR/README.md the groups; DIR appears whole or not at all; all it
 starts is ended. A function counts for itself and not for those it calls. Needs perf, and loadgen built (target/release/loadgen).
 """
-import argparse
 import collections
 import os
 import re
@@ -17,7 +16,7 @@ import subprocess
 import tempfile
 import time
 
-from plane import CHECKOUT, LOADGEN, control_plane, end, fail, new_folder, tare
+from plane import CHECKOUT, burst, control_plane, end, one_burst, tare
 
 BINARY = os.path.join(CHECKOUT, "target/static/symbols/x86_64-unknown-linux-musl/tare")
 # The first that fits names the group.
@@ -35,15 +34,7 @@ GROUPS = [
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", required=True)
-    parser.add_argument("--objects", type=int, default=3000)
-    parser.add_argument("binary", nargs="?", default=BINARY)
-    options = parser.parse_args()
-    new_folder(options.out)
-    if not os.access(options.binary, os.X_OK):
-        fail(f"{options.binary} is missing; see --help for how it is made")
-    version = subprocess.run([options.binary, "version"], capture_output=True, text=True, check=True).stdout.strip()
+    options, version = one_burst(__doc__, BINARY, 3000)
     with tempfile.TemporaryDirectory() as folder:
         kubeconfig, data = os.path.join(folder, "kubeconfig"), os.path.join(folder, "perf.data")
         with control_plane(kubeconfig), tare(options.binary, kubeconfig) as operator:
@@ -52,9 +43,7 @@ def main():
                 ["perf", "record", "-e", "cpu-clock", "-F", "499", "-p", str(operator.pid), "-o", data],
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             try:
-                subprocess.run(
-                    [LOADGEN, "run", "--count", str(options.objects), "--kubeconfig", kubeconfig, "--yes", "--keep"],
-                    check=True, stdout=subprocess.DEVNULL)
+                burst(kubeconfig, options.objects)
             finally:
                 end(perf, signal.SIGINT)
         report = subprocess.run(
