@@ -195,9 +195,8 @@ fn metrics_that_are_named_exist() -> Outcome {
                 .into_iter()
                 .find_map(|end| word.strip_suffix(end))
                 .unwrap_or(word);
-            // The allocator's family has no values before there is traffic, or none at all.
             assert!(
-                known.contains(family) || family == "tare_allocator_bytes",
+                known.contains(family),
                 "{file} names {word}, which /metrics does not have"
             );
         }

@@ -31,18 +31,23 @@ pub(crate) struct Tool {
     versioned: bool,
 }
 
+const KUBE_APISERVER: Tool =
+    Tool::new("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver").versioned();
+const KUBE_CONTROLLER_MANAGER: Tool = Tool::new(
+    "kube-controller-manager",
+    "k8s.io/kubernetes/cmd/kube-controller-manager",
+)
+.versioned();
+const KUBECTL: Tool = Tool::new("kubectl", "k8s.io/kubernetes/cmd/kubectl").versioned();
+
 pub(crate) static CONTROL_PLANE: Module = Module {
     go_mod: include_str!("../../go.mod"),
     go_sum: include_str!("../../go.sum"),
     tools: &[
         Tool::new("etcd", "go.etcd.io/etcd/server/v3"),
-        Tool::new("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver").versioned(),
-        Tool::new(
-            "kube-controller-manager",
-            "k8s.io/kubernetes/cmd/kube-controller-manager",
-        )
-        .versioned(),
-        Tool::new("kubectl", "k8s.io/kubernetes/cmd/kubectl").versioned(),
+        KUBE_APISERVER,
+        KUBE_CONTROLLER_MANAGER,
+        KUBECTL,
         // With its SQLite in Go, which needs no C compiler, kine never checkpoints while it runs.
         Tool::new("kine", "github.com/k3s-io/kine").cgo(),
     ],
@@ -60,15 +65,7 @@ pub(crate) static NODE: Module = Module {
 };
 
 /// What an older Kubernetes consists of here.
-static KUBERNETES: [Tool; 3] = [
-    Tool::new("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver").versioned(),
-    Tool::new(
-        "kube-controller-manager",
-        "k8s.io/kubernetes/cmd/kube-controller-manager",
-    )
-    .versioned(),
-    Tool::new("kubectl", "k8s.io/kubernetes/cmd/kubectl").versioned(),
-];
+static KUBERNETES: [Tool; 3] = [KUBE_APISERVER, KUBE_CONTROLLER_MANAGER, KUBECTL];
 
 /// Made by `scripts/kubernetes-module.sh`.
 pub(crate) static OLDER: [Module; 2] = [

@@ -3,7 +3,7 @@
 //! Guarantees: it answers as long as the process lives, whatever the API server does and however many idle
 //! connections there are. Connections are bounded in number, time and bytes; where there are too many, the oldest is
 //! closed, of those that have sent nothing as of those that have. One whose request has arrived is answered before that.
-//! Leaves to others: the metrics themselves (`metrics`, `allocator`).
+//! Leaves to others: the metrics themselves (`metrics`).
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -22,8 +22,6 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::app::allocator;
-use crate::metrics::text::Page;
 use crate::metrics::{Build, Metrics};
 
 /// Connections at once that have sent something: a scraper, two probes, a person, and slow ones. Each may have a buffer of
@@ -150,26 +148,12 @@ fn answer(
             Ok(()) => text(StatusCode::OK, "ok\n".to_owned()),
             Err(because) => text(StatusCode::SERVICE_UNAVAILABLE, because + "\n"),
         },
-        "/metrics" => text(StatusCode::OK, metrics_page(metrics, build)),
+        "/metrics" => text(StatusCode::OK, metrics.render(&build)),
         _ => text(
             StatusCode::NOT_FOUND,
             "use /livez, /readyz or /metrics\n".to_owned(),
         ),
     }
-}
-
-/// Renders all metrics, those of the allocator last.
-fn metrics_page(metrics: &Metrics, build: Build<'_>) -> String {
-    let mut page = Page::after(metrics.render(&build), build.prefix);
-    let name = "allocator_bytes";
-    for (index, figure) in allocator::figures().iter().enumerate() {
-        if index == 0 {
-            page.family(name, "gauge", "Memory of the heap by its state.");
-        }
-        let state = figure.state;
-        page.labelled(name, format_args!("state=\"{state}\""), figure.bytes);
-    }
-    page.text
 }
 
 fn text(status: StatusCode, body: String) -> Response<Full<Bytes>> {

@@ -48,14 +48,6 @@ mod chosen;
 /// Name of the allocator, for `/metrics` and `--version`.
 pub const NAME: &str = chosen::NAME;
 
-/// A statistic of the allocator.
-pub struct Figure {
-    /// The state of the memory, a label value: `allocated`, `active`, `resident` or `retained`.
-    pub state: &'static str,
-    /// Memory in that state, bytes.
-    pub bytes: usize,
-}
-
 /// Sets the allocator's options for one thread and a small heap. Call it before anything else.
 pub fn init() {
     no_huge_pages();
@@ -89,29 +81,4 @@ fn no_huge_pages() {
 /// Returns free memory of the heap to the kernel.
 pub fn trim() {
     chosen::trim();
-}
-
-/// Statistics of the allocator; empty where it has none.
-pub fn figures() -> Vec<Figure> {
-    chosen::figures()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn figures_are_in_order_of_size() {
-        init();
-        let held = vec![1u8; 1 << 20];
-        trim();
-        let bytes: Vec<usize> = figures().iter().map(|figure| figure.bytes).collect();
-        assert_eq!(bytes.is_empty(), NAME != "jemalloc");
-        // In order: live bytes, the pages they are on, all resident pages. Retained pages are not resident.
-        assert!(bytes.iter().take(3).is_sorted(), "{bytes:?}");
-        assert!(
-            bytes.first().is_none_or(|live| *live >= held.len()),
-            "{bytes:?}"
-        );
-    }
 }

@@ -170,11 +170,6 @@ impl<'a> Page<'a> {
         Self { prefix, text }
     }
 
-    /// A page that goes on after `text`.
-    pub fn after(text: String, prefix: &'a str) -> Self {
-        Self { prefix, text }
-    }
-
     /// Appends a metric without labels.
     pub fn value(&mut self, name: &str, kind: &str, help: &str, value: impl Display) {
         self.family(name, kind, help);

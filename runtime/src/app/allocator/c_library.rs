@@ -1,7 +1,5 @@
 //! The C library's allocator: glibc's, or musl's.
 
-use super::Figure;
-
 pub const NAME: &str = if cfg!(target_env = "musl") {
     "musl"
 } else if cfg!(target_env = "gnu") {
@@ -49,9 +47,5 @@ pub fn trim() {
 }
 
 /// Neither glibc nor musl has statistics that cost no memory.
-pub fn figures() -> Vec<Figure> {
-    Vec::new()
-}
-
 /// This allocator writes no profile.
 pub fn end() {}

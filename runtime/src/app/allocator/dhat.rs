@@ -3,8 +3,6 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::Figure;
-
 pub const NAME: &str = "dhat";
 
 #[global_allocator]

@@ -1,7 +1,5 @@
 //! mimalloc.
 
-use super::Figure;
-
 pub const NAME: &str = "mimalloc";
 
 #[global_allocator]
@@ -36,9 +34,5 @@ pub fn trim() {
 }
 
 /// mimalloc has statistics only in its debug builds.
-pub fn figures() -> Vec<Figure> {
-    Vec::new()
-}
-
 /// This allocator writes no profile.
 pub fn end() {}
