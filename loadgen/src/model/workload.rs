@@ -13,6 +13,7 @@ pub mod mix;
 pub mod place;
 pub mod scenario;
 pub mod shipped;
+pub mod steps;
 pub mod template;
 
 use serde_json::Value;
@@ -23,6 +24,7 @@ pub use crate::model::workload::fixture::Fixture;
 pub use crate::model::workload::place::{Error, Source};
 pub use crate::model::workload::scenario::{Resource, Scenario};
 pub use crate::model::workload::shipped::{default, find};
+use crate::model::workload::steps::LoadStep;
 
 /// The name of the object that is there before the subject starts.
 pub const CANARY: &str = "canary";
@@ -51,6 +53,8 @@ pub struct Workload {
     pub crds: Vec<Manifest>,
     /// Objects that are made once before the others.
     pub fixtures: Vec<Fixture>,
+    /// What is done with the objects once all are created.
+    pub steps: Vec<LoadStep>,
     /// Whether the conformance scenario is about these objects.
     pub conformance: bool,
     /// For errors that only a server knows.

@@ -19,7 +19,7 @@ use simulated_cluster::{SimulatedCluster, code, loadgen, signal, stderr, stdout,
 
 type Scenario = fn();
 
-const WITHOUT_OPERATOR: [(&str, Scenario); 21] = [
+const WITHOUT_OPERATOR: [(&str, Scenario); 22] = [
     (
         "a_missing_crd_is_one_line_that_says_how_to_install_it",
         missing_crd,
@@ -77,6 +77,10 @@ const WITHOUT_OPERATOR: [(&str, Scenario); 21] = [
     (
         "a_namespace_goes_with_the_config_map_that_every_namespace_has",
         workloads::root_ca,
+    ),
+    (
+        "the_steps_of_a_workload_are_done_one_after_the_other",
+        workloads::steps,
     ),
     ("shards_of_a_run_count_as_one_run", shards::as_one_run),
     ("a_shard_that_cannot_be_is_one_line", shards::bad_shards),

@@ -11,9 +11,11 @@ use crate::cli::run::account;
 use crate::cli::run::account::Account;
 use crate::cli::run::converge::Ended;
 use crate::cli::run::operator::Watched;
+use crate::cli::run::steps::StepRecord;
 use crate::load::timeline::Timeline;
 use crate::model::record::Convergence;
 use crate::model::shard::Shard;
+use crate::report::table::Table;
 
 /// Changes with every field.
 pub const FORMAT: u32 = 1;
@@ -41,13 +43,16 @@ pub struct RunRecord {
     pub account: Account,
     pub times: Convergence,
     pub ended: Ended,
+    /// Those of the workload, after the creation.
+    pub steps: Vec<StepRecord>,
     pub operator: Option<Watched>,
 }
 
 impl RunRecord {
     /// Whether all converged, nothing is left, and the operator was not disturbed.
     pub fn is_sound(&self) -> bool {
-        self.account.is_sound() && self.operator.as_ref().is_none_or(Watched::is_sound)
+        let converged = self.steps.iter().all(|step| step.ended == Ended::Converged);
+        converged && self.account.is_sound() && self.operator.as_ref().is_none_or(Watched::is_sound)
     }
 
     /// Tables, and a line for whatever else there is to say.
@@ -58,12 +63,29 @@ impl RunRecord {
             text.push('\n');
         };
         add(&account::latencies(&self.times).plain());
+        for step in &self.steps {
+            match &step.times {
+                Some(times) => {
+                    let table = Table {
+                        title: format!("{}, ms", step.step),
+                        ..account::latencies(times)
+                    };
+                    add(&table.plain());
+                }
+                None => add(&format!("{}\n", step.step)),
+            }
+        }
         add(&self.account.table().plain());
         if let Some(operator) = &self.operator {
             add(&operator.table().plain());
         }
         let lines = self.account.warnings(&self.times, self.ended, &self.run);
         lines.iter().for_each(|line| add(line));
+        for step in &self.steps {
+            if step.ended != Ended::Converged {
+                add(&format!("{}: not every object converged", step.step));
+            }
+        }
         if let Some(operator) = &self.operator {
             operator.lines().iter().for_each(|line| add(line));
         }

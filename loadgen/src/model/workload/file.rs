@@ -135,6 +135,11 @@ impl Reader<'_> {
             }
             None => None,
         };
+        for step in &parsed.steps {
+            step.check().map_err(|(field, message)| {
+                self.error(&format!("steps.{field}"), message)
+            })?;
+        }
         let readiness = parsed.readiness.map(|readiness| {
             let made = Readiness::new(&readiness.path, readiness.ready, readiness.not_ready);
             made.map_err(|error| self.error("readiness.path", error.message))
@@ -148,6 +153,7 @@ impl Reader<'_> {
             convergence: parsed.convergence,
             readiness: readiness.transpose()?,
             rejected,
+            steps: parsed.steps,
             conformance: parsed.conformance,
             source: self.source.clone(),
         })

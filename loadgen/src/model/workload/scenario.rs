@@ -294,6 +294,15 @@ impl Scenario {
         })
     }
 
+    /// The same objects; an update sets one field of those of the first kind.
+    pub fn with_update_of(self, pointer: &str, value: &Value) -> Self {
+        Self {
+            update: patch_at(pointer, value.clone()),
+            compiled: Compiled::default(),
+            ..self
+        }
+    }
+
     /// The same objects with a merge patch on their template.
     pub(super) fn patched(&self, patch: &Value) -> Self {
         Self {

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::model::subject::Convergence;
 use crate::model::workload::scenario::{Enlarge, Pods};
+use crate::model::workload::steps::LoadStep;
 use crate::model::workload::{ChildKind, StandIn};
 
 /// What is in a `workload.toml`. Paths are relative to it; texts of templates hold minijinja expressions.
@@ -50,6 +51,9 @@ pub struct WorkloadFile {
     /// What loadgen says of children on control planes of its own, which have no nodes.
     #[serde(default)]
     pub(super) stand_in: Vec<StandIn>,
+    /// What `loadgen run` does with the objects once all are created.
+    #[serde(default)]
+    pub(super) steps: Vec<LoadStep>,
     pub(super) readiness: Option<ReadinessFile>,
     /// When an object is observed and ready.
     #[serde(default)]
