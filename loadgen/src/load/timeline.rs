@@ -195,6 +195,11 @@ impl Timeline {
         self.ended.waves.last().map_or(&[], Vec::as_slice)
     }
 
+    /// Forgets the samples of the waves that have ended, where no evidence is kept.
+    pub fn forget_ended(&mut self) {
+        self.ended.waves.clear();
+    }
+
     /// Ends the wave; all waves, as the evidence keeps them.
     pub fn samples(&mut self) -> &Samples {
         self.end_wave();

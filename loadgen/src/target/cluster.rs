@@ -291,6 +291,28 @@ impl Cluster {
         }
     }
 
+    /// Those objects of a collection that are `wanted`.
+    ///
+    /// # Errors
+    /// `Request` in the server's words, or `Silent`.
+    pub async fn those(
+        &self,
+        collection: &str,
+        wanted: impl Fn(&Meta) -> bool,
+    ) -> Result<Vec<Meta>, Error> {
+        let (mut found, mut token) = (Vec::new(), String::new());
+        loop {
+            let path = format!("{collection}?limit=500{token}");
+            let page: MetaPage = self.ask(Method::GET, &path, None, vec![]).await?;
+            let items = page.items.into_iter().map(|item| item.metadata);
+            found.extend(items.filter(|meta| wanted(meta)));
+            match page.metadata.token.filter(|token| !token.is_empty()) {
+                Some(next) => token = format!("&continue={next}"),
+                None => return Ok(found),
+            }
+        }
+    }
+
     /// The server's own metrics page.
     ///
     /// # Errors
@@ -354,12 +376,16 @@ impl Cluster {
 pub struct Meta {
     pub name: String,
     #[serde(default)]
+    pub uid: String,
+    #[serde(default)]
     pub owner_references: Vec<OwnerReference>,
 }
 
 #[derive(Debug, Deserialize)]
 pub struct OwnerReference {
     pub kind: String,
+    #[serde(default)]
+    pub name: String,
 }
 
 #[derive(Deserialize)]

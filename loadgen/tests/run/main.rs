@@ -8,6 +8,7 @@ mod bad_workloads;
 mod operator;
 mod shards;
 mod simulated_cluster;
+mod steps;
 mod workloads;
 
 use std::process::{ExitCode, Output};
@@ -19,7 +20,7 @@ use simulated_cluster::{SimulatedCluster, code, loadgen, signal, stderr, stdout,
 
 type Scenario = fn();
 
-const WITHOUT_OPERATOR: [(&str, Scenario); 22] = [
+const WITHOUT_OPERATOR: [(&str, Scenario); 27] = [
     (
         "a_missing_crd_is_one_line_that_says_how_to_install_it",
         missing_crd,
@@ -80,17 +81,41 @@ const WITHOUT_OPERATOR: [(&str, Scenario); 22] = [
     ),
     (
         "the_steps_of_a_workload_are_done_one_after_the_other",
-        workloads::steps,
+        steps::one_after_the_other,
+    ),
+    (
+        "objects_are_churned_deleted_and_created_anew",
+        steps::churn_and_delete,
+    ),
+    (
+        "objects_that_a_step_deletes_are_not_called_deleted_by_others",
+        steps::delete_at_the_end,
+    ),
+    (
+        "objects_fail_for_a_while_and_get_their_values_back",
+        steps::fault,
+    ),
+    (
+        "a_step_restarts_the_operator_and_that_disturbs_nothing",
+        steps::restart,
+    ),
+    (
+        "a_step_that_nobody_has_permitted_is_one_line_and_nothing_is_created",
+        steps::not_permitted,
     ),
     ("shards_of_a_run_count_as_one_run", shards::as_one_run),
     ("a_shard_that_cannot_be_is_one_line", shards::bad_shards),
 ];
 
-const WITH_OPERATOR: [(&str, Scenario); 4] = [
+const WITH_OPERATOR: [(&str, Scenario); 5] = [
     ("a_run_converges_and_leaves_nothing", converges),
     ("rejected_creates_are_accounted_for", rejected),
     ("ctrl_c_midway_cleans_up", ctrl_c),
     ("clean_removes_what_a_killed_run_left", killed),
+    (
+        "children_that_a_step_deletes_are_made_anew",
+        steps::delete_children,
+    ),
 ];
 
 fn main() -> ExitCode {

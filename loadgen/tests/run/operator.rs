@@ -26,7 +26,7 @@ spec:
 ";
 
 /// A Deployment with one pod, and what a metrics server would say of it.
-fn cluster(name: &str) -> SimulatedCluster {
+pub fn cluster(name: &str) -> SimulatedCluster {
     let cluster = SimulatedCluster::without_crd(name);
     cluster.server.install(POD_METRICS).expect("a valid CRD");
     cluster.create_namespace("shop");

@@ -59,7 +59,7 @@ pub fn lint() {
     assert_eq!(simulated_cluster.names("edgeapps"), Vec::<String>::new());
 }
 
-const FIXTURES: &str = "apiVersion: v1
+pub const FIXTURES: &str = "apiVersion: v1
 kind: Namespace
 metadata:
   name: classes
@@ -79,7 +79,7 @@ metadata:
 ";
 
 /// A workload of ConfigMaps with these fixtures.
-fn with_fixtures(name: &str, fixtures: &str) -> String {
+pub fn with_fixtures(name: &str, fixtures: &str) -> String {
     let folder =
         Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("loadgen-run-{name}-workload"));
     std::fs::create_dir_all(&folder).expect("temporary folder");
@@ -246,50 +246,4 @@ pub fn root_ca() {
     let said = stdout(&output);
     assert_eq!(code(&output), Some(0), "{said}{}", stderr(&output));
     assert_eq!(simulated_cluster.left(), Vec::<String>::new());
-}
-
-const STEPS: &str = "
-[[steps]]
-do = \"update\"
-per_s = 50
-times = 2
-
-[[steps]]
-do = \"idle\"
-seconds = 1
-
-[[steps]]
-do = \"scale\"
-field = \"/data/size\"
-value = \"9\"
-";
-
-pub fn steps() {
-    let simulated_cluster = SimulatedCluster::without_crd("steps");
-    let workload = with_fixtures("steps", FIXTURES);
-    let file = Path::new(&workload).join("workload.toml");
-    let before = std::fs::read_to_string(&file).expect("written");
-    std::fs::write(&file, before.clone() + STEPS).expect("writable");
-    let output = simulated_cluster.loadgen(&["run", &workload, "--count", "5", "--keep"]);
-    let said = stdout(&output);
-    assert_eq!(code(&output), Some(0), "{said}{}", stderr(&output));
-    for want in [
-        "update, 2 times, ms",
-        "idle for 1 s",
-        "scale /data/size to \"9\", ms",
-    ] {
-        assert!(said.contains(want), "{want} not in {said}");
-    }
-    let objects = simulated_cluster.server.objects("configmaps");
-    let sizes: Vec<&str> = objects
-        .iter()
-        .filter_map(|object| object["data"]["size"].as_str())
-        .collect();
-    assert_eq!(sizes, ["9"; 5]);
-    let bad = before + &STEPS.replace("times = 2", "times = 0");
-    std::fs::write(&file, bad).expect("writable");
-    let output = simulated_cluster.loadgen(&["run", &workload, "--count", "5"]);
-    let said = stderr(&output);
-    assert_eq!(code(&output), Some(2), "{said}");
-    assert!(said.contains(": steps.times: 0: use 1 to 1000"), "{said}");
 }

@@ -35,6 +35,8 @@ pub struct Account {
     /// How often the watch was opened again, and why the last time.
     pub watch_restarts: u64,
     pub watch_error: Option<String>,
+    /// Objects that a step of the workload deleted and none created anew.
+    pub deleted_by_steps: usize,
     /// `None` with `--keep`.
     pub removal: Option<Removal>,
 }
@@ -103,15 +105,15 @@ impl Account {
         some("rejected", self.rejected);
         some("unanswered", self.unanswered);
         some("not sent", self.not_sent);
+        some("deleted by steps", self.deleted_by_steps);
+        let kept = self.created().saturating_sub(self.deleted_by_steps);
         match &self.removal {
-            None => rows.push(row("kept", self.created())),
+            None => rows.push(row("kept", kept)),
             Some(removal) => {
                 rows.push(row("deleted", removal.deleted));
                 rows.push(row("left behind", removal.left));
                 // `deleted` may include objects whose create had no answer, hence `saturating_sub`.
-                let gone = self
-                    .created()
-                    .saturating_sub(removal.deleted + removal.left);
+                let gone = kept.saturating_sub(removal.deleted + removal.left);
                 rows.extend((gone > 0).then(|| row("deleted by others", gone)));
             }
         }

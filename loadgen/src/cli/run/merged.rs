@@ -130,6 +130,7 @@ fn account(records: &[RunRecord]) -> Account {
         all.rejected += account.rejected;
         all.unanswered += account.unanswered;
         all.not_sent += account.not_sent;
+        all.deleted_by_steps += account.deleted_by_steps;
         all.watch_restarts += account.watch_restarts;
         all.watch_error = all.watch_error.or_else(|| account.watch_error.clone());
         for (words, times) in &account.failures {
@@ -184,6 +185,8 @@ fn steps(records: &[RunRecord]) -> Result<Vec<StepRecord>, String> {
             step: first.step.clone(),
             first_sent_unix_ms: earliest,
             times: (!begun.is_empty()).then(|| times(&begun, earliest)),
+            took_s: all().filter_map(|step| step.took_s).reduce(f64::max),
+            failure: all().find_map(|step| step.failure.clone()),
             ended: ends
                 .find(|ended| *ended != Ended::Converged)
                 .unwrap_or(Ended::Converged),

@@ -9,6 +9,7 @@
 pub mod account;
 pub mod args;
 pub mod capacity;
+pub mod children;
 pub mod converge;
 pub mod merged;
 pub mod operator;
@@ -31,11 +32,11 @@ use crate::cli::run::account::{Account, Removal};
 pub use crate::cli::run::args::RunArgs;
 pub(crate) use crate::cli::run::args::dns_label;
 use crate::cli::run::capacity::Capacity;
-use crate::cli::run::converge::Ended;
+use crate::cli::run::converge::{Ended, Goal};
 use crate::cli::run::operator::{Watched, Watching};
 use crate::cli::run::pods::Pods;
 use crate::cli::run::record::RunRecord;
-use crate::cli::run::steps::StepRecord;
+use crate::cli::run::steps::Done;
 use crate::load::generator::Act;
 use crate::load::journal::Journal;
 use crate::load::observer::Observer;
@@ -45,6 +46,7 @@ use crate::model::record::Convergence;
 use crate::model::run_id;
 use crate::model::shard::Shard;
 use crate::model::workload;
+use crate::model::workload::steps::LoadStep;
 use crate::model::workload::{RUN_LABEL, Scenario, Workload};
 use crate::report::table::grouped;
 use crate::run::convergence::convergence;
@@ -67,6 +69,8 @@ struct Load {
     stop: Interrupt,
     progress: Progress,
     operator: Option<Watching>,
+    /// Known once it is prepared.
+    pods: Pods,
 }
 
 /// What came of the objects, until they are removed.
@@ -76,12 +80,12 @@ struct Loaded {
     times: Convergence,
     first_sent_unix_ms: u64,
     ended: Ended,
-    steps: Vec<StepRecord>,
+    steps: Done,
 }
 
 impl Loaded {
     fn stopped(&self) -> bool {
-        let steps = self.steps.iter().map(|step| step.ended);
+        let steps = self.steps.records.iter().map(|step| step.ended);
         steps.chain([self.ended]).any(|ended| ended == Ended::Stopped)
     }
 }
@@ -116,6 +120,7 @@ async fn load(args: RunArgs) -> anyhow::Result<ExitCode> {
         target,
         stop: stop.clone(),
         operator: None,
+        pods: Pods::Unknown,
     };
     let prepared = tokio::select! {
         biased;
@@ -138,7 +143,7 @@ impl Load {
         if let (Some(name), 0) = (&self.args.operator, self.shard().index) {
             self.operator = Some(Watching::find(&self.cluster, name).await?);
         }
-        let wanted = self.scenario.pods_of(self.objects());
+        let wanted = self.most_pods();
         let pods = match wanted {
             None => Pods::Unknown,
             Some(_) => {
@@ -146,6 +151,8 @@ impl Load {
                 Pods::of(self.target.local, &nodes, self.args.pods)
             }
         };
+        self.pods = pods;
+        self.check_steps()?;
         if pods == Pods::NotAsked {
             self.scenario = Arc::new(self.scenario.as_ref().clone().without_pods());
         }
@@ -161,6 +168,42 @@ impl Load {
             return Ok(true);
         }
         Ok(question::ask("Create them?").await?)
+    }
+
+    /// Pods that the objects ask for when they ask for the most.
+    fn most_pods(&self) -> Option<u64> {
+        let objects = self.objects();
+        let scaled = self.workload.steps.iter().filter_map(|step| match step {
+            LoadStep::Scale { field, value, .. } => {
+                self.scenario.scaled(field, value).pods_of(objects)
+            }
+            _ => None,
+        });
+        self.scenario.pods_of(objects).into_iter().chain(scaled).max()
+    }
+
+    /// # Errors
+    /// A step does what nobody has permitted.
+    fn check_steps(&self) -> anyhow::Result<()> {
+        for (number, step) in self.workload.steps.iter().enumerate() {
+            let (field, message) = match step {
+                LoadStep::Scale { field, value, .. }
+                    if self.pods == Pods::NotAsked
+                        && self.scenario.asks_for_pods_by(field)
+                        && *value != 0 =>
+                {
+                    ("field", format!("{field:?} asks for pods; permit them with --pods"))
+                }
+                LoadStep::Restart { .. } if self.args.operator.is_none() => {
+                    let message = "restart: say which with --operator deployment/NAMESPACE/NAME";
+                    ("do", message.to_owned())
+                }
+                _ => continue,
+            };
+            let part = self.workload.source.part("steps", number);
+            return Err(Usage(part.error(field, message).to_string()).into());
+        }
+        Ok(())
     }
 
     fn intent(&self, pods: Pods) -> String {
@@ -253,7 +296,7 @@ impl Load {
             ended,
             steps,
         } = loaded;
-        let last = steps.last().map_or(ended, |step| step.ended);
+        let last = steps.records.last().map_or(ended, |step| step.ended);
         RunRecord {
             format: record::FORMAT,
             loadgen: env!("TARE_VERSION").into(),
@@ -271,11 +314,12 @@ impl Load {
                 watch_restarts: timeline.watch_restarts,
                 watch_error: timeline.last_watch_error.clone(),
                 removal: cleaned.map(Removal::of),
+                deleted_by_steps: steps.deleted,
                 ..account
             },
             times,
             ended: if ended == Ended::Converged { last } else { ended },
-            steps,
+            steps: steps.records,
             operator,
         }
     }
@@ -326,7 +370,9 @@ impl Load {
         }
         converge::watches_are_open(journal, watches).await?;
         let pace = self.pace();
-        let ended = self.wave(journal, &self.scenario, Act::Create, pace).await;
+        let ended = self
+            .wave(journal, &self.scenario, Act::Create, pace, Goal::Ready)
+            .await;
         let mut loaded = {
             let timeline = journal.timeline();
             Loaded {
@@ -334,7 +380,7 @@ impl Load {
                 times: convergence(&timeline, pace),
                 first_sent_unix_ms: record::first_sent_unix_ms(journal.began(), &timeline),
                 ended,
-                steps: Vec::new(),
+                steps: Done::default(),
             }
         };
         if ended == Ended::Converged {

@@ -17,6 +17,8 @@ use crate::target::cluster::Cluster;
 use crate::target::operator::memory::{Chosen, Reading, Source};
 use crate::target::operator::pods;
 use crate::target::operator::pods::{End, Pod};
+use crate::target::operator::restart;
+use crate::target::operator::restart::NotRestarted;
 use crate::terminal::progress::Progress;
 
 /// Memory right after the last object is that of the burst.
@@ -37,6 +39,8 @@ pub struct Watched {
     /// Samples that could not be taken, and why the last one could not.
     pub failed_samples: u64,
     pub last_failure: Option<String>,
+    /// Pods that a step of the workload has replaced.
+    pub replaced: usize,
     pub pods: Vec<PodWatched>,
 }
 
@@ -148,6 +152,29 @@ impl Watching {
         *self.task.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
     }
 
+    /// Deletes its pods, and waits until as many others are ready.
+    ///
+    /// # Errors
+    /// They cannot be deleted, or none is ready in time.
+    pub async fn replace_pods(
+        &self,
+        within: Duration,
+        progress: &Progress,
+    ) -> Result<(), NotRestarted> {
+        let Sampler {
+            cluster,
+            operator,
+            selector,
+            ..
+        } = &self.sampler;
+        progress.step(&format!("waiting for other pods of {operator}"));
+        let replaced = restart::restart(cluster, operator, selector, within).await?;
+        // Also those that live for less than the period between two samples.
+        self.sampler.sample(false).await;
+        self.sampler.watched().replaced += replaced;
+        Ok(())
+    }
+
     /// Takes the last figures and the log.
     pub async fn end(&self) -> Watched {
         let task = {
@@ -235,10 +262,11 @@ impl Watched {
         self.samples += u64::from(reading.is_some());
     }
 
-    /// Whether nothing restarted, and no pod replaced another.
+    /// Whether nothing restarted, and no pod replaced another, but where a step asked for it.
     pub fn is_sound(&self) -> bool {
+        let came = self.pods.iter().filter(|pod| pod.came).count();
         let mut pods = self.pods.iter();
-        pods.all(|pod| pod.restarts == 0 && !pod.came)
+        came <= self.replaced && pods.all(|pod| pod.restarts == 0)
     }
 
     /// A row for each pod.
@@ -431,6 +459,11 @@ mod tests {
         };
         watched.note(&other, reading(2.0, 0.5), false);
         assert!(!watched.is_sound());
+        let asked_for = Watched {
+            replaced: 1,
+            ..watched.clone()
+        };
+        assert!(asked_for.is_sound());
         assert_eq!(watched.pods[1].before_bytes, None);
         assert_eq!(watched.pods[1].cpu_s, Some(0.5));
     }

@@ -51,8 +51,9 @@ pub struct RunRecord {
 impl RunRecord {
     /// Whether all converged, nothing is left, and the operator was not disturbed.
     pub fn is_sound(&self) -> bool {
-        let converged = self.steps.iter().all(|step| step.ended == Ended::Converged);
-        converged && self.account.is_sound() && self.operator.as_ref().is_none_or(Watched::is_sound)
+        self.steps.iter().all(StepRecord::is_sound)
+            && self.account.is_sound()
+            && self.operator.as_ref().is_none_or(Watched::is_sound)
     }
 
     /// Tables, and a line for whatever else there is to say.
@@ -72,7 +73,10 @@ impl RunRecord {
                     };
                     add(&table.plain());
                 }
-                None => add(&format!("{}\n", step.step)),
+                None => match step.took_s {
+                    Some(took_s) => add(&format!("{}: {took_s:.1} s\n", step.step)),
+                    None => add(&format!("{}\n", step.step)),
+                },
             }
         }
         add(&self.account.table().plain());
@@ -81,11 +85,8 @@ impl RunRecord {
         }
         let lines = self.account.warnings(&self.times, self.ended, &self.run);
         lines.iter().for_each(|line| add(line));
-        for step in &self.steps {
-            if step.ended != Ended::Converged {
-                add(&format!("{}: not every object converged", step.step));
-            }
-        }
+        let warnings = self.steps.iter().filter_map(StepRecord::warning);
+        warnings.for_each(|line| add(&line));
         if let Some(operator) = &self.operator {
             operator.lines().iter().for_each(|line| add(line));
         }

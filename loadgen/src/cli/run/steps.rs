@@ -1,16 +1,17 @@
-//! What a workload asks for once its objects are created: updates, a field that is set, idle time.
+//! What a workload asks for once its objects are created, such as updates, churn, faults and idle time.
 //!
 //! Guarantees: a step begins when the one before it has converged; after one that has not, no other begins. Leaves
-//! to others: sending and waiting (`converge`).
+//! to others: sending and waiting (`converge`), children (`children`) and the operator's pods (`operator`).
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::cli::run::Load;
-use crate::cli::run::converge::{Ended, Wave};
+use crate::cli::run::converge::{Ended, Goal, Wave};
+use crate::cli::run::pods::Pods;
 use crate::cli::run::record::first_sent_unix_ms;
+use crate::cli::run::{Load, children};
 use crate::load::generator::{Act, Generator};
 use crate::load::journal::Journal;
 use crate::load::timeout::Timeout;
@@ -26,26 +27,61 @@ use crate::run::convergence::convergence;
 pub struct StepRecord {
     pub step: String,
     pub first_sent_unix_ms: u64,
-    /// `None` where nothing was sent.
+    /// `None` where no object had to converge.
     pub times: Option<Convergence>,
+    /// Of all of it, where it has no times of its objects.
+    pub took_s: Option<f64>,
     pub ended: Ended,
+    /// Why it could not be done.
+    pub failure: Option<String>,
+}
+
+/// The steps that were done.
+#[derive(Debug, Default)]
+pub struct Done {
+    pub records: Vec<StepRecord>,
+    /// Objects that the last of them left deleted.
+    pub deleted: usize,
+}
+
+impl StepRecord {
+    pub fn is_sound(&self) -> bool {
+        self.ended == Ended::Converged && self.failure.is_none()
+    }
+
+    /// What there is to say where it is not sound.
+    pub fn warning(&self) -> Option<String> {
+        match (&self.failure, self.ended) {
+            (Some(why), _) => Some(format!("{}: {why}", self.step)),
+            (None, Ended::Converged) => None,
+            (None, Ended::Stopped) => Some(format!("{}: stopped", self.step)),
+            (None, _) => Some(format!("{}: not every object came to its end", self.step)),
+        }
+    }
 }
 
 impl Load {
     /// Does the steps of the workload, one after the other.
-    pub(super) async fn steps(&self, journal: &Arc<Journal>) -> Vec<StepRecord> {
-        let mut records: Vec<StepRecord> = Vec::new();
+    pub(super) async fn steps(&self, journal: &Arc<Journal>) -> Done {
+        let mut done = Done::default();
         // Each wave has content of its own.
         let mut wave = 0;
         for step in &self.workload.steps {
             let record = self.step(step, &mut wave, journal).await;
-            let ended = record.ended;
-            records.push(record);
-            if ended != Ended::Converged {
+            match step {
+                LoadStep::Delete { .. } => {
+                    done.deleted = journal.timeline().progress().gone as usize;
+                }
+                LoadStep::Create { .. } => done.deleted = 0,
+                _ => {}
+            }
+            let sound = record.is_sound();
+            done.records.push(record);
+            if !sound {
                 break;
             }
         }
-        records
+        done
     }
 
     async fn step(&self, step: &LoadStep, wave: &mut u64, journal: &Arc<Journal>) -> StepRecord {
@@ -54,44 +90,174 @@ impl Load {
             step: step.name(),
             first_sent_unix_ms: first_sent_unix_ms(journal.began(), &journal.timeline()),
             times: None,
+            took_s: None,
             ended: Ended::Converged,
-        };
-        let (scenario, times) = match step {
-            LoadStep::Idle { seconds } => {
-                record.ended = self.rest(Duration::from_secs(*seconds)).await;
-                return record;
-            }
-            LoadStep::Update { times, .. } => (Arc::clone(&self.scenario), *times),
-            LoadStep::Scale { field, value, .. } => {
-                let scenario = self.scenario.as_ref().clone();
-                (Arc::new(scenario.with_update_of(field, value)), 1)
-            }
+            failure: None,
         };
         let pace = self.pace_of(step.per_s());
-        for _ in 0..times {
-            *wave += 1;
-            journal.timeline().begin_wave();
-            record.ended = self.wave(journal, &scenario, Act::Update(*wave), pace).await;
-            let timeline = journal.timeline();
-            record.first_sent_unix_ms = first_sent_unix_ms(journal.began(), &timeline);
-            record.times = Some(convergence(&timeline, pace));
-            if record.ended != Ended::Converged {
-                break;
+        let began = Instant::now();
+        match step {
+            LoadStep::Idle { seconds } => {
+                record.ended = self.rest(Duration::from_secs(*seconds)).await;
             }
+            LoadStep::Create { .. } => self.create(journal, pace, &mut record).await,
+            LoadStep::Delete { .. } => {
+                record.ended = self.delete(journal, pace).await;
+                record.took_s = Some(began.elapsed().as_secs_f64());
+            }
+            LoadStep::Churn { times, .. } => {
+                for _ in 0..*times {
+                    record.ended = self.delete(journal, pace).await;
+                    if record.ended == Ended::Converged {
+                        self.create(journal, pace, &mut record).await;
+                    }
+                    if record.ended != Ended::Converged {
+                        break;
+                    }
+                }
+            }
+            LoadStep::Update { times, .. } => {
+                for _ in 0..*times {
+                    *wave += 1;
+                    let scenario = Arc::clone(&self.scenario);
+                    self.update(journal, &scenario, *wave, pace, &mut record).await;
+                    if record.ended != Ended::Converged {
+                        break;
+                    }
+                }
+            }
+            LoadStep::Scale { field, value, .. } => {
+                let scenario = self.scenario.as_ref().clone();
+                let scenario = Arc::new(scenario.with_update_of(field, value));
+                *wave += 1;
+                self.update(journal, &scenario, *wave, pace, &mut record).await;
+            }
+            LoadStep::Fault { seconds, .. } => {
+                let idle = Duration::from_secs(*seconds);
+                self.fault(journal, idle, wave, pace, &mut record).await;
+            }
+            LoadStep::DeleteChildren {} => {
+                let replaced = children::replace(
+                    &self.cluster,
+                    &self.scenario,
+                    self.timeout(Pace::Burst),
+                    &self.progress,
+                );
+                tokio::select! {
+                    biased;
+                    () = self.stop.requested() => record.ended = Ended::Stopped,
+                    replaced = replaced => match replaced {
+                        Ok(took_s) => record.took_s = Some(took_s),
+                        Err(why) => record.failure = Some(why),
+                    },
+                }
+            }
+            LoadStep::Restart { times } => self.restart(*times, &mut record).await,
         }
         record
     }
 
-    /// Sends something to every object, and waits until all converge.
+    async fn create(&self, journal: &Arc<Journal>, pace: Pace, record: &mut StepRecord) {
+        journal.timeline().begin_again();
+        let scenario = &self.scenario;
+        record.ended = self.wave(journal, scenario, Act::Create, pace, Goal::Ready).await;
+        note_times(record, journal, pace);
+    }
+
+    async fn delete(&self, journal: &Arc<Journal>, pace: Pace) -> Ended {
+        journal.timeline().begin_again();
+        self.wave(journal, &self.scenario, Act::Delete, pace, Goal::Gone).await
+    }
+
+    async fn update(
+        &self,
+        journal: &Arc<Journal>,
+        scenario: &Arc<Scenario>,
+        wave: u64,
+        pace: Pace,
+        record: &mut StepRecord,
+    ) {
+        journal.timeline().begin_wave();
+        record.ended = self.wave(journal, scenario, Act::Update(wave), pace, Goal::Ready).await;
+        note_times(record, journal, pace);
+    }
+
+    /// The times are those of the way back.
+    async fn fault(
+        &self,
+        journal: &Arc<Journal>,
+        idle: Duration,
+        wave: &mut u64,
+        pace: Pace,
+        record: &mut StepRecord,
+    ) {
+        let (good, Some(bad)) = (&self.workload.scenario, &self.workload.rejected) else {
+            record.failure = Some("the workload has no object.rejected".into());
+            return;
+        };
+        let changed = |from: &Scenario, to: &Scenario| {
+            let scenario = self.scenario.as_ref().clone().with_update_between(from, to);
+            Arc::new(match self.pods {
+                Pods::NotAsked => scenario.without_pods(),
+                _ => scenario,
+            })
+        };
+        *wave += 1;
+        journal.timeline().begin_wave();
+        let act = Act::Update(*wave);
+        record.ended = self.wave(journal, &changed(good, bad), act, pace, Goal::Answered).await;
+        if record.ended == Ended::Converged {
+            record.ended = self.rest(idle).await;
+        }
+        if record.ended != Ended::Converged {
+            return;
+        }
+        *wave += 1;
+        self.update(journal, &changed(bad, good), *wave, pace, record).await;
+    }
+
+    /// Replaces the pods of the operator, so often.
+    async fn restart(&self, times: u64, record: &mut StepRecord) {
+        let Some(operator) = &self.operator else {
+            // Another shard does it: this one has nothing to wait for.
+            return;
+        };
+        let began = Instant::now();
+        for _ in 0..times {
+            let timeout = self.timeout(Pace::Burst).deadline;
+            tokio::select! {
+                biased;
+                () = self.stop.requested() => {
+                    record.ended = Ended::Stopped;
+                    return;
+                }
+                replaced = operator.replace_pods(timeout, &self.progress) => {
+                    if let Err(error) = replaced {
+                        record.failure = Some(error.to_string());
+                        return;
+                    }
+                }
+            }
+        }
+        record.took_s = Some(began.elapsed().as_secs_f64());
+    }
+
+    fn timeout(&self, pace: Pace) -> Timeout {
+        let chosen = self.args.deadline_s.map(Duration::from_secs);
+        Timeout::of(self.objects(), pace, chosen)
+    }
+
+    /// Sends something to every object, and waits until all have reached the goal.
     pub(super) async fn wave(
         &self,
         journal: &Arc<Journal>,
         scenario: &Arc<Scenario>,
         act: Act,
         pace: Pace,
+        goal: Goal,
     ) -> Ended {
-        let objects = self.objects();
-        let chosen = self.args.deadline_s.map(Duration::from_secs);
+        // Nothing is kept of a wave but its record, however many there are.
+        journal.timeline().forget_ended();
         let wave = Wave {
             offer: Generator {
                 cluster: self.cluster.clone(),
@@ -101,9 +267,10 @@ impl Load {
                 act,
                 readiness: None,
                 pace,
-                objects,
+                objects: self.objects(),
             },
-            timeout: Timeout::of(objects, pace, chosen),
+            timeout: self.timeout(pace),
+            goal,
         };
         wave.run(&self.progress, &self.stop).await
     }
@@ -117,4 +284,10 @@ impl Load {
             () = tokio::time::sleep(idle) => Ended::Converged,
         }
     }
+}
+
+fn note_times(record: &mut StepRecord, journal: &Journal, pace: Pace) {
+    let timeline = journal.timeline();
+    record.first_sent_unix_ms = first_sent_unix_ms(journal.began(), &timeline);
+    record.times = Some(convergence(&timeline, pace));
 }

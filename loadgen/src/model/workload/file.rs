@@ -20,6 +20,8 @@ use crate::model::workload::fixture::Fixture;
 use crate::model::workload::folder::Folder;
 use crate::model::workload::place::Source;
 use crate::model::workload::scenario::{Compiled, LAST_INDEX};
+use crate::model::workload::steps;
+use crate::model::workload::steps::LoadStep;
 use crate::model::workload::template::Template;
 use crate::model::workload::{CANARY, Error, MOST_BYTES, Manifest, Readiness, Scenario, Workload};
 
@@ -71,7 +73,7 @@ impl Reader<'_> {
     /// The same file, for the errors of one of the further kinds.
     fn also(&self, number: usize) -> Self {
         Self {
-            source: self.source.also(number),
+            source: self.source.part("also", number),
             ..*self
         }
     }
@@ -135,11 +137,7 @@ impl Reader<'_> {
             }
             None => None,
         };
-        for step in &parsed.steps {
-            step.check().map_err(|(field, message)| {
-                self.error(&format!("steps.{field}"), message)
-            })?;
-        }
+        self.steps(&parsed.steps, &scenario, rejected.is_some())?;
         let readiness = parsed.readiness.map(|readiness| {
             let made = Readiness::new(&readiness.path, readiness.ready, readiness.not_ready);
             made.map_err(|error| self.error("readiness.path", error.message))
@@ -157,6 +155,30 @@ impl Reader<'_> {
             conformance: parsed.conformance,
             source: self.source.clone(),
         })
+    }
+
+    /// # Errors
+    /// A step that cannot be done, at its own line.
+    fn steps(&self, listed: &[LoadStep], scenario: &Scenario, rejected: bool) -> Result<(), Error> {
+        let wrong = |number: usize, (field, message): steps::Wrong| {
+            self.source.part("steps", number).error(field, message)
+        };
+        for (number, step) in listed.iter().enumerate() {
+            step.check().map_err(|it| wrong(number, it))?;
+            let lacks = match step {
+                LoadStep::Fault { .. } if !rejected => {
+                    Some("fault: add object.rejected, which says what makes an object fail")
+                }
+                LoadStep::DeleteChildren {} if scenario.children.is_empty() => {
+                    Some("delete-children: add [[children]], which says what an object owns")
+                }
+                _ => None,
+            };
+            if let Some(lacks) = lacks {
+                return Err(wrong(number, ("do", lacks.to_owned())));
+            }
+        }
+        steps::check_order(listed).map_err(|(number, it)| wrong(number, it))
     }
 
     /// A kind with its templates, without what only the first kind has.
