@@ -99,7 +99,7 @@ async fn measure(
         source,
         rejected: workload.rejected.map(Arc::new),
         readiness: workload.readiness.map(Arc::new),
-        conformance: workload.conformance,
+        conformance: workload.conformance.map(Arc::new),
         scenario: Arc::new(workload.scenario),
         seed: args.seed,
         profile: plan::profile(&args),

@@ -189,7 +189,7 @@ async fn measure(
         progress: progress.clone(),
         bursts_only: true,
         readiness: workload.readiness.map(Arc::new),
-        conformance: false,
+        conformance: None,
         soak_events: None,
         memory_limit_bytes: Some(args.memory),
         bystanders: Vec::new(),

@@ -347,7 +347,7 @@ pub fn sample(runs: Vec<Run>) -> Summary {
             machine: tare_procstat::machine(),
         },
         scenario: Scenario {
-            name: "edgeapp".into(),
+            name: "widgets".into(),
             object_bytes: 2_048,
             service: "headless".into(),
             seed: 1,

@@ -5,6 +5,7 @@
 
 pub mod child;
 pub mod condition;
+pub mod conformance;
 pub mod file;
 pub mod fill;
 pub mod fixture;
@@ -20,6 +21,7 @@ use serde_json::Value;
 
 use crate::model::subject::Convergence;
 pub use crate::model::workload::child::Readiness;
+use crate::model::workload::conformance::ConformanceScenario;
 pub use crate::model::workload::fixture::Fixture;
 pub use crate::model::workload::place::{Error, Source};
 pub use crate::model::workload::scenario::{Resource, Scenario};
@@ -55,8 +57,8 @@ pub struct Workload {
     pub fixtures: Vec<Fixture>,
     /// What is done with the objects once all are created.
     pub steps: Vec<LoadStep>,
-    /// Whether the conformance scenario is about these objects.
-    pub conformance: bool,
+    /// What an operator has to do before it is measured.
+    pub conformance: Option<ConformanceScenario>,
     /// For errors that only a server knows.
     pub source: Source,
 }

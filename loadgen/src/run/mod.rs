@@ -43,6 +43,7 @@ use crate::model::record;
 use crate::model::record::RunMachine;
 use crate::model::step::Course;
 use crate::model::subject::Subject;
+use crate::model::workload::conformance::ConformanceScenario;
 use crate::model::workload::{Readiness, Scenario};
 use crate::run::campaign::Campaign;
 use crate::target::Source;
@@ -74,8 +75,8 @@ pub struct Setting {
     pub bursts_only: bool,
     /// The child whose readiness a soak changes.
     pub readiness: Option<Arc<Readiness>>,
-    /// Whether the conformance scenario is about these objects.
-    pub conformance: bool,
+    /// What subjects have to do before they are measured.
+    pub conformance: Option<Arc<ConformanceScenario>>,
     /// Watch events of the soak, in the first memory run at the largest size.
     pub soak_events: Option<u64>,
     /// Memory that a subject may have.

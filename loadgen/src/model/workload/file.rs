@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::model::subject::Convergence;
 use crate::model::workload::condition::Condition;
+use crate::model::workload::conformance;
 use crate::model::workload::file::definition::Wrong;
 use crate::model::workload::file::format::{ObjectFile, WorkloadFile};
 use crate::model::workload::file::template_file::TemplateFile;
@@ -138,6 +139,13 @@ impl Reader<'_> {
             None => None,
         };
         self.steps(&parsed.steps, &scenario, rejected.is_some())?;
+        let conformance = match &parsed.conformance {
+            Some(file) => {
+                let (resource, children) = (&scenario.resource, &scenario.children);
+                Some(conformance::read(self.folder, file, resource, children)?)
+            }
+            None => None,
+        };
         let readiness = parsed.readiness.map(|readiness| {
             let made = Readiness::new(&readiness.path, readiness.ready, readiness.not_ready);
             made.map_err(|error| self.error("readiness.path", error.message))
@@ -152,7 +160,7 @@ impl Reader<'_> {
             readiness: readiness.transpose()?,
             rejected,
             steps: parsed.steps,
-            conformance: parsed.conformance,
+            conformance,
             source: self.source.clone(),
         })
     }

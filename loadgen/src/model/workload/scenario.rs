@@ -206,7 +206,7 @@ impl Resource {
         }
     }
 
-    /// `edgeapps.tare.dev`, or `configmaps` in the core group.
+    /// `widgets.example.com`, or `configmaps` in the core group.
     pub fn full_name(&self) -> String {
         match self.group.as_str() {
             "" => self.plural.clone(),
@@ -214,7 +214,7 @@ impl Resource {
         }
     }
 
-    /// What several are called in a sentence: `EdgeApps`.
+    /// What several are called in a sentence: `Widgets`.
     pub fn kinds(&self) -> String {
         format!("{}s", self.kind)
     }

@@ -21,9 +21,8 @@ pub struct WorkloadFile {
     #[serde(default)]
     #[allow(dead_code)]
     pub(super) default: bool,
-    /// Whether the conformance scenario is about these objects.
-    #[serde(default)]
-    pub(super) conformance: bool,
+    /// A TOML file: what an operator has to do before it is measured; without, it is not checked.
+    pub(super) conformance: Option<String>,
     /// `headless`, `cluster-ip` or `none`: what the report says of the children.
     #[serde(default = "no_service")]
     pub(super) service: String,
