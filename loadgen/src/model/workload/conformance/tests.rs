@@ -155,3 +155,52 @@ fn each_expectation_of_a_shipped_scenario_can_fail() {
         }
     }
 }
+
+/// One of the cases that are beside a shipped scenario.
+#[derive(serde::Deserialize)]
+struct Case {
+    expect: Vec<String>,
+    object: Value,
+    #[serde(default)]
+    owner: Option<Value>,
+    fails: Vec<Fails>,
+}
+
+#[derive(serde::Deserialize)]
+struct Fails {
+    /// A JSON pointer to what is changed.
+    at: String,
+    value: Value,
+    expected: String,
+}
+
+#[test]
+fn objects_as_a_good_operator_makes_them_are_told_from_others() {
+    let mut cases_seen = 0;
+    for name in shipped::names() {
+        let workload = find(name, None).expect("shipped");
+        let Some(scenario) = workload.conformance else {
+            continue;
+        };
+        let file = format!("workloads/{name}/conformance/cases.yaml");
+        let text = shipped::text(&file).unwrap_or_else(|| panic!("{file} is not there"));
+        let cases: Vec<Case> = serde_saphyr::from_str(text).expect("cases");
+        for case in &cases {
+            let check = |object: &Value| {
+                let owner = case.owner.as_ref().unwrap_or(object);
+                let mut all = scenario.expectations(&case.expect);
+                all.try_for_each(|it| it.check(object, owner))
+            };
+            assert_eq!(check(&case.object), Ok(()), "{file}: {:?}", case.expect);
+            for fails in &case.fails {
+                let mut object = case.object.clone();
+                *object.pointer_mut(&fails.at).expect(&fails.at) = fails.value.clone();
+                let mismatch = check(&object).expect_err(&fails.at);
+                let as_said = mismatch.expected.contains(&fails.expected);
+                assert!(as_said, "{file}: {}: {mismatch:?}", fails.at);
+                cases_seen += 1;
+            }
+        }
+    }
+    assert!(cases_seen > 20, "{cases_seen}");
+}
