@@ -291,10 +291,8 @@ impl Cluster {
         }
     }
 
-    /// Those objects of a collection that are `wanted`.
-    ///
     /// # Errors
-    /// `Request` in the server's words, or `Silent`.
+    /// As for [`Cluster::count`].
     pub async fn those(
         &self,
         collection: &str,
@@ -304,11 +302,10 @@ impl Cluster {
         loop {
             let path = format!("{collection}?limit=500{token}");
             let page: MetaPage = self.ask(Method::GET, &path, None, vec![]).await?;
-            let items = page.items.into_iter().map(|item| item.metadata);
-            found.extend(items.filter(|meta| wanted(meta)));
+            found.extend(page.items.into_iter().map(|item| item.metadata));
             match page.metadata.token.filter(|token| !token.is_empty()) {
                 Some(next) => token = format!("&continue={next}"),
-                None => return Ok(found),
+                None => return Ok(found.into_iter().filter(wanted).collect()),
             }
         }
     }

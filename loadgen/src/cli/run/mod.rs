@@ -46,7 +46,6 @@ use crate::model::record::Convergence;
 use crate::model::run_id;
 use crate::model::shard::Shard;
 use crate::model::workload;
-use crate::model::workload::steps::LoadStep;
 use crate::model::workload::{RUN_LABEL, Scenario, Workload};
 use crate::report::table::grouped;
 use crate::run::convergence::convergence;
@@ -168,42 +167,6 @@ impl Load {
             return Ok(true);
         }
         Ok(question::ask("Create them?").await?)
-    }
-
-    /// Pods that the objects ask for when they ask for the most.
-    fn most_pods(&self) -> Option<u64> {
-        let objects = self.objects();
-        let scaled = self.workload.steps.iter().filter_map(|step| match step {
-            LoadStep::Scale { field, value, .. } => {
-                self.scenario.scaled(field, value).pods_of(objects)
-            }
-            _ => None,
-        });
-        self.scenario.pods_of(objects).into_iter().chain(scaled).max()
-    }
-
-    /// # Errors
-    /// A step does what nobody has permitted.
-    fn check_steps(&self) -> anyhow::Result<()> {
-        for (number, step) in self.workload.steps.iter().enumerate() {
-            let (field, message) = match step {
-                LoadStep::Scale { field, value, .. }
-                    if self.pods == Pods::NotAsked
-                        && self.scenario.asks_for_pods_by(field)
-                        && *value != 0 =>
-                {
-                    ("field", format!("{field:?} asks for pods; permit them with --pods"))
-                }
-                LoadStep::Restart { .. } if self.args.operator.is_none() => {
-                    let message = "restart: say which with --operator deployment/NAMESPACE/NAME";
-                    ("do", message.to_owned())
-                }
-                _ => continue,
-            };
-            let part = self.workload.source.part("steps", number);
-            return Err(Usage(part.error(field, message).to_string()).into());
-        }
-        Ok(())
     }
 
     fn intent(&self, pods: Pods) -> String {

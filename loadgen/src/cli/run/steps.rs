@@ -16,6 +16,7 @@ use crate::load::generator::{Act, Generator};
 use crate::load::journal::Journal;
 use crate::load::timeout::Timeout;
 use crate::load::timetable::Pace;
+use crate::model::error::Usage;
 use crate::model::record::Convergence;
 use crate::model::workload::Scenario;
 use crate::model::workload::steps::LoadStep;
@@ -61,6 +62,42 @@ impl StepRecord {
 }
 
 impl Load {
+    /// Pods that the objects ask for when they ask for the most.
+    pub(super) fn most_pods(&self) -> Option<u64> {
+        let objects = self.objects();
+        let scaled = self.workload.steps.iter().filter_map(|step| match step {
+            LoadStep::Scale { field, value, .. } => {
+                self.scenario.scaled(field, value).pods_of(objects)
+            }
+            _ => None,
+        });
+        self.scenario.pods_of(objects).into_iter().chain(scaled).max()
+    }
+
+    /// # Errors
+    /// A step does what nobody has permitted.
+    pub(super) fn check_steps(&self) -> anyhow::Result<()> {
+        for (number, step) in self.workload.steps.iter().enumerate() {
+            let (field, message) = match step {
+                LoadStep::Scale { field, value, .. }
+                    if self.pods == Pods::NotAsked
+                        && self.scenario.asks_for_pods_by(field)
+                        && *value != 0 =>
+                {
+                    ("field", format!("{field:?} asks for pods; permit them with --pods"))
+                }
+                LoadStep::Restart { .. } if self.args.operator.is_none() => {
+                    let message = "restart: say which with --operator deployment/NAMESPACE/NAME";
+                    ("do", message.to_owned())
+                }
+                _ => continue,
+            };
+            let part = self.workload.source.part("steps", number);
+            return Err(Usage(part.error(field, message).to_string()).into());
+        }
+        Ok(())
+    }
+
     /// Does the steps of the workload, one after the other.
     pub(super) async fn steps(&self, journal: &Arc<Journal>) -> Done {
         let mut done = Done::default();
