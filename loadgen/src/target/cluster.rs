@@ -381,7 +381,6 @@ pub struct Meta {
 #[derive(Debug, Deserialize)]
 pub struct OwnerReference {
     pub kind: String,
-    #[serde(default)]
     pub name: String,
 }
 
