@@ -79,7 +79,9 @@ pub fn run(args: ConformArgs) -> anyhow::Result<ExitCode> {
     };
     let workspace = Workspace::find().map_err(|e| usage(&e))?;
     if !args.no_build {
-        workspace.can_build(&subjects.subjects).map_err(|e| usage(&e))?;
+        workspace
+            .can_build(&subjects.subjects)
+            .map_err(|e| usage(&e))?;
     }
     let evidence = Evidence::create_new(args.out.as_deref(), "conform").map_err(no_folder)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -75,7 +75,8 @@ fn uids(cluster: &SimulatedCluster) -> Vec<Value> {
         let name = object["metadata"]["name"].as_str();
         name.is_some_and(|name| name.starts_with("cm-"))
     });
-    ours.map(|object| object["metadata"]["uid"].clone()).collect()
+    ours.map(|object| object["metadata"]["uid"].clone())
+        .collect()
 }
 
 pub fn churn_and_delete() {
@@ -109,7 +110,13 @@ pub fn delete_at_the_end() {
     let cluster = SimulatedCluster::without_crd("steps-delete");
     let workload = with_steps("steps-delete", "", &step("delete", "per_s = 100"));
     let output = cluster.loadgen(&["run", &workload, "--count", "5"]);
-    assert_eq!(code(&output), Some(0), "{}{}", stdout(&output), stderr(&output));
+    assert_eq!(
+        code(&output),
+        Some(0),
+        "{}{}",
+        stdout(&output),
+        stderr(&output)
+    );
     let figures = [("created", 5), ("deleted by steps", 5), ("left behind", 0)];
     assert_figures(&output, &figures);
     let said = stdout(&output);
@@ -134,7 +141,11 @@ pub fn fault() {
     let said = stdout(&output);
     assert_eq!(code(&output), Some(0), "{said}{}", stderr(&output));
     assert!(said.contains("fault for 3 s, ms"), "{said}");
-    assert_eq!(data(), vec![json!({"a": "b"}); 5], "also what was not there before");
+    assert_eq!(
+        data(),
+        vec![json!({"a": "b"}); 5],
+        "also what was not there before"
+    );
 }
 
 pub fn restart() {

@@ -38,7 +38,9 @@ pub async fn replace(
         return Err("no object owns a child; is its operator running?".into());
     }
     let started = Instant::now();
-    let deletions = before.iter().map(|child| cluster.delete_this(&child.path, &child.uid));
+    let deletions = before
+        .iter()
+        .map(|child| cluster.delete_this(&child.path, &child.uid));
     let mut deletions = futures::stream::iter(deletions).buffer_unordered(CONNECTIONS);
     while let Some(deleted) = deletions.next().await {
         deleted.map_err(|e| e.words())?;
@@ -46,7 +48,10 @@ pub async fn replace(
     let old: HashSet<&str> = before.iter().map(|child| child.uid.as_str()).collect();
     loop {
         let now = owned(cluster, scenario).await.map_err(|e| e.words())?;
-        let new = now.iter().filter(|child| !old.contains(child.uid.as_str())).count();
+        let new = now
+            .iter()
+            .filter(|child| !old.contains(child.uid.as_str()))
+            .count();
         progress.count("children made anew", new as u64, before.len() as u64);
         if new >= before.len() && new == now.len() {
             return Ok(started.elapsed().as_secs_f64());
@@ -96,11 +101,22 @@ mod tests {
     fn only_what_an_object_of_this_run_owns_is_its_child() {
         let scenario = workload::default().expect("shipped").scenario;
         let scenario = scenario.of_run("0a1b2c", "default");
-        let (kind, own) = (scenario.resource.kind.clone(), scenario.resource.object_name(3));
+        let (kind, own) = (
+            scenario.resource.kind.clone(),
+            scenario.resource.object_name(3),
+        );
         for (name, owners, want) in [
             ("owned", json!([{"kind": kind, "name": own}]), true),
-            ("of another kind", json!([{"kind": "Other", "name": own}]), false),
-            ("of another run", json!([{"kind": kind, "name": "ea-ffffff-3"}]), false),
+            (
+                "of another kind",
+                json!([{"kind": "Other", "name": own}]),
+                false,
+            ),
+            (
+                "of another run",
+                json!([{"kind": kind, "name": "ea-ffffff-3"}]),
+                false,
+            ),
             ("nobody's", json!([]), false),
         ] {
             let meta = json!({"name": "child", "uid": "u", "ownerReferences": owners});

@@ -110,12 +110,7 @@ impl Wave {
     }
 }
 
-async fn wait(
-    journal: &Arc<Journal>,
-    timeout: Timeout,
-    goal: Goal,
-    progress: &Progress,
-) -> Ended {
+async fn wait(journal: &Arc<Journal>, timeout: Timeout, goal: Goal, progress: &Progress) -> Ended {
     let started = Instant::now();
     let (mut last, mut moved_at) = (timeline::Progress::default(), started);
     let mut hinted = false;
@@ -146,7 +141,11 @@ async fn wait(
             return Ended::Stalled { since };
         }
         let hint_after = NOBODY_ANSWERS.min(timeout.stall / 2);
-        if !hinted && goal == Goal::Ready && now.observed == 0 && first_ack_is_older_than(journal, hint_after) {
+        if !hinted
+            && goal == Goal::Ready
+            && now.observed == 0
+            && first_ack_is_older_than(journal, hint_after)
+        {
             hinted = true;
             progress.say(&format!(
                 "no object was observed for {} s; no operator seems to be running on this cluster. Start one, for example: tare run",

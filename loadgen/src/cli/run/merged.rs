@@ -158,7 +158,8 @@ type Begun<'a> = (u64, &'a Convergence);
 
 fn begun(records: &[RunRecord]) -> Vec<Begun<'_>> {
     let of = records.iter();
-    of.map(|record| (record.first_sent_unix_ms, &record.times)).collect()
+    of.map(|record| (record.first_sent_unix_ms, &record.times))
+        .collect()
 }
 
 /// The steps that all shards have done.
@@ -205,7 +206,9 @@ fn times(begun: &[Begun<'_>], earliest_unix_ms: u64) -> Convergence {
     };
     // Of a shard's own clock: from the first object of any shard.
     let offset_s = |at: u64| at.saturating_sub(earliest_unix_ms) as f64 / 1_000.0;
-    let offered = begun.iter().map(|(at, times)| offset_s(*at) + times.offer_s);
+    let offered = begun
+        .iter()
+        .map(|(at, times)| offset_s(*at) + times.offer_s);
     let offer_s = offered.fold(0.0, f64::max);
     // A shard without objects has no drain and delays none.
     let with_objects = begun.iter().filter(|(_, times)| times.objects > 0);

@@ -85,7 +85,9 @@ struct Loaded {
 impl Loaded {
     fn stopped(&self) -> bool {
         let steps = self.steps.records.iter().map(|step| step.ended);
-        steps.chain([self.ended]).any(|ended| ended == Ended::Stopped)
+        steps
+            .chain([self.ended])
+            .any(|ended| ended == Ended::Stopped)
     }
 }
 
@@ -281,7 +283,11 @@ impl Load {
                 ..account
             },
             times,
-            ended: if ended == Ended::Converged { last } else { ended },
+            ended: if ended == Ended::Converged {
+                last
+            } else {
+                ended
+            },
             steps: steps.records,
             operator,
         }

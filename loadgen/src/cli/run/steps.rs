@@ -71,7 +71,11 @@ impl Load {
             }
             _ => None,
         });
-        self.scenario.pods_of(objects).into_iter().chain(scaled).max()
+        self.scenario
+            .pods_of(objects)
+            .into_iter()
+            .chain(scaled)
+            .max()
     }
 
     /// # Errors
@@ -84,7 +88,10 @@ impl Load {
                         && self.scenario.asks_for_pods_by(field)
                         && *value != 0 =>
                 {
-                    ("field", format!("{field:?} asks for pods; permit them with --pods"))
+                    (
+                        "field",
+                        format!("{field:?} asks for pods; permit them with --pods"),
+                    )
                 }
                 LoadStep::Restart { .. } if self.args.operator.is_none() => {
                     let message = "restart: say which with --operator deployment/NAMESPACE/NAME";
@@ -157,7 +164,8 @@ impl Load {
                 for _ in 0..*times {
                     *wave += 1;
                     let scenario = Arc::clone(&self.scenario);
-                    self.update(journal, &scenario, *wave, pace, &mut record).await;
+                    self.update(journal, &scenario, *wave, pace, &mut record)
+                        .await;
                     if record.ended != Ended::Converged {
                         break;
                     }
@@ -167,7 +175,8 @@ impl Load {
                 let scenario = self.scenario.as_ref().clone();
                 let scenario = Arc::new(scenario.with_update_of(field, value));
                 *wave += 1;
-                self.update(journal, &scenario, *wave, pace, &mut record).await;
+                self.update(journal, &scenario, *wave, pace, &mut record)
+                    .await;
             }
             LoadStep::Fault { seconds, .. } => {
                 let idle = Duration::from_secs(*seconds);
@@ -197,13 +206,16 @@ impl Load {
     async fn create(&self, journal: &Arc<Journal>, pace: Pace, record: &mut StepRecord) {
         journal.timeline().begin_again();
         let scenario = &self.scenario;
-        record.ended = self.wave(journal, scenario, Act::Create, pace, Goal::Ready).await;
+        record.ended = self
+            .wave(journal, scenario, Act::Create, pace, Goal::Ready)
+            .await;
         note_times(record, journal, pace);
     }
 
     async fn delete(&self, journal: &Arc<Journal>, pace: Pace) -> Ended {
         journal.timeline().begin_again();
-        self.wave(journal, &self.scenario, Act::Delete, pace, Goal::Gone).await
+        self.wave(journal, &self.scenario, Act::Delete, pace, Goal::Gone)
+            .await
     }
 
     async fn update(
@@ -215,7 +227,9 @@ impl Load {
         record: &mut StepRecord,
     ) {
         journal.timeline().begin_wave();
-        record.ended = self.wave(journal, scenario, Act::Update(wave), pace, Goal::Ready).await;
+        record.ended = self
+            .wave(journal, scenario, Act::Update(wave), pace, Goal::Ready)
+            .await;
         note_times(record, journal, pace);
     }
 
@@ -242,7 +256,9 @@ impl Load {
         *wave += 1;
         journal.timeline().begin_wave();
         let act = Act::Update(*wave);
-        record.ended = self.wave(journal, &changed(good, bad), act, pace, Goal::Answered).await;
+        record.ended = self
+            .wave(journal, &changed(good, bad), act, pace, Goal::Answered)
+            .await;
         if record.ended == Ended::Converged {
             record.ended = self.rest(idle).await;
         }
@@ -250,7 +266,8 @@ impl Load {
             return;
         }
         *wave += 1;
-        self.update(journal, &changed(bad, good), *wave, pace, record).await;
+        self.update(journal, &changed(bad, good), *wave, pace, record)
+            .await;
     }
 
     /// Replaces the pods of the operator, so often.
@@ -314,7 +331,8 @@ impl Load {
 
     /// Waits without touching anything.
     pub(super) async fn rest(&self, idle: Duration) -> Ended {
-        self.progress.step(&format!("idle for {} s", idle.as_secs()));
+        self.progress
+            .step(&format!("idle for {} s", idle.as_secs()));
         tokio::select! {
             biased;
             () = self.stop.requested() => Ended::Stopped,

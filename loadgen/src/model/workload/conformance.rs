@@ -50,7 +50,11 @@ pub fn read(
     let source = Source::of(shown.clone(), &text);
     let parsed: ConformanceFile = toml::from_str(&text).map_err(|error| {
         let start = error.span().map_or(0, |span| span.start);
-        let before = text.bytes().take(start).filter(|byte| *byte == b'\n').count();
+        let before = text
+            .bytes()
+            .take(start)
+            .filter(|byte| *byte == b'\n')
+            .count();
         Error {
             file: shown,
             line: Some(1 + before),
@@ -104,7 +108,10 @@ fn yaml(folder: &Folder, file: &str) -> Result<Value, String> {
 impl ConformanceScenario {
     fn check(&self, source: &Source) -> Result<(), Error> {
         if self.steps.is_empty() {
-            return Err(source.error("steps", "there is none; write [[steps]] with a name and acts"));
+            return Err(source.error(
+                "steps",
+                "there is none; write [[steps]] with a name and acts",
+            ));
         }
         for (number, settled) in self.settled.iter().enumerate() {
             self.known(settled.kind.as_deref(), &settled.expect)
@@ -131,7 +138,10 @@ impl ConformanceScenario {
             let why = format!("{kind:?}: no such kind; add it to [[children]] of the workload");
             return Err(("kind", why));
         }
-        match sets.iter().find(|set| !self.expectations.contains_key(*set)) {
+        match sets
+            .iter()
+            .find(|set| !self.expectations.contains_key(*set))
+        {
             Some(set) => Err(("expect", format!("{set:?}: there is no [[expect.{set}]]"))),
             None => Ok(()),
         }
@@ -174,7 +184,9 @@ impl ConformanceScenario {
         &'a self,
         sets: &'a [String],
     ) -> impl Iterator<Item = &'a Expectation> + 'a {
-        let sets = sets.iter().filter_map(move |set| self.expectations.get(set));
+        let sets = sets
+            .iter()
+            .filter_map(move |set| self.expectations.get(set));
         sets.flatten()
     }
 }

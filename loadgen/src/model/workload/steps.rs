@@ -138,7 +138,10 @@ impl LoadStep {
     /// The field that cannot be used, and what to write.
     pub fn check(&self) -> Result<(), Wrong> {
         if let Some(per_s) = self.per_s().filter(|it| !(*it > 0.0 && *it <= MOST_PER_S)) {
-            return Err(("per_s", format!("{per_s}: use a rate above 0 and up to {MOST_PER_S}")));
+            return Err((
+                "per_s",
+                format!("{per_s}: use a rate above 0 and up to {MOST_PER_S}"),
+            ));
         }
         match self {
             LoadStep::Update { times, .. }
@@ -179,7 +182,12 @@ mod tests {
         let names: Vec<String> = file.steps.iter().map(LoadStep::name).collect();
         assert_eq!(
             names,
-            ["update", "scale /spec/replicas to 3", "idle for 5 s", "update, 4 times"]
+            [
+                "update",
+                "scale /spec/replicas to 3",
+                "idle for 5 s",
+                "update, 4 times"
+            ]
         );
         assert_eq!(file.steps[1].per_s(), Some(2.5));
         assert!(file.steps.iter().all(|step| step.check().is_ok()));

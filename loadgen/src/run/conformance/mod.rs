@@ -144,7 +144,8 @@ impl Gate<'_> {
                 steps.push(StepRecord::not_run(&step.name));
                 continue;
             }
-            self.progress.step(&format!("{id}: conformance: {}", step.name));
+            self.progress
+                .step(&format!("{id}: conformance: {}", step.name));
             let started = Instant::now();
             let outcome = steps::run(step, &mut session).await;
             steps.push(StepRecord::new(&step.name, started, outcome));

@@ -222,7 +222,10 @@ impl<'a> Session<'a> {
     ) -> Result<(), Failure> {
         let collection = self.path(kind);
         let (path, content_type) = match method {
-            Method::PATCH => (format!("{collection}/{name}"), "application/merge-patch+json"),
+            Method::PATCH => (
+                format!("{collection}/{name}"),
+                "application/merge-patch+json",
+            ),
             _ => (collection, JSON),
         };
         let sent = body.to_string().into_bytes();

@@ -89,8 +89,9 @@ async fn run_act(
         }
         Act::Remember { .. } => {
             let object = session.get(kind, name).await?;
-            let object = object
-                .ok_or_else(|| failure(&session.called(kind, name), "to be there", "no such object"))?;
+            let object = object.ok_or_else(|| {
+                failure(&session.called(kind, name), "to be there", "no such object")
+            })?;
             before.remembered.insert(key(), object);
             Ok(())
         }
@@ -137,8 +138,8 @@ async fn check(
 ) -> Stepped {
     let called = session.called(kind, name);
     let object = session.get(kind, name).await?;
-    let object = object
-        .ok_or_else(|| failure(&called, &format!("to be there {when}"), "no such object"))?;
+    let object =
+        object.ok_or_else(|| failure(&called, &format!("to be there {when}"), "no such object"))?;
     met(session.scenario, expect, &object, owner).map_err(|mismatch| Failure {
         object: called,
         expected: format!("{} {when}", mismatch.expected),

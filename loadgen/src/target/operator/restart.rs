@@ -41,7 +41,10 @@ pub async fn restart(
 ) -> Result<usize, NotRestarted> {
     let old = pods::list(cluster, operator, selector).await?;
     for pod in &old {
-        let path = format!("/api/v1/namespaces/{}/pods/{}", operator.namespace, pod.name);
+        let path = format!(
+            "/api/v1/namespaces/{}/pods/{}",
+            operator.namespace, pod.name
+        );
         let deleted = cluster.delete_this(&path, &pod.uid).await;
         deleted.map_err(|source| NotRestarted::NotDeleted {
             name: pod.name.clone(),

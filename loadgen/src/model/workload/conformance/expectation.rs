@@ -59,10 +59,14 @@ impl Expectation {
                 says: says.clone(),
                 field: pointer,
             }),
-            (None, Some(_), None) => {
-                Err(("holds", "add says, which a failure prints as expected".into()))
-            }
-            _ => Err(("field", "write field with equals, or holds with says".into())),
+            (None, Some(_), None) => Err((
+                "holds",
+                "add says, which a failure prints as expected".into(),
+            )),
+            _ => Err((
+                "field",
+                "write field with equals, or holds with says".into(),
+            )),
         }
     }
 
@@ -165,7 +169,8 @@ mod tests {
 
     #[test]
     fn a_mismatch_says_what_was_expected_and_what_is_there() {
-        let owner = json!({"metadata": {"uid": "u"}, "spec": {"replicas": 2, "env": [{"name": "A"}]}});
+        let owner =
+            json!({"metadata": {"uid": "u"}, "spec": {"replicas": 2, "env": [{"name": "A"}]}});
         let child = json!({"spec": {"replicas": 1, "env": [{"name": "A"}]}});
         let replicas = "field = \"/spec/replicas\"\nequals = \"owner.spec.replicas\"\n";
         let mismatch = expectation(replicas).expect("valid").check(&child, &owner);
@@ -175,7 +180,10 @@ mod tests {
         };
         assert_eq!(mismatch, Err(want));
         let env = "field = \"/spec/env\"\nequals = \"owner.spec.env\"\n";
-        assert_eq!(expectation(env).expect("valid").check(&child, &owner), Ok(()));
+        assert_eq!(
+            expectation(env).expect("valid").check(&child, &owner),
+            Ok(())
+        );
         let held = "field = \"/spec\"\nholds = \"self.spec.absent\"\nsays = \"something\"\n";
         let mismatch = expectation(held).expect("valid").check(&child, &owner);
         assert_eq!(mismatch.expect_err("absent").expected, "something");

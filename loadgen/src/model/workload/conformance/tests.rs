@@ -72,16 +72,26 @@ fn read_from(name: &str, conformance: &str) -> Result<ConformanceScenario, Strin
 #[test]
 fn a_scenario_names_its_objects_and_what_is_expected_of_them() {
     let scenario = read_from("good", CONFORMANCE).expect("valid");
-    let names: Vec<&str> = scenario.steps.iter().map(|step| step.name.as_str()).collect();
+    let names: Vec<&str> = scenario
+        .steps
+        .iter()
+        .map(|step| step.name.as_str())
+        .collect();
     assert_eq!(names, ["create", "delete"]);
     let object = scenario.named("create");
-    assert_eq!(object["metadata"], json!({"name": "create", "namespace": "loadgen"}));
+    assert_eq!(
+        object["metadata"],
+        json!({"name": "create", "namespace": "loadgen"})
+    );
     assert_eq!(object["data"], json!({"a": "b"}));
     let secrets = Some("/api/v1/namespaces/loadgen/secrets".to_owned());
     assert_eq!(scenario.path("Secret"), secrets);
     assert_eq!(scenario.path("Pod"), None);
     let same = [String::from("same")];
-    for (child, met) in [(json!({"data": {"a": "b"}}), true), (json!({"data": {}}), false)] {
+    for (child, met) in [
+        (json!({"data": {"a": "b"}}), true),
+        (json!({"data": {}}), false),
+    ] {
         let mut all = scenario.expectations(&same);
         let checked = all.try_for_each(|it| it.check(&child, &object));
         assert_eq!(checked.is_ok(), met, "{child}");
@@ -91,8 +101,18 @@ fn a_scenario_names_its_objects_and_what_is_expected_of_them() {
 #[test]
 fn what_is_wrong_is_one_line_with_its_place() {
     for (name, from, to, want) in [
-        ("unknown field", "object = ", "colour = 1\nobject = ", "1: unknown field `colour`"),
-        ("no object", "object.yaml", "absent.yaml", "1: object: cannot read absent.yaml: "),
+        (
+            "unknown field",
+            "object = ",
+            "colour = 1\nobject = ",
+            "1: unknown field `colour`",
+        ),
+        (
+            "no object",
+            "object.yaml",
+            "absent.yaml",
+            "1: object: cannot read absent.yaml: ",
+        ),
         (
             "unknown kind",
             "kind = \"Secret\"\nexpect",
