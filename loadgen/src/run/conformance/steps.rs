@@ -102,8 +102,8 @@ async fn run_act(
         }
         Act::Gone { .. } => session.until_gone(kind, name).await,
         Act::GoneAtOnce { .. } => session.expect_gone(kind, name).await,
-        Act::Stop {} => session.stop_subject().await,
-        Act::Start {} => session.start_subject().await,
+        Act::EndSubject {} => session.stop_subject().await,
+        Act::StartSubject {} => session.start_subject().await,
     }
 }
 

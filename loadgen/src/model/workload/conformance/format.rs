@@ -130,9 +130,11 @@ pub enum Act {
         name: Option<String>,
     },
     /// The subject is ended with SIGTERM.
-    Stop {},
+    #[serde(rename = "stop")]
+    EndSubject {},
     /// It is started again, until it says that it is ready.
-    Start {},
+    #[serde(rename = "start")]
+    StartSubject {},
 }
 
 impl Act {
@@ -152,8 +154,8 @@ impl Act {
             | Act::Settle { .. }
             | Act::RefusePatch { .. }
             | Act::RefuseCreate { .. }
-            | Act::Stop {}
-            | Act::Start {} => None,
+            | Act::EndSubject {}
+            | Act::StartSubject {} => None,
         }
     }
 
@@ -173,7 +175,7 @@ impl Act {
             | Act::Unchanged { name, .. }
             | Act::Gone { name, .. }
             | Act::GoneAtOnce { name, .. } => name.as_deref(),
-            Act::Stop {} | Act::Start {} => None,
+            Act::EndSubject {} | Act::StartSubject {} => None,
         }
     }
 
