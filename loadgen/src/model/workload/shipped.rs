@@ -144,6 +144,11 @@ mod tests {
                 json!({"conditions": [{"type": "JobCreated", "status": "True"}]}),
                 (true, true),
             ),
+            (
+                "sealedsecret",
+                json!({"observedGeneration": 2, "conditions": [{"type": "Synced", "status": "True"}]}),
+                (false, true),
+            ),
         ] {
             let workload = shipped(name).expect("shipped");
             let reading = Reading::of(&workload.convergence).expect("compiles");
