@@ -144,6 +144,7 @@ mod tests {
             soak_events: None,
             deletions: false,
             bystanders: false,
+            updates: None,
         };
         let cost = |cell: Cell| of_cell(&cell, &course, ControlPlane::Kube);
         let quiet = |cell: Cell| cost(cell).quiet_s;

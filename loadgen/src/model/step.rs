@@ -54,6 +54,15 @@ pub enum Step {
     Fault { hold_s: u64 },
     /// Every object is updated again and again, faster than a subject may be able to follow.
     UpdateStorm,
+    /// Objects are updated at a rate, each at most once, until all are ready again.
+    UpdateAt { per_s: u32, seconds: u32 },
+}
+
+/// Updates at a rate, offered for so long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Updates {
+    pub per_s: u32,
+    pub seconds: u32,
 }
 
 /// What decides about the steps of all cells.
@@ -71,6 +80,8 @@ pub struct Course {
     pub deletions: bool,
     /// Whether there are foreign objects.
     pub bystanders: bool,
+    /// Updates after the objects of a drain.
+    pub updates: Option<Updates>,
 }
 
 /// Go's collector runs at least every two minutes: in this time twice, and what it frees is overwritten or
@@ -115,6 +126,10 @@ impl Course {
             Kind::UpdateStorm => steps.push(Step::UpdateStorm),
             Kind::Drain | Kind::DrainAa | Kind::Rate | Kind::DefaultFlags => {
                 steps.extend(create);
+                let updates = self.updates.filter(|_| cell.kind == Kind::Drain);
+                let updates = updates.map(|it| (it.per_s, it.seconds));
+                let updates = updates.map(|(per_s, seconds)| Step::UpdateAt { per_s, seconds });
+                steps.extend(updates);
                 steps.push(Step::WindDown);
                 steps.extend(self.restart(cell));
                 let deleted = self.deletions && cell.objects > 0 && cell.kind == Kind::Drain;
@@ -222,6 +237,7 @@ impl Step {
             Step::Deletion => "deleted with all children",
             Step::Fault { .. } => "objects that cannot become healthy",
             Step::UpdateStorm => "update storm",
+            Step::UpdateAt { .. } => "updated",
         }
     }
 
@@ -256,6 +272,7 @@ impl Step {
                 let updates_s = UPDATE_ROUNDS as f64 * UPDATE_EVERY.as_secs_f64();
                 (create_s + updates_s, 0)
             }
+            Step::UpdateAt { seconds, .. } => (f64::from(seconds), 0),
         };
         Cost {
             work_s,

@@ -38,6 +38,9 @@ pub const RUN_LABEL: &str = "loadgen.tare.dev/run";
 /// The label by which fixtures are told from the objects of a run, which may be of the same kind.
 pub const FIXTURE_LABEL: &str = "loadgen.tare.dev/fixture";
 
+/// The label of a namespace of objects that do not concern the operator: all of its run's go with it.
+pub const BYSTANDERS_LABEL: &str = "loadgen.tare.dev/bystanders";
+
 /// A workload that can be used.
 #[derive(Debug, Clone)]
 pub struct Workload {

@@ -31,9 +31,10 @@ pub async fn create(cluster: &Cluster, all: &[Bystanders]) -> Result<(), Error> 
     }
     cluster.ensure_namespace(NAMESPACE).await?;
     for kind in all {
-        let path = kind.path();
+        let path = kind.path(NAMESPACE);
         let objects = (0..kind.objects).map(|index| {
-            cluster.ask::<IgnoredAny>(Method::POST, &path, Some(JSON), kind.object(index))
+            let object = kind.object(index, NAMESPACE, &[]);
+            cluster.ask::<IgnoredAny>(Method::POST, &path, Some(JSON), object)
         });
         let mut made = futures::stream::iter(objects).buffer_unordered(CONNECTIONS);
         while let Some(made) = made.next().await {
@@ -106,7 +107,8 @@ pub async fn without(session: &mut Session<'_>, quiet: Quiet) -> Result<(), Reas
 
 async fn remove(cluster: &Cluster, all: &[Bystanders]) -> Result<(), Error> {
     for kind in all {
-        let paths = (0..kind.objects).map(|index| format!("{}/{}", kind.path(), kind.name(index)));
+        let collection = kind.path(NAMESPACE);
+        let paths = (0..kind.objects).map(|index| format!("{collection}/{}", kind.name(index)));
         let deletions = paths.map(|path| async move {
             cluster
                 .ask::<IgnoredAny>(Method::DELETE, &path, None, vec![])

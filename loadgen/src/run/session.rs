@@ -231,8 +231,8 @@ impl<'a> Session<'a> {
         let places = places.listening(ports);
         let log = setting.evidence.path(&format!("logs/{stem}.log"));
         let server_metrics = server.metrics(&cluster).await;
-        let limit = setting.memory_limit_bytes;
-        let running = WatchedSubject::start(subject, &places, &log, server.pid(), &journal, limit);
+        let bounds = setting.bounds;
+        let running = WatchedSubject::start(subject, &places, &log, server.pid(), &journal, bounds);
         let running = running.await?;
         Ok(Session {
             setting,
@@ -341,7 +341,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Something done to every object of this cell.
+    /// Something done to every object of the wave.
     pub fn offer(&self, act: Act, pace: Pace) -> Generator {
         Generator {
             cluster: self.cluster.clone(),
@@ -351,7 +351,7 @@ impl<'a> Session<'a> {
             journal: self.journal.clone(),
             act,
             pace,
-            objects: self.cell.objects,
+            objects: self.journal.timeline().part(),
         }
     }
 

@@ -13,7 +13,7 @@ use futures::StreamExt;
 use http::Method;
 use serde::Deserialize;
 
-use crate::model::workload::{FIXTURE_LABEL, RUN_LABEL, Resource};
+use crate::model::workload::{BYSTANDERS_LABEL, FIXTURE_LABEL, RUN_LABEL, Resource};
 use crate::target::cluster::{Cluster, Error};
 use crate::terminal::progress::Progress;
 
@@ -63,6 +63,14 @@ pub struct Found {
 impl Found {
     pub fn run(&self) -> &str {
         self.labels.get(RUN_LABEL).map_or("", String::as_str)
+    }
+
+    /// Of a namespace, what selects those in it that do not go with it.
+    fn others(&self) -> String {
+        match self.labels.contains_key(BYSTANDERS_LABEL) {
+            true => format!("labelSelector={RUN_LABEL}%21%3D{}&", self.run()),
+            false => String::new(),
+        }
     }
 }
 
@@ -340,7 +348,8 @@ async fn remove_namespace(
     let failed = |error: &Error| NamespaceEnd::Failed(error.words());
     // What is of the whole cluster is in no namespace.
     for scope in scopes.iter().filter(|scope| scope.resource.namespaced) {
-        let content = format!("{}?limit=2", scope.in_namespace(&namespace.name));
+        let collection = scope.in_namespace(&namespace.name);
+        let content = format!("{collection}?{}limit=2", namespace.others());
         let asked = cluster.ask::<Page>(Method::GET, &content, None, vec![]);
         match asked.await {
             Ok(page) if page.items.iter().any(|it| it.metadata.name != ROOT_CA) => {
@@ -391,6 +400,20 @@ mod tests {
             "{said}"
         );
         assert_eq!(held_up(&[found(true, &[])]), None);
+    }
+
+    #[test]
+    fn bystanders_of_a_run_go_with_their_namespace() {
+        let labels = |labels: &[&str]| {
+            let labels = labels.iter().map(|it| ((*it).to_owned(), "3f9c1b".into()));
+            Found {
+                labels: labels.collect(),
+                ..Found::default()
+            }
+        };
+        assert_eq!(labels(&[RUN_LABEL]).others(), "");
+        let want = "labelSelector=loadgen.tare.dev/run%21%3D3f9c1b&";
+        assert_eq!(labels(&[RUN_LABEL, BYSTANDERS_LABEL]).others(), want);
     }
 
     #[test]

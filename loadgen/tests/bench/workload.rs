@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::bench_folder::{BenchFolder, LOADGEN, dir_command, loadgen, text};
 
-const WORKLOAD: &str = r#"description = "Gadgets"
+pub const WORKLOAD: &str = r#"description = "Gadgets"
 object_bytes = 700
 crds = ["crd.yaml"]
 
@@ -24,7 +24,7 @@ observed = "self.status.observedGeneration >= self.metadata.generation"
 ready = "self.status.conditions.exists(c, c.type == 'Ready' && c.status == 'True')"
 "#;
 
-const TEMPLATE: &str = r#"metadata:
+pub const TEMPLATE: &str = r#"metadata:
   annotations:
     tests.example/changes: "{{ words }}"
 spec:
@@ -32,7 +32,7 @@ spec:
   label: "{{ name }}-{{ random_hex(8) }}"
 "#;
 
-const CRD: &str = r"apiVersion: apiextensions.k8s.io/v1
+pub const CRD: &str = r"apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata:
   name: gadgets.tests.example

@@ -5,8 +5,10 @@
 //! that was not built (`cargo build -p tare`; `cargo test --workspace` builds it).
 
 mod bad_workloads;
+mod bystanders;
 mod clean;
 mod convergence;
+mod killed;
 mod operator;
 mod shards;
 mod simulated_cluster;
@@ -21,7 +23,7 @@ use simulated_cluster::{stderr, stdout, tare};
 
 type Scenario = fn();
 
-const WITHOUT_OPERATOR: [(&str, Scenario); 27] = [
+const WITHOUT_OPERATOR: [(&str, Scenario); 31] = [
     (
         "a_missing_crd_is_one_line_that_says_how_to_install_it",
         unusable::missing_crd,
@@ -112,6 +114,22 @@ const WITHOUT_OPERATOR: [(&str, Scenario); 27] = [
     (
         "a_step_that_nobody_has_permitted_is_one_line_and_nothing_is_created",
         steps::not_permitted,
+    ),
+    (
+        "objects_of_others_are_made_changed_and_removed",
+        bystanders::objects_of_others_are_made_changed_and_removed,
+    ),
+    (
+        "a_part_of_the_objects_is_churned_and_the_others_stay",
+        bystanders::a_part_of_the_objects_is_churned_and_the_others_stay,
+    ),
+    (
+        "nothing_is_left_wherever_a_run_is_killed",
+        killed::nothing_is_left_wherever_a_run_is_killed,
+    ),
+    (
+        "a_clean_up_that_is_killed_is_done_by_the_next_one",
+        killed::a_clean_up_that_is_killed_is_done_by_the_next_one,
     ),
     ("shards_of_a_run_count_as_one_run", shards::as_one_run),
     ("a_shard_that_cannot_be_is_one_line", shards::bad_shards),

@@ -117,7 +117,7 @@ async fn wait(journal: &Arc<Journal>, timeout: Timeout, goal: Goal, progress: &P
     loop {
         let (now, objects) = {
             let timeline = journal.timeline();
-            (timeline.progress(), timeline.objects().len() as u64)
+            (timeline.progress(), timeline.in_wave().len() as u64)
         };
         let all_answered = now.answered == objects;
         if now != last || !all_answered {

@@ -188,6 +188,7 @@ fn steps(records: &[RunRecord]) -> Result<Vec<StepRecord>, String> {
             times: (!begun.is_empty()).then(|| times(&begun, earliest)),
             took_s: all().filter_map(|step| step.took_s).reduce(f64::max),
             failure: all().find_map(|step| step.failure.clone()),
+            operator: all().find_map(|step| step.operator),
             ended: ends
                 .find(|ended| *ended != Ended::Converged)
                 .unwrap_or(Ended::Converged),

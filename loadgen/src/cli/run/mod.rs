@@ -8,6 +8,7 @@
 
 pub mod account;
 pub mod args;
+pub mod bystanders;
 pub mod capacity;
 pub mod children;
 pub mod converge;
@@ -41,11 +42,13 @@ use crate::load::generator::Act;
 use crate::load::journal::Journal;
 use crate::load::observer::Observer;
 use crate::load::timetable::Pace;
+use crate::model::bystanders as bystanders_model;
 use crate::model::error::Usage;
 use crate::model::record::Convergence;
 use crate::model::run_id;
 use crate::model::shard::Shard;
 use crate::model::workload;
+use crate::model::workload::steps::LoadStep;
 use crate::model::workload::{RUN_LABEL, Scenario, Workload};
 use crate::report::table::grouped;
 use crate::run::convergence::convergence;
@@ -186,8 +189,14 @@ impl Load {
             Some(shard) => format!(" (shard {shard} of {})", grouped(self.args.count as usize)),
             None => String::new(),
         };
+        let kinds = self.workload.steps.iter().flat_map(LoadStep::bystanders);
+        let foreign = bystanders_model::text(&kinds.collect::<Vec<_>>());
+        let foreign = match foreign.as_str() {
+            "none" => String::new(),
+            _ => format!("; later {foreign} that do not concern the operator"),
+        };
         format!(
-            "run {}: {} {}{shard} {pace} in namespace {} of context {} ({}); {pods}",
+            "run {}: {} {}{shard} {pace} in namespace {} of context {} ({}); {pods}{foreign}",
             self.run,
             grouped(self.objects()),
             self.scenario.kinds(),
@@ -340,7 +349,14 @@ impl Load {
         converge::watches_are_open(journal, watches).await?;
         let pace = self.pace();
         let ended = self
-            .wave(journal, &self.scenario, Act::Create, pace, Goal::Ready)
+            .wave(
+                journal,
+                &self.scenario,
+                0..self.objects(),
+                Act::Create,
+                pace,
+                Goal::Ready,
+            )
             .await;
         let mut loaded = {
             let timeline = journal.timeline();

@@ -70,6 +70,28 @@ pub struct PodWatched {
     cpu_seen_s: Option<f64>,
 }
 
+/// What an operator needed for a step: all of its pods.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spent {
+    pub before_bytes: f64,
+    pub after_bytes: f64,
+    /// `None` where its source of memory does not tell it.
+    pub cpu_s: Option<f64>,
+}
+
+impl Spent {
+    /// What was spent between two [`Watching::figures`].
+    pub fn between(before: Spent, after: Spent) -> Self {
+        let cpu_s = after.cpu_s.zip(before.cpu_s);
+        Self {
+            before_bytes: before.after_bytes,
+            after_bytes: after.after_bytes,
+            cpu_s: cpu_s.map(|(after, before)| (after - before).max(0.0)),
+        }
+    }
+}
+
 /// The operator while it is watched.
 pub struct Watching {
     sampler: Sampler,
@@ -175,6 +197,18 @@ impl Watching {
         Ok(())
     }
 
+    /// What it holds, and the CPU time since the run began; `None` where that could not be read.
+    pub async fn figures(&self) -> Option<Spent> {
+        let bytes = self.sampler.sample(false).await?;
+        let watched = self.sampler.watched();
+        let cpu_s = watched.pods.iter().filter_map(|pod| pod.cpu_s);
+        Some(Spent {
+            before_bytes: bytes,
+            after_bytes: bytes,
+            cpu_s: cpu_s.reduce(|sum, one| sum + one),
+        })
+    }
+
     /// Takes the last figures and the log.
     pub async fn end(&self) -> Watched {
         let task = {
@@ -198,24 +232,34 @@ impl Sampler {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn sample(&self, first: bool) {
+    /// The memory of its pods; `None` where it could not be read of each.
+    async fn sample(&self, first: bool) -> Option<f64> {
         let listed = pods::list(&self.cluster, &self.operator, &self.selector).await;
         let listed = match listed {
             Ok(listed) => listed,
-            Err(error) => return self.watched().fail(error.to_string()),
+            Err(error) => {
+                self.watched().fail(error.to_string());
+                return None;
+            }
         };
+        let mut sum = Some(0.0);
         for pod in listed {
             let read = self
                 .source
                 .read(&self.cluster, &self.operator.namespace, &pod);
             match read.await {
-                Ok(reading) => self.watched().note(&pod, reading, first),
+                Ok(reading) => {
+                    sum = sum.zip(reading).map(|(sum, one)| sum + one.bytes);
+                    self.watched().note(&pod, reading, first);
+                }
                 Err(why) => {
+                    sum = None;
                     self.watched().note(&pod, None, first);
                     self.watched().fail(why);
                 }
             }
         }
+        sum
     }
 
     async fn logs(&self) {

@@ -15,10 +15,12 @@ use crate::cli::run::steps::StepRecord;
 use crate::load::timeline::Timeline;
 use crate::model::record::Convergence;
 use crate::model::shard::Shard;
-use crate::report::table::Table;
+use crate::report::table::{Table, figure};
 
 /// Changes with every field.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
+
+const MB: f64 = 1e6;
 
 /// A run, or one shard of it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -83,6 +85,9 @@ impl RunRecord {
         if let Some(operator) = &self.operator {
             add(&operator.table().plain());
         }
+        if let Some(table) = self.operator_by_step() {
+            add(&table.plain());
+        }
         let lines = self.account.warnings(&self.times, self.ended, &self.run);
         lines.iter().for_each(|line| add(line));
         let warnings = self.steps.iter().filter_map(StepRecord::warning);
@@ -92,12 +97,30 @@ impl RunRecord {
         }
         text
     }
+
+    /// What the operator needed for each step; `None` where it was not measured.
+    fn operator_by_step(&self) -> Option<Table> {
+        let mb = |bytes: f64| figure(Some(bytes / MB));
+        let steps = self.steps.iter();
+        let rows = steps.filter_map(|step| {
+            let spent = step.operator?;
+            let (before, after) = (mb(spent.before_bytes), mb(spent.after_bytes));
+            Some(vec![step.step.clone(), before, after, figure(spent.cpu_s)])
+        });
+        let rows: Vec<Vec<String>> = rows.collect();
+        let header = ["step", "before, MB", "after, MB", "CPU, s"];
+        (!rows.is_empty()).then(|| Table {
+            title: "The operator, by step".into(),
+            header: header.map(str::to_owned).to_vec(),
+            rows,
+        })
+    }
 }
 
 /// When the first object was sent, ms since 1970; when the run began where none was.
 pub fn first_sent_unix_ms(began: Instant, timeline: &Timeline) -> u64 {
     let sent = timeline
-        .objects()
+        .in_wave()
         .iter()
         .filter_map(|object| object.sent_ns);
     let first = began + Duration::from_nanos(sent.min().unwrap_or(0));

@@ -3,23 +3,26 @@
 //! Guarantees: a step begins when the one before it has converged; after one that has not, no other begins. Leaves
 //! to others: sending and waiting (`converge`), children (`children`) and the operator's pods (`operator`).
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
 use crate::cli::run::converge::{Ended, Goal, Wave};
+use crate::cli::run::operator::Spent;
 use crate::cli::run::pods::Pods;
 use crate::cli::run::record::first_sent_unix_ms;
-use crate::cli::run::{Load, children};
+use crate::cli::run::{Load, bystanders, children};
 use crate::load::generator::{Act, Generator};
 use crate::load::journal::Journal;
 use crate::load::timeout::Timeout;
 use crate::load::timetable::Pace;
+use crate::model::bystanders::Bystanders;
 use crate::model::error::Usage;
 use crate::model::record::Convergence;
 use crate::model::workload::Scenario;
-use crate::model::workload::steps::LoadStep;
+use crate::model::workload::steps::{LoadStep, part};
 use crate::run::convergence::convergence;
 
 /// What came of a step; of one that is repeated, of its last time.
@@ -35,6 +38,17 @@ pub struct StepRecord {
     pub ended: Ended,
     /// Why it could not be done.
     pub failure: Option<String>,
+    /// What the operator of `--operator` needed.
+    pub operator: Option<Spent>,
+}
+
+/// An update of some objects.
+struct Update {
+    /// With what is changed.
+    scenario: Arc<Scenario>,
+    part: Range<usize>,
+    /// Each has content of its own.
+    wave: u64,
 }
 
 /// The steps that were done.
@@ -108,10 +122,13 @@ impl Load {
     /// Does the steps of the workload, one after the other.
     pub(super) async fn steps(&self, journal: &Arc<Journal>) -> Done {
         let mut done = Done::default();
-        // Each wave has content of its own.
         let mut wave = 0;
         for step in &self.workload.steps {
-            let record = self.step(step, &mut wave, journal).await;
+            let before = self.operator_figures().await;
+            let mut record = self.step(step, &mut wave, journal).await;
+            if let (Some(before), Some(after)) = (before, self.operator_figures().await) {
+                record.operator = Some(Spent::between(before, after));
+            }
             match step {
                 LoadStep::Delete { .. } => {
                     done.deleted = journal.timeline().progress().gone as usize;
@@ -137,35 +154,41 @@ impl Load {
             took_s: None,
             ended: Ended::Converged,
             failure: None,
+            operator: None,
         };
         let pace = self.pace_of(step.per_s());
         let began = Instant::now();
+        let all = 0..self.objects();
         match step {
             LoadStep::Idle { seconds } => {
                 record.ended = self.rest(Duration::from_secs(*seconds)).await;
             }
-            LoadStep::Create { .. } => self.create(journal, pace, &mut record).await,
+            LoadStep::Create { .. } => self.create(journal, all, pace, &mut record).await,
             LoadStep::Delete { .. } => {
-                record.ended = self.delete(journal, pace).await;
+                record.ended = self.delete(journal, all, pace).await;
                 record.took_s = Some(began.elapsed().as_secs_f64());
             }
-            LoadStep::Churn { times, .. } => {
-                for _ in 0..*times {
-                    record.ended = self.delete(journal, pace).await;
+            LoadStep::Churn { times, share, .. } => {
+                for nth in 0..*times {
+                    let some = part(self.objects(), *share, nth);
+                    record.ended = self.delete(journal, some.clone(), pace).await;
                     if record.ended == Ended::Converged {
-                        self.create(journal, pace, &mut record).await;
+                        self.create(journal, some, pace, &mut record).await;
                     }
                     if record.ended != Ended::Converged {
                         break;
                     }
                 }
             }
-            LoadStep::Update { times, .. } => {
-                for _ in 0..*times {
+            LoadStep::Update { times, share, .. } => {
+                for nth in 0..*times {
                     *wave += 1;
-                    let scenario = Arc::clone(&self.scenario);
-                    self.update(journal, &scenario, *wave, pace, &mut record)
-                        .await;
+                    let update = Update {
+                        scenario: Arc::clone(&self.scenario),
+                        part: part(self.objects(), *share, nth),
+                        wave: *wave,
+                    };
+                    self.update(journal, update, pace, &mut record).await;
                     if record.ended != Ended::Converged {
                         break;
                     }
@@ -173,10 +196,13 @@ impl Load {
             }
             LoadStep::Scale { field, value, .. } => {
                 let scenario = self.scenario.as_ref().clone();
-                let scenario = Arc::new(scenario.with_update_of(field, value));
                 *wave += 1;
-                self.update(journal, &scenario, *wave, pace, &mut record)
-                    .await;
+                let update = Update {
+                    scenario: Arc::new(scenario.with_update_of(field, value)),
+                    part: all,
+                    wave: *wave,
+                };
+                self.update(journal, update, pace, &mut record).await;
             }
             LoadStep::Fault { seconds, .. } => {
                 let idle = Duration::from_secs(*seconds);
@@ -199,38 +225,94 @@ impl Load {
                 }
             }
             LoadStep::Restart { times } => self.restart(*times, &mut record).await,
+            LoadStep::Bystanders { changes, .. } => {
+                let kinds = step.bystanders();
+                self.bystanders(&kinds, *changes, pace, &mut record).await;
+            }
         }
         record
     }
 
-    async fn create(&self, journal: &Arc<Journal>, pace: Pace, record: &mut StepRecord) {
-        journal.timeline().begin_again();
+    async fn create(
+        &self,
+        journal: &Arc<Journal>,
+        part: Range<usize>,
+        pace: Pace,
+        record: &mut StepRecord,
+    ) {
+        journal.timeline().begin_again_of(part.clone());
         let scenario = &self.scenario;
         record.ended = self
-            .wave(journal, scenario, Act::Create, pace, Goal::Ready)
+            .wave(journal, scenario, part, Act::Create, pace, Goal::Ready)
             .await;
         note_times(record, journal, pace);
     }
 
-    async fn delete(&self, journal: &Arc<Journal>, pace: Pace) -> Ended {
-        journal.timeline().begin_again();
-        self.wave(journal, &self.scenario, Act::Delete, pace, Goal::Gone)
+    async fn delete(&self, journal: &Arc<Journal>, part: Range<usize>, pace: Pace) -> Ended {
+        journal.timeline().begin_again_of(part.clone());
+        let scenario = &self.scenario;
+        self.wave(journal, scenario, part, Act::Delete, pace, Goal::Gone)
             .await
     }
 
     async fn update(
         &self,
         journal: &Arc<Journal>,
-        scenario: &Arc<Scenario>,
-        wave: u64,
+        update: Update,
         pace: Pace,
         record: &mut StepRecord,
     ) {
-        journal.timeline().begin_wave();
+        let Update {
+            scenario,
+            part,
+            wave,
+        } = update;
+        journal.timeline().begin_wave_of(part.clone());
+        let act = Act::Update(wave);
         record.ended = self
-            .wave(journal, scenario, Act::Update(wave), pace, Goal::Ready)
+            .wave(journal, &scenario, part, act, pace, Goal::Ready)
             .await;
         note_times(record, journal, pace);
+    }
+
+    /// Creates objects that do not concern the operator, and changes each so often.
+    async fn bystanders(
+        &self,
+        kinds: &[Bystanders],
+        changes: u64,
+        pace: Pace,
+        record: &mut StepRecord,
+    ) {
+        // One of the shards is enough.
+        if self.shard().index != 0 {
+            return;
+        }
+        let offer = bystanders::ForeignObjects {
+            cluster: &self.cluster,
+            run: &self.run,
+            kinds,
+            pace,
+            progress: &self.progress,
+        };
+        let began = Instant::now();
+        let made = async {
+            offer.create().await?;
+            for nth in 1..=changes {
+                offer.change(nth).await?;
+            }
+            Ok(())
+        };
+        tokio::select! {
+            biased;
+            () = self.stop.requested() => record.ended = Ended::Stopped,
+            made = made => record.failure = made.err(),
+        }
+        record.took_s = Some(began.elapsed().as_secs_f64());
+    }
+
+    /// What the operator holds and has used so far, where it is measured.
+    async fn operator_figures(&self) -> Option<Spent> {
+        self.operator.as_ref()?.figures().await
     }
 
     /// The times are those of the way back.
@@ -256,8 +338,10 @@ impl Load {
         *wave += 1;
         journal.timeline().begin_wave();
         let act = Act::Update(*wave);
+        let all = 0..self.objects();
+        let faulty = changed(good, bad);
         record.ended = self
-            .wave(journal, &changed(good, bad), act, pace, Goal::Answered)
+            .wave(journal, &faulty, all.clone(), act, pace, Goal::Answered)
             .await;
         if record.ended == Ended::Converged {
             record.ended = self.rest(idle).await;
@@ -266,8 +350,12 @@ impl Load {
             return;
         }
         *wave += 1;
-        self.update(journal, &changed(bad, good), *wave, pace, record)
-            .await;
+        let update = Update {
+            scenario: changed(bad, good),
+            part: all,
+            wave: *wave,
+        };
+        self.update(journal, update, pace, record).await;
     }
 
     /// Replaces the pods of the operator, so often.
@@ -301,11 +389,12 @@ impl Load {
         Timeout::of(self.objects(), pace, chosen)
     }
 
-    /// Sends something to every object, and waits until all have reached the goal.
+    /// Sends something to these objects, and waits until all have reached the goal.
     pub(super) async fn wave(
         &self,
         journal: &Arc<Journal>,
         scenario: &Arc<Scenario>,
+        objects: Range<usize>,
         act: Act,
         pace: Pace,
         goal: Goal,
@@ -321,7 +410,7 @@ impl Load {
                 act,
                 readiness: None,
                 pace,
-                objects: self.objects(),
+                objects,
             },
             timeout: self.timeout(pace),
             goal,

@@ -23,6 +23,7 @@ fn course(profile: Profile) -> Course {
         soak_events: None,
         deletions: false,
         bystanders: false,
+        updates: None,
     }
 }
 

@@ -2,8 +2,13 @@
 //!
 //! Guarantees: pure; a step that is read can be done. Leaves to others: doing it.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::model::bystanders;
+use crate::model::bystanders::Bystanders;
 
 const MOST_PER_S: f64 = 100_000.0;
 const MOST_TIMES: u64 = 1_000;
@@ -26,6 +31,9 @@ pub enum LoadStep {
         per_s: Option<f64>,
         #[serde(default = "once")]
         times: u64,
+        /// The part of the objects that is updated each time, in turn.
+        #[serde(default = "whole")]
+        share: f64,
     },
     /// One field of every object of the first kind is set.
     Scale {
@@ -44,6 +52,9 @@ pub enum LoadStep {
         per_s: Option<f64>,
         #[serde(default = "once")]
         times: u64,
+        /// The part of the objects that is deleted and created each time, in turn; the others stay.
+        #[serde(default = "whole")]
+        share: f64,
     },
     /// Every object is deleted, until the last one is gone.
     Delete {
@@ -65,12 +76,42 @@ pub enum LoadStep {
         #[serde(default = "once")]
         times: u64,
     },
+    /// Objects that do not concern the operator are created in a namespace of their own, and changed. They stay
+    /// until the end of the run.
+    Bystanders {
+        /// Kinds and numbers, such as `secrets=300,configmaps=300`.
+        objects: String,
+        /// How often each is changed.
+        #[serde(default)]
+        changes: u64,
+        /// Requests per second; all at once without.
+        #[serde(default)]
+        per_s: Option<f64>,
+    },
     /// Nothing is done.
     Idle { seconds: u64 },
 }
 
 fn once() -> u64 {
     1
+}
+
+fn whole() -> f64 {
+    1.0
+}
+
+/// The objects of time `nth`, from 0 on, of a step on a share of them: each has its turn.
+pub fn part(objects: usize, share: f64, nth: u64) -> Range<usize> {
+    let size = (objects as f64 * share).round() as usize;
+    let size = size.max(1).min(objects);
+    if size == 0 {
+        return 0..0;
+    }
+    let parts = objects.div_ceil(size) as u64;
+    let from = (nth % parts) as usize * size;
+    // The last part is as large as the others.
+    let from = from.min(objects - size);
+    from..from + size
 }
 
 /// What is wrong with a step: its field, and what to write.
@@ -85,7 +126,13 @@ pub fn check_order(steps: &[LoadStep]) -> Result<(), (usize, Wrong)> {
             (LoadStep::Create { .. }, true) => {
                 Some("create: the objects are there; put a delete before it, or use churn")
             }
-            (LoadStep::Create { .. } | LoadStep::Idle { .. } | LoadStep::Restart { .. }, _) => None,
+            (
+                LoadStep::Create { .. }
+                | LoadStep::Idle { .. }
+                | LoadStep::Restart { .. }
+                | LoadStep::Bystanders { .. },
+                _,
+            ) => None,
             (_, true) => None,
             (_, false) => Some("the objects are deleted; put a create before it"),
         };
@@ -108,15 +155,27 @@ impl LoadStep {
             1 => what.to_owned(),
             _ => format!("{what}, {times} times"),
         };
+        let some = |what: &str, share: f64| match share {
+            1.0 => what.to_owned(),
+            _ => format!("{what} of {} %", share * 100.0),
+        };
         match self {
             LoadStep::Create { .. } => "create".into(),
-            LoadStep::Update { times, .. } => often("update", *times),
+            LoadStep::Update { times, share, .. } => often(&some("update", *share), *times),
             LoadStep::Scale { field, value, .. } => format!("scale {field} to {value}"),
-            LoadStep::Churn { times, .. } => often("churn", *times),
+            LoadStep::Churn { times, share, .. } => often(&some("churn", *share), *times),
             LoadStep::Delete { .. } => "delete".into(),
             LoadStep::DeleteChildren {} => "delete children".into(),
             LoadStep::Fault { seconds, .. } => format!("fault for {seconds} s"),
             LoadStep::Restart { times } => often("restart", *times),
+            LoadStep::Bystanders {
+                objects,
+                changes: 0,
+                ..
+            } => format!("bystanders {objects}"),
+            LoadStep::Bystanders {
+                objects, changes, ..
+            } => format!("bystanders {objects}, {changes} changes of each"),
             LoadStep::Idle { seconds } => format!("idle for {seconds} s"),
         }
     }
@@ -129,8 +188,18 @@ impl LoadStep {
             | LoadStep::Scale { per_s, .. }
             | LoadStep::Churn { per_s, .. }
             | LoadStep::Delete { per_s }
+            | LoadStep::Bystanders { per_s, .. }
             | LoadStep::Fault { per_s, .. } => *per_s,
             LoadStep::DeleteChildren {} | LoadStep::Restart { .. } | LoadStep::Idle { .. } => None,
+        }
+    }
+
+    /// Objects that do not concern the operator; none for other steps.
+    pub fn bystanders(&self) -> Vec<Bystanders> {
+        match self {
+            // `check` has seen that it can be read.
+            LoadStep::Bystanders { objects, .. } => bystanders::parse(objects).unwrap_or_default(),
+            _ => Vec::new(),
         }
     }
 
@@ -144,6 +213,21 @@ impl LoadStep {
             ));
         }
         match self {
+            LoadStep::Update { share, .. } | LoadStep::Churn { share, .. }
+                if !(*share > 0.0 && *share <= 1.0) =>
+            {
+                Err((
+                    "share",
+                    format!("{share}: use a part above 0 and up to 1, such as 0.1"),
+                ))
+            }
+            LoadStep::Bystanders { objects, .. } if bystanders::parse(objects).is_err() => Err((
+                "objects",
+                bystanders::parse(objects).err().unwrap_or_default(),
+            )),
+            LoadStep::Bystanders { changes, .. } if *changes > MOST_TIMES => {
+                Err(("changes", format!("{changes}: use 0 to {MOST_TIMES}")))
+            }
             LoadStep::Update { times, .. }
             | LoadStep::Churn { times, .. }
             | LoadStep::Restart { times }
@@ -197,7 +281,21 @@ mod tests {
 
     #[test]
     fn a_step_that_cannot_be_done_names_its_field() {
-        let update = |per_s, times| LoadStep::Update { per_s, times };
+        let update = |per_s, times| LoadStep::Update {
+            per_s,
+            times,
+            share: 1.0,
+        };
+        let bystanders = |objects: &str, changes| LoadStep::Bystanders {
+            objects: objects.into(),
+            changes,
+            per_s: None,
+        };
+        let part = |share| LoadStep::Churn {
+            per_s: None,
+            times: 1,
+            share,
+        };
         for (step, want) in [
             (update(Some(0.0), 1), "per_s"),
             (update(Some(f64::NAN), 1), "per_s"),
@@ -207,9 +305,15 @@ mod tests {
                 LoadStep::Churn {
                     per_s: Some(f64::INFINITY),
                     times: 1,
+                    share: 1.0,
                 },
                 "per_s",
             ),
+            (part(0.0), "share"),
+            (part(1.5), "share"),
+            (part(f64::NAN), "share"),
+            (bystanders("pods=3", 0), "objects"),
+            (bystanders("secrets=3", 1_001), "changes"),
             (
                 LoadStep::Fault {
                     seconds: 86_401,
@@ -230,6 +334,36 @@ mod tests {
             let (field, _) = step.check().expect_err("refused");
             assert_eq!(field, want, "{step:?}");
         }
+    }
+
+    #[test]
+    fn each_object_has_its_turn_in_a_step_on_a_share() {
+        for (name, objects, share, want) in [
+            ("all", 4, 1.0, vec![0..4, 0..4]),
+            ("halves", 4, 0.5, vec![0..2, 2..4, 0..2]),
+            (
+                "the last part overlaps",
+                5,
+                0.4,
+                vec![0..2, 2..4, 3..5, 0..2],
+            ),
+            ("at least one", 3, 0.01, vec![0..1, 1..2, 2..3, 0..1]),
+        ] {
+            let parts = (0..).take(want.len());
+            let parts: Vec<_> = parts.map(|nth| part(objects, share, nth)).collect();
+            assert_eq!(parts, want, "{name}");
+        }
+        assert_eq!(part(0, 0.5, 0), 0..0, "a shard without objects");
+        let text = "[[steps]]\ndo = \"churn\"\ntimes = 3\nshare = 0.1\n\
+                    [[steps]]\ndo = \"bystanders\"\nobjects = \"secrets=3\"\nchanges = 2\n";
+        let file: File = toml::from_str(text).expect("valid");
+        let names: Vec<String> = file.steps.iter().map(LoadStep::name).collect();
+        let want = [
+            "churn of 10 %, 3 times",
+            "bystanders secrets=3, 2 changes of each",
+        ];
+        assert_eq!(names, want);
+        assert_eq!(file.steps[1].bystanders()[0].objects, 3);
     }
 
     #[test]

@@ -93,7 +93,7 @@ pub async fn offer(
     what: &str,
     done: impl Fn(&Timeline) -> bool,
 ) -> Result<bool, Reason> {
-    let objects = session.cell.objects;
+    let objects = session.journal.timeline().in_wave().len();
     session.work().await;
     let timeout = session.setting.timeout(objects, pace);
     let deadline = Instant::now() + timeout.deadline;

@@ -11,6 +11,7 @@ pub mod scrape;
 pub mod settle;
 pub mod soak;
 pub mod unhealthy;
+pub mod update_at;
 pub mod update_storm;
 
 use std::time::{Duration, Instant};
@@ -58,6 +59,7 @@ pub async fn run(session: &mut Session<'_>, step: Step) -> Result<(), Reason> {
         Step::Deletion => deletion::run(session).await,
         Step::Fault { hold_s } => unhealthy::run(session, Duration::from_secs(hold_s)).await,
         Step::UpdateStorm => update_storm::run(session).await,
+        Step::UpdateAt { per_s, seconds } => update_at::run(session, per_s, seconds).await,
     }
 }
 
