@@ -14,7 +14,7 @@ use crate::model::samples::{Sample, Samples};
 #[derive(Debug, Default)]
 pub struct Timeline {
     objects: Vec<Object>,
-    /// Those of the wave: the others are left alone and do not count.
+    /// Those of the wave: the others are not touched and do not count.
     part: Range<usize>,
     /// Kept by [`Timeline::change`].
     progress: Progress,

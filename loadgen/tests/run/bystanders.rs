@@ -46,7 +46,7 @@ pub fn objects_of_others_are_made_changed_and_removed() {
     assert_eq!(requests.count("tester", "create", "secrets"), 7 + 9 + 1);
     assert_eq!(requests.count("tester", "patch", "secrets"), 14);
     assert_eq!(requests.count("tester", "patch", "configmaps"), 6);
-    assert_eq!(cluster.left(), Vec::<String>::new());
+    assert_eq!(cluster.left(), ["web"], "the Deployment of the operator");
     let secrets = cluster.names("secrets");
     assert!(
         secrets.iter().all(|it| !it.contains("bystander")),

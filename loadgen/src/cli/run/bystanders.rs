@@ -11,8 +11,10 @@ use serde::de::IgnoredAny;
 use serde_json::json;
 
 use crate::load::timetable::Pace;
+use crate::model::bystanders;
 use crate::model::bystanders::Bystanders;
 use crate::model::run_id;
+use crate::model::workload::steps::LoadStep;
 use crate::model::workload::{BYSTANDERS_LABEL, RUN_LABEL};
 use crate::target::cluster::{Cluster, Error, JSON};
 use crate::terminal::progress::Progress;
@@ -21,6 +23,18 @@ use crate::terminal::progress::Progress;
 const CONNECTIONS: usize = 24;
 /// What a change changes.
 const CHANGE: &str = "loadgen.tare.dev/change";
+
+/// What is said before a run whose steps make some; empty where none does.
+pub fn intent(steps: &[LoadStep]) -> String {
+    let kinds: Vec<Bystanders> = steps.iter().flat_map(LoadStep::bystanders).collect();
+    match kinds.is_empty() {
+        true => String::new(),
+        false => format!(
+            "; later {} that do not concern the operator",
+            bystanders::text(&kinds)
+        ),
+    }
+}
 
 /// What is made for one run.
 pub struct ForeignObjects<'a> {

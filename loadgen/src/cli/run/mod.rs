@@ -42,13 +42,11 @@ use crate::load::generator::Act;
 use crate::load::journal::Journal;
 use crate::load::observer::Observer;
 use crate::load::timetable::Pace;
-use crate::model::bystanders as bystanders_model;
 use crate::model::error::Usage;
 use crate::model::record::Convergence;
 use crate::model::run_id;
 use crate::model::shard::Shard;
 use crate::model::workload;
-use crate::model::workload::steps::LoadStep;
 use crate::model::workload::{RUN_LABEL, Scenario, Workload};
 use crate::report::table::grouped;
 use crate::run::convergence::convergence;
@@ -189,12 +187,7 @@ impl Load {
             Some(shard) => format!(" (shard {shard} of {})", grouped(self.args.count as usize)),
             None => String::new(),
         };
-        let kinds = self.workload.steps.iter().flat_map(LoadStep::bystanders);
-        let foreign = bystanders_model::text(&kinds.collect::<Vec<_>>());
-        let foreign = match foreign.as_str() {
-            "none" => String::new(),
-            _ => format!("; later {foreign} that do not concern the operator"),
-        };
+        let foreign = bystanders::intent(&self.workload.steps);
         format!(
             "run {}: {} {}{shard} {pace} in namespace {} of context {} ({}); {pods}{foreign}",
             self.run,

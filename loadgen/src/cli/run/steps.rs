@@ -227,6 +227,10 @@ impl Load {
             LoadStep::Restart { times } => self.restart(*times, &mut record).await,
             LoadStep::Bystanders { changes, .. } => {
                 let kinds = step.bystanders();
+                // This shard makes all of them.
+                let pace = step
+                    .per_s()
+                    .map_or(Pace::Burst, |per_s| Pace::Steady { per_s });
                 self.bystanders(&kinds, *changes, pace, &mut record).await;
             }
         }
