@@ -204,7 +204,9 @@ impl Store {
 
     pub(crate) fn add_table(&self, kind: Arc<Kind>) -> TableId {
         let mut state = self.lock();
-        let forgotten = state.compacted;
+        // As with the watch cache of kube-apiserver: what became of the objects of an earlier resource of this name is
+        // not known.
+        let forgotten = state.revision;
         state.tables.push(Some(Table {
             kind,
             objects: BTreeMap::new(),

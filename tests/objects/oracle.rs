@@ -292,6 +292,14 @@ fn essence(object: &Value) -> Value {
             spec.retain(|key, _| key != field || is_headless);
         }
     }
+    // Where no plan sets it, it follows from the first image that was written, and which one that was is a matter of
+    // time. That a planned one is there is the server's word (`is_as_planned`).
+    let containers = essence
+        .pointer_mut("/spec/template/spec/containers")
+        .and_then(Value::as_array_mut);
+    for container in containers.into_iter().flatten() {
+        container["imagePullPolicy"] = Value::Null;
+    }
     essence["apiVersion"] = Value::Null;
     without_nulls(&essence)
 }

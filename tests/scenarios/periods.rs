@@ -1,5 +1,5 @@
 //! What is found again without the periodic relist, which is far away: the first object of a new CRD, objects that
-//! could not be decoded, requeues that did not fit, statuses whose write failed.
+//! could not be decoded, requeues that did not fit, statuses whose write failed, owners that only a worker has met.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use http_body_util::BodyExt;
 use kube::client::Body;
-use kubesim::WatchFault;
+use kubesim::{RequestFault, WatchFault};
 use serde_json::{Value, json};
 use tare::edgeapp::{EdgeApp, EdgeAppStatus, EdgeApps};
 use tare_runtime::api::{Children, Failure, Kind, Operator, Owner, Plan, PlanError, Retry};
@@ -71,8 +71,35 @@ pub async fn the_first_object_of_a_new_crd_that_no_watch_shows_is_found_within_a
     running.stop().await;
 }
 
+/// The deletion of the first EdgeApp is shown while a worker has it, and no watch shows the next one of its name.
+pub async fn an_owner_created_again_that_only_a_worker_has_met_is_reconciled(mode: Mode) {
+    let cluster = Simulated::new(mode);
+    let running = cluster.operate_with(EdgeApps, cluster.server.client("tare"), unconfigured());
+    running.until_ready().await;
+    cluster
+        .server
+        .faults()
+        .on_request(|facts| match (facts.user, facts.verb, facts.resource) {
+            ("tare", "create", "deployments") => RequestFault::Delay(Duration::from_secs(2)),
+            _ => RequestFault::Pass,
+        });
+    cluster.create("web", web()).await;
+    pass(1).await;
+    let faults = cluster.server.faults();
+    faults.on_watch(
+        |facts| match (facts.user, facts.resource, facts.event_type) {
+            ("tare", "edgeapps", "ADDED") => WatchFault::Drop,
+            _ => WatchFault::Pass,
+        },
+    );
+    cluster.delete("web").await;
+    cluster.create("web", web()).await;
+    cluster.until_phase("web", "Running").await;
+    running.stop().await;
+}
+
 /// A client whose next answer to such a request has an object that cannot be decoded.
-fn garbling(
+pub fn garbling(
     cluster: &Simulated,
     is_meant: fn(&http::Request<Body>) -> bool,
 ) -> (kube::Client, Arc<AtomicBool>) {

@@ -1,7 +1,11 @@
 //! Children that leave the plan go, without the operator naming them; those of others stay.
 
 use std::convert::Infallible;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use kube::client::Body;
 use kubesim::RequestFault;
 use serde_json::{Value, json};
 use tare::edgeapp::{CRD_YAML, EdgeApp, EdgeAppStatus, EdgeApps};
@@ -12,6 +16,7 @@ use tare_runtime::cache::Mode;
 
 use crate::cluster::Cluster;
 use crate::cluster::simulated::{Running, Simulated, config, pass, web};
+use crate::periods::garbling;
 
 /// EdgeApps with a ConfigMap while they have variables, and with a Service, whose name does not follow from the
 /// owner's, while they have a port. Neither is named when it is not wanted.
@@ -188,6 +193,109 @@ pub async fn a_child_of_an_earlier_version_is_found_by_a_start_and_by_its_event(
     let running = operate(&cluster);
     cluster.until_gone("configmaps", "web-older").await;
     assert!(!cluster.get("configmaps", "web-settings").is_null());
+    running.stop().await;
+}
+
+/// The first relist does not show the ConfigMap legibly, which an earlier spec asked for.
+pub async fn a_child_that_left_the_plan_and_is_not_shown_legibly_goes_within_ten_minutes(
+    mode: Mode,
+) {
+    let (cluster, running) = with_all(mode).await;
+    running.kill().await;
+    cluster.change("web", without_all()).await;
+    // By the label of their owners: Services with other names come first.
+    let (client, next) = garbling(&cluster, |request| {
+        let query = request.uri().query().unwrap_or_default();
+        request.uri().path().ends_with("/configmaps") && query.contains("owner")
+    });
+    next.store(true, Relaxed);
+    let running = cluster.operate_with(Sparing, client, config());
+    let cluster = cluster.waiting_up_to(Duration::from_secs(600), "it is listed again late");
+    until_only_the_deployment_is_left(&cluster).await;
+    assert!(!next.load(Relaxed));
+    running.stop().await;
+}
+
+/// The same with a finalizer.
+struct Guarded;
+
+impl Operator for Guarded {
+    type Status = EdgeAppStatus;
+    type Resource = EdgeApp;
+    type Error = Infallible;
+    const NAME: &'static str = EdgeApps::NAME;
+    const FINALIZER: Option<&'static str> = Some("example.com/children-first");
+    const KINDS: &'static [Kind] = Sparing::KINDS;
+
+    fn plan(
+        &self,
+        owner: &Owner<Self>,
+        children: &Children,
+    ) -> Result<Plan<EdgeAppStatus>, Infallible> {
+        let owner = Owner {
+            meta: owner.meta.clone(),
+            spec: owner.spec.clone(),
+        };
+        Sparing.plan(&owner, children)
+    }
+}
+
+/// The first relist comes no further than the ConfigMaps, one of which an earlier spec asked for.
+pub async fn an_owner_that_is_deleted_during_the_first_relist_outlives_its_children(mode: Mode) {
+    let cluster = Simulated::new(mode);
+    let running = cluster.operate_with(Guarded, cluster.server.client("tare"), config());
+    running.until_ready().await;
+    cluster.create("web", web()).await;
+    cluster.until_phase("web", "Running").await;
+    running.kill().await;
+    cluster.change("web", without_all()).await;
+    let is_refused = Arc::new(AtomicBool::new(false));
+    let refused = Arc::clone(&is_refused);
+    cluster.server.faults().on_request(move |facts| {
+        match (facts.user, facts.verb, facts.resource) {
+            ("tare", "list", "configmaps") if !refused.swap(true, Relaxed) => {
+                RequestFault::Status {
+                    code: 400,
+                    reason: "BadRequest".to_owned(),
+                    message: "not now".to_owned(),
+                    retry_after_s: None,
+                }
+            }
+            _ => RequestFault::Pass,
+        }
+    });
+    let left: Arc<Mutex<Vec<&str>>> = Arc::default();
+    let (client, server, seen) = (
+        cluster.server.client("tare"),
+        cluster.clone(),
+        Arc::clone(&left),
+    );
+    let service = tower::service_fn(move |request: http::Request<Body>| {
+        let is_patch = request.method() == http::Method::PATCH;
+        if is_patch && request.uri().path().ends_with("/edgeapps/web") {
+            let children = [
+                ("configmaps", "web-settings"),
+                ("services", "port-8080"),
+                ("deployments", "web"),
+            ];
+            let there = children
+                .into_iter()
+                .filter(|(resource, name)| !server.get(resource, name).is_null());
+            let mut seen = seen.lock().unwrap();
+            seen.extend(there.map(|(resource, _)| resource));
+        }
+        let client = client.clone();
+        async move { client.send(request).await.map_err(tower::BoxError::from) }
+    });
+    let client = kube::Client::new(service, "default");
+    let running = cluster.operate_with(Guarded, client, config());
+    cluster
+        .until("the relist has failed", |_| is_refused.load(Relaxed))
+        .await;
+    cluster.delete("web").await;
+    cluster.until_gone("edgeapps", "web").await;
+    let left = left.lock().unwrap().clone();
+    assert!(left.is_empty(), "the finalizer went before {left:?}");
     running.stop().await;
 }
 

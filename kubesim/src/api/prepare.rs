@@ -178,7 +178,7 @@ fn custom(
     if let Some(rules) = &schema.rules {
         match errors.iter().any(FieldError::blocks_rules) {
             true => errors.push(FieldError::rules_not_checked()),
-            false => errors.extend(rules.check(object, old)),
+            false => errors.extend(rules.check(schema, object, old)),
         }
     }
     Ok(errors)

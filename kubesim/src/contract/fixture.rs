@@ -184,6 +184,7 @@ fn spec_schema() -> Value {
         "properties": {
             "size": { "type": "integer", "minimum": 0, "maximum": 100 },
             "limit": { "type": "integer" },
+            "note": { "type": "string", "nullable": true, "maxLength": 64 },
             "replicas": { "type": "integer", "format": "int32", "minimum": 0, "default": 1 },
             "mode": { "type": "string", "enum": ["fast", "slow"], "default": "fast" },
             "code": { "type": "string", "pattern": "^[a-z]+$", "maxLength": 8 },
@@ -196,10 +197,16 @@ fn spec_schema() -> Value {
                 "x-kubernetes-list-map-keys": ["name"],
             },
         },
-        "x-kubernetes-validations": [{
-            "rule": "!has(self.limit) || self.size <= self.limit",
-            "message": "size must not exceed limit",
-        }],
+        "x-kubernetes-validations": [
+            {
+                "rule": "!has(self.limit) || self.size <= self.limit",
+                "message": "size must not exceed limit",
+            },
+            {
+                "rule": "!has(self.note) || self.note.size() > 0",
+                "message": "a note must not be empty",
+            },
+        ],
     })
 }
 

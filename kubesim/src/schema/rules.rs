@@ -1,15 +1,18 @@
 //! CEL rules (`x-kubernetes-validations`), evaluated by `kube-cel`.
 //!
 //! Guarantees: rules run after defaults and only on objects that the schema accepts; transition
-//! rules see the stored object; a rule that cannot be evaluated refuses the object. Cost budgets,
+//! rules see the stored object; a null of an object with properties is absent to a rule, one of a map is not; a rule
+//! that cannot be evaluated refuses the object. Cost budgets,
 //! ratcheting, and the refusal of `3.0` where a rule reads an integer are left to the real server.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use kube_cel::{CompiledSchema, Validator, compile_schema};
 use serde_json::Value;
 
+use crate::schema::Schema;
 use crate::schema::field_error::FieldError;
 
 /// The rules of one schema.
@@ -42,10 +45,18 @@ impl Rules {
         }
     }
 
-    pub(crate) fn check(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    /// The errors of `new`, an object of `schema`, that replaces `old`.
+    pub(crate) fn check(
+        &self,
+        schema: &Schema,
+        new: &Value,
+        old: Option<&Value>,
+    ) -> Vec<FieldError> {
         let compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
-        let (schema, validator) = &*compiled;
-        match validator.validate_compiled(schema, new, old) {
+        let (rules, validator) = &*compiled;
+        let shown = as_rules_see(schema, new);
+        let stored = old.map(|old| as_rules_see(schema, old));
+        match validator.validate_compiled(rules, &shown, stored.as_deref()) {
             Ok(()) => Vec::new(),
             Err(errors) => errors
                 .into_vec()
@@ -53,6 +64,40 @@ impl Rules {
                 .map(|error| refusal(new, &error))
                 .collect(),
         }
+    }
+}
+
+/// The object without the nulls that count as absent (apiserver v0.36.4, `pkg/cel/common/values.go`,
+/// `unstructuredMap.Find`).
+fn as_rules_see<'a>(schema: &Schema, object: &'a Value) -> Cow<'a, Value> {
+    match has_null(object) {
+        true => Cow::Owned(without_null_properties(schema, object)),
+        false => Cow::Borrowed(object),
+    }
+}
+
+fn has_null(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(list) => list.iter().any(has_null),
+        Value::Object(map) => map.values().any(has_null),
+        _ => false,
+    }
+}
+
+fn without_null_properties(schema: &Schema, value: &Value) -> Value {
+    let below = |schema: Option<&Schema>, value: &Value| match schema {
+        Some(schema) => without_null_properties(schema, value),
+        None => value.clone(),
+    };
+    match value {
+        Value::Array(list) => list.iter().map(|item| below(schema.item(), item)).collect(),
+        Value::Object(map) => map
+            .iter()
+            .filter(|(_, value)| schema.properties.is_empty() || !value.is_null())
+            .map(|(name, value)| (name.clone(), below(schema.field(name), value)))
+            .collect(),
+        other => other.clone(),
     }
 }
 

@@ -1,7 +1,9 @@
 //! Garbage collection, namespaces and CustomResourceDefinitions on the server.
 
+use std::pin::pin;
 use std::time::Duration;
 
+use futures::{AsyncBufReadExt, StreamExt};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, PropagationPolicy};
@@ -179,4 +181,31 @@ async fn a_deleted_definition_takes_its_objects_and_its_path() {
     let found = kube::discovery::Discovery::new(client).run().await.unwrap();
     assert!(!found.groups().any(|group| group.name() == "example.dev"));
     assert!(found.groups().any(|group| group.name() == "apps"));
+}
+
+/// What became of the objects of the earlier definition is not known.
+#[tokio::test(start_paused = true)]
+async fn a_watch_from_before_a_definition_was_installed_again_is_too_old() {
+    let server = crate::fixtures::server();
+    let client = server.client("alice");
+    let path = "/apis/example.dev/v1/namespaces/default/widgets";
+    let request = |query: &str| {
+        let uri = format!("{path}?{query}");
+        http::Request::get(uri).body(Vec::new()).unwrap()
+    };
+    let list: serde_json::Value = client.request(request("")).await.unwrap();
+    let from = list["metadata"]["resourceVersion"].as_str().unwrap();
+    let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
+    crds.delete("widgets.example.dev", &DeleteParams::default())
+        .await
+        .unwrap();
+    server.install(crate::fixtures::WIDGETS).unwrap();
+    let query = format!("watch=true&resourceVersion={from}");
+    let stream = client.request_stream(request(&query)).await.unwrap();
+    let line = pin!(stream.lines()).next().await.unwrap().unwrap();
+    let event: serde_json::Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(
+        (&event["type"], &event["object"]["code"]),
+        (&json!("ERROR"), &json!(410))
+    );
 }

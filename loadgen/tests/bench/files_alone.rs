@@ -20,7 +20,7 @@ objects = \"secrets=5\"
 ";
 
 const LIMITS: &str = "[[limit]]
-subject = \"gadgets/own\"
+subject = \"widgets/own\"
 metric = \"requests.writes_per_object\"
 cell = \"memory\"
 objects = 10
@@ -52,26 +52,26 @@ fn started(folder: &EmptyFolder, words: &str) -> Running {
 pub fn an_operator_of_files_alone_is_benched_run_checked_and_reported() {
     let folder = EmptyFolder::new("files-alone");
     let subject = format!(
-        "name = \"gadgets\"\nvariant = \"own\"\nworkloads = [\"./gadgets\"]\n\
+        "name = \"widgets\"\nvariant = \"own\"\nworkloads = [\"./widgets\"]\n\
          [run]\ncommand = \"{LOADGEN}\"\n\
-         args = [\"mock-subject\", \"--admin\", \"{{admin}}\", \"--workload\", \"./gadgets\"]\n\
+         args = [\"mock-subject\", \"--admin\", \"{{admin}}\", \"--workload\", \"./widgets\"]\n\
          env = {{ KUBECONFIG = \"{{kubeconfig}}\" }}\n[ready]\nhttp = \"/readyz\"\n"
     );
     let workload = format!("{WORKLOAD}{STEPS}");
-    std::fs::create_dir(folder.path().join("gadgets")).expect("writable");
+    std::fs::create_dir(folder.path().join("widgets")).expect("writable");
     for (file, text) in [
-        ("gadgets/workload.toml", workload.as_str()),
-        ("gadgets/gadget.yaml", TEMPLATE),
-        ("gadgets/crd.yaml", CRD),
-        ("gadgets.toml", &subject),
+        ("widgets/workload.toml", workload.as_str()),
+        ("widgets/widget.yaml", TEMPLATE),
+        ("widgets/crd.yaml", CRD),
+        ("widgets.toml", &subject),
         ("limits.toml", LIMITS),
     ] {
         std::fs::write(folder.path().join(file), text).expect("writable");
     }
 
-    folder.said("lint ./gadgets");
+    folder.said("lint ./widgets");
     folder.said(
-        "bench --subject gadgets.toml --subjects gadgets/own --objects 0,10 --bursts-only \
+        "bench --subject widgets.toml --subjects widgets/own --objects 0,10 --bursts-only \
          --attempts 1 --out first",
     );
     let checked = folder.said("check first --limits limits.toml");
@@ -83,15 +83,15 @@ pub fn an_operator_of_files_alone_is_benched_run_checked_and_reported() {
 
     let _cluster = started(
         &folder,
-        "kubesim --users owner --crd gadgets/crd.yaml --dir .",
+        "kubesim --users owner --crd widgets/crd.yaml --dir .",
     );
     let kubeconfig = folder.path().join("owner.kubeconfig");
     wait_for("the cluster's kubeconfig", || kubeconfig.exists());
     let _operator = started(
         &folder,
-        "mock-subject --admin 127.0.0.1:0 --workload ./gadgets",
+        "mock-subject --admin 127.0.0.1:0 --workload ./widgets",
     );
-    let said = folder.said("run ./gadgets --count 10 --kubeconfig owner.kubeconfig");
+    let said = folder.said("run ./widgets --count 10 --kubeconfig owner.kubeconfig");
     for want in [
         "Convergence, ms",
         "update, ms",
@@ -101,6 +101,6 @@ pub fn an_operator_of_files_alone_is_benched_run_checked_and_reported() {
     ] {
         assert!(said.contains(want), "{want} not in {said}");
     }
-    let clean = folder.said("clean --workload ./gadgets --kubeconfig owner.kubeconfig");
+    let clean = folder.said("clean --workload ./widgets --kubeconfig owner.kubeconfig");
     assert!(clean.starts_with("nothing to remove"), "{clean}");
 }

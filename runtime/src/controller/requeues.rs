@@ -82,6 +82,13 @@ impl Requeues {
         }
     }
 
+    /// The owner with this uid was deleted; another one of its name keeps its time.
+    pub fn owner_gone(&mut self, key: &ObjectKey, uid: Uid) {
+        if self.by_key.get(key).is_some_and(|(_, of)| *of == uid) {
+            self.remove(key);
+        }
+    }
+
     /// When the first one is due, ms.
     pub fn first_due_ms(&self) -> Option<u64> {
         self.due.first().map(|(due_ms, _)| *due_ms)
@@ -149,6 +156,17 @@ mod tests {
         requeues.on_found(&key(1), Uid::default(), Duration::ZERO, 500);
         assert_eq!(requeues.first_due_ms(), Some(1_500), "a second at least");
         requeues.set(&key(1), Uid::default(), None, 600);
+        assert_eq!(requeues.first_due_ms(), None);
+    }
+    #[test]
+    fn the_end_of_an_earlier_owner_leaves_the_time_of_the_next_one_of_its_name() {
+        let uid = |n| Uid::parse(&format!("00000000-0000-0000-0000-00000000000{n}"));
+        let [first, next] = [1, 2].map(|n| uid(n).unwrap_or_default());
+        let mut requeues = Requeues::new(1);
+        requeues.set(&key(1), next, after(50), 0);
+        requeues.owner_gone(&key(1), first);
+        assert_eq!(requeues.first_due_ms(), Some(50_000));
+        requeues.owner_gone(&key(1), next);
         assert_eq!(requeues.first_due_ms(), None);
     }
 }

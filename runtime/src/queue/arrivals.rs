@@ -15,8 +15,8 @@ pub(super) struct Arrivals {
     owner: Option<Box<OwnerState>>,
     /// The newest change of each child.
     children: Vec<ChildEvent>,
-    /// When the owner was deleted, as a resourceVersion.
-    gone: Option<u64>,
+    /// The last owner of this name that was deleted, and when, as a resourceVersion.
+    gone: Option<(Uid, u64)>,
     /// A child may have changed without an event: what the worker does is done again.
     again: Triggers,
 }
@@ -49,7 +49,8 @@ impl Arrivals {
             self.request(RECHECK);
         }
         let known = self.owner.as_ref().map(|known| known.resource_version);
-        if known.max(self.gone) < Some(shown.resource_version) {
+        let gone = self.gone.map(|(_, resource_version)| resource_version);
+        if known.max(gone) < Some(shown.resource_version) {
             self.gone = None;
             self.owner = Some(Box::new(shown));
         }
@@ -58,7 +59,7 @@ impl Arrivals {
     /// The owner with this uid was deleted at `resource_version`.
     pub(super) fn on_owner_gone(&mut self, uid: Uid, resource_version: u64) {
         self.owner.take_if(|known| known.uid == uid);
-        self.gone = self.owner.is_none().then_some(resource_version);
+        self.gone = self.owner.is_none().then_some((uid, resource_version));
     }
 
     /// A child changed.
@@ -101,15 +102,25 @@ impl Arrivals {
     pub(super) fn update_owner(&mut self, owner: &mut OwnerState, finalizer: bool) -> Meanwhile {
         let Some(shown) = self.owner.take() else {
             return match self.gone {
-                Some(_) => Meanwhile::Deleted,
-                None => Meanwhile::Same(Triggers::default()),
+                Some((uid, resource_version)) if is_over(owner, uid, resource_version) => {
+                    Meanwhile::Deleted
+                }
+                _ => Meanwhile::Same(Triggers::default()),
             };
         };
-        // Also of an earlier owner of this name: an old page.
-        if shown.resource_version <= owner.own_version.max(owner.resource_version) {
-            return Meanwhile::Same(Triggers::default());
+        let newest = owner.newest_version();
+        if newest == 0 && shown.uid != owner.uid {
+            // It could not be read, and this may be an earlier one.
+            owner.doubt();
+            return Meanwhile::Same(shown.triggers);
         }
-        if shown.uid != owner.uid && owner.uid != Uid::default() {
+        // Also of an earlier owner of this name: an old page.
+        if shown.resource_version <= newest {
+            let is_same = shown.uid == owner.uid;
+            let found = shown.triggers.only(Triggers::CHILDREN);
+            return Meanwhile::Same(if is_same { found } else { Triggers::default() });
+        }
+        if shown.uid != owner.uid {
             return Meanwhile::Recreated(shown);
         }
         let changed = shown.generation != owner.generation || shown.deleting != owner.deleting;
@@ -119,6 +130,16 @@ impl Arrivals {
             owner.attempts = 0;
         }
         Meanwhile::Same(owner.own_triggers(finalizer).with(beyond))
+    }
+
+    /// What an owner that was created meanwhile is to do because of its children. A deletion says that a name is free,
+    /// and the names of a new owner are taken to be.
+    pub(super) fn of_children_of(&self, owner: Uid) -> Triggers {
+        let is_its = |event: &ChildEvent| !event.deleted && event.owner_uid == Some(owner);
+        match self.children.iter().any(is_its) {
+            true => self.again.with(Triggers::CHILDREN),
+            false => self.again,
+        }
     }
 
     /// Updates the records of the children with their changes; returns what has to be done about them.
@@ -134,4 +155,11 @@ impl Arrivals {
         }
         triggers
     }
+}
+
+/// Whether `owner` is gone, as one of its name with this uid was deleted at `resource_version`. The worker may have
+/// met the next owner of this name before a watch showed the end of the last one.
+fn is_over(owner: &OwnerState, uid: Uid, resource_version: u64) -> bool {
+    let newest = owner.newest_version();
+    uid == owner.uid || (newest > 0 && resource_version > newest)
 }

@@ -14,6 +14,7 @@ mod entry;
 mod finish;
 mod limits;
 mod outcome;
+mod same_name;
 
 pub use crate::queue::limits::Limits;
 pub use crate::queue::outcome::{Admission, Evicted, Outcome};
@@ -112,6 +113,17 @@ impl Queue {
         self.entries.forget_revisions();
     }
 
+    /// Whether more is known of an owner than a list shows that was read since, at `list_version`: the server was
+    /// restored from a backup.
+    pub fn is_ahead_of(&self, key: &ObjectKey, shown: &OwnerState, list_version: u64) -> bool {
+        self.entries.get(key).is_some_and(|entry| {
+            let newest = entry.owner.newest_version();
+            entry.owner.uid == shown.uid
+                && newest > shown.resource_version
+                && newest <= list_version
+        })
+    }
+
     /// An owner as a watch or a relist shows it. `beyond`: triggers that do not show on the owner itself.
     pub fn admit_owner(
         &mut self,
@@ -133,7 +145,10 @@ impl Queue {
                 .change_arrivals(key, |arrivals| arrivals.on_owner(shown, beyond, same));
             return Admission::Accepted;
         }
-        let newest = entry.owner.own_version.max(entry.owner.resource_version);
+        let newest = entry.owner.newest_version();
+        if newest == 0 && entry.owner.uid != shown.uid {
+            return self.admit_beside_children(key, shown.triggers);
+        }
         if !same && shown.resource_version < newest {
             // A page from before the owner was created again.
             return Admission::Idle;
@@ -175,7 +190,7 @@ impl Queue {
         let Some(entry) = self.entries.get(key) else {
             return Admission::Idle;
         };
-        let known = entry.owner.uid != Uid::default();
+        let known = entry.owner.newest_version() > 0;
         let spec_changed = known
             && (shown.generation != entry.owner.generation
                 || shown.deleting != entry.owner.deleting);
@@ -199,20 +214,6 @@ impl Queue {
             return Admission::Accepted;
         }
         self.requeue_or_settle(key)
-    }
-
-    /// The owner was deleted at `resource_version`.
-    pub fn owner_gone(&mut self, key: &ObjectKey, uid: Uid, resource_version: u64) {
-        let Some(entry) = self.entries.get(key) else {
-            return;
-        };
-        if entry.state == State::InFlight {
-            self.entries.change_arrivals(key, |arrivals| {
-                arrivals.on_owner_gone(uid, resource_version)
-            });
-        } else if entry.owner.uid == uid || entry.owner.uid == Uid::default() {
-            self.entries.remove(key);
-        }
     }
 
     /// Whether the owner `key` has no entry, or one in which only changes of its children are merged.
@@ -242,9 +243,10 @@ impl Queue {
 
     /// A kind of child was listed and its watch begins at that list: what changed before comes as no event.
     /// The relist compares the owners as they were at `owners_version`. Owners that were written or shown
-    /// since then, and those that a worker has, have their children read.
+    /// since then, those that a worker has, and those that are due because of what an event has shown of a child,
+    /// which may be out of date, have their children read.
     pub fn relisted(&mut self, owners_version: u64) {
-        let mut waiting = Vec::new();
+        let (mut waiting, mut outdated) = (Vec::new(), Vec::new());
         let owners_version = match mutant!(FindingOfOlderPageDropped) {
             true => u64::MAX,
             false => owners_version,
@@ -254,12 +256,24 @@ impl Queue {
                 if !mutant!(RelistedInFlightIgnored) {
                     entry.arrivals.request(RECHECK);
                 }
-            } else if entry.owner.own_version.max(entry.owner.resource_version) > owners_version {
-                entry.owner.triggers = entry.owner.triggers.with(RECHECK);
+                continue;
+            }
+            let owner = &mut entry.owner;
+            let is_newer = owner.newest_version() > owners_version;
+            let by_event = owner.triggers.has(Triggers::CHILD.with(Triggers::STATUS));
+            if is_newer || by_event {
+                owner.triggers = owner.triggers.with(RECHECK);
                 if matches!(entry.state, State::Awaiting { .. }) {
                     waiting.push(key.clone());
                 }
+                if !owner.snapshots.is_empty() {
+                    outdated.push(key.clone());
+                }
             }
+        }
+        for key in outdated {
+            self.entries
+                .change_owner(&key, |owner| owner.snapshots = Vec::new());
         }
         // A map has no order of its own, and a simulation repeats exactly.
         waiting.sort_unstable();
@@ -283,7 +297,12 @@ impl Queue {
             return Admission::Accepted;
         }
         if event.is_of_another(entry.owner.uid) {
-            return Admission::Idle;
+            let awaits = matches!(entry.state, State::Awaiting { .. });
+            self.entries.change_owner(key, OwnerState::doubt);
+            return match awaits {
+                true => self.entries.delay(key, now_ms + self.limits.merge_ms),
+                false => Admission::Accepted,
+            };
         }
         match entry.state {
             State::InFlight => Admission::Accepted,

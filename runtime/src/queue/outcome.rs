@@ -60,6 +60,10 @@ pub enum Outcome {
 impl Outcome {
     /// What is left to do for an owner after it, beside the `triggers` that arrived meanwhile.
     pub(super) fn leave(self, owner: &mut OwnerState, triggers: Triggers) {
+        // What waits for anything else does not wait as a status that yields: it would be tried at once.
+        if !matches!(self, Outcome::Yielded | Outcome::Again) {
+            owner.status_yielded = false;
+        }
         match self {
             Outcome::Written { .. } | Outcome::Gone => {
                 owner.attempts = 0;

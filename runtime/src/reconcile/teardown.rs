@@ -98,8 +98,9 @@ impl<O: Operator> Teardown<O> {
         plan: Plan<Status<O>>,
     ) -> Result<(), Interrupt> {
         let mut children = plan.children;
-        let unplanned = self.unplanned.by_name(owner, &children);
-        children.extend(unplanned);
+        self.unplanned
+            .complete_teardown(owner, state, &mut children)
+            .await?;
         children.sort_by_key(|child| kind_index(O::KINDS, &child.kind));
         for child in &children {
             if self.children.delete_owned(owner, state, child).await? {

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::api::{Child, Operator, Owner, kind_index};
+use crate::api::{Child, Kind, Operator, Owner, kind_index};
 use crate::http::paths::Paths;
 use crate::http::request::Api;
 use crate::model::{
@@ -80,12 +80,42 @@ impl Unplanned {
             if !may_have_more || mutant!(UnplannedStays) {
                 continue;
             }
-            let (key, uid) = (owner.meta.key(), owner.meta.uid);
-            let found = owned::list(&self.api, &self.paths, (id, kind), &key, uid).await?;
-            for child in found {
-                if !is_planned::<O>(plan, Some(id), &child.name) {
-                    plan.push(Child::absent(*kind, child.name));
-                }
+            self.add_listed(owner, (id, kind), plan).await?;
+        }
+        Ok(())
+    }
+
+    /// Adds the children that an owner which is being deleted may have beside its plan to it, as absent. Its finalizer
+    /// must not go before them: until a relist has shown what earlier processes left, they are listed.
+    pub(super) async fn complete_teardown<O: Operator>(
+        &self,
+        owner: &Owner<O>,
+        state: &OwnerState,
+        plan: &mut Vec<Child>,
+    ) -> Result<(), Interrupt> {
+        let by_name = self.by_name(owner, plan);
+        plan.extend(by_name);
+        for (id, kind) in KindId::children(O::KINDS.len()).zip(O::KINDS) {
+            let is_listed = self.names.is_irregular(id) || !self.names.is_complete();
+            if is_listed && !self.is_recorded::<O>(id, state, plan) && !mutant!(UnplannedStays) {
+                self.add_listed(owner, (id, kind), plan).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the children of one kind that the label of their owner finds and the plan does not speak of, as absent.
+    async fn add_listed<O: Operator>(
+        &self,
+        owner: &Owner<O>,
+        (id, kind): (KindId, &Kind),
+        plan: &mut Vec<Child>,
+    ) -> Result<(), Interrupt> {
+        let (key, uid) = (owner.meta.key(), owner.meta.uid);
+        let found = owned::list(&self.api, &self.paths, (id, kind), &key, uid).await?;
+        for child in found {
+            if !is_planned::<O>(plan, Some(id), &child.name) {
+                plan.push(Child::absent(*kind, child.name));
             }
         }
         Ok(())

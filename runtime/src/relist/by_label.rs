@@ -33,6 +33,8 @@ struct Listed {
     body: Vec<u8>,
     /// The key of the owner, and where the child is in `body`.
     items: Vec<(ObjectKey, Range<usize>)>,
+    /// One cannot be decoded: it may be the child of any of the owners.
+    passed_over: bool,
 }
 
 impl ChildrenByLabel {
@@ -58,10 +60,18 @@ impl ChildrenByLabel {
         Ok(Self { kinds })
     }
 
+    /// Whether every child could be decoded.
+    pub fn is_complete(&self) -> bool {
+        self.kinds.iter().all(|listed| !listed.passed_over)
+    }
+
     /// The children of the owner `key`.
     pub fn of<C: Compare>(&self, key: &ObjectKey, comparer: &C) -> Vec<(KindId, C::Child)> {
         let mut found = Vec::new();
-        for Listed { kind, body, items } in &self.kinds {
+        for Listed {
+            kind, body, items, ..
+        } in &self.kinds
+        {
             let mine = items.iter().filter(|(owner, _)| owner == key);
             found.extend(mine.filter_map(|(_, range)| {
                 let raw = std::str::from_utf8(&body[range.clone()]).ok()?;
@@ -83,6 +93,7 @@ impl Listed {
     ) -> Result<Self, ApiError> {
         let mut answer = Answer::open(api, path).await?;
         let (mut body, mut items) = (Vec::new(), Vec::new());
+        let mut passed_over = false;
         while let Some(item) = answer.next(api).await? {
             let Item::Whole(range) = item else {
                 return Err(ApiError::TooLarge(bound));
@@ -94,15 +105,22 @@ impl Listed {
             let text = std::str::from_utf8(bytes);
             let object = text.ok().map(serde_json::from_str::<PartialObject<'_>>);
             // One that cannot be decoded is missing below, and then read by itself.
-            if let Some(Ok(object)) = object
-                && let Some(owner) = paths.owner_of(&object.metadata)
-            {
+            let Some(Ok(object)) = object else {
+                passed_over = true;
+                continue;
+            };
+            if let Some(owner) = paths.owner_of(&object.metadata) {
                 let key = ObjectKey::new(&object.metadata.namespace, &owner);
                 items.push((key, body.len()..body.len() + bytes.len()));
                 body.extend_from_slice(bytes);
             }
         }
         answer.meta()?;
-        Ok(Self { kind, body, items })
+        Ok(Self {
+            kind,
+            body,
+            items,
+            passed_over,
+        })
     }
 }

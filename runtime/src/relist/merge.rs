@@ -41,8 +41,8 @@ pub struct Relist<C: Compare> {
     /// Owners in a group.
     group: usize,
     coverage: Coverage,
-    /// An owner could not be decoded.
-    skipped: bool,
+    /// An object could not be decoded: what has to be listed again to see it.
+    skipped: Option<Coverage>,
 }
 
 impl<C: Compare> Relist<C> {
@@ -60,7 +60,7 @@ impl<C: Compare> Relist<C> {
             found: VecDeque::new(),
             group: OWNERS,
             coverage,
-            skipped: false,
+            skipped: None,
         }
     }
 
@@ -134,15 +134,19 @@ impl<C: Compare> Relist<C> {
 
     /// Compares an owner with the current children that are named like it.
     fn compare_by_name(&mut self, key: &ObjectKey, state: &mut OwnerState) -> Triggers {
-        let mut children = Vec::new();
+        let (mut children, mut is_complete) = (Vec::new(), true);
         for pages in self.pages.iter().skip(1) {
             let kind = pages.kind();
             let raw = pages.current();
-            if let Some(child) = raw.and_then(|raw| self.comparer.child(kind, raw, Some(key))) {
-                children.push((kind, child));
+            match raw.and_then(|raw| self.comparer.child(kind, raw, Some(key))) {
+                Some(child) => children.push((kind, child)),
+                // What was passed over may be its child.
+                None => is_complete &= !pages.has_passed_over(),
             }
         }
-        match self.comparer.compare(key, state, &children, true) {
+        let comparison = self.comparer.compare(key, state, &children, true);
+        state.children_complete &= is_complete;
+        match comparison {
             Comparison::Triggers(triggers) => triggers,
             Comparison::NotByName(child) => {
                 self.unordered(&format!("{child} is not named like its owner"));
@@ -178,11 +182,16 @@ impl<C: Compare> Relist<C> {
                 Err(error) if error.is_too_large() => None,
                 Err(error) => return Err(error),
             };
+            if listed.as_ref().is_some_and(|listed| !listed.is_complete()) {
+                self.skipped = Some(Coverage::All);
+            }
             for (key, mut state) in owners.drain(..part) {
                 let triggers = match &listed {
                     Some(listed) => {
                         let children = listed.of(&key, &self.comparer);
-                        match self.comparer.compare(&key, &mut state, &children, false) {
+                        let compared = self.comparer.compare(&key, &mut state, &children, false);
+                        state.children_complete &= listed.is_complete();
+                        match compared {
                             Comparison::Triggers(triggers) => triggers,
                             Comparison::NotByName(_) => Triggers::default(),
                         }
@@ -226,7 +235,7 @@ impl<C: Compare> Relist<C> {
             }
             Err(error) => {
                 self.skip(0, &error);
-                self.skipped = true;
+                self.skipped.get_or_insert(Coverage::Owners);
                 None
             }
         }
@@ -282,6 +291,9 @@ impl<C: Compare> Relist<C> {
                     }
                     Some(Err(error)) => {
                         self.skip(index, &error);
+                        // It may have left the plan of an owner with other work, or with none.
+                        self.skipped = Some(Coverage::All);
+                        self.pages[index].pass_over();
                         self.pages[index].advance(&self.api, &self.paths).await?;
                         continue;
                     }
@@ -298,6 +310,7 @@ impl<C: Compare> Relist<C> {
                 if !self.ordered {
                     return Ok(());
                 }
+                self.pages[index].done();
                 self.pages[index].advance(&self.api, &self.paths).await?;
             }
         }

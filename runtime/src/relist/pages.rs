@@ -59,6 +59,8 @@ pub struct Pages {
     started: bool,
     over: bool,
     read: usize,
+    /// An object before the current one is not shown: it is too large, or cannot be decoded.
+    passed_over: bool,
 }
 
 impl Pages {
@@ -76,6 +78,7 @@ impl Pages {
             started: false,
             over: false,
             read: 0,
+            passed_over: false,
         }
     }
 
@@ -116,6 +119,21 @@ impl Pages {
     /// The current object, decoded.
     pub fn object(&self) -> Option<Result<PartialObject<'_>, serde_json::Error>> {
         self.current().map(serde_json::from_str)
+    }
+
+    /// Whether an object between the last one that was done and the current one is not shown.
+    pub fn has_passed_over(&self) -> bool {
+        self.passed_over
+    }
+
+    /// The current object is done: what was passed over before it is of no owner that is still to come.
+    pub fn done(&mut self) {
+        self.passed_over = false;
+    }
+
+    /// The current object cannot be decoded.
+    pub fn pass_over(&mut self) {
+        self.passed_over = true;
     }
 
     /// Moves on by one object and reads the next page where there is one.
@@ -186,6 +204,7 @@ impl Pages {
         match item {
             Item::Whole(range) => self.current = Some(range),
             Item::TooLarge => {
+                self.passed_over = true;
                 api.metrics().undecodable.fetch_add(1, Relaxed);
                 warn!(
                     kind = paths.plural(self.kind),

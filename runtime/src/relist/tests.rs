@@ -255,6 +255,64 @@ proptest! {
     }
 }
 
+/// Whether a relist says of each owner that it has all of its children, for a cache that keeps them; and what is to be
+/// listed again.
+async fn completeness(collections: Collections) -> (BTreeMap<String, bool>, Option<Coverage>) {
+    let metrics = Arc::new(Metrics::default());
+    let api = Api::new(client(collections, 100), metrics, Duration::from_secs(5));
+    let comparer = Comparer::new(
+        Arc::new(Sites),
+        api.clone(),
+        Arc::new(ChildNames::new(Sites::KINDS.len())),
+        Retention::Specs,
+        Arc::default(),
+    );
+    let paths = Arc::new(Paths::of::<Sites>(None, None));
+    let mut relist = Relist::new(comparer, api, paths, Coverage::All);
+    let mut complete = BTreeMap::new();
+    loop {
+        match relist.next().await {
+            Found::Opened { .. } => {}
+            Found::Owner { key, state, .. } => {
+                complete.insert(key.name().to_owned(), state.children_complete);
+            }
+            Found::Done { skipped, .. } => return (complete, skipped),
+            Found::Failed(error) => panic!("{error:?}"),
+        }
+    }
+}
+
+/// Only owners that it may belong to, by its place in the list, are in doubt.
+#[test]
+fn a_child_that_cannot_be_decoded_is_not_taken_for_one_that_is_gone() {
+    let names = ["a", "b", "c", "d"];
+    let (mut owners, mut children) = (Vec::<Value>::new(), Vec::<Value>::new());
+    for (n, name) in names.into_iter().enumerate() {
+        let (mut owner, child) = world(n, name, Fault::None);
+        // It has work: what is to be done relies on what is known of its children.
+        owner["metadata"]["generation"] = 2.into();
+        owners.push(owner);
+        children.extend(child);
+    }
+    children[1]["metadata"]["finalizers"] = "none".into();
+    let collections: Collections = Arc::new(BTreeMap::from([
+        ("/apis/example.com/v1/sites", owners),
+        ("/apis/apps/v1/deployments", children),
+        ("/api/v1/services", Vec::new()),
+    ]));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let (complete, skipped) = runtime.block_on(completeness(collections));
+    let complete: Vec<(&str, bool)> = complete.iter().map(|(n, c)| (&**n, *c)).collect();
+    assert_eq!(
+        complete,
+        [("a", true), ("b", false), ("c", true), ("d", true)]
+    );
+    assert_eq!(skipped, Some(Coverage::All));
+}
+
 /// The type that the tests above list is the one that is served.
 #[test]
 fn the_resource_is_listed_where_it_is_served() {

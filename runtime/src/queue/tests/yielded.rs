@@ -56,3 +56,19 @@ fn a_changed_spec_does_not_wait() {
     let next = [take(&mut queue).0, take(&mut queue).0];
     assert!(next.contains(&"a/x".into()), "{next:?}");
 }
+
+#[test]
+fn a_failure_after_it_backs_off_like_any_other() {
+    for outcome in [
+        Outcome::Failed { base_ms: None },
+        Outcome::Waits { base_ms: 1_000 },
+        Outcome::Stuck,
+    ] {
+        let mut queue = with_one_yielded();
+        let (key, owner) = take(&mut queue);
+        assert!(owner.status_yielded);
+        queue.finish(&key, owner, outcome, 1_000);
+        assert!(queue.take().is_none(), "{outcome:?}");
+        assert!(queue.next_due_ms() > Some(1_000), "{outcome:?}");
+    }
+}
