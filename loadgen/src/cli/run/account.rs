@@ -11,7 +11,7 @@ use crate::load::object::Failed;
 use crate::load::timeline::Timeline;
 use crate::model::latency::Latencies;
 use crate::model::record::Convergence;
-use crate::report::table::{Table, figure, grouped};
+use crate::report::table::{Table, figure, grouped, often};
 use crate::target::cleanup::{CleanUp, NamespaceEnd};
 
 /// Where the p99 of late sends is above this, a warning says so. `loadgen bench` calls such a run invalid.
@@ -146,10 +146,7 @@ impl Account {
             ));
         }
         for (words, times) in &self.failures {
-            lines.push(format!(
-                "failed {} times: {words}",
-                grouped(*times as usize)
-            ));
+            lines.push(format!("failed {}: {words}", often(*times)));
         }
         if self.censored() > 0 {
             lines.push(match ended {
@@ -173,8 +170,8 @@ impl Account {
         if self.watch_restarts > 0 {
             let why = self.watch_error.as_deref();
             lines.push(format!(
-                "the watch was opened again {} times ({}); times of objects observed then may be too long",
-                self.watch_restarts,
+                "the watch was opened again {} ({}); times of objects observed then may be too long",
+                often(self.watch_restarts),
                 why.unwrap_or("its resourceVersion was too old")
             ));
         }
@@ -341,8 +338,8 @@ mod tests {
         assert_eq!(
             account.warnings(&times, Ended::Stalled { since }, "3f9c1b"),
             [
-                "failed 1 times: exceeded quota",
-                "failed 1 times: no answer",
+                "failed once: exceeded quota",
+                "failed once: no answer",
                 "2 did not converge: no progress for 60 s",
             ]
         );

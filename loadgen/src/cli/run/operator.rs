@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 
 use crate::measure::log_tail::log_tail;
 use crate::model::operator::OperatorName;
-use crate::report::table::{Table, figure};
+use crate::report::table::{Table, figure, often};
 use crate::target::cluster::Cluster;
 use crate::target::operator::memory::{Chosen, Reading, Source};
 use crate::target::operator::pods;
@@ -411,14 +411,16 @@ impl PodWatched {
         }
         if self.kills_for_memory > 0 {
             lines.push(format!(
-                "{name} was killed for memory, {} times; its limit is {} MB",
-                self.kills_for_memory,
+                "{name} was killed for memory {}; its limit is {} MB",
+                often(self.kills_for_memory),
                 figure(self.limit_bytes.map(|bytes| bytes / MB))
             ));
         } else if let (true, Some(end)) = (self.restarts > 0, &self.last_end) {
             lines.push(format!(
-                "{name} was restarted {} times; it ended last with {}, exit code {}",
-                self.restarts, end.reason, end.exit_code
+                "{name} was restarted {}; it ended last with {}, exit code {}",
+                often(self.restarts),
+                end.reason,
+                end.exit_code
             ));
         }
         if self.restarts > 0 || self.came {

@@ -51,7 +51,7 @@ fn a_kill_for_memory_is_noticed_and_cpu_goes_on() {
     assert!(!watched.is_sound());
     assert_eq!(
         watched.lines()[0],
-        "web-1 was killed for memory, 1 times; its limit is 16.0 MB"
+        "web-1 was killed for memory once; its limit is 16.0 MB"
     );
 }
 
