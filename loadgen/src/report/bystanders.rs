@@ -60,6 +60,8 @@ fn cost(summary: &Summary, objects: usize) -> Option<Vec<String>> {
     };
     let figures: Vec<Option<f64>> = summary.subjects.iter().map(of).collect();
     let cells = figures.iter().map(|figure| match figure {
+        // Two restarts differ by more than the objects take.
+        Some(bytes) if *bytes < 0.0 => format!("none measurable ({})", amount(*bytes)),
         Some(bytes) => amount(*bytes),
         None => "not measured".to_owned(),
     });

@@ -17,18 +17,30 @@ const ROWS: [Row; 5] = [
     SPAWN.of(Kind::DefaultFlags),
 ];
 
-/// `None` without such runs.
+/// `None` without such runs that are valid.
 pub fn table(summary: &Summary) -> Option<Table> {
     let objects = *sizes_of(summary, Kind::DefaultFlags).last()?;
-    Some(Table {
+    let rows = ROWS.iter().filter_map(|row| row.line(summary, objects));
+    let rows: Vec<_> = rows.collect();
+    (!rows.is_empty()).then(|| Table {
         title: format!(
             "Default flags: {} objects, API server with fsync, priority and fairness, and in-flight limits",
             grouped(objects)
         ),
         header: header(summary, true),
-        rows: ROWS
-            .iter()
-            .filter_map(|row| row.line(summary, objects))
-            .collect(),
+        rows,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::summary::{Run, sample};
+
+    #[test]
+    fn runs_that_are_all_invalid_make_no_empty_table() {
+        let why = vec!["other programs".to_owned()];
+        let summary = sample(vec![Run::without_figures(Kind::DefaultFlags, 500, 1, why)]);
+        assert!(table(&summary).is_none());
+    }
 }
