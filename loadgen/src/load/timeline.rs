@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use crate::load::object::{Failed, Object};
 use crate::model::samples::{Sample, Samples};
+use crate::model::workload::{CANARY, canary};
 
 /// All objects of a run.
 #[derive(Debug, Default)]
@@ -22,6 +23,8 @@ pub struct Timeline {
     ended: Samples,
     wave_ended: bool,
     pub canary: Object,
+    /// How many canaries there are beside the first; the last one is [`Timeline::canary`].
+    further_canaries: usize,
     /// Watch events of any object, the canary included.
     pub events: u64,
     /// When the last of them came.
@@ -116,6 +119,24 @@ impl Timeline {
         }
         let others = self.progress.with(before, u64::wrapping_sub);
         self.progress = others.with(after, u64::wrapping_add);
+    }
+
+    /// Another canary takes the place of the last one; its name.
+    pub fn next_canary(&mut self) -> String {
+        self.further_canaries += 1;
+        self.canary = Object::default();
+        canary(self.further_canaries)
+    }
+
+    /// Whether the canary has this name.
+    pub fn is_canary(&self, name: &str) -> bool {
+        // Most objects are none, and every event asks.
+        name.starts_with(CANARY) && name == canary(self.further_canaries)
+    }
+
+    /// How many have been created.
+    pub fn canaries(&self) -> usize {
+        1 + self.further_canaries
     }
 
     pub fn count_event(&mut self, now_ns: u64) {
@@ -257,6 +278,18 @@ mod tests {
                 ..Progress::default()
             }
         );
+    }
+
+    #[test]
+    fn what_is_seen_of_a_canary_before_the_last_does_not_count() {
+        let mut timeline = Timeline::of(1);
+        assert!(timeline.is_canary("canary"));
+        timeline.canary.acknowledge(1, 1);
+        timeline.canary.record(2, seen(1, true));
+        let name = timeline.next_canary();
+        assert!(timeline.is_canary(&name) && !timeline.is_canary("canary"));
+        assert_eq!(timeline.canary.observed_ns(), None);
+        assert_eq!(timeline.canaries(), 2);
     }
 
     #[test]

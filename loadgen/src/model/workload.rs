@@ -31,6 +31,14 @@ use crate::model::workload::steps::LoadStep;
 /// The name of the object that is there before the subject starts.
 pub const CANARY: &str = "canary";
 
+/// The same before its next starts: no object of a run ends in a word.
+pub fn canary(start: usize) -> String {
+    match start {
+        0 => CANARY.to_owned(),
+        _ => format!("{CANARY}-{start}-again"),
+    }
+}
+
 /// The label of everything that loadgen creates on an existing cluster: objects, and namespaces that
 /// it made for them. Its value is the run.
 pub const RUN_LABEL: &str = "loadgen.tare.dev/run";

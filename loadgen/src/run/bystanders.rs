@@ -95,6 +95,7 @@ pub async fn without(session: &mut Session<'_>, quiet: Quiet) -> Result<(), Reas
     session.stop_subject().await?;
     let removed = remove(&session.cluster, &session.setting.bystanders).await;
     removed.map_err(|error| format!("bystanders: {error}"))?;
+    session.offer_canary().await?;
     session.start_subject().await?;
     let timeout = session.setting.timeout(session.cell.objects, Pace::Burst);
     session

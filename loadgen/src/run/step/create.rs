@@ -51,7 +51,7 @@ pub async fn run(session: &mut Session<'_>, pace: Pace) -> Result<(), Reason> {
             _ => format!("{} of {objects}", objects as u64 - censored),
         };
         return Err(format!(
-            "{what} converged within {wall_s:.0} s; {censored} censored"
+            "{what} converged within {wall_s:.0} s (--deadline-s); {censored} censored"
         ));
     }
     Ok(())

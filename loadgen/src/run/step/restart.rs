@@ -35,6 +35,7 @@ pub async fn run(session: &mut Session<'_>, times: u32, quiet: Quiet) -> Result<
 
 async fn restart(session: &mut Session<'_>, quiet: Quiet) -> Result<Restart, Reason> {
     session.stop_subject().await?;
+    session.offer_canary().await?;
     let before = ServerCounters::take(session).await;
     let events = session.journal.timeline().events;
     session.start_subject().await?;
