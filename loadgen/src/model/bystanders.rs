@@ -46,7 +46,7 @@ pub struct Found {
     pub objects: usize,
     /// How many of them were found in the memory of its process: an upper bound of what it holds.
     pub in_memory: usize,
-    /// From the last step until memory was read.
+    /// From the last step until memory was read, beside the idle time of that step.
     pub waited_s: u64,
 }
 

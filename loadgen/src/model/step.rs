@@ -41,7 +41,7 @@ pub enum Step {
     Soak { events: u64, quiet: Quiet },
     /// The subject is ended with SIGTERM and started on the objects that exist, `times` times.
     Restart { times: u32, quiet: Quiet },
-    /// The memory of the subject is searched for foreign objects; of one in Go after `wait_s`.
+    /// The memory of the subject is searched for foreign objects; of one in Go after `wait_s` more of idle time.
     Search { wait_s: u64 },
     /// The foreign objects are deleted and the subject is started on what is left; samples memory, to set it
     /// beside that of [`Step::Restart`].
@@ -84,8 +84,8 @@ pub struct Course {
     pub updates: Option<Updates>,
 }
 
-/// Go's collector runs at least every two minutes: in this time twice, and what it frees is overwritten or
-/// returned before it is searched for.
+/// Idle time in all. Go's collector runs at least every two minutes: in this time twice, and what it frees is
+/// overwritten or returned before it is searched for.
 const SEARCH_AFTER_S: u64 = 300;
 
 /// What one run takes.
@@ -197,7 +197,15 @@ impl Course {
             return Vec::new();
         }
         let waits = self.timing.settled_s >= TWO_COLLECTIONS_S;
-        let wait_s = if waits { SEARCH_AFTER_S } else { 0 };
+        // It was idle in the step before.
+        let idle_s = match restarted {
+            true => self.timing.restarted().quiet_s,
+            false => self.settled(cell).quiet_s,
+        };
+        let wait_s = match waits {
+            true => SEARCH_AFTER_S.saturating_sub(idle_s),
+            false => 0,
+        };
         let mut steps = vec![Step::Search { wait_s }];
         // Set beside the restart on the same objects.
         steps.extend(restarted.then(|| Step::WithoutBystanders(self.timing.restarted())));

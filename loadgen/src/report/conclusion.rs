@@ -170,9 +170,9 @@ pub fn next(record: &Record) -> &'static str {
     } else if missing {
         "repeat the command with --resume --out and that folder"
     } else if record.experiment.profile == Profile::Quick {
-        "cargo run --release -p loadgen -- bench --objects 0,500,2000,5000 --repeats 5    (larger sizes, confidence intervals)"
+        "repeat the command with --objects 0,500,2000,5000 --repeats 5    (larger sizes, confidence intervals)"
     } else {
-        "cargo run --release -p loadgen -- bench --subject your-operator.toml    (your own operator)"
+        "loadgen bench --subject your-operator.toml    (your own operator)"
     }
 }
 
