@@ -82,6 +82,7 @@ fn alone(summary: &Summary, largest: usize) -> String {
     }
     let unpaired = match summary.subjects.len() {
         1 => "",
+        _ if summary.is_of_several_workloads() => "; they do different work",
         _ => "; there is no valid pair of subjects to compare",
     };
     format!(
@@ -194,5 +195,12 @@ mod tests {
         summary.subjects.push(other);
         let said = conclusion(&summary);
         assert!(said.contains("no valid pair of subjects"), "{said}");
+        for (subject, workload) in summary.subjects.iter_mut().zip(["widgets", "gadgets"]) {
+            subject.workload = Some(workload.into());
+        }
+        let said = conclusion(&summary);
+        assert!(said.ends_with("they do different work."), "{said}");
+        let compared = crate::analyse::compare::comparisons(&summary, &[]);
+        assert!(compared.is_empty(), "{compared:?}");
     }
 }

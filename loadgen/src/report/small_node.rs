@@ -94,6 +94,12 @@ pub fn sentences(summary: &Summary) -> Vec<String> {
     };
     let mb = |bytes: Option<f64>| figure(bytes.map(|bytes| bytes / 1e6));
     let percent = |share: Option<f64>| figure(share.map(|share| share * 100.0));
+    if summary.is_of_several_workloads() {
+        let mut said =
+            vec!["The operators do different work, so none is ahead of another.".to_owned()];
+        said.extend(restarts(summary));
+        return said;
+    }
     let mut said = vec![format!(
         "{}{}: with {} objects it peaked at {} MB{}, which is {} % of a node with 512 MiB, and settled at {} MB.",
         least.subject,
@@ -299,6 +305,14 @@ mod tests {
         let said = sentences(&summary).join(" ");
         assert!(
             said.starts_with("tare/none takes the least memory:"),
+            "{said}"
+        );
+        for (subject, workload) in summary.subjects.iter_mut().zip(["widgets", "gadgets"]) {
+            subject.workload = Some(workload.into());
+        }
+        let said = sentences(&summary).join(" ");
+        assert!(
+            said.starts_with("The operators do different work"),
             "{said}"
         );
     }
