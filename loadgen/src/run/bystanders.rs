@@ -16,6 +16,7 @@ use crate::measure::settle::Rule;
 use crate::model::bystanders::{Bystanders, Found, NAMESPACE};
 use crate::model::step::{Quiet, Step};
 use crate::model::subject::Language;
+use crate::run::ready;
 use crate::run::session::{Reason, Session};
 use crate::run::step::settle::settle;
 use crate::target::cluster::{Cluster, Error, JSON};
@@ -95,12 +96,10 @@ pub async fn without(session: &mut Session<'_>, quiet: Quiet) -> Result<(), Reas
     session.stop_subject().await?;
     let removed = remove(&session.cluster, &session.setting.bystanders).await;
     removed.map_err(|error| format!("bystanders: {error}"))?;
-    session.offer_canary().await?;
+    ready::offer_canary(session).await?;
     session.start_subject().await?;
     let timeout = session.setting.timeout(session.cell.objects, Pace::Burst);
-    session
-        .wait_ready(Instant::now() + timeout.deadline)
-        .await?;
+    ready::wait_ready(session, Instant::now() + timeout.deadline).await?;
     let waited = settle(session, name, Rule::of(quiet)).await?;
     session.run.without_bystanders = session.settled(quiet, waited.settled);
     Ok(())

@@ -16,6 +16,7 @@ pub mod follow;
 pub mod go_module;
 pub mod in_pod;
 pub mod launch;
+pub mod ready;
 pub mod server_counters;
 pub mod session;
 pub mod snapshot;

@@ -29,7 +29,7 @@ use crate::model::workload::{CANARY, Scenario};
 use crate::run::bystanders;
 use crate::run::cpu_trace::{CpuSample, CpuTrace};
 use crate::run::crds;
-use crate::run::launch::{free_ports, readiness};
+use crate::run::launch::free_ports;
 use crate::run::snapshot::Snapshot;
 use crate::run::watched_subject::WatchedSubject;
 use crate::run::{Setting, step};
@@ -290,28 +290,6 @@ impl<'a> Session<'a> {
         self.running.stop().await
     }
 
-    /// Creates an object by which a subject that is about to start again shows that it works; nothing where the
-    /// subject says it by itself.
-    pub async fn offer_canary(&mut self) -> Result<(), Reason> {
-        if self.subject.ready.is_told() {
-            return Ok(());
-        }
-        let scenario = self.setting.scenario_of(self.subject);
-        // Before it is created: its events may come first.
-        let name = self.journal.timeline().next_canary();
-        let failed = |error: &dyn std::fmt::Display| format!("canary: {error}");
-        let canary = scenario.object(&name, 0, self.setting.seed);
-        let canary = canary.map_err(|error| failed(&error))?;
-        let canary = self.cluster.create(&scenario.resource, canary).await;
-        let canary = canary.map_err(|error| failed(&error))?;
-        let now_ns = self.journal.now_ns();
-        let mut timeline = self.journal.timeline();
-        timeline
-            .canary
-            .acknowledge(now_ns, canary.metadata.generation);
-        Ok(())
-    }
-
     /// Starts the subject again; everything else is as it was.
     pub async fn start_subject(&mut self) -> Result<(), Reason> {
         // A port of its own: the old one may linger.
@@ -447,31 +425,6 @@ impl<'a> Session<'a> {
             self.check_alive()?;
             if Instant::now() > deadline {
                 return Ok(false);
-            }
-            tokio::time::sleep(POLL).await;
-        }
-    }
-
-    /// Waits until the subject says that it is ready, or until it has observed the canary where it does not say.
-    pub async fn wait_ready(&mut self, deadline: Instant) -> Result<(), Reason> {
-        loop {
-            self.check_alive()?;
-            let last = match self.subject.ready.is_told() {
-                true => readiness(self.subject, &self.running.process, self.admin).await,
-                false => {
-                    let observed_ns = self.journal.timeline().canary.observed_ns();
-                    let unseen = observed_ns.is_none();
-                    unseen.then(|| "it has not observed a new object".to_owned())
-                }
-            };
-            let Some(last) = last else {
-                return Ok(());
-            };
-            if Instant::now() > deadline {
-                return Err(format!(
-                    "{} was not ready in time: {last}",
-                    self.subject.id()
-                ));
             }
             tokio::time::sleep(POLL).await;
         }

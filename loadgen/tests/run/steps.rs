@@ -203,6 +203,7 @@ pub fn delete_children() {
     let said = stdout(&output);
     assert_eq!(code(&output), Some(0), "{said}{}", stderr(&output));
     assert!(said.contains("delete children: "), "{said}");
+    assert!(!said.contains("backlog"), "all came at once: {said}");
     let requests = cluster.server.requests();
     for plural in ["deployments", "services"] {
         assert_eq!(requests.count("tester", "delete", plural), 5, "{plural}");

@@ -88,7 +88,12 @@ impl RunRecord {
         if let Some(table) = self.operator_by_step() {
             add(&table.plain());
         }
-        let lines = self.account.warnings(&self.times, self.ended, &self.run);
+        // Of objects that all come at once, a backlog is no news.
+        let times = Convergence {
+            saturated: self.times.saturated && self.rate_per_s.is_some(),
+            ..self.times.clone()
+        };
+        let lines = self.account.warnings(&times, self.ended, &self.run);
         lines.iter().for_each(|line| add(line));
         let warnings = self.steps.iter().filter_map(StepRecord::warning);
         warnings.for_each(|line| add(&line));

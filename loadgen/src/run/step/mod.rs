@@ -24,6 +24,7 @@ use crate::model::record::Sampled;
 use crate::model::step::{Quiet, Step};
 use crate::run::bystanders;
 use crate::run::cpu_trace::CpuTrace;
+use crate::run::ready;
 use crate::run::session::{Reason, Session};
 use crate::run::snapshot::Snapshot;
 use crate::run::step::settle::settle;
@@ -81,7 +82,7 @@ async fn start(session: &mut Session<'_>) -> Result<(), Reason> {
     let spawned_ns = session.journal.ns(session.running.process.spawned_at());
     session.run.spawn_to_canary_ms =
         observed_ns.map(|at| at.saturating_sub(spawned_ns) as f64 / 1e6);
-    session.wait_ready(deadline).await
+    ready::wait_ready(session, deadline).await
 }
 
 async fn empty(session: &mut Session<'_>, quiet: Quiet) -> Result<(), Reason> {
