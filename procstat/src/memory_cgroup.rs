@@ -2,7 +2,7 @@
 //!
 //! Guarantees: a cgroup is removed when it is dropped; one that a killed program left behind is removed
 //! by the next program that makes one. Nothing else in the hierarchy is changed, except that a cgroup of
-//! our own may be told to account for memory.
+//! our own may be told to account for memory and CPU.
 //! Leaves to others: starting a process in it ([`crate::process::Process::spawn_in`]).
 //!
 //! # What is in it
@@ -20,9 +20,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 
+mod cpu;
 mod place;
 mod version;
 
+use cpu::CpuCgroup;
 use place::Place;
 use version::Version;
 
@@ -63,6 +65,8 @@ pub struct MemoryCgroup {
     version: Version,
     /// Where a peak was reset in cgroup v2: only this open file says the peak since then.
     peak: Option<File>,
+    /// Where CPU is limited in cgroup v1.
+    cpu: Option<CpuCgroup>,
 }
 
 impl MemoryCgroup {
@@ -71,7 +75,7 @@ impl MemoryCgroup {
     /// # Errors
     /// `NoCgroup` says why this machine or this user cannot have one.
     pub fn create() -> Result<Self, Error> {
-        let Place { dir, version } = Place::find()?;
+        let Place { dir, version } = Place::find("memory")?;
         remove_abandoned(&dir);
         // A login or a container that is gone may have had a cgroup beside this one.
         for beside in folders(dir.parent()) {
@@ -88,6 +92,7 @@ impl MemoryCgroup {
             dir,
             version,
             peak: None,
+            cpu: None,
         })
     }
 
@@ -97,8 +102,12 @@ impl MemoryCgroup {
     }
 
     /// What a process writes its id to, to be in the cgroup.
-    pub(crate) fn processes(&self) -> PathBuf {
-        self.dir.join("cgroup.procs")
+    pub(crate) fn processes(&self) -> Vec<PathBuf> {
+        let of_cpu = self.cpu.as_ref().map(CpuCgroup::processes);
+        [self.dir.join("cgroup.procs")]
+            .into_iter()
+            .chain(of_cpu)
+            .collect()
     }
 
     /// # Errors
@@ -113,6 +122,22 @@ impl MemoryCgroup {
     /// `Write` where the kernel refuses, such as a limit below what is used.
     pub fn limit(&self, bytes: u64) -> Result<(), Error> {
         self.version.limit(&self.dir, bytes)
+    }
+
+    /// The most cores that processes which are started in it from here on may use together: they wait where they
+    /// need more.
+    ///
+    /// # Errors
+    /// `NoCgroup` or `Write` where CPU cannot be limited.
+    pub fn limit_cpu(&mut self, cores: f64) -> Result<(), Error> {
+        match self.version {
+            Version::V1 => {
+                let name = self.dir.file_name().unwrap_or_default().to_string_lossy();
+                self.cpu = Some(CpuCgroup::create(&name, cores)?);
+                Ok(())
+            }
+            Version::V2 => cpu::limit_v2(&self.dir, cores),
+        }
     }
 
     /// How many of its processes the kernel has killed for memory.
@@ -135,14 +160,16 @@ impl MemoryCgroup {
 
 impl Drop for MemoryCgroup {
     fn drop(&mut self) {
-        // What is busy for longer is removed by the next program.
-        for pause in EMPTIES {
-            match std::fs::remove_dir(&self.dir) {
-                Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
-                    std::thread::sleep(pause);
-                }
-                _ => return,
-            }
+        remove_empty(&self.dir);
+    }
+}
+
+/// What is busy for longer is removed by the next program.
+fn remove_empty(dir: &Path) {
+    for pause in EMPTIES {
+        match std::fs::remove_dir(dir) {
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => std::thread::sleep(pause),
+            _ => return,
         }
     }
 }

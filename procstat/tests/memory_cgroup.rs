@@ -102,3 +102,24 @@ async fn what_a_killed_program_left_behind_goes_with_the_next() {
     assert_ne!(next.path(), own.path());
     std::fs::remove_dir(alive).unwrap();
 }
+
+#[tokio::test]
+async fn a_child_waits_where_it_needs_more_cpu_than_it_may_have() {
+    let Some(mut cgroup) = cgroup() else { return };
+    if let Err(error) = cgroup.limit_cpu(0.1) {
+        println!("not tested: {error}");
+        return;
+    }
+    let started = Instant::now();
+    let child = Process::spawn_in(shell("spins", "while :; do :; done"), &cgroup)
+        .await
+        .unwrap();
+    let cpu_s = || tare_procstat::cpu_seconds(child.pid()).unwrap();
+    until("it has used half a second", || cpu_s() > 0.5).await;
+    // 5 s at a tenth of a core; the first period is whole, and other work only makes it longer.
+    assert!(
+        started.elapsed() > Duration::from_secs(3),
+        "{:?}",
+        started.elapsed()
+    );
+}

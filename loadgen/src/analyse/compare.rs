@@ -47,7 +47,8 @@ pub fn comparisons(summary: &Summary, floors: &[NoiseFloor]) -> Vec<Comparison> 
         let others = summary
             .subjects
             .iter()
-            .filter(|s| !left.iter().any(|l| l.id() == s.id()));
+            .filter(|s| !left.iter().any(|l| l.id() == s.id()))
+            .filter(|s| s.workload == subject.workload);
         for against in others {
             let pair = METRICS
                 .iter()

@@ -24,6 +24,7 @@ use tare_procstat::temp_dir::TempDir;
 use crate::cli::bench::args::BenchArgs;
 use crate::model::cell::Cell;
 use crate::model::control_plane::ControlPlane;
+use crate::model::envelope::Bounds;
 use crate::model::error::{Usage, no_folder};
 use crate::model::estimate;
 use crate::model::evidence;
@@ -99,7 +100,7 @@ async fn measure(
         source,
         rejected: workload.rejected.map(Arc::new),
         readiness: workload.readiness.map(Arc::new),
-        conformance: workload.conformance,
+        conformance: workload.conformance.map(Arc::new),
         scenario: Arc::new(workload.scenario),
         seed: args.seed,
         profile: plan::profile(&args),
@@ -113,7 +114,8 @@ async fn measure(
         progress: progress.clone(),
         bursts_only: args.bursts_only,
         soak_events: args.soak_events,
-        memory_limit_bytes: None,
+        bounds: Bounds::default(),
+        updates: None,
         bystanders: args.bystanders.clone().unwrap_or_default().0,
         deletions: args.deletions,
         restarts: args.restarts,

@@ -12,14 +12,13 @@ use clap::Args;
 use tare_procstat::temp_dir::TempDir;
 
 use crate::cli::bench::choice;
-use crate::model::conformance::step::Step;
 use crate::model::conformance::{Conformance, ConformanceResult, Outcome};
 use crate::model::control_plane::ControlPlane;
 use crate::model::error::{Usage, no_folder};
 use crate::model::evidence::Evidence;
 use crate::model::subject;
 use crate::model::subject::Subject;
-use crate::model::workload;
+use crate::model::workload::Workload;
 use crate::report::Table;
 use crate::run::build;
 use crate::run::conformance::{Gate, STEP_DEADLINE};
@@ -68,13 +67,21 @@ pub fn run(args: ConformArgs) -> anyhow::Result<ExitCode> {
         args.control_plane.is_ours_and_real(),
     )
     .map_err(|e| usage(&e))?;
+    let mut workloads = Vec::new();
     for subject in &mut subjects {
         let workload = choice::of(subject).map_err(|e| usage(&e))?;
         choice::prepare(subject, &workload).map_err(|e| usage(&e))?;
+        workloads.push(workload);
     }
+    let subjects = Chosen {
+        subjects,
+        workloads,
+    };
     let workspace = Workspace::find().map_err(|e| usage(&e))?;
     if !args.no_build {
-        workspace.can_build(&subjects).map_err(|e| usage(&e))?;
+        workspace
+            .can_build(&subjects.subjects)
+            .map_err(|e| usage(&e))?;
     }
     let evidence = Evidence::create_new(args.out.as_deref(), "conform").map_err(no_folder)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -84,10 +91,16 @@ pub fn run(args: ConformArgs) -> anyhow::Result<ExitCode> {
     runtime.block_on(check(args, source, subjects, workspace, evidence))
 }
 
+/// Subjects, and the first workload that each serves.
+struct Chosen {
+    subjects: Vec<Subject>,
+    workloads: Vec<Workload>,
+}
+
 async fn check(
     args: ConformArgs,
     source: Source,
-    subjects: Vec<Subject>,
+    chosen: Chosen,
     workspace: Workspace,
     evidence: Evidence,
 ) -> anyhow::Result<ExitCode> {
@@ -95,14 +108,19 @@ async fn check(
     let progress = Progress::default();
     let temp_dir = TempDir::create(&std::env::temp_dir(), "loadgen")
         .context("cannot make a folder for credentials; set TMPDIR")?;
-    let gate = Gate {
+    let Chosen {
+        subjects,
+        workloads,
+    } = chosen;
+    let bin = workspace.bin();
+    let gate = |workload: &Workload| Gate {
         source: &source,
-        bin: &workspace.bin(),
+        bin: &bin,
         temp_dir: temp_dir.path(),
         evidence: &evidence,
         progress: &progress,
         step_deadline: Duration::from_secs(args.deadline_s),
-        ready_delay_ms: workload::default()?.scenario.ready_delay_ms,
+        ready_delay_ms: workload.scenario.ready_delay_ms,
     };
     let mut found = Vec::new();
     let checking = async {
@@ -110,8 +128,10 @@ async fn check(
             let log = evidence.path("logs/build.log");
             build::build(&subjects, &workspace, &log, &progress).await?;
         }
-        for subject in &subjects {
-            let one = gate.check(subject).await;
+        for (subject, workload) in subjects.iter().zip(&workloads) {
+            let gate = gate(workload);
+            let scenario = workload.conformance.as_ref();
+            let one = gate.check(subject, &workload.name, scenario).await;
             gate.keep(&one)?;
             found.push(one);
         }
@@ -157,7 +177,13 @@ fn print(found: &[Conformance]) {
 
 /// A row per step, a column per subject.
 fn table(found: &[Conformance]) -> Table {
-    let cell = |one: &Conformance, step: Step| {
+    let mut steps: Vec<&str> = Vec::new();
+    for record in found.iter().flat_map(|one| &one.steps) {
+        if !steps.contains(&record.step.as_str()) {
+            steps.push(&record.step);
+        }
+    }
+    let cell = |one: &Conformance, step: &str| {
         let record = one.steps.iter().find(|record| record.step == step);
         match record.map(|record| (&record.outcome, record.took_s)) {
             Some((Outcome::Passed, took_s)) => format!("pass {took_s:.1} s"),
@@ -167,9 +193,9 @@ fn table(found: &[Conformance]) -> Table {
         }
     };
     let header = found.iter().map(|one| one.subject.clone());
-    let rows = [Step::Start].into_iter().chain(Step::SCENARIO).map(|step| {
+    let rows = steps.into_iter().map(|step| {
         let cells = found.iter().map(|one| cell(one, step));
-        std::iter::once(step.to_string()).chain(cells).collect()
+        std::iter::once(step.to_owned()).chain(cells).collect()
     });
     Table {
         title: "Conformance".into(),

@@ -1,4 +1,4 @@
-//! `loadgen envelope`: the most objects and the highest rate of an operator within a memory limit.
+//! `loadgen envelope`: the most objects, the highest rate and the highest churn of an operator within limits.
 //!
 //! Guarantees: each size is tried on a control plane of its own, from the start of the subject; a try that is killed
 //! for memory is a result and not an error. Leaves to others: which size is next (`analyse::envelope`).
@@ -16,11 +16,12 @@ use crate::analyse::envelope::Search;
 use crate::cli::bench::{choice, describe};
 use crate::model::cell::{Cell, Kind};
 use crate::model::control_plane::ControlPlane;
-use crate::model::envelope::{Envelope, Try};
+use crate::model::envelope::{Arrival, Bounds, Envelope, Try};
 use crate::model::error::{Usage, no_folder};
 use crate::model::evidence::Evidence;
 use crate::model::operator::quantity;
 use crate::model::profile::Profile;
+use crate::model::step::Updates;
 use crate::model::subject;
 use crate::model::subject::Subject;
 use crate::model::workload;
@@ -35,6 +36,9 @@ use crate::terminal::progress::Progress;
 
 /// A process of any language needs more than this to start.
 const LEAST_BYTES: f64 = 1_048_576.0;
+/// The kernel takes no less; a process may take minutes to start with it.
+const LEAST_CORES: f64 = 0.01;
+const MOST_CORES: f64 = 1_024.0;
 /// The answer lies within this part of the first size that does not hold.
 const PRECISION: f64 = 0.1;
 const FIRST_RATE: usize = 10;
@@ -53,8 +57,11 @@ pub struct EnvelopeArgs {
     #[arg(long, value_name = "W")]
     workload: Option<String>,
     /// Memory that the subject may have, such as 64Mi
-    #[arg(long, value_name = "QUANTITY", value_parser = memory)]
-    memory: u64,
+    #[arg(long, value_name = "QUANTITY", value_parser = memory, required_unless_present = "cpu")]
+    memory: Option<u64>,
+    /// Cores that the subject may use, such as 500m or 1
+    #[arg(long, value_name = "QUANTITY", value_parser = cores)]
+    cpu: Option<f64>,
     /// Service level: 99 % of the objects have to be ready within MS milliseconds [default: none; all have to be
     /// ready in the end]
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(1..))]
@@ -71,6 +78,10 @@ pub struct EnvelopeArgs {
     /// Also search for the highest rate; each is offered for S seconds, 0 for none
     #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=600))]
     rate_s: u32,
+    /// Also search for the highest rate of updates, with half of the most objects; each is offered for S seconds,
+    /// 0 for none
+    #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=600))]
+    churn_s: u32,
     /// A try fails when its objects have not converged after S seconds [default: 60 + 0.2 per object]
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     deadline_s: Option<u64>,
@@ -89,6 +100,15 @@ fn memory(text: &str) -> Result<u64, String> {
     match quantity(text) {
         Some(bytes) if bytes >= LEAST_BYTES => Ok(bytes as u64),
         _ => Err("write a quantity of at least 1Mi, such as 64Mi".into()),
+    }
+}
+
+fn cores(text: &str) -> Result<f64, String> {
+    match quantity(text) {
+        Some(cores) if (LEAST_CORES..=MOST_CORES).contains(&cores) => Ok(cores),
+        _ => Err(format!(
+            "write a quantity from {LEAST_CORES} to {MOST_CORES}, such as 500m"
+        )),
     }
 }
 
@@ -166,12 +186,16 @@ async fn measure(
         control_plane: args.control_plane.name().into(),
         kubernetes_version: None,
         loadgen_commit: run_machine.loadgen_commit.clone(),
-        memory_limit_bytes: args.memory,
+        bounds: Bounds {
+            memory_bytes: args.memory,
+            cpu_cores: args.cpu,
+        },
         p99_ms: args.p99_ms.map(f64::from),
         objects: Vec::new(),
         rates: Vec::new(),
+        churn: Vec::new(),
     };
-    let setting = Setting {
+    let mut setting = Setting {
         source,
         ready_delay_ms: workload.scenario.ready_delay_ms,
         scenario: Arc::new(workload.scenario),
@@ -189,9 +213,10 @@ async fn measure(
         progress: progress.clone(),
         bursts_only: true,
         readiness: workload.readiness.map(Arc::new),
-        conformance: false,
+        conformance: None,
         soak_events: None,
-        memory_limit_bytes: Some(args.memory),
+        bounds: envelope.bounds,
+        updates: None,
         bystanders: Vec::new(),
         deletions: false,
         restarts: None,
@@ -204,7 +229,7 @@ async fn measure(
             let log = evidence.path("logs/build.log");
             build::build(&subjects, &workspace, &log, &progress).await?;
         }
-        search(&args, &setting, subject, &mut envelope).await
+        search(&args, &mut setting, subject, &mut envelope).await
     };
     let stopped = tokio::select! {
         biased;
@@ -234,33 +259,79 @@ async fn measure(
 
 async fn search(
     args: &EnvelopeArgs,
-    setting: &Setting,
+    setting: &mut Setting,
     subject: &Subject,
     envelope: &mut Envelope,
 ) -> anyhow::Result<()> {
-    let level_ms = envelope.p99_ms;
     let mut objects = Search::new(args.first as usize, args.most as usize, PRECISION);
     while let Some(size) = objects.to_try() {
         let cell = cell(subject, size, None);
-        let tried = attempt(setting, subject, &cell, size, level_ms, envelope).await;
+        let tried = attempt(setting, subject, &cell, size, envelope).await;
         objects.note(size, tried.held());
         envelope.objects.push(tried);
         setting.evidence.write_json("envelope.json", &*envelope)?;
     }
     say(setting, "at once", "objects", &objects);
-    if args.rate_s == 0 || objects.largest().is_none() {
+    let Some(largest) = objects.largest() else {
         return Ok(());
+    };
+    if args.rate_s > 0 {
+        rates(args, setting, subject, envelope).await?;
     }
+    if args.churn_s > 0 {
+        let objects = (largest / 2).max(1);
+        churn(args, setting, subject, objects, envelope).await?;
+    }
+    Ok(())
+}
+
+async fn rates(
+    args: &EnvelopeArgs,
+    setting: &Setting,
+    subject: &Subject,
+    envelope: &mut Envelope,
+) -> anyhow::Result<()> {
     let mut rates = Search::new(FIRST_RATE, MOST_RATE, PRECISION);
     while let Some(per_s) = rates.to_try() {
         let count = per_s * args.rate_s as usize;
         let cell = cell(subject, count, u32::try_from(per_s).ok());
-        let tried = attempt(setting, subject, &cell, per_s, level_ms, envelope).await;
+        let tried = attempt(setting, subject, &cell, per_s, envelope).await;
         rates.note(per_s, tried.held());
         envelope.rates.push(tried);
         setting.evidence.write_json("envelope.json", &*envelope)?;
     }
     say(setting, "at a rate", "objects per second", &rates);
+    Ok(())
+}
+
+/// Updates of so many objects.
+async fn churn(
+    args: &EnvelopeArgs,
+    setting: &mut Setting,
+    subject: &Subject,
+    objects: usize,
+    envelope: &mut Envelope,
+) -> anyhow::Result<()> {
+    let mut rates = Search::new(FIRST_RATE, MOST_RATE, PRECISION);
+    while let Some(size) = rates.to_try() {
+        setting.updates = u32::try_from(size).ok().map(|per_s| Updates {
+            per_s,
+            seconds: args.churn_s,
+        });
+        let tries = envelope.churn.len() as u32;
+        let cell = Cell {
+            // Its files are its own.
+            repeat: tries + 2,
+            ..cell(subject, objects, None)
+        };
+        let tried = attempt(setting, subject, &cell, size, envelope).await;
+        rates.note(size, tried.held());
+        envelope.churn.push(tried);
+        setting.evidence.write_json("envelope.json", &*envelope)?;
+    }
+    setting.updates = None;
+    let how = format!("updates of {} objects", grouped(objects));
+    say(setting, &how, "per second", &rates);
     Ok(())
 }
 
@@ -282,11 +353,18 @@ async fn attempt(
     subject: &Subject,
     cell: &Cell,
     size: usize,
-    level_ms: Option<f64>,
     envelope: &mut Envelope,
 ) -> Try {
     let run = session::run(setting, subject, cell, 1).await.run;
-    let tried = Try::of(&run, size, level_ms);
+    let offer = match (cell.per_s, setting.updates) {
+        (None, None) => Arrival::AtOnce,
+        _ => Arrival::AtRate,
+    };
+    let tried = Try::of(&run, size, envelope.p99_ms, offer);
+    let updated = setting
+        .updates
+        .map(|it| format!(", updated at {}/s", it.per_s));
+    let cell = format!("{cell}{}", updated.unwrap_or_default());
     setting.progress.say(&match &tried.why_not {
         None => format!(
             "{cell}: holds, P99 {} ms, peak {} MB",

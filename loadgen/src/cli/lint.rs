@@ -86,7 +86,7 @@ async fn on_server(args: &LintArgs, workload: &Workload) -> anyhow::Result<Vec<S
     let rejected = workload.rejected.iter();
     tried.extend(rejected.map(|rejected| (source.clone(), "object.rejected", rejected)));
     let also = workload.scenario.also.iter().enumerate();
-    tried.extend(also.map(|(number, also)| (source.also(number), "object.template", also)));
+    tried.extend(also.map(|(number, also)| (source.part("also", number), "object.template", also)));
     for (source, field, scenario) in &tried {
         match dry_run(&cluster, scenario, &args.namespace).await? {
             None => println!("ok   {field}: the server accepts an object"),

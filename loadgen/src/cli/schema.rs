@@ -8,6 +8,7 @@ use schemars::generate::SchemaSettings;
 use crate::model::conformance::Conformance;
 use crate::model::record::{Experiment, Run};
 use crate::model::summary::Summary;
+use crate::model::workload::conformance::format::ConformanceFile;
 use crate::model::workload::file::format::WorkloadFile;
 
 #[derive(Args, Clone, Debug)]
@@ -30,13 +31,15 @@ enum Described {
     Conformance,
     /// workload.toml
     Workload,
+    /// The file that a workload names as its conformance
+    ConformanceFile,
 }
 
 pub fn run(args: SchemaArgs) -> anyhow::Result<ExitCode> {
     let settings = SchemaSettings::draft2020_12();
     let settings = match args.file {
         // What is read may leave out what has a default.
-        Described::Workload => settings.for_deserialize(),
+        Described::Workload | Described::ConformanceFile => settings.for_deserialize(),
         // What is written has every field, those that are null too.
         _ => settings.for_serialize(),
     };
@@ -47,6 +50,7 @@ pub fn run(args: SchemaArgs) -> anyhow::Result<ExitCode> {
         Described::Experiment => generator.into_root_schema_for::<Experiment>(),
         Described::Conformance => generator.into_root_schema_for::<Conformance>(),
         Described::Workload => generator.into_root_schema_for::<WorkloadFile>(),
+        Described::ConformanceFile => generator.into_root_schema_for::<ConformanceFile>(),
     };
     println!("{}", serde_json::to_string_pretty(&schema)?);
     Ok(ExitCode::SUCCESS)

@@ -4,6 +4,7 @@
 //! is recorded; at most [`CONNECTIONS`] requests are in flight. A rejected request is counted,
 //! never retried. Leaves to others: the pace, and what becomes of the objects.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -42,7 +43,8 @@ pub struct Generator {
     /// For [`Act::Child`].
     pub readiness: Option<Arc<Readiness>>,
     pub pace: Pace,
-    pub objects: usize,
+    /// Those that it is done to.
+    pub objects: Range<usize>,
 }
 
 impl Generator {
@@ -58,15 +60,15 @@ impl Generator {
         let (halt, halting) = watch::channel(false);
         let next = Arc::new(AtomicUsize::new(0));
         let mut senders = JoinSet::new();
-        for _ in 0..CONNECTIONS.min(self.objects) {
+        for _ in 0..CONNECTIONS.min(self.objects.len()) {
             let (offer, next, mut halting) = (self.clone(), next.clone(), halting.clone());
             senders.spawn(async move {
                 loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    if index >= offer.objects {
+                    let nth = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(index) = offer.objects.clone().nth(nth) else {
                         return;
-                    }
-                    let due = start + offer.pace.due(index);
+                    };
+                    let due = start + offer.pace.due(nth);
                     tokio::select! {
                         biased;
                         _ = halting.wait_for(|halted| *halted) => return,

@@ -19,7 +19,7 @@ use crate::load::journal::Journal;
 use crate::load::object::Observation;
 use crate::model::subject::Convergence;
 use crate::model::workload::condition::Reading;
-use crate::model::workload::{CANARY, Resource, Scenario};
+use crate::model::workload::{Resource, Scenario};
 use crate::target::cluster::{Cluster, Error, request};
 
 /// An object as far as it is decoded.
@@ -286,7 +286,8 @@ impl Observer {
         let mut timeline = self.journal.timeline();
         timeline.count_event(now_ns);
         // The canary is of the first kind.
-        if self.part == 0 && self.name(object.meta()) == Some(CANARY) {
+        let name = self.name(object.meta());
+        if self.part == 0 && name.is_some_and(|name| timeline.is_canary(name)) {
             timeline.canary.record(now_ns, seen);
         } else if let Some(index) = self.index(object.meta()) {
             timeline.change(index, |object| object.record(now_ns, seen));

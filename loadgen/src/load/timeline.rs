@@ -5,19 +5,26 @@
 //! many objects there are. Leaves to others: a single object (`object`), and the clock; times are
 //! nanoseconds since the start of the run.
 
+use std::ops::Range;
+
 use crate::load::object::{Failed, Object};
 use crate::model::samples::{Sample, Samples};
+use crate::model::workload::{CANARY, canary};
 
 /// All objects of a run.
 #[derive(Debug, Default)]
 pub struct Timeline {
     objects: Vec<Object>,
+    /// Those of the wave: the others are not touched and do not count.
+    part: Range<usize>,
     /// Kept by [`Timeline::change`].
     progress: Progress,
     /// The waves that have ended.
     ended: Samples,
     wave_ended: bool,
     pub canary: Object,
+    /// How many canaries there are beside the first; the last one is [`Timeline::canary`].
+    further_canaries: usize,
     /// Watch events of any object, the canary included.
     pub events: u64,
     /// When the last of them came.
@@ -79,12 +86,23 @@ impl Timeline {
     pub fn of(objects: usize) -> Self {
         Self {
             objects: vec![Object::default(); objects],
+            part: 0..objects,
             ..Self::default()
         }
     }
 
     pub fn objects(&self) -> &[Object] {
         &self.objects
+    }
+
+    /// The indices of those of the wave.
+    pub fn part(&self) -> Range<usize> {
+        self.part.clone()
+    }
+
+    /// Those of the wave.
+    pub fn in_wave(&self) -> &[Object] {
+        self.objects.get(self.part.clone()).unwrap_or(&[])
     }
 
     /// The only way to change an object: the counters follow. An index beyond the last object
@@ -96,8 +114,29 @@ impl Timeline {
         let before = Progress::of(object);
         change(object);
         let after = Progress::of(object);
+        if !self.part.contains(&index) {
+            return;
+        }
         let others = self.progress.with(before, u64::wrapping_sub);
         self.progress = others.with(after, u64::wrapping_add);
+    }
+
+    /// Another canary takes the place of the last one; its name.
+    pub fn next_canary(&mut self) -> String {
+        self.further_canaries += 1;
+        self.canary = Object::default();
+        canary(self.further_canaries)
+    }
+
+    /// Whether the canary has this name.
+    pub fn is_canary(&self, name: &str) -> bool {
+        // Most objects are none, and every event asks.
+        name.starts_with(CANARY) && name == canary(self.further_canaries)
+    }
+
+    /// How many have been created.
+    pub fn canaries(&self) -> usize {
+        1 + self.further_canaries
     }
 
     pub fn count_event(&mut self, now_ns: u64) {
@@ -107,26 +146,36 @@ impl Timeline {
 
     /// Starts a wave: neither the send times nor what was seen of the last generation count.
     pub fn begin_wave(&mut self) {
-        self.end_wave();
-        self.wave_ended = false;
-        self.objects.iter_mut().for_each(Object::begin_wave);
-        self.progress = self.scan();
+        self.begin_wave_of(0..self.objects.len());
+    }
+
+    /// The same for some of the objects.
+    pub fn begin_wave_of(&mut self, part: Range<usize>) {
+        self.begin(part, Object::begin_wave);
     }
 
     /// Starts a wave on the same objects: what is seen from here on counts, of any generation.
     pub fn begin_flip(&mut self) {
-        self.end_wave();
-        self.wave_ended = false;
-        self.objects.iter_mut().for_each(Object::begin_flip);
-        self.progress = self.scan();
+        self.begin(0..self.objects.len(), Object::begin_flip);
     }
 
     /// Starts a wave without objects.
     pub fn begin_again(&mut self) {
+        self.begin_again_of(0..self.objects.len());
+    }
+
+    /// The same for some of the objects.
+    pub fn begin_again_of(&mut self, part: Range<usize>) {
+        self.begin(part, |object| *object = Object::default());
+    }
+
+    fn begin(&mut self, part: Range<usize>, begin: impl Fn(&mut Object)) {
         self.end_wave();
         self.wave_ended = false;
-        self.objects.fill(Object::default());
-        self.progress = Progress::default();
+        self.part = part;
+        let objects = self.objects.get_mut(self.part.clone());
+        objects.into_iter().flatten().for_each(begin);
+        self.progress = self.scan();
     }
 
     /// How far the wave has come; costs the same however many objects there are.
@@ -136,15 +185,15 @@ impl Timeline {
 
     /// The same, counted object by object.
     fn scan(&self) -> Progress {
-        let all = self.objects.iter().map(Progress::of);
+        let all = self.in_wave().iter().map(Progress::of);
         all.fold(Progress::default(), |sum, one| {
             sum.with(one, u64::wrapping_add)
         })
     }
 
-    /// Whether every object has come this far.
+    /// Whether every object of the wave has come this far.
     pub fn all(&self, reached: fn(&Progress) -> u64) -> bool {
-        reached(&self.progress()) == self.objects.len() as u64
+        reached(&self.progress()) == self.in_wave().len() as u64
     }
 
     pub fn fail(&mut self, index: usize, failed: Failed, words: String) {
@@ -163,7 +212,7 @@ impl Timeline {
 
     /// The first acknowledgement of the wave.
     pub fn first_acked_ns(&self) -> Option<u64> {
-        self.objects.iter().filter_map(|o| o.acked_ns).min()
+        self.in_wave().iter().filter_map(|o| o.acked_ns).min()
     }
 
     /// What was said to the first request that failed, and how many did.
@@ -182,7 +231,7 @@ impl Timeline {
             observed_us: us(object.observed_ns()),
             ready_us: us(object.ready_ns()),
         };
-        self.objects.iter().map(sample).collect()
+        self.in_wave().iter().map(sample).collect()
     }
 
     /// Ends the wave for the evidence: what is seen from here on is not among its samples. Returns
@@ -193,6 +242,11 @@ impl Timeline {
             self.wave_ended = true;
         }
         self.ended.waves.last().map_or(&[], Vec::as_slice)
+    }
+
+    /// Forgets the samples of the waves that have ended, where no evidence is kept.
+    pub fn forget_ended(&mut self) {
+        self.ended.waves.clear();
     }
 
     /// Ends the wave; all waves, as the evidence keeps them.
@@ -227,6 +281,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_seen_of_a_canary_before_the_last_does_not_count() {
+        let mut timeline = Timeline::of(1);
+        assert!(timeline.is_canary("canary"));
+        timeline.canary.acknowledge(1, 1);
+        timeline.canary.record(2, seen(1, true));
+        let name = timeline.next_canary();
+        assert!(timeline.is_canary(&name) && !timeline.is_canary("canary"));
+        assert_eq!(timeline.canary.observed_ns(), None);
+        assert_eq!(timeline.canaries(), 2);
+    }
+
+    #[test]
     fn a_new_wave_does_not_count_the_last_one() {
         let mut timeline = Timeline::of(1);
         timeline.change(0, |o| o.record(5, seen(1, true)));
@@ -244,6 +310,22 @@ mod tests {
         );
         timeline.change(0, |o| o.record(9, seen(2, true)));
         assert_eq!(timeline.objects[0].ready_ns(), Some(9));
+    }
+
+    #[test]
+    fn a_wave_of_some_objects_leaves_the_others_alone() {
+        let mut timeline = Timeline::of(4);
+        (0..4).for_each(|index| timeline.change(index, |o| o.acknowledge(1, 1)));
+        (0..4).for_each(|index| timeline.change(index, |o| o.record(2, seen(1, true))));
+        timeline.begin_again_of(1..3);
+        assert_eq!(timeline.progress(), Progress::default());
+        timeline.change(0, |o| o.gone_ns = Some(3));
+        timeline.change(2, |o| o.gone_ns = Some(4));
+        assert_eq!(timeline.progress().gone, 1, "only those of the wave count");
+        assert_eq!((timeline.in_wave().len(), timeline.wave().len()), (2, 2));
+        assert!(timeline.objects()[3].ready_ns().is_some(), "as it was");
+        timeline.begin_wave();
+        assert_eq!(timeline.in_wave().len(), 4);
     }
 
     #[test]
@@ -281,8 +363,10 @@ mod tests {
         See(usize, i64, bool),
         Gone(usize),
         Wave,
+        WaveOf(usize),
         Flip,
         Again,
+        AgainOf(usize),
     }
 
     fn act() -> impl Strategy<Value = Act> {
@@ -295,8 +379,10 @@ mod tests {
             (index.clone(), 0i64..4, any::<bool>()).prop_map(|(i, g, r)| Act::See(i, g, r)),
             index.prop_map(Act::Gone),
             Just(Act::Wave),
+            (0..OBJECTS).prop_map(Act::WaveOf),
             Just(Act::Flip),
             Just(Act::Again),
+            (0..OBJECTS).prop_map(Act::AgainOf),
         ]
     }
 
@@ -318,6 +404,8 @@ mod tests {
                     }
                     Act::Gone(i) => timeline.change(i, |o| o.gone_ns = Some(at)),
                     Act::Wave => timeline.begin_wave(),
+                    Act::WaveOf(from) => timeline.begin_wave_of(from..OBJECTS),
+                    Act::AgainOf(to) => timeline.begin_again_of(0..to),
                     Act::Flip => timeline.begin_flip(),
                     Act::Again => timeline.begin_again(),
                 }

@@ -87,7 +87,7 @@ fn search(bytes: &[u8], kinds: &[Bystanders], seen: &mut [BTreeSet<usize>]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::bystanders::parse;
+    use crate::model::bystanders::{NAMESPACE, parse};
 
     #[test]
     fn what_this_process_holds_is_found_and_nothing_else() {
@@ -95,8 +95,10 @@ mod tests {
         let [secrets, configmaps] = &kinds[..] else {
             panic!("two kinds");
         };
-        let held: Vec<Vec<u8>> = (0..40).map(|n| secrets.object(n)).collect();
-        let other: Vec<Vec<u8>> = (100..107).map(|n| configmaps.object(n)).collect();
+        let held: Vec<Vec<u8>> = (0..40).map(|n| secrets.object(n, NAMESPACE, &[])).collect();
+        let other: Vec<Vec<u8>> = (100..107)
+            .map(|n| configmaps.object(n, NAMESPACE, &[]))
+            .collect();
         let found = found(std::process::id(), &kinds).expect("our own memory");
         // Other tests of this process make a few as well.
         assert!((40..60).contains(&found[0]), "{found:?}");

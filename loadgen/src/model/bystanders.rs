@@ -3,6 +3,8 @@
 //! Guarantees: pure; every object has a marker of its own, which is found as text and as base64. Leaves to
 //! others: creating them, and reading memory.
 
+use std::collections::BTreeMap;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use schemars::JsonSchema;
@@ -10,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::rng::SplitMix64;
 
-/// Their namespace.
+/// Their namespace on control planes of loadgen's own.
 pub const NAMESPACE: &str = "bystanders";
 /// What each marker begins with; a multiple of 3 long, so that its base64 is the beginning of the marker's.
 const PREFIX: &str = "LOADGEN-BYSTANDER-";
@@ -44,7 +46,7 @@ pub struct Found {
     pub objects: usize,
     /// How many of them were found in the memory of its process: an upper bound of what it holds.
     pub in_memory: usize,
-    /// From the last step until memory was read.
+    /// From the last step until memory was read, beside the idle time of that step.
     pub waited_s: u64,
 }
 
@@ -92,8 +94,8 @@ impl Bystanders {
     }
 
     /// Path of the collection.
-    pub fn path(&self) -> String {
-        format!("/api/v1/namespaces/{NAMESPACE}/{}", self.kind)
+    pub fn path(&self, namespace: &str) -> String {
+        format!("/api/v1/namespaces/{namespace}/{}", self.kind)
     }
 
     /// The name of object `index`.
@@ -102,16 +104,17 @@ impl Bystanders {
     }
 
     /// The object `index`.
-    pub fn object(&self, index: usize) -> Vec<u8> {
+    pub fn object(&self, index: usize, namespace: &str, labels: &[(&str, &str)]) -> Vec<u8> {
         let (plural, kind, _) = self.known();
         let value = self.value(index);
         let value = match plural {
             "secrets" => BASE64.encode(value),
             _ => value,
         };
+        let labels: BTreeMap<_, _> = labels.iter().copied().collect();
         let object = serde_json::json!({
             "apiVersion": "v1", "kind": kind,
-            "metadata": {"name": self.name(index), "namespace": NAMESPACE},
+            "metadata": {"name": self.name(index), "namespace": namespace, "labels": labels},
             "data": {"value": value},
         });
         object.to_string().into_bytes()
@@ -201,7 +204,8 @@ mod tests {
     #[test]
     fn the_base64_of_a_value_begins_with_that_of_its_marker() {
         let secrets = parse("secrets=300").expect("valid").remove(0);
-        let object: serde_json::Value = serde_json::from_slice(&secrets.object(17)).expect("JSON");
+        let object: serde_json::Value =
+            serde_json::from_slice(&secrets.object(17, NAMESPACE, &[])).expect("JSON");
         let value = object["data"]["value"].as_str().expect("text").as_bytes();
         let prefix = Form::Base64.prefix();
         assert!(value.starts_with(&prefix));

@@ -18,27 +18,38 @@ pub struct Envelope {
     pub kubernetes_version: Option<String>,
     /// As in the evidence of a bench.
     pub loadgen_commit: String,
-    /// Of the memory cgroup of its process.
-    pub memory_limit_bytes: u64,
+    /// Of the cgroup of its process.
+    pub bounds: Bounds,
     /// The service level: 99 % of the objects are ready after this time.
     pub p99_ms: Option<f64>,
     /// All objects at once.
     pub objects: Vec<Try>,
     /// Objects at a rate.
     pub rates: Vec<Try>,
+    /// Objects that exist, updated at a rate.
+    pub churn: Vec<Try>,
+}
+
+/// What a subject may have; without, as much as there is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bounds {
+    pub memory_bytes: Option<u64>,
+    /// CPU seconds per second.
+    pub cpu_cores: Option<f64>,
 }
 
 /// One size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Try {
-    /// Objects at once, or objects per second.
+    /// Objects at once, or objects or updates per second.
     pub size: usize,
     /// Objects in all.
     pub objects: usize,
     /// Why it did not hold; `None` where it held.
     pub why_not: Option<String>,
-    /// From when an object was due until it was ready.
+    /// From when an object, or its update, was due until it was ready.
     pub p99_ms: Option<f64>,
     pub drain_s: Option<f64>,
     /// Highest memory of the cgroup, which the limit is about.
@@ -47,9 +58,17 @@ pub struct Try {
     pub invalid_because: Vec<String>,
 }
 
+/// How the objects of a try come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrival {
+    /// There is a backlog, however few they are.
+    AtOnce,
+    AtRate,
+}
+
 impl Try {
     /// What a run says about a size; `level_ms` is the service level.
-    pub fn of(run: &Run, size: usize, level_ms: Option<f64>) -> Self {
+    pub fn of(run: &Run, size: usize, level_ms: Option<f64>, offer: Arrival) -> Self {
         let times = run.convergence.as_ref();
         let latencies = times.map(|times| &times.ready_from_intended);
         let p99_ms = latencies.and_then(|latencies| Some(latencies.quantiles()?.p99_ms));
@@ -60,8 +79,7 @@ impl Try {
             }
             _ => None,
         };
-        let at_rate = run.cell.per_s.is_some();
-        let behind = times.is_some_and(|times| times.saturated) && at_rate;
+        let behind = times.is_some_and(|times| times.saturated) && offer == Arrival::AtRate;
         let behind = behind.then(|| "the backlog kept growing".to_owned());
         let burst = run.memory.burst.as_ref();
         Self {
@@ -88,7 +106,7 @@ mod tests {
     use crate::model::record::{Convergence, Failure};
 
     /// All objects were ready after so many milliseconds.
-    fn run(per_s: Option<u32>, ready_ms: u64, saturated: bool) -> Run {
+    fn run(ready_ms: u64, saturated: bool) -> Run {
         let ready: Latencies = [ready_ms * 1_000_000; 10].into_iter().collect();
         let none = Latencies::default;
         let mut run = Run::empty(&Cell {
@@ -96,7 +114,7 @@ mod tests {
             objects: 10,
             repeat: 1,
             kind: Kind::Drain,
-            per_s,
+            per_s: None,
         });
         run.convergence = Some(Convergence {
             objects: 10,
@@ -119,35 +137,39 @@ mod tests {
 
     #[test]
     fn a_try_holds_within_its_limits_and_says_why_it_does_not() {
-        let mut killed = run(None, 10, false);
+        let mut killed = run(10, false);
         killed.failure = Some(Failure {
             reason: "mock/works was killed for memory".into(),
             last_log_lines: vec![],
         });
-        for (name, run, level_ms, want) in [
-            ("no level", run(None, 9_000, false), None, None),
-            ("within", run(None, 10, false), Some(100.0), None),
+        let (once, rate) = (Arrival::AtOnce, Arrival::AtRate);
+        for (name, run, offer, level_ms, want) in [
+            ("no level", run(9_000, false), once, None, None),
+            ("within", run(10, false), once, Some(100.0), None),
             (
                 "slow",
-                run(None, 500, false),
+                run(500, false),
+                once,
                 Some(100.0),
                 Some("P99 500 ms is above 100 ms"),
             ),
             (
                 "killed",
                 killed,
+                once,
                 None,
                 Some("mock/works was killed for memory"),
             ),
-            ("a burst has a backlog", run(None, 10, true), None, None),
+            ("a burst has a backlog", run(10, true), once, None, None),
             (
                 "behind",
-                run(Some(5), 10, true),
+                run(10, true),
+                rate,
                 None,
                 Some("the backlog kept growing"),
             ),
         ] {
-            let tried = Try::of(&run, 10, level_ms);
+            let tried = Try::of(&run, 10, level_ms, offer);
             assert_eq!(tried.why_not.as_deref(), want, "{name}");
             assert_eq!(tried.held(), want.is_none(), "{name}");
         }

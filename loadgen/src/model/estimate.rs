@@ -32,6 +32,8 @@ pub struct Estimate {
     timed_s: f64,
     work_s: f64,
     quiet_s: f64,
+    /// The longest of those that overlap: no overlap makes it shorter.
+    longest_s: f64,
 }
 
 impl Estimate {
@@ -42,6 +44,9 @@ impl Estimate {
         } else {
             self.work_s += work_s;
             self.quiet_s += quiet_s;
+            if runs > 0 {
+                self.longest_s = self.longest_s.max(cost.work_s + cost.quiet_s);
+            }
         }
     }
 
@@ -49,7 +54,8 @@ impl Estimate {
     /// runs overlap.
     pub fn time(&self, overlap: usize) -> Duration {
         let overlapping_s = (self.work_s + self.quiet_s) / overlap.max(1) as f64;
-        Duration::from_secs_f64(self.timed_s + self.work_s.max(overlapping_s))
+        let together_s = self.work_s.max(overlapping_s).max(self.longest_s);
+        Duration::from_secs_f64(self.timed_s + together_s)
     }
 }
 
@@ -144,6 +150,7 @@ mod tests {
             soak_events: None,
             deletions: false,
             bystanders: false,
+            updates: None,
         };
         let cost = |cell: Cell| of_cell(&cell, &course, ControlPlane::Kube);
         let quiet = |cell: Cell| cost(cell).quiet_s;
@@ -167,6 +174,9 @@ mod tests {
         for (overlap, want) in [(1, 3_000), (2, 1_500), (3, 1_000), (8, 1_000)] {
             assert_eq!(estimate.time(overlap).as_secs(), want, "overlap {overlap}");
         }
+        let mut few = Estimate::default();
+        few.add(Kind::Memory, cost, 2);
+        assert_eq!(few.time(8).as_secs(), 300, "not shorter than one of them");
         estimate.add(Kind::Drain, cost, 10);
         assert_eq!(estimate.time(8).as_secs(), 4_000, "timed runs are alone");
     }

@@ -21,6 +21,8 @@ pub const EXPERIMENT: &str = "experiment.json";
 
 /// What is written before [`EXPERIMENT`].
 const BEFORE: [&str; 2] = ["logs", "conformance"];
+/// [`EXPERIMENT`] while it is written.
+const BEGUN: &str = "experiment.partial";
 
 /// A folder of results.
 #[derive(Debug, Clone)]
@@ -109,16 +111,19 @@ impl Evidence {
             return Ok((evidence, false));
         }
         let names = fs::read_dir(root).into_iter().flatten().flatten();
-        if names
-            .into_iter()
-            .any(|entry| !BEFORE.iter().any(|n| entry.file_name() == *n))
-        {
+        if names.into_iter().any(|entry| {
+            !BEFORE
+                .iter()
+                .chain([&BEGUN])
+                .any(|n| entry.file_name() == *n)
+        }) {
             return Err(Error::NothingToResume(root.to_owned()));
         }
         for name in BEFORE {
             // What cannot be removed makes the folder one that is not empty.
             let _ = fs::remove_dir_all(evidence.path(name));
         }
+        let _ = fs::remove_file(evidence.path(BEGUN));
         Ok((Self::create(root)?, true))
     }
 
@@ -332,6 +337,12 @@ mod tests {
         let evidence = Evidence::open(&root);
         evidence.write("logs/build.log", b"...").expect("writable");
         assert!(Evidence::resume(&root).expect("ended while building").1);
+        fs::write(root.join(BEGUN), "{").expect("writable");
+        assert!(
+            Evidence::resume(&root)
+                .expect("ended while it was written")
+                .1
+        );
         evidence.write(EXPERIMENT, b"{}").expect("writable");
         assert!(!Evidence::resume(&root).expect("an experiment").1);
         fs::remove_file(root.join(EXPERIMENT)).expect("ours");

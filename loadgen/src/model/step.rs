@@ -41,7 +41,7 @@ pub enum Step {
     Soak { events: u64, quiet: Quiet },
     /// The subject is ended with SIGTERM and started on the objects that exist, `times` times.
     Restart { times: u32, quiet: Quiet },
-    /// The memory of the subject is searched for foreign objects; of one in Go after `wait_s`.
+    /// The memory of the subject is searched for foreign objects; of one in Go after `wait_s` more of idle time.
     Search { wait_s: u64 },
     /// The foreign objects are deleted and the subject is started on what is left; samples memory, to set it
     /// beside that of [`Step::Restart`].
@@ -54,6 +54,15 @@ pub enum Step {
     Fault { hold_s: u64 },
     /// Every object is updated again and again, faster than a subject may be able to follow.
     UpdateStorm,
+    /// Objects are updated at a rate, each at most once, until all are ready again.
+    UpdateAt { per_s: u32, seconds: u32 },
+}
+
+/// Updates at a rate, offered for so long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Updates {
+    pub per_s: u32,
+    pub seconds: u32,
 }
 
 /// What decides about the steps of all cells.
@@ -71,10 +80,12 @@ pub struct Course {
     pub deletions: bool,
     /// Whether there are foreign objects.
     pub bystanders: bool,
+    /// Updates after the objects of a drain.
+    pub updates: Option<Updates>,
 }
 
-/// Go's collector runs at least every two minutes: in this time twice, and what it frees is overwritten or
-/// returned before it is searched for.
+/// Idle time in all. Go's collector runs at least every two minutes: in this time twice, and what it frees is
+/// overwritten or returned before it is searched for.
 const SEARCH_AFTER_S: u64 = 300;
 
 /// What one run takes.
@@ -115,6 +126,10 @@ impl Course {
             Kind::UpdateStorm => steps.push(Step::UpdateStorm),
             Kind::Drain | Kind::DrainAa | Kind::Rate | Kind::DefaultFlags => {
                 steps.extend(create);
+                let updates = self.updates.filter(|_| cell.kind == Kind::Drain);
+                let updates = updates.map(|it| (it.per_s, it.seconds));
+                let updates = updates.map(|(per_s, seconds)| Step::UpdateAt { per_s, seconds });
+                steps.extend(updates);
                 steps.push(Step::WindDown);
                 steps.extend(self.restart(cell));
                 let deleted = self.deletions && cell.objects > 0 && cell.kind == Kind::Drain;
@@ -182,7 +197,15 @@ impl Course {
             return Vec::new();
         }
         let waits = self.timing.settled_s >= TWO_COLLECTIONS_S;
-        let wait_s = if waits { SEARCH_AFTER_S } else { 0 };
+        // It was idle in the step before.
+        let idle_s = match restarted {
+            true => self.timing.restarted().quiet_s,
+            false => self.settled(cell).quiet_s,
+        };
+        let wait_s = match waits {
+            true => SEARCH_AFTER_S.saturating_sub(idle_s),
+            false => 0,
+        };
         let mut steps = vec![Step::Search { wait_s }];
         // Set beside the restart on the same objects.
         steps.extend(restarted.then(|| Step::WithoutBystanders(self.timing.restarted())));
@@ -222,6 +245,7 @@ impl Step {
             Step::Deletion => "deleted with all children",
             Step::Fault { .. } => "objects that cannot become healthy",
             Step::UpdateStorm => "update storm",
+            Step::UpdateAt { .. } => "updated",
         }
     }
 
@@ -256,6 +280,7 @@ impl Step {
                 let updates_s = UPDATE_ROUNDS as f64 * UPDATE_EVERY.as_secs_f64();
                 (create_s + updates_s, 0)
             }
+            Step::UpdateAt { seconds, .. } => (f64::from(seconds), 0),
         };
         Cost {
             work_s,

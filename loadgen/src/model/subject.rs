@@ -141,7 +141,8 @@ impl Credentials {
     }
 }
 
-/// When the program may be given work; neither field: at once.
+/// When the program may be given work; neither field: once it has observed an object that was created before it
+/// started.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ready {
@@ -151,6 +152,13 @@ pub struct Ready {
     /// A text that appears in the log.
     #[serde(default)]
     pub log_line: Option<String>,
+}
+
+impl Ready {
+    /// Whether the program says it by itself.
+    pub fn is_told(&self) -> bool {
+        self.http.is_some() || self.log_line.is_some()
+    }
 }
 
 /// Where the reconcile times are.

@@ -68,6 +68,9 @@ pub struct Scenario {
 pub struct Subject {
     pub name: String,
     pub variant: String,
+    /// Where the subjects of a bench have different workloads: they do different work and are not compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<String>,
     pub language: Language,
     /// Target triple.
     pub target: String,
@@ -275,6 +278,15 @@ pub struct Comparison {
     pub significant: Option<bool>,
 }
 
+impl Summary {
+    /// Whether its subjects do different work.
+    pub fn is_of_several_workloads(&self) -> bool {
+        self.subjects
+            .iter()
+            .any(|subject| subject.workload.is_some())
+    }
+}
+
 impl Subject {
     /// `name/variant`.
     pub fn id(&self) -> String {
@@ -347,7 +359,7 @@ pub fn sample(runs: Vec<Run>) -> Summary {
             machine: tare_procstat::machine(),
         },
         scenario: Scenario {
-            name: "edgeapp".into(),
+            name: "widgets".into(),
             object_bytes: 2_048,
             service: "headless".into(),
             seed: 1,
@@ -360,6 +372,7 @@ pub fn sample(runs: Vec<Run>) -> Summary {
         subjects: vec![Subject {
             name: "tare".into(),
             variant: "none".into(),
+            workload: None,
             language: Language::Rust,
             target: text(),
             profile: None,

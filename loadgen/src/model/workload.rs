@@ -5,6 +5,7 @@
 
 pub mod child;
 pub mod condition;
+pub mod conformance;
 pub mod file;
 pub mod fill;
 pub mod fixture;
@@ -13,19 +14,30 @@ pub mod mix;
 pub mod place;
 pub mod scenario;
 pub mod shipped;
+pub mod steps;
 pub mod template;
 
 use serde_json::Value;
 
 use crate::model::subject::Convergence;
 pub use crate::model::workload::child::Readiness;
+use crate::model::workload::conformance::ConformanceScenario;
 pub use crate::model::workload::fixture::Fixture;
 pub use crate::model::workload::place::{Error, Source};
 pub use crate::model::workload::scenario::{Resource, Scenario};
 pub use crate::model::workload::shipped::{default, find};
+use crate::model::workload::steps::LoadStep;
 
 /// The name of the object that is there before the subject starts.
 pub const CANARY: &str = "canary";
+
+/// The same before its next starts: no object of a run ends in a word.
+pub fn canary(start: usize) -> String {
+    match start {
+        0 => CANARY.to_owned(),
+        _ => format!("{CANARY}-{start}-again"),
+    }
+}
 
 /// The label of everything that loadgen creates on an existing cluster: objects, and namespaces that
 /// it made for them. Its value is the run.
@@ -33,6 +45,9 @@ pub const RUN_LABEL: &str = "loadgen.tare.dev/run";
 
 /// The label by which fixtures are told from the objects of a run, which may be of the same kind.
 pub const FIXTURE_LABEL: &str = "loadgen.tare.dev/fixture";
+
+/// The label of a namespace of objects that do not concern the operator: all of its run's go with it.
+pub const BYSTANDERS_LABEL: &str = "loadgen.tare.dev/bystanders";
 
 /// A workload that can be used.
 #[derive(Debug, Clone)]
@@ -51,8 +66,10 @@ pub struct Workload {
     pub crds: Vec<Manifest>,
     /// Objects that are made once before the others.
     pub fixtures: Vec<Fixture>,
-    /// Whether the conformance scenario is about these objects.
-    pub conformance: bool,
+    /// What is done with the objects once all are created.
+    pub steps: Vec<LoadStep>,
+    /// What an operator has to do before it is measured.
+    pub conformance: Option<ConformanceScenario>,
     /// For errors that only a server knows.
     pub source: Source,
 }

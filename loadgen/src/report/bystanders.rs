@@ -9,6 +9,7 @@ use crate::model::cell::Kind;
 use crate::model::metric;
 use crate::model::record::{Record, Run};
 use crate::model::summary::{Subject, Summary};
+use crate::report::rows;
 use crate::report::rows::header;
 use crate::report::table::{Table, amount, grouped};
 
@@ -51,21 +52,56 @@ pub fn table(summary: &Summary, record: &Record) -> Option<Table> {
 
 /// The row of bytes for each foreign object; none where no run was restarted without them.
 fn cost(summary: &Summary, objects: usize) -> Option<Vec<String>> {
-    let of = |subject: &Subject| {
-        let runs = subject.runs_of(Kind::Memory, objects);
-        let figures = runs
-            .filter(|run| run.valid)
-            .filter_map(|run| metric::of_run(run, COST));
-        median(&figures.collect::<Vec<f64>>())
-    };
-    let figures: Vec<Option<f64>> = summary.subjects.iter().map(of).collect();
-    let cells = figures.iter().map(|figure| match figure {
-        Some(bytes) => amount(*bytes),
+    let costs: Vec<Option<Cost>> = summary
+        .subjects
+        .iter()
+        .map(|subject| Cost::of(subject, objects))
+        .collect();
+    let cells = costs.iter().map(|cost| match cost {
+        Some(cost) => cost.words(),
         None => "not measured".to_owned(),
     });
     let label = "bytes for each, from restarts with and without them".to_owned();
-    let measured = figures.iter().any(Option::is_some);
+    let measured = costs.iter().any(Option::is_some);
     measured.then(|| std::iter::once(label).chain(cells).collect())
+}
+
+/// What foreign objects cost a subject.
+struct Cost {
+    /// For each of them; the median of the runs.
+    bytes: f64,
+    runs: usize,
+    /// Runs in which memory was sampled before the subject had settled.
+    unsettled: usize,
+}
+
+impl Cost {
+    fn of(subject: &Subject, objects: usize) -> Option<Self> {
+        let runs = subject.runs_of(Kind::Memory, objects);
+        let runs = runs.filter(|run| run.valid);
+        let figures: Vec<(f64, bool)> = runs
+            .filter_map(|run| {
+                let bytes = metric::of_run(run, COST)?;
+                Some((bytes, rows::did_not_settle(run, "memory.restart")))
+            })
+            .collect();
+        let bytes: Vec<f64> = figures.iter().map(|(bytes, _)| *bytes).collect();
+        Some(Self {
+            bytes: median(&bytes)?,
+            runs: figures.len(),
+            unsettled: figures.iter().filter(|(_, unsettled)| *unsettled).count(),
+        })
+    }
+
+    fn words(&self) -> String {
+        let bytes = amount(self.bytes);
+        let words = match self.bytes < 0.0 {
+            // Two restarts differ by more than the objects take.
+            true => format!("none measurable ({bytes})"),
+            false => bytes,
+        };
+        rows::with_unsettled(words, self.unsettled, self.runs)
+    }
 }
 
 /// What was found of a kind in the run of a subject that held the most.
@@ -76,4 +112,24 @@ fn most<'a>(runs: &[&'a Run], id: &str, objects: usize, kind: &str) -> Option<&'
     found
         .filter(|found| found.kind == kind)
         .max_by_key(|found| found.in_memory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cost_below_what_restarts_differ_by_is_no_figure() {
+        let words = |bytes, unsettled| {
+            let cost = Cost {
+                bytes,
+                runs: 2,
+                unsettled,
+            };
+            cost.words()
+        };
+        assert_eq!(words(3_891.0, 0), "3,891");
+        assert_eq!(words(3_891.0, 1), "3,891 (did not settle: 1 of 2)");
+        assert_eq!(words(-1_188.0, 0), "none measurable (-1188)");
+    }
 }

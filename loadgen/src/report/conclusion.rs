@@ -80,8 +80,13 @@ fn alone(summary: &Summary, largest: usize) -> String {
             grouped(largest)
         );
     }
+    let unpaired = match summary.subjects.len() {
+        1 => "",
+        _ if summary.is_of_several_workloads() => "; they do different work",
+        _ => "; there is no valid pair of subjects to compare",
+    };
     format!(
-        "At {} objects {}; there is no valid pair of subjects to compare.",
+        "At {} objects {}{unpaired}.",
         grouped(largest),
         settled.join(", ")
     )
@@ -166,8 +171,36 @@ pub fn next(record: &Record) -> &'static str {
     } else if missing {
         "repeat the command with --resume --out and that folder"
     } else if record.experiment.profile == Profile::Quick {
-        "cargo run --release -p loadgen -- bench --objects 0,500,2000,5000 --repeats 5    (larger sizes, confidence intervals)"
+        "repeat the command with --objects 0,500,2000,5000 --repeats 5    (larger sizes, confidence intervals)"
     } else {
-        "cargo run --release -p loadgen -- bench --subject your-operator.toml    (your own operator)"
+        "loadgen bench --subject your-operator.toml    (your own operator)"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::record::Sampled;
+    use crate::model::summary::{Run, sample};
+
+    #[test]
+    fn one_subject_alone_has_nothing_to_be_compared_with() {
+        let mut run = Run::without_figures(Kind::Memory, 500, 1, vec![]);
+        run.memory.settled = Some(Sampled::settled(4_000_000));
+        let mut summary = sample(vec![run]);
+        let said = conclusion(&summary);
+        assert!(!said.contains("compare"), "{said}");
+        let mut other = summary.subjects[0].clone();
+        other.variant = "other".into();
+        summary.subjects.push(other);
+        let said = conclusion(&summary);
+        assert!(said.contains("no valid pair of subjects"), "{said}");
+        for (subject, workload) in summary.subjects.iter_mut().zip(["widgets", "gadgets"]) {
+            subject.workload = Some(workload.into());
+        }
+        let said = conclusion(&summary);
+        assert!(said.ends_with("they do different work."), "{said}");
+        let compared = crate::analyse::compare::comparisons(&summary, &[]);
+        assert!(compared.is_empty(), "{compared:?}");
     }
 }

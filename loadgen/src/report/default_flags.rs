@@ -6,7 +6,7 @@
 use crate::model::cell::Kind;
 use crate::model::summary::Summary;
 use crate::report::rows::{CPU, DRAIN, Row, SERVER_CPU, SPAWN, WRITTEN, header};
-use crate::report::table::{Table, grouped};
+use crate::report::table::{Table, figure, grouped};
 use crate::report::tables::sizes_of;
 
 const ROWS: [Row; 5] = [
@@ -20,15 +20,45 @@ const ROWS: [Row; 5] = [
 /// `None` without such runs.
 pub fn table(summary: &Summary) -> Option<Table> {
     let objects = *sizes_of(summary, Kind::DefaultFlags).last()?;
+    let rows = ROWS.iter().filter_map(|row| row.line(summary, objects));
+    let rows: Vec<_> = rows.collect();
+    let rows = match rows.is_empty() {
+        true => vec![invalid(summary, objects)],
+        false => rows,
+    };
     Some(Table {
         title: format!(
             "Default flags: {} objects, API server with fsync, priority and fairness, and in-flight limits",
             grouped(objects)
         ),
         header: header(summary, true),
-        rows: ROWS
-            .iter()
-            .filter_map(|row| row.line(summary, objects))
-            .collect(),
+        rows,
     })
+}
+
+/// The line of a table without a figure: no run is valid.
+fn invalid(summary: &Summary, objects: usize) -> Vec<String> {
+    let cells = summary
+        .subjects
+        .iter()
+        .map(|s| DRAIN.of(Kind::DefaultFlags).cell(s, objects));
+    let ratio = (summary.subjects.len() == 2).then(|| figure(None));
+    std::iter::once(DRAIN.label.to_owned())
+        .chain(cells)
+        .chain(ratio)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::summary::{Run, sample};
+
+    #[test]
+    fn runs_that_are_all_invalid_are_said_to_be_so() {
+        let why = vec!["other programs".to_owned()];
+        let summary = sample(vec![Run::without_figures(Kind::DefaultFlags, 500, 1, why)]);
+        let table = table(&summary).expect("a table");
+        assert_eq!(table.rows, [[DRAIN.label, "invalid"]]);
+    }
 }

@@ -2,25 +2,26 @@
 //!
 //! Guarantees: pure; a try that did not hold stands in the table with its reason. Leaves to others: the tries.
 
-use crate::model::envelope::{Envelope, Try};
+use crate::model::envelope::{Bounds, Envelope, Try};
 use crate::report::chart::line::{Axis, Line, LineChart, Names, Stroke};
 use crate::report::chart::{Caption, Size, theme};
 use crate::report::table::{Table, figure, grouped};
 
 const MB: f64 = 1e6;
 
-/// One for bursts and one for rates, where there are any.
+/// One for bursts, one for rates and one for updates, where there are any.
 pub fn tables(envelope: &Envelope) -> Vec<Table> {
     let all = [
         ("all objects at once", "objects", &envelope.objects),
         ("objects at a rate", "per second", &envelope.rates),
+        ("updates at a rate", "per second", &envelope.churn),
     ];
     let there = all.into_iter().filter(|(_, _, tries)| !tries.is_empty());
     let tables = there.map(|(what, unit, tries)| Table {
         title: format!(
-            "{}, {what}, within {} MB",
+            "{}, {what}, within {}",
             envelope.subject,
-            figure(Some(envelope.memory_limit_bytes as f64 / MB))
+            words(&envelope.bounds)
         ),
         header: [unit, "ready P99, ms", "drain, s", "peak, MB", "holds"]
             .map(str::to_owned)
@@ -28,6 +29,14 @@ pub fn tables(envelope: &Envelope) -> Vec<Table> {
         rows: ascending(tries).into_iter().map(row).collect(),
     });
     tables.collect()
+}
+
+fn words(bounds: &Bounds) -> String {
+    let memory = bounds.memory_bytes.map(|bytes| bytes as f64 / MB);
+    let memory = memory.map(|mb| format!("{} MB", figure(Some(mb))));
+    let cpu = bounds.cpu_cores.map(|cores| format!("{cores} cores"));
+    let both: Vec<String> = memory.into_iter().chain(cpu).collect();
+    both.join(" and ")
 }
 
 fn ascending(tries: &[Try]) -> Vec<&Try> {
@@ -54,7 +63,8 @@ fn peak_mb(tried: &Try) -> Option<f64> {
     tried.peak_bytes.map(|bytes| bytes as f64 / MB)
 }
 
-/// Memory at its peak by number of objects, beside the limit; `None` where fewer than two tries tell it.
+/// Memory at its peak by number of objects, beside the limit; `None` without a limit, or where fewer than two tries
+/// tell it.
 pub fn svg(envelope: &Envelope) -> Option<String> {
     let tries = ascending(&envelope.objects);
     let point = |tried: &&Try| Some((tried.size as f64, peak_mb(tried)?));
@@ -63,7 +73,7 @@ pub fn svg(envelope: &Envelope) -> Option<String> {
     if points.len() < 2 {
         return None;
     }
-    let limit_mb = envelope.memory_limit_bytes as f64 / MB;
+    let limit_mb = envelope.bounds.memory_bytes? as f64 / MB;
     let line = |name: String, slot, points, stroke, dots| Line {
         name,
         slot,
@@ -130,13 +140,17 @@ mod tests {
             control_plane: "kubesim".into(),
             kubernetes_version: None,
             loadgen_commit: "abc".into(),
-            memory_limit_bytes: 16_000_000,
+            bounds: Bounds {
+                memory_bytes: Some(16_000_000),
+                cpu_cores: None,
+            },
             p99_ms: None,
             objects: vec![
                 tried(200, 16, Some("killed for memory")),
                 tried(100, 9, None),
             ],
             rates: Vec::new(),
+            churn: Vec::new(),
         }
     }
 
@@ -148,6 +162,11 @@ mod tests {
             tables[0].title,
             "mock/works, all objects at once, within 16.0 MB"
         );
+        let both = Bounds {
+            memory_bytes: Some(64_000_000),
+            cpu_cores: Some(0.5),
+        };
+        assert_eq!(words(&both), "64.0 MB and 0.5 cores");
         assert_eq!(
             tables[0].rows,
             [

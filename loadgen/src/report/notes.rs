@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::model::bystanders;
+use crate::model::bystanders::Bystanders;
 use crate::model::cell::Kind;
 use crate::model::conformance::Conformance;
 use crate::model::profile::Timing;
@@ -28,6 +30,7 @@ pub fn notes(summary: &Summary, record: &Record) -> Vec<String> {
     notes.extend(Timing::says(record.experiment.profile).map(str::to_owned));
     notes.extend(several_kinds(record));
     notes.extend(own_objects(record));
+    notes.extend(foreign_objects(&record.experiment.bystanders));
     if !record.images.is_empty() {
         notes.push("an image holds the program only; packed size is with zstd -19 (gzip -9 is in images.json)".into());
     }
@@ -70,6 +73,16 @@ fn several_kinds(record: &Record) -> Option<String> {
         format!(
             "the objects are of several kinds in turn: {}; a figure per object is one per object of any kind",
             mix::list(kinds)
+        )
+    })
+}
+
+/// Objects that are not the subjects'.
+fn foreign_objects(all: &[Bystanders]) -> Option<String> {
+    (!all.is_empty()).then(|| {
+        format!(
+            "foreign objects ({}) are there in every run before the subject starts: memory is measured with them, also at the start",
+            bystanders::text(all)
         )
     })
 }
@@ -253,6 +266,14 @@ mod tests {
             null_paths(&value),
             BTreeMap::from([("a".into(), 1), ("b[].c".into(), 2)])
         );
+    }
+
+    #[test]
+    fn memory_with_foreign_objects_is_said_to_be_so() {
+        assert_eq!(foreign_objects(&[]), None);
+        let all = bystanders::parse("secrets=3").expect("valid");
+        let note = foreign_objects(&all).expect("a note");
+        assert!(note.starts_with("foreign objects (secrets=3)"), "{note}");
     }
 
     #[test]

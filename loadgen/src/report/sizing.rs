@@ -280,7 +280,7 @@ mod tests {
         );
         let text = yaml(&advice(subject, Some(500)).expect("measured"), &summary);
         for want in [
-            "# tare/none with 500 edgeapp objects of 2,048 bytes on kube-apiserver with etcd",
+            "# tare/none with 500 widgets objects of 2,048 bytes on kube-apiserver with etcd",
             "# memory, worst of 2 valid runs: idle 20.0 MB, peak 40.0 MB",
             "resources:\n  requests:\n    cpu: 25m\n    memory: 24Mi\n  limits:\n    memory: 80Mi\n",
         ] {

@@ -94,9 +94,19 @@ pub fn sentences(summary: &Summary) -> Vec<String> {
     };
     let mb = |bytes: Option<f64>| figure(bytes.map(|bytes| bytes / 1e6));
     let percent = |share: Option<f64>| figure(share.map(|share| share * 100.0));
+    if summary.is_of_several_workloads() {
+        let mut said =
+            vec!["The operators do different work, so none is ahead of another.".to_owned()];
+        said.extend(restarts(summary));
+        return said;
+    }
     let mut said = vec![format!(
-        "{} takes the least memory: with {} objects it peaked at {} MB{}, which is {} % of a node with 512 MiB, and settled at {} MB.",
+        "{}{}: with {} objects it peaked at {} MB{}, which is {} % of a node with 512 MiB, and settled at {} MB.",
         least.subject,
+        match node.operators.len() {
+            1 => "",
+            _ => " takes the least memory",
+        },
         grouped(node.measured_objects),
         mb(least.peak_bytes),
         match least.runs {
@@ -269,4 +279,41 @@ pub fn table(summary: &Summary) -> Option<Table> {
         header: header.map(str::to_owned).to_vec(),
         rows: node.operators.iter().map(row).collect(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::record::Sampled;
+    use crate::model::summary::sample;
+
+    #[test]
+    fn one_operator_alone_is_not_the_least_of_several() {
+        let mut run = Run::without_figures(Kind::Memory, 500, 1, vec![]);
+        run.memory.settled = Some(Sampled::settled(4_000_000));
+        let mut summary = sample(vec![run]);
+        summary.small_node = answer(&summary.subjects);
+        let said = sentences(&summary).join(" ");
+        assert!(
+            said.starts_with("tare/none: with 500 objects it peaked at"),
+            "{said}"
+        );
+        let mut other = summary.subjects[0].clone();
+        other.variant = "other".into();
+        summary.subjects.push(other);
+        summary.small_node = answer(&summary.subjects);
+        let said = sentences(&summary).join(" ");
+        assert!(
+            said.starts_with("tare/none takes the least memory:"),
+            "{said}"
+        );
+        for (subject, workload) in summary.subjects.iter_mut().zip(["widgets", "gadgets"]) {
+            subject.workload = Some(workload.into());
+        }
+        let said = sentences(&summary).join(" ");
+        assert!(
+            said.starts_with("The operators do different work"),
+            "{said}"
+        );
+    }
 }

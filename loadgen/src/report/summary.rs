@@ -8,7 +8,7 @@ use crate::analyse::compare;
 use crate::analyse::noise;
 use crate::analyse::statistics::line_fit;
 use crate::model::cell::Kind;
-use crate::model::record::{Environment, Record, SCHEMA, SubjectRecord};
+use crate::model::record::{Environment, Origin, Record, SCHEMA, SubjectRecord};
 use crate::model::summary::{BytesPerObject, Run, Scenario, Subject, Summary};
 use crate::report::{claims, figures, notes, rate_sweep, small_node, title};
 
@@ -20,10 +20,16 @@ pub fn summarise(record: &Record) -> Summary {
         .runs
         .values()
         .find_map(|run| run.kubernetes_version.clone());
+    let workloads = workloads(origin);
     let subjects = origin
         .subjects
         .iter()
-        .map(|subject| summarise_subject(subject, record))
+        .map(|subject| {
+            let mut summary = summarise_subject(subject, record);
+            let own = workload(subject, origin);
+            summary.workload = (workloads.len() > 1).then(|| own.to_owned());
+            summary
+        })
         .collect();
     let mut summary = Summary {
         schema: SCHEMA,
@@ -32,7 +38,7 @@ pub fn summarise(record: &Record) -> Summary {
             ..origin.environment.clone()
         },
         scenario: Scenario {
-            name: origin.scenario.name.clone(),
+            name: workloads.join(", "),
             object_bytes: origin.scenario.object_bytes,
             service: origin.scenario.service.clone(),
             seed: origin.seed,
@@ -55,6 +61,27 @@ pub fn summarise(record: &Record) -> Summary {
     summary
 }
 
+/// The workload of a subject.
+fn workload<'a>(subject: &'a SubjectRecord, origin: &'a Origin) -> &'a str {
+    let own = subject.subject.objects.as_ref();
+    &own.unwrap_or(&origin.scenario).name
+}
+
+/// Those of all subjects, each once.
+fn workloads(origin: &Origin) -> Vec<&str> {
+    let mut names = Vec::new();
+    for subject in &origin.subjects {
+        let name = workload(subject, origin);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    match names.is_empty() {
+        true => vec![&origin.scenario.name],
+        false => names,
+    }
+}
+
 fn summarise_subject(subject: &SubjectRecord, record: &Record) -> Subject {
     let id = subject.subject.id();
     let own = record.runs.iter().filter(|(cell, _)| cell.subject == id);
@@ -65,6 +92,7 @@ fn summarise_subject(subject: &SubjectRecord, record: &Record) -> Subject {
     Subject {
         name: subject.subject.name.clone(),
         variant: subject.subject.variant.clone(),
+        workload: None,
         language: subject.subject.language,
         target: subject.target.clone(),
         profile: subject.subject.profile.clone(),

@@ -110,6 +110,14 @@ pub fn grouped(n: usize) -> String {
     text
 }
 
+/// How often: once, 2 times, 12,000 times.
+pub fn often(times: u64) -> String {
+    match times {
+        1 => "once".to_owned(),
+        _ => format!("{} times", grouped(times as usize)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,6 +129,14 @@ mod tests {
             header: row(["", "a/b", "c"]),
             rows: vec![row(["RSS, MB", "4.10", "56.1"]), row(["größe", "–", "1|2"])],
         }
+    }
+
+    #[test]
+    fn once_is_not_1_times() {
+        assert_eq!(
+            [1, 2, 12_000].map(often),
+            ["once", "2 times", "12,000 times"]
+        );
     }
 
     #[test]

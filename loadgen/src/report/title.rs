@@ -62,14 +62,17 @@ pub fn setting(summary: &Summary) -> String {
     let version = environment.kubernetes_version.as_deref();
     let numbers: Vec<String> = sizes(summary).into_iter().map(grouped).collect();
     format!(
-        "{} {} of {} bytes{}; {} API server {}; {cores} cores; profile {}; MB are 1,000,000 bytes",
+        "{} {}{}; {} API server {}; {cores} cores; profile {}; MB are 1,000,000 bytes",
         match numbers.is_empty() {
             true => "no".to_owned(),
             false => numbers.join(" / "),
         },
         scenario.name,
-        scenario.object_bytes,
-        children(scenario),
+        match summary.is_of_several_workloads() {
+            // Each has objects of its own size.
+            true => String::new(),
+            false => format!(" of {} bytes{}", scenario.object_bytes, children(scenario)),
+        },
         environment.control_plane,
         version.unwrap_or("(no version)"),
         scenario.profile.name(),
@@ -128,6 +131,9 @@ fn unusable(record: &Record) -> Option<String> {
 /// What the words of the page mean.
 pub fn words(summary: &Summary) -> String {
     let object = match summary.scenario.service.as_str() {
+        _ if summary.is_of_several_workloads() => {
+            "An object is one of the workload of its operator; the operators do different work, so nothing here ranks them".to_owned()
+        }
         NO_SERVICE => format!("An object is one of the workload {}", summary.scenario.name),
         _ => format!(
             "An object is one custom resource of kind {}; the operator makes its children and writes its status",

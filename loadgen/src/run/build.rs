@@ -75,10 +75,16 @@ fn commands(
             }
         }
         if let Some(go) = &build.go_install {
-            all.push((workspace.go_install(go), workspace.root.clone()));
+            let one = (workspace.go_install(go), workspace.root.clone());
+            if !all.contains(&one) {
+                all.push(one);
+            }
         }
         if let Some(go) = &build.go_module {
-            all.push((workspace.go_module(go), workspace.sources(go)));
+            let one = (workspace.go_module(go), workspace.sources(go));
+            if !all.contains(&one) {
+                all.push(one);
+            }
         }
         if !build.command.is_empty() {
             let folder = subject
@@ -245,6 +251,10 @@ mod tests {
                 (
                     "env CGO_ENABLED=0 GOBIN=/w/target/dist go install github.com/k3s-io/helm-controller@v0.17.9".to_owned(),
                     "/w".to_owned()
+                ),
+                (
+                    "env CGO_ENABLED=0 GOWORK=off go build -buildvcs=false -o /w/target/dist/controller ./cmd/controller".to_owned(),
+                    "/w/target/go-modules/github.com-bitnami-labs-sealed-secrets@v0.40.0".to_owned()
                 ),
                 ("make operator".to_owned(), "/own".to_owned()),
             ]

@@ -16,6 +16,7 @@ use crate::measure::settle::Rule;
 use crate::model::bystanders::{Bystanders, Found, NAMESPACE};
 use crate::model::step::{Quiet, Step};
 use crate::model::subject::Language;
+use crate::run::ready;
 use crate::run::session::{Reason, Session};
 use crate::run::step::settle::settle;
 use crate::target::cluster::{Cluster, Error, JSON};
@@ -31,9 +32,10 @@ pub async fn create(cluster: &Cluster, all: &[Bystanders]) -> Result<(), Error> 
     }
     cluster.ensure_namespace(NAMESPACE).await?;
     for kind in all {
-        let path = kind.path();
+        let path = kind.path(NAMESPACE);
         let objects = (0..kind.objects).map(|index| {
-            cluster.ask::<IgnoredAny>(Method::POST, &path, Some(JSON), kind.object(index))
+            let object = kind.object(index, NAMESPACE, &[]);
+            cluster.ask::<IgnoredAny>(Method::POST, &path, Some(JSON), object)
         });
         let mut made = futures::stream::iter(objects).buffer_unordered(CONNECTIONS);
         while let Some(made) = made.next().await {
@@ -94,11 +96,10 @@ pub async fn without(session: &mut Session<'_>, quiet: Quiet) -> Result<(), Reas
     session.stop_subject().await?;
     let removed = remove(&session.cluster, &session.setting.bystanders).await;
     removed.map_err(|error| format!("bystanders: {error}"))?;
+    ready::offer_canary(session).await?;
     session.start_subject().await?;
     let timeout = session.setting.timeout(session.cell.objects, Pace::Burst);
-    session
-        .wait_ready(Instant::now() + timeout.deadline)
-        .await?;
+    ready::wait_ready(session, Instant::now() + timeout.deadline).await?;
     let waited = settle(session, name, Rule::of(quiet)).await?;
     session.run.without_bystanders = session.settled(quiet, waited.settled);
     Ok(())
@@ -106,7 +107,8 @@ pub async fn without(session: &mut Session<'_>, quiet: Quiet) -> Result<(), Reas
 
 async fn remove(cluster: &Cluster, all: &[Bystanders]) -> Result<(), Error> {
     for kind in all {
-        let paths = (0..kind.objects).map(|index| format!("{}/{}", kind.path(), kind.name(index)));
+        let collection = kind.path(NAMESPACE);
+        let paths = (0..kind.objects).map(|index| format!("{collection}/{}", kind.name(index)));
         let deletions = paths.map(|path| async move {
             cluster
                 .ask::<IgnoredAny>(Method::DELETE, &path, None, vec![])

@@ -16,6 +16,7 @@ pub mod follow;
 pub mod go_module;
 pub mod in_pod;
 pub mod launch;
+pub mod ready;
 pub mod server_counters;
 pub mod session;
 pub mod snapshot;
@@ -30,6 +31,7 @@ use std::time::Duration;
 
 use crate::model::bystanders::Bystanders;
 use crate::model::cell::Cell;
+use crate::model::envelope::Bounds;
 use crate::model::plan::Plan;
 use crate::model::profile::Timing;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -41,8 +43,9 @@ use crate::model::evidence::Evidence;
 use crate::model::profile::Profile;
 use crate::model::record;
 use crate::model::record::RunMachine;
-use crate::model::step::Course;
+use crate::model::step::{Course, Updates};
 use crate::model::subject::Subject;
+use crate::model::workload::conformance::ConformanceScenario;
 use crate::model::workload::{Readiness, Scenario};
 use crate::run::campaign::Campaign;
 use crate::target::Source;
@@ -74,12 +77,14 @@ pub struct Setting {
     pub bursts_only: bool,
     /// The child whose readiness a soak changes.
     pub readiness: Option<Arc<Readiness>>,
-    /// Whether the conformance scenario is about these objects.
-    pub conformance: bool,
+    /// What subjects have to do before they are measured.
+    pub conformance: Option<Arc<ConformanceScenario>>,
     /// Watch events of the soak, in the first memory run at the largest size.
     pub soak_events: Option<u64>,
-    /// Memory that a subject may have.
-    pub memory_limit_bytes: Option<u64>,
+    /// What a subject may have.
+    pub bounds: Bounds,
+    /// Updates at the end of every drain.
+    pub updates: Option<Updates>,
     /// Objects that do not concern the subject.
     pub bystanders: Vec<Bystanders>,
     /// Whether drains end with a deletion of all objects.
@@ -128,6 +133,7 @@ impl Setting {
             soak_events: self.soak_events,
             deletions: self.deletions,
             bystanders: !self.bystanders.is_empty(),
+            updates: self.updates,
         }
     }
 

@@ -29,7 +29,7 @@ use crate::model::workload::{CANARY, Scenario};
 use crate::run::bystanders;
 use crate::run::cpu_trace::{CpuSample, CpuTrace};
 use crate::run::crds;
-use crate::run::launch::{free_ports, readiness};
+use crate::run::launch::free_ports;
 use crate::run::snapshot::Snapshot;
 use crate::run::watched_subject::WatchedSubject;
 use crate::run::{Setting, step};
@@ -231,8 +231,8 @@ impl<'a> Session<'a> {
         let places = places.listening(ports);
         let log = setting.evidence.path(&format!("logs/{stem}.log"));
         let server_metrics = server.metrics(&cluster).await;
-        let limit = setting.memory_limit_bytes;
-        let running = WatchedSubject::start(subject, &places, &log, server.pid(), &journal, limit);
+        let bounds = setting.bounds;
+        let running = WatchedSubject::start(subject, &places, &log, server.pid(), &journal, bounds);
         let running = running.await?;
         Ok(Session {
             setting,
@@ -341,7 +341,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Something done to every object of this cell.
+    /// Something done to every object of the wave.
     pub fn offer(&self, act: Act, pace: Pace) -> Generator {
         Generator {
             cluster: self.cluster.clone(),
@@ -351,7 +351,7 @@ impl<'a> Session<'a> {
             journal: self.journal.clone(),
             act,
             pace,
-            objects: self.cell.objects,
+            objects: self.journal.timeline().part(),
         }
     }
 
@@ -425,24 +425,6 @@ impl<'a> Session<'a> {
             self.check_alive()?;
             if Instant::now() > deadline {
                 return Ok(false);
-            }
-            tokio::time::sleep(POLL).await;
-        }
-    }
-
-    /// Waits until the subject says that it is ready.
-    pub async fn wait_ready(&mut self, deadline: Instant) -> Result<(), Reason> {
-        loop {
-            self.check_alive()?;
-            let Some(last) = readiness(self.subject, &self.running.process, self.admin).await
-            else {
-                return Ok(());
-            };
-            if Instant::now() > deadline {
-                return Err(format!(
-                    "{} was not ready in time: {last}",
-                    self.subject.id()
-                ));
             }
             tokio::time::sleep(POLL).await;
         }

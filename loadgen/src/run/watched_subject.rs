@@ -13,6 +13,7 @@ use tare_procstat::{Memory, MemoryCgroup};
 
 use crate::load::journal::Journal;
 use crate::measure::series::{Sampler, Watched};
+use crate::model::envelope::Bounds;
 use crate::model::record::Sampled;
 use crate::model::series::Series;
 use crate::model::subject::{Places, Subject};
@@ -24,7 +25,7 @@ pub struct WatchedSubject {
     sampler: Sampler,
     pub process: Process,
     cgroup: Option<Arc<Mutex<MemoryCgroup>>>,
-    limit_bytes: Option<u64>,
+    bounds: Bounds,
 }
 
 impl WatchedSubject {
@@ -35,9 +36,9 @@ impl WatchedSubject {
         log: &Path,
         server: Option<u32>,
         journal: &Arc<Journal>,
-        limit_bytes: Option<u64>,
+        bounds: Bounds,
     ) -> Result<Self, Reason> {
-        let cgroup = cgroup(limit_bytes)?;
+        let cgroup = cgroup(bounds)?;
         let process = spawn(subject, places, log, cgroup.as_ref()).await?;
         let cgroup = cgroup.map(|cgroup| Arc::new(Mutex::new(cgroup)));
         let watched = Watched {
@@ -52,7 +53,7 @@ impl WatchedSubject {
             sampler: sampler.map_err(|e| format!("cannot sample it over time: {e}"))?,
             process,
             cgroup,
-            limit_bytes,
+            bounds,
         })
     }
 
@@ -70,7 +71,7 @@ impl WatchedSubject {
         places: &Places,
         log: &Path,
     ) -> Result<(), Reason> {
-        let cgroup = cgroup(self.limit_bytes)?;
+        let cgroup = cgroup(self.bounds)?;
         self.process = spawn(subject, places, log, cgroup.as_ref()).await?;
         match (&self.cgroup, cgroup) {
             (Some(shared), Some(new)) => *lock(shared) = new,
@@ -130,18 +131,22 @@ impl WatchedSubject {
     }
 }
 
-/// Without a limit a subject is measured also where there are no cgroups.
-fn cgroup(limit_bytes: Option<u64>) -> Result<Option<MemoryCgroup>, Reason> {
-    let Some(limit_bytes) = limit_bytes else {
+/// Without a bound a subject is measured also where there are no cgroups.
+fn cgroup(bounds: Bounds) -> Result<Option<MemoryCgroup>, Reason> {
+    if bounds == Bounds::default() {
         return Ok(MemoryCgroup::create().ok());
-    };
-    let limited = MemoryCgroup::create().and_then(|cgroup| {
-        cgroup.limit(limit_bytes)?;
-        Ok(cgroup)
-    });
-    limited
-        .map(Some)
-        .map_err(|e| format!("memory cannot be limited: {e}"))
+    }
+    let mut cgroup =
+        MemoryCgroup::create().map_err(|e| format!("memory and CPU cannot be limited: {e}"))?;
+    if let Some(bytes) = bounds.memory_bytes {
+        let limited = cgroup.limit(bytes);
+        limited.map_err(|e| format!("memory cannot be limited: {e}"))?;
+    }
+    if let Some(cores) = bounds.cpu_cores {
+        let limited = cgroup.limit_cpu(cores);
+        limited.map_err(|e| format!("CPU cannot be limited: {e}"))?;
+    }
+    Ok(Some(cgroup))
 }
 
 fn lock(cgroup: &Mutex<MemoryCgroup>) -> MutexGuard<'_, MemoryCgroup> {

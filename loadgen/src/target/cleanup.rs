@@ -13,7 +13,7 @@ use futures::StreamExt;
 use http::Method;
 use serde::Deserialize;
 
-use crate::model::workload::{FIXTURE_LABEL, RUN_LABEL, Resource};
+use crate::model::workload::{BYSTANDERS_LABEL, FIXTURE_LABEL, RUN_LABEL, Resource};
 use crate::target::cluster::{Cluster, Error};
 use crate::terminal::progress::Progress;
 
@@ -63,6 +63,14 @@ pub struct Found {
 impl Found {
     pub fn run(&self) -> &str {
         self.labels.get(RUN_LABEL).map_or("", String::as_str)
+    }
+
+    /// Of a namespace, what selects those in it that do not go with it.
+    fn others(&self) -> String {
+        match self.labels.contains_key(BYSTANDERS_LABEL) {
+            true => format!("labelSelector={RUN_LABEL}%21%3D{}&", self.run()),
+            false => String::new(),
+        }
     }
 }
 
@@ -177,7 +185,12 @@ pub async fn objects(cluster: &Cluster, scope: &Scope<'_>) -> Result<Vec<Found>,
 /// As for [`objects`].
 pub async fn namespaces(cluster: &Cluster, scope: &Scope<'_>) -> Result<Vec<Found>, Error> {
     let mut found = list(cluster, "/api/v1/namespaces", &scope.selector()).await?;
-    found.retain(|ns| scope.namespace.is_none_or(|wanted| wanted == ns.name));
+    // A run that has one namespace for its objects has another one for bystanders.
+    let is_beside = |ns: &Found| scope.run.is_some() && ns.labels.contains_key(BYSTANDERS_LABEL);
+    found.retain(|ns| {
+        let is_named = scope.namespace.is_none_or(|wanted| wanted == ns.name);
+        is_named || is_beside(ns)
+    });
     Ok(found)
 }
 
@@ -340,7 +353,8 @@ async fn remove_namespace(
     let failed = |error: &Error| NamespaceEnd::Failed(error.words());
     // What is of the whole cluster is in no namespace.
     for scope in scopes.iter().filter(|scope| scope.resource.namespaced) {
-        let content = format!("{}?limit=2", scope.in_namespace(&namespace.name));
+        let collection = scope.in_namespace(&namespace.name);
+        let content = format!("{collection}?{}limit=2", namespace.others());
         let asked = cluster.ask::<Page>(Method::GET, &content, None, vec![]);
         match asked.await {
             Ok(page) if page.items.iter().any(|it| it.metadata.name != ROOT_CA) => {
@@ -367,61 +381,4 @@ async fn remove_namespace(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn found(deleting: bool, finalizers: &[&str]) -> Found {
-        Found {
-            deletion_timestamp: deleting.then(|| "2026-11-21T00:00:00Z".into()),
-            finalizers: finalizers.iter().map(|f| (*f).to_owned()).collect(),
-            ..Found::default()
-        }
-    }
-
-    #[test]
-    fn what_holds_objects_up_is_named() {
-        let held = [
-            found(false, &["a/b"]),
-            found(true, &["tare.dev/cleanup"]),
-            found(true, &[]),
-        ];
-        let said = held_up(&held).expect("one is held");
-        assert!(
-            said.starts_with("1 wait for their finalizer tare.dev/cleanup:"),
-            "{said}"
-        );
-        assert_eq!(held_up(&[found(true, &[])]), None);
-    }
-
-    #[test]
-    fn a_scope_is_a_path_and_a_selector() {
-        let resource = crate::model::workload::default()
-            .expect("valid")
-            .scenario
-            .resource;
-        let all = Scope {
-            resource: &resource,
-            made: Made::Offered,
-            stall: Duration::ZERO,
-            namespace: None,
-            run: None,
-        };
-        let one = Scope {
-            namespace: Some("shop"),
-            run: Some("3f9c1b"),
-            ..all
-        };
-        assert_eq!(all.collection(), resource.path_everywhere());
-        let offered = "loadgen.tare.dev/run%2C%21loadgen.tare.dev/fixture";
-        assert_eq!(all.selector(), offered);
-        assert_eq!(
-            one.collection(),
-            resource.path().replace("/edge/", "/shop/")
-        );
-        let of_run = "loadgen.tare.dev/run%3D3f9c1b%2C%21loadgen.tare.dev/fixture";
-        assert_eq!(one.selector(), of_run);
-        let fixtures = one.of_fixture(&resource);
-        assert_eq!(fixtures.selector(), of_run.replace("%21", ""));
-        assert_eq!(fixtures.namespace, Some("edge"));
-    }
-}
+mod tests;

@@ -3,8 +3,10 @@
 //! Guarantees: no request outlives its deadline and none is retried in secret; a refusal keeps
 //! the server's words. Leaves to others: what to send and when.
 
+mod error;
+
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use http::{Method, Request};
@@ -15,6 +17,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::model::request_counts::RequestCounts;
 use crate::model::workload::Resource;
+pub use crate::target::cluster::error::Error;
 
 /// Longest wait for an answer; a watch has its own.
 const ANSWER: Duration = Duration::from_secs(30);
@@ -35,71 +38,6 @@ pub struct Ack {
 pub struct AckMeta {
     #[serde(default)]
     pub generation: i64,
-}
-
-/// Why the server could not be used.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    #[error("cannot use kubeconfig {}: {source}", path.display())]
-    Kubeconfig {
-        path: PathBuf,
-        source: kube::config::KubeconfigError,
-    },
-    #[error("cannot make a client: {0}")]
-    Client(kube::Error),
-    #[error("{method} {path}: {source}")]
-    Request {
-        method: Method,
-        path: String,
-        source: Box<kube::Error>,
-    },
-    #[error("{method} {path}: no answer within {} s", ANSWER.as_secs())]
-    Silent { method: Method, path: String },
-    #[error("{method} {path}: {source}")]
-    Build {
-        method: Method,
-        path: String,
-        source: http::Error,
-    },
-}
-
-impl Error {
-    /// The HTTP status, where the server gave one.
-    pub fn code(&self) -> Option<u16> {
-        match self {
-            Error::Request { source, .. } => match source.as_ref() {
-                kube::Error::Api(status) => Some(status.code),
-                _ => None,
-            },
-            _ => None,
-        }
-    }
-
-    /// The server's own words where it gave some, ours otherwise.
-    pub fn words(&self) -> String {
-        match self {
-            Error::Request { source, .. } => match source.as_ref() {
-                kube::Error::Api(status) if !status.message.is_empty() => status.message.clone(),
-                other => causes(other),
-            },
-            other => other.to_string(),
-        }
-    }
-}
-
-/// An error with what is behind it, each once.
-fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text.push_str(": ");
-            text.push_str(&cause_text);
-        }
-        next = cause.source();
-    }
-    text
 }
 
 impl Cluster {
@@ -291,6 +229,25 @@ impl Cluster {
         }
     }
 
+    /// # Errors
+    /// As for [`Cluster::count`].
+    pub async fn those(
+        &self,
+        collection: &str,
+        wanted: impl Fn(&Meta) -> bool,
+    ) -> Result<Vec<Meta>, Error> {
+        let (mut found, mut token) = (Vec::new(), String::new());
+        loop {
+            let path = format!("{collection}?limit=500{token}");
+            let page: MetaPage = self.ask(Method::GET, &path, None, vec![]).await?;
+            found.extend(page.items.into_iter().map(|item| item.metadata));
+            match page.metadata.token.filter(|token| !token.is_empty()) {
+                Some(next) => token = format!("&continue={next}"),
+                None => return Ok(found.into_iter().filter(wanted).collect()),
+            }
+        }
+    }
+
     /// The server's own metrics page.
     ///
     /// # Errors
@@ -354,12 +311,15 @@ impl Cluster {
 pub struct Meta {
     pub name: String,
     #[serde(default)]
+    pub uid: String,
+    #[serde(default)]
     pub owner_references: Vec<OwnerReference>,
 }
 
 #[derive(Debug, Deserialize)]
 pub struct OwnerReference {
     pub kind: String,
+    pub name: String,
 }
 
 #[derive(Deserialize)]

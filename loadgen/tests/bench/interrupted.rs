@@ -103,6 +103,69 @@ fn goes_on(control_plane: &str, objects: &str, more: &[&str]) {
     assert_eq!(runs(&bench_folder), all, "there was nothing left to do");
 }
 
+/// How far a bench has come when it is killed, since it was started.
+type Point = (&'static str, fn(&BenchFolder, u32) -> bool);
+
+const POINTS: [Point; 10] = [
+    ("its folder is there", |it, _| it.out().exists()),
+    ("it has said what it is", |it, _| {
+        it.out().join("experiment.json").exists()
+    }),
+    ("the first server runs", |_, pid| {
+        !children_of(pid).is_empty()
+    }),
+    ("the first subject runs", |_, pid| {
+        children_of(pid).len() == 2
+    }),
+    ("the first run is written", |it, _| !runs(it).is_empty()),
+    ("the next subject runs", |it, pid| {
+        !runs(it).is_empty() && children_of(pid).len() == 2
+    }),
+    ("the second run is written", |it, _| runs(it).len() >= 2),
+    ("the third run is written", |it, _| runs(it).len() >= 3),
+    ("there is a summary", |it, _| {
+        it.out().join("summary.json").exists()
+    }),
+    ("there are checksums", |it, _| {
+        it.out().join("SHA256SUMS").exists()
+    }),
+];
+
+/// One bench: killed, gone on with, and killed again further on.
+pub fn a_bench_that_is_killed_at_ten_points_goes_on_each_time() {
+    let bench_folder = BenchFolder::new("killed-at-ten-points");
+    let mut args = bench_folder.bench(&["works"], "0,2");
+    args.extend(["--bursts-only", "--resume"].map(str::to_owned));
+    let mut kills = 0;
+    for (what, is_there) in POINTS {
+        let mut bench = start(&args);
+        let pid = bench.id();
+        let mut ended = false;
+        while !ended && !is_there(&bench_folder, pid) {
+            ended = bench.try_wait().expect("a child of ours").is_some();
+            std::thread::park_timeout(std::time::Duration::from_micros(200));
+        }
+        if !ended {
+            signal(&bench, "-KILL");
+            kills += 1;
+        }
+        let output = bench.wait_with_output().expect("it ends");
+        let said = text(&output.stderr);
+        // At the end it is quicker than this test.
+        assert!(
+            matches!(output.status.code(), None | Some(0)),
+            "{what}: {said}"
+        );
+        wait_for("the end of its processes", || children_of(pid).is_empty());
+    }
+    assert!(kills >= 8, "{kills}");
+    let output = loadgen(&args);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let notes = bench_folder.summary()["notes"].to_string();
+    assert!(!notes.contains("not run"), "{notes}");
+    assert_eq!(dir_command("verify", &bench_folder).status.code(), Some(0));
+}
+
 /// The finished runs of a folder, as they were written.
 fn runs(bench_folder: &BenchFolder) -> BTreeMap<PathBuf, Vec<u8>> {
     let files = std::fs::read_dir(bench_folder.out().join("runs")).into_iter();

@@ -9,6 +9,7 @@ mod disturbed;
 mod envelope;
 mod evidence;
 mod existing;
+mod files_alone;
 mod in_pod;
 mod interrupted;
 mod outside;
@@ -48,7 +49,9 @@ const SIMULATED: &[Scenario] = scenarios![
     outside::a_cluster_is_given_load_from_an_empty_folder,
     outside::the_worked_example_of_the_documentation_is_measured,
     outside::what_needs_sources_is_refused_with_the_ways_out,
+    files_alone::an_operator_of_files_alone_is_benched_run_checked_and_reported,
     restarts::every_restart_is_recorded_with_what_it_costs_the_server,
+    restarts::a_subject_that_does_not_say_when_it_is_ready_is_ready_when_it_observes_a_new_object,
     restarts::a_restart_that_fails_keeps_the_figures_before_it,
     workload::a_kind_of_somebody_elses_is_measured_from_files_alone,
     workload::several_kinds_are_measured_in_one_workload,
@@ -59,11 +62,13 @@ const SIMULATED: &[Scenario] = scenarios![
 /// They need `/proc`.
 const PROCESSES: &[Scenario] = scenarios![
     envelope::the_most_objects_within_a_memory_limit_are_found,
+    envelope::the_highest_churn_within_a_cpu_limit_is_found,
     disturbed::a_timed_run_beside_other_work_is_invalid_and_measured_again,
     in_pod::a_subject_with_the_credentials_of_a_pod_is_measured,
     interrupted::ctrl_c_keeps_what_was_measured_and_leaves_nothing_running,
     interrupted::a_killed_bench_takes_its_processes_with_it,
     interrupted::a_killed_bench_goes_on_where_it_was,
+    interrupted::a_bench_that_is_killed_at_ten_points_goes_on_each_time,
     restarts::ctrl_c_ends_everything_that_was_started,
 ];
 

@@ -10,19 +10,19 @@ use tare_procstat::temp_dir::TempDir;
 use crate::bench_folder::{LOADGEN, text, wait_for};
 
 /// An empty folder that no checkout is above. It is the home of whoever works in it, too.
-struct EmptyFolder(TempDir);
+pub struct EmptyFolder(TempDir);
 
 impl EmptyFolder {
-    fn new(name: &str) -> Self {
+    pub fn new(name: &str) -> Self {
         let name = format!("loadgen-outside-{name}");
         Self(TempDir::create(&std::env::temp_dir(), &name).expect("temporary folder"))
     }
 
-    fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         self.0.path()
     }
 
-    fn command(&self, words: &str) -> Command {
+    pub fn command(&self, words: &str) -> Command {
         let mut command = Command::new(LOADGEN);
         command.args(words.split(' ')).current_dir(self.path());
         for variable in [
@@ -42,7 +42,7 @@ impl EmptyFolder {
     }
 
     /// What a command that succeeds prints.
-    fn said(&self, words: &str) -> String {
+    pub fn said(&self, words: &str) -> String {
         let output = self.loadgen(words);
         let errors = text(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{words}: {errors}");

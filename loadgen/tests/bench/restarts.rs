@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use crate::bench_folder::{BenchFolder, children_of, loadgen, signal, start, text, wait_for};
+use crate::bench_folder::{
+    BenchFolder, children_of, dir_command, loadgen, signal, start, text, wait_for,
+};
 
 /// The arguments that restart mocks of these behaviours on a few objects.
 fn restarts(bench_folder: &BenchFolder, behaviours: &[&str], times: &str) -> Vec<String> {
@@ -81,6 +83,27 @@ pub fn every_restart_is_recorded_with_what_it_costs_the_server() {
     assert!(loadgen(&report).status.success());
     let again = std::fs::read_to_string(bench_folder.out().join("report.md")).expect("a page");
     assert_eq!(again, page, "made anew from the raw data");
+}
+
+/// An operator with leader election runs for seconds before it reads anything.
+pub fn a_subject_that_does_not_say_when_it_is_ready_is_ready_when_it_observes_a_new_object() {
+    let bench_folder = BenchFolder::new("restarts-untold");
+    let args = restarts(&bench_folder, &["works"], "2");
+    let file = bench_folder.out().with_file_name("works.toml");
+    let subject = std::fs::read_to_string(&file).expect("a subject");
+    let untold = subject.replace("[ready]\nhttp = \"/readyz\"\n", "");
+    assert_ne!(subject, untold);
+    std::fs::write(&file, untold).expect("writable");
+    let output = loadgen(&args);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    for kind in ["drain", "memory"] {
+        let run = run_of(&bench_folder, "works", kind);
+        for restart in recorded(&run) {
+            let events = restart["events"].as_u64();
+            assert!(events > Some(0), "that of the new object: {run}");
+        }
+    }
+    assert_eq!(dir_command("verify", &bench_folder).status.code(), Some(0));
 }
 
 pub fn a_restart_that_fails_keeps_the_figures_before_it() {

@@ -144,7 +144,7 @@ pub fn subjects_that_die_or_hang_are_failed_runs_with_their_log_tail() {
         "FAILED mock/dies-at-once drain 20: mock/dies-at-once ended by itself (exit status: 1)",
         "    | error: the mock subject dies at once, as asked for",
         "    | error: the mock subject dies at ea-",
-        "FAILED mock/hangs drain 20: no object converged within 3 s; 20 censored",
+        "FAILED mock/hangs drain 20: no object converged within 3 s (--deadline-s); 20 censored",
     ] {
         assert!(report.contains(want), "{want} not in {report}");
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::bench_folder::{BenchFolder, LOADGEN, dir_command, loadgen, text};
 
-const WORKLOAD: &str = r#"description = "Widgets"
+pub const WORKLOAD: &str = r#"description = "Widgets"
 object_bytes = 700
 crds = ["crd.yaml"]
 
@@ -24,7 +24,7 @@ observed = "self.status.observedGeneration >= self.metadata.generation"
 ready = "self.status.conditions.exists(c, c.type == 'Ready' && c.status == 'True')"
 "#;
 
-const TEMPLATE: &str = r#"metadata:
+pub const TEMPLATE: &str = r#"metadata:
   annotations:
     example.com/changes: "{{ words }}"
 spec:
@@ -33,7 +33,7 @@ spec:
 "#;
 
 /// A kind that nobody reconciles but the mock.
-const CRD: &str = include_str!("../widgets.yaml");
+pub const CRD: &str = include_str!("../widgets.yaml");
 
 /// Shelves that nobody reconciles, beside the widgets.
 const ALSO: &str = r#"

@@ -24,7 +24,7 @@ spec:
 ";
 
 /// A Deployment with one pod, and what a metrics server would say of it.
-fn cluster(name: &str) -> SimulatedCluster {
+pub fn cluster(name: &str) -> SimulatedCluster {
     let cluster = SimulatedCluster::without_crd(name);
     cluster.server.install(POD_METRICS).expect("a valid CRD");
     cluster.create_namespace("shop");
@@ -100,7 +100,7 @@ pub fn killed_for_memory() {
     let text = said(&output);
     assert_eq!(code(&output), Some(1), "{text}");
     for want in [
-        "web-1 was killed for memory, 1 times; its limit is 16.8 MB",
+        "web-1 was killed for memory once; its limit is 16.8 MB",
         "the end of its log:",
     ] {
         assert!(text.contains(want), "{want} not in {text}");

@@ -53,7 +53,7 @@ pub fn lint() {
     assert_eq!(simulated_cluster.names("edgeapps"), Vec::<String>::new());
 }
 
-const FIXTURES: &str = "apiVersion: v1
+pub const FIXTURES: &str = "apiVersion: v1
 kind: Namespace
 metadata:
   name: classes
@@ -73,7 +73,7 @@ metadata:
 ";
 
 /// A workload of ConfigMaps with these fixtures.
-fn with_fixtures(name: &str, fixtures: &str) -> String {
+pub fn with_fixtures(name: &str, fixtures: &str) -> String {
     let folder =
         Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("loadgen-run-{name}-workload"));
     std::fs::create_dir_all(&folder).expect("temporary folder");

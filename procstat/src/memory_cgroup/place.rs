@@ -16,10 +16,12 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// For a controller, such as memory.
+    ///
     /// # Errors
     /// `NoCgroup`.
     #[cfg(target_os = "linux")]
-    pub fn find() -> Result<Place, Error> {
+    pub fn find(controller: &str) -> Result<Place, Error> {
         let nothing = |why: &str| Error::NoCgroup(why.to_owned());
         let mounts = crate::mounts::mounts();
         let mounts = mounts.ok_or_else(|| nothing("the mounts of this process cannot be read"))?;
@@ -27,11 +29,11 @@ impl Place {
         let groups = groups.map_err(|error| nothing(&format!("/proc/self/cgroup: {error}")))?;
         let mut unified = None;
         for group in groups {
-            let of_memory = group.controllers.iter().any(|name| name == "memory");
-            if of_memory {
+            let is_it = group.controllers.iter().any(|name| name == controller);
+            if is_it {
                 let mounted = mounts
                     .iter()
-                    .find(|m| m.fs_type == "cgroup" && m.super_options.contains_key("memory"));
+                    .find(|m| m.fs_type == "cgroup" && m.super_options.contains_key(controller));
                 let mounted = mounted.ok_or_else(|| nothing("its v1 hierarchy is not mounted"))?;
                 let dir = below(&mounted.mount_point, &mounted.root, &group.pathname);
                 return v1(dir);
@@ -50,7 +52,7 @@ impl Place {
     /// # Errors
     /// Always `Unsupported`.
     #[cfg(not(target_os = "linux"))]
-    pub fn find() -> Result<Place, Error> {
+    pub fn find(_: &str) -> Result<Place, Error> {
         Err(Error::Unsupported("memory of a cgroup"))
     }
 }

@@ -58,10 +58,10 @@ impl Version {
             ),
             Version::V2 => ("memory.max", ("memory.swap.max", 0)),
         };
-        write(dir, limit, bytes)?;
+        write(dir, limit, &bytes.to_string())?;
         // A kernel without swap accounting has no such file.
         match dir.join(swap.0).is_file() {
-            true => write(dir, swap.0, swap.1),
+            true => write(dir, swap.0, &swap.1.to_string()),
             false => Ok(()),
         }
     }
@@ -104,9 +104,11 @@ fn text(dir: &Path, name: &str) -> Result<String, Error> {
     std::fs::read_to_string(&path).map_err(|source| Error::Read { path, source })
 }
 
-fn write(dir: &Path, name: &str, number: u64) -> Result<(), Error> {
+/// # Errors
+/// `Write`.
+pub(crate) fn write(dir: &Path, name: &str, text: &str) -> Result<(), Error> {
     let path = dir.join(name);
-    let written = std::fs::write(&path, number.to_string());
+    let written = std::fs::write(&path, text);
     written.map_err(|source| Error::Write { path, source })
 }
 

@@ -88,7 +88,7 @@ impl Process {
     /// `Log` when the log cannot be opened, `Spawn` when the program cannot be executed, `Wait`
     /// when the thread that waits for its end cannot be started (the child is then killed).
     pub async fn spawn(spec: Spec) -> Result<Process, Error> {
-        Self::spawn_with(spec, None).await
+        Self::spawn_with(spec, Vec::new()).await
     }
 
     /// The same in a cgroup: the child is in it before it runs, so that all its memory is.
@@ -96,24 +96,26 @@ impl Process {
     /// # Errors
     /// `Cgroup` when its file cannot be opened, else as for [`Process::spawn`].
     pub async fn spawn_in(spec: Spec, cgroup: &MemoryCgroup) -> Result<Process, Error> {
-        let path = cgroup.processes();
-        let file = OpenOptions::new().write(true).open(&path);
-        let file = file.map_err(|source| Error::Cgroup {
-            name: spec.name.clone(),
-            path,
-            source,
-        })?;
-        Self::spawn_with(spec, Some(file)).await
+        let opened = cgroup.processes().into_iter().map(|path| {
+            let file = OpenOptions::new().write(true).open(&path);
+            file.map_err(|source| Error::Cgroup {
+                name: spec.name.clone(),
+                path,
+                source,
+            })
+        });
+        let files = opened.collect::<Result<Vec<File>, Error>>()?;
+        Self::spawn_with(spec, files).await
     }
 
-    async fn spawn_with(spec: Spec, cgroup: Option<File>) -> Result<Process, Error> {
+    async fn spawn_with(spec: Spec, cgroups: Vec<File>) -> Result<Process, Error> {
         let command = command(&spec)?;
         let failed = |source| Error::Spawn {
             name: spec.name.clone(),
             program: spec.program.clone(),
             source,
         };
-        let spawned = spawner::spawn(command, cgroup).await;
+        let spawned = spawner::spawn(command, cgroups).await;
         let (mut child, spawned_at) = spawned.map_err(failed)?;
         let pid = Pid::from_child(&child);
         let ended = match watch_end(pid) {

@@ -16,19 +16,19 @@ use tokio::sync::oneshot;
 
 struct Request {
     command: Command,
-    /// `cgroup.procs` of the cgroup that the child is to be in.
-    cgroup: Option<File>,
+    /// `cgroup.procs` of the cgroups that the child is to be in.
+    cgroups: Vec<File>,
     reply: oneshot::Sender<io::Result<(Child, Instant)>>,
 }
 
 /// Starts the command in a process group of its own; returns it with the time before the fork.
-pub(crate) async fn spawn(command: Command, cgroup: Option<File>) -> io::Result<(Child, Instant)> {
+pub(crate) async fn spawn(command: Command, cgroups: Vec<File>) -> io::Result<(Child, Instant)> {
     let (reply, answer) = oneshot::channel();
     let gone = || io::Error::other("the spawning thread is gone");
     requests()?
         .send(Request {
             command,
-            cgroup,
+            cgroups,
             reply,
         })
         .map_err(|_| gone())?;
@@ -51,7 +51,7 @@ fn start() -> io::Result<mpsc::Sender<Request>> {
         .spawn(move || {
             // The sender is static, so this loop ends with the process.
             while let Ok(mut request) = queue.recv() {
-                let started = start_child(&mut request.command, request.cgroup);
+                let started = start_child(&mut request.command, request.cgroups);
                 if let Err(Ok((mut child, _))) = request.reply.send(started) {
                     // The caller was cancelled: nobody else will end this child.
                     let _ = child.kill();
@@ -62,9 +62,9 @@ fn start() -> io::Result<mpsc::Sender<Request>> {
     Ok(requests)
 }
 
-fn start_child(command: &mut Command, cgroup: Option<File>) -> io::Result<(Child, Instant)> {
+fn start_child(command: &mut Command, cgroups: Vec<File>) -> io::Result<(Child, Instant)> {
     command.process_group(0);
-    before_exec(command, cgroup);
+    before_exec(command, cgroups);
     let spawned_at = Instant::now();
     Ok((command.spawn()?, spawned_at))
 }
@@ -75,15 +75,15 @@ fn start_child(command: &mut Command, cgroup: Option<File>) -> io::Result<(Child
     reason = "the death signal can only be set between fork and exec, and only there no memory of the \
               program is charged to another cgroup yet"
 )]
-fn before_exec(command: &mut Command, cgroup: Option<File>) {
+fn before_exec(command: &mut Command, cgroups: Vec<File>) {
     use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 
     let parent = getpid();
-    // SAFETY: the closure runs in the forked child and makes three system calls, write, prctl and getppid;
+    // SAFETY: the closure runs in the forked child and makes system calls only, writes, prctl and getppid;
     // it allocates nothing and takes no lock, so it is safe after a fork of a threaded process.
     unsafe {
         command.pre_exec(move || {
-            if let Some(cgroup) = &cgroup {
+            for cgroup in &cgroups {
                 // 0 is the process that writes.
                 rustix::io::write(cgroup, b"0")?;
             }
@@ -101,4 +101,4 @@ fn before_exec(command: &mut Command, cgroup: Option<File>) {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn before_exec(_: &mut Command, _: Option<File>) {}
+fn before_exec(_: &mut Command, _: Vec<File>) {}

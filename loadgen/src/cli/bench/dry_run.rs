@@ -113,5 +113,6 @@ fn course(args: &BenchArgs, plan: &Plan) -> Course {
         soak_events: args.soak_events,
         deletions: args.deletions,
         bystanders: args.bystanders.is_some(),
+        updates: None,
     }
 }

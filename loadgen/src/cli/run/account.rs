@@ -11,7 +11,7 @@ use crate::load::object::Failed;
 use crate::load::timeline::Timeline;
 use crate::model::latency::Latencies;
 use crate::model::record::Convergence;
-use crate::report::table::{Table, figure, grouped};
+use crate::report::table::{Table, figure, grouped, often};
 use crate::target::cleanup::{CleanUp, NamespaceEnd};
 
 /// Where the p99 of late sends is above this, a warning says so. `loadgen bench` calls such a run invalid.
@@ -35,6 +35,8 @@ pub struct Account {
     /// How often the watch was opened again, and why the last time.
     pub watch_restarts: u64,
     pub watch_error: Option<String>,
+    /// Objects that a step of the workload deleted and none created anew.
+    pub deleted_by_steps: usize,
     /// `None` with `--keep`.
     pub removal: Option<Removal>,
 }
@@ -103,15 +105,15 @@ impl Account {
         some("rejected", self.rejected);
         some("unanswered", self.unanswered);
         some("not sent", self.not_sent);
+        some("deleted by steps", self.deleted_by_steps);
+        let kept = self.created().saturating_sub(self.deleted_by_steps);
         match &self.removal {
-            None => rows.push(row("kept", self.created())),
+            None => rows.push(row("kept", kept)),
             Some(removal) => {
                 rows.push(row("deleted", removal.deleted));
                 rows.push(row("left behind", removal.left));
                 // `deleted` may include objects whose create had no answer, hence `saturating_sub`.
-                let gone = self
-                    .created()
-                    .saturating_sub(removal.deleted + removal.left);
+                let gone = kept.saturating_sub(removal.deleted + removal.left);
                 rows.extend((gone > 0).then(|| row("deleted by others", gone)));
             }
         }
@@ -144,10 +146,7 @@ impl Account {
             ));
         }
         for (words, times) in &self.failures {
-            lines.push(format!(
-                "failed {} times: {words}",
-                grouped(*times as usize)
-            ));
+            lines.push(format!("failed {}: {words}", often(*times)));
         }
         if self.censored() > 0 {
             lines.push(match ended {
@@ -171,8 +170,8 @@ impl Account {
         if self.watch_restarts > 0 {
             let why = self.watch_error.as_deref();
             lines.push(format!(
-                "the watch was opened again {} times ({}); times of objects observed then may be too long",
-                self.watch_restarts,
+                "the watch was opened again {} ({}); times of objects observed then may be too long",
+                often(self.watch_restarts),
                 why.unwrap_or("its resourceVersion was too old")
             ));
         }
@@ -339,8 +338,8 @@ mod tests {
         assert_eq!(
             account.warnings(&times, Ended::Stalled { since }, "3f9c1b"),
             [
-                "failed 1 times: exceeded quota",
-                "failed 1 times: no answer",
+                "failed once: exceeded quota",
+                "failed once: no answer",
                 "2 did not converge: no progress for 60 s",
             ]
         );

@@ -28,12 +28,33 @@ const WATCH_OPENS: Duration = Duration::from_secs(15);
 pub struct Wave {
     pub offer: Generator,
     pub timeout: Timeout,
+    pub goal: Goal,
+}
+
+/// What a wave waits for, of every object that was acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Goal {
+    Ready,
+    /// The watch shows its deletion.
+    Gone,
+    /// The API server has taken the request.
+    Answered,
+}
+
+impl Goal {
+    fn reached(self, now: timeline::Progress) -> u64 {
+        match self {
+            Goal::Ready => now.ready,
+            Goal::Gone => now.gone,
+            Goal::Answered => now.acked,
+        }
+    }
 }
 
 /// Why a wave is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ended {
-    /// Every object that was created is Ready.
+    /// Every object that was acknowledged has reached the goal of the wave: Ready, or gone.
     Converged,
     /// Not all are Ready, and the deadline has passed.
     OutOfTime { after: Duration },
@@ -74,7 +95,7 @@ impl Wave {
         let stopping = stop.clone();
         let offer = self.offer;
         let mut sending = tokio::spawn(async move { offer.send_until(stopping.requested()).await });
-        let waiting = wait(&journal, self.timeout, progress);
+        let waiting = wait(&journal, self.timeout, self.goal, progress);
         let ended = tokio::select! {
             biased;
             () = stop.requested() => Ended::Stopped,
@@ -89,22 +110,26 @@ impl Wave {
     }
 }
 
-async fn wait(journal: &Arc<Journal>, timeout: Timeout, progress: &Progress) -> Ended {
+async fn wait(journal: &Arc<Journal>, timeout: Timeout, goal: Goal, progress: &Progress) -> Ended {
     let started = Instant::now();
     let (mut last, mut moved_at) = (timeline::Progress::default(), started);
     let mut hinted = false;
     loop {
         let (now, objects) = {
             let timeline = journal.timeline();
-            (timeline.progress(), timeline.objects().len() as u64)
+            (timeline.progress(), timeline.in_wave().len() as u64)
         };
         let all_answered = now.answered == objects;
         if now != last || !all_answered {
             (last, moved_at) = (now, Instant::now());
         }
-        let what = format!("created {}, observed {}, ready", now.acked, now.observed);
-        progress.count(&what, now.ready, objects);
-        if all_answered && now.ready >= now.acked {
+        let what = match goal {
+            Goal::Ready => format!("created {}, observed {}, ready", now.acked, now.observed),
+            Goal::Gone => format!("deleted {}, gone", now.acked),
+            Goal::Answered => "changed".to_owned(),
+        };
+        progress.count(&what, goal.reached(now), objects);
+        if all_answered && goal.reached(now) >= now.acked {
             return Ended::Converged;
         }
         if started.elapsed() > timeout.deadline {
@@ -116,7 +141,11 @@ async fn wait(journal: &Arc<Journal>, timeout: Timeout, progress: &Progress) -> 
             return Ended::Stalled { since };
         }
         let hint_after = NOBODY_ANSWERS.min(timeout.stall / 2);
-        if !hinted && now.observed == 0 && first_ack_is_older_than(journal, hint_after) {
+        if !hinted
+            && goal == Goal::Ready
+            && now.observed == 0
+            && first_ack_is_older_than(journal, hint_after)
+        {
             hinted = true;
             progress.say(&format!(
                 "no object was observed for {} s; no operator seems to be running on this cluster. Start one, for example: tare run",

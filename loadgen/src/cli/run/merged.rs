@@ -6,6 +6,7 @@
 use crate::cli::run::account::{Account, Removal};
 use crate::cli::run::converge::Ended;
 use crate::cli::run::record::RunRecord;
+use crate::cli::run::steps::StepRecord;
 use crate::model::latency::Latencies;
 use crate::model::record::Convergence;
 
@@ -52,7 +53,8 @@ pub fn merge(mut records: Vec<RunRecord>) -> Result<Merged, String> {
         apart_s: (latest - earliest) as f64 / 1_000.0,
         record: RunRecord {
             account: account(&records),
-            times: times(&records, earliest),
+            times: times(&begun(&records), earliest),
+            steps: steps(&records)?,
             ended: ended(&records),
             operator: records.iter().find_map(|record| record.operator.clone()),
             first_sent_unix_ms: earliest,
@@ -128,6 +130,7 @@ fn account(records: &[RunRecord]) -> Account {
         all.rejected += account.rejected;
         all.unanswered += account.unanswered;
         all.not_sent += account.not_sent;
+        all.deleted_by_steps += account.deleted_by_steps;
         all.watch_restarts += account.watch_restarts;
         all.watch_error = all.watch_error.or_else(|| account.watch_error.clone());
         for (words, times) in &account.failures {
@@ -150,23 +153,67 @@ fn account(records: &[RunRecord]) -> Account {
     all
 }
 
+/// When the first object of a shard was sent, and how its objects converged.
+type Begun<'a> = (u64, &'a Convergence);
+
+fn begun(records: &[RunRecord]) -> Vec<Begun<'_>> {
+    let of = records.iter();
+    of.map(|record| (record.first_sent_unix_ms, &record.times))
+        .collect()
+}
+
+/// The steps that all shards have done.
+///
+/// # Errors
+/// The shards have done different steps.
+fn steps(records: &[RunRecord]) -> Result<Vec<StepRecord>, String> {
+    let least = records.iter().map(|record| record.steps.len()).min();
+    let mut merged = Vec::new();
+    for place in 0..least.unwrap_or(0) {
+        let all = || records.iter().filter_map(|record| record.steps.get(place));
+        let Some(first) = all().next() else {
+            break;
+        };
+        if all().any(|step| step.step != first.step) {
+            return Err("these are not shards of one run: they differ in their steps".into());
+        }
+        let begun: Vec<Begun<'_>> = all()
+            .filter_map(|step| Some((step.first_sent_unix_ms, step.times.as_ref()?)))
+            .collect();
+        let earliest = begun.iter().map(|(at, _)| *at).min().unwrap_or(0);
+        let mut ends = all().map(|step| step.ended);
+        merged.push(StepRecord {
+            step: first.step.clone(),
+            first_sent_unix_ms: earliest,
+            times: (!begun.is_empty()).then(|| times(&begun, earliest)),
+            took_s: all().filter_map(|step| step.took_s).reduce(f64::max),
+            failure: all().find_map(|step| step.failure.clone()),
+            operator: all().find_map(|step| step.operator),
+            ended: ends
+                .find(|ended| *ended != Ended::Converged)
+                .unwrap_or(Ended::Converged),
+        });
+    }
+    Ok(merged)
+}
+
 /// How all objects converged, as one machine would have seen it.
-fn times(records: &[RunRecord], earliest_unix_ms: u64) -> Convergence {
-    let all = || records.iter().map(|record| &record.times);
+fn times(begun: &[Begun<'_>], earliest_unix_ms: u64) -> Convergence {
+    let all = || begun.iter().map(|(_, times)| *times);
     let latencies = |of: fn(&Convergence) -> &Latencies| {
         let mut merged = Latencies::default();
         all().for_each(|times| merged.merge(of(times)));
         merged
     };
     // Of a shard's own clock: from the first object of any shard.
-    let offset_s = |record: &RunRecord| {
-        record.first_sent_unix_ms.saturating_sub(earliest_unix_ms) as f64 / 1_000.0
-    };
-    let offered = records.iter().map(|it| offset_s(it) + it.times.offer_s);
+    let offset_s = |at: u64| at.saturating_sub(earliest_unix_ms) as f64 / 1_000.0;
+    let offered = begun
+        .iter()
+        .map(|(at, times)| offset_s(*at) + times.offer_s);
     let offer_s = offered.fold(0.0, f64::max);
     // A shard without objects has no drain and delays none.
-    let with_objects = records.iter().filter(|record| record.times.objects > 0);
-    let drained = with_objects.map(|it| it.times.drain_s.map(|drain_s| offset_s(it) + drain_s));
+    let with_objects = begun.iter().filter(|(_, times)| times.objects > 0);
+    let drained = with_objects.map(|(at, times)| Some(offset_s(*at) + times.drain_s?));
     let drained: Option<Vec<f64>> = drained.collect();
     let acked: u64 = all().map(|times| times.acked).sum();
     Convergence {
@@ -232,6 +279,7 @@ mod tests {
             },
             times: convergence(&samples, Timetable::AtOnce),
             ended: Ended::Converged,
+            steps: Vec::new(),
             operator: None,
         }
     }

@@ -8,11 +8,15 @@
 
 pub mod account;
 pub mod args;
+pub mod bystanders;
 pub mod capacity;
+pub mod children;
 pub mod converge;
 pub mod merged;
 pub mod operator;
+pub mod pods;
 pub mod record;
+pub mod steps;
 
 use crate::cli::question;
 use crate::target::cleanup;
@@ -25,19 +29,21 @@ use http::Method;
 use serde::de::IgnoredAny;
 use tokio::task::JoinSet;
 
-use crate::cli::run::account::Account;
+use crate::cli::run::account::{Account, Removal};
 pub use crate::cli::run::args::RunArgs;
 pub(crate) use crate::cli::run::args::dns_label;
-use crate::cli::run::capacity::{Capacity, Nodes};
-use crate::cli::run::converge::{Ended, Wave};
+use crate::cli::run::capacity::Capacity;
+use crate::cli::run::converge::{Ended, Goal};
 use crate::cli::run::operator::{Watched, Watching};
+use crate::cli::run::pods::Pods;
 use crate::cli::run::record::RunRecord;
-use crate::load::generator::{Act, Generator};
+use crate::cli::run::steps::Done;
+use crate::load::generator::Act;
 use crate::load::journal::Journal;
 use crate::load::observer::Observer;
-use crate::load::timeout::Timeout;
 use crate::load::timetable::Pace;
 use crate::model::error::Usage;
+use crate::model::record::Convergence;
 use crate::model::run_id;
 use crate::model::shard::Shard;
 use crate::model::workload;
@@ -51,29 +57,6 @@ use crate::target::fixtures;
 use crate::terminal::interrupt::Interrupt;
 use crate::terminal::progress::Progress;
 
-/// Whether objects ask for pods.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Pods {
-    /// They do, and none runs: the cluster is local and has no nodes.
-    NoneRun,
-    /// They do: `--pods` was given.
-    Asked,
-    /// They have `replicas: 0`.
-    NotAsked,
-    /// The workload does not say that they do.
-    Unknown,
-}
-
-impl Pods {
-    fn of(local: bool, nodes: &Nodes, asked: bool) -> Self {
-        match nodes {
-            Nodes::Absent if local => Pods::NoneRun,
-            _ if asked => Pods::Asked,
-            _ => Pods::NotAsked,
-        }
-    }
-}
-
 /// A run on its target.
 struct Load {
     args: RunArgs,
@@ -86,6 +69,27 @@ struct Load {
     stop: Interrupt,
     progress: Progress,
     operator: Option<Watching>,
+    /// Known once it is prepared.
+    pods: Pods,
+}
+
+/// What came of the objects, until they are removed.
+struct Loaded {
+    /// After the creation.
+    account: Account,
+    times: Convergence,
+    first_sent_unix_ms: u64,
+    ended: Ended,
+    steps: Done,
+}
+
+impl Loaded {
+    fn stopped(&self) -> bool {
+        let steps = self.steps.records.iter().map(|step| step.ended);
+        steps
+            .chain([self.ended])
+            .any(|ended| ended == Ended::Stopped)
+    }
 }
 
 pub fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
@@ -118,6 +122,7 @@ async fn load(args: RunArgs) -> anyhow::Result<ExitCode> {
         target,
         stop: stop.clone(),
         operator: None,
+        pods: Pods::Unknown,
     };
     let prepared = tokio::select! {
         biased;
@@ -140,7 +145,7 @@ impl Load {
         if let (Some(name), 0) = (&self.args.operator, self.shard().index) {
             self.operator = Some(Watching::find(&self.cluster, name).await?);
         }
-        let wanted = self.scenario.pods_of(self.objects());
+        let wanted = self.most_pods();
         let pods = match wanted {
             None => Pods::Unknown,
             Some(_) => {
@@ -148,6 +153,8 @@ impl Load {
                 Pods::of(self.target.local, &nodes, self.args.pods)
             }
         };
+        self.pods = pods;
+        self.check_steps()?;
         if pods == Pods::NotAsked {
             self.scenario = Arc::new(self.scenario.as_ref().clone().without_pods());
         }
@@ -180,8 +187,9 @@ impl Load {
             Some(shard) => format!(" (shard {shard} of {})", grouped(self.args.count as usize)),
             None => String::new(),
         };
+        let foreign = bystanders::intent(&self.workload.steps);
         format!(
-            "run {}: {} {}{shard} {pace} in namespace {} of context {} ({}); {pods}",
+            "run {}: {} {}{shard} {pace} in namespace {} of context {} ({}); {pods}{foreign}",
             self.run,
             grouped(self.objects()),
             self.scenario.kinds(),
@@ -207,12 +215,11 @@ impl Load {
         if let (Ok(()), Some(operator)) = (&made, &self.operator) {
             operator.begin(&self.progress).await;
         }
-        let ended = match made {
-            Ok(()) => self.wave(&journal).await,
+        let loaded = match made {
+            Ok(()) => self.load(&journal).await,
             Err(error) => Err(error.into()),
         };
-        let ended = self.idle(ended).await;
-        if matches!(ended, Ok(Ended::Stopped)) {
+        if loaded.as_ref().is_ok_and(Loaded::stopped) {
             self.progress.say(&format!(
                 "stopping; cleaning up first. Press Ctrl-C again to skip that, and clean up later with: loadgen clean --run {}",
                 self.run
@@ -229,13 +236,12 @@ impl Load {
             Some(self.clean_up().await)
         };
         self.progress.finish();
-        let ended = ended?;
-        let record = self.record(&journal, cleaned.as_ref(), watched, ended);
+        let record = self.record(&journal, loaded?, cleaned.as_ref(), watched);
         match self.args.json {
             true => println!("{}", serde_json::to_string(&record)?),
             false => print!("{}", record.text()),
         }
-        Ok(match ended {
+        Ok(match record.ended {
             Ended::Stopped => ExitCode::from(130),
             _ if record.is_sound() => ExitCode::SUCCESS,
             _ => ExitCode::FAILURE,
@@ -245,11 +251,19 @@ impl Load {
     fn record(
         &self,
         journal: &Journal,
+        loaded: Loaded,
         cleaned: Option<&CleanUp>,
         operator: Option<Watched>,
-        ended: Ended,
     ) -> RunRecord {
         let timeline = journal.timeline();
+        let Loaded {
+            account,
+            times,
+            first_sent_unix_ms,
+            ended,
+            steps,
+        } = loaded;
+        let last = steps.records.last().map_or(ended, |step| step.ended);
         RunRecord {
             format: record::FORMAT,
             loadgen: env!("TARE_VERSION").into(),
@@ -260,10 +274,23 @@ impl Load {
             seed: self.args.seed,
             count: self.args.count,
             rate_per_s: self.args.rate,
-            first_sent_unix_ms: record::first_sent_unix_ms(journal.began(), &timeline),
-            account: Account::of(&timeline, cleaned),
-            times: convergence(&timeline, self.pace()),
-            ended,
+            first_sent_unix_ms,
+            account: Account {
+                // Of the steps, too.
+                failures: timeline.failures.clone(),
+                watch_restarts: timeline.watch_restarts,
+                watch_error: timeline.last_watch_error.clone(),
+                removal: cleaned.map(Removal::of),
+                deleted_by_steps: steps.deleted,
+                ..account
+            },
+            times,
+            ended: if ended == Ended::Converged {
+                last
+            } else {
+                ended
+            },
+            steps: steps.records,
             operator,
         }
     }
@@ -277,30 +304,24 @@ impl Load {
         self.shard().share_of(self.args.count as usize)
     }
 
-    /// Leaves the objects alone for as long as was asked for.
-    async fn idle(&self, ended: anyhow::Result<Ended>) -> anyhow::Result<Ended> {
-        let ended = ended?;
+    /// How long the objects are left alone before they are removed.
+    fn idle(&self) -> Duration {
         let wanted = match (&self.operator, &self.args.operator) {
             (Some(operator), _) => operator.idle(),
             // Another shard measures it.
             (None, Some(_)) => operator::IDLE,
             (None, None) => Duration::ZERO,
         };
-        let idle = self.args.idle_s.map_or(wanted, Duration::from_secs);
-        if ended == Ended::Stopped || idle.is_zero() {
-            return Ok(ended);
-        }
-        let what = format!("idle for {} s", idle.as_secs());
-        self.progress.step(&what);
-        tokio::select! {
-            biased;
-            () = self.stop.requested() => Ok(Ended::Stopped),
-            () = tokio::time::sleep(idle) => Ok(ended),
-        }
+        self.args.idle_s.map_or(wanted, Duration::from_secs)
     }
 
     fn pace(&self) -> Pace {
-        match self.args.rate {
+        self.pace_of(self.args.rate)
+    }
+
+    /// This shard's part of a rate.
+    fn pace_of(&self, per_s: Option<f64>) -> Pace {
+        match per_s {
             Some(per_s) => Pace::Steady {
                 per_s: per_s / self.shard().of as f64,
             },
@@ -308,9 +329,10 @@ impl Load {
         }
     }
 
-    async fn wave(&self, journal: &Arc<Journal>) -> anyhow::Result<Ended> {
-        let convergence = &self.workload.convergence;
-        let observers = Observer::all(&self.cluster, &self.scenario, convergence, journal);
+    /// Creates the objects, and does the steps of the workload.
+    async fn load(&self, journal: &Arc<Journal>) -> anyhow::Result<Loaded> {
+        let convergence_of = &self.workload.convergence;
+        let observers = Observer::all(&self.cluster, &self.scenario, convergence_of, journal);
         let observers = observers.map_err(anyhow::Error::msg)?;
         let watches = observers.len();
         let mut observing = JoinSet::new();
@@ -318,22 +340,38 @@ impl Load {
             observing.spawn(observer.run());
         }
         converge::watches_are_open(journal, watches).await?;
-        let (objects, pace) = (self.objects(), self.pace());
-        let chosen = self.args.deadline_s.map(Duration::from_secs);
-        let wave = Wave {
-            offer: Generator {
-                cluster: self.cluster.clone(),
-                scenario: self.scenario.clone(),
-                seed: self.args.seed,
-                journal: journal.clone(),
-                act: Act::Create,
-                readiness: None,
+        let pace = self.pace();
+        let ended = self
+            .wave(
+                journal,
+                &self.scenario,
+                0..self.objects(),
+                Act::Create,
                 pace,
-                objects,
-            },
-            timeout: Timeout::of(objects, pace, chosen),
+                Goal::Ready,
+            )
+            .await;
+        let mut loaded = {
+            let timeline = journal.timeline();
+            Loaded {
+                account: Account::of(&timeline, None),
+                times: convergence(&timeline, pace),
+                first_sent_unix_ms: record::first_sent_unix_ms(journal.began(), &timeline),
+                ended,
+                steps: Done::default(),
+            }
         };
-        Ok(wave.run(&self.progress, &self.stop).await)
+        if ended == Ended::Converged {
+            loaded.steps = self.steps(journal).await;
+        }
+        if loaded.stopped() {
+            return Ok(loaded);
+        }
+        let idle = self.idle();
+        if !idle.is_zero() && self.rest(idle).await == Ended::Stopped {
+            loaded.ended = Ended::Stopped;
+        }
+        Ok(loaded)
     }
 
     async fn clean_up(&self) -> CleanUp {
@@ -393,26 +431,4 @@ async fn installed(load: &Load) -> anyhow::Result<()> {
         anyhow::bail!(workload.source.error("object.plural", message));
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pods_are_asked_for_where_none_will_run_or_where_the_user_says_so() {
-        use Nodes::{Absent, Present, Unknown};
-        for (local, nodes, asked, want) in [
-            (true, Absent, false, Pods::NoneRun),
-            (true, Present, false, Pods::NotAsked),
-            (true, Present, true, Pods::Asked),
-            (true, Unknown, false, Pods::NotAsked),
-            (false, Absent, false, Pods::NotAsked),
-            (false, Absent, true, Pods::Asked),
-            (false, Present, false, Pods::NotAsked),
-        ] {
-            let got = Pods::of(local, &nodes, asked);
-            assert_eq!(got, want, "local {local}, {nodes:?}, --pods {asked}");
-        }
-    }
 }

@@ -12,11 +12,13 @@ use tokio::task::JoinHandle;
 
 use crate::measure::log_tail::log_tail;
 use crate::model::operator::OperatorName;
-use crate::report::table::{Table, figure};
+use crate::report::table::{Table, figure, often};
 use crate::target::cluster::Cluster;
 use crate::target::operator::memory::{Chosen, Reading, Source};
 use crate::target::operator::pods;
 use crate::target::operator::pods::{End, Pod};
+use crate::target::operator::restart;
+use crate::target::operator::restart::NotRestarted;
 use crate::terminal::progress::Progress;
 
 /// Memory right after the last object is that of the burst.
@@ -37,6 +39,8 @@ pub struct Watched {
     /// Samples that could not be taken, and why the last one could not.
     pub failed_samples: u64,
     pub last_failure: Option<String>,
+    /// Pods that a step of the workload has replaced.
+    pub replaced: usize,
     pub pods: Vec<PodWatched>,
 }
 
@@ -64,6 +68,28 @@ pub struct PodWatched {
     pub log: Vec<String>,
     restarts_seen: u64,
     cpu_seen_s: Option<f64>,
+}
+
+/// What an operator needed for a step: all of its pods.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spent {
+    pub before_bytes: f64,
+    pub after_bytes: f64,
+    /// `None` where its source of memory does not tell it.
+    pub cpu_s: Option<f64>,
+}
+
+impl Spent {
+    /// What was spent between two [`Watching::figures`].
+    pub fn between(before: Spent, after: Spent) -> Self {
+        let cpu_s = after.cpu_s.zip(before.cpu_s);
+        Self {
+            before_bytes: before.after_bytes,
+            after_bytes: after.after_bytes,
+            cpu_s: cpu_s.map(|(after, before)| (after - before).max(0.0)),
+        }
+    }
 }
 
 /// The operator while it is watched.
@@ -148,6 +174,41 @@ impl Watching {
         *self.task.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
     }
 
+    /// Deletes its pods, and waits until as many others are ready.
+    ///
+    /// # Errors
+    /// They cannot be deleted, or none is ready in time.
+    pub async fn replace_pods(
+        &self,
+        within: Duration,
+        progress: &Progress,
+    ) -> Result<(), NotRestarted> {
+        let Sampler {
+            cluster,
+            operator,
+            selector,
+            ..
+        } = &self.sampler;
+        progress.step(&format!("waiting for other pods of {operator}"));
+        let replaced = restart::restart(cluster, operator, selector, within).await?;
+        // Also those that live for less than the period between two samples.
+        self.sampler.sample(false).await;
+        self.sampler.watched().replaced += replaced;
+        Ok(())
+    }
+
+    /// What it holds, and the CPU time since the run began; `None` where that could not be read.
+    pub async fn figures(&self) -> Option<Spent> {
+        let bytes = self.sampler.sample(false).await?;
+        let watched = self.sampler.watched();
+        let cpu_s = watched.pods.iter().filter_map(|pod| pod.cpu_s);
+        Some(Spent {
+            before_bytes: bytes,
+            after_bytes: bytes,
+            cpu_s: cpu_s.reduce(|sum, one| sum + one),
+        })
+    }
+
     /// Takes the last figures and the log.
     pub async fn end(&self) -> Watched {
         let task = {
@@ -171,24 +232,34 @@ impl Sampler {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn sample(&self, first: bool) {
+    /// The memory of its pods; `None` where it could not be read of each.
+    async fn sample(&self, first: bool) -> Option<f64> {
         let listed = pods::list(&self.cluster, &self.operator, &self.selector).await;
         let listed = match listed {
             Ok(listed) => listed,
-            Err(error) => return self.watched().fail(error.to_string()),
+            Err(error) => {
+                self.watched().fail(error.to_string());
+                return None;
+            }
         };
+        let mut sum = Some(0.0);
         for pod in listed {
             let read = self
                 .source
                 .read(&self.cluster, &self.operator.namespace, &pod);
             match read.await {
-                Ok(reading) => self.watched().note(&pod, reading, first),
+                Ok(reading) => {
+                    sum = sum.zip(reading).map(|(sum, one)| sum + one.bytes);
+                    self.watched().note(&pod, reading, first);
+                }
                 Err(why) => {
+                    sum = None;
                     self.watched().note(&pod, None, first);
                     self.watched().fail(why);
                 }
             }
         }
+        sum
     }
 
     async fn logs(&self) {
@@ -235,10 +306,11 @@ impl Watched {
         self.samples += u64::from(reading.is_some());
     }
 
-    /// Whether nothing restarted, and no pod replaced another.
+    /// Whether nothing restarted, and no pod replaced another, but where a step asked for it.
     pub fn is_sound(&self) -> bool {
+        let came = self.pods.iter().filter(|pod| pod.came).count();
         let mut pods = self.pods.iter();
-        pods.all(|pod| pod.restarts == 0 && !pod.came)
+        came <= self.replaced && pods.all(|pod| pod.restarts == 0)
     }
 
     /// A row for each pod.
@@ -339,14 +411,16 @@ impl PodWatched {
         }
         if self.kills_for_memory > 0 {
             lines.push(format!(
-                "{name} was killed for memory, {} times; its limit is {} MB",
-                self.kills_for_memory,
+                "{name} was killed for memory {}; its limit is {} MB",
+                often(self.kills_for_memory),
                 figure(self.limit_bytes.map(|bytes| bytes / MB))
             ));
         } else if let (true, Some(end)) = (self.restarts > 0, &self.last_end) {
             lines.push(format!(
-                "{name} was restarted {} times; it ended last with {}, exit code {}",
-                self.restarts, end.reason, end.exit_code
+                "{name} was restarted {}; it ended last with {}, exit code {}",
+                often(self.restarts),
+                end.reason,
+                end.exit_code
             ));
         }
         if self.restarts > 0 || self.came {
@@ -358,76 +432,4 @@ impl PodWatched {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn pod(restarts: u64) -> Pod {
-        Pod {
-            name: "web-1".into(),
-            uid: "u1".into(),
-            limit_bytes: Some(16e6),
-            restarts,
-            last_end: (restarts > 0).then(|| End {
-                reason: "OOMKilled".into(),
-                exit_code: 137,
-                finished_at: "2026-01-01T00:00:09Z".into(),
-            }),
-            ..Pod::default()
-        }
-    }
-
-    fn reading(mb: f64, cpu_s: f64) -> Option<Reading> {
-        Some(Reading {
-            bytes: mb * MB,
-            cpu_s: Some(cpu_s),
-        })
-    }
-
-    #[test]
-    fn memory_is_told_before_at_its_peak_and_at_the_end() {
-        let mut watched = Watched::default();
-        for (first, mb, cpu_s) in [(true, 3.0, 1.0), (false, 9.0, 1.5), (false, 4.0, 2.0)] {
-            watched.note(&pod(0), reading(mb, cpu_s), first);
-        }
-        watched.note(&pod(0), None, false);
-        assert_eq!(
-            watched.table().rows,
-            [["web-1", "3.00", "9.00", "4.00", "16.0", "1.00", "0"]]
-        );
-        assert!(watched.is_sound());
-        assert_eq!((watched.samples, watched.lines().len()), (3, 0));
-    }
-
-    #[test]
-    fn a_kill_for_memory_is_noticed_and_cpu_goes_on() {
-        let mut watched = Watched::default();
-        watched.note(&pod(0), reading(3.0, 5.0), true);
-        watched.note(&pod(0), reading(15.0, 6.0), false);
-        watched.note(&pod(1), reading(2.0, 0.5), false);
-        let own = &watched.pods[0];
-        assert_eq!((own.restarts, own.kills_for_memory), (1, 1));
-        assert_eq!(own.cpu_s, Some(1.5));
-        assert!(!watched.is_sound());
-        assert_eq!(
-            watched.lines()[0],
-            "web-1 was killed for memory, 1 times; its limit is 16.0 MB"
-        );
-    }
-
-    #[test]
-    fn restarts_before_the_run_do_not_count_and_a_new_pod_does() {
-        let mut watched = Watched::default();
-        watched.note(&pod(4), reading(3.0, 5.0), true);
-        watched.note(&pod(4), reading(3.0, 5.0), false);
-        assert!(watched.is_sound());
-        let other = Pod {
-            uid: "u2".into(),
-            name: "web-2".into(),
-            ..pod(0)
-        };
-        watched.note(&other, reading(2.0, 0.5), false);
-        assert!(!watched.is_sound());
-        assert_eq!(watched.pods[1].before_bytes, None);
-        assert_eq!(watched.pods[1].cpu_s, Some(0.5));
-    }
-}
+mod tests;

@@ -11,12 +11,16 @@ use crate::cli::run::account;
 use crate::cli::run::account::Account;
 use crate::cli::run::converge::Ended;
 use crate::cli::run::operator::Watched;
+use crate::cli::run::steps::StepRecord;
 use crate::load::timeline::Timeline;
 use crate::model::record::Convergence;
 use crate::model::shard::Shard;
+use crate::report::table::{Table, figure};
 
 /// Changes with every field.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
+
+const MB: f64 = 1e6;
 
 /// A run, or one shard of it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -41,13 +45,17 @@ pub struct RunRecord {
     pub account: Account,
     pub times: Convergence,
     pub ended: Ended,
+    /// Those of the workload, after the creation.
+    pub steps: Vec<StepRecord>,
     pub operator: Option<Watched>,
 }
 
 impl RunRecord {
     /// Whether all converged, nothing is left, and the operator was not disturbed.
     pub fn is_sound(&self) -> bool {
-        self.account.is_sound() && self.operator.as_ref().is_none_or(Watched::is_sound)
+        self.steps.iter().all(StepRecord::is_sound)
+            && self.account.is_sound()
+            && self.operator.as_ref().is_none_or(Watched::is_sound)
     }
 
     /// Tables, and a line for whatever else there is to say.
@@ -58,23 +66,66 @@ impl RunRecord {
             text.push('\n');
         };
         add(&account::latencies(&self.times).plain());
+        for step in &self.steps {
+            match &step.times {
+                Some(times) => {
+                    let table = Table {
+                        title: format!("{}, ms", step.step),
+                        ..account::latencies(times)
+                    };
+                    add(&table.plain());
+                }
+                None => match step.took_s {
+                    Some(took_s) => add(&format!("{}: {took_s:.1} s\n", step.step)),
+                    None => add(&format!("{}\n", step.step)),
+                },
+            }
+        }
         add(&self.account.table().plain());
         if let Some(operator) = &self.operator {
             add(&operator.table().plain());
         }
-        let lines = self.account.warnings(&self.times, self.ended, &self.run);
+        if let Some(table) = self.operator_by_step() {
+            add(&table.plain());
+        }
+        // Of objects that all come at once, a backlog is no news.
+        let times = Convergence {
+            saturated: self.times.saturated && self.rate_per_s.is_some(),
+            ..self.times.clone()
+        };
+        let lines = self.account.warnings(&times, self.ended, &self.run);
         lines.iter().for_each(|line| add(line));
+        let warnings = self.steps.iter().filter_map(StepRecord::warning);
+        warnings.for_each(|line| add(&line));
         if let Some(operator) = &self.operator {
             operator.lines().iter().for_each(|line| add(line));
         }
         text
+    }
+
+    /// What the operator needed for each step; `None` where it was not measured.
+    fn operator_by_step(&self) -> Option<Table> {
+        let mb = |bytes: f64| figure(Some(bytes / MB));
+        let steps = self.steps.iter();
+        let rows = steps.filter_map(|step| {
+            let spent = step.operator?;
+            let (before, after) = (mb(spent.before_bytes), mb(spent.after_bytes));
+            Some(vec![step.step.clone(), before, after, figure(spent.cpu_s)])
+        });
+        let rows: Vec<Vec<String>> = rows.collect();
+        let header = ["step", "before, MB", "after, MB", "CPU, s"];
+        (!rows.is_empty()).then(|| Table {
+            title: "The operator, by step".into(),
+            header: header.map(str::to_owned).to_vec(),
+            rows,
+        })
     }
 }
 
 /// When the first object was sent, ms since 1970; when the run began where none was.
 pub fn first_sent_unix_ms(began: Instant, timeline: &Timeline) -> u64 {
     let sent = timeline
-        .objects()
+        .in_wave()
         .iter()
         .filter_map(|object| object.sent_ns);
     let first = began + Duration::from_nanos(sent.min().unwrap_or(0));

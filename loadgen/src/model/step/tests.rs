@@ -23,6 +23,7 @@ fn course(profile: Profile) -> Course {
         soak_events: None,
         deletions: false,
         bystanders: false,
+        updates: None,
     }
 }
 
@@ -166,5 +167,35 @@ fn go_settles_only_where_its_collector_has_run_twice() {
             want,
             "{profile:?} {language:?}"
         );
+    }
+}
+
+#[test]
+fn memory_is_searched_after_300_s_of_idle_time_in_all() {
+    let course = Course {
+        bystanders: true,
+        ..course(Profile::Standard)
+    };
+    for objects in [500, 5_000] {
+        let cell = Cell {
+            subject: "a/x".into(),
+            objects,
+            repeat: 2,
+            kind: Kind::Memory,
+            per_s: None,
+        };
+        let steps = course.steps(&cell);
+        let place = steps
+            .iter()
+            .position(|step| matches!(step, Step::Search { .. }));
+        let place = place.expect("searched");
+        let (Step::Search { wait_s }, before) = (steps[place], steps[place - 1]) else {
+            panic!("a search");
+        };
+        let idle_s = match before {
+            Step::Settle { quiet, .. } | Step::Restart { quiet, .. } => quiet.quiet_s,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(wait_s + idle_s, 300, "{objects} objects");
     }
 }

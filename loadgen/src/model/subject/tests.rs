@@ -24,7 +24,9 @@ fn the_built_in_subjects_parse() {
             "argo-rollouts/default",
             "external-dns/default",
             "helm-controller/default",
-            "nobody/idle"
+            "nobody/idle",
+            "sealed-secrets/tuned",
+            "sealed-secrets/default"
         ]
     );
 }

@@ -12,17 +12,21 @@ use serde_json::{Value, json};
 
 use crate::model::subject::Convergence;
 
-/// What a condition calls the object.
-const OBJECT: &str = "self";
+/// What an expression calls the object.
+pub const OBJECT: &str = "self";
 
 /// A compiled condition.
 #[derive(Clone)]
-pub struct Condition(Arc<Program>);
+pub struct Condition(Expression);
 
-impl Condition {
+/// A compiled expression of some variables.
+#[derive(Clone)]
+pub struct Expression(Arc<Program>);
+
+impl Expression {
     /// # Errors
     /// One line that says what is wrong with it.
-    pub fn compile(source: &str) -> Result<Self, String> {
+    pub fn compile(source: &str, variables: &[&'static str]) -> Result<Self, String> {
         // The parser panics on some texts that are no CEL.
         let compiled = std::panic::catch_unwind(|| Program::compile(source));
         let no_cel = |why: &str| format!("{source:?} is not CEL: {why}");
@@ -35,13 +39,33 @@ impl Condition {
             }
             Err(_) => return Err(no_cel("it cannot be parsed")),
         };
-        let mut bound = Vec::new();
+        let mut bound: Vec<&str> = variables.to_vec();
         if let Some(name) = unknown(program.expression(), &mut bound) {
             return Err(format!(
                 "unknown variable `{name}`; the object is `{OBJECT}`, as in {OBJECT}.status.phase == 'Ready'"
             ));
         }
-        let condition = Self(Arc::new(program));
+        Ok(Self(Arc::new(program)))
+    }
+
+    /// # Errors
+    /// A field that is absent, or an operation that the values do not have.
+    pub fn value(&self, variables: &[(&str, &Value)]) -> Result<cel::Value, cel::ExecutionError> {
+        let mut context = Context::default();
+        for (name, value) in variables {
+            let value = cel::to_value(value)
+                .map_err(|error| cel::ExecutionError::function_error("variable", error))?;
+            context.add_variable_from_value(*name, value);
+        }
+        self.0.execute(&context)
+    }
+}
+
+impl Condition {
+    /// # Errors
+    /// One line that says what is wrong with it.
+    pub fn compile(source: &str) -> Result<Self, String> {
+        let condition = Self(Expression::compile(source, &[OBJECT])?);
         condition.check(source)?;
         Ok(condition)
     }
@@ -75,11 +99,7 @@ impl Condition {
     }
 
     fn value(&self, object: &Value) -> Result<cel::Value, cel::ExecutionError> {
-        let mut context = Context::default();
-        let object = cel::to_value(object)
-            .map_err(|error| cel::ExecutionError::function_error("self", error))?;
-        context.add_variable_from_value(OBJECT, object);
-        self.0.execute(&context)
+        self.0.value(&[(OBJECT, object)])
     }
 }
 
@@ -116,11 +136,11 @@ impl std::fmt::Debug for Condition {
     }
 }
 
-/// The first variable that is neither the object nor bound by a macro such as `exists`.
+/// The first variable that is neither known nor bound by a macro such as `exists`.
 fn unknown<'a>(expression: &'a IdedExpr, bound: &mut Vec<&'a str>) -> Option<&'a str> {
     match &expression.expr {
         Expr::Ident(name) => {
-            let known = name == OBJECT || name.starts_with('@') || bound.contains(&name.as_str());
+            let known = name.starts_with('@') || bound.contains(&name.as_str());
             (!known).then_some(name)
         }
         Expr::Call(call) => {

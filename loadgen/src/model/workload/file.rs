@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::model::subject::Convergence;
 use crate::model::workload::condition::Condition;
+use crate::model::workload::conformance;
 use crate::model::workload::file::definition::Wrong;
 use crate::model::workload::file::format::{ObjectFile, WorkloadFile};
 use crate::model::workload::file::template_file::TemplateFile;
@@ -20,6 +21,8 @@ use crate::model::workload::fixture::Fixture;
 use crate::model::workload::folder::Folder;
 use crate::model::workload::place::Source;
 use crate::model::workload::scenario::{Compiled, LAST_INDEX};
+use crate::model::workload::steps;
+use crate::model::workload::steps::LoadStep;
 use crate::model::workload::template::Template;
 use crate::model::workload::{CANARY, Error, MOST_BYTES, Manifest, Readiness, Scenario, Workload};
 
@@ -71,7 +74,7 @@ impl Reader<'_> {
     /// The same file, for the errors of one of the further kinds.
     fn also(&self, number: usize) -> Self {
         Self {
-            source: self.source.also(number),
+            source: self.source.part("also", number),
             ..*self
         }
     }
@@ -135,6 +138,14 @@ impl Reader<'_> {
             }
             None => None,
         };
+        self.steps(&parsed.steps, &scenario, rejected.is_some())?;
+        let conformance = match &parsed.conformance {
+            Some(file) => {
+                let (resource, children) = (&scenario.resource, &scenario.children);
+                Some(conformance::read(self.folder, file, resource, children)?)
+            }
+            None => None,
+        };
         let readiness = parsed.readiness.map(|readiness| {
             let made = Readiness::new(&readiness.path, readiness.ready, readiness.not_ready);
             made.map_err(|error| self.error("readiness.path", error.message))
@@ -148,9 +159,34 @@ impl Reader<'_> {
             convergence: parsed.convergence,
             readiness: readiness.transpose()?,
             rejected,
-            conformance: parsed.conformance,
+            steps: parsed.steps,
+            conformance,
             source: self.source.clone(),
         })
+    }
+
+    /// # Errors
+    /// A step that cannot be done, at its own line.
+    fn steps(&self, listed: &[LoadStep], scenario: &Scenario, rejected: bool) -> Result<(), Error> {
+        let wrong = |number: usize, (field, message): steps::Wrong| {
+            self.source.part("steps", number).error(field, message)
+        };
+        for (number, step) in listed.iter().enumerate() {
+            step.check().map_err(|it| wrong(number, it))?;
+            let lacks = match step {
+                LoadStep::Fault { .. } if !rejected => {
+                    Some("fault: add object.rejected, which says what makes an object fail")
+                }
+                LoadStep::DeleteChildren {} if scenario.children.is_empty() => {
+                    Some("delete-children: add [[children]], which says what an object owns")
+                }
+                _ => None,
+            };
+            if let Some(lacks) = lacks {
+                return Err(wrong(number, ("do", lacks.to_owned())));
+            }
+        }
+        steps::check_order(listed).map_err(|(number, it)| wrong(number, it))
     }
 
     /// A kind with its templates, without what only the first kind has.

@@ -36,7 +36,7 @@ pub struct Source {
     /// Lines before the part.
     before: usize,
     /// What stands before the fields of the part, such as `also.`.
-    prefix: &'static str,
+    prefix: String,
 }
 
 impl Source {
@@ -48,14 +48,15 @@ impl Source {
         }
     }
 
-    /// The part that begins with the table `number` of those that are called `[[also]]`.
-    pub fn also(&self, number: usize) -> Self {
+    /// The part that begins with the table `number` of those that are called so, such as `[[also]]`.
+    pub fn part(&self, table: &str, number: usize) -> Self {
+        let header = format!("[[{table}]]");
         let headers = self.text.lines().enumerate();
-        let mut headers = headers.filter(|(_, line)| line.trim() == "[[also]]");
+        let mut headers = headers.filter(|(_, line)| line.trim() == header);
         let before = headers.nth(number).map_or(0, |(before, _)| before);
         Self {
             before,
-            prefix: "also.",
+            prefix: format!("{table}."),
             ..self.clone()
         }
     }
@@ -133,9 +134,9 @@ mod tests {
         let source = Source::of("w.toml".into(), text);
         let places = [
             source.error("share", "").to_string(),
-            source.also(0).error("share", "").to_string(),
-            source.also(0).error("object.kind", "").to_string(),
-            source.also(1).error("object.kind", "").to_string(),
+            source.part("also", 0).error("share", "").to_string(),
+            source.part("also", 0).error("object.kind", "").to_string(),
+            source.part("also", 1).error("object.kind", "").to_string(),
         ];
         let want = [
             "w.toml:1: share: ",

@@ -206,7 +206,7 @@ impl Resource {
         }
     }
 
-    /// `edgeapps.tare.dev`, or `configmaps` in the core group.
+    /// `widgets.example.com`, or `configmaps` in the core group.
     pub fn full_name(&self) -> String {
         match self.group.as_str() {
             "" => self.plural.clone(),
@@ -214,7 +214,7 @@ impl Resource {
         }
     }
 
-    /// What several are called in a sentence: `EdgeApps`.
+    /// What several are called in a sentence: `Widgets`.
     pub fn kinds(&self) -> String {
         format!("{}s", self.kind)
     }
@@ -275,6 +275,9 @@ impl Scenario {
             if let Some(pods) = &part.pods {
                 let patch = patch_at(&pods.field, 0.into());
                 part.object = patched(&part.object, &patch);
+                if part.update.pointer(&pods.field).is_some() {
+                    part.update = patched(&part.update, &patch);
+                }
                 part.compiled = Compiled::default();
             }
         })
@@ -292,6 +295,34 @@ impl Scenario {
             let of = |index| asking.get(self.part_index(index)).copied().flatten();
             (0..objects).filter_map(of).sum()
         })
+    }
+
+    /// The same objects; an update sets one field of those of the first kind.
+    pub fn with_update_of(self, pointer: &str, value: &Value) -> Self {
+        Self {
+            update: patch_at(pointer, value.clone()),
+            compiled: Compiled::default(),
+            ..self
+        }
+    }
+
+    /// The same objects; an update changes those of the first kind as one workload's differ from another's.
+    pub fn with_update_between(self, from: &Scenario, to: &Scenario) -> Self {
+        Self {
+            update: difference(&from.object, &to.object),
+            compiled: Compiled::default(),
+            ..self
+        }
+    }
+
+    /// Whether objects say in this field how many pods they ask for.
+    pub fn asks_for_pods_by(&self, pointer: &str) -> bool {
+        self.pods.as_ref().is_some_and(|pods| pods.field == pointer)
+    }
+
+    /// The same objects with one field of those of the first kind set.
+    pub fn scaled(&self, pointer: &str, value: &Value) -> Self {
+        self.patched(&patch_at(pointer, value.clone()))
     }
 
     /// The same objects with a merge patch on their template.
@@ -365,6 +396,24 @@ impl Scenario {
         let patch = self.templates()?.update.render(&fill)?;
         Ok(patch.to_string().into_bytes())
     }
+}
+
+/// The merge patch that makes one value of another (RFC 7386).
+fn difference(from: &Value, to: &Value) -> Value {
+    let (Value::Object(from), Value::Object(to)) = (from, to) else {
+        return to.clone();
+    };
+    let removed = from.keys().filter(|key| !to.contains_key(*key));
+    let mut patch: serde_json::Map<String, Value> =
+        removed.map(|key| (key.clone(), Value::Null)).collect();
+    for (key, value) in to {
+        match from.get(key) {
+            Some(same) if same == value => {}
+            Some(other) => drop(patch.insert(key.clone(), difference(other, value))),
+            None => drop(patch.insert(key.clone(), value.clone())),
+        }
+    }
+    Value::Object(patch)
 }
 
 /// A merge patch that sets one field.

@@ -104,7 +104,7 @@ mod tests {
             assert_eq!(workload.scenario.name, name);
         }
         let default = default().unwrap_or_else(|error| panic!("{error}"));
-        assert!(default.conformance);
+        assert!(default.conformance.is_some());
     }
 
     /// What the operators of other people write into a status, as their servers showed it.
@@ -143,6 +143,11 @@ mod tests {
                 "helmchart",
                 json!({"conditions": [{"type": "JobCreated", "status": "True"}]}),
                 (true, true),
+            ),
+            (
+                "sealedsecret",
+                json!({"observedGeneration": 2, "conditions": [{"type": "Synced", "status": "True"}]}),
+                (false, true),
             ),
         ] {
             let workload = shipped(name).expect("shipped");

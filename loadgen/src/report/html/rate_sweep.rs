@@ -11,10 +11,13 @@ use crate::report::rate_sweep;
 
 pub fn section(page: &Page) -> Option<Section> {
     let points = rate_sweep::table(page.summary)?;
+    let chart = chart(page.summary);
     let body = html! {
         p { (at_rate::rule()) }
         @if let Some(knees) = rate_sweep::knees(page.summary) { (table(&knees)) }
-        (figure(&chart(page.summary), "Solid: P99; dashed: P50; both axes are logarithmic. The circle is the knee."))
+        @if chart.lines.iter().any(|line| !line.points.is_empty()) {
+            (figure(&chart, "Solid: P99; dashed: P50; both axes are logarithmic. The circle is the knee."))
+        }
         (table(&points))
     };
     Some(Section::new("rate-sweep", "Latency by rate", body))

@@ -1,25 +1,24 @@
-//! The conformance check before a measurement: only subjects that do what an EdgeApp operator has to do
-//! are compared.
+//! The conformance check before a measurement: only subjects that do what the workload expects are compared.
 //!
 //! Guarantees: every subject goes through the same steps, on a server of its own, each with a
 //! deadline; a failure is one line that says step, object, expected and seen. It observes a subject
 //! through the API server only, so it applies to any program in any language. Leaves to others: measuring.
 
-pub mod expect;
-pub mod objects;
 pub mod session;
 pub mod steps;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::model::conformance::step::Step;
-use crate::model::conformance::{Conformance, ConformanceResult, FOLDER, Failure, StepRecord};
+use crate::model::conformance::{
+    Conformance, ConformanceResult, FOLDER, Failure, Outcome, StepRecord,
+};
 use crate::model::evidence;
 use crate::model::evidence::Evidence;
 use crate::model::plan::Plan;
 use crate::model::record::Experiment;
 use crate::model::subject::Subject;
+use crate::model::workload::conformance::{ConformanceScenario, START};
 use crate::run::Setting;
 use crate::run::conformance::session::Session;
 use crate::target::Source;
@@ -63,17 +62,12 @@ pub async fn admit(
         step_deadline: setting.deadline.unwrap_or(STEP_DEADLINE).min(STEP_DEADLINE),
         ready_delay_ms: setting.ready_delay_ms,
     };
+    let (workload, scenario) = (&setting.scenario.name, setting.conformance.as_deref());
     let mut all = Vec::new();
     for subject in &plan.subjects {
         let found = if skip {
             Conformance::not_checked(subject.id(), "--skip-conformance")
-        } else if !setting.conformance {
-            let why = format!(
-                "workload {} has no conformance scenario",
-                setting.scenario.name
-            );
-            Conformance::not_checked(subject.id(), &why)
-        } else if matches!(setting.source, Source::Existing(_)) {
+        } else if setting.conformance.is_some() && matches!(setting.source, Source::Existing(_)) {
             let why =
                 "the scenario makes namespaces and objects that an existing cluster may not have";
             Conformance::not_checked(subject.id(), why)
@@ -81,7 +75,7 @@ pub async fn admit(
             tokio::select! {
                 biased;
                 () = stop.requested() => return Ok(false),
-                found = gate.check(subject) => found,
+                found = gate.check(subject, workload, scenario) => found,
             }
         };
         gate.keep(&found)?;
@@ -111,37 +105,50 @@ pub fn retain(
 }
 
 impl Gate<'_> {
-    /// Takes one subject through the scenario.
-    pub async fn check(&self, subject: &Subject) -> Conformance {
+    /// Takes one subject through the scenario of a workload.
+    pub async fn check(
+        &self,
+        subject: &Subject,
+        workload: &str,
+        scenario: Option<&ConformanceScenario>,
+    ) -> Conformance {
         let id = subject.id();
+        let Some(scenario) = scenario else {
+            let why = format!("workload {workload} has no conformance scenario");
+            return Conformance::not_checked(id, &why);
+        };
         let mut steps = Vec::new();
         let started = Instant::now();
-        self.progress.step(&format!("{id}: conformance: start"));
-        let mut session = match Session::start(self, subject).await {
+        self.progress.step(&format!("{id}: conformance: {START}"));
+        let mut session = match Session::start(self, subject, scenario).await {
             Ok(Some(session)) => session,
             Ok(None) => {
-                return Conformance::not_checked(
-                    id,
-                    "it has objects of its own, and the scenario knows only EdgeApps",
+                let why = format!(
+                    "it has objects of its own, and the scenario knows only {}",
+                    scenario.resource.kinds()
                 );
+                return Conformance::not_checked(id, &why);
             }
             Err(failure) => {
-                steps.push(StepRecord::new(Step::Start, started, Err(failure)));
-                steps.extend(Step::SCENARIO.map(StepRecord::not_run));
+                steps.push(StepRecord::new(START, started, Err(failure)));
+                let others = scenario.steps.iter();
+                steps.extend(others.map(|step| StepRecord::not_run(&step.name)));
                 return self.judge(id, steps);
             }
         };
-        steps.push(StepRecord::new(Step::Start, started, Ok(())));
-        for step in Step::SCENARIO {
-            // The later steps need what this one creates, and each would fail only at its deadline.
-            if !steps.iter().all(StepRecord::lets_others_run) {
-                steps.push(StepRecord::not_run(step));
+        steps.push(StepRecord::new(START, started, Ok(())));
+        for (number, step) in scenario.steps.iter().enumerate() {
+            // The later steps need what the first one shows, and each would fail only at its deadline.
+            let first = steps.get(1).filter(|_| number > 0);
+            if first.is_some_and(|first| first.outcome != Outcome::Passed) {
+                steps.push(StepRecord::not_run(&step.name));
                 continue;
             }
-            self.progress.step(&format!("{id}: conformance: {step}"));
+            self.progress
+                .step(&format!("{id}: conformance: {}", step.name));
             let started = Instant::now();
             let outcome = steps::run(step, &mut session).await;
-            steps.push(StepRecord::new(step, started, outcome));
+            steps.push(StepRecord::new(&step.name, started, outcome));
         }
         session.teardown().await;
         self.judge(id, steps)

@@ -2,7 +2,7 @@
 //!
 //! Guarantees: every wait ends by the deadline of a step, with the state seen last; where the subject or
 //! the control plane has ended, the failure says so; every process started here ends with the session.
-//! Leaves to others: the steps (`steps`) and their expectations (`expect`).
+//! Leaves to others: the steps (`steps`) and what they expect.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -15,8 +15,8 @@ use tare_procstat::process::Process;
 use crate::measure::admin;
 use crate::model::conformance::Failure;
 use crate::model::subject::{Places, Subject};
-use crate::run::conformance::expect::{Check, Mismatch};
-use crate::run::conformance::objects::{Kind, NAMESPACE};
+use crate::model::workload::conformance::ConformanceScenario;
+use crate::model::workload::conformance::expectation::{Check, Mismatch};
 use crate::run::conformance::{Gate, failure};
 use crate::run::crds;
 use crate::run::launch::{readiness, spawn};
@@ -30,6 +30,7 @@ const SOMEBODY: &str = "somebody";
 
 pub struct Session<'a> {
     subject: &'a Subject,
+    pub(super) scenario: &'a ConformanceScenario,
     server: Server,
     cluster: Cluster,
     process: Process,
@@ -41,10 +42,11 @@ pub struct Session<'a> {
 
 impl<'a> Session<'a> {
     /// Starts a server with the namespace, and a subject, and waits until the subject is ready. `None` where
-    /// the subject's CRD is not the EdgeApp.
+    /// the server does not serve the objects of the scenario: the subject has others.
     pub async fn start(
         gate: &Gate<'_>,
         subject: &'a Subject,
+        scenario: &'a ConformanceScenario,
     ) -> Result<Option<Session<'a>>, Failure> {
         let server_failed =
             |error: &dyn std::fmt::Display| failure("the API server", "an answer", error);
@@ -66,10 +68,10 @@ impl<'a> Session<'a> {
         let server = Server::start(order).await.map_err(|e| server_failed(&e))?;
         let cluster = Cluster::connect(&server.kubeconfig(HARNESS)).await;
         let cluster = cluster.map_err(|e| server_failed(&e))?;
-        let namespace = cluster.ensure_namespace(NAMESPACE).await;
+        let namespace = cluster.ensure_namespace(&scenario.resource.namespace).await;
         namespace.map_err(|e| server_failed(&e))?;
-        let edge_apps = Kind::EdgeApp.path();
-        let listed = cluster.ask::<Value>(Method::GET, &edge_apps, None, vec![]);
+        let path = scenario.resource.path();
+        let listed = cluster.ask::<Value>(Method::GET, &path, None, vec![]);
         match listed.await {
             Err(error) if error.code() == Some(404) => return Ok(None),
             other => drop(other.map_err(|e| server_failed(&e))?),
@@ -86,6 +88,7 @@ impl<'a> Session<'a> {
         let (process, admin) = start(subject, &places, &log).await?;
         let mut session = Session {
             subject,
+            scenario,
             server,
             cluster,
             process,
@@ -167,24 +170,38 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// What an object is called in a failure.
+    pub fn called(&self, kind: &str, name: &str) -> String {
+        let resource = &self.scenario.resource;
+        match resource.namespaced || kind != resource.kind {
+            true => format!("{kind} {}/{name}", resource.namespace),
+            false => format!("{kind} {name}"),
+        }
+    }
+
+    /// Path of the collection; the scenario was checked, so there is one.
+    fn path(&self, kind: &str) -> String {
+        self.scenario.path(kind).unwrap_or_default()
+    }
+
     /// Creates an object with a field manager that is not the subject's.
-    pub async fn create(&self, kind: Kind, object: &Value) -> Result<Value, Failure> {
+    pub async fn create(&self, kind: &str, object: &Value) -> Result<Value, Failure> {
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
-        let path = format!("{}?fieldManager={SOMEBODY}", kind.path());
+        let path = format!("{}?fieldManager={SOMEBODY}", self.path(kind));
         let body = object.to_string().into_bytes();
         let created = self.cluster.ask(Method::POST, &path, Some(JSON), body);
         created
             .await
-            .map_err(|error| failure(&kind.of(name), "to be created", error))
+            .map_err(|error| failure(&self.called(kind, name), "to be created", error))
     }
 
-    /// Changes an object with a field manager that is not the subject's: with a strategic merge patch, or
-    /// with a merge patch for custom resources.
-    pub async fn change(&self, kind: Kind, name: &str, patch: &Value) -> Result<Value, Failure> {
-        let path = format!("{}/{name}?fieldManager={SOMEBODY}", kind.path());
-        let content_type = match kind {
-            Kind::EdgeApp => "application/merge-patch+json",
-            Kind::Deployment | Kind::Service => "application/strategic-merge-patch+json",
+    /// Changes an object with a field manager that is not the subject's: with a JSON patch where it is a list,
+    /// else with a merge patch.
+    pub async fn change(&self, kind: &str, name: &str, patch: &Value) -> Result<Value, Failure> {
+        let path = format!("{}/{name}?fieldManager={SOMEBODY}", self.path(kind));
+        let content_type = match patch.is_array() {
+            true => "application/json-patch+json",
+            false => "application/merge-patch+json",
         };
         let body = patch.to_string().into_bytes();
         let changed = self
@@ -192,35 +209,49 @@ impl<'a> Session<'a> {
             .ask(Method::PATCH, &path, Some(content_type), body);
         changed
             .await
-            .map_err(|error| failure(&kind.of(name), &format!("to take {patch}"), error))
+            .map_err(|error| failure(&self.called(kind, name), &format!("to take {patch}"), error))
     }
 
-    /// Sends an object that the API server must reject as invalid.
-    pub async fn expect_rejection(
+    /// Sends an object, or a merge patch of one, that the API server must reject as invalid.
+    pub async fn refuse(
         &self,
         method: Method,
-        path: &str,
-        object: &str,
+        kind: &str,
+        name: &str,
         body: &Value,
     ) -> Result<(), Failure> {
-        let content_type = match method {
-            Method::PATCH => "application/merge-patch+json",
-            _ => JSON,
+        let collection = self.path(kind);
+        let (path, content_type) = match method {
+            Method::PATCH => (
+                format!("{collection}/{name}"),
+                "application/merge-patch+json",
+            ),
+            _ => (collection, JSON),
         };
         let sent = body.to_string().into_bytes();
         let answer = self
             .cluster
-            .ask::<Value>(method, path, Some(content_type), sent);
-        let expected = "422 from the API server";
+            .ask::<Value>(method, &path, Some(content_type), sent);
+        let (object, expected) = (self.called(kind, name), "422 from the API server");
         match answer.await {
             Err(error) if error.code() == Some(422) => Ok(()),
-            Err(error) => Err(failure(object, expected, error)),
-            Ok(_) => Err(failure(object, expected, "that it was taken")),
+            Err(error) => Err(failure(&object, expected, error)),
+            Ok(_) => Err(failure(&object, expected, "that it was taken")),
         }
     }
 
-    pub async fn delete(&self, kind: Kind, name: &str) -> Result<(), Failure> {
-        let path = format!("{}/{name}", kind.path());
+    /// The object that a child of this name belongs to; nothing where it does not exist.
+    pub async fn owner(&self, kind: &str, name: &str) -> Result<Value, Failure> {
+        let own = &self.scenario.resource.kind;
+        match kind == own {
+            // An expectation of the object itself asks for nothing else.
+            true => Ok(Value::Null),
+            false => Ok(self.get(own, name).await?.unwrap_or_default()),
+        }
+    }
+
+    pub async fn delete(&self, kind: &str, name: &str) -> Result<(), Failure> {
+        let path = format!("{}/{name}", self.path(kind));
         let options =
             br#"{"apiVersion":"v1","kind":"DeleteOptions","propagationPolicy":"Background"}"#;
         let gone = self
@@ -228,12 +259,12 @@ impl<'a> Session<'a> {
             .ask::<Value>(Method::DELETE, &path, Some(JSON), options.to_vec());
         gone.await
             .map(drop)
-            .map_err(|error| failure(&kind.of(name), "to be deleted", error))
+            .map_err(|error| failure(&self.called(kind, name), "to be deleted", error))
     }
 
     /// The object; `None` where it does not exist.
-    pub async fn get(&self, kind: Kind, name: &str) -> Result<Option<Value>, Failure> {
-        let path = format!("{}/{name}", kind.path());
+    pub async fn get(&self, kind: &str, name: &str) -> Result<Option<Value>, Failure> {
+        let path = format!("{}/{name}", self.path(kind));
         match self
             .cluster
             .ask::<Value>(Method::GET, &path, None, vec![])
@@ -241,14 +272,14 @@ impl<'a> Session<'a> {
         {
             Ok(object) => Ok(Some(object)),
             Err(error) if error.code() == Some(404) => Ok(None),
-            Err(error) => Err(failure(&kind.of(name), "an answer", error)),
+            Err(error) => Err(failure(&self.called(kind, name), "an answer", error)),
         }
     }
 
     /// Waits until the object meets an expectation, and returns it.
     pub async fn until(
         &mut self,
-        kind: Kind,
+        kind: &str,
         name: &str,
         is: impl Fn(&Value) -> Check,
     ) -> Result<Value, Failure> {
@@ -275,18 +306,18 @@ impl<'a> Session<'a> {
     }
 
     /// Checks that its deletion has removed the object at once: nobody had to act for it.
-    pub async fn expect_gone(&self, kind: Kind, name: &str) -> Result<(), Failure> {
+    pub async fn expect_gone(&self, kind: &str, name: &str) -> Result<(), Failure> {
         match self.get(kind, name).await? {
             None => Ok(()),
             Some(object) => Err(failure(
-                &kind.of(name),
+                &self.called(kind, name),
                 "to be gone at once when it is deleted",
                 held_by(&object),
             )),
         }
     }
 
-    pub async fn until_gone(&mut self, kind: Kind, name: &str) -> Result<(), Failure> {
+    pub async fn until_gone(&mut self, kind: &str, name: &str) -> Result<(), Failure> {
         let deadline = Instant::now() + self.step_deadline;
         while let Some(object) = self.get(kind, name).await? {
             if Instant::now() > deadline {
@@ -302,10 +333,10 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    fn late(&self, kind: Kind, name: &str, mismatch: Mismatch) -> Failure {
+    fn late(&self, kind: &str, name: &str, mismatch: Mismatch) -> Failure {
         let within = self.step_deadline.as_secs_f64();
         let expected = format!("{} within {within} s", mismatch.expected);
-        failure(&kind.of(name), &expected, mismatch.seen)
+        failure(&self.called(kind, name), &expected, mismatch.seen)
     }
 }
 

@@ -51,7 +51,7 @@ pub async fn run(session: &mut Session<'_>, pace: Pace) -> Result<(), Reason> {
             _ => format!("{} of {objects}", objects as u64 - censored),
         };
         return Err(format!(
-            "{what} converged within {wall_s:.0} s; {censored} censored"
+            "{what} converged within {wall_s:.0} s (--deadline-s); {censored} censored"
         ));
     }
     Ok(())
@@ -93,7 +93,7 @@ pub async fn offer(
     what: &str,
     done: impl Fn(&Timeline) -> bool,
 ) -> Result<bool, Reason> {
-    let objects = session.cell.objects;
+    let objects = session.journal.timeline().in_wave().len();
     session.work().await;
     let timeout = session.setting.timeout(objects, pace);
     let deadline = Instant::now() + timeout.deadline;

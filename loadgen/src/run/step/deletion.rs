@@ -55,25 +55,28 @@ pub async fn run(session: &mut Session<'_>) -> Result<(), Reason> {
     Ok(())
 }
 
-/// Whether no child is left but those of the canary, which stays.
+/// Whether no child is left but those of the canaries, which stay.
 async fn children_gone(session: &Session<'_>) -> Result<bool, Reason> {
     let scenario = session.setting.scenario_of(session.subject);
+    let canaries = session.journal.timeline().canaries();
     for kind in &scenario.children {
-        if left(session, kind, &scenario).await? > kind.per_object {
+        let of_canaries = kind.per_object * canaries;
+        if left(session, kind, &scenario, of_canaries + 1).await? > of_canaries {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-/// Children of a kind, counted until there are more than one object has.
+/// Children of a kind, counted until there are this many.
 async fn left(
     session: &Session<'_>,
     kind: &ChildKind,
     scenario: &Scenario,
+    most: usize,
 ) -> Result<usize, Reason> {
     let collection = kind.path(&scenario.resource.namespace);
-    let (cluster, most) = (&session.cluster, kind.per_object + 1);
+    let cluster = &session.cluster;
     let left = match &kind.found_by {
         FoundBy::Namespace => cluster.count(&collection, "", most).await,
         FoundBy::Label(label) => {

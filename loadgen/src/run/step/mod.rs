@@ -11,6 +11,7 @@ pub mod scrape;
 pub mod settle;
 pub mod soak;
 pub mod unhealthy;
+pub mod update_at;
 pub mod update_storm;
 
 use std::time::{Duration, Instant};
@@ -23,6 +24,7 @@ use crate::model::record::Sampled;
 use crate::model::step::{Quiet, Step};
 use crate::run::bystanders;
 use crate::run::cpu_trace::CpuTrace;
+use crate::run::ready;
 use crate::run::session::{Reason, Session};
 use crate::run::snapshot::Snapshot;
 use crate::run::step::settle::settle;
@@ -58,6 +60,7 @@ pub async fn run(session: &mut Session<'_>, step: Step) -> Result<(), Reason> {
         Step::Deletion => deletion::run(session).await,
         Step::Fault { hold_s } => unhealthy::run(session, Duration::from_secs(hold_s)).await,
         Step::UpdateStorm => update_storm::run(session).await,
+        Step::UpdateAt { per_s, seconds } => update_at::run(session, per_s, seconds).await,
     }
 }
 
@@ -79,7 +82,7 @@ async fn start(session: &mut Session<'_>) -> Result<(), Reason> {
     let spawned_ns = session.journal.ns(session.running.process.spawned_at());
     session.run.spawn_to_canary_ms =
         observed_ns.map(|at| at.saturating_sub(spawned_ns) as f64 / 1e6);
-    session.wait_ready(deadline).await
+    ready::wait_ready(session, deadline).await
 }
 
 async fn empty(session: &mut Session<'_>, quiet: Quiet) -> Result<(), Reason> {

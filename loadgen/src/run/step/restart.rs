@@ -10,6 +10,7 @@ use crate::load::timetable::Pace;
 use crate::measure::settle::Rule;
 use crate::model::record::Restart;
 use crate::model::step::{Quiet, Step};
+use crate::run::ready;
 use crate::run::server_counters::ServerCounters;
 use crate::run::session::{Reason, Session};
 use crate::run::step::settle::settle;
@@ -35,13 +36,12 @@ pub async fn run(session: &mut Session<'_>, times: u32, quiet: Quiet) -> Result<
 
 async fn restart(session: &mut Session<'_>, quiet: Quiet) -> Result<Restart, Reason> {
     session.stop_subject().await?;
+    ready::offer_canary(session).await?;
     let before = ServerCounters::take(session).await;
     let events = session.journal.timeline().events;
     session.start_subject().await?;
     let timeout = session.setting.timeout(session.cell.objects, Pace::Burst);
-    session
-        .wait_ready(Instant::now() + timeout.deadline)
-        .await?;
+    ready::wait_ready(session, Instant::now() + timeout.deadline).await?;
     let ready_s = session.running.process.spawned_at().elapsed().as_secs_f64();
     let waited = settle(session, "settling after the restart", Rule::of(quiet)).await?;
     let timed = session.cell.kind.is_timed();

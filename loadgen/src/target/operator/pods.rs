@@ -34,6 +34,8 @@ pub struct Pod {
     /// Where its metrics may be, the likeliest first.
     pub ports: Vec<u16>,
     pub metrics_path: String,
+    /// Whether its condition says so.
+    pub ready: bool,
     /// Of all of its containers.
     pub restarts: u64,
     /// How a container of it ended last.
@@ -218,6 +220,15 @@ struct Resources {
 #[serde(default, rename_all = "camelCase")]
 struct Status {
     container_statuses: Vec<ContainerStatus>,
+    conditions: Vec<Condition>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Condition {
+    #[serde(rename = "type")]
+    kind: String,
+    status: String,
 }
 
 #[derive(Default, Deserialize)]
@@ -261,7 +272,9 @@ impl PodObject {
         let ends = statuses
             .iter()
             .filter_map(|it| it.last_state.terminated.clone());
+        let mut conditions = status.conditions.iter();
         Pod {
+            ready: conditions.any(|it| it.kind == "Ready" && it.status == "True"),
             container: measured.map(|it| it.name.clone()).unwrap_or_default(),
             limit_bytes: limit.and_then(|limit| quantity(limit)),
             ports: numbers,
@@ -287,7 +300,7 @@ mod tests {
                 {"name": "proxy", "ports": [{"name": "https", "containerPort": 8443}]},
                 {"name": "manager", "resources": {"limits": {"memory": "16Mi"}},
                  "ports": [{"name": "webhook", "containerPort": 9443}, {"name": "http-metrics", "containerPort": 8080}]}]},
-            "status": {"containerStatuses": [
+            "status": {"conditions": [{"type": "Ready", "status": "True"}], "containerStatuses": [
                 {"restartCount": 1, "lastState": {"terminated": {"reason": "Error", "exitCode": 1, "finishedAt": "2026-01-01T00:00:01Z"}}},
                 {"restartCount": 2, "lastState": {"terminated": {"reason": "OOMKilled", "exitCode": 137, "finishedAt": "2026-01-01T00:00:09Z"}}}]},
         });
@@ -299,6 +312,7 @@ mod tests {
         );
         assert_eq!(pod.limit_bytes, Some(16_777_216.0));
         assert_eq!(pod.ports, [8080, 8443, 9443]);
+        assert!(pod.ready);
         assert_eq!((pod.restarts, pod.metrics_path.as_str()), (3, "/metrics"));
         assert!(pod.last_end.expect("it ended").is_out_of_memory());
     }

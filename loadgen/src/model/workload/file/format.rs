@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::model::subject::Convergence;
 use crate::model::workload::scenario::{Enlarge, Pods};
+use crate::model::workload::steps::LoadStep;
 use crate::model::workload::{ChildKind, StandIn};
 
 /// What is in a `workload.toml`. Paths are relative to it; texts of templates hold minijinja expressions.
@@ -20,9 +21,8 @@ pub struct WorkloadFile {
     #[serde(default)]
     #[allow(dead_code)]
     pub(super) default: bool,
-    /// Whether the conformance scenario is about these objects.
-    #[serde(default)]
-    pub(super) conformance: bool,
+    /// A TOML file: what an operator has to do before it is measured; without, it is not checked.
+    pub(super) conformance: Option<String>,
     /// `headless`, `cluster-ip` or `none`: what the report says of the children.
     #[serde(default = "no_service")]
     pub(super) service: String,
@@ -50,6 +50,9 @@ pub struct WorkloadFile {
     /// What loadgen says of children on control planes of its own, which have no nodes.
     #[serde(default)]
     pub(super) stand_in: Vec<StandIn>,
+    /// What `loadgen run` does with the objects once all are created.
+    #[serde(default)]
+    pub(super) steps: Vec<LoadStep>,
     pub(super) readiness: Option<ReadinessFile>,
     /// When an object is observed and ready.
     #[serde(default)]

@@ -1,5 +1,7 @@
 //! Workloads that cannot be used: one line each, with file, line, field and what to do.
 
+mod steps;
+
 use std::path::PathBuf;
 
 use super::*;

@@ -1,0 +1,141 @@
+//! Objects that do not concern the operator, made by a step of a workload: what they cost it.
+//!
+//! Guarantees: they are in a namespace that the run makes for them, and carry its label; that namespace is removed
+//! with the run, or by `loadgen clean`. Leaves to others: what they look like (`model::bystanders`).
+
+use std::time::Instant;
+
+use futures::StreamExt;
+use http::Method;
+use serde::de::IgnoredAny;
+use serde_json::json;
+
+use crate::load::timetable::Pace;
+use crate::model::bystanders;
+use crate::model::bystanders::Bystanders;
+use crate::model::run_id;
+use crate::model::workload::steps::LoadStep;
+use crate::model::workload::{BYSTANDERS_LABEL, RUN_LABEL};
+use crate::target::cluster::{Cluster, Error, JSON};
+use crate::terminal::progress::Progress;
+
+/// As many as the generator of load has.
+const CONNECTIONS: usize = 24;
+/// What a change changes.
+const CHANGE: &str = "loadgen.tare.dev/change";
+
+/// What is said before a run whose steps make some; empty where none does.
+pub fn intent(steps: &[LoadStep]) -> String {
+    let kinds: Vec<Bystanders> = steps.iter().flat_map(LoadStep::bystanders).collect();
+    match kinds.is_empty() {
+        true => String::new(),
+        false => format!(
+            "; later {} that do not concern the operator",
+            bystanders::text(&kinds)
+        ),
+    }
+}
+
+/// What is made for one run.
+pub struct ForeignObjects<'a> {
+    pub cluster: &'a Cluster,
+    pub run: &'a str,
+    pub kinds: &'a [Bystanders],
+    pub pace: Pace,
+    pub progress: &'a Progress,
+}
+
+/// One request for one of them.
+struct Request {
+    method: Method,
+    path: String,
+    content_type: &'static str,
+    body: Vec<u8>,
+}
+
+impl ForeignObjects<'_> {
+    fn namespace(&self) -> String {
+        format!("{}-bystanders", run_id::namespace(self.run))
+    }
+
+    /// Those that are there already, from a step before, stay as they are.
+    ///
+    /// # Errors
+    /// One line: the server rejects one of them.
+    pub async fn create(&self) -> Result<(), String> {
+        let namespace = self.namespace();
+        let labels = [(RUN_LABEL, self.run), (BYSTANDERS_LABEL, "true")];
+        let made = self.cluster.make_namespace(&namespace, &labels).await;
+        made.map_err(|error| format!("cannot create namespace {namespace}: {}", error.words()))?;
+        self.send("bystanders created", |kind, index| Request {
+            method: Method::POST,
+            path: kind.path(&namespace),
+            content_type: JSON,
+            body: kind.object(index, &namespace, &[(RUN_LABEL, self.run)]),
+        })
+        .await
+    }
+
+    /// Changes each once; `nth` is in the change, so that it is one.
+    ///
+    /// # Errors
+    /// As for [`ForeignObjects::create`].
+    pub async fn change(&self, nth: u64) -> Result<(), String> {
+        let namespace = self.namespace();
+        let patch = json!({"metadata": {"annotations": {CHANGE: nth.to_string()}}}).to_string();
+        self.send("bystanders changed", |kind, index| Request {
+            method: Method::PATCH,
+            path: format!("{}/{}", kind.path(&namespace), kind.name(index)),
+            content_type: "application/merge-patch+json",
+            body: patch.clone().into_bytes(),
+        })
+        .await
+    }
+
+    /// A request for each, on the timetable.
+    async fn send(
+        &self,
+        what: &str,
+        request: impl Fn(&Bystanders, usize) -> Request,
+    ) -> Result<(), String> {
+        let all = self.kinds.iter().flat_map(|kind| {
+            let indices = 0..kind.objects;
+            indices.map(move |index| (kind, index))
+        });
+        let objects: usize = self.kinds.iter().map(|kind| kind.objects).sum();
+        let started = Instant::now();
+        let requests = all.enumerate().map(|(nth, (kind, index))| {
+            let request = request(kind, index);
+            let due = started + self.pace.due(nth);
+            async move {
+                tokio::time::sleep_until(due.into()).await;
+                self.ask(request).await
+            }
+        });
+        let mut answers = futures::stream::iter(requests).buffer_unordered(CONNECTIONS);
+        let mut answered = 0;
+        while let Some(answer) = answers.next().await {
+            answer.map_err(|error| format!("bystanders: {}", error.words()))?;
+            answered += 1;
+            self.progress.count(what, answered, objects as u64);
+        }
+        Ok(())
+    }
+
+    async fn ask(&self, request: Request) -> Result<(), Error> {
+        let Request {
+            method,
+            path,
+            content_type,
+            body,
+        } = request;
+        let creates = method == Method::POST;
+        let asked = self
+            .cluster
+            .ask::<IgnoredAny>(method, &path, Some(content_type), body);
+        match asked.await {
+            Err(error) if creates && error.code() == Some(409) => Ok(()),
+            other => other.map(drop),
+        }
+    }
+}
