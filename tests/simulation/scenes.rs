@@ -5,40 +5,35 @@
 //! Leaves to others: where it stands among the other steps (`schedule`).
 
 use crate::schedule::Draw;
-use crate::step::{EventFault, RequestFault, Step, When};
+use crate::step::{EventFault, RequestFault, Resource, Step, When};
 
 impl Draw {
-    /// One scene. Its owner is there, or was.
+    /// One scene.
     pub fn scene(&mut self, steps: &mut Vec<Step>) {
         let owner = self.owner();
-        if self.rng.one_in(2) {
-            let spec = self.spec();
-            steps.push(Step::Create { owner, spec });
-            self.wait(steps, &[1_000, 5_000, 30_000]);
-        }
-        match self.rng.below(6) {
+        match self.rng.below(7) {
             0 => self.relist_beside_work(owner, steps),
-            1 => self.deletion_beside_work(owner, steps),
+            1 => self.child_that_comes_and_goes(owner, steps),
             2 => self.failure_while_watches_are_lost(owner, steps),
             3 => self.answers_that_break_off(owner, steps),
             4 => self.take_over_and_back(owner, steps),
-            _ => self.crash_between_specs(owner, steps),
+            5 => self.crash_between_specs(owner, steps),
+            _ => self.crd_removed_beside_work(owner, steps),
         }
         self.wait(steps, &[1, 1_000, 20_000]);
     }
 
-    /// A slow server says 410 or the operator is started, and an owner gets work between the first pages of the relist.
+    /// History is forgotten or the operator is started, the server is slow, and an owner gets work between the first
+    /// pages of the relist.
     fn relist_beside_work(&mut self, owner: u8, steps: &mut Vec<Step>) {
         let ms = self.rng.pick(&[100, 400, 1_500]);
-        let fault = RequestFault::Slow { ms };
-        let resource = self.resource();
-        steps.push(request("list", resource, fault, 1));
+        let resource = self.child();
+        steps.push(request("list", resource, RequestFault::Slow { ms }, 1));
         match self.rng.below(3) {
             0 => steps.push(Step::Kill { down_ms: 0 }),
             1 => steps.extend([Step::Compact, Step::CloseWatches]),
             _ => {
                 let of = self.owner();
-                let resource = self.child();
                 let fault = EventFault::Error410;
                 steps.push(Step::Event { resource, fault });
                 steps.push(Step::DeleteChild {
@@ -47,27 +42,38 @@ impl Draw {
                 });
             }
         }
-        self.slow_write(ms, steps);
-        self.wait(steps, &[10, 50, 100]);
+        self.slow_status(ms, steps);
+        self.wait(steps, &[50, 100]);
         self.work(owner, steps);
         if self.rng.one_in(2) {
-            self.wait(steps, &[20, 60, 150]);
+            self.wait(steps, &[60, 150]);
             self.disturb(owner, steps);
         }
     }
 
-    /// A child goes while the watch of another is behind and a worker has their owner, whose spec changes later.
-    fn deletion_beside_work(&mut self, owner: u8, steps: &mut Vec<Step>) {
+    /// A child is made while a watch is late, another one is deleted before the status is written, and the first one
+    /// leaves the plan later.
+    fn child_that_comes_and_goes(&mut self, owner: u8, steps: &mut Vec<Step>) {
+        let spec = self.subject.spec_with(&mut self.rng, false);
+        match self.rng.one_in(2) {
+            true => steps.push(Step::Recreate { owner, spec }),
+            false => steps.push(Step::Change { owner, spec }),
+        }
+        self.wait(steps, &[5_000, 30_000]);
         let ms = self.rng.pick(&[100, 400, 1_500]);
-        let resource = self.child();
+        let resource = match self.rng.one_in(3) {
+            true => self.subject.plural(),
+            false => self.subject.optional_child(),
+        };
         let fault = EventFault::Delay { ms };
         steps.push(Step::Event { resource, fault });
-        self.slow_write(ms, steps);
-        self.work(owner, steps);
-        self.wait(steps, &[20, 60, 150]);
+        self.slow_status(ms, steps);
+        let spec = self.subject.spec_with(&mut self.rng, true);
+        steps.push(Step::Change { owner, spec });
+        self.wait(steps, &[60, 150]);
         self.disturb(owner, steps);
-        self.wait(steps, &[1_000, 5_000, 30_000]);
-        let spec = self.spec();
+        self.wait(steps, &[5_000, 30_000]);
+        let spec = self.subject.spec_with(&mut self.rng, false);
         steps.push(Step::Change { owner, spec });
     }
 
@@ -75,27 +81,29 @@ impl Draw {
     fn failure_while_watches_are_lost(&mut self, owner: u8, steps: &mut Vec<Step>) {
         let code = self.rng.pick(&[429, 500, 503, 504]);
         let (fault, times) = (RequestFault::Refuse(code), self.rng.pick(&[3, 5, 8]));
-        let refused = match self.rng.one_in(4) {
-            true => self.resource(),
-            false => self.subject.plural(),
-        };
-        steps.push(request("patch", refused, fault, times));
+        steps.push(request("patch", self.subject.plural(), fault, times));
         for _ in 0..1 + self.rng.below(2) {
             let fault = EventFault::Error410;
-            let resource = self.child();
+            let resource = match self.rng.one_in(3) {
+                true => self.child(),
+                false => "deployments",
+            };
             steps.push(Step::Event { resource, fault });
         }
         self.work(owner, steps);
-        self.wait(steps, &[100, 1_000, 5_000]);
-        if self.rng.one_in(2) {
+        self.wait(steps, &[1_000, 5_000]);
+        if self.rng.one_in(3) {
             self.disturb(owner, steps);
         }
     }
 
     /// Something is read or written about an owner, and the answer ends early or cannot be decoded.
     fn answers_that_break_off(&mut self, owner: u8, steps: &mut Vec<Step>) {
+        let spec = self.spec();
+        steps.push(Step::Create { owner, spec });
+        self.wait(steps, &[1_000, 30_000]);
         let verb = self.rng.pick(&["get", "get", "get", "create", "patch"]);
-        let resource = match self.rng.one_in(3) {
+        let resource = match self.rng.one_in(4) {
             true => self.child(),
             false => self.subject.plural(),
         };
@@ -111,35 +119,60 @@ impl Draw {
         steps.push(request(verb, resource, fault, times));
         if self.rng.one_in(3) {
             self.work(owner, steps);
-            self.wait(steps, &[20, 60, 150]);
+            self.wait(steps, &[60, 150]);
         }
         self.disturb(owner, steps);
     }
 
     /// Another controller takes a child over, somebody deletes it, and the spec changes after it was made again.
     fn take_over_and_back(&mut self, owner: u8, steps: &mut Vec<Step>) {
+        if !self.rng.one_in(3) {
+            let spec = self.spec();
+            steps.push(Step::Recreate { owner, spec });
+            self.wait(steps, &[10_000, 60_000]);
+        }
         let resource = self.child();
         steps.push(Step::TakeOver { owner, resource });
-        self.wait(steps, &[20, 500, 5_000]);
+        self.wait(steps, &[500, 5_000]);
+        let ms = self.rng.pick(&[100, 400, 1_500]);
+        self.slow_status(ms, steps);
         steps.push(Step::DeleteChild { owner, resource });
-        self.wait(steps, &[100, 5_000, 90_000]);
+        self.wait(steps, &[5_000, 90_000]);
         let spec = self.spec();
         steps.push(Step::Change { owner, spec });
     }
 
-    /// A process ends within the work for one spec, and the next one finds another spec.
+    /// A process ends within the work for the first spec, and the next one finds a spec with fewer children.
     fn crash_between_specs(&mut self, owner: u8, steps: &mut Vec<Step>) {
         steps.push(Step::Crash {
-            writes: self.rng.below(4) as u8,
+            writes: 1 + self.rng.below(3) as u8,
             when: self
                 .rng
                 .pick(&[When::Before, When::Committed, When::Answered]),
             down_ms: self.rng.pick(&[100, 2_000, 30_000]),
         });
-        self.work(owner, steps);
-        self.wait(steps, &[100, 1_000]);
-        let spec = self.spec();
+        let spec = self.subject.spec_with(&mut self.rng, true);
+        match self.rng.one_in(2) {
+            true => steps.push(Step::Create { owner, spec }),
+            false => steps.push(Step::Recreate { owner, spec }),
+        }
+        self.wait(steps, &[200, 1_000]);
+        let spec = self.subject.spec_with(&mut self.rng, false);
         steps.push(Step::Change { owner, spec });
+    }
+
+    /// The CRD goes with its owners while there is work for one of them.
+    fn crd_removed_beside_work(&mut self, owner: u8, steps: &mut Vec<Step>) {
+        self.work(owner, steps);
+        self.wait(steps, &[60, 150, 1_000]);
+        if self.rng.one_in(2) {
+            self.disturb(owner, steps);
+            self.wait(steps, &[60, 150]);
+        }
+        let seconds = self.rng.pick(&[0, 1, 100]);
+        steps.push(Step::RemoveCrd { seconds });
+        let spec = self.spec();
+        steps.push(Step::Create { owner, spec });
     }
 
     /// An owner gets work.
@@ -147,8 +180,8 @@ impl Draw {
         let spec = self.spec();
         steps.push(match self.rng.below(4) {
             0 => Step::Create { owner, spec },
-            1 => Step::Recreate { owner, spec },
-            _ => Step::Change { owner, spec },
+            1 => Step::Change { owner, spec },
+            _ => Step::Recreate { owner, spec },
         });
     }
 
@@ -162,14 +195,12 @@ impl Draw {
         });
     }
 
-    /// The next write of a kind takes so long.
-    fn slow_write(&mut self, ms: u64, steps: &mut Vec<Step>) {
-        let (verb, resource) = match self.rng.below(4) {
-            0 => return,
-            1 => ("create", self.child()),
-            _ => ("patch", self.subject.plural()),
-        };
-        steps.push(request(verb, resource, RequestFault::Slow { ms }, 1));
+    /// The next status, or another write of an owner, takes so long.
+    fn slow_status(&mut self, ms: u64, steps: &mut Vec<Step>) {
+        if !self.rng.one_in(4) {
+            let resource = self.subject.plural();
+            steps.push(request("patch", resource, RequestFault::Slow { ms }, 1));
+        }
     }
 
     fn wait(&mut self, steps: &mut Vec<Step>, most_ms: &[u64]) {
@@ -179,7 +210,7 @@ impl Draw {
     }
 }
 
-fn request(verb: &'static str, resource: &'static str, fault: RequestFault, times: u8) -> Step {
+fn request(verb: &'static str, resource: Resource, fault: RequestFault, times: u8) -> Step {
     Step::Request {
         verb,
         resource,
