@@ -105,14 +105,18 @@ pub struct Draw {
 }
 
 impl Draw {
-    /// Numbers the steps, and puts scenes among them. Scenes have random numbers of their own, and numbers after those
-    /// of all other steps.
+    /// Numbers the steps, and puts scenes before or among them. Scenes have random numbers of their own, and their
+    /// steps are numbered after all others.
     fn with_scenes(mut self, seed: u64, steps: Vec<Step>) -> Vec<(usize, Step)> {
         self.rng = Rng::new(seed ^ 0x5ce9_e500_0000);
         let (mut steps, mut scene): (Vec<_>, _) =
             (steps.into_iter().enumerate().collect(), Vec::new());
         for _ in 0..self.rng.below(3) {
-            let at = 1 + self.rng.below(steps.len() as u64) as usize;
+            // At the start no other fault is in force.
+            let at = match self.rng.one_in(2) {
+                true => 0,
+                false => self.rng.below(1 + steps.len() as u64) as usize,
+            };
             self.scene(&mut scene);
             let first = steps.len();
             let numbered = scene.drain(..).enumerate();
