@@ -29,6 +29,13 @@ requirements *NAMES:
 test:
     cargo test --workspace
 
+# Contract suite and scenarios on another Kubernetes: `just kubernetes 1.34`. Builds it first, which takes some ten minutes.
+kubernetes VERSION *ARGS:
+    KUBEBUILDER_ASSETS="$(cargo run --quiet -p loadgen -- control-plane build --kubernetes {{VERSION}})" && export KUBEBUILDER_ASSETS && \
+        cargo test -p controlplane --test contract -- {{ARGS}} && \
+        cargo build -p tare --examples && \
+        cargo test -p tare --test scenarios -- --skip simulated:: {{ARGS}}
+
 # Objects and edits generated from schemas, 20,000 operations; OBJECTS_SEED=N chooses others. A tenth also on a real control plane.
 objects *ARGS:
     OBJECTS_OPERATIONS=20000 cargo test -p tare --test objects -- {{ARGS}}

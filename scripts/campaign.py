@@ -109,13 +109,13 @@ KEYS = ("runs_left", "left_s", "results_bytes", "temporary_bytes", "memory_bytes
 ROOM = ("temporary_bytes", "memory_bytes")
 
 
-def words(seconds):
+def duration(seconds):
     minutes = max(1, round(seconds / 60))
     return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{minutes} min"
 
 
 def estimate(plan, steps, out, label, resume):
-    """Prints the estimate; returns what this machine lacks."""
+    """Prints the estimate; returns a line for each thing that this machine lacks."""
     print(f"{'folder':<24} {'runs':>5} {'time':>12} {'results, MB':>12} {'disk, MB':>9} {'memory, MB':>11}")
     total, lacks = dict.fromkeys(KEYS, 0), []
     for step in steps:
@@ -124,12 +124,12 @@ def estimate(plan, steps, out, label, resume):
             print(f"{step.folder:<24} {'-':>5}")
             lacks.append(f"step {step.folder}: {one}")
             continue
-        print(f"{step.folder:<24} {one['runs_left']:>5} {words(one['left_s']):>12} {one['results_bytes'] / 1e6:>12.1f} "
+        print(f"{step.folder:<24} {one['runs_left']:>5} {duration(one['left_s']):>12} {one['results_bytes'] / 1e6:>12.1f} "
               f"{one['temporary_bytes'] / 1e6:>9.0f} {one['memory_bytes'] / 1e6:>11.0f}")
         for key in KEYS:
             # One step follows another: room is needed once.
             total[key] = max(total[key], one[key]) if key in ROOM else total[key] + one[key]
-    print(f"{'all':<24} {total['runs_left']:>5} {words(total['left_s']):>12} {total['results_bytes'] / 1e6:>12.1f} "
+    print(f"{'all':<24} {total['runs_left']:>5} {duration(total['left_s']):>12} {total['results_bytes'] / 1e6:>12.1f} "
           f"{total['temporary_bytes'] / 1e6:>9.0f} {total['memory_bytes'] / 1e6:>11.0f}")
     if plan.budget_hours and total["left_s"] > plan.budget_hours * 3600:
         lacks.append(f"more than the {plan.budget_hours} h of the plan: cut a step")
@@ -163,7 +163,7 @@ def identity(plan, out):
 
 
 def begin(out, same, resume):
-    """The state of the campaign, new or gone on with."""
+    """The state of a new campaign, or with --resume of the one that was interrupted."""
     path = os.path.join(out, STATE)
     if not resume:
         if os.path.exists(path):
@@ -198,7 +198,7 @@ def note_question(out, step):
 
 
 def until_idle():
-    """Waits for the work of before to leave the load average."""
+    """Waits until the load average has forgotten what ran before."""
     deadline = time.monotonic() + IDLE_WITHIN_S
     while (load := os.getloadavg()[0]) > IDLE_LOAD:
         if time.monotonic() > deadline:
@@ -222,7 +222,7 @@ def take(step, plan, out, label, resume):
         try:
             return process.wait()
         except KeyboardInterrupt:
-            # The terminal has told the step, too: it keeps what it has measured.
+            # The terminal has interrupted the step, too; it keeps what it has measured and ends.
             continue
 
 

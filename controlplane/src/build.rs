@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use crate::build::binaries::is_program;
 use crate::build::binaries::{Binaries, NodeBinaries};
-use crate::build::modules::{CONTROL_PLANE, Module, NODE, Tool};
+use crate::build::modules::{CONTROL_PLANE, Module, NODE, Tool, of_version, of_versions};
 use crate::error::Error;
 use tare_procstat::process::{Process, Spec};
 
@@ -57,6 +57,31 @@ pub async fn build_node(mut note: impl FnMut(Note)) -> Result<NodeBinaries, Erro
         Filled::Whole => NodeBinaries::find(),
         Filled::NoGo => without_go(&NODE, NodeBinaries::find(), &mut note),
     }
+}
+
+/// The versions of Kubernetes that can be built, such as `1.36`; the first is that of [`build`].
+pub fn versions() -> Vec<&'static str> {
+    of_versions().map(Module::minor_version).collect()
+}
+
+/// Builds what [`build`] builds, and the programs of another one of [`versions`]. Returns the folder of these: where
+/// `KUBEBUILDER_ASSETS` has it, [`Binaries::find`] finds them, and etcd and kine where [`build`] has put them.
+///
+/// # Errors
+/// `Version` for a version that is not one of them; else as for [`build`].
+pub async fn build_version(version: &str, mut note: impl FnMut(Note)) -> Result<PathBuf, Error> {
+    let module = of_version(version).ok_or_else(|| Error::Version {
+        version: version.to_owned(),
+        known: versions(),
+    })?;
+    // Programs in KUBEBUILDER_ASSETS do not count: they may be of another version.
+    for module in [&CONTROL_PLANE, module] {
+        if let Filled::NoGo = fill(module, &mut note).await? {
+            let version = module.go_version().to_owned();
+            return Err(Error::NoGo { version });
+        }
+    }
+    module.cache()
 }
 
 /// What has become of a module's folder.
@@ -244,5 +269,22 @@ fn spec(module: &Module, tool: &Tool, folder: &Path, part: &Path, log: &Path) ->
             .to_vec(),
         clear_env: false,
         log: log.to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_unknown_version_is_one_line_that_names_the_others_and_builds_nothing() {
+        for unknown in ["1.33", "latest"] {
+            let built = build_version(unknown, |note| panic!("{note:?}")).await;
+            assert_eq!(
+                built.unwrap_err().to_string(),
+                format!("no module for Kubernetes {unknown:?}; choose one of 1.36, 1.35, 1.34")
+            );
+        }
     }
 }

@@ -24,6 +24,12 @@ pub enum Error {
         /// The option of the build command that makes them.
         option: &'static str,
     },
+    #[error("no module for Kubernetes {version:?}; choose one of {}", known.join(", "))]
+    Version {
+        version: String,
+        /// Such as `1.36`.
+        known: Vec<&'static str>,
+    },
     #[error("no folder for the binaries; set HOME or XDG_CACHE_HOME")]
     NoCache,
     #[error(

@@ -2,7 +2,8 @@
 //!
 //! Guarantees: a case needs nothing but a [`kube::Client`], so that the same cases run against any
 //! server; its expectations are those of kube-apiserver 1.36 and do not change for a server that
-//! differs; it works in namespaces of its own and ends by a deadline.
+//! differs, but for an older Kubernetes that is tested (1.34 and 1.35): where that differs, the case says so
+//! and has both; it works in namespaces of its own and ends by a deadline.
 //! Leaves to others: the server, how its history is compacted, and what follows from a failure. The
 //! fixture is the suite's own resource, `widgets.contract.tare.dev`.
 

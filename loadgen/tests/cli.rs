@@ -130,6 +130,18 @@ fn bad_input_is_one_line_that_says_what_where_and_what_to_do() {
             &["--crd /nowhere.yaml", "no such file"],
         ),
         case(
+            "unknown version of Kubernetes",
+            &["control-plane", "build", "--kubernetes", "1.33"],
+            2,
+            &["--kubernetes: no module for Kubernetes \"1.33\"; choose one of 1.36, 1.35, 1.34"],
+        ),
+        case(
+            "node of another version",
+            &["control-plane", "build", "--kubernetes", "1.34", "--node"],
+            2,
+            &["--kubernetes", "--node"],
+        ),
+        case(
             "report of nothing",
             &["report", "/nowhere"],
             1,

@@ -31,6 +31,7 @@
 //! # What it leaves to others
 //! When to sample, and what the figures mean.
 
+mod cache_dir;
 mod cgroup;
 pub mod checkout;
 mod cpu;
@@ -45,6 +46,7 @@ mod mounts;
 pub mod process;
 pub mod temp_dir;
 
+pub use crate::cache_dir::cache_dir;
 pub use crate::cgroup::Cgroup;
 pub use crate::cpu::{context_switches, cpu_seconds, threads};
 pub use crate::cpu_account::{CpuAccount, CpuSpent, adopt_orphans};

@@ -132,6 +132,8 @@ const LISTED: &[(&str, &str)] = &[
         "needs two programs and a quiet machine",
     ),
     ("scripts/profile.py *", "needs perf and takes minutes"),
+    ("scripts/status_patches.py *", "takes minutes"),
+    ("scripts/syscalls.py *", "needs strace and takes minutes"),
     ("just order", "takes minutes, needs valgrind"),
     ("dist/check.sh", "needs a cluster; tests/check runs it"),
     ("./check.sh", "needs a cluster; tests/check runs it"),

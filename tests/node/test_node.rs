@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use controlplane::node;
 use controlplane::node::Node;
-use controlplane::{Binaries, Datastore, NodeBinaries, User};
+use controlplane::{Datastore, User};
 use serde_json::Value;
 use tare_procstat::temp_dir::TempDir;
 
@@ -27,23 +27,16 @@ const ASK_EVERY: Duration = Duration::from_millis(200);
 /// The programs and files that the tests need.
 #[derive(Clone)]
 pub struct Needs {
-    binaries: Binaries,
-    node_binaries: NodeBinaries,
-    kubectl: PathBuf,
+    programs: node::Programs,
     layout: PathBuf,
 }
 
 impl Needs {
     pub fn find() -> Result<Needs, String> {
-        node::check().map_err(|error| error.to_string())?;
-        let node_binaries = NodeBinaries::find().map_err(|error| error.to_string())?;
-        let binaries = Binaries::find().map_err(|error| error.to_string())?;
-        let kubectl = binaries.kubectl.clone();
+        let programs = node::Programs::find();
         Ok(Needs {
-            kubectl: kubectl.ok_or("no kubectl; run `loadgen control-plane build`")?,
+            programs: programs.map_err(|error| error.to_string())?,
             layout: image::find()?,
-            binaries,
-            node_binaries,
         })
     }
 }
@@ -72,14 +65,15 @@ impl TestNode {
             port: None,
             start_within: TIMEOUT,
         };
-        let node = Node::start(&needs.binaries, &needs.node_binaries, options).await;
+        let programs = &needs.programs;
+        let node = Node::start(&programs.plane, &programs.node, options).await;
         let node = node.map_err(|error| error.to_string())?;
         let archive = image::archive(&needs.layout, dir.path())?;
         let imported = node.import(&archive).await;
         imported.map_err(|error| error.to_string())?;
         Ok(TestNode {
             kubeconfig: node.plane().kubeconfig(PERSON),
-            kubectl: needs.kubectl.clone(),
+            kubectl: programs.kubectl.clone(),
             node,
             dir,
         })

@@ -20,6 +20,9 @@ mod report;
 mod setting;
 mod wait;
 
+#[path = "../runc/mod.rs"]
+mod runc;
+
 #[allow(dead_code)] // the scenarios use all of it
 #[path = "../scenarios/cluster/mod.rs"]
 mod cluster;

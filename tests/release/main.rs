@@ -8,6 +8,9 @@ mod confined;
 mod emulated;
 mod populated_cluster;
 
+#[path = "../runc/mod.rs"]
+mod runc;
+
 use std::process::ExitCode;
 
 use futures::future::BoxFuture;

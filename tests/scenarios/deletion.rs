@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kubesim::RequestFault;
+use kubesim::{RequestFacts, RequestFault, WatchFault};
 use serde_json::json;
 use tare::edgeapp::{CRD_YAML, EdgeApp, EdgeAppStatus, EdgeApps};
 use tare_runtime::api::{Children, DeletedOwner, Kind, Operator, Owner, Plan, PlanError, Retry};
@@ -125,6 +125,15 @@ impl Outside {
 
     /// Notes every write of the operator, in order.
     fn observe(&self, cluster: &Simulated) {
+        self.observe_with(cluster, |_| RequestFault::Pass);
+    }
+
+    /// The same, where some meet a fault.
+    fn observe_with(
+        &self,
+        cluster: &Simulated,
+        fault: impl Fn(&RequestFacts<'_>) -> RequestFault + Send + Sync + 'static,
+    ) {
         let journal = self.journal.clone();
         cluster.server.faults().on_request(move |facts| {
             if facts.user == "tare" && !matches!(facts.verb, "get" | "list" | "watch") {
@@ -132,7 +141,7 @@ impl Outside {
                 let name = facts.name.unwrap_or_default();
                 journal.note(format!("{} {}{status} {name}", facts.verb, facts.resource));
             }
-            RequestFault::Pass
+            fault(facts)
         });
     }
 }
@@ -305,6 +314,34 @@ async fn crashed_at(mode: Mode, image: &str, step: usize, committed: bool) {
     assert_eq!(outside.journal.count("finalizer without"), 0, "{cut}");
     assert!(cluster.get("deployments", "web").is_null(), "{cut}");
     assert!(cluster.get("services", "web").is_null(), "{cut}");
+    running.stop().await;
+}
+
+/// The Deployment is created, nobody answers, and its watch does not show it yet.
+pub async fn a_child_whose_creation_was_not_answered_goes_before_the_finalizer(mode: Mode) {
+    let cluster = Simulated::new(mode);
+    let outside = Outside::default();
+    let running = outside.operate(&cluster);
+    running.until_ready().await;
+    let faults = cluster.server.faults();
+    faults.on_watch(|facts| match (facts.user, facts.resource) {
+        ("tare", "deployments") => WatchFault::Stall,
+        _ => WatchFault::Pass,
+    });
+    outside.observe_with(&cluster, |facts| {
+        match (facts.user, facts.verb, facts.resource) {
+            ("tare", "create", "deployments") => RequestFault::AfterDrop,
+            _ => RequestFault::Pass,
+        }
+    });
+    cluster.create("web", web()).await;
+    cluster
+        .until("the Deployment is there", |cluster| {
+            !cluster.get("deployments", "web").is_null()
+        })
+        .await;
+    cluster.delete("web").await;
+    gone_with_cleanup(&cluster, &outside, "web", "spec").await;
     running.stop().await;
 }
 

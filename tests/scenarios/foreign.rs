@@ -7,17 +7,10 @@ use tare_runtime::cache::Mode;
 
 use crate::cluster::Cluster;
 use crate::cluster::objects::{condition, container, foreign_deployment, text, web};
-use crate::cluster::simulated::{Simulated, pass};
+use crate::cluster::simulated::{Running, Simulated, pass};
 
 pub async fn a_foreign_deployment_of_the_same_name_survives_us(cluster: Cluster) {
-    let release = json!({
-        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "release" },
-    });
-    let release = cluster.make("configmaps", release).await;
-    let owner = json!([{
-        "apiVersion": "v1", "kind": "ConfigMap", "name": "release", "controller": true,
-        "uid": release["metadata"]["uid"],
-    }]);
+    let owner = of_release(&cluster).await;
     let unowned = foreign_deployment("unowned", Value::Null);
     cluster.make("deployments", unowned).await;
     let owned = foreign_deployment("owned", owner);
@@ -79,25 +72,11 @@ pub async fn a_collision_ends_when_the_foreign_object_is_deleted(cluster: Cluste
 
 pub async fn a_child_that_another_controller_takes_over_is_told_and_made_again(mode: Mode) {
     let cluster = Simulated::new(mode);
-    let cluster = cluster.waiting_up_to(Duration::from_secs(120), "attempts back off");
-    let user = Cluster::simulated(cluster.clone());
-    let release = json!({
-        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "release" },
-    });
-    let release = user.make("configmaps", release).await;
-    let owners = json!([{
-        "apiVersion": "v1", "kind": "ConfigMap", "name": "release", "controller": true,
-        "uid": release["metadata"]["uid"],
-    }]);
-    let running = cluster.operate();
-    running.until_ready().await;
-    user.create("web", web()).await;
-    user.until_running("web").await;
+    let (user, running) = with_a_running_edgeapp(&cluster).await;
+    let owners = of_release(&user).await;
     for resource in ["deployments", "services"] {
         pass(120).await;
-        let taken = json!({ "metadata": { "ownerReferences": owners } });
-        user.patch(resource, "web", taken).await;
-        user.until_degraded("web", "Collision").await;
+        take_over(&user, resource, &owners).await;
         let kept = user.get(resource, "web").await;
         assert_eq!(kept["metadata"]["ownerReferences"][0]["name"], "release");
         // Also where it goes at once: nothing but its event says that the name is free.
@@ -113,24 +92,10 @@ pub async fn a_child_that_another_controller_takes_over_is_told_and_made_again(m
 /// What was applied to the object that was taken over says nothing of the one that was made after it.
 pub async fn a_child_that_was_made_again_after_a_take_over_follows_its_spec(mode: Mode) {
     let cluster = Simulated::new(mode);
-    let cluster = cluster.waiting_up_to(Duration::from_secs(120), "attempts back off");
-    let user = Cluster::simulated(cluster.clone());
-    let release = json!({
-        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "release" },
-    });
-    let release = user.make("configmaps", release).await;
-    let owners = json!([{
-        "apiVersion": "v1", "kind": "ConfigMap", "name": "release", "controller": true,
-        "uid": release["metadata"]["uid"],
-    }]);
-    let running = cluster.operate();
-    running.until_ready().await;
-    user.create("web", web()).await;
-    user.until_running("web").await;
+    let (user, running) = with_a_running_edgeapp(&cluster).await;
+    let owners = of_release(&user).await;
     pass(120).await;
-    let taken = json!({ "metadata": { "ownerReferences": owners } });
-    user.patch("deployments", "web", taken).await;
-    user.until_degraded("web", "Collision").await;
+    take_over(&user, "deployments", &owners).await;
     user.delete("deployments", "web").await;
     user.until_running("web").await;
     user.change("web", json!({ "image": "web:2" })).await;
@@ -142,4 +107,34 @@ pub async fn a_child_that_was_made_again_after_a_take_over_follows_its_spec(mode
     let is_rejected = events.iter().any(|event| event["reason"] == "Rejected");
     assert!(!is_rejected, "{events:?}");
     running.stop().await;
+}
+
+/// An operator and an EdgeApp `web` that is Running, and its user.
+async fn with_a_running_edgeapp(cluster: &Simulated) -> (Cluster, Running) {
+    let cluster = cluster.waiting_up_to(Duration::from_secs(120), "attempts back off");
+    let user = Cluster::simulated(cluster.clone());
+    let running = cluster.operate();
+    running.until_ready().await;
+    user.create("web", web()).await;
+    user.until_running("web").await;
+    (user, running)
+}
+
+/// The ownerReferences of an object whose controller is a ConfigMap named `release`, which is made for it.
+async fn of_release(cluster: &Cluster) -> Value {
+    let release = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "release" },
+    });
+    let release = cluster.make("configmaps", release).await;
+    json!([{
+        "apiVersion": "v1", "kind": "ConfigMap", "name": "release", "controller": true,
+        "uid": release["metadata"]["uid"],
+    }])
+}
+
+/// Gives the child of `web` to other owners, and waits until the operator reports it.
+async fn take_over(user: &Cluster, resource: &str, owners: &Value) {
+    let taken = json!({ "metadata": { "ownerReferences": owners } });
+    user.patch(resource, "web", taken).await;
+    user.until_degraded("web", "Collision").await;
 }

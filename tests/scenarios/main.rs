@@ -140,6 +140,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(real "needs the program" lifecycle::the_revision_of_the_crd_is_known),
 
     scenario!(simulated "needs an operator of its own" deletion::a_crash_between_any_two_steps_of_a_deletion_loses_no_cleanup),
+    scenario!(simulated "needs requests without an answer" deletion::a_child_whose_creation_was_not_answered_goes_before_the_finalizer),
     scenario!(simulated "needs an operator of its own" deletion::a_crash_during_a_cleanup_repeats_it),
     scenario!(simulated "needs an operator of its own" deletion::a_broken_owner_is_deleted_after_its_children_and_its_cleanup),
     scenario!(simulated "needs another CRD" deletion::an_owner_that_cannot_be_decoded_is_deleted_after_its_children_and_its_cleanup),
@@ -153,6 +154,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs an operator of its own" unplanned::a_child_that_leaves_the_plan_while_the_operator_is_down_goes),
     scenario!(simulated "needs an operator of its own" unplanned::a_crash_before_a_child_that_left_the_plan_is_deleted_does_not_keep_it),
     scenario!(simulated "needs requests that hang" unplanned::a_child_of_a_first_attempt_that_a_crash_ended_goes_with_a_spec_without_it),
+    scenario!(simulated "needs spoiled answers" unplanned::a_child_that_left_the_plan_and_is_not_shown_legibly_goes_within_ten_minutes),
     scenario!(simulated "needs refused requests" unplanned::an_owner_that_is_deleted_during_the_first_relist_outlives_its_children),
     scenario!(simulated "needs an operator of its own" unplanned::a_child_of_an_earlier_version_is_found_by_a_start_and_by_its_event),
 
@@ -209,6 +211,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs refused requests" watches::repeated_410_answers_relist_with_growing_pauses),
     scenario!(simulated "needs two servers" restored::a_server_restored_from_an_old_backup_is_noticed_when_a_watch_opens),
     scenario!(simulated "needs two servers" restored::a_server_restored_from_an_old_backup_is_noticed_by_a_list),
+    scenario!(simulated "needs a server that goes back" restored::a_restored_server_that_has_caught_up_is_noticed_by_a_list),
     scenario!(simulated "needs two servers" restored::work_in_flight_on_a_server_that_is_restored_is_done_again),
     scenario!(simulated "needs slow requests" watches::a_child_that_becomes_ready_before_its_watch_opens_is_not_missed),
     scenario!(simulated "needs five minutes" watches::a_server_that_goes_away_is_waited_for),

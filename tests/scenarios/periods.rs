@@ -99,7 +99,7 @@ pub async fn an_owner_created_again_that_only_a_worker_has_met_is_reconciled(mod
 }
 
 /// A client whose next answer to such a request has an object that cannot be decoded.
-fn garbling(
+pub fn garbling(
     cluster: &Simulated,
     is_meant: fn(&http::Request<Body>) -> bool,
 ) -> (kube::Client, Arc<AtomicBool>) {

@@ -164,6 +164,42 @@ pub async fn a_server_restored_from_an_old_backup_is_noticed_by_a_list(mode: Mod
     running.stop().await;
 }
 
+/// Others have written as much as was lost before a watch is opened. What events have shown was lost with it.
+pub async fn a_restored_server_that_has_caught_up_is_noticed_by_a_list(mode: Mode) {
+    let cluster = Simulated::slow(mode);
+    let config = Config {
+        resync: Some(Duration::from_secs(40)),
+        ..config()
+    };
+    let running = cluster.operate_with(EdgeApps, cluster.server.client("tare"), config);
+    cluster.create("web", web()).await;
+    cluster.until_phase("web", "Running").await;
+    pass(2).await;
+    let backup = cluster.server.backup();
+    // Its status is not written yet: events of children are merged for a second.
+    let deployments = cluster.api::<k8s_openapi::api::apps::v1::Deployment>();
+    let edit = Patch::Merge(json!({ "spec": { "minReadySeconds": 5 } }));
+    let how = PatchParams::default();
+    let edited = deployments.patch("web", &how, &edit).await;
+    edited.expect("edit the Deployment");
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let lost = cluster.server.revision();
+    cluster.server.restore(&backup);
+    let config_maps = cluster.api::<k8s_openapi::api::core::v1::ConfigMap>();
+    for n in 0.. {
+        if cluster.server.revision() > lost {
+            break;
+        }
+        let other = json!({ "metadata": { "name": format!("other-{n}") } });
+        let other = serde_json::from_value(other).expect("a ConfigMap");
+        let made = config_maps.create(&Default::default(), &other).await;
+        made.expect("create a ConfigMap");
+    }
+    pass(60).await;
+    assert_eq!(cluster.phase("web"), "Running");
+    running.stop().await;
+}
+
 /// A worker waits for an answer of the server that was restored meanwhile.
 pub async fn work_in_flight_on_a_server_that_is_restored_is_done_again(mode: Mode) {
     let (restored, running) = Restored::start(mode, config()).await;

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use kube::client::Body;
 use kubesim::RequestFault;
@@ -15,6 +16,7 @@ use tare_runtime::cache::Mode;
 
 use crate::cluster::Cluster;
 use crate::cluster::simulated::{Running, Simulated, config, pass, web};
+use crate::periods::garbling;
 
 /// EdgeApps with a ConfigMap while they have variables, and with a Service, whose name does not follow from the
 /// owner's, while they have a port. Neither is named when it is not wanted.
@@ -191,6 +193,26 @@ pub async fn a_child_of_an_earlier_version_is_found_by_a_start_and_by_its_event(
     let running = operate(&cluster);
     cluster.until_gone("configmaps", "web-older").await;
     assert!(!cluster.get("configmaps", "web-settings").is_null());
+    running.stop().await;
+}
+
+/// The first relist does not show the ConfigMap legibly, which an earlier spec asked for.
+pub async fn a_child_that_left_the_plan_and_is_not_shown_legibly_goes_within_ten_minutes(
+    mode: Mode,
+) {
+    let (cluster, running) = with_all(mode).await;
+    running.kill().await;
+    cluster.change("web", without_all()).await;
+    // By the label of their owners: Services with other names come first.
+    let (client, next) = garbling(&cluster, |request| {
+        let query = request.uri().query().unwrap_or_default();
+        request.uri().path().ends_with("/configmaps") && query.contains("owner")
+    });
+    next.store(true, Relaxed);
+    let running = cluster.operate_with(Sparing, client, config());
+    let cluster = cluster.waiting_up_to(Duration::from_secs(600), "it is listed again late");
+    until_only_the_deployment_is_left(&cluster).await;
+    assert!(!next.load(Relaxed));
     running.stop().await;
 }
 

@@ -56,11 +56,20 @@ impl Binaries {
     }
 
     pub(crate) fn kine(&self) -> Result<&Path, Error> {
-        self.kine.as_deref().ok_or_else(|| Error::NoBinaries {
-            missing: vec!["kine"],
+        self.kine.as_deref().ok_or_else(|| self.without("kine"))
+    }
+
+    pub(crate) fn kubectl(&self) -> Result<&Path, Error> {
+        let kubectl = self.kubectl.as_deref();
+        kubectl.ok_or_else(|| self.without("kubectl"))
+    }
+
+    fn without(&self, program: &'static str) -> Error {
+        Error::NoBinaries {
+            missing: vec![program],
             searched: self.searched.clone(),
             option: CONTROL_PLANE.option,
-        })
+        }
     }
 }
 
@@ -169,6 +178,8 @@ mod tests {
         assert_eq!(binaries.kubectl, None);
         let error = binaries.kine().unwrap_err().to_string();
         assert!(error.starts_with("no kine in "), "{error}");
+        let error = binaries.kubectl().unwrap_err().to_string();
+        assert!(error.starts_with("no kubectl in "), "{error}");
         program(cache.join("kubelet"));
         let error = NodeBinaries::find_in(&folders).unwrap_err().to_string();
         assert!(

@@ -1,8 +1,9 @@
-//! The two Go modules, the programs that are built from them, and how.
+//! The Go modules, the programs that are built from them, and how.
 //!
 //! A node has a Go module of its own, so that its requirements change nothing for a control plane without
-//! nodes. Each module has a folder of its own in the cache, whose name follows from what is built.
-//! Guarantees: knows its two modules without a checkout; both require the same Kubernetes.
+//! nodes. An older Kubernetes has one with its own programs alone; etcd and kine are those of the control plane. Each
+//! module has a folder of its own in the cache, whose name follows from what is built.
+//! Guarantees: knows its modules without a checkout; a node and the control plane require the same Kubernetes.
 //! Leaves to others: building, and finding what was built.
 
 use std::path::PathBuf;
@@ -58,21 +59,64 @@ pub(crate) static NODE: Module = Module {
     option: " --node",
 };
 
+/// What an older Kubernetes consists of here.
+static KUBERNETES: [Tool; 3] = [
+    Tool::new("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver").versioned(),
+    Tool::new(
+        "kube-controller-manager",
+        "k8s.io/kubernetes/cmd/kube-controller-manager",
+    )
+    .versioned(),
+    Tool::new("kubectl", "k8s.io/kubernetes/cmd/kubectl").versioned(),
+];
+
+/// Made by `scripts/kubernetes-module.sh`.
+pub(crate) static OLDER: [Module; 2] = [
+    Module {
+        go_mod: include_str!("../../kubernetes/1.35/go.mod"),
+        go_sum: include_str!("../../kubernetes/1.35/go.sum"),
+        tools: &KUBERNETES,
+        option: " --kubernetes 1.35",
+    },
+    Module {
+        go_mod: include_str!("../../kubernetes/1.34/go.mod"),
+        go_sum: include_str!("../../kubernetes/1.34/go.sum"),
+        tools: &KUBERNETES,
+        option: " --kubernetes 1.34",
+    },
+];
+
+/// A module for each version of Kubernetes, the newest first.
+pub(crate) fn of_versions() -> impl Iterator<Item = &'static Module> {
+    std::iter::once(&CONTROL_PLANE).chain(&OLDER)
+}
+
+/// The module of a version such as `1.35`, or of exactly that release, such as `v1.35.4`.
+pub(crate) fn of_version(version: &str) -> Option<&'static Module> {
+    let version = version.strip_prefix('v').unwrap_or(version);
+    of_versions().find(|module| [module.minor_version(), module.release()].contains(&version))
+}
+
 impl Module {
+    /// Of Kubernetes, as `1.36`.
+    pub(crate) fn minor_version(&self) -> &'static str {
+        let release = self.release();
+        release.rsplit_once('.').map_or(release, |(minor, _)| minor)
+    }
+
+    /// Of Kubernetes, as `1.36.4`.
+    fn release(&self) -> &'static str {
+        let version = self.required_version("k8s.io/kubernetes");
+        version.trim_start_matches('v')
+    }
+
     /// The folder of its programs: `$XDG_CACHE_HOME/tare/control-plane/KEY`, where the key follows
     /// from the module, the flags and the platform.
     ///
     /// # Errors
     /// `NoCache` when neither `XDG_CACHE_HOME` nor `HOME` says where.
     pub(crate) fn cache(&self) -> Result<PathBuf, Error> {
-        let absolute = |name| {
-            let path = std::env::var_os(name).map(PathBuf::from);
-            path.filter(|path| path.is_absolute())
-        };
-        let home = || absolute("HOME").map(|home| home.join(".cache"));
-        let base = absolute("XDG_CACHE_HOME")
-            .or_else(home)
-            .ok_or(Error::NoCache)?;
+        let base = tare_procstat::cache_dir().ok_or(Error::NoCache)?;
         Ok(base.join("tare/control-plane").join(self.key()))
     }
 
@@ -201,7 +245,7 @@ mod tests {
 
     #[test]
     fn every_tool_is_one_of_its_modules() {
-        for module in [&CONTROL_PLANE, &NODE] {
+        for module in [&CONTROL_PLANE, &NODE].into_iter().chain(&OLDER) {
             for tool in module.tools {
                 assert!(
                     module
@@ -213,6 +257,39 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_kubernetes_is_found_by_its_version_and_built_as_that() {
+        for version in ["1.34", "1.35", "1.36"] {
+            let module = of_version(version).expect(version);
+            let mut tools = module.tools.iter();
+            let server = tools.find(|tool| tool.name == "kube-apiserver");
+            let flags = module.ld_flags(server.expect("a server"));
+            let wanted = format!("version.gitVersion=v{version}.");
+            assert!(flags.contains(&wanted), "{version}: {flags}");
+            for exact in [
+                module.release().to_owned(),
+                format!("v{}", module.release()),
+            ] {
+                assert!(of_version(&exact).is_some_and(|found| found.key() == module.key()));
+            }
+        }
+        for unknown in ["1.2", "1.34.99", "1", "", "v"] {
+            assert!(of_version(unknown).is_none(), "{unknown:?}");
+        }
+    }
+
+    #[test]
+    fn an_older_kubernetes_has_a_folder_of_its_own_and_the_same_go() {
+        for module in &OLDER {
+            assert!(module.option.ends_with(module.minor_version()));
+            assert_eq!(module.go_version(), CONTROL_PLANE.go_version());
+        }
+        let mut keys: Vec<String> = of_versions().map(Module::key).collect();
+        keys.sort();
+        keys.dedup();
+        assert_eq!(keys.len(), of_versions().count());
     }
 
     /// A kubelet must not be newer than its API server; and what both need is compiled once.

@@ -20,6 +20,7 @@ mod error;
 mod forward;
 mod image;
 mod namespaces;
+mod programs;
 mod tools;
 
 use std::path::{Path, PathBuf};
@@ -38,6 +39,7 @@ use crate::plane::ControlPlane;
 
 pub use crate::node::error::Error;
 pub use crate::node::image::{PAUSE, of_source};
+pub use crate::node::programs::Programs;
 pub use crate::node::tools::check;
 
 /// What the node is called.

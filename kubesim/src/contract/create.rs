@@ -254,28 +254,34 @@ async fn several_mistakes_are_reported_together(context: Context) -> Check {
 }
 
 async fn a_number_that_its_type_cannot_hold_is_named_in_the_text(context: Context) -> Check {
-    let at = "Checked value must be of type integer";
-    for (spec, want) in [
+    // Before 1.36 `format: int32` bounds no number: what refuses the first one is the scale subresource.
+    let is_older = context.minor_version().await? < 36;
+    for (spec, text, older_text) in [
         (
             json!({ "size": 1, "replicas": 1_u64 << 31 }),
-            format!("{at} with format int32 in spec.replicas"),
+            "Checked value must be of type integer with format int32 in spec.replicas",
+            ".spec.replicas: Invalid value: 2147483648: should be less than or equal to 2147483647",
         ),
         (
             json!({ "size": 1.5 }),
-            format!("{at} (default format) in spec.size"),
+            "Checked value must be of type integer (default format) in spec.size",
+            "spec.size in body must be of type integer: \"number\"",
         ),
         (
             json!({ "size": 1, "replicas": 1.5 }),
-            "spec.replicas in body must be of type int32: \"float64\"".to_owned(),
+            "spec.replicas in body must be of type int32: \"float64\"",
+            "spec.replicas in body must be of type integer: \"number\"",
         ),
         (
             json!({ "size": 1, "replicas": true }),
-            "spec.replicas in body must be of type int32: \"\"".to_owned(),
+            "spec.replicas in body must be of type int32: \"\"",
+            "spec.replicas in body must be of type integer: \"boolean\"",
         ),
     ] {
+        let want = if is_older { older_text } else { text };
         let created = context.widgets().create(widget_with("one", spec)).await;
-        let status = created.refused(422, "Invalid", &want)?;
-        mentions("the message", &status.message, &want)?;
+        let status = created.refused(422, "Invalid", want)?;
+        mentions("the message", &status.message, want)?;
     }
     Ok(())
 }

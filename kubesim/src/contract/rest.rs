@@ -35,6 +35,15 @@ pub(crate) struct Collection {
 }
 
 impl Context {
+    /// Of the server: 36 for Kubernetes 1.36.
+    pub(crate) async fn minor_version(&self) -> Result<u32, Failure> {
+        let version = self.client.apiserver_version().await;
+        let minor = version.succeeds("asking for the version")?.minor;
+        // Some distributions write `36+`.
+        let number = minor.trim_end_matches('+').parse();
+        number.map_err(|_| Failure::new("the minor version", "a number", minor))
+    }
+
     pub(crate) fn widgets(&self) -> Collection {
         self.widgets_in(&self.namespace)
     }

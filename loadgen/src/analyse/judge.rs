@@ -105,7 +105,6 @@ pub mod tests {
     use crate::model::cell::Kind;
     use crate::model::record::Sampled;
     use crate::model::summary::{Knee, LimitedBy, RateSweep, sample};
-    use tare_procstat::Memory;
 
     /// A summary of one subject with these runs: valid, and settled anonymous bytes.
     fn summary(runs: &[(bool, Option<u64>)]) -> Summary {
@@ -113,16 +112,7 @@ pub mod tests {
             let late = || "the generator was late".to_owned();
             let because = (!valid).then(late).into_iter().collect();
             let mut run = Run::without_figures(Kind::Memory, 300, 1, because);
-            run.memory.settled = anon_bytes.map(|anon_bytes| Sampled {
-                memory: Memory {
-                    rss_bytes: 0,
-                    pss_bytes: 0,
-                    anon_bytes,
-                },
-                peak_bytes: None,
-                cgroup: None,
-                did_settle: Some(true),
-            });
+            run.memory.settled = anon_bytes.map(Sampled::settled);
             run
         });
         sample(runs.collect())

@@ -103,10 +103,10 @@ impl Object {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
 
-    fn seen(observed_generation: i64, ready: bool) -> Observation {
+    pub fn seen(observed_generation: i64, ready: bool) -> Observation {
         Observation {
             observed_generation,
             ready,

@@ -205,15 +205,8 @@ impl Timeline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::object::Observation;
+    use crate::load::object::tests::seen;
     use proptest::prelude::*;
-
-    fn seen(observed_generation: i64, ready: bool) -> Observation {
-        Observation {
-            observed_generation,
-            ready,
-        }
-    }
 
     #[test]
     fn an_event_before_the_acknowledgement_counts() {

@@ -252,6 +252,23 @@ pub struct Sampled {
     pub did_settle: Option<bool>,
 }
 
+#[cfg(test)]
+impl Sampled {
+    /// Settled, with this anonymous memory alone.
+    pub fn settled(anon_bytes: u64) -> Self {
+        Self {
+            memory: Memory {
+                rss_bytes: 0,
+                pss_bytes: 0,
+                anon_bytes,
+            },
+            peak_bytes: None,
+            cgroup: None,
+            did_settle: Some(true),
+        }
+    }
+}
+
 /// What a subject did about objects that cannot become healthy.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 pub struct FaultResponse {

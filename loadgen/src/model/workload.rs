@@ -177,6 +177,11 @@ pub fn root(api_version: &str) -> String {
     }
 }
 
+/// `("apps", "v1")`; the core group has no name.
+pub fn group_and_version(api_version: &str) -> (&str, &str) {
+    api_version.split_once('/').unwrap_or(("", api_version))
+}
+
 /// A merge patch on a template.
 fn patched(value: &Value, patch: &Value) -> Value {
     let mut patched = value.clone();

@@ -174,19 +174,6 @@ mod tests {
     use super::*;
     use crate::model::cell::{Cell, Kind};
 
-    fn sampled(anon_bytes: u64) -> Option<Sampled> {
-        Some(Sampled {
-            memory: Memory {
-                rss_bytes: 0,
-                pss_bytes: 0,
-                anon_bytes,
-            },
-            peak_bytes: None,
-            cgroup: None,
-            did_settle: Some(true),
-        })
-    }
-
     #[test]
     fn foreign_objects_cost_what_a_restart_without_them_takes_less() {
         let cell = Cell {
@@ -211,12 +198,12 @@ mod tests {
         run.restarts = vec![Restart {
             ready_s: 1.0,
             settled: true,
-            memory: sampled(3_000_000),
+            memory: Some(Sampled::settled(3_000_000)),
             cpu_s: None,
             events: 0,
             server: None,
         }];
-        run.without_bystanders = sampled(2_200_000);
+        run.without_bystanders = Some(Sampled::settled(2_200_000));
         let cost = foreign(&run).expect("there were some");
         assert_eq!(cost.bytes_per_object, Some(2_000.0));
     }

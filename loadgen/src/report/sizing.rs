@@ -20,7 +20,9 @@ const MIB: f64 = 1_048_576.0;
 /// enough for runc 1.1 (`tests/release`).
 const LEAST_LIMIT_MIB: f64 = 16.0;
 const LEAST_REQUEST_MIB: f64 = 8.0;
-const AT_REST: [&str; 2] = ["memory.settled.rss_bytes", "memory.restart.rss_bytes"];
+/// Less makes no difference to a scheduler.
+const LEAST_REQUEST_MILLICORES: f64 = 10.0;
+const IDLE: [&str; 2] = ["memory.settled.rss_bytes", "memory.restart.rss_bytes"];
 const PEAKS: [&str; 4] = [
     "memory.burst.peak_bytes",
     "memory.settled.peak_bytes",
@@ -29,13 +31,13 @@ const PEAKS: [&str; 4] = [
 ];
 
 /// Request and limit, MiB, from the largest idle bytes and the largest peak.
-fn size(rest_bytes: f64, peak_bytes: f64) -> (f64, f64) {
-    let request = (1.25 * rest_bytes / MIB).ceil();
+fn request_and_limit(idle_bytes: f64, peak_bytes: f64) -> (f64, f64) {
+    let request = (1.25 * idle_bytes / MIB).ceil();
     let limit = (2.0 * peak_bytes / MIB / 4.0).ceil() * 4.0;
     (request.max(LEAST_REQUEST_MIB), limit.max(LEAST_LIMIT_MIB))
 }
 
-/// The first subject in full, the limits of all others beside it; without bursts no rows.
+/// The first subject in full, and the limits of all others beside it; without memory runs no rows.
 pub fn table(summary: &Summary) -> Table {
     let (first, others) = match summary.subjects.split_first() {
         Some((first, others)) => (Some(first), others),
@@ -55,13 +57,13 @@ pub fn table(summary: &Summary) -> Table {
     let rows = sizes.map(|objects| {
         let mut row = vec![grouped(objects)];
         let own = first.and_then(|first| worst(first, objects));
-        row.push(figure(own.map(|(rest, _)| rest / 1e6)));
+        row.push(figure(own.map(|(idle, _)| idle / 1e6)));
         row.push(figure(own.map(|(_, peak)| peak / 1e6)));
-        let sized = own.map(|(rest, peak)| size(rest, peak));
+        let sized = own.map(|(idle, peak)| request_and_limit(idle, peak));
         row.push(mebibytes(sized.map(|(request, _)| request)));
         row.push(mebibytes(sized.map(|(_, limit)| limit)));
         row.extend(others.iter().map(|other| {
-            let sized = worst(other, objects).map(|(rest, peak)| size(rest, peak));
+            let sized = worst(other, objects).map(|(idle, peak)| request_and_limit(idle, peak));
             mebibytes(sized.map(|(_, limit)| limit))
         }));
         row
@@ -95,9 +97,6 @@ pub struct Advice {
     pub limit_memory_mib: f64,
     pub request_cpu_millicores: f64,
 }
-
-/// The least that is asked for: less makes no difference to a scheduler.
-const LEAST_MILLICORES: f64 = 10.0;
 
 /// The advice for so many objects, or for the largest size that was measured.
 ///
@@ -139,8 +138,8 @@ pub fn advice(subject: &Subject, objects: Option<usize>) -> Result<Advice, Strin
         .runs_of(Kind::Memory, size)
         .filter(|run| run.valid)
         .collect();
-    let unsettled = |run: &&&Run| rows::did_not_settle(run, AT_REST[0]);
-    let (request_memory_mib, limit_memory_mib) = self::size(idle_bytes, peak_bytes);
+    let unsettled = |run: &&&Run| rows::did_not_settle(run, IDLE[0]);
+    let (request_memory_mib, limit_memory_mib) = request_and_limit(idle_bytes, peak_bytes);
     let idle = (1.25 * idle_millicores.unwrap_or(0.0)).ceil();
     Ok(Advice {
         subject: id,
@@ -153,7 +152,7 @@ pub fn advice(subject: &Subject, objects: Option<usize>) -> Result<Advice, Strin
         converge_cpu_s: most(Kind::Drain, "cpu.converge_s"),
         request_memory_mib,
         limit_memory_mib,
-        request_cpu_millicores: idle.max(LEAST_MILLICORES),
+        request_cpu_millicores: idle.max(LEAST_REQUEST_MILLICORES),
     })
 }
 
@@ -200,7 +199,7 @@ pub fn yaml(advice: &Advice, summary: &Summary) -> String {
     text
 }
 
-/// What the table stands on, in words.
+/// The rule by which request and limit follow from the measurement, for a reader.
 pub fn rule() -> String {
     format!(
         "Request: 1.25 times the largest idle RSS of all runs; limit: twice the largest peak (burst, \
@@ -208,7 +207,7 @@ pub fn rule() -> String {
     )
 }
 
-/// The largest idle bytes and the largest peak, of all valid bursts of a size.
+/// The largest idle bytes and the largest peak, of all valid memory runs of a size.
 fn worst(subject: &Subject, objects: usize) -> Option<(f64, f64)> {
     let runs = subject
         .runs
@@ -221,7 +220,7 @@ fn worst(subject: &Subject, objects: usize) -> Option<(f64, f64)> {
             .flat_map(|run| paths.iter().filter_map(|path| metric::of_run(run, path)));
         all.reduce(f64::max)
     };
-    Some((largest(&AT_REST)?, largest(&PEAKS)?))
+    Some((largest(&IDLE)?, largest(&PEAKS)?))
 }
 
 fn mebibytes(known: Option<f64>) -> String {
@@ -305,8 +304,8 @@ mod tests {
             ((8.0 * MIB, 8.0 * MIB + 1.0), (10.0, 20.0)),
             ((147e6, 160e6), (176.0, 308.0)),
         ];
-        for ((rest, peak), want) in cases {
-            assert_eq!(size(rest, peak), want, "{rest} {peak}");
+        for ((idle, peak), want) in cases {
+            assert_eq!(request_and_limit(idle, peak), want, "{idle} {peak}");
         }
     }
 }

@@ -113,20 +113,10 @@ fn bytes_per_object(runs: &[Run]) -> Option<BytesPerObject> {
 mod tests {
     use super::*;
     use crate::model::record::Sampled;
-    use tare_procstat::Memory;
 
     fn settled(objects: usize, anon_bytes: u64) -> Run {
         let mut run = Run::without_figures(Kind::Memory, objects, 1, vec![]);
-        run.memory.settled = Some(Sampled {
-            memory: Memory {
-                rss_bytes: 0,
-                pss_bytes: 0,
-                anon_bytes,
-            },
-            peak_bytes: None,
-            cgroup: None,
-            did_settle: Some(true),
-        });
+        run.memory.settled = Some(Sampled::settled(anon_bytes));
         run
     }
 

@@ -45,7 +45,10 @@ impl Workspace {
         let checkout = current.ancestors().find(|folder| is_workspace(folder));
         let root = match checkout {
             Some(root) => root.to_owned(),
-            None => cache().ok_or(Error::NoCache)?,
+            // It outlives a bench: a Go program takes minutes to build.
+            None => tare_procstat::cache_dir()
+                .ok_or(Error::NoCache)?
+                .join("tare/subjects"),
         };
         let target = match std::env::var_os("CARGO_TARGET_DIR") {
             Some(target) if checkout.is_some() => current.join(target),
@@ -76,7 +79,7 @@ impl Workspace {
         }
     }
 
-    /// A checkout that is nowhere.
+    /// A checkout, of which no file is there.
     #[cfg(test)]
     pub(super) fn of_tests() -> Self {
         Self {
@@ -118,7 +121,7 @@ impl Workspace {
         }
     }
 
-    /// The command that makes a Go program beside those of cargo.
+    /// The command that builds a Go program into the folder of the other programs.
     pub(super) fn go(&self, build: &GoBuild, commit: &str) -> Vec<String> {
         let program = self.made().join(build.program());
         let mut command = ["env", "CGO_ENABLED=0"].map(str::to_owned).to_vec();
@@ -134,7 +137,7 @@ impl Workspace {
         command
     }
 
-    /// The command that makes a Go program of somebody else's beside them.
+    /// The command that installs a published Go program there.
     pub(super) fn go_install(&self, build: &GoInstall) -> Vec<String> {
         let place = format!("GOBIN={}", self.made().display());
         let mut command = vec!["env".to_owned(), "CGO_ENABLED=0".into(), place, "go".into()];
@@ -142,13 +145,13 @@ impl Workspace {
         command
     }
 
-    /// Where a module is copied to, to be built there as the main module.
+    /// The folder for a copy of a module, in which it is built as the main module.
     pub(super) fn sources(&self, build: &GoModule) -> PathBuf {
         let name = build.query().replace('/', "-");
         self.target.join("go-modules").join(name)
     }
 
-    /// The command that makes a program of such a copy.
+    /// The command that builds a program of such a copy.
     pub(super) fn go_module(&self, build: &GoModule) -> Vec<String> {
         let program = self.made().join(build.program());
         let mut command = ["env", "CGO_ENABLED=0", "GOWORK=off", "go"]
@@ -158,7 +161,7 @@ impl Workspace {
         command
     }
 
-    /// The command that makes a package, up to its name.
+    /// The command that builds a package of this workspace; its name follows.
     pub(super) fn cargo(&self, profile: &str) -> Vec<String> {
         let words = match &self.triple {
             Some(triple) => vec!["scripts/dist.sh", triple],
@@ -170,16 +173,6 @@ impl Workspace {
 
 fn current() -> PathBuf {
     std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."))
-}
-
-/// A folder of the user's that outlives a bench: a Go program takes minutes to build.
-fn cache() -> Option<PathBuf> {
-    let absolute = |name| {
-        let path = std::env::var_os(name).map(PathBuf::from);
-        path.filter(|path| path.is_absolute())
-    };
-    let base = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|h| h.join(".cache")));
-    Some(base?.join("tare/subjects"))
 }
 
 fn is_workspace(folder: &Path) -> bool {

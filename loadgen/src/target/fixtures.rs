@@ -1,7 +1,7 @@
-//! Fixtures on a cluster: made before the objects that need them, and found again by the label of their run.
+//! Fixtures on a cluster: created before the objects that need them, found again by the label of their run, deleted.
 //!
-//! Guarantees: an object that is there already is used as it is, and is not ours. Leaves to others: what is in
-//! them (`model::workload::fixture`), and removing them (`cleanup`).
+//! Guarantees: an object that exists already is used as it is, and is not deleted. Leaves to others: what is in
+//! them (`model::workload::fixture`), and waiting until they are gone (`cleanup`).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use serde::de::IgnoredAny;
 
 use crate::model::shard::Shard;
 use crate::model::workload;
-use crate::model::workload::{Fixture, Resource, root};
+use crate::model::workload::{Fixture, Resource, group_and_version, root};
 use crate::target::cleanup::{Made, Scope};
 use crate::target::cluster::{Cluster, JSON};
 use crate::target::{cleanup, cluster};
@@ -40,11 +40,11 @@ struct Kind {
     namespaced: bool,
 }
 
-/// What each fixture is to the server, in their order; `None` where it does not serve the kind. Those without a
-/// namespace are in `namespace`.
+/// The resource of each fixture, in their order; `None` where the server does not serve its kind. A fixture without a
+/// namespace is in `namespace`.
 ///
 /// # Errors
-/// The server rejects the question or does not answer.
+/// The server rejects a request or does not answer.
 pub async fn resources(
     cluster: &Cluster,
     fixtures: &[Fixture],
@@ -72,10 +72,7 @@ pub async fn resources(
 }
 
 fn resource(fixture: &Fixture, kind: &Kind, namespace: &str) -> Resource {
-    let (group, version) = match fixture.api_version.split_once('/') {
-        Some((group, version)) => (group, version),
-        None => ("", fixture.api_version.as_str()),
-    };
+    let (group, version) = group_and_version(&fixture.api_version);
     let own = fixture.namespace.as_deref();
     Resource {
         group: group.to_owned(),
@@ -90,7 +87,7 @@ fn resource(fixture: &Fixture, kind: &Kind, namespace: &str) -> Resource {
     }
 }
 
-/// What to do about a kind that the server does not serve.
+/// That the server does not serve a kind, and what to do.
 pub fn not_served(fixture: &Fixture) -> workload::Error {
     let (kind, version) = (&fixture.kind, &fixture.api_version);
     fixture.error(&format!(
@@ -98,10 +95,10 @@ pub fn not_served(fixture: &Fixture) -> workload::Error {
     ))
 }
 
-/// Makes them, one after the other; those of a run carry its label.
+/// Creates the fixtures, one after the other. With `run` they carry its label.
 ///
 /// # Errors
-/// The first one that the server does not take, with its place.
+/// The first fixture that the server rejects, with its place.
 pub async fn create(
     cluster: &Cluster,
     fixtures: &[Fixture],
@@ -109,7 +106,7 @@ pub async fn create(
     run: Option<&str>,
 ) -> Result<(), Error> {
     for fixture in fixtures {
-        // One by one: a fixture may be what the next one is in, or its definition.
+        // One after the other: a fixture may be the namespace of the next one, or define its kind.
         let found = resources(cluster, std::slice::from_ref(fixture), namespace).await?;
         let Some(resource) = found.into_iter().flatten().next() else {
             return Err(not_served(fixture).into());
@@ -128,8 +125,8 @@ pub async fn create(
     Ok(())
 }
 
-/// The kinds of them that the server serves, each with its namespace once: the last one first, as they are
-/// removed.
+/// Where the fixtures are, in the order of their removal: what was created last comes first. Fixtures of one kind in one
+/// namespace are one entry; kinds that the server does not serve have none.
 ///
 /// # Errors
 /// As for [`resources`].
@@ -148,7 +145,7 @@ pub async fn to_remove(
     Ok(kinds)
 }
 
-/// Deletes those of a run, without waiting until they are gone.
+/// Deletes the fixtures of a run, and does not wait until they are gone.
 ///
 /// # Errors
 /// The server rejects a deletion or does not answer.

@@ -7,17 +7,17 @@ use serde_json::Value;
 
 use crate::bench_folder::{BenchFolder, LOADGEN, dir_command, loadgen, text};
 
-const WORKLOAD: &str = r#"description = "Gadgets"
+const WORKLOAD: &str = r#"description = "Widgets"
 object_bytes = 700
 crds = ["crd.yaml"]
 
 [object]
-api_version = "tests.example/v1"
-kind = "Gadget"
-plural = "gadgets"
+api_version = "example.com/v1"
+kind = "Widget"
+plural = "widgets"
 namespace = "factory"
-name = "gadget"
-template = "gadget.yaml"
+name = "widget"
+template = "widget.yaml"
 
 [convergence]
 observed = "self.status.observedGeneration >= self.metadata.generation"
@@ -26,38 +26,16 @@ ready = "self.status.conditions.exists(c, c.type == 'Ready' && c.status == 'True
 
 const TEMPLATE: &str = r#"metadata:
   annotations:
-    tests.example/changes: "{{ words }}"
+    example.com/changes: "{{ words }}"
 spec:
   shelf: "{{= index % 7 }}"
-  label: "{{ name }}-{{ random_hex(8) }}"
+  image: "{{ name }}-{{ random_hex(8) }}"
 "#;
 
-const CRD: &str = r"apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata:
-  name: gadgets.tests.example
-spec:
-  group: tests.example
-  scope: Namespaced
-  names: {plural: gadgets, singular: gadget, kind: Gadget, listKind: GadgetList}
-  versions:
-    - name: v1
-      served: true
-      storage: true
-      subresources: {status: {}}
-      schema:
-        openAPIV3Schema:
-          type: object
-          properties:
-            spec:
-              type: object
-              properties:
-                shelf: {type: integer, maximum: 6}
-                label: {type: string}
-            status: {type: object, x-kubernetes-preserve-unknown-fields: true}
-";
+/// A kind that nobody reconciles but the mock.
+const CRD: &str = include_str!("../widgets.yaml");
 
-/// Shelves that nobody reconciles, beside the gadgets.
+/// Shelves that nobody reconciles, beside the widgets.
 const ALSO: &str = r#"
 [[also]]
 share = 2
@@ -75,18 +53,18 @@ observed = "true"
 ready = "self.data.of.startsWith('shelf-')"
 "#;
 
-const SHELF: &str = "metadata:\n  annotations:\n    tests.example/changes: \"{{ words }}\"\ndata:\n  of: \"{{ name }}\"\n";
+const SHELF: &str = "metadata:\n  annotations:\n    example.com/changes: \"{{ words }}\"\ndata:\n  of: \"{{ name }}\"\n";
 
 const FIXTURE: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: factory\n";
 
-/// Measures gadgets; everything is files in a folder of somebody's: definition, workload and subject.
-fn gadgets(bench_folder: &BenchFolder, workload: &str) -> Value {
+/// Measures widgets; everything is files in a folder of somebody's: definition, workload and subject.
+fn widgets(bench_folder: &BenchFolder, workload: &str) -> Value {
     let out = bench_folder.out();
-    let folder = out.with_file_name("gadgets");
+    let folder = out.with_file_name("widgets");
     std::fs::create_dir_all(&folder).expect("temporary folder");
     for (file, text) in [
         ("workload.toml", workload),
-        ("gadget.yaml", TEMPLATE),
+        ("widget.yaml", TEMPLATE),
         ("shelf.yaml", SHELF),
         ("fixture.yaml", FIXTURE),
         ("crd.yaml", CRD),
@@ -98,7 +76,7 @@ fn gadgets(bench_folder: &BenchFolder, workload: &str) -> Value {
     let file = out.with_file_name("subject.toml").display().to_string();
     let output = loadgen(&args(
         bench_folder,
-        &["--subject", &file, "--subjects", "gadgets/mock"],
+        &["--subject", &file, "--subjects", "widgets/mock"],
     ));
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");
@@ -106,9 +84,9 @@ fn gadgets(bench_folder: &BenchFolder, workload: &str) -> Value {
 }
 
 pub fn several_kinds_are_measured_in_one_workload() {
-    let bench_folder = BenchFolder::new("gadgets-and-shelves");
+    let bench_folder = BenchFolder::new("widgets-and-shelves");
     let with_fixture = WORKLOAD.replace("[object]", "fixtures = [\"fixture.yaml\"]\n\n[object]");
-    let summary = gadgets(&bench_folder, &format!("{with_fixture}{ALSO}"));
+    let summary = widgets(&bench_folder, &format!("{with_fixture}{ALSO}"));
     let runs = summary["subjects"][0]["runs"].as_array().expect("runs");
     for run in runs {
         assert_eq!(run["convergence"]["censored"], 0, "{run}");
@@ -116,20 +94,20 @@ pub fn several_kinds_are_measured_in_one_workload() {
     let memory = runs.iter().find(|run| run["cell"] == "memory");
     let by_verb = &memory.expect("a memory run")["requests"]["by_verb"];
     assert_eq!(
-        by_verb["patch gadgets/status"], 4,
+        by_verb["patch widgets/status"], 4,
         "a third of 12: {by_verb}"
     );
     let notes = summary["notes"].to_string();
     let want =
-        "of several kinds in turn: 1 of 3 Gadgets of 700 bytes and 2 of 3 ConfigMaps of 400 bytes";
+        "of several kinds in turn: 1 of 3 Widgets of 700 bytes and 2 of 3 ConfigMaps of 400 bytes";
     assert!(notes.contains(want), "{notes}");
     assert_eq!(dir_command("verify", &bench_folder).status.code(), Some(0));
 }
 
 pub fn a_kind_of_somebody_elses_is_measured_from_files_alone() {
-    let bench_folder = BenchFolder::new("gadgets");
-    let summary = gadgets(&bench_folder, WORKLOAD);
-    assert_eq!(summary["scenario"]["name"], "gadgets");
+    let bench_folder = BenchFolder::new("widgets");
+    let summary = widgets(&bench_folder, WORKLOAD);
+    assert_eq!(summary["scenario"]["name"], "widgets");
     assert_eq!(summary["scenario"]["object_bytes"], 700);
     let runs = summary["subjects"][0]["runs"].as_array().expect("runs");
     let drain = runs.iter().find(|run| run["cell"] == "drain");
@@ -137,10 +115,10 @@ pub fn a_kind_of_somebody_elses_is_measured_from_files_alone() {
     assert_eq!(drain["convergence"]["censored"], 0, "{drain}");
     let memory = runs.iter().find(|run| run["cell"] == "memory");
     let by_verb = &memory.expect("a memory run")["requests"]["by_verb"];
-    assert_eq!(by_verb["patch gadgets/status"], 12, "{by_verb}");
+    assert_eq!(by_verb["patch widgets/status"], 12, "{by_verb}");
     let notes = summary["notes"].to_string();
     assert!(
-        notes.contains("workload gadgets has no conformance scenario"),
+        notes.contains("workload widgets has no conformance scenario"),
         "{notes}"
     );
     assert_eq!(dir_command("verify", &bench_folder).status.code(), Some(0));
@@ -149,7 +127,7 @@ pub fn a_kind_of_somebody_elses_is_measured_from_files_alone() {
 /// Relative paths of a subject start at its file.
 fn subject(folder: &Path) -> String {
     format!(
-        "name = \"gadgets\"\nvariant = \"mock\"\nworkloads = [\"gadgets\"]\n\
+        "name = \"widgets\"\nvariant = \"mock\"\nworkloads = [\"widgets\"]\n\
          [run]\ncommand = \"{LOADGEN}\"\n\
          args = [\"mock-subject\", \"--admin\", \"{{admin}}\", \"--workload\", \"{}\"]\n\
          env = {{ KUBECONFIG = \"{{kubeconfig}}\" }}\n[ready]\nhttp = \"/readyz\"\n",

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use controlplane::node;
-use controlplane::node::Node;
+use controlplane::node::{Node, Programs};
 use controlplane::shared::Shared;
-use controlplane::{Binaries, Datastore, NodeBinaries, User};
+use controlplane::{Datastore, User};
 use libtest_mimic::{Arguments, Failed, Trial};
 use tare_procstat::temp_dir::TempDir;
 
@@ -33,14 +33,14 @@ const SCENARIOS: &[Scenario] = &[
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.test_threads = Some(1);
-    let needs = Needs::find();
-    if let Err(reason) = &needs {
+    let programs = Programs::find().map_err(|error| error.to_string());
+    if let Err(reason) = &programs {
         eprintln!("tests of loadgen run --operator on a node are ignored: {reason}");
     }
-    let ignored = needs.is_err();
+    let ignored = programs.is_err();
     let shared = Shared::new(move || {
-        let needs = needs.clone();
-        async move { Bed::start(&needs?).await }
+        let programs = programs.clone();
+        async move { Bed::start(&programs?).await }
     });
     let shared = match shared {
         Ok(shared) => Arc::new(shared),
@@ -60,27 +60,6 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, trials.collect()).exit_code()
 }
 
-#[derive(Clone)]
-struct Needs {
-    binaries: Binaries,
-    node_binaries: NodeBinaries,
-    kubectl: PathBuf,
-}
-
-impl Needs {
-    fn find() -> Result<Needs, String> {
-        node::check().map_err(|error| error.to_string())?;
-        let node_binaries = NodeBinaries::find().map_err(|error| error.to_string())?;
-        let binaries = Binaries::find().map_err(|error| error.to_string())?;
-        let kubectl = binaries.kubectl.clone();
-        Ok(Needs {
-            kubectl: kubectl.ok_or("no kubectl; run `loadgen control-plane build`")?,
-            binaries,
-            node_binaries,
-        })
-    }
-}
-
 struct Bed {
     // Fields are dropped in this order: the node ends before its folder is removed.
     node: Node,
@@ -90,7 +69,7 @@ struct Bed {
 }
 
 impl Bed {
-    async fn start(needs: &Needs) -> Result<Bed, String> {
+    async fn start(programs: &Programs) -> Result<Bed, String> {
         let dir = TempDir::create(Path::new(env!("CARGO_TARGET_TMPDIR")), "operator-pod");
         let dir = dir.map_err(|error| error.to_string())?;
         let options = node::Options {
@@ -102,7 +81,7 @@ impl Bed {
             port: None,
             start_within: TIMEOUT,
         };
-        let node = Node::start(&needs.binaries, &needs.node_binaries, options).await;
+        let node = Node::start(&programs.plane, &programs.node, options).await;
         let node = node.map_err(|error| error.to_string())?;
         let archive = node::of_source(dir.path(), IMAGE, "ballast", include_str!("ballast.c"));
         let archive = archive.await.map_err(|error| error.to_string())?;
@@ -110,7 +89,7 @@ impl Bed {
         imported.map_err(|error| error.to_string())?;
         Ok(Bed {
             kubeconfig: node.plane().kubeconfig(PERSON),
-            kubectl: needs.kubectl.clone(),
+            kubectl: programs.kubectl.clone(),
             node,
             dir,
         })

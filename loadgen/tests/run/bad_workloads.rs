@@ -37,30 +37,8 @@ metadata:
   name: class
 ";
 
-const CRD: &str = "apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata:
-  name: widgets.example.com
-spec:
-  group: example.com
-  scope: Namespaced
-  names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}
-  versions:
-    - name: v1
-      served: true
-      storage: true
-      subresources: {status: {}}
-      schema:
-        openAPIV3Schema:
-          type: object
-          properties:
-            spec:
-              type: object
-              properties:
-                image: {type: string}
-                shelf: {type: integer, maximum: 6}
-            status: {type: object, x-kubernetes-preserve-unknown-fields: true}
-";
+/// A kind that nobody reconciles.
+const CRD: &str = include_str!("../widgets.yaml");
 
 struct Case {
     name: &'static str,

@@ -15,7 +15,9 @@ use std::time::Instant;
 
 use kubesim::RequestFault;
 use libtest_mimic::{Arguments, Failed, Trial};
-use simulated_cluster::{SimulatedCluster, code, loadgen, signal, stderr, stdout, tare, wait_for};
+use simulated_cluster::{
+    SimulatedCluster, assert_success, code, loadgen, signal, stderr, stdout, tare, wait_for,
+};
 
 type Scenario = fn();
 
@@ -145,13 +147,7 @@ fn run_of(output: &Output) -> String {
 fn converges() {
     let simulated_cluster = SimulatedCluster::with_operator("converges");
     let output = simulated_cluster.loadgen(&["run", "--count", "200", "--rate", "100"]);
-    assert_eq!(
-        code(&output),
-        Some(0),
-        "{}{}",
-        stdout(&output),
-        stderr(&output)
-    );
+    assert_success(&output);
     let table = stdout(&output);
     for want in [
         "Convergence, ms",
@@ -180,7 +176,7 @@ fn converges() {
     );
     assert_eq!(simulated_cluster.left(), Vec::<String>::new());
     let again = simulated_cluster.loadgen(&["clean"]);
-    assert_eq!(code(&again), Some(0), "{}", stderr(&again));
+    assert_success(&again);
     assert!(
         stdout(&again).starts_with("nothing to remove"),
         "{}",
@@ -255,13 +251,7 @@ fn killed() {
     run.wait().expect("it ends");
     assert!(!simulated_cluster.left().is_empty());
     let output = simulated_cluster.loadgen(&["clean"]);
-    assert_eq!(
-        code(&output),
-        Some(0),
-        "{}{}",
-        stdout(&output),
-        stderr(&output)
-    );
+    assert_success(&output);
     let text = stdout(&output);
     assert!(
         text.contains("EdgeApps and 1 namespaces; 0 EdgeApps left"),
@@ -288,7 +278,7 @@ fn missing_crd() {
         assert!(said.contains(want), "{want} not in {said}");
     }
     let clean = simulated_cluster.loadgen(&["clean"]);
-    assert_eq!(code(&clean), Some(0), "{}", stderr(&clean));
+    assert_success(&clean);
     assert!(
         stdout(&clean).contains("nothing to remove"),
         "{}",
@@ -409,7 +399,7 @@ fn clean_one_run() {
         stdout(&elsewhere)
     );
     let output = simulated_cluster.loadgen(&["clean", "--run", &first]);
-    assert_eq!(code(&output), Some(0), "{}", stderr(&output));
+    assert_success(&output);
     assert_eq!(
         stdout(&output),
         "removed 3 EdgeApps and 0 namespaces; 0 EdgeApps left\n"
@@ -423,7 +413,7 @@ fn clean_one_run() {
     assert_eq!(names.len(), 4, "{names:?}");
 
     let output = simulated_cluster.loadgen(&["clean"]);
-    assert_eq!(code(&output), Some(0), "{}", stderr(&output));
+    assert_success(&output);
     assert_eq!(simulated_cluster.names("edgeapps"), ["somebody-elses"]);
     assert!(
         simulated_cluster

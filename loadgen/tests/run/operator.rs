@@ -1,11 +1,9 @@
 //! `loadgen run --operator`: an operator in the cluster beside a run. The simulated server has no nodes, so
 //! its memory comes from metrics.k8s.io; the other sources are tested on a real node.
 
-use std::process::Output;
-
 use serde_json::{Value, json};
 
-use crate::simulated_cluster::{SimulatedCluster, code, stderr, stdout, wait_for};
+use crate::simulated_cluster::{SimulatedCluster, assert_success, code, said, wait_for};
 
 /// What a metrics server would serve.
 const POD_METRICS: &str = "
@@ -61,17 +59,13 @@ fn cluster(name: &str) -> SimulatedCluster {
     cluster
 }
 
-fn said(output: &Output) -> String {
-    stdout(output) + &stderr(output)
-}
-
 pub fn measured() {
     let cluster = cluster("operator");
     let words = ["run", "configmaps", "--count", "5", "--idle-s", "1"];
     let words = [&words[..], &["--operator", "deployment/shop/web"]].concat();
     let output = cluster.loadgen(&words);
     let text = said(&output);
-    assert_eq!(code(&output), Some(0), "{text}");
+    assert_success(&output);
     for want in [
         "deployment/shop/web: working set of metrics.k8s.io, ",
         "more precise sources of memory are not there: its metrics page: the pod names no port; kubelet: the pod is on no node",

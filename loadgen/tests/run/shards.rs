@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::Output;
 
 use crate::assert_figures;
-use crate::simulated_cluster::{SimulatedCluster, code, merge, stderr, stdout, wait_for};
+use crate::simulated_cluster::{
+    SimulatedCluster, assert_success, code, merge, said, stderr, stdout, wait_for,
+};
 
 const SHARDS: usize = 3;
 const COUNT: usize = 20;
@@ -39,7 +40,7 @@ pub fn as_one_run() {
     let mut files = Vec::new();
     for (index, shard) in running.into_iter().enumerate() {
         let output = shard.wait_with_output().expect("it ends");
-        assert_eq!(code(&output), Some(0), "{}", stderr(&output));
+        assert_success(&output);
         assert_eq!(stdout(&output).lines().count(), 1, "{}", stdout(&output));
         // What the log of a pod has: both streams.
         let log = stderr(&output) + &stdout(&output);
@@ -49,7 +50,7 @@ pub fn as_one_run() {
     }
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
     let merged = merge(&files);
-    assert_eq!(code(&merged), Some(0), "{}", said(&merged));
+    assert_success(&merged);
     assert_figures(
         &merged,
         &[
@@ -99,8 +100,4 @@ fn place(name: &str) -> usize {
         .next()
         .and_then(|number| number.parse().ok());
     number.unwrap_or_else(|| panic!("{name} has no number"))
-}
-
-fn said(output: &Output) -> String {
-    stdout(output) + &stderr(output)
 }

@@ -228,6 +228,15 @@ pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+/// All that it has printed.
+pub fn said(output: &Output) -> String {
+    stdout(output) + &stderr(output)
+}
+
+pub fn assert_success(output: &Output) {
+    assert_eq!(code(output), Some(0), "{}", said(output));
+}
+
 pub fn wait_for(what: &str, holds: impl Fn() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !holds() {

@@ -3,18 +3,12 @@
 use std::path::Path;
 
 use crate::assert_figures;
-use crate::simulated_cluster::{SimulatedCluster, code, stderr, stdout, wait_for};
+use crate::simulated_cluster::{SimulatedCluster, assert_success, code, stderr, stdout, wait_for};
 
 pub fn configmaps() {
     let simulated_cluster = SimulatedCluster::without_crd("configmaps");
     let output = simulated_cluster.loadgen(&["run", "configmaps", "--count", "50"]);
-    assert_eq!(
-        code(&output),
-        Some(0),
-        "{}{}",
-        stdout(&output),
-        stderr(&output)
-    );
+    assert_success(&output);
     assert!(
         stderr(&output).contains(": 50 ConfigMaps all at once in namespace loadgen-"),
         "{}",
@@ -43,7 +37,7 @@ pub fn lint() {
     let lint = |workload: &str| simulated_cluster.loadgen(&["lint", workload]);
     let good = lint("edgeapp");
     let said = stdout(&good);
-    assert_eq!(code(&good), Some(0), "{said}{}", stderr(&good));
+    assert_success(&good);
     for want in [
         "edgeapp: EdgeApps of edgeapps.tare.dev, 2,048 bytes each; 5,000 have 10.2 MB",
         "ok   object.template: the server accepts an object",
@@ -103,13 +97,7 @@ pub fn fixtures() {
         let mut args = vec!["run", &workload, "--count", "5"];
         args.extend(more);
         let output = simulated_cluster.loadgen(&args);
-        assert_eq!(
-            code(&output),
-            Some(0),
-            "{}{}",
-            stdout(&output),
-            stderr(&output)
-        );
+        assert_success(&output);
         output
     };
     let ours = || {
@@ -130,7 +118,7 @@ pub fn fixtures() {
     assert_eq!(ours(), ["key", "class", "classes"]);
     let clean = simulated_cluster.loadgen(&["clean", "--workload", &workload]);
     let said = stdout(&clean);
-    assert_eq!(code(&clean), Some(0), "{said}{}", stderr(&clean));
+    assert_success(&clean);
     assert!(
         said.contains("removed 5 ConfigMaps, 3 fixtures and "),
         "{said}"
@@ -143,13 +131,7 @@ pub fn fixture_of_others() {
     simulated_cluster.create_namespace("classes");
     let workload = with_fixtures("fixture-of-others", FIXTURES);
     let output = simulated_cluster.loadgen(&["run", &workload, "--count", "5"]);
-    assert_eq!(
-        code(&output),
-        Some(0),
-        "{}{}",
-        stdout(&output),
-        stderr(&output)
-    );
+    assert_success(&output);
     let namespaces = simulated_cluster.names("namespaces");
     assert!(namespaces.contains(&"classes".to_owned()), "{namespaces:?}");
 }
@@ -184,13 +166,7 @@ pub fn several_kinds() {
         simulated_cluster.loadgen(&args)
     };
     let output = run(&[]);
-    assert_eq!(
-        code(&output),
-        Some(0),
-        "{}{}",
-        stdout(&output),
-        stderr(&output)
-    );
+    assert_success(&output);
     assert!(
         stderr(&output).contains("9 ConfigMaps and Secrets all at once"),
         "{}",
@@ -213,13 +189,7 @@ pub fn several_kinds() {
     run(&["--keep"]);
     assert_eq!((count("configmaps", "cm-"), count("secrets", "s-")), (3, 6));
     let clean = simulated_cluster.loadgen(&["clean", "--workload", &workload]);
-    assert_eq!(
-        code(&clean),
-        Some(0),
-        "{}{}",
-        stdout(&clean),
-        stderr(&clean)
-    );
+    assert_success(&clean);
     assert!(
         stdout(&clean).contains("removed 9 ConfigMaps and Secrets, 3 fixtures and "),
         "{}",
@@ -243,7 +213,6 @@ pub fn root_ca() {
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kube-root-ca.crt"}});
     simulated_cluster.create(&path, &root_ca);
     let output = running.wait_with_output().expect("it ends");
-    let said = stdout(&output);
-    assert_eq!(code(&output), Some(0), "{said}{}", stderr(&output));
+    assert_success(&output);
     assert_eq!(simulated_cluster.left(), Vec::<String>::new());
 }

@@ -86,7 +86,7 @@ impl Child {
 }
 
 /// The observed children of an owner, as its plan sees them.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Children {
     states: Vec<(KindId, u32, ChildState)>,
 }

@@ -57,7 +57,8 @@ pub async fn serve(
                 // A client that breaks off or sends nothing gets no answer.
                 if let Some(stream) = stream {
                     let mut connection = Box::pin(connection(stream, &metrics, build));
-                    if !is_served(&mut connection).await {
+                    // Where its whole request has arrived, it is answered without waiting.
+                    if futures::poll!(&mut connection).is_pending() {
                         push(&mut connections, CONNECTIONS, connection);
                     }
                 }
@@ -103,11 +104,6 @@ async fn first_of<F: Future>(waiting: &mut VecDeque<Pin<Box<F>>>) -> F::Output {
         Poll::Ready(output)
     })
     .await
-}
-
-/// Whether a connection ends without waiting: its whole request has arrived and is answered.
-async fn is_served<F: Future<Output = ()>>(connection: &mut Pin<Box<F>>) -> bool {
-    poll_fn(|context| Poll::Ready(connection.as_mut().poll(context).is_ready())).await
 }
 
 /// Serves all connections until one or more of them have ended.

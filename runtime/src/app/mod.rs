@@ -4,6 +4,7 @@ mod admin;
 mod allocator;
 pub mod cli;
 mod crd;
+mod pause;
 pub mod program;
 mod run;
 mod telemetry;

@@ -19,7 +19,7 @@ use crate::app::cli::{Cluster, LeaseName, Run};
 use crate::app::crd;
 use crate::app::crd::Crd;
 use crate::app::program::Program;
-use crate::app::{admin, allocator, telemetry};
+use crate::app::{admin, allocator, pause, telemetry};
 use crate::controller;
 use crate::controller::Config;
 use crate::http::client;
@@ -75,6 +75,7 @@ where
     let future = boxed(make);
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
+        .on_thread_park(pause::sleep)
         .build()?
         .block_on(future)
 }
@@ -162,6 +163,7 @@ pub async fn run<O: Operator>(
         resync: options.relist_period,
         deadline: options.timeout,
         trim: allocator::trim,
+        pause: pause::set,
         ..Config::default()
     };
     let access = access::<O>(options.cluster.context, program).await?;
@@ -204,16 +206,22 @@ pub async fn run<O: Operator>(
                 () = ended(stopped.clone()) => return,
             }
         }
-        let run = controller::run(
+        // A task of its own: what comes from the API server then wakes neither the admin port nor the signals,
+        // and what is on its way within the process costs no look at the sockets.
+        let run = tokio::spawn(controller::run(
             Arc::clone(&operator),
             options.cache.cache(&operator),
             client,
             Arc::clone(&metrics),
             config,
             ended(stopped.clone()),
-        );
+        ));
         tokio::select! {
-            () = run => {}
+            ended = run => {
+                if let Err(panicked) = ended {
+                    std::panic::resume_unwind(panicked.into_panic());
+                }
+            }
             () = crd::compare(&api, crd) => {}
         }
     });

@@ -34,7 +34,8 @@ pub use crate::cache::pruned::Pruned;
 
 use crate::api::Operator;
 use crate::model::{
-    ChildEvent, ChildSnapshot, ObjectKey, OwnerState, Retention, SnapshotContent, Triggers, Uid,
+    ChildEvent, ChildSnapshot, KindId, ObjectKey, OwnerState, Retention, SnapshotContent, Triggers,
+    Uid,
 };
 use crate::reconcile::child;
 use crate::reconcile::normalized::NormalizedFields;
@@ -66,6 +67,11 @@ pub trait Cache: Send {
     /// An owner was shown by a watch, or by a page of a relist; `page` then has the resourceVersions of the
     /// first page of each kind. A cache that retains specs takes `state.spec`. False: it is known to be gone.
     fn on_owner(&mut self, state: &mut OwnerState, page: Option<&[u64]>) -> bool;
+    /// The kind of which more is known than a page shows that was read since, `page` as above: the server was
+    /// restored from a backup. Before [`on_owner`](Self::on_owner).
+    fn is_ahead_of(&self, _state: &OwnerState, _page: &[u64]) -> Option<KindId> {
+        None
+    }
     /// An owner was deleted.
     fn on_owner_gone(&mut self, uid: Uid);
     /// A child changed. Returns the work if its owner is idle; `None` where there is none.
@@ -91,6 +97,9 @@ impl<C: Cache + ?Sized> Cache for Box<C> {
     }
     fn on_owner(&mut self, state: &mut OwnerState, page: Option<&[u64]>) -> bool {
         (**self).on_owner(state, page)
+    }
+    fn is_ahead_of(&self, state: &OwnerState, page: &[u64]) -> Option<KindId> {
+        (**self).is_ahead_of(state, page)
     }
     fn on_owner_gone(&mut self, uid: Uid) {
         (**self).on_owner_gone(uid);
@@ -126,6 +135,7 @@ fn unknown(update: &ChildUpdate<'_>, whole: bool) -> OwnerState {
     // The children are read where the event does not say whose they are.
     let read = update.event.check().only(Triggers::READ);
     OwnerState {
+        uid: update.event.owner_uid.unwrap_or_default(),
         triggers: Triggers::REFRESH.with(Triggers::CHILD).with(read),
         snapshots: vec![snapshot_of(update.event, snapshot)],
         ..OwnerState::default()

@@ -114,6 +114,28 @@ impl<O: Operator> Cache for Pruned<O> {
         true
     }
 
+    fn is_ahead_of(&self, state: &OwnerState, page: &[u64]) -> Option<KindId> {
+        let known = &self.owners.get(&state.uid.halves())?.state;
+        let is_past = |kind: KindId, version: u64| {
+            let page = page.get(kind.index());
+            page.is_some_and(|page| version <= *page)
+        };
+        if state.resource_version < known.resource_version
+            && is_past(KindId::OWNER, known.resource_version)
+        {
+            return Some(KindId::OWNER);
+        }
+        let is_ahead = |known: &&ChildRecord| {
+            let mut shown = state.children.iter();
+            is_past(known.kind, known.resource_version)
+                && shown.any(|shown| {
+                    (shown.kind, shown.name_hash) == (known.kind, known.name_hash)
+                        && shown.resource_version < known.resource_version
+                })
+        };
+        known.children.iter().find(is_ahead).map(|known| known.kind)
+    }
+
     fn on_owner_gone(&mut self, uid: Uid) {
         self.owners.remove(&uid.halves());
         if let Some(departed) = &mut self.departed {

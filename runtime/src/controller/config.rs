@@ -32,6 +32,9 @@ pub struct Config {
     pub seed: u64,
     /// Called a few seconds after work, to give freed memory back to the kernel.
     pub trim: fn(),
+    /// Told how long, in ms, the thread may sleep before it waits for its sockets, so that what comes meanwhile
+    /// costs one wake-up. 0 while workers are free. Nothing depends on it.
+    pub pause: fn(u64),
 }
 
 impl Default for Config {
@@ -48,6 +51,7 @@ impl Default for Config {
             requeues: 1_000,
             seed: random(),
             trim: || {},
+            pause: |_| {},
         }
     }
 }

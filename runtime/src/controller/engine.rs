@@ -16,6 +16,7 @@ use crate::controller::concurrency::Concurrency;
 use crate::controller::departed::Departed;
 use crate::controller::finished::Finished;
 use crate::controller::gauges;
+use crate::controller::pace::Pace;
 use crate::controller::readiness::{Readiness, cause};
 use crate::controller::recovery::Recovery;
 use crate::controller::requeues::Requeues;
@@ -51,6 +52,7 @@ pub(crate) struct Controller<O: Operator, C> {
     trim: fn(),
     trim_timer: TrimTimer,
     concurrency: Concurrency,
+    pace: Pace,
     recovery: Recovery,
     departed: Departed,
     /// How often resourceVersions have started over.
@@ -84,6 +86,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             trim: config.trim,
             trim_timer: TrimTimer::default(),
             concurrency: Concurrency::of(config.concurrency),
+            pace: Pace::default(),
             recovery: Recovery::default(),
             departed: Departed::default(),
             epoch: 0,
@@ -109,6 +112,11 @@ impl<O: Operator, C: Cache> Controller<O, C> {
     pub fn is_under_pressure(&self) -> bool {
         let wait = self.queue.depth() + self.queue.in_flight() > self.concurrency.now();
         wait && self.queue.has_room_to_yield() && !self.concurrency.failed_lately(|| self.now_ms())
+    }
+
+    /// How long, in ms, the thread waits for more before it looks at its sockets.
+    pub fn pause_ms(&self, pressure: bool) -> u64 {
+        self.pace.pause_ms(pressure)
     }
 
     /// The next owner to reconcile.
@@ -244,7 +252,9 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                     return;
                 }
                 let departed = event.owner_uid;
-                if idle && departed.is_some_and(|uid| self.departed.contains(&owner, uid)) {
+                // Their deletion frees a name for which another owner may wait.
+                let matters = !idle && event.deleted;
+                if !matters && departed.is_some_and(|uid| self.departed.contains(&owner, uid)) {
                     return;
                 }
                 let work = self.cache.on_child_event(ChildUpdate {
@@ -334,6 +344,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             false => now_ms.saturating_sub(begun_ms),
         };
         self.concurrency.ended(outcome, took_ms, now_ms);
+        self.pace.ended(took_ms);
         // A server that says how long to wait is obeyed.
         if self.concurrency.is_reduced() && outcome == (Outcome::Failed { base_ms: None }) {
             self.recovery.awaited = true;

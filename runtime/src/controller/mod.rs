@@ -13,6 +13,7 @@ mod engine;
 mod finished;
 mod gauges;
 mod next;
+mod pace;
 mod readiness;
 mod recovery;
 mod requeues;
@@ -97,7 +98,9 @@ pub async fn run<O: Operator>(
                 }
             }));
         }
-        reconciler.set_pressure(controller.is_under_pressure());
+        let pressure = controller.is_under_pressure();
+        reconciler.set_pressure(pressure);
+        (config.pause)(controller.pause_ms(pressure));
         controller.set_gauges();
         let next = tokio::select! {
             biased;
@@ -111,6 +114,7 @@ pub async fn run<O: Operator>(
             Next::Due => controller.wake(),
         }
     }
+    (config.pause)(0);
     info!(in_flight = workers.len(), "shutting down");
     let drained = async { while workers.next().await.is_some() {} };
     if tokio::time::timeout(config.drain, drained).await.is_err() {

@@ -60,7 +60,7 @@ pub struct StatusRecord {
 /// What is known of an owner. A worker takes it and gives it back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OwnerState {
-    /// Identity of the owner; zero while it is not known.
+    /// Identity of the owner; zero while it is not known. Where only its children were shown, as they name it.
     pub uid: Uid,
     /// Generation of its spec.
     pub generation: i64,
@@ -126,6 +126,9 @@ impl OwnerState {
     /// Adds what a further event of an idle owner has shown; the newer snapshot of a child wins.
     pub fn merge(&mut self, more: Self) {
         self.triggers = self.triggers.with(more.triggers);
+        if self.uid != more.uid {
+            return self.doubt();
+        }
         for new in more.snapshots {
             match self
                 .snapshots
@@ -136,6 +139,21 @@ impl OwnerState {
                 None => self.snapshots.push(new),
             }
         }
+    }
+
+    /// The newest resourceVersion of the owner itself that is known; 0 where only its children were shown.
+    pub fn newest_version(&self) -> u64 {
+        self.own_version.max(self.resource_version)
+    }
+
+    /// Children of two owners of this name were shown, and no order of the watches tells which of the two is there
+    /// now: it is read, with its children.
+    pub fn doubt(&mut self) {
+        self.forget_revisions();
+        self.uid = Uid::default();
+        self.corrections = None;
+        let anew = Triggers::REFRESH.with(Triggers::CHILDREN);
+        self.triggers = self.triggers.with(anew);
     }
 
     /// resourceVersions start over because the server was restored: everything is to be read again. Where something

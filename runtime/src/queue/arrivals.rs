@@ -108,11 +108,19 @@ impl Arrivals {
                 _ => Meanwhile::Same(Triggers::default()),
             };
         };
-        // Also of an earlier owner of this name: an old page.
-        if shown.resource_version <= owner.own_version.max(owner.resource_version) {
-            return Meanwhile::Same(Triggers::default());
+        let newest = owner.newest_version();
+        if newest == 0 && shown.uid != owner.uid {
+            // It could not be read, and this may be an earlier one.
+            owner.doubt();
+            return Meanwhile::Same(shown.triggers);
         }
-        if shown.uid != owner.uid && owner.uid != Uid::default() {
+        // Also of an earlier owner of this name: an old page.
+        if shown.resource_version <= newest {
+            let is_same = shown.uid == owner.uid;
+            let found = shown.triggers.only(Triggers::CHILDREN);
+            return Meanwhile::Same(if is_same { found } else { Triggers::default() });
+        }
+        if shown.uid != owner.uid {
             return Meanwhile::Recreated(shown);
         }
         let changed = shown.generation != owner.generation || shown.deleting != owner.deleting;
@@ -122,6 +130,16 @@ impl Arrivals {
             owner.attempts = 0;
         }
         Meanwhile::Same(owner.own_triggers(finalizer).with(beyond))
+    }
+
+    /// What an owner that was created meanwhile is to do because of its children. A deletion says that a name is free,
+    /// and the names of a new owner are taken to be.
+    pub(super) fn of_children_of(&self, owner: Uid) -> Triggers {
+        let is_its = |event: &ChildEvent| !event.deleted && event.owner_uid == Some(owner);
+        match self.children.iter().any(is_its) {
+            true => self.again.with(Triggers::CHILDREN),
+            false => self.again,
+        }
     }
 
     /// Updates the records of the children with their changes; returns what has to be done about them.
@@ -142,6 +160,6 @@ impl Arrivals {
 /// Whether `owner` is gone, as one of its name with this uid was deleted at `resource_version`. The worker may have
 /// met the next owner of this name before a watch showed the end of the last one.
 fn is_over(owner: &OwnerState, uid: Uid, resource_version: u64) -> bool {
-    let is_later = resource_version > owner.own_version.max(owner.resource_version);
-    uid == owner.uid || owner.uid == Uid::default() || is_later
+    let newest = owner.newest_version();
+    uid == owner.uid || (newest > 0 && resource_version > newest)
 }

@@ -24,7 +24,9 @@ impl Queue {
                 self.entries.remove(key);
                 return Admission::Idle;
             }
-            Meanwhile::Recreated(shown) => {
+            Meanwhile::Recreated(mut shown) => {
+                let of_children = arrivals.of_children_of(shown.uid);
+                shown.triggers = shown.triggers.with(of_children);
                 self.entries.remove(key);
                 return self.insert_with_work(key, *shown);
             }

@@ -14,6 +14,7 @@ mod entry;
 mod finish;
 mod limits;
 mod outcome;
+mod same_name;
 
 pub use crate::queue::limits::Limits;
 pub use crate::queue::outcome::{Admission, Evicted, Outcome};
@@ -112,6 +113,17 @@ impl Queue {
         self.entries.forget_revisions();
     }
 
+    /// Whether more is known of an owner than a list shows that was read since, at `list_version`: the server was
+    /// restored from a backup.
+    pub fn is_ahead_of(&self, key: &ObjectKey, shown: &OwnerState, list_version: u64) -> bool {
+        self.entries.get(key).is_some_and(|entry| {
+            let newest = entry.owner.newest_version();
+            entry.owner.uid == shown.uid
+                && newest > shown.resource_version
+                && newest <= list_version
+        })
+    }
+
     /// An owner as a watch or a relist shows it. `beyond`: triggers that do not show on the owner itself.
     pub fn admit_owner(
         &mut self,
@@ -133,7 +145,10 @@ impl Queue {
                 .change_arrivals(key, |arrivals| arrivals.on_owner(shown, beyond, same));
             return Admission::Accepted;
         }
-        let newest = entry.owner.own_version.max(entry.owner.resource_version);
+        let newest = entry.owner.newest_version();
+        if newest == 0 && entry.owner.uid != shown.uid {
+            return self.admit_beside_children(key, shown.triggers);
+        }
         if !same && shown.resource_version < newest {
             // A page from before the owner was created again.
             return Admission::Idle;
@@ -175,7 +190,7 @@ impl Queue {
         let Some(entry) = self.entries.get(key) else {
             return Admission::Idle;
         };
-        let known = entry.owner.uid != Uid::default();
+        let known = entry.owner.newest_version() > 0;
         let spec_changed = known
             && (shown.generation != entry.owner.generation
                 || shown.deleting != entry.owner.deleting);
@@ -199,20 +214,6 @@ impl Queue {
             return Admission::Accepted;
         }
         self.requeue_or_settle(key)
-    }
-
-    /// The owner was deleted at `resource_version`.
-    pub fn owner_gone(&mut self, key: &ObjectKey, uid: Uid, resource_version: u64) {
-        let Some(entry) = self.entries.get(key) else {
-            return;
-        };
-        if entry.state == State::InFlight {
-            self.entries.change_arrivals(key, |arrivals| {
-                arrivals.on_owner_gone(uid, resource_version)
-            });
-        } else if entry.owner.uid == uid || entry.owner.uid == Uid::default() {
-            self.entries.remove(key);
-        }
     }
 
     /// Whether the owner `key` has no entry, or one in which only changes of its children are merged.
@@ -258,7 +259,7 @@ impl Queue {
                 continue;
             }
             let owner = &mut entry.owner;
-            let is_newer = owner.own_version.max(owner.resource_version) > owners_version;
+            let is_newer = owner.newest_version() > owners_version;
             let by_event = owner.triggers.has(Triggers::CHILD.with(Triggers::STATUS));
             if is_newer || by_event {
                 owner.triggers = owner.triggers.with(RECHECK);
@@ -296,7 +297,12 @@ impl Queue {
             return Admission::Accepted;
         }
         if event.is_of_another(entry.owner.uid) {
-            return Admission::Idle;
+            let awaits = matches!(entry.state, State::Awaiting { .. });
+            self.entries.change_owner(key, OwnerState::doubt);
+            return match awaits {
+                true => self.entries.delay(key, now_ms + self.limits.merge_ms),
+                false => Admission::Accepted,
+            };
         }
         match entry.state {
             State::InFlight => Admission::Accepted,

@@ -76,6 +76,7 @@ fn on_child_event(queue: &mut Queue, key: &ObjectKey, event: ChildEvent, now_ms:
         false => SnapshotContent::Object("{\"child\":1}".into()),
     };
     let owner = OwnerState {
+        uid: event.owner_uid.unwrap_or_default(),
         triggers: Triggers::REFRESH.with(Triggers::CHILD),
         snapshots: vec![ChildSnapshot {
             kind: event.kind,

@@ -107,10 +107,8 @@ impl<O: Operator> ChildRequests<O> {
         }
         let object = Created { head: &head, body };
         let mut request = whole(how.0, &path, Some((how.1, &object)));
-        if !child.kind.workload {
-            // The answer for a workload carries its counters; for others the metadata are enough.
-            request.accept = METADATA;
-        }
+        // A new object has no status: its metadata are all that is recorded.
+        request.accept = METADATA;
         match self.api.call(Verb::Create, request, OBJECT_BYTES).await {
             Ok(answer) => decode(&answer, &child.kind).map(Some),
             // An apply with that resourceVersion conflicts with an object that exists.

@@ -224,7 +224,14 @@ impl<O: Operator> ChildReconciler<O> {
         child: &Child,
         body: &Value,
     ) -> Result<(), Interrupt> {
-        if let Some(made) = self.requests.create(owner, child, body).await? {
+        // Until it is answered the child may be there, and nothing that is retained says so.
+        let triggers = state.triggers;
+        state.triggers = triggers.with(Triggers::READ);
+        let made = self.requests.create(owner, child, body).await;
+        if made.as_ref().err().is_none_or(Interrupt::is_refusal) {
+            state.triggers = triggers;
+        }
+        if let Some(made) = made? {
             self.record(state, child, &made, Some(body));
             return Ok(());
         }

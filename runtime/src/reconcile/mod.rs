@@ -16,6 +16,7 @@ pub mod compare;
 pub(crate) mod drift;
 pub(crate) mod events;
 mod failure;
+mod failure_report;
 #[cfg(test)]
 mod hostile;
 pub(crate) mod merge_patch;
@@ -34,12 +35,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use futures::FutureExt;
-use http::Method;
-use serde::Serialize;
-use tracing::{debug, warn};
-
-use crate::api::{Children, Failure, Operator, Owner, OwnerStatus, Plan, Requeue, Retry, Status};
+use crate::api::{Children, Failure, Operator, Owner, OwnerStatus, Plan, Requeue, Status};
 use crate::http::buffer::Buffer;
 use crate::http::paths::Paths;
 use crate::http::request::{Api, Request, WHOLE};
@@ -52,8 +48,10 @@ use crate::reconcile::normalized::NormalizedFields;
 use crate::reconcile::owner_requests::OwnerRequests;
 use crate::reconcile::teardown::Teardown;
 use crate::reconcile::unplanned::Unplanned;
+use futures::FutureExt;
+use http::Method;
+use serde::Serialize;
 
-use crate::reconcile::failure::FIELD_CONFLICT;
 pub(crate) use crate::reconcile::failure::Interrupt;
 
 /// How often a reconcile starts over because a write met a newer object, before the owner backs off.
@@ -205,7 +203,8 @@ impl<O: Operator> Reconciler<O> {
                 requeue_after: after_s.map(|after_s| Duration::from_secs(after_s.into())),
             });
         }
-        let mut plan = self.plan(&owner, &owner::children::<O>(state))?;
+        let seen = owner::children::<O>(state);
+        let mut plan = self.plan(&owner, &seen)?;
         let requeue_after = match plan.requeue {
             Requeue::After(requeue_after) => Some(requeue_after),
             Requeue::Default => None,
@@ -238,7 +237,7 @@ impl<O: Operator> Reconciler<O> {
                     requeue_after,
                 });
             }
-            plan = self.plan(&owner, &owner::children::<O>(state))?;
+            self.renew_status(&mut plan, &owner, state, &seen)?;
         } else if wanted || !snapshots.is_empty() {
             // Each body is dropped as soon as it is written: a burst holds one plan for each worker.
             for child in std::mem::take(&mut plan.children) {
@@ -252,7 +251,7 @@ impl<O: Operator> Reconciler<O> {
                 corrections.compared(now_ms);
                 corrections.is_empty()
             });
-            plan = self.plan(&owner, &owner::children::<O>(state))?;
+            self.renew_status(&mut plan, &owner, state, &seen)?;
         }
         // The bodies of the children are dropped before the answer is awaited.
         let Plan { mut status, .. } = { plan };
@@ -310,96 +309,25 @@ impl<O: Operator> Reconciler<O> {
         })
     }
 
+    /// Plans again where the children are not those that the plan has `seen`: the status follows from them.
+    fn renew_status(
+        &self,
+        plan: &mut Plan<Status<O>>,
+        owner: &Owner<O>,
+        state: &OwnerState,
+        seen: &Children,
+    ) -> Result<(), Interrupt> {
+        let children = owner::children::<O>(state);
+        if children != *seen {
+            plan.status = self.plan(owner, &children)?.status;
+        }
+        Ok(())
+    }
+
     fn plan(&self, owner: &Owner<O>, children: &Children) -> Result<Plan<Status<O>>, Interrupt> {
         self.operator
             .plan(owner, children)
             .map_err(|error| failure::planned(&error))
-    }
-
-    /// Reports a failure as a status, a counter and a log line, and as a Warning Event when it is new.
-    async fn report(
-        &self,
-        key: &ObjectKey,
-        state: &mut OwnerState,
-        failure: &Failure,
-        degraded: bool,
-    ) -> Outcome {
-        self.api.metrics().error(failure.reason);
-        let kind = &self.paths.owner_kind;
-        let mut is_untold = false;
-        if degraded {
-            let written = self.write_failure(key, state, failure).await;
-            let new = match &mut state.corrections {
-                // Told once, although its status changes with its children.
-                Some(all) if failure.reason == FIELD_CONFLICT => written.map(|_| all.tell()),
-                _ => written,
-            };
-            match new {
-                Ok(true) => {
-                    warn!(%kind, object = %key, reason = failure.reason, "{}", failure.message);
-                    self.events
-                        .warn(&self.api, &self.paths, key, state.uid, failure)
-                        .await;
-                }
-                Ok(false) => {
-                    debug!(%kind, object = %key, reason = failure.reason, "{}", failure.message)
-                }
-                Err(interrupt) => {
-                    debug!(%kind, object = %key, ?interrupt, "the failure could not be written");
-                    is_untold = true;
-                }
-            }
-        } else {
-            debug!(%kind, object = %key, reason = failure.reason, "{}", failure.message);
-        }
-        let retry = match failure.retry {
-            Retry::Backoff => O::RETRY,
-            named => named,
-        };
-        match retry {
-            Retry::Backoff => Outcome::Failed { base_ms: None },
-            Retry::From(delay) => Outcome::Failed {
-                base_ms: Some(millis(delay)),
-            },
-            // Nothing else would tell it.
-            Retry::AwaitChange if is_untold => Outcome::Failed { base_ms: None },
-            Retry::AwaitChange => Outcome::Stuck,
-        }
-    }
-
-    /// Writes the failure to the status. Returns whether it is new: to the status, or, where the status does
-    /// not report failures, since the last success.
-    async fn write_failure(
-        &self,
-        key: &ObjectKey,
-        state: &mut OwnerState,
-        failure: &Failure,
-    ) -> Result<bool, Interrupt> {
-        // With the resourceVersion of an event of metadata alone an older status would replace it. The next attempt
-        // reads it first.
-        if state.status_in_doubt {
-            return Err(Interrupt::Again);
-        }
-        let first = state.attempts == 0;
-        let Ok(owner) = owner::rebuild::<O>(key, state) else {
-            return Ok(first);
-        };
-        let mut owner = owner;
-        if mutant!(ObservedGoesBack) {
-            owner.meta.observed_generation = None;
-        }
-        let children = owner::children::<O>(state);
-        let status = AssertUnwindSafe(|| self.operator.failed(&owner, &children, failure));
-        let Ok(Some(status)) = std::panic::catch_unwind(status) else {
-            return Ok(first);
-        };
-        let before = state.status.digest;
-        let written =
-            tokio::time::timeout(self.deadline, self.owners.write_status(key, state, status)).await;
-        match written {
-            Ok(result) => result.map(|()| state.status.digest != before),
-            Err(_) => Err(failure::late(self.deadline)),
-        }
     }
 }
 

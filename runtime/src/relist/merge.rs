@@ -41,8 +41,8 @@ pub struct Relist<C: Compare> {
     /// Owners in a group.
     group: usize,
     coverage: Coverage,
-    /// An owner could not be decoded.
-    skipped: bool,
+    /// An object could not be decoded: what has to be listed again to see it.
+    skipped: Option<Coverage>,
 }
 
 impl<C: Compare> Relist<C> {
@@ -60,7 +60,7 @@ impl<C: Compare> Relist<C> {
             found: VecDeque::new(),
             group: OWNERS,
             coverage,
-            skipped: false,
+            skipped: None,
         }
     }
 
@@ -182,6 +182,9 @@ impl<C: Compare> Relist<C> {
                 Err(error) if error.is_too_large() => None,
                 Err(error) => return Err(error),
             };
+            if listed.as_ref().is_some_and(|listed| !listed.is_complete()) {
+                self.skipped = Some(Coverage::All);
+            }
             for (key, mut state) in owners.drain(..part) {
                 let triggers = match &listed {
                     Some(listed) => {
@@ -232,7 +235,7 @@ impl<C: Compare> Relist<C> {
             }
             Err(error) => {
                 self.skip(0, &error);
-                self.skipped = true;
+                self.skipped.get_or_insert(Coverage::Owners);
                 None
             }
         }
@@ -288,6 +291,8 @@ impl<C: Compare> Relist<C> {
                     }
                     Some(Err(error)) => {
                         self.skip(index, &error);
+                        // It may have left the plan of an owner with other work, or with none.
+                        self.skipped = Some(Coverage::All);
                         self.pages[index].pass_over();
                         self.pages[index].advance(&self.api, &self.paths).await?;
                         continue;

@@ -109,8 +109,8 @@ pub enum Found {
     Done {
         /// Owners that the list showed.
         owners: usize,
-        /// One of them could not be decoded.
-        skipped: bool,
+        /// What has to be listed again, because an object could not be decoded.
+        skipped: Option<Coverage>,
     },
     /// A page could not be read.
     Failed(ListError),

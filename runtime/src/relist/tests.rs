@@ -255,8 +255,9 @@ proptest! {
     }
 }
 
-/// Whether a relist says of each owner that it has all of its children, for a cache that keeps them.
-async fn completeness(collections: Collections) -> BTreeMap<String, bool> {
+/// Whether a relist says of each owner that it has all of its children, for a cache that keeps them; and what is to be
+/// listed again.
+async fn completeness(collections: Collections) -> (BTreeMap<String, bool>, Option<Coverage>) {
     let metrics = Arc::new(Metrics::default());
     let api = Api::new(client(collections, 100), metrics, Duration::from_secs(5));
     let comparer = Comparer::new(
@@ -275,7 +276,7 @@ async fn completeness(collections: Collections) -> BTreeMap<String, bool> {
             Found::Owner { key, state, .. } => {
                 complete.insert(key.name().to_owned(), state.children_complete);
             }
-            Found::Done { .. } => return complete,
+            Found::Done { skipped, .. } => return (complete, skipped),
             Found::Failed(error) => panic!("{error:?}"),
         }
     }
@@ -303,12 +304,13 @@ fn a_child_that_cannot_be_decoded_is_not_taken_for_one_that_is_gone() {
         .enable_all()
         .build()
         .expect("a runtime");
-    let complete = runtime.block_on(completeness(collections));
+    let (complete, skipped) = runtime.block_on(completeness(collections));
     let complete: Vec<(&str, bool)> = complete.iter().map(|(n, c)| (&**n, *c)).collect();
     assert_eq!(
         complete,
         [("a", true), ("b", false), ("c", true), ("d", true)]
     );
+    assert_eq!(skipped, Some(Coverage::All));
 }
 
 /// The type that the tests above list is the one that is served.

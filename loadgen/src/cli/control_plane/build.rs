@@ -1,4 +1,4 @@
-//! `loadgen control-plane build`: builds the control plane's programs from their Go module.
+//! `loadgen control-plane build`: builds the control plane's programs from their Go modules.
 //!
 //! Guarantees: shows progress; programs that were built are kept when it is stopped. Leaves to others:
 //! the build itself (`controlplane::build`).
@@ -7,10 +7,11 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Args;
-use controlplane::build::{Note, build, build_node};
+use controlplane::build::{Note, build, build_node, build_version};
 use controlplane::{Binaries, Error, NodeBinaries};
 
 use crate::cli::control_plane::hints;
+use crate::model::error::Usage;
 use crate::terminal::interrupt::Interrupt;
 use crate::terminal::progress::Progress;
 
@@ -19,33 +20,57 @@ pub struct BuildArgs {
     /// Also build kubelet and kube-scheduler, for up --node
     #[arg(long)]
     node: bool,
+    /// Build this version of Kubernetes, such as 1.34, into a folder of its own, and print the folder
+    #[arg(long, value_name = "VERSION", conflicts_with = "node")]
+    kubernetes: Option<String>,
 }
 
 pub(crate) async fn run(args: BuildArgs) -> anyhow::Result<ExitCode> {
     let stop = Interrupt::on_signals().context("cannot listen for Ctrl-C")?;
-    let built = tokio::select! {
+    let built = async {
+        match &args.kubernetes {
+            Some(version) => of_version(version).await,
+            None => default_version(args.node).await,
+        }
+    };
+    tokio::select! {
         biased;
-        () = stop.requested() => None,
-        built = all(args.node) => Some(built),
-    };
-    let Some(built) = built else {
-        eprintln!("stopped: programs that were built are kept; run the same command to continue");
-        return Ok(ExitCode::from(130));
-    };
-    let (binaries, node) = built?;
-    print!("{}", summary(&binaries, node.as_ref()));
-    let option = if args.node { " --node" } else { "" };
+        () = stop.requested() => {
+            eprintln!("stopped: programs that were built are kept; run the same command to continue");
+            Ok(ExitCode::from(130))
+        }
+        built = built => built.map(|()| ExitCode::SUCCESS),
+    }
+}
+
+async fn default_version(node: bool) -> anyhow::Result<()> {
+    let (binaries, built_node) = all(node).await?;
+    print!("{}", summary(&binaries, built_node.as_ref()));
+    let option = if node { " --node" } else { "" };
     println!("next: {} up{option}", hints::program());
-    Ok(ExitCode::SUCCESS)
+    Ok(())
+}
+
+/// Prints the folder of its programs, and nothing else on standard output: a script assigns it to a variable.
+async fn of_version(version: &str) -> anyhow::Result<()> {
+    let built = {
+        let progress = ShownProgress(Progress::default());
+        build_version(version, |note| progress.tell(note)).await
+    };
+    let folder = built.map_err(|error| match error {
+        Error::Version { .. } => Usage(format!("--kubernetes: {error}")).into(),
+        error => anyhow::Error::from(error),
+    })?;
+    println!("{}", folder.display());
+    let assets = hints::quoted(&folder);
+    eprintln!("next: KUBEBUILDER_ASSETS={assets} {} up", hints::program());
+    Ok(())
 }
 
 /// Builds the programs that are missing, and shows progress. Dropping the future stops the build.
 pub(crate) async fn all(node: bool) -> Result<(Binaries, Option<NodeBinaries>), Error> {
     let progress = ShownProgress(Progress::default());
-    let tell = |note| match note {
-        Note::Line(line) => progress.0.say(&line),
-        Note::Now(step) => progress.0.step(&step),
-    };
+    let tell = |note| progress.tell(note);
     let binaries = build(tell).await?;
     let node = match node {
         true => Some(build_node(tell).await?),
@@ -56,6 +81,15 @@ pub(crate) async fn all(node: bool) -> Result<(Binaries, Option<NodeBinaries>), 
 
 /// Clears the progress line when dropped, however the build ends.
 struct ShownProgress(Progress);
+
+impl ShownProgress {
+    fn tell(&self, note: Note) {
+        match note {
+            Note::Line(line) => self.0.say(&line),
+            Note::Now(step) => self.0.step(&step),
+        }
+    }
+}
 
 impl Drop for ShownProgress {
     fn drop(&mut self) {

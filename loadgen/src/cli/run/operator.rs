@@ -121,7 +121,7 @@ impl Watching {
         })
     }
 
-    /// How long objects are left alone, so that there is a figure of the time after them.
+    /// How long the run waits after the objects have converged, so that memory without work is sampled, too.
     pub fn idle(&self) -> Duration {
         self.idle
     }
@@ -316,19 +316,15 @@ impl PodWatched {
         self.peak_bytes = Some(reading.bytes.max(self.peak_bytes.unwrap_or(0.0)));
         self.end_bytes = Some(reading.bytes);
         if let Some(cpu_s) = reading.cpu_s {
-            let spent = match self.cpu_seen_s {
+            let spent_s = match self.cpu_seen_s {
+                Some(seen_s) if cpu_s >= seen_s => cpu_s - seen_s,
                 // A process that started anew counts from 0.
-                Some(seen) if cpu_s >= seen => cpu_s - seen,
-                Some(_) => cpu_s,
-                None if first => 0.0,
-                None => cpu_s,
+                _ => cpu_s,
             };
-            let before = if first {
-                0.0
-            } else {
-                self.cpu_s.unwrap_or(0.0)
-            };
-            self.cpu_s = Some(before + if first { 0.0 } else { spent });
+            self.cpu_s = Some(match first {
+                true => 0.0,
+                false => self.cpu_s.unwrap_or(0.0) + spent_s,
+            });
             self.cpu_seen_s = Some(cpu_s);
         }
     }

@@ -2,7 +2,6 @@ use super::*;
 use crate::model::cell::Cell;
 use crate::model::record::{GcPauses, Sampled};
 use crate::model::summary::{Run, sample};
-use tare_procstat::Memory;
 
 const KIND: Kind = Kind::Memory;
 
@@ -41,16 +40,9 @@ fn claim(meaning: Vec<Meaning>) -> Claim {
 fn subject(settled: &[(usize, u64)]) -> Subject {
     let runs = settled.iter().map(|(objects, rss_bytes)| {
         let mut run = Run::without_figures(KIND, *objects, 1, vec![]);
-        run.memory.settled = Some(Sampled {
-            memory: Memory {
-                rss_bytes: *rss_bytes,
-                pss_bytes: 0,
-                anon_bytes: 0,
-            },
-            peak_bytes: None,
-            cgroup: None,
-            did_settle: Some(true),
-        });
+        let mut settled = Sampled::settled(0);
+        settled.memory.rss_bytes = *rss_bytes;
+        run.memory.settled = Some(settled);
         run
     });
     let mut subject = sample(runs.collect()).subjects.remove(0);

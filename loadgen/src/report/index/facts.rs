@@ -34,7 +34,7 @@ const INVALID: [&str; 2] = ["/invalid_because", "/doubts"];
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Runs {
     pub all: usize,
-    /// Failed, or invalid, attempts that were measured again among them.
+    /// Those that failed or are invalid, also where another attempt replaced them.
     pub invalid: usize,
 }
 
@@ -44,7 +44,7 @@ pub struct Facts {
     /// `null` where there is none.
     summary: Value,
     is_bench: bool,
-    /// Of a bench.
+    /// Only of a bench.
     pub runs: Option<Runs>,
 }
 
@@ -75,7 +75,7 @@ impl Facts {
         })
     }
 
-    /// Of a bench.
+    /// Only of a bench.
     pub fn schema(&self) -> Option<u64> {
         self.description["schema"]
             .as_u64()
@@ -121,7 +121,7 @@ impl Facts {
         }
     }
 
-    /// What was planned, for a folder whose question nobody has written down.
+    /// What was planned: for a folder without a line in `questions.toml`.
     pub fn question(&self) -> Option<String> {
         let planned = self.description["planned"].as_array()?;
         let subjects: BTreeSet<&str> = planned

@@ -1,7 +1,8 @@
 //! The index of a folder of results: a line for each folder in it.
 //!
-//! Guarantees: every folder has a line, in the order of their names; a folder without a bench of its own that has some in
-//! it is shown as those; what a folder does not say is a dash. The same folders give the same text. Nothing is written.
+//! Guarantees: every folder has a line, in the order of their names. A folder that holds folders of benches, and no bench
+//! itself, has a line for each of them instead. What a folder does not say is a dash. The same folders give the same
+//! text. Nothing is written.
 //! Leaves to others: where the text goes (`cli::index`), what `verify` looks at.
 
 pub mod facts;

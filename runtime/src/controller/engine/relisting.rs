@@ -9,7 +9,7 @@ use crate::cache::Cache;
 use crate::controller::engine::Controller;
 use crate::controller::readiness::cause;
 use crate::controller::running::RunningRelist;
-use crate::model::{KindId, Triggers};
+use crate::model::{KindId, ObjectKey, OwnerState, Triggers};
 use crate::reconcile::compare::Comparer;
 use crate::reconcile::observe::Observer;
 use crate::relist::{Coverage, Found, ListError, Relist};
@@ -64,6 +64,10 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                 mut state,
                 triggers,
             } => {
+                if let Some(kind) = self.is_ahead_of(&key, &state) {
+                    self.forget_revisions(kind);
+                    return self.request_all();
+                }
                 self.departed.remove(&key);
                 if state.requeue_after_s > 0 {
                     let after = Duration::from_secs(state.requeue_after_s.into());
@@ -102,6 +106,20 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         }
     }
 
+    /// The kind of which more is known than the running relist shows, which was read since. After a restore the server
+    /// may be as far as it was before anybody asks it where it is.
+    fn is_ahead_of(&self, key: &ObjectKey, shown: &OwnerState) -> Option<KindId> {
+        let revisions = &*self.relist.as_ref()?.revisions;
+        let owners_version = revisions.first().copied().unwrap_or_default();
+        if mutant!(BackwardsIgnored) {
+            return None;
+        }
+        match self.queue.is_ahead_of(key, shown, owners_version) {
+            true => Some(KindId::OWNER),
+            false => self.cache.is_ahead_of(shown, revisions),
+        }
+    }
+
     /// Opens the watch of `kind` where its first page was read.
     fn on_first_page(&mut self, kind: KindId, resource_version: u64) {
         let mut owners_version = resource_version;
@@ -127,13 +145,13 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         }
     }
 
-    fn on_relisted(&mut self, owners: usize, skipped: bool) {
+    fn on_relisted(&mut self, owners: usize, skipped: Option<Coverage>) {
         let Some(RunningRelist { coverage, .. }) = self.relist.take() else {
             return;
         };
         let now_ms = self.now_ms();
         self.cache.relist_ended(true);
-        if coverage == Coverage::All {
+        if coverage == Coverage::All && skipped != Some(Coverage::All) {
             self.names.relisted();
         }
         self.api.metrics().relists_completed.fetch_add(1, Relaxed);
@@ -146,8 +164,11 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             true => self.schedule.await_first(now_ms),
             false => {}
         }
-        if skipped && !mutant!(SkippedForgotten) {
-            self.request_late(Self::owners());
+        if let Some(skipped) = skipped.filter(|_| !mutant!(SkippedForgotten)) {
+            self.request_late(match skipped {
+                Coverage::Owners => Self::owners(),
+                Coverage::All => Coverage::All,
+            });
         }
         self.schedule
             .ended(coverage, self.queue.is_full_of_failures(), now_ms);

@@ -298,6 +298,96 @@ fn the_end_of_the_owner_that_the_worker_met_is_its_end() {
     }
 }
 
+/// A child of the second owner of the name, which became ready.
+fn of_the_next(resource_version: u64) -> ChildEvent {
+    ChildEvent {
+        owner_uid: Some(uid(2)),
+        ..child(resource_version, 1)
+    }
+}
+
+/// The watch of the owners is behind: it shows the status that the first one had, and then its end.
+fn show_the_end_of_the_first(queue: &mut Queue, key: &ObjectKey) {
+    let late = observed(owner_at(1, 18), false);
+    queue.admit_owner(key, late, Triggers::default());
+    queue.owner_gone(key, uid(1), 19);
+}
+
+/// The owner is read again with its children, whichever of the two is there.
+fn assert_is_read(queue: &mut Queue) {
+    queue.wake(600_000);
+    let (_, again) = take(queue);
+    for trigger in [Triggers::REFRESH, Triggers::CHECK] {
+        assert!(again.triggers.has(trigger), "{:?}", again.triggers);
+    }
+    queue.entries.assert_consistent();
+}
+
+#[test]
+fn a_change_of_a_child_outlives_the_end_of_an_earlier_owner_that_is_shown_late() {
+    let key = "a/x".into();
+    for first_too in [false, true] {
+        let mut queue = queue(Limits::default());
+        if first_too {
+            on_child_event(&mut queue, &key, child(17, 0), 0);
+            queue.admit_owner(&key, observed(owner_at(1, 16), false), Triggers::default());
+        }
+        on_child_event(&mut queue, &key, of_the_next(22), 0);
+        show_the_end_of_the_first(&mut queue, &key);
+        assert_is_read(&mut queue);
+    }
+}
+
+#[test]
+fn a_change_of_a_child_of_the_next_owner_is_work_for_an_entry_of_the_first() {
+    let key = "a/x".into();
+    let mut queue = queue(Limits::default());
+    queue.admit_owner(&key, owner_at(1, 16), Triggers::default());
+    on_child_event(&mut queue, &key, of_the_next(22), 0);
+    show_the_end_of_the_first(&mut queue, &key);
+    assert_is_read(&mut queue);
+}
+
+#[test]
+fn a_change_of_a_child_outlives_an_earlier_owner_whose_reading_failed() {
+    let key = "a/x".into();
+    let mut queue = queue(Limits::default());
+    on_child_event(&mut queue, &key, of_the_next(22), 0);
+    queue.wake(1_000);
+    let (_, unread) = take(&mut queue);
+    show_the_end_of_the_first(&mut queue, &key);
+    queue.finish(&key, unread, Outcome::Failed { base_ms: None }, 1_000);
+    queue.wake(600_000);
+    assert!(take(&mut queue).1.triggers.has(Triggers::REFRESH));
+}
+
+#[test]
+fn a_change_of_a_child_outlives_a_worker_that_had_the_earlier_owner() {
+    let key = "a/x".into();
+    let mut queue = queue(Limits::default());
+    queue.admit_owner(&key, owner_at(1, 16), Triggers::default());
+    let (_, first) = take(&mut queue);
+    on_child_event(&mut queue, &key, of_the_next(22), 0);
+    queue.owner_gone(&key, uid(1), 19);
+    // Only its children are still to be looked at.
+    let next = OwnerState {
+        uid: uid(2),
+        ..observed(owner_at(1, 20), false)
+    };
+    queue.admit_owner(&key, next, Triggers::default());
+    queue.finish(&key, first, Outcome::Gone, 0);
+    assert!(take(&mut queue).1.triggers.has(Triggers::CHECK));
+}
+
+#[test]
+fn the_end_of_an_owner_of_which_only_children_were_shown_costs_no_read() {
+    let key = "a/x".into();
+    let mut queue = queue(Limits::default());
+    on_child_event(&mut queue, &key, child(17, 0), 0);
+    queue.owner_gone(&key, uid(1), 19);
+    assert!(queue.is_empty());
+}
+
 /// Two owners with a change of a child: of an idle one, and of one that awaits its children.
 fn with_changed_children(queue: &mut Queue) {
     on_child_event(queue, &"a/idle".into(), child(9, 0), 0);

@@ -5,7 +5,7 @@
 
 use crate::model::shard::Shard;
 use crate::model::workload::file::format::ObjectFile;
-use crate::model::workload::{Error, Resource, Source};
+use crate::model::workload::{Error, Resource, Source, group_and_version};
 
 /// # Errors
 /// The first field that no server would take.
@@ -13,10 +13,7 @@ pub fn of(source: &Source, object: &ObjectFile, namespace: &str) -> Result<Resou
     let wrong = |field: &str, value: &str, rule: &str| {
         Err(source.error(&format!("object.{field}"), format!("{value:?}: {rule}")))
     };
-    let (group, version) = match object.api_version.split_once('/') {
-        Some((group, version)) => (group, version),
-        None => ("", object.api_version.as_str()),
-    };
+    let (group, version) = group_and_version(&object.api_version);
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let is_version = version.starts_with('v') && version.chars().all(plain);
     let is_group = group.chars().all(|c| plain(c) || "-.".contains(c));

@@ -1,0 +1,102 @@
+//! What is told of a failed reconcile.
+//!
+//! Guarantees: a status, a counter and a log line, and a Warning Event where the failure is new.
+//! Leaves to others: what a failure is (`failure`), when the owner is tried again (`queue`).
+
+use std::panic::AssertUnwindSafe;
+
+use tracing::{debug, warn};
+
+use crate::api::{Failure, Operator, Retry};
+use crate::model::{ObjectKey, OwnerState};
+use crate::queue::Outcome;
+use crate::reconcile::failure::{FIELD_CONFLICT, Interrupt};
+use crate::reconcile::{Reconciler, failure, millis, owner};
+
+impl<O: Operator> Reconciler<O> {
+    /// Reports a failure as a status, a counter and a log line, and as a Warning Event when it is new.
+    pub(super) async fn report(
+        &self,
+        key: &ObjectKey,
+        state: &mut OwnerState,
+        failure: &Failure,
+        degraded: bool,
+    ) -> Outcome {
+        self.api.metrics().error(failure.reason);
+        let kind = &self.paths.owner_kind;
+        let mut is_untold = false;
+        if degraded {
+            let written = self.write_failure(key, state, failure).await;
+            let new = match &mut state.corrections {
+                // Told once, although its status changes with its children.
+                Some(all) if failure.reason == FIELD_CONFLICT => written.map(|_| all.tell()),
+                _ => written,
+            };
+            match new {
+                Ok(true) => {
+                    warn!(%kind, object = %key, reason = failure.reason, "{}", failure.message);
+                    self.events
+                        .warn(&self.api, &self.paths, key, state.uid, failure)
+                        .await;
+                }
+                Ok(false) => {
+                    debug!(%kind, object = %key, reason = failure.reason, "{}", failure.message)
+                }
+                Err(interrupt) => {
+                    debug!(%kind, object = %key, ?interrupt, "the failure could not be written");
+                    is_untold = true;
+                }
+            }
+        } else {
+            debug!(%kind, object = %key, reason = failure.reason, "{}", failure.message);
+        }
+        let retry = match failure.retry {
+            Retry::Backoff => O::RETRY,
+            named => named,
+        };
+        match retry {
+            Retry::Backoff => Outcome::Failed { base_ms: None },
+            Retry::From(delay) => Outcome::Failed {
+                base_ms: Some(millis(delay)),
+            },
+            // Nothing else would tell it.
+            Retry::AwaitChange if is_untold => Outcome::Failed { base_ms: None },
+            Retry::AwaitChange => Outcome::Stuck,
+        }
+    }
+
+    /// Writes the failure to the status. Returns whether it is new: to the status, or, where the status does
+    /// not report failures, since the last success.
+    async fn write_failure(
+        &self,
+        key: &ObjectKey,
+        state: &mut OwnerState,
+        failure: &Failure,
+    ) -> Result<bool, Interrupt> {
+        // With the resourceVersion of an event of metadata alone an older status would replace it. The next attempt
+        // reads it first.
+        if state.status_in_doubt {
+            return Err(Interrupt::Again);
+        }
+        let first = state.attempts == 0;
+        let Ok(owner) = owner::rebuild::<O>(key, state) else {
+            return Ok(first);
+        };
+        let mut owner = owner;
+        if mutant!(ObservedGoesBack) {
+            owner.meta.observed_generation = None;
+        }
+        let children = owner::children::<O>(state);
+        let status = AssertUnwindSafe(|| self.operator.failed(&owner, &children, failure));
+        let Ok(Some(status)) = std::panic::catch_unwind(status) else {
+            return Ok(first);
+        };
+        let before = state.status.digest;
+        let written =
+            tokio::time::timeout(self.deadline, self.owners.write_status(key, state, status)).await;
+        match written {
+            Ok(result) => result.map(|()| state.status.digest != before),
+            Err(_) => Err(failure::late(self.deadline)),
+        }
+    }
+}
