@@ -11,13 +11,14 @@ impl Draw {
     /// One scene.
     pub fn scene(&mut self, steps: &mut Vec<Step>) {
         let owner = self.owner();
-        match self.rng.below(13) {
+        match self.rng.below(15) {
             0..2 => self.relist_beside_work(owner, steps),
             2..4 => self.child_that_comes_and_goes(owner, steps),
             4..6 => self.failure_while_watches_are_lost(owner, steps),
             6..8 => self.answers_that_break_off(owner, steps),
             8..10 => self.take_over_and_back(owner, steps),
             10..12 => self.crash_between_specs(owner, steps),
+            12..14 => self.more_work_than_room(steps),
             _ => self.crd_removed_beside_work(owner, steps),
         }
         self.wait(steps, &[1, 1_000, 20_000]);
@@ -159,6 +160,32 @@ impl Draw {
         self.wait(steps, &[200, 1_000]);
         let spec = self.subject.spec_with(&mut self.rng, false);
         steps.push(Step::Change { owner, spec });
+    }
+
+    /// All owners are made at once, and all get work at once while writes are slow: more of them than a queue has room
+    /// for.
+    fn more_work_than_room(&mut self, steps: &mut Vec<Step>) {
+        for is_new in [true, false] {
+            let resource = match self.rng.one_in(2) {
+                true => self.subject.plural(),
+                false => "deployments",
+            };
+            let (ms, times) = (
+                self.rng.pick(&[400, 1_500, 8_000]),
+                self.rng.pick(&[0, 2, 5]),
+            );
+            if times > 0 {
+                steps.push(request("patch", resource, RequestFault::Slow { ms }, times));
+            }
+            for owner in 0..self.owners {
+                let spec = self.spec();
+                match is_new {
+                    true => steps.push(Step::Create { owner, spec }),
+                    false => self.work(owner, steps),
+                }
+            }
+            self.wait(steps, &[1_000, 20_000, 60_000]);
+        }
     }
 
     /// The CRD goes with its owners while there is work for one of them.

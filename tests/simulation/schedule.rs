@@ -106,12 +106,17 @@ pub struct Draw {
 
 impl Draw {
     /// Numbers the steps, and puts scenes before or among them. Scenes have random numbers of their own, and their
-    /// steps are numbered after all others.
-    fn with_scenes(mut self, seed: u64, steps: Vec<Step>) -> Vec<(usize, Step)> {
+    /// steps are numbered after all others. One schedule in three is of scenes alone: what a scene leads to is hidden
+    /// where its owner is deleted later, or the operator is started again.
+    fn with_scenes(mut self, seed: u64, mut steps: Vec<Step>) -> Vec<(usize, Step)> {
+        let is_alone = Rng::new(seed ^ 0xa10e_0000).one_in(3);
+        if is_alone {
+            steps.clear();
+        }
         self.rng = Rng::new(seed ^ 0x5ce9_e500_0000);
         let (mut steps, mut scene): (Vec<_>, _) =
             (steps.into_iter().enumerate().collect(), Vec::new());
-        for _ in 0..self.rng.below(3) {
+        for _ in 0..u64::from(is_alone) + self.rng.below(3) {
             // At the start no other fault is in force.
             let at = match self.rng.one_in(2) {
                 true => 0,
