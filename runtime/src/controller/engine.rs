@@ -283,17 +283,19 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         }
     }
 
-    /// What was evicted with its work has to be found by a relist.
+    /// What was evicted with its work has to be found by a relist, and while a watch is closed also what waited for its
+    /// children: what happens to those comes as no event.
     fn request_for_evicted(&mut self) {
         let Evicted {
             work,
+            waiting,
             failing_owners,
             failing_children,
         } = self.queue.take_evicted();
         if mutant!(EvictedForgotten) {
             return;
         }
-        if work {
+        if work || (waiting && !self.watches.are_open()) {
             self.on_admission(Admission::Rejected, Coverage::All);
         }
         if failing_owners || failing_children {
