@@ -212,7 +212,6 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs two servers" restored::a_server_restored_from_an_old_backup_is_noticed_when_a_watch_opens),
     scenario!(simulated "needs two servers" restored::a_server_restored_from_an_old_backup_is_noticed_by_a_list),
     scenario!(simulated "needs a server that goes back" restored::a_restored_server_that_has_caught_up_is_noticed_by_a_list),
-    scenario!(simulated "needs a server that goes back" restored::a_write_that_no_watch_has_shown_is_lost_with_a_restore),
     scenario!(simulated "needs two servers" restored::work_in_flight_on_a_server_that_is_restored_is_done_again),
     scenario!(simulated "needs slow requests" watches::a_child_that_becomes_ready_before_its_watch_opens_is_not_missed),
     scenario!(simulated "needs five minutes" watches::a_server_that_goes_away_is_waited_for),

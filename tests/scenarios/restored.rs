@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kube::Client;
 use kube::api::{Patch, PatchParams};
-use kubesim::{RequestFault, WatchFault};
+use kubesim::RequestFault;
 use serde_json::json;
 use tare::edgeapp::EdgeApps;
 use tare_runtime::cache::Mode;
@@ -197,37 +197,6 @@ pub async fn a_restored_server_that_has_caught_up_is_noticed_by_a_list(mode: Mod
     }
     pass(60).await;
     assert_eq!(cluster.phase("web"), "Running");
-    running.stop().await;
-}
-
-/// What a write has made is lost with it, and only its answer tells that the server was further than it is.
-pub async fn a_write_that_no_watch_has_shown_is_lost_with_a_restore(mode: Mode) {
-    let cluster = Simulated::new(mode);
-    let are_late = Arc::new(AtomicBool::new(false));
-    let late = Arc::clone(&are_late);
-    let faults = cluster.server.faults();
-    faults.on_watch(move |_| match late.load(Relaxed) {
-        true => WatchFault::Close,
-        false => WatchFault::Pass,
-    });
-    faults.on_request(|facts| match (facts.user, facts.verb, facts.resource) {
-        ("tare", "create", "deployments") => RequestFault::Delay(Duration::from_secs(5)),
-        _ => RequestFault::Pass,
-    });
-    let running = cluster.operate();
-    running.until_ready().await;
-    cluster.create("web", json!({ "image": "web:1" })).await;
-    pass(2).await;
-    let backup = cluster.server.backup();
-    are_late.store(true, Relaxed);
-    while cluster.server.objects("deployments").is_empty() {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    // The answer arrives.
-    tokio::time::sleep(Duration::from_millis(50)).await;
-    cluster.server.restore(&backup);
-    are_late.store(false, Relaxed);
-    cluster.until_phase("web", "Running").await;
     running.stop().await;
 }
 
