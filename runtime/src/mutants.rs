@@ -122,7 +122,7 @@ mod chosen {
         RecreatedInFlightIgnored,
         /// A child that another controller takes over is nobody's.
         TakenOverIgnored,
-        /// A patch of an object that is there no longer counts as rejected.
+        /// What was applied to a child counts for the next object of its name, and a patch of the former as rejected.
         ReplacedIsRejected,
         /// An owner without a status has no children, whatever its spec was before.
         FirstAttemptForgotten,

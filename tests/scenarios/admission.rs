@@ -1,11 +1,11 @@
 //! Bounds of the workqueue: what is not admitted is found again by a relist.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::{Patch, PatchParams};
-use kubesim::RequestFault;
+use kubesim::{RequestFault, WatchFault};
 use serde_json::json;
 use tare::edgeapp::EdgeApps;
 use tare_runtime::cache::Mode;
@@ -110,6 +110,41 @@ pub async fn more_children_fail_at_once_than_are_admitted_and_every_owner_says_s
         took.as_secs() < 400,
         "left to the periodic relist: {took:?}"
     );
+    running.stop().await;
+}
+
+/// What becomes ready between the list of the owners and a slow list of the Deployments is on the latter alone, and
+/// more owners wait for that than there are entries.
+pub async fn owners_that_are_evicted_while_a_list_is_slow_become_ready(mode: Mode) {
+    let cluster = Simulated::new(mode);
+    let is_expired = AtomicBool::new(false);
+    cluster
+        .server
+        .faults()
+        .on_watch(move |facts| match (facts.user, facts.resource) {
+            ("tare", "deployments") if !is_expired.swap(true, Relaxed) => WatchFault::Error410,
+            _ => WatchFault::Pass,
+        });
+    let lists = AtomicU64::new(0);
+    cluster.server.faults().on_request(move |facts| {
+        match (facts.user, facts.verb, facts.resource) {
+            // The first one is that of the start.
+            ("tare", "list", "deployments") if lists.fetch_add(1, Relaxed) == 1 => {
+                RequestFault::Delay(Duration::from_secs(9))
+            }
+            _ => RequestFault::Pass,
+        }
+    });
+    let limits = Limits {
+        entries: 4,
+        ..Limits::default()
+    };
+    let running = operate(&cluster, limits).await;
+    for n in 0..8 {
+        cluster.create(&format!("web-{n}"), web()).await;
+        pass(1).await;
+    }
+    cluster.until_all_running(8).await;
     running.stop().await;
 }
 

@@ -238,6 +238,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs other limits" admission::events_that_are_not_admitted_are_found_by_a_relist),
     scenario!(simulated "needs other limits" admission::more_children_fail_at_once_than_are_admitted_and_every_owner_says_so),
     scenario!(simulated "needs other limits" admission::failing_owners_that_were_evicted_are_tried_again),
+    scenario!(simulated "needs other limits" admission::owners_that_are_evicted_while_a_list_is_slow_become_ready),
     scenario!(simulated "needs other limits" admission::an_owner_created_again_while_a_worker_has_it_is_not_lost),
 
     scenario!(anywhere webapp::it_applies_its_deployment_corrects_it_follows_its_spec_and_goes).on_kine(),

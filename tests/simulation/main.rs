@@ -4,6 +4,7 @@
 //! - `SEED=7 cargo test -p tare --test simulation` repeats one run and prints what happened;
 //!   `STEPS=1,4` leaves the other steps out. A run that fails prints this line with as few steps as still fail.
 //! - `SEEDS=100000` tries so many; `FROM=5000` begins there.
+//! - `MUTANT=CleanupSkipped` with `--features mutants` runs with that known bug.
 //! - `SIMULATION_RECORDS=FOLDER` keeps what was run; `SIMULATION_REPORT=FILE` with it writes the report on all of that.
 //!
 //! See `docs/design-notes/correctness.md`.
@@ -23,6 +24,7 @@ mod records;
 mod report;
 mod rng;
 mod run;
+mod scenes;
 mod schedule;
 mod seeds;
 mod shrink;
@@ -92,6 +94,14 @@ fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }
 
+/// The known bug that `MUTANT` names, in this thread.
+fn choose_bug() {
+    #[cfg(feature = "mutants")]
+    if let Ok(name) = std::env::var("MUTANT") {
+        tare_runtime::internals::choose(mutants::named(&name));
+    }
+}
+
 /// One schedule, with everything that happens.
 fn repeated(seed: u64) -> Result<(), Failed> {
     let mut schedule = Schedule::of(seed);
@@ -103,10 +113,7 @@ fn repeated(seed: u64) -> Result<(), Failed> {
         schedule = schedule.only(&numbers);
     }
     println!("{schedule:#?}");
-    #[cfg(feature = "mutants")]
-    if let Ok(name) = std::env::var("MUTANT") {
-        tare_runtime::internals::choose(mutants::named(&name));
-    }
+    choose_bug();
     let report = run(&schedule, true);
     for line in &report.trace {
         println!("{line}");

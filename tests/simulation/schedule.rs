@@ -71,7 +71,7 @@ impl Schedule {
             ready_delay_ms,
             never_ready,
             first_unshown,
-            steps: steps.into_iter().enumerate().collect(),
+            steps: draw.with_scenes(seed, steps),
         }
     }
 
@@ -98,18 +98,43 @@ impl Schedule {
 }
 
 /// Draws steps.
-struct Draw {
-    rng: Rng,
-    subject: Subject,
-    owners: u8,
+pub struct Draw {
+    pub rng: Rng,
+    pub subject: Subject,
+    pub owners: u8,
 }
 
 impl Draw {
-    fn owner(&mut self) -> u8 {
+    /// Numbers the steps, and puts scenes before or among them. Scenes have random numbers of their own, and their
+    /// steps are numbered after all others. One schedule in three is of scenes alone: what a scene leads to is hidden
+    /// where its owner is deleted later, or the operator is started again.
+    fn with_scenes(mut self, seed: u64, mut steps: Vec<Step>) -> Vec<(usize, Step)> {
+        let is_alone = Rng::new(seed ^ 0xa10e_0000).one_in(3);
+        if is_alone {
+            steps.clear();
+        }
+        self.rng = Rng::new(seed ^ 0x5ce9_e500_0000);
+        let (mut steps, mut scene): (Vec<_>, _) =
+            (steps.into_iter().enumerate().collect(), Vec::new());
+        for _ in 0..u64::from(is_alone) + self.rng.below(3) {
+            // At the start no other fault is in force.
+            let at = match self.rng.one_in(2) {
+                true => 0,
+                false => self.rng.below(1 + steps.len() as u64) as usize,
+            };
+            self.scene(&mut scene);
+            let first = steps.len();
+            let numbered = scene.drain(..).enumerate();
+            steps.splice(at..at, numbered.map(|(n, step)| (first + n, step)));
+        }
+        steps
+    }
+
+    pub fn owner(&mut self) -> u8 {
         self.rng.below(self.owners.into()) as u8
     }
 
-    fn spec(&mut self) -> Value {
+    pub fn spec(&mut self) -> Value {
         self.subject.spec(&mut self.rng)
     }
 
@@ -128,12 +153,12 @@ impl Draw {
         Some(Step::Pass { ms })
     }
 
-    fn resource(&mut self) -> &'static str {
+    pub fn resource(&mut self) -> &'static str {
         let all = self.subject.resources();
         self.rng.pick(&all)
     }
 
-    fn child(&mut self) -> &'static str {
+    pub fn child(&mut self) -> &'static str {
         let all: Vec<_> = self
             .subject
             .kinds()
@@ -263,7 +288,7 @@ impl Draw {
         }
     }
 
-    fn edit(&mut self) -> Edit {
+    pub fn edit(&mut self) -> Edit {
         match self.subject {
             Subject::EdgeApp => self.rng.pick(&[
                 Edit::Replicas,

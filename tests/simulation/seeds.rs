@@ -39,6 +39,7 @@ pub fn try_all(from: u64, count: u64) -> Result<(), String> {
             .iter()
             .map(|running| {
                 scope.spawn(|| {
+                    crate::choose_bug();
                     loop {
                         let seed = next.fetch_add(1, Relaxed);
                         if seed >= from + count {
@@ -119,6 +120,7 @@ fn end_the_endless(running: &[Running], is_done: &AtomicBool) {
 }
 
 fn told(count: u64, failed: &[(u64, Vec<String>)]) -> String {
+    crate::choose_bug();
     let mut told = format!("{} of {count} seeds fail", failed.len());
     for (seed, violations) in failed.iter().take(SHOWN) {
         let schedule = Schedule::of(*seed);

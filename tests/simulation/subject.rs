@@ -97,6 +97,28 @@ impl Subject {
         spec
     }
 
+    /// The kind of child that comes and goes with the spec.
+    pub fn optional_child(self) -> &'static str {
+        match self {
+            Subject::EdgeApp => "services",
+            Subject::WebApp => "configmaps",
+        }
+    }
+
+    /// A valid spec with that child, or without it.
+    pub fn spec_with(self, rng: &mut Rng, is_there: bool) -> Value {
+        let mut spec = self.spec(rng);
+        match self {
+            Subject::EdgeApp if is_there => spec["port"] = json!(8080),
+            Subject::EdgeApp => {
+                let image = spec["image"].take();
+                spec = json!({ "image": image, "replicas": spec["replicas"] });
+            }
+            Subject::WebApp => spec["replicas"] = json!(2 + u8::from(is_there)),
+        }
+        spec
+    }
+
     /// What should exist for an owner, and its status; `child` finds the children that are there.
     pub fn wanted(self, owner: &Value, child: impl Fn(&Kind, &str) -> Option<Value>) -> Wanted {
         match self {

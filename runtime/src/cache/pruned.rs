@@ -390,7 +390,9 @@ impl Kept {
                     let applied_to = |record: &ChildRecord| {
                         record.last_applied.as_ref().map(|applied| applied.uid)
                     };
-                    if applied_to(record).is_some() && applied_to(record) != applied_to(known) {
+                    let is_another =
+                        applied_to(record).is_some() && applied_to(record) != applied_to(known);
+                    if is_another && !mutant!(ReplacedIsRejected) {
                         known.last_applied = None;
                     }
                 }

@@ -25,7 +25,7 @@ use crate::controller::trim::TrimTimer;
 use crate::controller::watches::Watches;
 use crate::http::paths::Paths;
 use crate::http::request::Api;
-use crate::model::{KindId, ObjectKey, OwnerState, Triggers, Uid};
+use crate::model::{AnsweredVersions, KindId, ObjectKey, OwnerState, Triggers, Uid};
 use crate::queue::{Admission, Evicted, Outcome, Queue};
 use crate::reconcile::child_names::ChildNames;
 use crate::reconcile::normalized::NormalizedFields;
@@ -55,6 +55,7 @@ pub(crate) struct Controller<O: Operator, C> {
     pace: Pace,
     recovery: Recovery,
     departed: Departed,
+    answered: AnsweredVersions,
     /// How often resourceVersions have started over.
     pub epoch: u32,
     requeues: Requeues,
@@ -89,6 +90,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             pace: Pace::default(),
             recovery: Recovery::default(),
             departed: Departed::default(),
+            answered: AnsweredVersions::new(paths.len()),
             epoch: 0,
             requeues: Requeues::new(config.requeues),
             paths,
@@ -206,6 +208,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         self.queue.forget_revisions();
         self.cache.clear();
         self.departed = Departed::default();
+        self.answered.forget();
         self.watches.close_all();
         if self.relist.take().is_some() {
             self.cache.relist_ended(false);
@@ -283,17 +286,19 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         }
     }
 
-    /// What was evicted with its work has to be found by a relist.
+    /// What was evicted with its work has to be found by a relist, and while a watch is closed also what waited for its
+    /// children: what happens to those comes as no event.
     fn request_for_evicted(&mut self) {
         let Evicted {
             work,
+            waiting,
             failing_owners,
             failing_children,
         } = self.queue.take_evicted();
         if mutant!(EvictedForgotten) {
             return;
         }
-        if work {
+        if work || (waiting && !self.watches.are_open()) {
             self.on_admission(Admission::Rejected, Coverage::All);
         }
         if failing_owners || failing_children {
@@ -365,6 +370,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             ..
         } = finished;
         if outcome != Outcome::Gone && !is_void {
+            self.answered.note(&state);
             self.cache.record(&mut state);
         }
         let uid = state.uid;

@@ -16,15 +16,16 @@ pub(crate) struct RunningRelist {
     pub opening: usize,
     /// The resourceVersions of the first pages, by index of the kind.
     pub revisions: Vec<u64>,
-    /// What the watches had shown when it began: no list is older, unless the server was restored from a backup.
-    shown: Vec<u64>,
+    /// How far the server was when it began, by the watches and by its answers: no list is older, unless the server
+    /// was restored from a backup.
+    known: Vec<u64>,
     /// The owners that were written since it began.
     pub written: Written,
 }
 
 impl RunningRelist {
-    /// Runs `relist`, which lists `kinds` collections. `shown`: the resourceVersions that the watches have shown.
-    pub fn new<C>(relist: Relist<C>, coverage: Coverage, kinds: usize, shown: &[u64]) -> Self
+    /// Runs `relist`, which lists `kinds` collections. `known`: how far the server was, by index of the kind.
+    pub fn new<C>(relist: Relist<C>, coverage: Coverage, kinds: usize, known: Vec<u64>) -> Self
     where
         C: Compare<Child: Send + Sync> + Send + Sync + 'static,
     {
@@ -36,14 +37,14 @@ impl RunningRelist {
             coverage,
             opening: kinds,
             revisions: Vec::new(),
-            shown: shown.to_vec(),
+            known,
             written: Written::default(),
         }
     }
 
-    /// Whether a first page of `kind` at `resource_version` is older than what its watch had shown.
+    /// Whether a first page of `kind` at `resource_version` is older than what was known of the server.
     pub fn is_backwards(&self, kind: KindId, resource_version: u64) -> bool {
-        let shown = self.shown.get(kind.index());
-        shown.is_some_and(|shown| resource_version < *shown) && !mutant!(BackwardsIgnored)
+        let known = self.known.get(kind.index());
+        known.is_some_and(|known| resource_version < *known) && !mutant!(BackwardsIgnored)
     }
 }

@@ -36,6 +36,11 @@ impl Watches {
         self.streams[kind.index()].is_some()
     }
 
+    /// Whether there is a watch of every kind.
+    pub fn are_open(&self) -> bool {
+        self.streams.iter().all(Option::is_some)
+    }
+
     /// The watch of `kind` begins.
     pub fn open<D>(&mut self, kind: KindId, stream: WatchStream<D>)
     where

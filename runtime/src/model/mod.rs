@@ -2,6 +2,7 @@
 //!
 //! Guarantees: no I/O and no clock; no other room is imported.
 
+mod answered;
 mod child;
 mod corrections;
 mod hash;
@@ -32,6 +33,7 @@ pub use crate::model::retention::Retention;
 pub use crate::model::triggers::Triggers;
 pub use crate::model::uid::Uid;
 
+pub(crate) use crate::model::answered::AnsweredVersions;
 pub(crate) use crate::model::hash::{hash32, hash64};
 pub(crate) use crate::model::object::{PartialMetadata, PartialObject, group};
 pub(crate) use crate::model::timestamp::{rfc3339, seconds};

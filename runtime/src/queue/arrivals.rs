@@ -151,7 +151,12 @@ impl Arrivals {
             .iter()
             .filter(|event| !event.is_of_another(uid))
         {
-            triggers = triggers.with(owner.on_event(event));
+            let found = owner.on_event(event);
+            triggers = triggers.with(found);
+            // Where no watch had shown the owner yet, the cache takes the child for the one that the worker has met.
+            if event.deleted && !found.is_empty() {
+                triggers = triggers.with(RECHECK);
+            }
         }
         triggers
     }

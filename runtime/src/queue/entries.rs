@@ -199,8 +199,8 @@ impl Entries {
         Admission::Accepted
     }
 
-    /// Evicts the entry that is due last. One that waits for its children comes back when they change. The work
-    /// of any other needs a relist.
+    /// Evicts the entry that is due last. One that waits for its children comes back when a watch shows that they
+    /// changed. The work of any other needs a relist.
     fn evict(&mut self) -> bool {
         let Some((_, key)) = self.timers.last().cloned() else {
             return false;
@@ -209,18 +209,25 @@ impl Entries {
             && matches!(entry.state, State::Delayed { .. })
         {
             let owner = &entry.owner;
-            let beside = owner
-                .triggers
-                .without(Triggers::OWN.with(Triggers::REFRESH));
+            let own = Triggers::OWN.with(Triggers::REFRESH);
+            let beside = owner.triggers.without(own);
             let by_itself = beside.is_empty() && !owner.own_triggers(self.finalizer).is_empty();
             match (owner.attempts, by_itself) {
                 (0, _) => self.evicted.work = true,
                 (_, true) => self.evicted.failing_owners = true,
                 (_, false) => self.evicted.failing_children = true,
             }
+            self.remove(&key);
+        } else {
+            self.end_wait(&key);
         }
-        self.remove(&key);
         true
+    }
+
+    /// Removes an entry that waits for its children.
+    pub(super) fn end_wait(&mut self, key: &ObjectKey) {
+        self.evicted.waiting = true;
+        self.remove(key);
     }
 
     /// What was evicted since the last call.

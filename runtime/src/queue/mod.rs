@@ -376,7 +376,7 @@ impl Queue {
                 Some(State::Awaiting { .. }) if mutant!(EntriesStay) => {
                     self.entries.delay(&key, now_ms + 3_600_000);
                 }
-                Some(State::Awaiting { .. }) => self.entries.remove(&key),
+                Some(State::Awaiting { .. }) => self.entries.end_wait(&key),
                 _ => {
                     self.entries.enqueue(&key);
                 }

@@ -15,11 +15,13 @@ pub enum Admission {
     Rejected,
 }
 
-/// What was evicted with its work. A relist has to find it again.
+/// What left the queue before its time. A relist has to find it again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Evicted {
     /// Work that had not failed.
     pub work: bool,
+    /// Owners that waited for their children. Only watches that are open bring them back.
+    pub waiting: bool,
     /// Failing owners that a list of owners finds again, because they have work by themselves.
     pub failing_owners: bool,
     /// Failing owners that are found again only together with their children.

@@ -49,8 +49,13 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         let paths = Arc::clone(&self.paths);
         let relist = Relist::new(comparer, self.api.clone(), paths, coverage);
         let kinds = coverage.kinds(&self.paths);
-        let shown = self.queue.shown_versions();
-        self.relist = Some(RunningRelist::new(relist, coverage, kinds, shown));
+        let shown = self.queue.shown_versions().iter();
+        let answered = |kind: KindId| self.answered.newest(kind);
+        let known = KindId::all(O::KINDS.len()).zip(shown);
+        let known = known
+            .map(|(kind, shown)| answered(kind).max(*shown))
+            .collect();
+        self.relist = Some(RunningRelist::new(relist, coverage, kinds, known));
     }
 
     pub fn on_found(&mut self, found: Found) {
@@ -138,7 +143,8 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         }
         let observer = Observer::<O>::new(Arc::clone(&self.paths), Arc::clone(&self.names));
         let (api, paths) = (self.api.clone(), Arc::clone(&self.paths));
-        let stream = WatchStream::new(api, paths, observer, kind, resource_version);
+        let stream = WatchStream::new(api, paths, observer, kind, resource_version)
+            .with_answered(self.answered.clone());
         self.watches.open(kind, stream);
         if !kind.is_owner() {
             self.queue.relisted(owners_version);

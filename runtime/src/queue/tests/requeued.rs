@@ -44,3 +44,19 @@ fn without_capacity_it_is_rejected() {
         Admission::Rejected
     );
 }
+
+/// The cache may know the owner for the first time from the worker, and the child with it.
+#[test]
+fn a_child_that_was_deleted_in_flight_is_read() {
+    let mut queue = queue(Limits::default());
+    queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
+    let (key, mut owner) = take(&mut queue);
+    owner.record_child(record(8));
+    let deleted = ChildEvent {
+        deleted: true,
+        ..child(9, 0)
+    };
+    on_child_event(&mut queue, &key, deleted, 0);
+    queue.finish(&key, observed(owner, false), WAITING, 0);
+    assert!(take(&mut queue).1.triggers.has(Triggers::READ));
+}

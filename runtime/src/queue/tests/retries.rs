@@ -1,4 +1,4 @@
-//! Owners that fail, beside others that never did.
+//! Owners that fail, beside others that never did, and owners that leave the queue before their time.
 
 use super::*;
 
@@ -57,4 +57,29 @@ fn owners_that_failed_do_not_wait_when_the_cause_is_gone() {
     queue.retry_failing();
     assert_eq!(queue.depth(), 1);
     assert_eq!(take(&mut queue).0.as_str(), "a/failing");
+}
+
+#[test]
+fn an_owner_that_no_longer_waits_for_its_children_is_told() {
+    let limits = Limits {
+        entries: 1,
+        ..Limits::default()
+    };
+    let waiting = Evicted {
+        waiting: true,
+        ..Evicted::default()
+    };
+    for (name, is_evicted) in [("evicted", true), ("waited long enough", false)] {
+        let mut queue = queue(limits);
+        queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
+        let (key, owner) = take(&mut queue);
+        queue.finish(&key, observed(owner, false), WAITING, 0);
+        assert_eq!(queue.take_evicted(), Evicted::default(), "{name}");
+        match is_evicted {
+            true => drop(queue.admit_owner(&"a/y".into(), owner_at(1, 6), Triggers::default())),
+            false => queue.wake(10_000_000),
+        }
+        assert!(queue.entries.get(&key).is_none(), "{name}");
+        assert_eq!(queue.take_evicted(), waiting, "{name}");
+    }
 }

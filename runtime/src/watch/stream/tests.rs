@@ -10,6 +10,7 @@ use kube::client::Body;
 
 use super::*;
 use crate::metrics::Metrics;
+use crate::model::OwnerState;
 use crate::test_operator::Sites;
 
 /// Shows nothing of any object.
@@ -50,12 +51,19 @@ fn client(ends_after: Duration) -> Client {
     Client::new(service, "default")
 }
 
-/// Whether a server that was restored is noticed after a watch whose end is seen after so long.
-async fn is_noticed_after(ends_after: Duration) -> bool {
+/// Whether a server that was restored, and is at 3, is noticed after a watch whose end is seen after so long. It had
+/// shown everything up to `shown`, and answers had named `answered`.
+async fn is_noticed_after(ends_after: Duration, shown: u64, answered: u64) -> bool {
     let metrics = Arc::new(Metrics::default());
     let api = Api::new(client(ends_after), metrics, Duration::from_secs(5));
     let paths = Arc::new(Paths::of::<Sites>(None, None));
-    let mut watch = WatchStream::new(api, paths, Nothing, KindId::OWNER, 10);
+    let watch = WatchStream::new(api, paths, Nothing, KindId::OWNER, shown);
+    let answered_versions = AnsweredVersions::new(1);
+    answered_versions.note(&OwnerState {
+        own_version: answered,
+        ..OwnerState::default()
+    });
+    let mut watch = watch.with_answered(answered_versions);
     let first = watch.next().await.event;
     assert!(matches!(first, WatchEvent::Opened), "{first:?}");
     match watch.next().await.event {
@@ -69,7 +77,15 @@ async fn is_noticed_after(ends_after: Duration) -> bool {
 #[tokio::test(start_paused = true)]
 async fn a_restored_server_is_noticed_after_a_watch_that_did_not_end_at_its_time() {
     for (seconds, noticed) in [(285, true), (290, false), (295, true)] {
-        let found = is_noticed_after(Duration::from_secs(seconds)).await;
+        let found = is_noticed_after(Duration::from_secs(seconds), 10, 0).await;
         assert_eq!(found, noticed, "after {seconds} s");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_behind_its_answers_was_restored() {
+    for (answered, noticed) in [(0, false), (3, false), (4, true)] {
+        let found = is_noticed_after(Duration::from_secs(1), 3, answered).await;
+        assert_eq!(found, noticed, "answered {answered}");
     }
 }
