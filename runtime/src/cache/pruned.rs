@@ -197,6 +197,9 @@ impl<O: Operator> Cache for Pruned<O> {
         let spec = state.spec.take();
         if let Some(kept) = self.owners.get_mut(&state.uid.halves()) {
             kept.merge_records(&state.children);
+            if state.children_complete {
+                kept.doubt_forgotten(&state.children);
+            }
             kept.state.children_complete |= state.children_complete;
             if state.resource_version >= kept.state.resource_version {
                 let known = &mut kept.state;
@@ -407,6 +410,19 @@ impl Kept {
                     record.last_applied.take_if(|_| may_be_gone);
                     self.state.children.push(record);
                 }
+            }
+        }
+    }
+
+    /// A worker that knows all children does not know those that it has found to be gone. No event tells that of a
+    /// child which another controller had taken over; one that was made meanwhile is not known either: it is read.
+    fn doubt_forgotten(&mut self, children: &[ChildRecord]) {
+        for known in &mut self.state.children {
+            let is_same = |record: &ChildRecord| {
+                (record.kind, record.name_hash) == (known.kind, known.name_hash)
+            };
+            if !children.iter().any(is_same) {
+                known.last_applied = None;
             }
         }
     }

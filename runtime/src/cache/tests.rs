@@ -366,6 +366,24 @@ fn what_was_applied_to_an_earlier_object_of_that_name_is_forgotten() {
 }
 
 #[test]
+fn a_child_that_a_worker_has_found_to_be_gone_is_read_before_it_is_relied_on() {
+    // No event tells it: another controller had taken the Deployment over.
+    let mut cache = pruned();
+    assert!(cache.on_owner(&mut converged(5, 6), Some(&[6, 6, 6])));
+    let mut state = taken(&*cache);
+    state.children.clear();
+    cache.record(&mut state);
+    assert_eq!(taken(&*cache).children[0].last_applied, None);
+
+    // A worker that has not compared all children says nothing of the others.
+    let mut cache = pruned();
+    assert!(cache.on_owner(&mut converged(5, 6), Some(&[6, 6, 6])));
+    (state.children, state.children_complete) = (Vec::new(), false);
+    cache.record(&mut state);
+    assert!(taken(&*cache).children[0].last_applied.is_some());
+}
+
+#[test]
 fn modes_are_named_as_they_are_parsed() {
     for mode in Mode::ALL {
         assert_eq!(mode.to_string().parse::<Mode>().ok(), Some(mode));

@@ -377,7 +377,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         if let Some(running) = &mut self.relist
             && matches!(outcome, Outcome::Written { .. })
         {
-            running.written.done(uid, state.own_version);
+            running.written.done(&key, uid, state.own_version);
         }
         let admission = self.queue.finish(&key, state, outcome, now_ms);
         self.on_admission(admission, Self::owners());

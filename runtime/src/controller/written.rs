@@ -2,33 +2,63 @@
 //!
 //! Guarantees: exact, by uid and resourceVersion; bounded. An owner that does not fit is looked at once more,
 //! which costs requests and loses nothing.
-//! Leaves to others: what a page says of the children.
+//! Leaves to others: what a page says of the children (`queue/past.rs`).
 
 use std::collections::HashMap;
 
-use crate::model::Uid;
+use crate::model::{ObjectKey, Uid};
 
 /// Owners that are remembered, about 30 bytes each.
 const MOST: usize = 4_096;
 
-/// The owners whose reconcile ended since the running relist began.
+/// What a page shows of an owner, compared with what was written since the relist began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// Nothing newer was written.
+    Newest,
+    /// The owner as it was before its work was done.
+    Past,
+    /// Either of them.
+    Unknown,
+}
+
+/// The owners whose reconcile ended since the running relist began, and which it has not shown before that.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
     versions: HashMap<[u64; 2], u64>,
+    /// The last of the owners that the relist has shown, in the order of keys: those up to it come no more, unless
+    /// the server lists them in another order.
+    position: Option<ObjectKey>,
+    /// Owners did not fit.
+    overflowed: bool,
 }
 
 impl Written {
     /// All work of an owner was done, the last of it at `resource_version`.
-    pub fn done(&mut self, uid: Uid, resource_version: u64) {
-        if resource_version > 0 && self.versions.len() < MOST {
-            self.versions.insert(uid.halves(), resource_version);
+    pub fn done(&mut self, key: &ObjectKey, uid: Uid, resource_version: u64) {
+        let was_shown = self.position.as_ref().is_some_and(|last| key <= last);
+        if resource_version == 0 || was_shown {
+            return;
+        }
+        let id = uid.halves();
+        if self.versions.len() < MOST || self.versions.contains_key(&id) {
+            self.versions.insert(id, resource_version);
+        } else {
+            self.overflowed = true;
         }
     }
 
-    /// Whether what is shown of an owner at `resource_version` was done since.
-    pub fn is_past(&self, uid: Uid, resource_version: u64) -> bool {
-        let done = self.versions.get(&uid.halves());
-        done.is_some_and(|version| resource_version < *version)
+    /// The relist shows an owner at `resource_version`.
+    pub fn shows(&mut self, key: &ObjectKey, uid: Uid, resource_version: u64) -> Shown {
+        let is_in_order = self.position.as_ref().is_none_or(|last| key > last);
+        if is_in_order {
+            self.position = Some(key.clone());
+        }
+        match self.versions.get(&uid.halves()) {
+            Some(version) if resource_version < *version => Shown::Past,
+            None if self.overflowed || !is_in_order => Shown::Unknown,
+            Some(_) | None => Shown::Newest,
+        }
     }
 }
 
@@ -42,26 +72,41 @@ mod tests {
 
     #[test]
     fn what_is_older_than_the_last_write_is_past() {
-        let mut written = Written::default();
-        let (a, b) = (uid(1), uid(2));
-        written.done(a, 20);
-        written.done(b, 0);
-        for (uid, shown, want) in [
-            (a, 10, true),
-            (a, 20, false),
-            (a, 30, false),
-            (b, 10, false),
-        ] {
-            assert_eq!(written.is_past(uid, shown), want, "{uid:?} at {shown}");
+        for (shown, want) in [(10, Shown::Past), (20, Shown::Newest), (30, Shown::Newest)] {
+            let mut written = Written::default();
+            written.done(&"shop/a".into(), uid(1), 20);
+            written.done(&"shop/b".into(), uid(2), 0);
+            assert_eq!(written.shows(&"shop/a".into(), uid(1), shown), want);
+            let unwritten = written.shows(&"shop/b".into(), uid(2), shown);
+            assert_eq!(unwritten, Shown::Newest);
         }
     }
 
     #[test]
-    fn what_is_remembered_is_bounded() {
+    fn what_was_shown_before_it_was_written_is_not_remembered() {
         let mut written = Written::default();
-        for n in 0..2 * MOST {
-            written.done(uid(n), 7);
+        written.shows(&"shop/b".into(), uid(2), 5);
+        for (key, n) in [("shop/a", 1), ("shop/b", 2), ("shop/c", 3)] {
+            written.done(&key.into(), uid(n), 20);
+        }
+        assert_eq!(written.versions.len(), 1);
+        assert_eq!(written.shows(&"shop/c".into(), uid(3), 5), Shown::Past);
+        // A server that lists in another order.
+        assert_eq!(written.shows(&"shop/a".into(), uid(1), 5), Shown::Unknown);
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded_and_the_rest_is_unknown() {
+        let mut written = Written::default();
+        for n in 0..=MOST {
+            written.done(&"shop/b".into(), uid(n), 7);
         }
         assert_eq!(written.versions.len(), MOST);
+        written.done(&"shop/b".into(), uid(1), 9);
+        assert_eq!(written.shows(&"shop/b".into(), uid(1), 8), Shown::Past);
+        assert_eq!(
+            written.shows(&"shop/c".into(), uid(MOST), 5),
+            Shown::Unknown
+        );
     }
 }

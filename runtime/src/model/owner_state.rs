@@ -235,6 +235,37 @@ impl OwnerState {
         }
     }
 
+    /// Updates the records with what the pages of a relist show of all children, each page as of its kind's of
+    /// `revisions`; returns what has to be done about it.
+    pub fn on_pages(&mut self, shown: &[ChildRecord], revisions: &[u64]) -> Triggers {
+        let mut triggers = Triggers::default();
+        let known = self.children.len();
+        self.children.retain(|known| {
+            let page = revisions.get(known.kind.index());
+            let is_newer = page.is_none_or(|page| known.resource_version > *page);
+            let mut shown = shown.iter();
+            is_newer
+                || shown.any(|shown| (shown.kind, shown.name_hash) == (known.kind, known.name_hash))
+        });
+        if self.children.len() < known {
+            triggers = Triggers::CHECK.with(Triggers::REFRESH);
+        }
+        for record in shown {
+            let found = match self.child(Some(record.kind), record.name_hash) {
+                Some(known) if known.resource_version >= record.resource_version => continue,
+                Some(known) if known.state.generation != record.state.generation => Triggers::CHECK,
+                // A kind without a generation: nothing else tells whether it is as planned.
+                Some(_) if record.state.generation == 0 => Triggers::CHECK,
+                Some(known) if known.state != record.state => Triggers::STATUS,
+                Some(_) => Triggers::default(),
+                None => Triggers::CHECK,
+            };
+            triggers = triggers.with(found);
+            self.record_child(record.clone());
+        }
+        triggers
+    }
+
     /// Updates the records with a change of a child; returns what has to be done about it.
     pub fn on_event(&mut self, event: &ChildEvent) -> Triggers {
         let index = self

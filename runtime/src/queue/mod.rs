@@ -14,6 +14,7 @@ mod entry;
 mod finish;
 mod limits;
 mod outcome;
+mod past;
 mod same_name;
 
 pub use crate::queue::limits::Limits;

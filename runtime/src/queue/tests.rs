@@ -3,6 +3,7 @@
 mod bounds;
 mod findings;
 mod large;
+mod past;
 mod requeued;
 mod retries;
 mod yielded;

@@ -9,6 +9,7 @@ use crate::cache::Cache;
 use crate::controller::engine::Controller;
 use crate::controller::readiness::cause;
 use crate::controller::running::RunningRelist;
+use crate::controller::written::Shown;
 use crate::model::{KindId, ObjectKey, OwnerState, Triggers};
 use crate::reconcile::compare::Comparer;
 use crate::reconcile::observe::Observer;
@@ -66,7 +67,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             } => self.on_first_page(kind, resource_version),
             Found::Owner {
                 key,
-                mut state,
+                state,
                 triggers,
             } => {
                 if let Some(kind) = self.is_ahead_of(&key, &state) {
@@ -80,18 +81,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                     let fits = self.requeues.on_found(&key, state.uid, after, now_ms);
                     self.on_requeue(fits);
                 }
-                let running = self.relist.as_ref();
-                let revisions = running.map(|running| &*running.revisions);
-                // A relist of owners would not find again what this one found by the children.
-                let coverage = running.map(|running| running.coverage);
-                // A page from before our last write: what the owner itself asks for was done with it.
-                let (uid, version) = (state.uid, state.resource_version);
-                let is_past = triggers.only(Triggers::CHILDREN).is_empty()
-                    && running.is_some_and(|running| running.written.is_past(uid, version));
-                if self.cache.on_owner(&mut state, revisions) && !is_past {
-                    let admission = self.queue.admit_owner(&key, *state, triggers);
-                    self.on_admission(admission, coverage.unwrap_or(Coverage::All));
-                }
+                self.on_found_owner(&key, *state, triggers);
             }
             Found::Done { owners, skipped } => self.on_relisted(owners, skipped),
             Found::Failed(ListError { kind, error }) => {
@@ -109,6 +99,36 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                 }
             }
         }
+    }
+
+    /// An owner as the running relist shows it, with what its children ask for.
+    fn on_found_owner(&mut self, key: &ObjectKey, mut state: OwnerState, triggers: Triggers) {
+        let Some(running) = &mut self.relist else {
+            return;
+        };
+        // A relist of owners would not find again what this one found by the children.
+        let coverage = running.coverage;
+        let shown = running
+            .written
+            .shows(key, state.uid, state.resource_version);
+        let revisions = &*running.revisions;
+        if !self.cache.on_owner(&mut state, Some(revisions)) {
+            return;
+        }
+        let by_children = !triggers.only(Triggers::CHILDREN).is_empty();
+        let is_idle = triggers.is_empty() && state.own_triggers(O::FINALIZER.is_some()).is_empty();
+        let is_past = match shown {
+            Shown::Newest => false,
+            Shown::Past => !by_children,
+            Shown::Unknown => is_idle,
+        };
+        let admission = match (is_past, coverage) {
+            (false, _) => self.queue.admit_owner(key, state, triggers),
+            // What the owner itself asks for was done, and watches show its children.
+            (true, Coverage::Owners) => return,
+            (true, Coverage::All) => self.queue.admit_past(key, &state, revisions),
+        };
+        self.on_admission(admission, coverage);
     }
 
     /// The kind of which more is known than the running relist shows, which was read since. After a restore the server
