@@ -1,0 +1,315 @@
+//! What mode `pruned` retains of one owner, and what a change of a child means to it.
+//!
+//! Guarantees: older events, pages and answers change nothing; a record that may be out of date has no digests, so that
+//! the child is read before it is relied on.
+//! Leaves to others: which owners there are (`pruned`), the work itself (`reconcile`).
+
+use serde_json::Value;
+
+use crate::api::{Child, Operator, kind_index};
+use crate::cache::{ChildUpdate, snapshot_of};
+use crate::model::{
+    ChildEvent, ChildRecord, Compared, KindId, ObjectKey, OwnerState, SnapshotContent, Triggers,
+    hash32,
+};
+use crate::reconcile::child;
+use crate::reconcile::child::{Actual, planned_body};
+use crate::reconcile::drift;
+use crate::reconcile::owner;
+
+/// What is retained of one owner.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    /// Its state, without triggers: those are in the queue.
+    state: OwnerState,
+    /// resourceVersion of the newest deletion of a child, and which one that was: unrecorded and older, it is gone,
+    /// and another may be.
+    lost_version: u64,
+    lost: Option<KindId>,
+    lost_name_hash: u32,
+    /// The relist that last showed it.
+    pub(super) epoch: u8,
+}
+
+impl Kept {
+    /// Its state, without triggers.
+    pub(super) fn state(&self) -> &OwnerState {
+        &self.state
+    }
+
+    /// A watch or the pages of a relist show the owner. Takes its spec.
+    pub(super) fn shown(&mut self, state: &mut OwnerState, page: Option<&[u64]>) {
+        if let Some(revisions) = page
+            && state.children_complete
+        {
+            self.replace_records(&state.children, revisions);
+        }
+        let spec = state.spec.take();
+        if state.resource_version >= self.state.resource_version {
+            let children = std::mem::take(&mut state.children);
+            let mut newer = state.clone();
+            newer.spec = spec;
+            self.state.refresh(newer);
+            state.children = children;
+        }
+    }
+
+    /// Fills in what is retained where a worker is about to take the owner.
+    pub(super) fn complete(&self, state: &mut OwnerState) {
+        let kept = &self.state;
+        if kept.resource_version >= state.resource_version {
+            state.resource_version = kept.resource_version;
+            state.generation = kept.generation;
+            state.deleting = kept.deleting;
+            state.finalizers = kept.finalizers;
+            state.status = kept.status.clone();
+            state.spec = kept.spec.clone();
+        } else if kept.generation == state.generation {
+            state.spec = kept.spec.clone();
+        }
+        // The watch of the owners may be behind: what came of the children before is known to the entry alone.
+        let known = std::mem::replace(&mut state.children, kept.children.clone());
+        state.children_complete |= kept.children_complete;
+        for record in known {
+            let is_same = |other: &&mut ChildRecord| {
+                (other.kind, other.name_hash) == (record.kind, record.name_hash)
+            };
+            match state.children.iter_mut().find(is_same) {
+                Some(older) if older.resource_version < record.resource_version => *older = record,
+                None if !self.is_gone(&record) => state.children.push(record),
+                Some(_) | None => {}
+            }
+        }
+    }
+
+    /// Takes over what a worker returns, with the owner's `spec`.
+    pub(super) fn returned(&mut self, state: &OwnerState, spec: Option<Box<str>>) {
+        self.merge_records(&state.children);
+        if state.children_complete {
+            self.doubt_forgotten(&state.children);
+        }
+        let known = &mut self.state;
+        known.children_complete |= state.children_complete;
+        if state.resource_version >= known.resource_version {
+            known.resource_version = state.resource_version;
+            known.generation = state.generation;
+            known.deleting = state.deleting;
+            known.finalizers = state.finalizers;
+            known.status = state.status.clone();
+            known.spec = spec.or(known.spec.take());
+        }
+    }
+
+    /// Records a change of a child; returns the work that follows from it.
+    pub(super) fn on_child_event<O: Operator>(
+        &mut self,
+        operator: &O,
+        update: ChildUpdate<'_>,
+    ) -> Option<OwnerState> {
+        let ChildUpdate {
+            owner: key,
+            event,
+            line,
+            idle,
+            normalized,
+        } = update;
+        let index = self.index(event);
+        // What came before a deletion of another child may arrive after it: each kind has a watch of its own.
+        let known = index.map(|index| self.state.children[index].resource_version);
+        let known = known.unwrap_or(match mutant!(DeletionHidesOthers) {
+            true => self.lost_version,
+            false => 0,
+        });
+        if event.resource_version <= known {
+            // Our own write, or older than what a worker has read.
+            return None;
+        }
+        if event.deleted {
+            if event.resource_version > self.lost_version {
+                self.lost_version = event.resource_version;
+                (self.lost, self.lost_name_hash) = (Some(event.kind), event.name_hash);
+            }
+            if let Some(index) = index {
+                self.state.children.swap_remove(index);
+            }
+            let planned = idle && !self.state.deleting && self.wants(operator, key, event);
+            let triggers = Triggers::REFRESH.with(Triggers::CHECK);
+            return planned.then(|| self.work(triggers, Some((event, SnapshotContent::Gone))));
+        }
+        let unchanged = index.is_some_and(|index| {
+            let known = &self.state.children[index].state;
+            known.generation == event.state.generation && known.generation != 0
+        });
+        let index = index.unwrap_or_else(|| {
+            self.state.children.reserve_exact(1);
+            self.state.children.push(ChildRecord {
+                kind: event.kind,
+                name_hash: event.name_hash,
+                resource_version: 0,
+                state: event.state,
+                last_applied: None,
+            });
+            self.state.children.len() - 1
+        });
+        let record = &mut self.state.children[index];
+        record.resource_version = event.resource_version;
+        record.state = event.state;
+        if !idle && unchanged {
+            // The entry gets the counters; a changed spec would have another generation.
+            return None;
+        }
+        record.last_applied = None;
+        let Some((planned, plan)) = owner::plan(operator, key, &self.state) else {
+            return Some(self.work(Triggers::CHECK, None));
+        };
+        let child = plan.children.iter().find(|child| is::<O>(child, event));
+        if let Some(child) = child {
+            let kind = event.kind.of(O::KINDS)?;
+            let snapshot = child::snapshot(line);
+            let actual = match &snapshot {
+                SnapshotContent::Object(json) => Actual::decode(json, kind.workload).ok(),
+                SnapshotContent::Unread | SnapshotContent::Gone => None,
+            };
+            let body = child
+                .body
+                .as_ref()
+                .map(|body| planned_body::<O>(&child.kind, body.clone(), &planned.meta.name));
+            let as_planned = |body: &Value, actual: &Actual| {
+                drift::differs(body, &actual.value, Some(event.kind), normalized).is_none()
+            };
+            match (body, actual) {
+                (Some(body), Some(actual)) if as_planned(&body, &actual) => {
+                    self.state.children[index].last_applied =
+                        Some(child::last_applied(actual.uid, &body, child.immutable));
+                    event.compared = Compared::AsPlanned;
+                }
+                _ => {
+                    event.compared = Compared::Differs;
+                    return Some(self.work(Triggers::CHECK, Some((event, snapshot))));
+                }
+            }
+        }
+        if child.is_none() && !self.state.deleting {
+            // It left the plan.
+            event.compared = Compared::Differs;
+            return Some(self.work(Triggers::CHECK, Some((event, child::snapshot(line)))));
+        }
+        if !self.state.children_complete {
+            return Some(self.work(Triggers::CHECK, None));
+        }
+        let mut status = plan.status;
+        let same = owner::remember::<O>(&mut status).digest == self.state.status.digest;
+        // The children are compared too: those with current digests cost no request.
+        (!same).then(|| self.work(Triggers::CHECK, None))
+    }
+
+    /// Whether the plan has a body for the child.
+    fn wants<O: Operator>(&self, operator: &O, key: &ObjectKey, event: &ChildEvent) -> bool {
+        owner::plan(operator, key, &self.state).is_none_or(|(_, plan)| {
+            let mut wanted = plan.children.iter().filter(|child| child.body.is_some());
+            wanted.any(|child| is::<O>(child, event))
+        })
+    }
+
+    /// The work for the queue; the rest is filled in when a worker takes it.
+    fn work(
+        &self,
+        triggers: Triggers,
+        snapshot: Option<(&ChildEvent, SnapshotContent)>,
+    ) -> OwnerState {
+        OwnerState {
+            uid: self.state.uid,
+            generation: self.state.generation,
+            resource_version: self.state.resource_version,
+            deleting: self.state.deleting,
+            finalizers: self.state.finalizers,
+            status: self.state.status.clone(),
+            triggers: triggers.with(Triggers::CHILD),
+            snapshots: snapshot
+                .map(|(event, snapshot)| snapshot_of(event, snapshot))
+                .into_iter()
+                .collect(),
+            ..OwnerState::default()
+        }
+    }
+
+    fn index(&self, event: &ChildEvent) -> Option<usize> {
+        let mut children = self.state.children.iter();
+        children.position(|record| (record.kind, record.name_hash) == (event.kind, event.name_hash))
+    }
+
+    /// Takes over the records of a worker where they are newer.
+    fn merge_records(&mut self, children: &[ChildRecord]) {
+        for record in children {
+            let known = self
+                .state
+                .children
+                .iter_mut()
+                .find(|known| (known.kind, known.name_hash) == (record.kind, record.name_hash));
+            match known {
+                Some(known) if known.resource_version <= record.resource_version => {
+                    known.clone_from(record);
+                }
+                Some(known) => {
+                    // A newer event, of another object of that name than the one that is recorded.
+                    let applied_to = |record: &ChildRecord| {
+                        record.last_applied.as_ref().map(|applied| applied.uid)
+                    };
+                    let is_another =
+                        applied_to(record).is_some() && applied_to(record) != applied_to(known);
+                    if is_another && !mutant!(ReplacedIsRejected) {
+                        known.last_applied = None;
+                    }
+                }
+                None => {
+                    let may_be_gone = record.resource_version <= self.lost_version;
+                    if self.is_gone(record) || (may_be_gone && mutant!(DeletionHidesOthers)) {
+                        continue;
+                    }
+                    self.state.children.reserve_exact(1);
+                    let mut record = record.clone();
+                    // It may have been deleted before the last one: it is read before it is relied on.
+                    record.last_applied.take_if(|_| may_be_gone);
+                    self.state.children.push(record);
+                }
+            }
+        }
+    }
+
+    /// A worker that knows all children does not know those that it has found to be gone. No event tells that of a
+    /// child which another controller had taken over; one that was made meanwhile is not known either: it is read.
+    fn doubt_forgotten(&mut self, children: &[ChildRecord]) {
+        for known in &mut self.state.children {
+            let is_same = |record: &ChildRecord| {
+                (record.kind, record.name_hash) == (known.kind, known.name_hash)
+            };
+            if !children.iter().any(is_same) {
+                known.last_applied = None;
+            }
+        }
+    }
+
+    /// Whether this child, which is not recorded, was the last one that was deleted.
+    fn is_gone(&self, record: &ChildRecord) -> bool {
+        record.resource_version <= self.lost_version
+            && (self.lost, self.lost_name_hash) == (Some(record.kind), record.name_hash)
+    }
+
+    /// Takes over the records from pages: a child that they do not show is gone, unless it is newer than they
+    /// are.
+    fn replace_records(&mut self, children: &[ChildRecord], revisions: &[u64]) {
+        self.state.children.retain(|known| {
+            let page = revisions.get(known.kind.index());
+            page.is_none_or(|page| known.resource_version > *page)
+                || children
+                    .iter()
+                    .any(|record| (known.kind, known.name_hash) == (record.kind, record.name_hash))
+        });
+        self.merge_records(children);
+        self.state.children_complete = true;
+    }
+}
+
+fn is<O: Operator>(child: &Child, event: &ChildEvent) -> bool {
+    kind_index(O::KINDS, &child.kind) == Some(event.kind) && hash32(&child.name) == event.name_hash
+}
