@@ -188,6 +188,14 @@ fn spec_schema() -> Value {
             "replicas": { "type": "integer", "format": "int32", "minimum": 0, "default": 1 },
             "mode": { "type": "string", "enum": ["fast", "slow"], "default": "fast" },
             "code": { "type": "string", "pattern": "^[a-z]+$", "maxLength": 8 },
+            "driver": {
+                "type": "string",
+                "x-kubernetes-validations": [{
+                    "rule": "!oldSelf.hasValue() || self == oldSelf.value()",
+                    "message": "the driver stays as it is",
+                    "optionalOldSelf": true,
+                }],
+            },
             "tags": { "type": "array", "items": { "type": "string" }, "maxItems": 4 },
             "settings": { "type": "object", "additionalProperties": { "type": "string" } },
             "ports": {

@@ -24,6 +24,7 @@ theme! { "update":
     every_change_raises_the_resource_version,
     generation_moves_with_the_spec_only,
     an_update_is_validated_like_a_creation,
+    a_rule_may_allow_what_has_no_old_value,
     identity_cannot_be_changed,
     a_dry_run_updates_nothing,
     one_of_two_racing_updates_conflicts,
@@ -281,6 +282,27 @@ async fn an_update_is_validated_like_a_creation(context: Context) -> Check {
     }
     let read = widgets.get("one").await.succeeds("reading")?;
     field(&read, "/spec/size", 1)
+}
+
+/// A rule with `optionalOldSelf` is also asked where there is no old value.
+async fn a_rule_may_allow_what_has_no_old_value(context: Context) -> Check {
+    let widgets = context.widgets();
+    let first = json!({ "size": 1, "driver": "fast" });
+    let created = widgets.create(widget_with("one", first)).await;
+    created.succeeds("creating with a driver")?;
+    let patch = json!({ "spec": { "size": 2, "driver": "fast" } });
+    let patched = widgets.patch("one", Patch::Merge, patch).await;
+    patched.succeeds("leaving the driver as it is")?;
+    let patch = json!({ "spec": { "driver": "slow" } });
+    let patched = widgets.patch("one", Patch::Merge, patch).await;
+    let status = patched.refused(422, "Invalid", "changing the driver")?;
+    blames(&status, "spec.driver")?;
+    mentions("the message", &status.message, "the driver stays as it is")?;
+
+    widgets.create(widget("two")).await.succeeds("creating")?;
+    let patch = json!({ "spec": { "driver": "slow" } });
+    let patched = widgets.patch("two", Patch::Merge, patch).await;
+    patched.succeeds("adding a driver").map(|_| ())
 }
 
 async fn identity_cannot_be_changed(context: Context) -> Check {

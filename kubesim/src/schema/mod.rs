@@ -4,6 +4,7 @@
 pub(crate) mod default;
 pub(crate) mod field_error;
 mod format;
+mod optional_old;
 mod parse;
 pub(crate) mod prune;
 pub(crate) mod rules;

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::schema::Schema;
 use crate::schema::field_error::FieldError;
+use crate::schema::optional_old;
 
 /// The rules of one schema.
 pub(crate) struct Rules {
@@ -30,7 +31,9 @@ impl Rules {
     /// # Errors
     /// Names the rules at the root that do not compile.
     pub(crate) fn compile(schema: &Value) -> Result<Rules, String> {
-        let compiled = compile_schema(schema);
+        let mut schema = schema.clone();
+        optional_old::rewrite(&mut schema);
+        let compiled = compile_schema(&schema);
         let errors: Vec<String> = compiled
             .compilation_errors()
             .iter()
