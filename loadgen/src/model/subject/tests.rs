@@ -21,6 +21,7 @@ fn the_built_in_subjects_parse() {
             "controller-runtime/tuned",
             "controller-runtime/storeless",
             "controller-runtime/storeless-tuned",
+            "argo-rollouts/tuned",
             "argo-rollouts/default",
             "external-dns/default",
             "helm-controller/default",
