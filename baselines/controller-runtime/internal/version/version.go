@@ -5,7 +5,7 @@ package version
 import "runtime/debug"
 
 // number is that of the workspace (Cargo.toml).
-const number = "0.1.0"
+const number = "0.2.0"
 
 // digits of the commit that are kept.
 const digits = 12
