@@ -2,17 +2,21 @@
 //!
 //! Guarantees: only what stands between marks changes; `--check` writes nothing and ends with exit code 1 where a table
 //! is not what its folder gives. A folder of another schema is named and not checked. Leaves to others: the tables
-//! (`report::readme`).
+//! (`report::readme`, `report::excerpt`).
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::Args;
 
 use crate::model::error::Usage;
 use crate::model::evidence::Evidence;
+use crate::model::summary::Summary;
 use crate::report;
-use crate::report::marks::Marks;
+use crate::report::excerpt::{Excerpt, FIGURES};
+use crate::report::marks::{Block, blocks};
 use crate::report::readme::{BLOCKS, block_of, write};
 use crate::report::summary;
 use crate::report::validate::Error;
@@ -30,29 +34,31 @@ pub struct TablesArgs {
 /// What became of one table.
 enum Outcome {
     Current,
-    /// With the text that the file should have.
+    /// With what should stand between the marks.
     Stale(String),
     OtherSchema(String),
 }
 
 pub fn run(args: TablesArgs) -> anyhow::Result<ExitCode> {
     let (mut tables, mut stale) = (0, 0);
+    let mut folders = Folders::default();
     for file in &args.files {
         let shown = file.display();
-        let mut text =
+        let text =
             std::fs::read_to_string(file).map_err(|error| Usage(format!("{shown}: {error}")))?;
-        for marks in BLOCKS {
-            let Some(found) = marks.find(&text) else {
-                continue;
-            };
+        let mut updated = text.clone();
+        // From the last on: what is before a table stays where it is.
+        for block in blocks(&text).iter().rev() {
             tables += 1;
-            let name = marks.0;
-            let folder = found.folder.map(str::to_owned).ok_or_else(|| {
+            let name = block.name;
+            let folder = block.words.first().ok_or_else(|| {
                 Usage(format!(
                     "{shown}: the marks of its {name} table name no folder; run loadgen report DIR --readme {shown}"
                 ))
             })?;
-            match outcome(marks, &text, &folder)? {
+            let outcome = outcome(&mut folders, block, folder, file, &text)
+                .with_context(|| format!("{shown}: {name} of {folder}"))?;
+            match outcome {
                 Outcome::Current => println!("{shown}: {name} of {folder}: current"),
                 Outcome::OtherSchema(why) => println!("{shown}: {name}: not checked: {why}"),
                 Outcome::Stale(_) if args.check => {
@@ -61,12 +67,14 @@ pub fn run(args: TablesArgs) -> anyhow::Result<ExitCode> {
                         "{shown}: {name} of {folder}: not current; run loadgen tables {shown}"
                     );
                 }
-                Outcome::Stale(updated) => {
+                Outcome::Stale(content) => {
                     println!("{shown}: {name} of {folder}: written");
-                    write(file, &updated)?;
-                    text = updated;
+                    updated.replace_range(block.content.clone(), &content);
                 }
             }
+        }
+        if updated != text {
+            write(file, &updated)?;
         }
     }
     if tables == 0 {
@@ -82,19 +90,77 @@ pub fn run(args: TablesArgs) -> anyhow::Result<ExitCode> {
     })
 }
 
-fn outcome(marks: Marks, text: &str, folder: &str) -> anyhow::Result<Outcome> {
-    let folder_path = Path::new(folder);
-    let record = match report::read(&Evidence::open(folder_path)) {
-        Ok(record) => record,
-        Err(error @ Error::OtherSchema { .. }) => {
-            return Ok(Outcome::OtherSchema(error.to_string()));
+/// Folders that were read, for further tables: the summary, or why there is none.
+#[derive(Default)]
+struct Folders(BTreeMap<String, Result<Summary, String>>);
+
+impl Folders {
+    fn summary(&mut self, folder: &str) -> anyhow::Result<&Result<Summary, String>> {
+        if !self.0.contains_key(folder) {
+            let read = match report::read(&Evidence::open(Path::new(folder))) {
+                Ok(record) => Ok(summary::summarise(&record)),
+                Err(error @ Error::OtherSchema { .. }) => Err(error.to_string()),
+                Err(error) => return Err(error.into()),
+            };
+            self.0.insert(folder.to_owned(), read);
         }
-        Err(error) => return Err(error.into()),
+        Ok(&self.0[folder])
+    }
+}
+
+fn outcome(
+    folders: &mut Folders,
+    block: &Block<'_>,
+    folder: &str,
+    file: &Path,
+    text: &str,
+) -> anyhow::Result<Outcome> {
+    let summary = match folders.summary(folder)? {
+        Ok(summary) => summary,
+        Err(why) => return Ok(Outcome::OtherSchema(why.clone())),
     };
-    let block = block_of(marks, &summary::summarise(&record), folder_path);
-    let updated = marks.replace(text, Some(folder), &block);
-    Ok(match updated {
-        Some(updated) if updated != text => Outcome::Stale(updated),
-        _ => Outcome::Current,
+    let content = match BLOCKS.into_iter().find(|marks| marks.0 == block.name) {
+        Some(marks) => block_of(marks, summary, Path::new(folder)),
+        None if block.name == FIGURES.0 => Excerpt::of(summary, &block.words[1..])
+            .map_err(|error| Usage(error.to_string()))?
+            .markdown(summary, &link(file, folder)),
+        None => {
+            let known = BLOCKS.iter().chain([&FIGURES]).map(|marks| marks.0);
+            let known: Vec<&str> = known.collect();
+            return Err(Usage(format!("there are {}", known.join(", "))).into());
+        }
+    };
+    Ok(match content == text[block.content.clone()] {
+        true => Outcome::Current,
+        false => Outcome::Stale(content),
     })
+}
+
+/// From the folder of a document to one that its marks name, which is relative to where this runs.
+fn link(file: &Path, folder: &str) -> PathBuf {
+    let depth = file
+        .parent()
+        .map_or(0, |parent| parent.components().count());
+    let mut link: PathBuf = (0..depth).map(|_| "..").collect();
+    link.push(folder);
+    link
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_leads_from_the_document_to_the_folder() {
+        for (file, want) in [
+            ("README.md", "results/kube"),
+            ("docs/design-notes/writes.md", "../../results/kube"),
+        ] {
+            assert_eq!(
+                link(Path::new(file), "results/kube"),
+                Path::new(want),
+                "{file}"
+            );
+        }
+    }
 }

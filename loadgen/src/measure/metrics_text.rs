@@ -1,4 +1,4 @@
-//! A histogram and a counter out of a Prometheus text page.
+//! A histogram and a counter out of a Prometheus text page, and what changed between two pages.
 //!
 //! Guarantees: label sets of one metric are added up; what is not on the page is `None`, not 0.
 //! Leaves to others: fetching the page. Quantiles are upper bounds of buckets, because that is
@@ -72,6 +72,30 @@ struct Sample<'a> {
     value: f64,
 }
 
+/// What changed from one page to a later one, a line for each: `NAME{LABELS}`, before, after, separated by tabs.
+/// Buckets of histograms are left out (their sums and counts are there): they are nine tenths of a page.
+pub fn changes(before: &str, after: &str) -> String {
+    let earlier: BTreeMap<&str, &str> = lines(before).collect();
+    let changed = lines(after).filter_map(|(name, value)| {
+        let was = earlier.get(name).copied().unwrap_or_default();
+        let is_bucket = name
+            .split('{')
+            .next()
+            .is_some_and(|name| name.ends_with("_bucket"));
+        (was != value && !is_bucket).then(|| format!("{name}\t{was}\t{value}\n"))
+    });
+    format!("series\tbefore\tafter\n{}", changed.collect::<String>())
+}
+
+/// The samples of a page as they are written: name with labels, and value.
+fn lines(page: &str) -> impl Iterator<Item = (&str, &str)> {
+    let samples = page
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.starts_with('#'));
+    samples.filter_map(|line| line.rsplit_once(' '))
+}
+
 impl<'a> Sample<'a> {
     fn parse(line: &'a str) -> Option<Self> {
         let line = line.trim();
@@ -131,6 +155,18 @@ reconcile_seconds_sum 0.3
 errors_total{reason="timeout"} 3
 errors_total{reason="conflict"} 4
 "#;
+
+    #[test]
+    fn what_changed_between_two_pages_has_its_two_values() {
+        let after = PAGE
+            .replace("reconcile_seconds_sum 0.3", "reconcile_seconds_sum 0.4")
+            .replace("le=\"0.001\"} 90", "le=\"0.001\"} 91")
+            + "errors_total{reason=\"a b\"} 1\n";
+        assert_eq!(
+            changes(PAGE, &after),
+            "series\tbefore\tafter\nreconcile_seconds_sum\t0.3\t0.4\nerrors_total{reason=\"a b\"}\t\t1\n"
+        );
+    }
 
     #[test]
     fn a_counter_is_added_up_over_the_labels_that_are_wanted() {

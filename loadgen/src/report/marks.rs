@@ -1,7 +1,10 @@
 //! Blocks of a Markdown file that a command writes: what stands between two marks.
 //!
 //! `<!-- loadgen sizing: begin results/kube -->` … `<!-- loadgen sizing: end -->`: the first mark may name the folder that
-//! the block is made from. Guarantees: pure; nothing outside of the marks changes. Leaves to others: the blocks.
+//! the block is made from, and options behind it (`objects=5000`). Guarantees: pure; nothing outside of the marks changes.
+//! Leaves to others: the blocks.
+
+use std::ops::Range;
 
 /// A kind of block, by the name in its marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +54,49 @@ impl Marks {
     }
 }
 
+/// One of all blocks of a document, of whatever kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Block<'a> {
+    /// The name in its marks.
+    pub name: &'a str,
+    /// The words behind `begin`: the folder, then options.
+    pub words: Vec<&'a str>,
+    /// What stands between the marks, as a part of the document.
+    pub content: Range<usize>,
+}
+
+/// All blocks of a document, in their order. A first mark without its second one is no block.
+pub fn blocks(text: &str) -> Vec<Block<'_>> {
+    const START: &str = "<!-- loadgen ";
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(start) = text[at..].find(START).map(|offset| at + offset) {
+        at = start + START.len();
+        let Some(block) = block_at(text, at) else {
+            continue;
+        };
+        at = block.content.end;
+        found.push(block);
+    }
+    found
+}
+
+/// The block whose name begins here.
+fn block_at(text: &str, at: usize) -> Option<Block<'_>> {
+    let (mark, _) = text[at..].split_once("-->")?;
+    let (name, words) = mark.split_once(": begin")?;
+    let is_name =
+        |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+    let mut start = at + mark.len() + "-->".len();
+    start += usize::from(text[start..].starts_with('\n'));
+    let end = start + text[start..].find(&format!("<!-- loadgen {name}: end -->"))?;
+    is_name(name).then(|| Block {
+        name,
+        words: words.split_whitespace().collect(),
+        content: start..end,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,6 +124,26 @@ mod tests {
             let found = TABLE.find(&text).expect("marked");
             assert_eq!(found.folder, want);
         }
+    }
+
+    #[test]
+    fn all_blocks_of_a_document_are_found_in_their_order() {
+        let text = "a\n<!-- loadgen figures: begin results/x rows=a,b -->\none\n<!-- loadgen figures: end -->\n\
+            <!-- loadgen figures: begin results/y -->\n<!-- loadgen figures: end -->\n\
+            <!-- loadgen sizing: begin results/z -->\nno end\n";
+        let found = blocks(text);
+        let said: Vec<_> = found
+            .iter()
+            .map(|block| (block.words.clone(), &text[block.content.clone()]))
+            .collect();
+        assert_eq!(
+            said,
+            [
+                (vec!["results/x", "rows=a,b"], "one\n"),
+                (vec!["results/y"], "")
+            ]
+        );
+        assert!(found.iter().all(|block| block.name == "figures"));
     }
 
     #[test]

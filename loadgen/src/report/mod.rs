@@ -11,6 +11,7 @@ pub mod conclusion;
 pub mod csv;
 pub mod default_flags;
 pub mod envelope;
+pub mod excerpt;
 pub mod figures;
 pub mod html;
 pub mod index;

@@ -58,12 +58,17 @@ impl Table {
 
     /// The same as Markdown, below a heading.
     pub fn markdown(&self) -> String {
+        format!("### {}\n\n{}", self.title, self.markdown_rows())
+    }
+
+    /// The same as Markdown, without a heading.
+    pub fn markdown_rows(&self) -> String {
         let line = |row: &Vec<String>| {
             let cells = (0..self.header.len())
                 .map(|i| row.get(i).map_or("", String::as_str).replace('|', "\\|"));
             format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
         };
-        let mut text = format!("### {}\n\n{}", self.title, line(&self.header));
+        let mut text = line(&self.header);
         let rule = (0..self.header.len()).map(|i| if i == 0 { "---" } else { "---:" });
         text.push_str(&format!("| {} |\n", rule.collect::<Vec<_>>().join(" | ")));
         self.rows.iter().for_each(|row| text.push_str(&line(row)));

@@ -153,11 +153,8 @@ impl Campaign<'_> {
             let series = series.to_tsv();
             evidence.write_gzip(&format!("series/{stem}.tsv.gz"), series.as_bytes())?;
         }
-        for (when, page) in ["before", "after"].iter().zip(&outcome.metrics) {
-            if let Some(page) = page {
-                let name = format!("metrics/{stem}-{when}.txt.gz");
-                evidence.write_gzip(&name, page.as_bytes())?;
-            }
+        if let Some(changes) = &outcome.metrics {
+            evidence.write_gzip(&format!("metrics/{stem}.tsv.gz"), changes.as_bytes())?;
         }
         evidence.write_json(&format!("runs/{stem}.json"), &outcome.run)
     }

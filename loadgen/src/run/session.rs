@@ -20,6 +20,7 @@ use crate::load::timeline::Timeline;
 use crate::load::timetable::Pace;
 use crate::measure::log_tail::log_tail;
 use crate::measure::machine_use::MachineWatch;
+use crate::measure::metrics_text::changes;
 use crate::model::cell::{Cell, Kind};
 use crate::model::record::{Failure, Run, Sampled, StepSpan};
 use crate::model::series::Series;
@@ -49,8 +50,8 @@ pub struct Outcome {
     pub samples: Option<String>,
     /// Memory and CPU over time.
     pub series: Option<Series>,
-    /// The API server's metrics page, before the subject was started and after the last step.
-    pub metrics: [Option<String>; 2],
+    /// What changed on the API server's metrics page from before the subject was started until after the last step.
+    pub metrics: Option<String>,
 }
 
 /// Why a run failed, as the report says it.
@@ -98,7 +99,7 @@ impl Drop for AbortOnDrop {
 pub async fn run(setting: &Setting, subject: &Subject, cell: &Cell, attempt: u32) -> Outcome {
     let turn = setting.turn().await;
     let started = Instant::now();
-    let (mut samples, mut series, mut metrics) = (None, None, [None, None]);
+    let (mut samples, mut series, mut metrics) = (None, None, None);
     let mut run = match Session::start(setting, subject, cell, turn).await {
         Err(reason) => {
             let mut run = Run::empty(cell);
@@ -117,8 +118,14 @@ pub async fn run(setting: &Setting, subject: &Subject, cell: &Cell, attempt: u32
                 });
             }
             samples = (cell.objects > 0).then(|| session.journal.timeline().samples().to_tsv());
-            metrics[0] = session.server_metrics.take();
-            metrics[1] = session.server.metrics(&session.cluster).await;
+            let pages = (
+                session.server_metrics.take(),
+                session.server.metrics(&session.cluster).await,
+            );
+            metrics = match pages {
+                (Some(before), Some(after)) => Some(changes(&before, &after)),
+                _ => None,
+            };
             let (ended, over_time) = session.teardown().await;
             series = Some(over_time);
             ended

@@ -78,6 +78,7 @@ pub fn a_tiny_bench_ends_with_a_report_that_can_be_rebuilt() {
     let page = readme;
     let readme = std::fs::read_to_string(&page).expect("there");
     tables_are_current_until_somebody_edits_one(&page, &readme);
+    chosen_figures_are_written_and_what_is_no_figure_is_named(&page, &dir);
     assert!(readme.contains("| RSS settled, MB | "), "{readme}");
     assert!(readme.contains("/report.md)"), "{readme}");
     assert!(readme.contains("| objects | idle, MB | "), "{readme}");
@@ -131,6 +132,65 @@ fn tables_are_current_until_somebody_edits_one(path: &Path, readme: &str) {
     assert_eq!(tables(&[]).0, Some(0));
     let made = std::fs::read_to_string(path).expect("there");
     assert_eq!(made, readme, "made again");
+}
+
+/// A document may have several such tables, each with its own figures.
+fn chosen_figures_are_written_and_what_is_no_figure_is_named(path: &Path, dir: &str) {
+    let tables = |options: &[&str]| {
+        let block = |options: &&str| {
+            format!(
+                "<!-- loadgen figures: begin {dir} {options} -->\n<!-- loadgen figures: end -->\n"
+            )
+        };
+        let page: String = options.iter().map(block).collect();
+        std::fs::write(path, page).expect("writable");
+        let output = loadgen(&["tables".to_owned(), path.display().to_string()]);
+        let said = text(&output.stderr);
+        (
+            output.status.code(),
+            said,
+            std::fs::read_to_string(path).expect("there"),
+        )
+    };
+    let settled = "rows=memory.settled.rss_bytes,binary_bytes";
+    let (code, said, page) = tables(&[settled, "rows=convergence.drain_s objects=20"]);
+    assert_eq!(code, Some(0), "{said}");
+    for line in [
+        "| RSS settled, MB | ",
+        "| binary, MB | ",
+        "| time to drain, s | ",
+    ] {
+        assert_eq!(page.matches(line).count(), 1, "{line} in {page}");
+    }
+    assert_eq!(
+        page.matches("One run each; the simulated API server, ")
+            .count(),
+        2,
+        "{page}"
+    );
+    for (options, want) in [
+        (
+            "rows=memory.settled.megabytes",
+            "rows=memory.settled.megabytes: not in the tables",
+        ),
+        (
+            "rows=binary_bytes subjects=nobody/x",
+            "subjects=nobody/x: not in the folder; there are mock/works",
+        ),
+        (
+            "rows=binary_bytes objects=21",
+            "objects=21: not a number of objects of the folder; there are ",
+        ),
+        ("", "rows= is missing"),
+        ("columns=a", "\"columns=a\" is no option of figures"),
+    ] {
+        let (code, said, _) = tables(&[options]);
+        assert_eq!(code, Some(2), "{options}: {said}");
+        assert!(
+            said.contains(want) && said.lines().count() == 1,
+            "{options}: {said}"
+        );
+    }
 }
 
 pub fn subjects_that_die_or_hang_are_failed_runs_with_their_log_tail() {

@@ -37,9 +37,8 @@ struct Printed {
     memory_bytes: u64,
 }
 
-/// Of one run with its share of the reports: measured between 170 and 340 KB on a real server, where two thirds are the
-/// server's metrics pages.
-const RUN_BYTES: u64 = 270_000;
+/// Of one run with its share of the reports: between 60 and 150 KB on a real server.
+const RUN_BYTES: u64 = 110_000;
 const RUN_BYTES_OF_KUBESIM: u64 = 90_000;
 /// Of one object in `samples/`, packed.
 const SAMPLE_BYTES: u64 = 20;

@@ -1,0 +1,271 @@
+//! A table of chosen figures for a document: `<!-- loadgen figures: begin FOLDER objects=5000 rows=… subjects=… -->`.
+//!
+//! Guarantees: pure; every figure is one of the tables of the report, with its label and its unit; a name that is not
+//! one is an error that names it. Below the table stands what it was measured on. Leaves to others: the marks (`marks`),
+//! what a figure is (`rows`).
+
+use std::path::Path;
+
+use thiserror::Error;
+
+use crate::model::cell::Kind;
+use crate::model::metric;
+use crate::model::summary::{Subject, Summary};
+use crate::report::marks::Marks;
+use crate::report::rows::{MEMORY, Row, WORK};
+use crate::report::table::{Table, figure, grouped};
+use crate::report::tables::{sizes, sizes_of};
+use crate::report::title;
+
+pub const FIGURES: Marks = Marks("figures");
+
+/// Figures of a subject, which have no size: name, label, divisor.
+const OF_SUBJECT: [(&str, &str, f64); 5] = [
+    ("binary_bytes", "binary, MB", 1e6),
+    ("image_bytes_compressed", "image, packed, MB", 1e6),
+    ("image_bytes_unpacked", "image, unpacked, MB", 1e6),
+    (
+        "bytes_per_object.slope",
+        "growth with each object, anonymous bytes",
+        1.0,
+    ),
+    (
+        "rate_sweep.knee.per_s",
+        "highest rate kept up, objects/s",
+        1.0,
+    ),
+];
+
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum Error {
+    #[error(
+        "{0:?} is no option of figures; there are objects=N,M, rows=NAME,NAME and subjects=A,B"
+    )]
+    Option(String),
+    #[error("rows= is missing: name figures of the report, such as rows=memory.settled.rss_bytes")]
+    NoRows,
+    #[error("rows={0}: not in the tables of a report; `loadgen schema` lists figures")]
+    Row(String),
+    #[error("subjects={0}: not in the folder; there are {1}")]
+    Subject(String, String),
+    #[error("objects={0}: not a number of objects of the folder; there are {1}")]
+    Size(String, String),
+}
+
+/// What a block shows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Excerpt<'a> {
+    rows: Vec<Line>,
+    sizes: Vec<usize>,
+    subjects: Vec<&'a Subject>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Line {
+    OfRuns(Row),
+    OfSubject(&'static str, &'static str, f64),
+}
+
+impl<'a> Excerpt<'a> {
+    /// From the options of a mark. Without `subjects` all of the folder, without `objects` its largest size.
+    pub fn of(summary: &'a Summary, options: &[&str]) -> Result<Excerpt<'a>, Error> {
+        let mut rows = Vec::new();
+        let measured = sizes(summary);
+        let mut chosen = measured.last().copied().into_iter().collect::<Vec<usize>>();
+        let mut subjects: Vec<&Subject> = summary.subjects.iter().collect();
+        for option in options {
+            let unknown = || Error::Option((*option).to_owned());
+            let (name, values) = option.split_once('=').ok_or_else(unknown)?;
+            let values = values.split(',');
+            match name {
+                "rows" => rows = values.map(line).collect::<Result<_, _>>()?,
+                "objects" => {
+                    let size = |value: &str| size(value, &measured);
+                    chosen = values.map(size).collect::<Result<_, _>>()?;
+                }
+                "subjects" => {
+                    let subject = |id: &str| subject(summary, id);
+                    subjects = values.map(subject).collect::<Result<_, _>>()?;
+                }
+                _ => return Err(unknown()),
+            }
+        }
+        match rows.is_empty() {
+            true => Err(Error::NoRows),
+            false => Ok(Excerpt {
+                rows,
+                sizes: chosen,
+                subjects,
+            }),
+        }
+    }
+
+    /// The table and the line below it. `link` leads from the document to the folder.
+    pub fn markdown(&self, summary: &Summary, link: &Path) -> String {
+        let header = self.subjects.iter().map(|subject| subject.id());
+        let table = Table {
+            title: String::new(),
+            header: std::iter::once(String::new()).chain(header).collect(),
+            rows: self
+                .rows
+                .iter()
+                .flat_map(|line| self.lines(summary, *line))
+                .collect(),
+        };
+        format!("{}\n{}\n", table.markdown_rows(), self.below(summary, link))
+    }
+
+    /// One line for each size, or one where the figure has none.
+    fn lines(&self, summary: &Summary, line: Line) -> Vec<Vec<String>> {
+        let row = match line {
+            Line::OfSubject(path, label, divisor) => {
+                let cells = self.subjects.iter().map(|subject| {
+                    let value = metric::of_subject(subject, path);
+                    figure(value.map(|value| value / divisor))
+                });
+                return vec![std::iter::once(label.to_owned()).chain(cells).collect()];
+            }
+            Line::OfRuns(row) => row,
+        };
+        let of_size = self.sizes.iter().map(|objects| {
+            let (row, objects) = self.counted(summary, row, *objects);
+            let label = match (self.sizes.len(), row.kind) {
+                (1, Kind::RequestCount) | (2.., _) => {
+                    format!("{}, {} objects", row.label, grouped(objects))
+                }
+                _ => row.label.to_owned(),
+            };
+            let cells = self
+                .subjects
+                .iter()
+                .map(|subject| row.cell(subject, objects));
+            std::iter::once(label).chain(cells).collect()
+        });
+        of_size.collect()
+    }
+
+    /// On a real server requests are counted in runs of their own, which may have another size.
+    fn counted(&self, summary: &Summary, row: Row, objects: usize) -> (Row, usize) {
+        let measured = |row: &Row| {
+            self.subjects
+                .iter()
+                .any(|s| row.value(s, objects).is_some())
+        };
+        let counts = sizes_of(summary, Kind::RequestCount);
+        match counts.last() {
+            Some(&size) if row.path.starts_with("requests.") && !measured(&row) => {
+                (row.of(Kind::RequestCount), size)
+            }
+            _ => (row, objects),
+        }
+    }
+
+    fn below(&self, summary: &Summary, link: &Path) -> String {
+        let environment = &summary.environment;
+        let version = environment.kubernetes_version.as_deref();
+        let cores = environment.machine.cores;
+        format!(
+            "{}; {}{}, {}, {}{}, commit {}. MB are 1,000,000 bytes. Data: [{}]({}).",
+            self.runs(),
+            version.map_or(String::new(), |version| format!(
+                "Kubernetes {} on ",
+                version.trim_start_matches('v')
+            )),
+            title::control_plane(&environment.control_plane),
+            environment.started_at.get(..10).unwrap_or_default(),
+            environment.host_label,
+            cores.map_or(String::new(), |cores| format!(" with {cores} cores")),
+            title::short(&environment.loadgen_commit),
+            link.file_name().unwrap_or_default().to_string_lossy(),
+            link.join("report.md").display(),
+        )
+    }
+
+    /// How many valid runs are behind a figure.
+    fn runs(&self) -> String {
+        let kinds = self.rows.iter().filter_map(|line| match line {
+            Line::OfRuns(row) => Some(row.kind),
+            Line::OfSubject(..) => None,
+        });
+        let counts = kinds.flat_map(|kind| {
+            let cells = self.subjects.iter().flat_map(move |subject| {
+                self.sizes.iter().map(move |size| (*subject, kind, *size))
+            });
+            cells.map(|(subject, kind, size)| {
+                subject.runs_of(kind, size).filter(|run| run.valid).count()
+            })
+        });
+        let counts: Vec<usize> = counts.filter(|count| *count > 0).collect();
+        match (counts.iter().min(), counts.iter().max()) {
+            (Some(1), Some(1)) => "One run each".to_owned(),
+            (Some(least), Some(most)) if least == most => format!("Medians of {least} runs"),
+            (Some(least), Some(most)) => format!("Medians of {least} to {most} runs"),
+            _ => "No runs".to_owned(),
+        }
+    }
+}
+
+fn line(path: &str) -> Result<Line, Error> {
+    let of_runs = MEMORY.iter().chain(WORK).find(|row| row.path == path);
+    let of_subject = || OF_SUBJECT.iter().find(|(name, ..)| *name == path);
+    of_runs
+        .map(|row| Line::OfRuns(*row))
+        .or_else(|| {
+            of_subject().map(|(name, label, divisor)| Line::OfSubject(name, label, *divisor))
+        })
+        .ok_or_else(|| Error::Row(path.to_owned()))
+}
+
+fn size(value: &str, measured: &[usize]) -> Result<usize, Error> {
+    let known = |size: &usize| measured.contains(size);
+    let size = value.parse().ok().filter(known);
+    size.ok_or_else(|| {
+        let sizes: Vec<String> = measured.iter().map(usize::to_string).collect();
+        Error::Size(value.to_owned(), sizes.join(", "))
+    })
+}
+
+fn subject<'a>(summary: &'a Summary, id: &str) -> Result<&'a Subject, Error> {
+    let found = summary.subjects.iter().find(|subject| subject.id() == id);
+    found.ok_or_else(|| {
+        let ids: Vec<String> = summary.subjects.iter().map(Subject::id).collect();
+        Error::Subject(id.to_owned(), ids.join(", "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_a_figure_of_the_report_or_of_a_subject() {
+        for path in [
+            "memory.settled.rss_bytes",
+            "convergence.drain_s",
+            "binary_bytes",
+        ] {
+            assert!(line(path).is_ok(), "{path}");
+        }
+        let unknown = line("memory.settled.megabytes").expect_err("no figure");
+        assert!(
+            unknown
+                .to_string()
+                .starts_with("rows=memory.settled.megabytes: ")
+        );
+        assert!(
+            OF_SUBJECT
+                .iter()
+                .all(|(name, ..)| metric::find(name).is_some())
+        );
+    }
+
+    #[test]
+    fn a_size_that_was_not_measured_lists_those_that_were() {
+        assert_eq!(size("500", &[0, 500]), Ok(500));
+        let said = size("5k", &[0, 500]).expect_err("no size").to_string();
+        assert_eq!(
+            said,
+            "objects=5k: not a number of objects of the folder; there are 0, 500"
+        );
+    }
+}
