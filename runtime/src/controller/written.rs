@@ -13,7 +13,7 @@ const MOST: usize = 4_096;
 
 /// What a page shows of an owner, compared with what was written since the relist began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shown {
+pub(crate) enum PageAge {
     /// Nothing newer was written.
     Newest,
     /// The owner as it was before its work was done.
@@ -49,15 +49,15 @@ impl Written {
     }
 
     /// The relist shows an owner at `resource_version`.
-    pub fn shows(&mut self, key: &ObjectKey, uid: Uid, resource_version: u64) -> Shown {
+    pub fn shows(&mut self, key: &ObjectKey, uid: Uid, resource_version: u64) -> PageAge {
         let is_in_order = self.position.as_ref().is_none_or(|last| key > last);
         if is_in_order {
             self.position = Some(key.clone());
         }
         match self.versions.get(&uid.halves()) {
-            Some(version) if resource_version < *version => Shown::Past,
-            None if self.overflowed || !is_in_order => Shown::Unknown,
-            Some(_) | None => Shown::Newest,
+            Some(version) if resource_version < *version => PageAge::Past,
+            None if self.overflowed || !is_in_order => PageAge::Unknown,
+            Some(_) | None => PageAge::Newest,
         }
     }
 }
@@ -72,13 +72,17 @@ mod tests {
 
     #[test]
     fn what_is_older_than_the_last_write_is_past() {
-        for (shown, want) in [(10, Shown::Past), (20, Shown::Newest), (30, Shown::Newest)] {
+        for (shown, want) in [
+            (10, PageAge::Past),
+            (20, PageAge::Newest),
+            (30, PageAge::Newest),
+        ] {
             let mut written = Written::default();
             written.done(&"shop/a".into(), uid(1), 20);
             written.done(&"shop/b".into(), uid(2), 0);
             assert_eq!(written.shows(&"shop/a".into(), uid(1), shown), want);
             let unwritten = written.shows(&"shop/b".into(), uid(2), shown);
-            assert_eq!(unwritten, Shown::Newest);
+            assert_eq!(unwritten, PageAge::Newest);
         }
     }
 
@@ -90,9 +94,9 @@ mod tests {
             written.done(&key.into(), uid(n), 20);
         }
         assert_eq!(written.versions.len(), 1);
-        assert_eq!(written.shows(&"shop/c".into(), uid(3), 5), Shown::Past);
+        assert_eq!(written.shows(&"shop/c".into(), uid(3), 5), PageAge::Past);
         // A server that lists in another order.
-        assert_eq!(written.shows(&"shop/a".into(), uid(1), 5), Shown::Unknown);
+        assert_eq!(written.shows(&"shop/a".into(), uid(1), 5), PageAge::Unknown);
     }
 
     #[test]
@@ -103,10 +107,10 @@ mod tests {
         }
         assert_eq!(written.versions.len(), MOST);
         written.done(&"shop/b".into(), uid(1), 9);
-        assert_eq!(written.shows(&"shop/b".into(), uid(1), 8), Shown::Past);
+        assert_eq!(written.shows(&"shop/b".into(), uid(1), 8), PageAge::Past);
         assert_eq!(
             written.shows(&"shop/c".into(), uid(MOST), 5),
-            Shown::Unknown
+            PageAge::Unknown
         );
     }
 }

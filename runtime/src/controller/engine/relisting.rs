@@ -9,7 +9,7 @@ use crate::cache::Cache;
 use crate::controller::engine::Controller;
 use crate::controller::readiness::cause;
 use crate::controller::running::RunningRelist;
-use crate::controller::written::Shown;
+use crate::controller::written::PageAge;
 use crate::model::{KindId, ObjectKey, OwnerState, Triggers};
 use crate::reconcile::compare::Comparer;
 use crate::reconcile::observe::Observer;
@@ -118,9 +118,9 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         let by_children = !triggers.only(Triggers::CHILDREN).is_empty();
         let is_idle = triggers.is_empty() && state.own_triggers(O::FINALIZER.is_some()).is_empty();
         let is_past = match shown {
-            Shown::Newest => false,
-            Shown::Past => !by_children,
-            Shown::Unknown => is_idle,
+            PageAge::Newest => false,
+            PageAge::Past => !by_children,
+            PageAge::Unknown => is_idle,
         };
         let admission = match (is_past, coverage) {
             (false, _) => self.queue.admit_owner(key, state, triggers),
