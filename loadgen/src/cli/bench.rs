@@ -112,7 +112,7 @@ async fn measure(
         run_machine: describe::run_machine(),
         evidence: evidence.clone(),
         progress: progress.clone(),
-        bursts_only: args.bursts_only,
+        bursts_only: args.only_bursts(),
         soak_events: args.soak_events,
         bounds: Bounds::default(),
         updates: None,

@@ -110,7 +110,15 @@ impl Kind {
     }
 }
 
+/// Objects up to which a run that is not timed keeps its samples, too: what they say is not published.
+const MOST_SAMPLES_UNTIMED: usize = 2_000;
+
 impl Cell {
+    /// Whether its folder keeps what happened to each object.
+    pub fn has_samples(&self) -> bool {
+        self.objects > 0 && (self.kind.is_timed() || self.objects <= MOST_SAMPLES_UNTIMED)
+    }
+
     /// Name of its files.
     pub fn file_stem(&self) -> String {
         let Self {

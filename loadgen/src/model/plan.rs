@@ -34,6 +34,8 @@ pub struct Plan {
     pub request_counts: bool,
     /// Whether the control plane has default flags to measure against.
     pub default_flags: bool,
+    /// Whether nothing is timed.
+    pub memory_only: bool,
 }
 
 impl Plan {
@@ -61,14 +63,11 @@ impl Plan {
             let subject = second.as_deref()?;
             Some(Pairs { subject, pairs })
         };
-        let drains = pairs(self.aa_pairs);
-        cells.extend(cell::with_second(
-            &ids,
-            &with_objects,
-            Kind::Drain,
-            drains,
-            seed,
-        ));
+        if !self.memory_only {
+            let drains = pairs(self.aa_pairs);
+            let drains = cell::with_second(&ids, &with_objects, Kind::Drain, drains, seed);
+            cells.extend(drains);
+        }
         if self.default_flags && self.largest() > 0 {
             cells.extend(interleaved(&ids, &largest, Kind::DefaultFlags, seed));
         }
@@ -146,7 +145,20 @@ mod tests {
             aa_pairs: repeats_largest,
             request_counts,
             default_flags: request_counts,
+            memory_only: false,
         }
+    }
+
+    #[test]
+    fn a_bench_of_memory_only_times_nothing() {
+        let memory_only = Plan {
+            memory_only: true,
+            rates: vec![],
+            ..plan(&[0, 10, 500], 2, false)
+        };
+        let kinds: Vec<Kind> = memory_only.cells(1).iter().map(|cell| cell.kind).collect();
+        assert!(kinds.contains(&Kind::Memory) && kinds.contains(&Kind::MemoryAa));
+        assert!(!kinds.iter().any(|kind| kind.is_timed()), "{kinds:?}");
     }
 
     fn count(plan: &Plan, kind: Kind, objects: usize) -> usize {

@@ -117,7 +117,9 @@ pub async fn run(setting: &Setting, subject: &Subject, cell: &Cell, attempt: u32
                     last_log_lines,
                 });
             }
-            samples = (cell.objects > 0).then(|| session.journal.timeline().samples().to_tsv());
+            samples = cell
+                .has_samples()
+                .then(|| session.journal.timeline().samples().to_tsv());
             let pages = (
                 session.server_metrics.take(),
                 session.server.metrics(&session.cluster).await,

@@ -86,6 +86,9 @@ pub struct BenchArgs {
     /// default flags
     #[arg(long, help_heading = "Steps")]
     pub bursts_only: bool,
+    /// Measure memory and restarts only: as --bursts-only, without drains
+    #[arg(long, help_heading = "Steps", conflicts_with_all = ["deletions", "aa_pairs"])]
+    pub memory_only: bool,
     /// Rates of the sweep, objects per second, separated by commas; a subject that does not keep up
     /// is not offered a higher one
     #[arg(
@@ -144,4 +147,11 @@ pub struct BenchArgs {
         help_heading = "Results"
     )]
     pub host_label: String,
+}
+
+impl BenchArgs {
+    /// Whether nothing but bursts of creations is measured.
+    pub fn only_bursts(&self) -> bool {
+        self.bursts_only || self.memory_only
+    }
 }

@@ -38,7 +38,7 @@ struct Printed {
 }
 
 /// Of one run with its share of the reports: between 60 and 150 KB on a real server.
-const RUN_BYTES: u64 = 110_000;
+const RUN_BYTES: u64 = 100_000;
 const RUN_BYTES_OF_KUBESIM: u64 = 90_000;
 /// Of one object in `samples/`, packed.
 const SAMPLE_BYTES: u64 = 20;
@@ -68,7 +68,8 @@ pub fn run(args: &BenchArgs, plan: &Plan, object_bytes: usize) -> anyhow::Result
     } else {
         RUN_BYTES_OF_KUBESIM
     };
-    let objects: u64 = cells.iter().map(|cell| cell.objects as u64).sum();
+    let with_samples = cells.iter().filter(|cell| cell.has_samples());
+    let objects: u64 = with_samples.map(|cell| cell.objects as u64).sum();
     let largest = plan.largest();
     let datastore = DATASTORE_BYTES + largest as u64 * object_bytes as u64 * COPIES;
     let extra = object_bytes.saturating_sub(2_048);
@@ -103,7 +104,7 @@ fn kept(args: &BenchArgs) -> anyhow::Result<Vec<Cell>> {
 fn course(args: &BenchArgs, plan: &Plan) -> Course {
     let timing = Timing::of(options::profile(args));
     Course {
-        timing: match args.bursts_only {
+        timing: match args.only_bursts() {
             true => timing.bursts_only(),
             false => timing,
         },

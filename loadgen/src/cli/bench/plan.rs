@@ -48,8 +48,9 @@ pub fn plan(args: &BenchArgs) -> Result<Plan, Usage> {
         overlap,
         rates: rates(args)?,
         aa_pairs: args.aa_pairs.unwrap_or(repeats_largest),
-        request_counts: real && !args.bursts_only,
-        default_flags: real && !args.bursts_only,
+        request_counts: real && !args.only_bursts(),
+        default_flags: real && !args.only_bursts(),
+        memory_only: args.memory_only,
     })
 }
 
@@ -68,12 +69,12 @@ pub fn sizes_that_fit(
     Ok(sizes)
 }
 
-/// Rates of the sweep, ascending; none with `--bursts-only`.
+/// Rates of the sweep, ascending; none with `--bursts-only` and `--memory-only`.
 ///
 /// # Errors
 /// No numbers, or numbers that no harness here can offer.
 fn rates(args: &BenchArgs) -> Result<Vec<u32>, Usage> {
-    if args.bursts_only {
+    if args.only_bursts() {
         return Ok(Vec::new());
     }
     let mut rates = Vec::new();

@@ -99,7 +99,7 @@ fn attempts(run: &Run, stem: &str, files: &BTreeSet<String>) -> Vec<(String, Str
 /// Files that go with a run, and why.
 fn needed(run: &Run, stem: &str) -> Vec<(String, &'static str)> {
     let mut needed = Vec::new();
-    if run.convergence.is_some() && run.cell.objects > 0 {
+    if run.convergence.is_some() && run.cell.has_samples() {
         needed.push((
             format!("samples/{stem}.tsv.gz"),
             "says how its objects converged",
