@@ -160,6 +160,19 @@ fn a_summary_is_judged_by_a_limits_file() {
             case.name
         );
     }
+    let breach = writes(1) + &writes(0);
+    std::fs::write(&limits, breach).expect("writable");
+    let checked = loadgen(&["check", &out, "--limits", &limits_text, "--markdown"]);
+    let said = text(&checked.stdout);
+    assert_eq!(checked.status.code(), Some(1), "{said}");
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines[0], "### 1 of 2 limits hold", "{said}");
+    assert!(lines[4].ends_with("| ABOVE |"), "failed first: {said}");
+    assert!(lines[5].ends_with("| ok |"), "{said}");
+    assert!(
+        lines[7].starts_with("- ") && lines[7].contains("is above 0"),
+        "{said}"
+    );
     let absent = loadgen(&["check", "/nowhere", "--limits", &limits_text]);
     assert_eq!(absent.status.code(), Some(1), "{}", text(&absent.stderr));
     assert!(

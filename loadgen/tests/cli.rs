@@ -194,11 +194,11 @@ fn bad_input_is_one_line_that_says_what_where_and_what_to_do() {
         ),
         case(
             "bystanders of no known kind",
-            &["bench", "--bystanders", "pods=3"],
+            &["bench", "--bystanders", "nodes=3"],
             2,
             &[
                 "--bystanders",
-                "\"pods=3\"",
+                "\"nodes=3\"",
                 "such as secrets=300,configmaps=300",
             ],
         ),

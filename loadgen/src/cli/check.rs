@@ -16,7 +16,7 @@ use crate::analyse::limits::{Bound, Limits};
 use crate::model::error::Usage;
 use crate::model::evidence::Evidence;
 use crate::model::summary::Summary;
-use crate::report::limits::{sentence, table};
+use crate::report::limits::{how_many_hold, markdown, sentence, table};
 use crate::report::{SUMMARY, junit, validate};
 
 #[derive(Args, Clone, Debug)]
@@ -30,8 +30,11 @@ pub struct CheckArgs {
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
     /// Print JSON in place of the table
-    #[arg(long)]
+    #[arg(long, conflicts_with = "markdown")]
     json: bool,
+    /// Print the table as Markdown, for a pull request: limits that do not hold come first
+    #[arg(long)]
+    markdown: bool,
 }
 
 /// One limit, as `--json` prints it.
@@ -60,16 +63,14 @@ pub fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
     if args.json {
         let lines: Vec<Line<'_>> = judgements.iter().map(line).collect();
         println!("{}", serde_json::to_string_pretty(&lines)?);
+    } else if args.markdown {
+        print!("{}", markdown(&judgements));
     } else {
         println!("{}", table(&judgements).plain());
         for judgement in &failed {
             println!("FAILED {}", sentence(judgement));
         }
-        println!(
-            "{} of {} limits hold",
-            judgements.len() - failed.len(),
-            judgements.len()
-        );
+        println!("{}", how_many_hold(&judgements));
     }
     Ok(match failed.is_empty() {
         true => ExitCode::SUCCESS,

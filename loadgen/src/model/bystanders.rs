@@ -9,6 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::model::rng::SplitMix64;
 
@@ -24,8 +25,18 @@ const VALUE_BYTES: usize = 1_024;
 const MOST: usize = 1_000_000;
 
 /// Kinds that can be asked for: the plural, the kind, and the letter in markers.
-const KINDS: [(&str, &str, char); 2] =
-    [("secrets", "Secret", 'S'), ("configmaps", "ConfigMap", 'C')];
+const KINDS: [(&str, &str, char); 3] = [
+    ("secrets", "Secret", 'S'),
+    ("configmaps", "ConfigMap", 'C'),
+    ("pods", "Pod", 'P'),
+];
+
+/// What a change changes; there from the start, so that a change makes no object larger.
+const CHANGE: &str = "loadgen.tare.dev/change";
+/// Where a Pod carries its marker.
+const MARKER: &str = "loadgen.tare.dev/marker";
+/// No scheduler has this name: the Pods stay pending, and no node runs them.
+const NO_SCHEDULER: &str = "nobody";
 
 /// How many of which kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -76,6 +87,12 @@ pub fn parse(text: &str) -> Result<Vec<Bystanders>, String> {
     Ok(all)
 }
 
+/// A merge patch that changes an object; `nth`, which counts from 1, is in it, so that it is a change.
+pub fn change(nth: u64) -> Vec<u8> {
+    let patch = json!({"metadata": {"annotations": {CHANGE: nth.to_string()}}});
+    patch.to_string().into_bytes()
+}
+
 /// The inverse of [`parse`]; `none` where there are none.
 pub fn text(all: &[Bystanders]) -> String {
     let parts = all
@@ -107,16 +124,24 @@ impl Bystanders {
     pub fn object(&self, index: usize, namespace: &str, labels: &[(&str, &str)]) -> Vec<u8> {
         let (plural, kind, _) = self.known();
         let value = self.value(index);
-        let value = match plural {
-            "secrets" => BASE64.encode(value),
-            _ => value,
-        };
         let labels: BTreeMap<_, _> = labels.iter().copied().collect();
-        let object = serde_json::json!({
+        let mut object = json!({
             "apiVersion": "v1", "kind": kind,
-            "metadata": {"name": self.name(index), "namespace": namespace, "labels": labels},
-            "data": {"value": value},
+            "metadata": {"name": self.name(index), "namespace": namespace, "labels": labels,
+                "annotations": {CHANGE: "0"}},
         });
+        match plural {
+            "secrets" => object["data"] = json!({"value": BASE64.encode(value)}),
+            "pods" => {
+                object["metadata"]["annotations"][MARKER] = json!(value);
+                object["spec"] = json!({
+                    "schedulerName": NO_SCHEDULER,
+                    "automountServiceAccountToken": false,
+                    "containers": [{"name": "main", "image": "registry.k8s.io/pause:3.10"}],
+                });
+            }
+            _ => object["data"] = json!({"value": value}),
+        }
         object.to_string().into_bytes()
     }
 
@@ -183,22 +208,34 @@ mod tests {
 
     #[test]
     fn kinds_and_numbers_are_read_or_refused() {
-        let all = parse("secrets=300, configmaps=7").expect("valid");
-        assert_eq!(text(&all), "secrets=300,configmaps=7");
+        let all = parse("secrets=300, configmaps=7,pods=2").expect("valid");
+        assert_eq!(text(&all), "secrets=300,configmaps=7,pods=2");
         assert_eq!(text(&[]), "none");
         let all: Vec<_> = all.iter().map(|b| (b.kind.as_str(), b.objects)).collect();
-        assert_eq!(all, [("secrets", 300), ("configmaps", 7)]);
+        assert_eq!(all, [("secrets", 300), ("configmaps", 7), ("pods", 2)]);
         for text in [
             "",
             "secrets",
             "secrets=0",
             "secrets=x",
-            "pods=3",
+            "nodes=3",
             "secrets=1,secrets=2",
         ] {
             let error = parse(text).expect_err(text);
             assert!(error.contains("such as secrets=300"), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn a_pod_carries_its_marker_in_an_annotation_and_is_scheduled_by_nobody() {
+        let pods = parse("pods=5").expect("valid").remove(0);
+        let object: serde_json::Value =
+            serde_json::from_slice(&pods.object(3, NAMESPACE, &[])).expect("JSON");
+        let marker = object["metadata"]["annotations"][MARKER].as_str();
+        let number = marker.and_then(|marker| marker.strip_prefix(PREFIX));
+        let number = &number.expect("a marker").as_bytes()[..NUMBER_BYTES];
+        assert_eq!(pods.index(number), Some(3));
+        assert_eq!(object["spec"]["schedulerName"], NO_SCHEDULER);
     }
 
     #[test]

@@ -81,11 +81,17 @@ impl Try {
         };
         let behind = times.is_some_and(|times| times.saturated) && offer == Arrival::AtRate;
         let behind = behind.then(|| "the backlog kept growing".to_owned());
+        let errors = run.reconcile.as_ref().and_then(|calls| calls.errors);
+        let errors = errors.filter(|errors| *errors > 0);
+        let errors = errors.map(|errors| match errors {
+            1 => "1 reconcile failed".to_owned(),
+            _ => format!("{errors} reconciles failed"),
+        });
         let burst = run.memory.burst.as_ref();
         Self {
             size,
             objects: run.cell.objects,
-            why_not: failure.or(slow).or(behind),
+            why_not: failure.or(slow).or(behind).or(errors),
             p99_ms,
             drain_s: times.and_then(|times| times.drain_s),
             peak_bytes: burst.and_then(|burst| burst.cgroup?.peak_bytes),
@@ -102,8 +108,9 @@ impl Try {
 mod tests {
     use super::*;
     use crate::model::cell::{Cell, Kind};
+    use crate::model::histogram::Buckets;
     use crate::model::latency::Latencies;
-    use crate::model::record::{Convergence, Failure};
+    use crate::model::record::{Convergence, Failure, Reconcile};
 
     /// All objects were ready after so many milliseconds.
     fn run(ready_ms: u64, saturated: bool) -> Run {
@@ -142,6 +149,14 @@ mod tests {
             reason: "mock/works was killed for memory".into(),
             last_log_lines: vec![],
         });
+        let with_errors = |errors| {
+            let mut run = run(10, false);
+            run.reconcile = Some(Reconcile {
+                buckets: Buckets::default(),
+                errors,
+            });
+            run
+        };
         let (once, rate) = (Arrival::AtOnce, Arrival::AtRate);
         for (name, run, offer, level_ms, want) in [
             ("no level", run(9_000, false), once, None, None),
@@ -167,6 +182,22 @@ mod tests {
                 rate,
                 None,
                 Some("the backlog kept growing"),
+            ),
+            ("no error", with_errors(Some(0)), once, None, None),
+            ("errors not told", with_errors(None), once, None, None),
+            (
+                "one error",
+                with_errors(Some(1)),
+                once,
+                None,
+                Some("1 reconcile failed"),
+            ),
+            (
+                "errors",
+                with_errors(Some(12)),
+                rate,
+                None,
+                Some("12 reconciles failed"),
             ),
         ] {
             let tried = Try::of(&run, 10, level_ms, offer);

@@ -63,17 +63,80 @@ fn peak_mb(tried: &Try) -> Option<f64> {
     tried.peak_bytes.map(|bytes| bytes as f64 / MB)
 }
 
-/// Memory at its peak by number of objects, beside the limit; `None` without a limit, or where fewer than two tries
-/// tell it.
-pub fn svg(envelope: &Envelope) -> Option<String> {
-    let tries = ascending(&envelope.objects);
-    let point = |tried: &&Try| Some((tried.size as f64, peak_mb(tried)?));
-    let points: Vec<(f64, f64)> = tries.iter().filter_map(point).collect();
-    let (first, last) = (points.first()?.0, points.last()?.0);
-    if points.len() < 2 {
-        return None;
+/// What a picture shows: a figure of the tries by their size, and its limit where it has one.
+struct Plot {
+    title: &'static str,
+    x: &'static str,
+    y: &'static str,
+    points: Vec<(f64, f64)>,
+    limit: Option<f64>,
+}
+
+impl Plot {
+    /// Memory where it is limited, else the time until objects are ready; `None` where fewer than two tries tell it.
+    fn of(envelope: &Envelope) -> Option<Self> {
+        let memory = envelope.bounds.memory_bytes.map(|bytes| Self {
+            title: "Peak of memory by number of objects, within the limit",
+            x: "objects at once",
+            y: "peak of the cgroup, MB",
+            points: points(&envelope.objects, peak_mb),
+            limit: Some(bytes as f64 / MB),
+        });
+        let time = |title, x, tries: &[Try]| Self {
+            title,
+            x,
+            y: "ready P99, ms",
+            points: points(tries, |tried| tried.p99_ms),
+            limit: envelope.p99_ms,
+        };
+        let times = [
+            time(
+                "P99 until ready by rate of updates",
+                "updates per second",
+                &envelope.churn,
+            ),
+            time(
+                "P99 until ready by rate of new objects",
+                "objects per second",
+                &envelope.rates,
+            ),
+            time(
+                "P99 until ready by number of objects",
+                "objects at once",
+                &envelope.objects,
+            ),
+        ];
+        let mut all = memory.into_iter().chain(times);
+        all.find(|plot| plot.points.len() > 1)
     }
-    let limit_mb = envelope.bounds.memory_bytes? as f64 / MB;
+
+    fn description(&self) -> String {
+        let last = self.points.last();
+        let limit = match self.limit {
+            Some(limit) => format!("the limit is {}", figure(Some(limit))),
+            None => "without a limit".to_owned(),
+        };
+        format!(
+            "At {} ({}): {} ({}); {limit}.",
+            figure(last.map(|point| point.0)),
+            self.x,
+            figure(last.map(|point| point.1)),
+            self.y,
+        )
+    }
+}
+
+fn points(tries: &[Try], of: fn(&Try) -> Option<f64>) -> Vec<(f64, f64)> {
+    let tries = ascending(tries).into_iter();
+    let known = tries.filter_map(|tried| Some((tried.size as f64, of(tried)?)));
+    known.collect()
+}
+
+/// A figure of the tries by their size, beside its limit; `None` where fewer than two tries tell one.
+pub fn svg(envelope: &Envelope) -> Option<String> {
+    let plot = Plot::of(envelope)?;
+    let description = plot.description();
+    let (first, last) = (plot.points.first()?.0, plot.points.last()?.0);
     let line = |name: String, slot, points, stroke, dots| Line {
         name,
         slot,
@@ -83,30 +146,27 @@ pub fn svg(envelope: &Envelope) -> Option<String> {
         ranges: Vec::new(),
         mark: None,
     };
+    let limit = plot.limit.map(|limit| {
+        let points = vec![(first, limit), (last, limit)];
+        line("limit".into(), 1, points, Stroke::Dashed, false)
+    });
+    let of_subject = line(
+        envelope.subject.clone(),
+        0,
+        plot.points,
+        Stroke::Solid,
+        true,
+    );
     let chart = LineChart {
         caption: Caption {
             id: "envelope".into(),
-            title: "Peak of memory by number of objects, within the limit".into(),
-            description: format!(
-                "{} objects need {} MB at most; the limit is {} MB.",
-                last,
-                figure(points.last().map(|point| point.1)),
-                figure(Some(limit_mb))
-            ),
+            title: plot.title.into(),
+            description,
         },
         names: Names::Above,
-        x: Axis::linear("objects at once"),
-        y: Axis::linear("peak of the cgroup, MB"),
-        lines: vec![
-            line(envelope.subject.clone(), 0, points, Stroke::Solid, true),
-            line(
-                "limit".into(),
-                1,
-                vec![(first, limit_mb), (last, limit_mb)],
-                Stroke::Dashed,
-                false,
-            ),
-        ],
+        x: Axis::linear(plot.x),
+        y: Axis::linear(plot.y),
+        lines: std::iter::once(of_subject).chain(limit).collect(),
     };
     let drawing = chart.draw(Size::WIDE).into_string();
     let style = format!(
@@ -180,8 +240,29 @@ mod tests {
     fn the_picture_has_the_limit() {
         let svg = svg(&envelope()).expect("two tries");
         assert!(svg.starts_with("<svg") && svg.contains("limit"), "{svg}");
+        assert!(svg.contains("peak of the cgroup, MB"), "{svg}");
         let mut one = envelope();
         one.objects.pop();
         assert!(super::svg(&one).is_none());
+    }
+
+    #[test]
+    fn without_a_memory_limit_the_picture_has_the_time_until_ready() {
+        let mut of_rates = envelope();
+        of_rates.bounds = Bounds {
+            memory_bytes: None,
+            cpu_cores: Some(0.5),
+        };
+        let svg = super::svg(&of_rates).expect("two sizes");
+        assert!(
+            svg.contains("P99 until ready by number of objects"),
+            "{svg}"
+        );
+        assert!(!svg.contains(">limit<"), "there is none: {svg}");
+        of_rates.p99_ms = Some(500.0);
+        of_rates.churn = vec![tried(10, 9, None), tried(20, 9, Some("slow"))];
+        let svg = super::svg(&of_rates).expect("two rates");
+        assert!(svg.contains("P99 until ready by rate of updates"), "{svg}");
+        assert!(svg.contains(">limit<"), "{svg}");
     }
 }

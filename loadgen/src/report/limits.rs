@@ -72,6 +72,31 @@ pub fn table(judgements: &[Judgement]) -> Table {
     }
 }
 
+/// `2 of 3 limits hold`.
+pub fn how_many_hold(judgements: &[Judgement]) -> String {
+    let hold = judgements.iter().filter(|j| !j.falls_short()).count();
+    format!("{hold} of {} limits hold", judgements.len())
+}
+
+/// The table for a pull request: limits that do not hold come first, and why stands below it.
+pub fn markdown(judgements: &[Judgement]) -> String {
+    let (failed, hold): (Vec<&Judgement>, Vec<&Judgement>) =
+        judgements.iter().partition(|j| j.falls_short());
+    let table = Table {
+        title: how_many_hold(judgements),
+        rows: failed.iter().chain(&hold).map(|j| row(j)).collect(),
+        ..table(&[])
+    };
+    let mut text = table.markdown();
+    if !failed.is_empty() {
+        text.push('\n');
+    }
+    for judgement in failed {
+        text.push_str(&format!("- {}\n", sentence(judgement)));
+    }
+    text
+}
+
 fn row(judgement: &Judgement) -> Vec<String> {
     let limit = &judgement.limit;
     let bound = match limit.bound {

@@ -135,7 +135,7 @@ impl Cluster {
     /// # Errors
     /// As for [`Cluster::create`].
     pub async fn merge_at(&self, path: &str, patch: Vec<u8>) -> Result<Ack, Error> {
-        let content_type = Some("application/merge-patch+json");
+        let content_type = Some(MERGE_PATCH);
         self.ask(Method::PATCH, path, content_type, patch).await
     }
 
@@ -365,6 +365,7 @@ fn number<'de, D: serde::Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
 }
 
 pub const JSON: &str = "application/json";
+pub const MERGE_PATCH: &str = "application/merge-patch+json";
 
 /// A request that the client completes with host and credentials.
 ///

@@ -170,7 +170,11 @@ fn args(bench_folder: &BenchFolder, more: &[&str]) -> Vec<String> {
 pub fn foreign_objects_are_counted_in_the_memory_of_the_subject() {
     let bench_folder = BenchFolder::new("bystanders");
     let mut args = bench_folder.bench(&["works"], "5");
-    let more = ["--bursts-only", "--bystanders", "secrets=40,configmaps=30"];
+    let more = [
+        "--bursts-only",
+        "--bystanders",
+        "secrets=40,configmaps=30,pods=10",
+    ];
     args.extend(more.map(str::to_owned));
     let output = loadgen(&args);
     let said = text(&output.stderr);
@@ -180,6 +184,7 @@ pub fn foreign_objects_are_counted_in_the_memory_of_the_subject() {
         "Foreign objects found in memory (an upper bound), at 5 objects",
         "secrets in memory, of 40",
         "configmaps in memory, of 30",
+        "pods in memory, of 10",
     ] {
         assert!(report.contains(want), "{want} not in {report}");
     }
@@ -188,6 +193,7 @@ pub fn foreign_objects_are_counted_in_the_memory_of_the_subject() {
     let want = serde_json::json!([
         {"kind": "secrets", "objects": 40, "in_memory": 0, "waited_s": 0},
         {"kind": "configmaps", "objects": 30, "in_memory": 0, "waited_s": 0},
+        {"kind": "pods", "objects": 10, "in_memory": 0, "waited_s": 0},
     ]);
     assert_eq!(run["bystanders"], want, "{run}");
     assert!(run["without_bystanders"]["anon_bytes"].is_u64(), "{run}");
@@ -199,7 +205,7 @@ pub fn foreign_objects_are_counted_in_the_memory_of_the_subject() {
     let foreign = &memory.expect("a memory run")["bystanders"];
     assert_eq!(
         (&foreign["objects"], &foreign["in_memory"]),
-        (&70.into(), &0.into())
+        (&80.into(), &0.into())
     );
     assert!(foreign["bytes_per_object"].is_f64(), "{foreign}");
     let limit = |metric: &str, max: u32| {

@@ -17,7 +17,7 @@ fn with_steps(name: &str, steps: &str) -> String {
 const BYSTANDERS: &str = "
 [[steps]]
 do = \"bystanders\"
-objects = \"secrets=7,configmaps=3\"
+objects = \"secrets=7,configmaps=3,pods=4\"
 changes = 2
 per_s = 200
 
@@ -35,8 +35,8 @@ pub fn objects_of_others_are_made_changed_and_removed() {
     let said = stdout(&output) + &stderr(&output);
     assert_eq!(code(&output), Some(0), "{said}");
     for want in [
-        "; later secrets=7,configmaps=3,secrets=9 that do not concern the operator",
-        "bystanders secrets=7,configmaps=3, 2 changes of each: ",
+        "; later secrets=7,configmaps=3,pods=4,secrets=9 that do not concern the operator",
+        "bystanders secrets=7,configmaps=3,pods=4, 2 changes of each: ",
         "The operator, by step",
     ] {
         assert!(said.contains(want), "{want} not in {said}");
@@ -46,12 +46,14 @@ pub fn objects_of_others_are_made_changed_and_removed() {
     assert_eq!(requests.count("tester", "create", "secrets"), 7 + 9 + 1);
     assert_eq!(requests.count("tester", "patch", "secrets"), 14);
     assert_eq!(requests.count("tester", "patch", "configmaps"), 6);
+    assert_eq!(requests.count("tester", "create", "pods"), 4);
+    assert_eq!(requests.count("tester", "patch", "pods"), 8);
     assert_eq!(cluster.left(), ["web"], "the Deployment of the operator");
-    let secrets = cluster.names("secrets");
-    assert!(
-        secrets.iter().all(|it| !it.contains("bystander")),
-        "{secrets:?}"
-    );
+    for kind in ["secrets", "pods"] {
+        let names = cluster.names(kind);
+        let foreign = names.iter().find(|name| name.contains("bystander"));
+        assert_eq!(foreign, None, "{kind}: {names:?}");
+    }
 }
 
 pub fn a_part_of_the_objects_is_churned_and_the_others_stay() {

@@ -3,12 +3,11 @@
 //! Guarantees: they are in a namespace that the run makes for them, and carry its label; that namespace is removed
 //! with the run, or by `loadgen clean`. Leaves to others: what they look like (`model::bystanders`).
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use http::Method;
 use serde::de::IgnoredAny;
-use serde_json::json;
 
 use crate::load::timetable::Pace;
 use crate::model::bystanders;
@@ -16,13 +15,15 @@ use crate::model::bystanders::Bystanders;
 use crate::model::run_id;
 use crate::model::workload::steps::LoadStep;
 use crate::model::workload::{BYSTANDERS_LABEL, RUN_LABEL};
-use crate::target::cluster::{Cluster, Error, JSON};
+use crate::target::cluster::{Cluster, Error, JSON, MERGE_PATCH};
 use crate::terminal::progress::Progress;
 
 /// As many as the generator of load has.
 const CONNECTIONS: usize = 24;
-/// What a change changes.
-const CHANGE: &str = "loadgen.tare.dev/change";
+/// How long a new namespace may be without its ServiceAccount.
+const ACCOUNT: Duration = Duration::from_secs(10);
+/// Between two tries.
+const BETWEEN: Duration = Duration::from_millis(200);
 
 /// What is said before a run whose steps make some; empty where none does.
 pub fn intent(steps: &[LoadStep]) -> String {
@@ -82,12 +83,11 @@ impl ForeignObjects<'_> {
     /// As for [`ForeignObjects::create`].
     pub async fn change(&self, nth: u64) -> Result<(), String> {
         let namespace = self.namespace();
-        let patch = json!({"metadata": {"annotations": {CHANGE: nth.to_string()}}}).to_string();
         self.send("bystanders changed", |kind, index| Request {
             method: Method::PATCH,
             path: format!("{}/{}", kind.path(&namespace), kind.name(index)),
-            content_type: "application/merge-patch+json",
-            body: patch.clone().into_bytes(),
+            content_type: MERGE_PATCH,
+            body: bystanders::change(nth),
         })
         .await
     }
@@ -130,12 +130,38 @@ impl ForeignObjects<'_> {
             body,
         } = request;
         let creates = method == Method::POST;
-        let asked = self
-            .cluster
-            .ask::<IgnoredAny>(method, &path, Some(content_type), body);
-        match asked.await {
-            Err(error) if creates && error.code() == Some(409) => Ok(()),
-            other => other.map(drop),
+        let give_up = Instant::now() + ACCOUNT;
+        loop {
+            let method = method.clone();
+            let asked =
+                self.cluster
+                    .ask::<IgnoredAny>(method, &path, Some(content_type), body.clone());
+            match asked.await {
+                Err(error) if creates && error.code() == Some(409) => return Ok(()),
+                Err(error) if waits_for_account(&error.words()) && Instant::now() < give_up => {
+                    tokio::time::sleep(BETWEEN).await;
+                }
+                other => return other.map(drop),
+            }
         }
+    }
+}
+
+/// A Pod is rejected until its namespace has the ServiceAccount `default`, which a controller makes.
+fn waits_for_account(words: &str) -> bool {
+    words.contains("error looking up service account")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_missing_service_account_is_waited_for() {
+        // As the ServiceAccount admission of Kubernetes v1.36.4 says it.
+        let missing = "pods \"bystander-0\" is forbidden: error looking up service account \
+            loadgen-1-bystanders/default: serviceaccount \"default\" not found";
+        assert!(waits_for_account(missing));
+        assert!(!waits_for_account("pods is forbidden: exceeded quota"));
     }
 }

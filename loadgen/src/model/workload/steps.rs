@@ -312,7 +312,7 @@ mod tests {
             (part(0.0), "share"),
             (part(1.5), "share"),
             (part(f64::NAN), "share"),
-            (bystanders("pods=3", 0), "objects"),
+            (bystanders("nodes=3", 0), "objects"),
             (bystanders("secrets=3", 1_001), "changes"),
             (
                 LoadStep::Fault {
