@@ -1,6 +1,7 @@
 //! What becomes of the objects of `loadgen run`: each is accounted for.
 
 use kubesim::RequestFault;
+use serde_json::{Value, json};
 
 use crate::simulated_cluster::{SimulatedCluster, code, signal, stderr, stdout, wait_for};
 use crate::{assert_figures, figure};
@@ -86,6 +87,48 @@ pub fn rejected() {
         stdout(&output)
     );
     assert_eq!(simulated_cluster.left(), Vec::<String>::new());
+}
+
+/// Every fourth create meets a server that is overloaded, and every fourth one that is failing.
+pub fn disturbed() {
+    let cluster = SimulatedCluster::without_crd("disturbed");
+    cluster.server.faults().on_request(|facts| {
+        let (code, reason, message) = match (facts.verb, facts.resource, facts.nth % 4) {
+            ("create", "configmaps", 1) => (429, "TooManyRequests", "too many requests"),
+            ("create", "configmaps", 3) => (503, "ServiceUnavailable", "no leader"),
+            _ => return RequestFault::Pass,
+        };
+        RequestFault::Status {
+            code,
+            reason: reason.into(),
+            message: message.into(),
+            retry_after_s: None,
+        }
+    });
+    let output = cluster.loadgen(&["run", "configmaps", "--count", "20"]);
+    let said = stdout(&output);
+    assert_eq!(code(&output), Some(1), "{said}{}", stderr(&output));
+    let figures = [
+        ("asked for", 20),
+        ("created", 10),
+        ("disturbed (429 or 5xx)", 10),
+        ("deleted", 10),
+        ("left behind", 0),
+    ];
+    assert_figures(&output, &figures);
+    assert_eq!(figure(&said, "rejected"), None, "{said}");
+    for want in [
+        "disturbed: the server was overloaded or failing and answered 429 5 times, 503 5 times",
+        "failed 5 times: no leader",
+    ] {
+        assert!(said.contains(want), "{want} not in {said}");
+    }
+    let output = cluster.loadgen(&["run", "configmaps", "--count", "4", "--json"]);
+    let record: Value = serde_json::from_str(&stdout(&output)).expect("one line of JSON");
+    let account = &record["account"];
+    assert_eq!(account["disturbances"], json!({"429": 1, "503": 1}));
+    assert_eq!((&account["disturbed"], &account["rejected"]), (&json!(2), &json!(0)));
+    assert_eq!(cluster.names("configmaps"), Vec::<String>::new());
 }
 
 pub fn ctrl_c() {

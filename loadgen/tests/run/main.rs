@@ -23,7 +23,7 @@ use simulated_cluster::{stderr, stdout, tare};
 
 type Scenario = fn();
 
-const WITHOUT_OPERATOR: [(&str, Scenario); 31] = [
+const WITHOUT_OPERATOR: [(&str, Scenario); 32] = [
     (
         "a_missing_crd_is_one_line_that_says_how_to_install_it",
         unusable::missing_crd,
@@ -40,6 +40,10 @@ const WITHOUT_OPERATOR: [(&str, Scenario); 31] = [
     (
         "without_an_operator_there_is_a_hint_and_all_is_censored",
         convergence::no_operator,
+    ),
+    (
+        "answers_of_an_overloaded_or_failing_server_are_a_disturbance_and_no_rejection",
+        convergence::disturbed,
     ),
     (
         "clean_removes_one_run_and_nothing_of_others",

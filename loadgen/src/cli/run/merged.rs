@@ -128,6 +128,10 @@ fn account(records: &[RunRecord]) -> Account {
         all.observed += account.observed;
         all.unobserved += account.unobserved;
         all.rejected += account.rejected;
+        all.disturbed += account.disturbed;
+        for (status, times) in &account.disturbances {
+            *all.disturbances.entry(*status).or_default() += times;
+        }
         all.unanswered += account.unanswered;
         all.not_sent += account.not_sent;
         all.deleted_by_steps += account.deleted_by_steps;
@@ -236,6 +240,8 @@ fn times(begun: &[Begun<'_>], earliest_unix_ms: u64) -> Convergence {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::analyse::convergence::{Timetable, convergence};
     use crate::model::samples::Sample;
@@ -270,6 +276,8 @@ mod tests {
                 asked: samples.len(),
                 ready: samples.len(),
                 failures: vec![("no".into(), 2)],
+                disturbed: index,
+                disturbances: BTreeMap::from([(429, index as u64)]),
                 removal: Some(Removal {
                     deleted: samples.len(),
                     complete: true,
@@ -308,6 +316,8 @@ mod tests {
         assert_eq!(times.drain_s, Some(2.017));
         assert_eq!(merged.apart_s, 2.0);
         assert_eq!(record.account.failures, [("no".to_owned(), 6)]);
+        assert_eq!(record.account.disturbed, 3);
+        assert_eq!(record.account.disturbances, BTreeMap::from([(429, 3)]));
         let removal = record.account.removal.as_ref().expect("removed");
         assert_eq!((removal.deleted, removal.complete), (6, true));
         assert!(merged.text().contains("3 shards; "), "{}", merged.text());

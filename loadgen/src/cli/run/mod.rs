@@ -278,6 +278,7 @@ impl Load {
             account: Account {
                 // Of the steps, too.
                 failures: timeline.failures.clone(),
+                disturbances: timeline.disturbances.clone(),
                 watch_restarts: timeline.watch_restarts,
                 watch_error: timeline.last_watch_error.clone(),
                 removal: cleaned.map(Removal::of),

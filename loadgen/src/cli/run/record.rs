@@ -18,7 +18,7 @@ use crate::model::shard::Shard;
 use crate::report::table::{Table, figure};
 
 /// Changes with every field.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 const MB: f64 = 1e6;
 
