@@ -89,6 +89,36 @@ pub fn rejected() {
     assert_eq!(simulated_cluster.left(), Vec::<String>::new());
 }
 
+/// The records of shards are compared by the rate as it was given, and so is the reader's table.
+pub fn at_a_rate_that_changes() {
+    let cluster = SimulatedCluster::without_crd("rates");
+    // 5 in the first half second, 10 in the next one, then the rest within 50 ms.
+    let words = [
+        "run",
+        "configmaps",
+        "--count",
+        "20",
+        "--rate",
+        "5..15/0.5s,20:0.5s,100",
+    ];
+    let output = cluster.loadgen(&words);
+    let said = stdout(&output);
+    assert_eq!(code(&output), Some(0), "{said}{}", stderr(&output));
+    let want = "Convergence, ms, --rate 5..15/0.5s,20:0.5s,100";
+    assert!(said.contains(want), "{said}");
+    assert!(said.contains("sent late  "), "{said}");
+    let want = "20 ConfigMaps at rate 5..15/0.5s,20:0.5s,100 in namespace";
+    assert!(stderr(&output).contains(want), "{}", stderr(&output));
+    let output = cluster.loadgen(&[&words[..], &["--json"]].concat());
+    let record: Value = serde_json::from_str(&stdout(&output)).expect("one line of JSON");
+    assert_eq!(record["rate"], json!("5..15/0.5s,20:0.5s,100"));
+    let offer_s = record["times"]["offer_s"].as_f64().expect("seconds");
+    assert!(
+        offer_s >= 1.0,
+        "the last object is due after 1 s: {offer_s}"
+    );
+}
+
 /// Every fourth create meets a server that is overloaded, and every fourth one that is failing.
 pub fn disturbed() {
     let cluster = SimulatedCluster::without_crd("disturbed");
@@ -127,7 +157,10 @@ pub fn disturbed() {
     let record: Value = serde_json::from_str(&stdout(&output)).expect("one line of JSON");
     let account = &record["account"];
     assert_eq!(account["disturbances"], json!({"429": 1, "503": 1}));
-    assert_eq!((&account["disturbed"], &account["rejected"]), (&json!(2), &json!(0)));
+    assert_eq!(
+        (&account["disturbed"], &account["rejected"]),
+        (&json!(2), &json!(0))
+    );
     assert_eq!(cluster.names("configmaps"), Vec::<String>::new());
 }
 

@@ -327,7 +327,7 @@ mod tests {
         };
         let timeline = timeline();
         let account = Account::of(&timeline, Some(&cleaned));
-        let times = convergence(&timeline, Pace::Steady { per_s: 10.0 });
+        let times = convergence(&timeline, &Pace::Steady { per_s: 10.0 });
         assert_eq!(
             account.table().plain().lines().skip(1).collect::<Vec<_>>(),
             [

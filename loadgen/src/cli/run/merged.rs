@@ -57,6 +57,7 @@ pub fn merge(mut records: Vec<RunRecord>) -> Result<Merged, String> {
             steps: steps(&records)?,
             ended: ended(&records),
             operator: records.iter().find_map(|record| record.operator.clone()),
+            own_peak_bytes: records.iter().filter_map(|it| it.own_peak_bytes).max(),
             first_sent_unix_ms: earliest,
             shard: Default::default(),
             run: runs(&records),
@@ -94,7 +95,7 @@ fn difference(one: &RunRecord, other: &RunRecord) -> Option<&'static str> {
         ("number of shards", one.shard.of == other.shard.of),
         ("--seed", one.seed == other.seed),
         ("--count", one.count == other.count),
-        ("--rate", one.rate_per_s == other.rate_per_s),
+        ("--rate", one.rate == other.rate),
     ];
     let mut fields = fields.into_iter();
     fields.find_map(|(field, same)| (!same).then_some(field))
@@ -244,11 +245,17 @@ mod tests {
 
     use super::*;
     use crate::analyse::convergence::{Timetable, convergence};
+    use crate::model::rate::Rate;
     use crate::model::samples::Sample;
     use crate::model::shard::Shard;
 
-    /// A shard whose objects are sent every 10 ms and ready after the times given.
     fn shard(index: usize, began_ms: u64, ready_after_ms: &[u64]) -> RunRecord {
+        shard_of(Shard { index, of: 3 }, 6, began_ms, ready_after_ms)
+    }
+
+    /// A shard whose objects are sent every 10 ms and ready after the times given.
+    fn shard_of(shard: Shard, count: u32, began_ms: u64, ready_after_ms: &[u64]) -> RunRecord {
+        let index = shard.index;
         let samples = (0..).zip(ready_after_ms).map(|(nth, after_ms)| {
             let sent_us = nth * 10_000;
             let ready_us = Some(sent_us + after_ms * 1_000);
@@ -267,10 +274,10 @@ mod tests {
             workload: "configmaps".into(),
             cluster: "https://c".into(),
             run: format!("run{index}"),
-            shard: Shard { index, of: 3 },
+            shard,
             seed: 1,
-            count: 6,
-            rate_per_s: None,
+            count,
+            rate: Some(Rate::parse("5..50/60s").expect("a rate")),
             first_sent_unix_ms: 1_000_000 + began_ms,
             account: Account {
                 asked: samples.len(),
@@ -289,6 +296,7 @@ mod tests {
             ended: Ended::Converged,
             steps: Vec::new(),
             operator: None,
+            own_peak_bytes: Some(1_000_000 * (1 + index as u64)),
         }
     }
 
@@ -320,7 +328,45 @@ mod tests {
         assert_eq!(record.account.disturbances, BTreeMap::from([(429, 3)]));
         let removal = record.account.removal.as_ref().expect("removed");
         assert_eq!((removal.deleted, removal.complete), (6, true));
-        assert!(merged.text().contains("3 shards; "), "{}", merged.text());
+        for want in [
+            "Convergence, ms, --rate 5..50/60s",
+            "loadgen itself needed up to 3.00 MB",
+            "3 shards; ",
+        ] {
+            assert!(merged.text().contains(want), "{}", merged.text());
+        }
+    }
+
+    #[test]
+    fn fifty_shards_count_as_one_run() {
+        const SHARDS: usize = 50;
+        const COUNT: usize = 1_030;
+        // Thirty shards have an object more than the others. In each the last one takes the longest.
+        let shards = (0..SHARDS).rev().map(|index| {
+            let shard = Shard { index, of: SHARDS };
+            let mut ready_after_ms = vec![5; shard.share_of(COUNT)];
+            if let Some(last) = ready_after_ms.last_mut() {
+                *last = 50 + index as u64;
+            }
+            shard_of(shard, COUNT as u32, 20 * index as u64, &ready_after_ms)
+        });
+        let merged = merge(shards.collect()).expect("shards of one run");
+        let (record, times) = (&merged.record, &merged.record.times);
+        assert!(merged.is_sound());
+        assert_eq!((merged.shards, merged.missing.len()), (SHARDS, 0));
+        assert_eq!((record.account.asked, record.account.ready), (COUNT, COUNT));
+        assert_eq!((times.objects, times.acked), (COUNT as u64, COUNT as u64));
+        let ready = times.ready_from_sent.quantiles().expect("objects");
+        // Of the whole run: 50 of 1,030 objects took longer, one of them 99 ms.
+        assert!((5.0..5.1).contains(&ready.p90_ms), "{ready:?}");
+        assert!((89.0..91.0).contains(&ready.p99_ms), "{ready:?}");
+        assert!((99.0..100.0).contains(&ready.max_ms), "{ready:?}");
+        assert_eq!(merged.apart_s, 0.98);
+        // The last shard has 20 objects: 980 + 190 + 99 ms.
+        let drain_s = times.drain_s.expect("all are ready");
+        assert!((drain_s - 1.269).abs() < 1e-9, "{drain_s}");
+        let want = "50 shards; their first objects were sent within 1.0 s of each other";
+        assert!(merged.text().contains(want), "{}", merged.text());
     }
 
     #[test]
@@ -337,12 +383,18 @@ mod tests {
     fn what_is_not_of_one_run_is_refused() {
         let mut other_seed = shards();
         other_seed[1].seed = 2;
+        let mut other_rate = shards();
+        other_rate[2].rate = Some(Rate::parse("5..50/61s").expect("a rate"));
         let mut twice = shards();
         twice[0].shard.index = 1;
         for (records, want) in [
             (
                 other_seed,
                 "runs run0 and run1 are not shards of one run: they differ in --seed",
+            ),
+            (
+                other_rate,
+                "runs run0 and run1 are not shards of one run: they differ in --rate",
             ),
             (twice, "shard 1/3 is there twice: runs run2 and run1"),
             (Vec::new(), "no record of a run"),
