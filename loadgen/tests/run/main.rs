@@ -171,8 +171,8 @@ const WITH_OPERATOR: [(&str, Scenario); 5] = [
     ),
 ];
 
-/// Ignored, because it takes minutes: `cargo test -p loadgen --test run -- --ignored 100,000`.
-const IN_MINUTES: [(&str, Scenario); 1] = [(
+/// Ignored, because it takes a minute or more: `cargo test -p loadgen --test run -- --ignored 100,000`.
+const SLOW: [(&str, Scenario); 1] = [(
     "loadgen_needs_less_than_200_mb_for_100,000_objects",
     memory::of_many_objects,
 )];
@@ -196,7 +196,7 @@ fn main() -> ExitCode {
         .map(trial)
         .into_iter()
         .chain(with)
-        .chain(IN_MINUTES.map(|scenario| trial(scenario).with_ignored_flag(true)))
+        .chain(SLOW.map(|scenario| trial(scenario).with_ignored_flag(true)))
         .collect();
     libtest_mimic::run(&arguments, trials).exit_code()
 }

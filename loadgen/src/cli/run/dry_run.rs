@@ -20,7 +20,7 @@ impl Load {
     /// # Errors
     /// As before a run: nothing could be created.
     pub(super) async fn dry_run(mut self) -> anyhow::Result<ExitCode> {
-        self.look().await?;
+        self.read_cluster().await?;
         println!("dry run, nothing is created: {}", self.intent());
         if let Some(line) = self.stand_in_intent() {
             println!("{line}");

@@ -128,7 +128,11 @@ async fn load(args: RunArgs) -> anyhow::Result<ExitCode> {
         pods: Pods::Unknown,
     };
     if load.args.dry_run {
-        return load.dry_run().await;
+        return tokio::select! {
+            biased;
+            () = stop.requested() => Ok(ExitCode::from(130)),
+            tried = load.dry_run() => tried,
+        };
     }
     let prepared = tokio::select! {
         biased;

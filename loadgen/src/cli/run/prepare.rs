@@ -19,7 +19,7 @@ impl Load {
     /// Prints what will be created, and asks where the cluster is not local or pods do not fit. Returns
     /// false if the user declines.
     pub(super) async fn prepare(&mut self) -> anyhow::Result<bool> {
-        self.look().await?;
+        self.read_cluster().await?;
         self.progress
             .say(&format!("run {}: {}", self.run, self.intent()));
         if let Some(line) = self.stand_in_intent() {
@@ -33,7 +33,7 @@ impl Load {
     }
 
     /// Learns what the cluster has, and refuses what cannot work there.
-    pub(super) async fn look(&mut self) -> anyhow::Result<()> {
+    pub(super) async fn read_cluster(&mut self) -> anyhow::Result<()> {
         self.installed().await?;
         // One of the shards is enough.
         if let (Some(name), 0) = (&self.args.operator, self.shard().index) {
