@@ -100,6 +100,38 @@ fn leases_are_permitted_with_two_replicas_only_and_by_name() -> Outcome {
 }
 
 #[test]
+fn the_pods_of_the_indexed_job_know_how_many_they_are() -> Outcome {
+    let overlay = documents("deploy/loadgen-indexed/kustomization.yaml")?;
+    let patch = overlay[0]["patches"][0]["patch"].as_str();
+    let patch: Vec<Value> = serde_saphyr::from_str(patch.ok_or("no patch")?)?;
+    let value = |path: &str| {
+        let found = patch.iter().find(|one| one["path"] == path);
+        found.map_or(Value::Null, |one| one["value"].clone())
+    };
+    assert_eq!(value("/spec/completionMode"), "Indexed");
+    let pods = value("/spec/completions");
+    assert_eq!(
+        value("/spec/parallelism"),
+        pods,
+        "all offer at the same time"
+    );
+    let args = value("/spec/template/spec/containers/0/args");
+    let args: Vec<&str> = args
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let shards = args.iter().skip_while(|arg| **arg != "--shard").nth(1);
+    assert_eq!(shards.map(|it| (*it).to_owned()), Some(pods.to_string()));
+    assert!(
+        args.contains(&"--json"),
+        "loadgen merge reads it from the logs"
+    );
+    Ok(())
+}
+
+#[test]
 fn images_are_tagged_with_this_version_and_never_latest() -> Outcome {
     let version = env!("CARGO_PKG_VERSION");
     for file in [

@@ -181,13 +181,16 @@ fn inventory(there: &[(String, Vec<Found>)], namespaces: &[Found]) -> Vec<String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::workload::RUN_LABEL;
+    use crate::target::cleanup::Labels;
 
     fn found(run: &str, namespace: &str, name: &str) -> Found {
         Found {
             name: name.into(),
             namespace: namespace.into(),
-            labels: [(RUN_LABEL.to_owned(), run.to_owned())].into(),
+            labels: Labels {
+                run: run.to_owned(),
+                of_bystanders: false,
+            },
             ..Found::default()
         }
     }

@@ -41,7 +41,7 @@ const VERBS: [&str; 5] = ["create", "list", "watch", "patch", "delete"];
 pub fn run(args: LintArgs) -> anyhow::Result<ExitCode> {
     let found = workload::find(&args.workload, None);
     let workload = found.map_err(|error| Usage(error.to_string()))?;
-    describe(&workload, args.objects);
+    describe(&workload.name, &workload.scenario, args.objects);
     if args.target.kubeconfig.is_none() && args.target.context.is_none() {
         println!("no cluster was asked; --context NAME tries an object of each template on one");
         return Ok(ExitCode::SUCCESS);
@@ -49,24 +49,32 @@ pub fn run(args: LintArgs) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let problems = runtime.block_on(on_server(&args, &workload))?;
-    problems
-        .iter()
-        .for_each(|problem| println!("FAIL {problem}"));
-    Ok(match problems.is_empty() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    runtime.block_on(async {
+        let target = Target::choose(&args.target).await?;
+        let cluster = Cluster::of(target.config)?;
+        let problems = on_server(&cluster, &workload, &args.namespace).await?;
+        Ok(said(&problems))
     })
 }
 
-fn describe(workload: &Workload, objects: usize) {
-    let scenario = &workload.scenario;
+/// Prints the problems, a line each; the exit code.
+pub fn said(problems: &[String]) -> ExitCode {
+    problems
+        .iter()
+        .for_each(|problem| println!("FAIL {problem}"));
+    match problems.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
+}
+
+/// Prints how many objects of each kind there are among so many, and their size.
+pub fn describe(name: &str, scenario: &Scenario, objects: usize) {
     for (place, part) in scenario.parts().enumerate() {
         let of_kind = (0..objects).filter(|index| scenario.part_index(*index) == place);
         let of_kind = of_kind.count();
         println!(
-            "{}: {} of {}, {} bytes each; {} have {:.1} MB",
-            workload.name,
+            "{name}: {} of {}, {} bytes each; {} have {:.1} MB",
             part.resource.kinds(),
             part.resource.full_name(),
             grouped(part.object_bytes),
@@ -76,10 +84,15 @@ fn describe(workload: &Workload, objects: usize) {
     }
 }
 
-/// What the server rejects, a line each.
-async fn on_server(args: &LintArgs, workload: &Workload) -> anyhow::Result<Vec<String>> {
-    let target = Target::choose(&args.target).await?;
-    let cluster = Cluster::of(target.config)?;
+/// What the server rejects, a line each. What it accepts is printed.
+///
+/// # Errors
+/// It cannot be asked.
+pub async fn on_server(
+    cluster: &Cluster,
+    workload: &Workload,
+    namespace: &str,
+) -> anyhow::Result<Vec<String>> {
     let mut problems = Vec::new();
     let source = &workload.source;
     let mut tried = vec![(source.clone(), "object.template", &workload.scenario)];
@@ -88,7 +101,7 @@ async fn on_server(args: &LintArgs, workload: &Workload) -> anyhow::Result<Vec<S
     let also = workload.scenario.also.iter().enumerate();
     tried.extend(also.map(|(number, also)| (source.part("also", number), "object.template", also)));
     for (source, field, scenario) in &tried {
-        match dry_run(&cluster, scenario, &args.namespace).await? {
+        match dry_run(cluster, scenario, namespace).await? {
             None => println!("ok   {field}: the server accepts an object"),
             Some(Rejected { field: of, message }) => {
                 let error = source.error(of.unwrap_or(field), message);
@@ -103,11 +116,11 @@ async fn on_server(args: &LintArgs, workload: &Workload) -> anyhow::Result<Vec<S
         let resource = &scenario.resource;
         let name = resource.full_name();
         let place = match resource.namespaced {
-            true => format!(" in namespace {}", args.namespace),
+            true => format!(" in namespace {}", namespace),
             false => String::new(),
         };
         for verb in VERBS {
-            match may(&cluster, resource, &args.namespace, verb).await {
+            match may(cluster, resource, namespace, verb).await {
                 Some(true) => println!("ok   you may {verb} {name}"),
                 Some(false) => {
                     let message =
@@ -121,7 +134,7 @@ async fn on_server(args: &LintArgs, workload: &Workload) -> anyhow::Result<Vec<S
     for (fixture, resource) in workload
         .fixtures
         .iter()
-        .zip(fixtures::resources(&cluster, &workload.fixtures, &args.namespace).await?)
+        .zip(fixtures::resources(cluster, &workload.fixtures, namespace).await?)
     {
         match resource {
             Some(_) => println!(

@@ -116,10 +116,7 @@ impl Generator {
                 timeline.change(index, |object| object.acknowledge(now_ns, generation))
             }
             Err(error) => {
-                let failed = match error.code() {
-                    Some(_) => Failed::Rejected,
-                    None => Failed::Unanswered,
-                };
+                let failed = Failed::of(error.code());
                 // Without the object's name the same rejection has the same words.
                 timeline.fail(index, failed, error.words().replace(&name, "…"));
             }

@@ -32,8 +32,21 @@ pub struct Object {
 pub enum Failed {
     /// The server said no.
     Rejected,
+    /// The server was overloaded or failing, and said nothing about the object: 429, or 500 and above.
+    Disturbed { status: u16 },
     /// Nobody knows: no answer, or none that is one.
     Unanswered,
+}
+
+impl Failed {
+    /// By the HTTP status of the answer, where there was one.
+    pub fn of(status: Option<u16>) -> Self {
+        match status {
+            Some(status @ (429 | 500..)) => Failed::Disturbed { status },
+            Some(_) => Failed::Rejected,
+            None => Failed::Unanswered,
+        }
+    }
 }
 
 /// An object's latest step replaces the one before it once this many were seen: a subject that
@@ -171,6 +184,20 @@ pub mod tests {
                 "{}",
                 case.name
             );
+        }
+    }
+
+    #[test]
+    fn an_overloaded_or_failing_server_has_said_nothing_about_the_object() {
+        for (status, want) in [
+            (Some(429), Failed::Disturbed { status: 429 }),
+            (Some(500), Failed::Disturbed { status: 500 }),
+            (Some(503), Failed::Disturbed { status: 503 }),
+            (Some(403), Failed::Rejected),
+            (Some(422), Failed::Rejected),
+            (None, Failed::Unanswered),
+        ] {
+            assert_eq!(Failed::of(status), want, "{status:?}");
         }
     }
 

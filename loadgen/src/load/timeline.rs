@@ -5,6 +5,7 @@
 //! many objects there are. Leaves to others: a single object (`object`), and the clock; times are
 //! nanoseconds since the start of the run.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::load::object::{Failed, Object};
@@ -32,6 +33,8 @@ pub struct Timeline {
     /// What was said to requests that failed, in order of first occurrence, and how often; at
     /// most [`MOST_WORDS`], then all others together.
     pub failures: Vec<(String, u64)>,
+    /// Answers that disturbed the measurement: by HTTP status how often, in all waves.
+    pub disturbances: BTreeMap<u16, u64>,
     /// Watches that have a version to start from: nothing of theirs is missed from there on.
     pub listed: usize,
     /// How often the watch was opened again.
@@ -198,6 +201,9 @@ impl Timeline {
 
     pub fn fail(&mut self, index: usize, failed: Failed, words: String) {
         self.change(index, |object| object.failed = Some(failed));
+        if let Failed::Disturbed { status } = failed {
+            *self.disturbances.entry(status).or_default() += 1;
+        }
         let is_known = |words: &str| self.failures.iter().any(|(said, _)| said == words);
         let words = if is_known(&words) || self.failures.len() < MOST_WORDS {
             words

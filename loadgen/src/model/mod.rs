@@ -15,6 +15,7 @@ pub mod metric;
 pub mod operator;
 pub mod plan;
 pub mod profile;
+pub mod rate;
 pub mod record;
 pub mod request_counts;
 pub mod rng;

@@ -98,7 +98,7 @@ pub async fn without(session: &mut Session<'_>, quiet: Quiet) -> Result<(), Reas
     removed.map_err(|error| format!("bystanders: {error}"))?;
     ready::offer_canary(session).await?;
     session.start_subject().await?;
-    let timeout = session.setting.timeout(session.cell.objects, Pace::Burst);
+    let timeout = session.setting.timeout(session.cell.objects, &Pace::Burst);
     ready::wait_ready(session, Instant::now() + timeout.deadline).await?;
     let waited = settle(session, name, Rule::of(quiet)).await?;
     session.run.without_bystanders = session.settled(quiet, waited.settled);

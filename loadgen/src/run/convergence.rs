@@ -10,13 +10,13 @@ use crate::load::timetable::Pace;
 use crate::model::record::Convergence;
 
 /// The wave that is under way.
-pub fn convergence(timeline: &Timeline, pace: Pace) -> Convergence {
+pub fn convergence(timeline: &Timeline, pace: &Pace) -> Convergence {
     convergence::convergence(&timeline.wave(), offer_of(pace))
 }
 
-pub fn offer_of(pace: Pace) -> Timetable {
+pub fn offer_of(pace: &Pace) -> Timetable {
     match pace {
         Pace::Burst => Timetable::AtOnce,
-        Pace::Steady { .. } => Timetable::AtRate,
+        Pace::Steady { .. } | Pace::Varying { .. } => Timetable::AtRate,
     }
 }

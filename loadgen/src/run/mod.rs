@@ -137,7 +137,7 @@ impl Setting {
         }
     }
 
-    fn timeout(&self, objects: usize, pace: Pace) -> Timeout {
+    fn timeout(&self, objects: usize, pace: &Pace) -> Timeout {
         Timeout::of(objects, pace, self.deadline)
     }
 

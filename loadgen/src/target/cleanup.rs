@@ -6,12 +6,12 @@
 
 pub mod bench_namespace;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use http::Method;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use crate::model::workload::{BYSTANDERS_LABEL, FIXTURE_LABEL, RUN_LABEL, Resource};
 use crate::target::cluster::{Cluster, Error};
@@ -57,17 +57,34 @@ pub struct Found {
     pub uid: String,
     pub deletion_timestamp: Option<String>,
     pub finalizers: Vec<String>,
-    pub labels: std::collections::BTreeMap<String, String>,
+    #[serde(deserialize_with = "labels")]
+    pub labels: Labels,
+}
+
+/// What a clean-up has to know of them: there may be as many as objects.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Labels {
+    /// Empty where there is none.
+    pub run: String,
+    pub of_bystanders: bool,
+}
+
+fn labels<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Labels, D::Error> {
+    let mut all = BTreeMap::<String, String>::deserialize(deserializer)?;
+    Ok(Labels {
+        run: all.remove(RUN_LABEL).unwrap_or_default(),
+        of_bystanders: all.contains_key(BYSTANDERS_LABEL),
+    })
 }
 
 impl Found {
     pub fn run(&self) -> &str {
-        self.labels.get(RUN_LABEL).map_or("", String::as_str)
+        &self.labels.run
     }
 
     /// Of a namespace, what selects those in it that do not go with it.
     fn others(&self) -> String {
-        match self.labels.contains_key(BYSTANDERS_LABEL) {
+        match self.labels.of_bystanders {
             true => format!("labelSelector={RUN_LABEL}%21%3D{}&", self.run()),
             false => String::new(),
         }
@@ -186,7 +203,7 @@ pub async fn objects(cluster: &Cluster, scope: &Scope<'_>) -> Result<Vec<Found>,
 pub async fn namespaces(cluster: &Cluster, scope: &Scope<'_>) -> Result<Vec<Found>, Error> {
     let mut found = list(cluster, "/api/v1/namespaces", &scope.selector()).await?;
     // A run that has one namespace for its objects has another one for bystanders.
-    let is_beside = |ns: &Found| scope.run.is_some() && ns.labels.contains_key(BYSTANDERS_LABEL);
+    let is_beside = |ns: &Found| scope.run.is_some() && ns.labels.of_bystanders;
     found.retain(|ns| {
         let is_named = scope.namespace.is_none_or(|wanted| wanted == ns.name);
         is_named || is_beside(ns)
@@ -325,9 +342,14 @@ async fn delete(cluster: &Cluster, scope: &Scope<'_>, pending: &[&Found]) -> Opt
     });
     let refusals = futures::stream::iter(deletions)
         .buffer_unordered(CONNECTIONS)
-        .filter_map(|deleted| std::future::ready(deleted.err()))
-        .map(|error| format!("a deletion failed: {}", error.words()));
-    refusals.collect::<Vec<_>>().await.into_iter().next()
+        .filter_map(|deleted| std::future::ready(deleted.err()));
+    // All are sent, and one message is kept of however many fail.
+    let first = refusals.fold(None, |first, error| {
+        std::future::ready(first.or_else(|| Some(error.words())))
+    });
+    first
+        .await
+        .map(|words| format!("a deletion failed: {words}"))
 }
 
 /// What objects that do not go wait for.

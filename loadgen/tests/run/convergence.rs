@@ -1,6 +1,7 @@
 //! What becomes of the objects of `loadgen run`: each is accounted for.
 
 use kubesim::RequestFault;
+use serde_json::{Value, json};
 
 use crate::simulated_cluster::{SimulatedCluster, code, signal, stderr, stdout, wait_for};
 use crate::{assert_figures, figure};
@@ -86,6 +87,81 @@ pub fn rejected() {
         stdout(&output)
     );
     assert_eq!(simulated_cluster.left(), Vec::<String>::new());
+}
+
+/// The records of shards are compared by the rate as it was given, and so is the reader's table.
+pub fn at_a_rate_that_changes() {
+    let cluster = SimulatedCluster::without_crd("rates");
+    // 5 in the first half second, 10 in the next one, then the rest within 50 ms.
+    let words = [
+        "run",
+        "configmaps",
+        "--count",
+        "20",
+        "--rate",
+        "5..15/0.5s,20:0.5s,100",
+    ];
+    let output = cluster.loadgen(&words);
+    let said = stdout(&output);
+    assert_eq!(code(&output), Some(0), "{said}{}", stderr(&output));
+    let want = "Convergence, ms, --rate 5..15/0.5s,20:0.5s,100";
+    assert!(said.contains(want), "{said}");
+    assert!(said.contains("sent late  "), "{said}");
+    let want = "20 ConfigMaps at rate 5..15/0.5s,20:0.5s,100 in namespace";
+    assert!(stderr(&output).contains(want), "{}", stderr(&output));
+    let output = cluster.loadgen(&[&words[..], &["--json"]].concat());
+    let record: Value = serde_json::from_str(&stdout(&output)).expect("one line of JSON");
+    assert_eq!(record["rate"], json!("5..15/0.5s,20:0.5s,100"));
+    let offer_s = record["times"]["offer_s"].as_f64().expect("seconds");
+    assert!(
+        offer_s >= 1.0,
+        "the last object is due after 1 s: {offer_s}"
+    );
+}
+
+/// Every fourth create meets a server that is overloaded, and every fourth one that is failing.
+pub fn disturbed() {
+    let cluster = SimulatedCluster::without_crd("disturbed");
+    cluster.server.faults().on_request(|facts| {
+        let (code, reason, message) = match (facts.verb, facts.resource, facts.nth % 4) {
+            ("create", "configmaps", 1) => (429, "TooManyRequests", "too many requests"),
+            ("create", "configmaps", 3) => (503, "ServiceUnavailable", "no leader"),
+            _ => return RequestFault::Pass,
+        };
+        RequestFault::Status {
+            code,
+            reason: reason.into(),
+            message: message.into(),
+            retry_after_s: None,
+        }
+    });
+    let output = cluster.loadgen(&["run", "configmaps", "--count", "20"]);
+    let said = stdout(&output);
+    assert_eq!(code(&output), Some(1), "{said}{}", stderr(&output));
+    let figures = [
+        ("asked for", 20),
+        ("created", 10),
+        ("disturbed (429 or 5xx)", 10),
+        ("deleted", 10),
+        ("left behind", 0),
+    ];
+    assert_figures(&output, &figures);
+    assert_eq!(figure(&said, "rejected"), None, "{said}");
+    for want in [
+        "disturbed: the server was overloaded or failing and answered 429 5 times, 503 5 times",
+        "failed 5 times: no leader",
+    ] {
+        assert!(said.contains(want), "{want} not in {said}");
+    }
+    let output = cluster.loadgen(&["run", "configmaps", "--count", "4", "--json"]);
+    let record: Value = serde_json::from_str(&stdout(&output)).expect("one line of JSON");
+    let account = &record["account"];
+    assert_eq!(account["disturbances"], json!({"429": 1, "503": 1}));
+    assert_eq!(
+        (&account["disturbed"], &account["rejected"]),
+        (&json!(2), &json!(0))
+    );
+    assert_eq!(cluster.names("configmaps"), Vec::<String>::new());
 }
 
 pub fn ctrl_c() {

@@ -9,6 +9,7 @@ mod bystanders;
 mod clean;
 mod convergence;
 mod killed;
+mod memory;
 mod operator;
 mod shards;
 mod simulated_cluster;
@@ -23,7 +24,7 @@ use simulated_cluster::{stderr, stdout, tare};
 
 type Scenario = fn();
 
-const WITHOUT_OPERATOR: [(&str, Scenario); 31] = [
+const WITHOUT_OPERATOR: [(&str, Scenario); 37] = [
     (
         "a_missing_crd_is_one_line_that_says_how_to_install_it",
         unusable::missing_crd,
@@ -38,8 +39,24 @@ const WITHOUT_OPERATOR: [(&str, Scenario); 31] = [
     ),
     ("a_server_that_is_gone_is_one_line", unusable::server_gone),
     (
+        "more_objects_than_the_user_permits_are_refused_before_any_is_created",
+        unusable::too_many_objects,
+    ),
+    (
+        "a_dry_run_says_what_would_be_created_and_creates_nothing",
+        unusable::dry_run,
+    ),
+    (
+        "objects_are_offered_at_a_rate_that_changes",
+        convergence::at_a_rate_that_changes,
+    ),
+    (
         "without_an_operator_there_is_a_hint_and_all_is_censored",
         convergence::no_operator,
+    ),
+    (
+        "answers_of_an_overloaded_or_failing_server_are_a_disturbance_and_no_rejection",
+        convergence::disturbed,
     ),
     (
         "clean_removes_one_run_and_nothing_of_others",
@@ -133,6 +150,14 @@ const WITHOUT_OPERATOR: [(&str, Scenario); 31] = [
     ),
     ("shards_of_a_run_count_as_one_run", shards::as_one_run),
     ("a_shard_that_cannot_be_is_one_line", shards::bad_shards),
+    (
+        "pods_of_an_indexed_job_are_the_shards_of_a_run",
+        shards::of_an_indexed_job,
+    ),
+    (
+        "loadgen_stands_in_for_what_a_local_cluster_lacks",
+        workloads::stand_in,
+    ),
 ];
 
 const WITH_OPERATOR: [(&str, Scenario); 5] = [
@@ -145,6 +170,12 @@ const WITH_OPERATOR: [(&str, Scenario); 5] = [
         steps::delete_children,
     ),
 ];
+
+/// Ignored, because it takes a minute or more: `cargo test -p loadgen --test run -- --ignored 100,000`.
+const SLOW: [(&str, Scenario); 1] = [(
+    "loadgen_needs_less_than_200_mb_for_100,000_objects",
+    memory::of_many_objects,
+)];
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
@@ -165,6 +196,7 @@ fn main() -> ExitCode {
         .map(trial)
         .into_iter()
         .chain(with)
+        .chain(SLOW.map(|scenario| trial(scenario).with_ignored_flag(true)))
         .collect();
     libtest_mimic::run(&arguments, trials).exit_code()
 }

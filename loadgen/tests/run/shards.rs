@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use serde_json::{Value, json};
+
 use crate::assert_figures;
 use crate::simulated_cluster::{
     SimulatedCluster, assert_success, code, merge, said, stderr, stdout, wait_for,
@@ -81,6 +83,38 @@ pub fn as_one_run() {
         said(&twice)
     );
     assert_eq!(cluster.names("configmaps"), Vec::<String>::new());
+}
+
+/// Each pod is told its index by the Job, and how many there are by its arguments.
+pub fn of_an_indexed_job() {
+    let cluster = SimulatedCluster::without_crd("indexed-job");
+    let words = [
+        "run",
+        "configmaps",
+        "--count",
+        "7",
+        "--shard",
+        "2",
+        "--json",
+    ];
+    let pods = [0, 1].map(|index| cluster.start_in_job(index, &words));
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("loadgen-run-indexed-job");
+    let mut logs = Vec::new();
+    for (index, pod) in pods.into_iter().enumerate() {
+        let output = pod.wait_with_output().expect("it ends");
+        assert_success(&output);
+        let record: Value = serde_json::from_str(&stdout(&output)).expect("one line of JSON");
+        assert_eq!(record["shard"], json!({"index": index, "of": 2}));
+        assert_eq!(record["account"]["asked"], json!(4 - index));
+        let log = folder.join(format!("pod-{index}.log"));
+        std::fs::write(&log, stderr(&output) + &stdout(&output)).expect("writable");
+        logs.push(log.display().to_string());
+    }
+    let logs: Vec<&str> = logs.iter().map(String::as_str).collect();
+    let merged = merge(&logs);
+    assert_success(&merged);
+    let figures = [("asked for", 7), ("ready  ", 7), ("left behind", 0)];
+    assert_figures(&merged, &figures);
 }
 
 pub fn bad_shards() {

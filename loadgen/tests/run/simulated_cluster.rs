@@ -121,6 +121,14 @@ impl SimulatedCluster {
             .collect()
     }
 
+    /// The same in a pod of an Indexed Job.
+    pub fn start_in_job(&self, index: usize, args: &[&str]) -> Child {
+        let mut command = command(args, &self.kubeconfig);
+        command.env("JOB_COMPLETION_INDEX", index.to_string());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("loadgen starts")
+    }
+
     /// What a run may leave behind.
     pub fn left(&self) -> Vec<String> {
         let namespaces = self.names("namespaces");

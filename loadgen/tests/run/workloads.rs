@@ -23,6 +23,8 @@ pub fn configmaps() {
             ("left behind", 0),
         ],
     );
+    let said = stdout(&output);
+    assert!(said.contains("loadgen itself needed up to "), "{said}");
     assert_eq!(simulated_cluster.names("configmaps"), Vec::<String>::new());
     let clean = simulated_cluster.loadgen(&["clean", "--workload", "configmaps"]);
     assert!(
@@ -215,4 +217,47 @@ pub fn root_ca() {
     let output = running.wait_with_output().expect("it ends");
     assert_success(&output);
     assert_eq!(simulated_cluster.left(), Vec::<String>::new());
+}
+
+const STOOD_IN: &str = "description = \"EdgeApps that nobody looks after\"
+[object]
+api_version = \"tare.dev/v1alpha1\"
+kind = \"EdgeApp\"
+plural = \"edgeapps\"
+name = \"app\"
+template = \"object.yaml\"
+[convergence]
+observed = \"self.status.observedGeneration >= self.metadata.generation\"
+ready = \"self.status.observedGeneration >= self.metadata.generation\"
+[[stand_in]]
+api_version = \"tare.dev/v1alpha1\"
+plural = \"edgeapps\"
+delay_ms = 50
+[stand_in.status]
+observedGeneration = 1
+";
+
+pub fn stand_in() {
+    let cluster = SimulatedCluster::new("stand-in");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("loadgen-run-stand-in-workload");
+    std::fs::create_dir_all(&folder).expect("temporary folder");
+    for (file, text) in [
+        ("workload.toml", STOOD_IN),
+        ("object.yaml", "spec: {image: \"web:1\"}\n"),
+    ] {
+        std::fs::write(folder.join(file), text).expect("writable");
+    }
+    let workload = folder.display().to_string();
+    let output = cluster.loadgen(&["run", &workload, "--count", "5", "--deadline-s", "20"]);
+    assert_success(&output);
+    let said = stderr(&output);
+    assert!(
+        said.contains("loadgen writes the status of edgeapps"),
+        "{said}"
+    );
+    let figures = [("created", 5), ("ready  ", 5), ("left behind", 0)];
+    assert_figures(&output, &figures);
+    let requests = cluster.server.requests();
+    assert_eq!(requests.count("tester", "patch", "edgeapps/status"), 5);
+    assert_eq!(cluster.left(), Vec::<String>::new());
 }

@@ -4,6 +4,8 @@
 //! created is counted as deleted, deleted by others, kept or left behind. Leaves to others: observing
 //! the objects (`load`) and deleting them (`target::cleanup`).
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::cli::run::converge::Ended;
@@ -27,11 +29,15 @@ pub struct Account {
     /// Created and never observed.
     pub unobserved: usize,
     pub rejected: usize,
+    /// The server was overloaded or failing, and said nothing about the object.
+    pub disturbed: usize,
     /// Sent and not answered: the server may have created it or not.
     pub unanswered: usize,
     pub not_sent: usize,
     /// What was said to requests that failed, and how often.
     pub failures: Vec<(String, u64)>,
+    /// Answers of an overloaded or failing server, those of steps included: by HTTP status how often.
+    pub disturbances: BTreeMap<u16, u64>,
     /// How often the watch was opened again, and why the last time.
     pub watch_restarts: u64,
     pub watch_error: Option<String>,
@@ -56,6 +62,7 @@ impl Account {
         let mut account = Self {
             asked: timeline.objects().len(),
             failures: timeline.failures.clone(),
+            disturbances: timeline.disturbances.clone(),
             watch_restarts: timeline.watch_restarts,
             watch_error: timeline.last_watch_error.clone(),
             removal: cleaned.map(Removal::of),
@@ -67,6 +74,7 @@ impl Account {
                 (Some(_), ..) if object.observed_ns().is_some() => &mut account.observed,
                 (Some(_), ..) => &mut account.unobserved,
                 (None, Some(Failed::Rejected), _) => &mut account.rejected,
+                (None, Some(Failed::Disturbed { .. }), _) => &mut account.disturbed,
                 (None, Some(Failed::Unanswered), _) | (None, None, Some(_)) => {
                     &mut account.unanswered
                 }
@@ -103,6 +111,7 @@ impl Account {
         some("  observed, not ready (censored)", self.observed);
         some("  not observed (censored)", self.unobserved);
         some("rejected", self.rejected);
+        some("disturbed (429 or 5xx)", self.disturbed);
         some("unanswered", self.unanswered);
         some("not sent", self.not_sent);
         some("deleted by steps", self.deleted_by_steps);
@@ -122,6 +131,18 @@ impl Account {
             header: row("asked for", self.asked),
             rows,
         }
+    }
+
+    /// That the server was overloaded or failing, and how often it said so.
+    fn disturbance(&self) -> Option<String> {
+        let of_status = |(status, times): (&u16, &u64)| format!("{status} {}", often(*times));
+        let said: Vec<String> = self.disturbances.iter().map(of_status).collect();
+        (!said.is_empty()).then(|| {
+            format!(
+                "disturbed: the server was overloaded or failing and answered {}; do not compare these times with those of an undisturbed run",
+                said.join(", ")
+            )
+        })
     }
 
     /// Summary and warnings to print below the tables, a line each.
@@ -145,6 +166,7 @@ impl Account {
                 times.offered_per_s
             ));
         }
+        lines.extend(self.disturbance());
         for (words, times) in &self.failures {
             lines.push(format!("failed {}: {words}", often(*times)));
         }
@@ -253,8 +275,8 @@ mod tests {
 
     /// A timeline with one object of each fate.
     fn timeline() -> Timeline {
-        let mut timeline = Timeline::of(6);
-        for index in 0..5 {
+        let mut timeline = Timeline::of(7);
+        for index in [0, 1, 2, 3, 4, 6] {
             timeline.change(index, |object| {
                 object.sent_ns = Some(1_000_000);
                 object.intended_ns = Some(0);
@@ -270,6 +292,7 @@ mod tests {
         }
         timeline.fail(3, Failed::Rejected, "exceeded quota".into());
         timeline.fail(4, Failed::Unanswered, "no answer".into());
+        timeline.fail(6, Failed::of(Some(503)), "no leader".into());
         timeline
     }
 
@@ -277,14 +300,18 @@ mod tests {
     fn every_object_is_in_one_line() {
         let account = Account::of(&timeline(), None);
         let want = Account {
-            asked: 6,
+            asked: 7,
             ready: 1,
             observed: 1,
             unobserved: 1,
             rejected: 1,
+            disturbed: 1,
             unanswered: 1,
             not_sent: 1,
-            failures: vec![("exceeded quota".into(), 1), ("no answer".into(), 1)],
+            failures: ["exceeded quota", "no answer", "no leader"]
+                .map(|words| (words.to_owned(), 1))
+                .to_vec(),
+            disturbances: BTreeMap::from([(503, 1)]),
             ..Account::default()
         };
         assert_eq!(account, want);
@@ -300,17 +327,18 @@ mod tests {
         };
         let timeline = timeline();
         let account = Account::of(&timeline, Some(&cleaned));
-        let times = convergence(&timeline, Pace::Steady { per_s: 10.0 });
+        let times = convergence(&timeline, &Pace::Steady { per_s: 10.0 });
         assert_eq!(
             account.table().plain().lines().skip(1).collect::<Vec<_>>(),
             [
-                "asked for                         6",
+                "asked for                         7",
                 "───────────────────────────────────",
                 "created                           3",
                 "  ready                           1",
                 "  observed, not ready (censored)  1",
                 "  not observed (censored)         1",
                 "rejected                          1",
+                "disturbed (429 or 5xx)            1",
                 "unanswered                        1",
                 "not sent                          1",
                 "deleted                           2",
@@ -325,7 +353,7 @@ mod tests {
                 .skip(3)
                 .collect::<Vec<_>>(),
             [
-                "sent late                       5  1.00  1.00  1.00  1.00",
+                "sent late                       6  1.00  1.00  1.00  1.00",
                 "acknowledged, since due         3  3.00  3.00  3.00  3.00",
                 "acknowledged, since sent        3  2.00  2.00  2.00  2.00",
                 "observed, since due             2  11.0  11.0  11.0  11.0",
@@ -338,8 +366,10 @@ mod tests {
         assert_eq!(
             account.warnings(&times, Ended::Stalled { since }, "3f9c1b"),
             [
+                "disturbed: the server was overloaded or failing and answered 503 once; do not compare these times with those of an undisturbed run",
                 "failed once: exceeded quota",
                 "failed once: no answer",
+                "failed once: no leader",
                 "2 did not converge: no progress for 60 s",
             ]
         );

@@ -57,6 +57,7 @@ pub fn merge(mut records: Vec<RunRecord>) -> Result<Merged, String> {
             steps: steps(&records)?,
             ended: ended(&records),
             operator: records.iter().find_map(|record| record.operator.clone()),
+            own_peak_bytes: records.iter().filter_map(|it| it.own_peak_bytes).max(),
             first_sent_unix_ms: earliest,
             shard: Default::default(),
             run: runs(&records),
@@ -94,7 +95,7 @@ fn difference(one: &RunRecord, other: &RunRecord) -> Option<&'static str> {
         ("number of shards", one.shard.of == other.shard.of),
         ("--seed", one.seed == other.seed),
         ("--count", one.count == other.count),
-        ("--rate", one.rate_per_s == other.rate_per_s),
+        ("--rate", one.rate == other.rate),
     ];
     let mut fields = fields.into_iter();
     fields.find_map(|(field, same)| (!same).then_some(field))
@@ -128,6 +129,10 @@ fn account(records: &[RunRecord]) -> Account {
         all.observed += account.observed;
         all.unobserved += account.unobserved;
         all.rejected += account.rejected;
+        all.disturbed += account.disturbed;
+        for (status, times) in &account.disturbances {
+            *all.disturbances.entry(*status).or_default() += times;
+        }
         all.unanswered += account.unanswered;
         all.not_sent += account.not_sent;
         all.deleted_by_steps += account.deleted_by_steps;
@@ -235,117 +240,4 @@ fn times(begun: &[Begun<'_>], earliest_unix_ms: u64) -> Convergence {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::analyse::convergence::{Timetable, convergence};
-    use crate::model::samples::Sample;
-    use crate::model::shard::Shard;
-
-    /// A shard whose objects are sent every 10 ms and ready after the times given.
-    fn shard(index: usize, began_ms: u64, ready_after_ms: &[u64]) -> RunRecord {
-        let samples = (0..).zip(ready_after_ms).map(|(nth, after_ms)| {
-            let sent_us = nth * 10_000;
-            let ready_us = Some(sent_us + after_ms * 1_000);
-            Sample {
-                intended_us: Some(sent_us),
-                sent_us: Some(sent_us),
-                acked_us: Some(sent_us + 1_000),
-                observed_us: ready_us,
-                ready_us,
-            }
-        });
-        let samples: Vec<Sample> = samples.collect();
-        RunRecord {
-            format: 1,
-            loadgen: "1".into(),
-            workload: "configmaps".into(),
-            cluster: "https://c".into(),
-            run: format!("run{index}"),
-            shard: Shard { index, of: 3 },
-            seed: 1,
-            count: 6,
-            rate_per_s: None,
-            first_sent_unix_ms: 1_000_000 + began_ms,
-            account: Account {
-                asked: samples.len(),
-                ready: samples.len(),
-                failures: vec![("no".into(), 2)],
-                removal: Some(Removal {
-                    deleted: samples.len(),
-                    complete: true,
-                    ..Removal::default()
-                }),
-                ..Account::default()
-            },
-            times: convergence(&samples, Timetable::AtOnce),
-            ended: Ended::Converged,
-            steps: Vec::new(),
-            operator: None,
-        }
-    }
-
-    fn shards() -> Vec<RunRecord> {
-        vec![
-            shard(2, 500, &[4, 4]),
-            shard(0, 0, &[5, 100]),
-            shard(1, 2_000, &[6, 7]),
-        ]
-    }
-
-    #[test]
-    fn shards_count_as_one_run() {
-        let merged = merge(shards()).expect("shards of one run");
-        let (record, times) = (&merged.record, &merged.record.times);
-        assert!(merged.is_sound());
-        assert_eq!(
-            (times.objects, times.acked, record.account.asked),
-            (6, 6, 6)
-        );
-        assert_eq!(times.ready_from_sent.count(), 6);
-        let max_ms = times.ready_from_sent.quantiles().expect("six").max_ms;
-        assert!((100.0..101.0).contains(&max_ms), "{max_ms}");
-        // The last object of the last shard: 2 s later, sent 10 ms after its first, ready after 7.
-        assert_eq!(times.drain_s, Some(2.017));
-        assert_eq!(merged.apart_s, 2.0);
-        assert_eq!(record.account.failures, [("no".to_owned(), 6)]);
-        let removal = record.account.removal.as_ref().expect("removed");
-        assert_eq!((removal.deleted, removal.complete), (6, true));
-        assert!(merged.text().contains("3 shards; "), "{}", merged.text());
-    }
-
-    #[test]
-    fn a_shard_that_is_not_there_is_said() {
-        let mut records = shards();
-        records.remove(0);
-        let merged = merge(records).expect("shards of one run");
-        assert_eq!(merged.missing, [2]);
-        assert!(!merged.is_sound());
-        assert!(merged.text().ends_with("not there: shards 2\n"));
-    }
-
-    #[test]
-    fn what_is_not_of_one_run_is_refused() {
-        let mut other_seed = shards();
-        other_seed[1].seed = 2;
-        let mut twice = shards();
-        twice[0].shard.index = 1;
-        for (records, want) in [
-            (
-                other_seed,
-                "runs run0 and run1 are not shards of one run: they differ in --seed",
-            ),
-            (twice, "shard 1/3 is there twice: runs run2 and run1"),
-            (Vec::new(), "no record of a run"),
-        ] {
-            let error = merge(records).expect_err("refused");
-            assert!(error.starts_with(want), "{error}");
-        }
-    }
-
-    #[test]
-    fn one_shard_that_did_not_converge_leaves_no_time() {
-        let mut records = shards();
-        records[0].times.drain_s = None;
-        assert_eq!(merge(records).expect("one run").record.times.drain_s, None);
-    }
-}
+mod tests;

@@ -12,28 +12,29 @@ pub mod bystanders;
 pub mod capacity;
 pub mod children;
 pub mod converge;
+pub mod dry_run;
 pub mod merged;
+pub mod most_objects;
 pub mod operator;
 pub mod pods;
+pub mod prepare;
 pub mod record;
+pub mod stand_ins;
 pub mod steps;
 
-use crate::cli::question;
 use crate::target::cleanup;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use http::Method;
-use serde::de::IgnoredAny;
 use tokio::task::JoinSet;
 
 use crate::cli::run::account::{Account, Removal};
 pub use crate::cli::run::args::RunArgs;
 pub(crate) use crate::cli::run::args::dns_label;
-use crate::cli::run::capacity::Capacity;
 use crate::cli::run::converge::{Ended, Goal};
+use crate::cli::run::most_objects::Objects;
 use crate::cli::run::operator::{Watched, Watching};
 use crate::cli::run::pods::Pods;
 use crate::cli::run::record::RunRecord;
@@ -48,7 +49,6 @@ use crate::model::run_id;
 use crate::model::shard::Shard;
 use crate::model::workload;
 use crate::model::workload::{RUN_LABEL, Scenario, Workload};
-use crate::report::table::grouped;
 use crate::run::convergence::convergence;
 use crate::target::cleanup::{CleanUp, Made, Scope};
 use crate::target::cluster::Cluster;
@@ -105,8 +105,11 @@ async fn load(args: RunArgs) -> anyhow::Result<ExitCode> {
         Some(name) => workload::find(name, None).map_err(|error| Usage(error.to_string()))?,
         None => workload::default()?,
     };
+    Objects::of(&workload, args.count as usize).check(args.max_objects)?;
     let target = Target::choose(&args.target).await?;
-    target.may_be_touched(args.target.yes)?;
+    if !args.dry_run {
+        target.may_be_touched(args.target.yes)?;
+    }
     let stop = Interrupt::on_signals().context("cannot listen for Ctrl-C")?;
     let run = run_id::new();
     let namespace = args.namespace.clone();
@@ -124,6 +127,13 @@ async fn load(args: RunArgs) -> anyhow::Result<ExitCode> {
         operator: None,
         pods: Pods::Unknown,
     };
+    if load.args.dry_run {
+        return tokio::select! {
+            biased;
+            () = stop.requested() => Ok(ExitCode::from(130)),
+            tried = load.dry_run() => tried,
+        };
+    }
     let prepared = tokio::select! {
         biased;
         () = stop.requested() => None,
@@ -137,68 +147,6 @@ async fn load(args: RunArgs) -> anyhow::Result<ExitCode> {
 }
 
 impl Load {
-    /// Prints what will be created, and asks where the cluster is not local or pods do not fit. Returns
-    /// false if the user declines.
-    async fn prepare(&mut self) -> anyhow::Result<bool> {
-        installed(self).await?;
-        // One of the shards is enough.
-        if let (Some(name), 0) = (&self.args.operator, self.shard().index) {
-            self.operator = Some(Watching::find(&self.cluster, name).await?);
-        }
-        let wanted = self.most_pods();
-        let pods = match wanted {
-            None => Pods::Unknown,
-            Some(_) => {
-                let nodes = capacity::nodes(&self.cluster).await?;
-                Pods::of(self.target.local, &nodes, self.args.pods)
-            }
-        };
-        self.pods = pods;
-        self.check_steps()?;
-        if pods == Pods::NotAsked {
-            self.scenario = Arc::new(self.scenario.as_ref().clone().without_pods());
-        }
-        self.progress.say(&self.intent(pods));
-        let mut too_many = false;
-        if pods == Pods::Asked {
-            let wanted = wanted.unwrap_or(0);
-            let capacity = Capacity::read(&self.cluster).await;
-            too_many = capacity.as_ref().is_ok_and(|known| known.fit() < wanted);
-            self.progress.say(&capacity::sentence(wanted, &capacity));
-        }
-        if self.args.target.yes || (self.target.local && !too_many) {
-            return Ok(true);
-        }
-        Ok(question::ask("Create them?").await?)
-    }
-
-    fn intent(&self, pods: Pods) -> String {
-        let pods = match pods {
-            Pods::NoneRun => "it has no nodes, so no pod will run",
-            Pods::Asked => "each asks for a pod",
-            Pods::NotAsked => "replicas: 0, so no pod is asked for (--pods asks for them)",
-            Pods::Unknown => "the workload names no field that asks for pods",
-        };
-        let pace = match self.args.rate {
-            Some(per_s) => format!("at {}/s", per_s / self.shard().of as f64),
-            None => "all at once".to_owned(),
-        };
-        let shard = match self.args.shard {
-            Some(shard) => format!(" (shard {shard} of {})", grouped(self.args.count as usize)),
-            None => String::new(),
-        };
-        let foreign = bystanders::intent(&self.workload.steps);
-        format!(
-            "run {}: {} {}{shard} {pace} in namespace {} of context {} ({}); {pods}{foreign}",
-            self.run,
-            grouped(self.objects()),
-            self.scenario.kinds(),
-            self.scenario.resource.namespace,
-            self.target.context,
-            self.target.url,
-        )
-    }
-
     /// Creates the objects, waits, cleans up, and prints the account.
     async fn offer(&self) -> anyhow::Result<ExitCode> {
         let namespace = &self.scenario.resource.namespace;
@@ -215,6 +163,7 @@ impl Load {
         if let (Ok(()), Some(operator)) = (&made, &self.operator) {
             operator.begin(&self.progress).await;
         }
+        let standing_in = self.stand_in();
         let loaded = match made {
             Ok(()) => self.load(&journal).await,
             Err(error) => Err(error.into()),
@@ -235,6 +184,7 @@ impl Load {
         } else {
             Some(self.clean_up().await)
         };
+        drop(standing_in);
         self.progress.finish();
         let record = self.record(&journal, loaded?, cleaned.as_ref(), watched);
         match self.args.json {
@@ -273,11 +223,12 @@ impl Load {
             shard: self.shard(),
             seed: self.args.seed,
             count: self.args.count,
-            rate_per_s: self.args.rate,
+            rate: self.args.rate.clone(),
             first_sent_unix_ms,
             account: Account {
                 // Of the steps, too.
                 failures: timeline.failures.clone(),
+                disturbances: timeline.disturbances.clone(),
                 watch_restarts: timeline.watch_restarts,
                 watch_error: timeline.last_watch_error.clone(),
                 removal: cleaned.map(Removal::of),
@@ -292,6 +243,7 @@ impl Load {
             },
             steps: steps.records,
             operator,
+            own_peak_bytes: tare_procstat::peak_bytes(std::process::id()).ok(),
         }
     }
 
@@ -316,7 +268,7 @@ impl Load {
     }
 
     fn pace(&self) -> Pace {
-        self.pace_of(self.args.rate)
+        Pace::of_shards(self.args.rate.as_ref(), self.shard().of)
     }
 
     /// This shard's part of a rate.
@@ -347,7 +299,7 @@ impl Load {
                 &self.scenario,
                 0..self.objects(),
                 Act::Create,
-                pace,
+                &pace,
                 Goal::Ready,
             )
             .await;
@@ -355,7 +307,7 @@ impl Load {
             let timeline = journal.timeline();
             Loaded {
                 account: Account::of(&timeline, None),
-                times: convergence(&timeline, pace),
+                times: convergence(&timeline, &pace),
                 first_sent_unix_ms: record::first_sent_unix_ms(journal.began(), &timeline),
                 ended,
                 steps: Done::default(),
@@ -395,40 +347,4 @@ impl Load {
         cleaned.warnings.extend(problem);
         cleaned
     }
-}
-
-/// Checks that the server serves the resource and that the user may read it.
-async fn installed(load: &Load) -> anyhow::Result<()> {
-    let (workload, target) = (&load.workload, &load.target);
-    let named = load.args.workload.as_deref().unwrap_or(&workload.name);
-    for resource in load.scenario.resources() {
-        let path = format!("{}?limit=1", resource.path());
-        let asked = load
-            .cluster
-            .ask::<IgnoredAny>(Method::GET, &path, None, vec![]);
-        let Err(error) = asked.await else {
-            continue;
-        };
-        if error.code() != Some(404) {
-            anyhow::bail!(
-                "cannot use context {} at {}: {}",
-                target.context,
-                target.url,
-                error.words()
-            );
-        }
-        let way = match workload.crds.is_empty() {
-            true => String::new(),
-            false => {
-                format!(": loadgen workloads {named} --crds | kubectl apply --server-side -f -")
-            }
-        };
-        let message = format!(
-            "{} does not serve {}; install its CRD first{way}",
-            target.url,
-            resource.full_name(),
-        );
-        anyhow::bail!(workload.source.error("object.plural", message));
-    }
-    Ok(())
 }

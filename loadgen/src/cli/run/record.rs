@@ -13,12 +13,13 @@ use crate::cli::run::converge::Ended;
 use crate::cli::run::operator::Watched;
 use crate::cli::run::steps::StepRecord;
 use crate::load::timeline::Timeline;
+use crate::model::rate::Rate;
 use crate::model::record::Convergence;
 use crate::model::shard::Shard;
 use crate::report::table::{Table, figure};
 
 /// Changes with every field.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 const MB: f64 = 1e6;
 
@@ -38,8 +39,8 @@ pub struct RunRecord {
     pub seed: u64,
     /// Objects of all shards.
     pub count: u32,
-    /// Of all shards; `None` for all at once.
-    pub rate_per_s: Option<f64>,
+    /// Of all shards, as it was given; `None` for all at once.
+    pub rate: Option<Rate>,
     /// By the clock of the machine that loadgen runs on.
     pub first_sent_unix_ms: u64,
     pub account: Account,
@@ -48,6 +49,8 @@ pub struct RunRecord {
     /// Those of the workload, after the creation.
     pub steps: Vec<StepRecord>,
     pub operator: Option<Watched>,
+    /// Most resident memory of loadgen itself; of shards the most of one. `None` where the kernel does not tell.
+    pub own_peak_bytes: Option<u64>,
 }
 
 impl RunRecord {
@@ -65,7 +68,12 @@ impl RunRecord {
             text.push_str(part);
             text.push('\n');
         };
-        add(&account::latencies(&self.times).plain());
+        let table = account::latencies(&self.times);
+        let title = match &self.rate {
+            Some(rate) => format!("{}, --rate {rate}", table.title),
+            None => table.title,
+        };
+        add(&Table { title, ..table }.plain());
         for step in &self.steps {
             match &step.times {
                 Some(times) => {
@@ -90,7 +98,7 @@ impl RunRecord {
         }
         // Of objects that all come at once, a backlog is no news.
         let times = Convergence {
-            saturated: self.times.saturated && self.rate_per_s.is_some(),
+            saturated: self.times.saturated && self.rate.is_some(),
             ..self.times.clone()
         };
         let lines = self.account.warnings(&times, self.ended, &self.run);
@@ -99,6 +107,12 @@ impl RunRecord {
         warnings.for_each(|line| add(&line));
         if let Some(operator) = &self.operator {
             operator.lines().iter().for_each(|line| add(line));
+        }
+        if let Some(bytes) = self.own_peak_bytes {
+            add(&format!(
+                "loadgen itself needed up to {} MB",
+                figure(Some(bytes as f64 / MB))
+            ));
         }
         text
     }

@@ -156,7 +156,7 @@ impl Load {
             failure: None,
             operator: None,
         };
-        let pace = self.pace_of(step.per_s());
+        let pace = &self.pace_of(step.per_s());
         let began = Instant::now();
         let all = 0..self.objects();
         match step {
@@ -212,7 +212,7 @@ impl Load {
                 let replaced = children::replace(
                     &self.cluster,
                     &self.scenario,
-                    self.timeout(Pace::Burst),
+                    self.timeout(&Pace::Burst),
                     &self.progress,
                 );
                 tokio::select! {
@@ -231,7 +231,7 @@ impl Load {
                 let pace = step
                     .per_s()
                     .map_or(Pace::Burst, |per_s| Pace::Steady { per_s });
-                self.bystanders(&kinds, *changes, pace, &mut record).await;
+                self.bystanders(&kinds, *changes, &pace, &mut record).await;
             }
         }
         record
@@ -241,7 +241,7 @@ impl Load {
         &self,
         journal: &Arc<Journal>,
         part: Range<usize>,
-        pace: Pace,
+        pace: &Pace,
         record: &mut StepRecord,
     ) {
         journal.timeline().begin_again_of(part.clone());
@@ -252,7 +252,7 @@ impl Load {
         note_times(record, journal, pace);
     }
 
-    async fn delete(&self, journal: &Arc<Journal>, part: Range<usize>, pace: Pace) -> Ended {
+    async fn delete(&self, journal: &Arc<Journal>, part: Range<usize>, pace: &Pace) -> Ended {
         journal.timeline().begin_again_of(part.clone());
         let scenario = &self.scenario;
         self.wave(journal, scenario, part, Act::Delete, pace, Goal::Gone)
@@ -263,7 +263,7 @@ impl Load {
         &self,
         journal: &Arc<Journal>,
         update: Update,
-        pace: Pace,
+        pace: &Pace,
         record: &mut StepRecord,
     ) {
         let Update {
@@ -284,7 +284,7 @@ impl Load {
         &self,
         kinds: &[Bystanders],
         changes: u64,
-        pace: Pace,
+        pace: &Pace,
         record: &mut StepRecord,
     ) {
         // One of the shards is enough.
@@ -295,7 +295,7 @@ impl Load {
             cluster: &self.cluster,
             run: &self.run,
             kinds,
-            pace,
+            pace: pace.clone(),
             progress: &self.progress,
         };
         let began = Instant::now();
@@ -325,7 +325,7 @@ impl Load {
         journal: &Arc<Journal>,
         idle: Duration,
         wave: &mut u64,
-        pace: Pace,
+        pace: &Pace,
         record: &mut StepRecord,
     ) {
         let (good, Some(bad)) = (&self.workload.scenario, &self.workload.rejected) else {
@@ -370,7 +370,7 @@ impl Load {
         };
         let began = Instant::now();
         for _ in 0..times {
-            let timeout = self.timeout(Pace::Burst).deadline;
+            let timeout = self.timeout(&Pace::Burst).deadline;
             tokio::select! {
                 biased;
                 () = self.stop.requested() => {
@@ -388,7 +388,7 @@ impl Load {
         record.took_s = Some(began.elapsed().as_secs_f64());
     }
 
-    fn timeout(&self, pace: Pace) -> Timeout {
+    fn timeout(&self, pace: &Pace) -> Timeout {
         let chosen = self.args.deadline_s.map(Duration::from_secs);
         Timeout::of(self.objects(), pace, chosen)
     }
@@ -400,7 +400,7 @@ impl Load {
         scenario: &Arc<Scenario>,
         objects: Range<usize>,
         act: Act,
-        pace: Pace,
+        pace: &Pace,
         goal: Goal,
     ) -> Ended {
         // Nothing is kept of a wave but its record, however many there are.
@@ -413,7 +413,7 @@ impl Load {
                 journal: Arc::clone(journal),
                 act,
                 readiness: None,
-                pace,
+                pace: pace.clone(),
                 objects,
             },
             timeout: self.timeout(pace),
@@ -434,7 +434,7 @@ impl Load {
     }
 }
 
-fn note_times(record: &mut StepRecord, journal: &Journal, pace: Pace) {
+fn note_times(record: &mut StepRecord, journal: &Journal, pace: &Pace) {
     let timeline = journal.timeline();
     record.first_sent_unix_ms = first_sent_unix_ms(journal.began(), &timeline);
     record.times = Some(convergence(&timeline, pace));

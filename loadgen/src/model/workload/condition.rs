@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use cel::common::ast::{EntryExpr, Expr, IdedExpr};
 use cel::{Context, Program};
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::model::subject::Convergence;
@@ -22,6 +23,27 @@ pub struct Condition(Expression);
 /// A compiled expression of some variables.
 #[derive(Clone)]
 pub struct Expression(Arc<Program>);
+
+/// JSON whose whole numbers are `int` in CEL, as in the rules of a CRD. Those above 0 would be `uint`, which equals no
+/// `int` and cannot be added to one.
+struct Signed<'a>(&'a Value);
+
+impl Serialize for Signed<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Array(items) => serializer.collect_seq(items.iter().map(Signed)),
+            Value::Object(fields) => {
+                let fields = fields.iter().map(|(name, value)| (name, Signed(value)));
+                serializer.collect_map(fields)
+            }
+            Value::Number(number) => match number.as_i64() {
+                Some(whole) => serializer.serialize_i64(whole),
+                None => number.serialize(serializer),
+            },
+            other => other.serialize(serializer),
+        }
+    }
+}
 
 impl Expression {
     /// # Errors
@@ -53,7 +75,7 @@ impl Expression {
     pub fn value(&self, variables: &[(&str, &Value)]) -> Result<cel::Value, cel::ExecutionError> {
         let mut context = Context::default();
         for (name, value) in variables {
-            let value = cel::to_value(value)
+            let value = cel::to_value(Signed(value))
                 .map_err(|error| cel::ExecutionError::function_error("variable", error))?;
             context.add_variable_from_value(*name, value);
         }
@@ -187,7 +209,7 @@ mod tests {
     fn a_condition_holds_or_not() {
         let object = json!({
             "metadata": {"generation": 3},
-            "status": {"observedGeneration": "3", "phase": "Healthy",
+            "status": {"observedGeneration": "3", "phase": "Healthy", "readyReplicas": 2,
                        "conditions": [{"type": "JobCreated", "status": "True"}]},
         });
         for (source, want) in [
@@ -205,6 +227,11 @@ mod tests {
                 true,
             ),
             ("true", true),
+            ("self.status.readyReplicas == 2", true),
+            (
+                "self.metadata.generation - 1 == self.status.readyReplicas",
+                true,
+            ),
         ] {
             let condition = Condition::compile(source).expect(source);
             assert_eq!(condition.holds(&object), want, "{source}");

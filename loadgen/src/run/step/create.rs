@@ -22,7 +22,9 @@ pub async fn run(session: &mut Session<'_>, pace: Pace) -> Result<(), Reason> {
     let started = Instant::now();
     session.reset_peak();
     let name = Step::Create { per_s: None }.name();
-    let converged = offer(session, Act::Create, pace, name, |t| t.all(|p| p.ready));
+    let converged = offer(session, Act::Create, pace.clone(), name, |t| {
+        t.all(|p| p.ready)
+    });
     let converged = converged.await?;
     if pace == Pace::Burst {
         session.run.memory.burst = session.sampled();
@@ -34,7 +36,7 @@ pub async fn run(session: &mut Session<'_>, pace: Pace) -> Result<(), Reason> {
         judge_generator(session, (after - before) / wall_s);
     }
     // The record follows from the samples that the evidence keeps, and from nothing later.
-    let convergence = convergence(session.journal.timeline().end_wave(), offer_of(pace));
+    let convergence = convergence(session.journal.timeline().end_wave(), offer_of(&pace));
     let p99_late_ms = convergence.late.quantiles().map_or(0.0, |q| q.p99_ms);
     if p99_late_ms > LATE_MS {
         session.run.invalid_because.push(format!(
@@ -95,7 +97,7 @@ pub async fn offer(
 ) -> Result<bool, Reason> {
     let objects = session.journal.timeline().in_wave().len();
     session.work().await;
-    let timeout = session.setting.timeout(objects, pace);
+    let timeout = session.setting.timeout(objects, &pace);
     let deadline = Instant::now() + timeout.deadline;
     let mut sending = tokio::task::JoinSet::new();
     sending.spawn(session.offer(act, pace).send());

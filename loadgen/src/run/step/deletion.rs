@@ -32,7 +32,7 @@ pub async fn run(session: &mut Session<'_>) -> Result<(), Reason> {
     if !gone.await? {
         return Err("not every object was gone after its deletion".into());
     }
-    let deadline = session.setting.timeout(session.cell.objects, Pace::Burst);
+    let deadline = session.setting.timeout(session.cell.objects, &Pace::Burst);
     session.say("waiting for the garbage collector");
     while !children_gone(session).await? {
         session.check_alive()?;

@@ -40,7 +40,7 @@ async fn restart(session: &mut Session<'_>, quiet: Quiet) -> Result<Restart, Rea
     let before = ServerCounters::take(session).await;
     let events = session.journal.timeline().events;
     session.start_subject().await?;
-    let timeout = session.setting.timeout(session.cell.objects, Pace::Burst);
+    let timeout = session.setting.timeout(session.cell.objects, &Pace::Burst);
     ready::wait_ready(session, Instant::now() + timeout.deadline).await?;
     let ready_s = session.running.process.spawned_at().elapsed().as_secs_f64();
     let waited = settle(session, "settling after the restart", Rule::of(quiet)).await?;

@@ -20,9 +20,12 @@ pub async fn run(session: &mut Session<'_>, per_s: u32, seconds: u32) -> Result<
         per_s: f64::from(per_s),
     };
     let name = Step::UpdateAt { per_s, seconds }.name();
-    let converged = offer(session, Act::Update(1), pace, name, |t| t.all(|p| p.ready)).await?;
+    let converged = offer(session, Act::Update(1), pace.clone(), name, |t| {
+        t.all(|p| p.ready)
+    })
+    .await?;
     session.run.memory.burst = session.sampled();
-    let convergence = convergence(session.journal.timeline().end_wave(), offer_of(pace));
+    let convergence = convergence(session.journal.timeline().end_wave(), offer_of(&pace));
     let censored = convergence.censored;
     session.run.convergence = Some(convergence);
     match converged {

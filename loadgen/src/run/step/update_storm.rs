@@ -36,7 +36,7 @@ pub async fn run(session: &mut Session<'_>) -> Result<(), Reason> {
         behind.push(furthest_behind(session));
     }
     let (ended, seconds) = (Instant::now(), started.elapsed().as_secs_f64());
-    let timeout = session.setting.timeout(objects, Pace::Burst);
+    let timeout = session.setting.timeout(objects, &Pace::Burst);
     let deadline = ended + timeout.deadline;
     let caught_up = session.wait_until(deadline, |t| t.all(|p| p.observed));
     let caught_up_ms = match caught_up.await? {

@@ -27,16 +27,17 @@ fn what_holds_objects_up_is_named() {
 
 #[test]
 fn bystanders_of_a_run_go_with_their_namespace() {
-    let labels = |labels: &[&str]| {
-        let labels = labels.iter().map(|it| ((*it).to_owned(), "3f9c1b".into()));
-        Found {
-            labels: labels.collect(),
-            ..Found::default()
-        }
+    let metadata = |labels: &str| {
+        let text = format!(r#"{{"name": "shop", "labels": {{{labels}}}}}"#);
+        serde_json::from_str::<Found>(&text).expect("metadata")
     };
-    assert_eq!(labels(&[RUN_LABEL]).others(), "");
+    let run = r#""loadgen.tare.dev/run": "3f9c1b", "app": "shop""#;
+    assert_eq!(metadata("").run(), "");
+    assert_eq!(metadata(run).run(), "3f9c1b");
+    assert_eq!(metadata(run).others(), "");
     let want = "labelSelector=loadgen.tare.dev/run%21%3D3f9c1b&";
-    assert_eq!(labels(&[RUN_LABEL, BYSTANDERS_LABEL]).others(), want);
+    let beside = format!(r#"{run}, "loadgen.tare.dev/bystanders": "true""#);
+    assert_eq!(metadata(&beside).others(), want);
 }
 
 #[test]
