@@ -41,7 +41,8 @@ pub fn run<S: Subject>(mode: Mode, amount: Amount) -> Result<Counts, Failed> {
     let strategy = sequences::<S>();
     while done.get() < amount.operations {
         let seed = amount.seed.wrapping_add(cases);
-        let mut runner = runner(seed);
+        // Other operations in each mode.
+        let mut runner = runner(seed ^ ((mode as u64) << 32));
         let result = runner.run(&strategy, |operations| {
             let ended = on_paused_time(in_simulated::<S>(mode, &operations))?;
             let not_ok = ended.answers.iter().filter(|answer| answer.1 != 200);

@@ -62,6 +62,37 @@ pub async fn an_edited_child_is_set_back_and_what_others_add_stays(cluster: Clus
     cluster.end().await;
 }
 
+/// No generation tells of labels. The EdgeApp has an entry as long as it is not ready.
+pub async fn labels_of_a_deployment_are_set_back_while_its_owner_waits(mode: Mode) {
+    const LABEL: &str = "/metadata/labels/tare.dev~1owner";
+    let cluster = Simulated::never_ready(mode);
+    let running = cluster.operate();
+    cluster.create("web", web()).await;
+    pass(5).await;
+    let api: kube::Api<k8s_openapi::api::apps::v1::Deployment> = cluster.api();
+    let how = PatchParams::default();
+    for (n, others) in ["other", ""].into_iter().enumerate() {
+        let reads = cluster.reads();
+        // As the controller of Deployments does with every rollout, by its status.
+        let rollout = json!({ "metadata": { "annotations": {
+            "deployment.kubernetes.io/revision": n.to_string() } } });
+        api.patch_status("web", &how, &Patch::Merge(rollout))
+            .await
+            .expect("annotate");
+        pass(5).await;
+        assert_eq!(cluster.reads(), reads, "a rollout costs no read");
+
+        let edit = json!({ "metadata": { "labels": { "tare.dev/owner": others } } });
+        api.patch("web", &how, &Patch::Merge(edit))
+            .await
+            .expect("edit the label");
+        pass(2).await;
+        assert_eq!(text(&cluster.get("deployments", "web"), LABEL), "web");
+        pass(5).await;
+    }
+    running.stop().await;
+}
+
 /// A Service has no generation. Edits that follow each other meet an owner whose last write is not confirmed, or
 /// whose corrections are counted.
 pub async fn a_service_whose_selector_is_edited_repeatedly_is_set_back_each_time(cluster: Cluster) {

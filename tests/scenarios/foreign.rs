@@ -70,6 +70,28 @@ pub async fn a_collision_ends_when_the_foreign_object_is_deleted(cluster: Cluste
     cluster.end().await;
 }
 
+/// The owner would be waited for if it were an earlier one of our own.
+pub async fn a_namesake_of_another_group_is_a_collision_and_not_waited_for(mode: Mode) {
+    let cluster = Cluster::simulated(Simulated::new(mode));
+    // The uid of something that exists, so that no garbage collector deletes the Deployment.
+    let mut namesake = of_release(&cluster).await;
+    namesake[0]["apiVersion"] = "edge.example.com/v1".into();
+    namesake[0]["kind"] = "EdgeApp".into();
+    namesake[0]["name"] = "web".into();
+    let foreign = foreign_deployment("web", namesake);
+    cluster.make("deployments", foreign).await;
+    let before = cluster.get("deployments", "web").await["spec"].clone();
+    let operator = cluster.operate().await;
+    cluster.create("web", web()).await;
+    let degraded = cluster.until_degraded("web", "Collision").await;
+    let message = text(condition(&degraded, "Degraded"), "/message");
+    let belongs = "Deployment \"web\" belongs to EdgeApp \"web\" of group edge.example.com";
+    assert!(message.starts_with(belongs), "{message}");
+    assert_eq!(cluster.get("deployments", "web").await["spec"], before);
+    operator.terminate().await;
+    cluster.end().await;
+}
+
 pub async fn a_child_that_another_controller_takes_over_is_told_and_made_again(mode: Mode) {
     let cluster = Simulated::new(mode);
     let (user, running) = with_a_running_edgeapp(&cluster).await;

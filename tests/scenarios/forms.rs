@@ -13,7 +13,7 @@ use tare_runtime::api::{
 use tare_runtime::cache::Mode;
 use tare_runtime::model::ChildState;
 
-use crate::cluster::simulated::{Running, Simulated, config, pass, web};
+use crate::cluster::simulated::{Running, Simulated, config, lossy, pass, web};
 
 const SECRET: Kind = Kind {
     api_version: "v1",
@@ -247,6 +247,53 @@ pub async fn what_only_the_server_knows_to_be_the_same_costs_a_patch_once(mode: 
         .await;
     assert_eq!(cluster.requests("patch", "services"), 2);
     assert_eq!(cluster.phase("web-1"), "Running");
+    assert_eq!(cluster.server.objects("events"), Vec::<Value>::new());
+    running.stop().await;
+}
+
+/// No generation tells of annotations. The owner has an entry as long as it is not ready.
+pub async fn annotations_of_a_deployment_are_set_back_while_its_owner_waits(mode: Mode) {
+    let cluster = Simulated::never_ready(mode);
+    let running = operate(&cluster, Author(in_other_forms));
+    cluster.create("web", web()).await;
+    pass(5).await;
+    let edit = Patch::Merge(json!({"metadata": {"annotations": {"example.com/image": "other"}}}));
+    let deployments: kube::Api<k8s_openapi::api::apps::v1::Deployment> = cluster.api();
+    let edited = deployments
+        .patch("web", &PatchParams::default(), &edit)
+        .await;
+    edited.expect("edit the annotation");
+    pass(2).await;
+    let annotations = &cluster.get("deployments", "web")["metadata"]["annotations"];
+    assert_eq!(annotations["example.com/image"], "web:1");
+    running.stop().await;
+}
+
+/// Each worker may ask the server before the first answer is there.
+pub async fn a_thousand_objects_cost_a_noop_patch_for_each_worker_once(mode: Mode) {
+    const OWNERS: usize = 1_000;
+    let cluster = Simulated::new(mode);
+    for n in 0..OWNERS {
+        cluster.create(&format!("web-{n}"), web()).await;
+    }
+    let author = Author(with_an_empty_affinity);
+    let running = cluster.operate_with(author, cluster.server.client("tare"), lossy());
+    cluster.until_all_running(OWNERS).await;
+    let mut lists = cluster.requests("list", "edgeapps");
+    let mut patches = None;
+    for _ in 0..2 {
+        pass(650).await;
+        let listed = cluster.requests("list", "edgeapps");
+        assert!(listed > lists, "it relists");
+        lists = listed;
+        let sent = running.metrics.noop_patches.load(Relaxed);
+        assert!(sent <= config().concurrency as u64, "{sent}");
+        assert_eq!(
+            *patches.get_or_insert(sent),
+            sent,
+            "a later relist costs none"
+        );
+    }
     assert_eq!(cluster.server.objects("events"), Vec::<Value>::new());
     running.stop().await;
 }

@@ -117,7 +117,10 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(anywhere drift::a_key_that_somebody_adds_to_a_selector_is_removed),
     scenario!(simulated "needs an operator of its own" forms::what_the_server_stores_in_another_form_is_no_drift),
     scenario!(simulated "needs an operator of its own" forms::what_only_the_server_knows_to_be_the_same_costs_a_patch_once),
+    scenario!(simulated "needs an operator of its own" forms::a_thousand_objects_cost_a_noop_patch_for_each_worker_once),
+    scenario!(simulated "needs an operator of its own" forms::annotations_of_a_deployment_are_set_back_while_its_owner_waits),
     scenario!(simulated "needs an operator of its own" forms::a_typo_in_a_plan_is_refused_and_told),
+    scenario!(simulated "needs Deployments that are never ready" drift::labels_of_a_deployment_are_set_back_while_its_owner_waits),
     scenario!(simulated "needs counts request by request" drift::child_events_of_an_idle_owner_are_handled_together),
 
     scenario!(real "needs the namespace controller" namespaces::a_terminating_namespace_is_left_to_end).on_kine(),
@@ -167,6 +170,7 @@ const SCENARIOS: &[Scenario] = &[
 
     scenario!(anywhere foreign::a_foreign_deployment_of_the_same_name_survives_us).on_kine(),
     scenario!(anywhere foreign::a_collision_ends_when_the_foreign_object_is_deleted),
+    scenario!(simulated "needs an owner whose kind is not installed" foreign::a_namesake_of_another_group_is_a_collision_and_not_waited_for),
     scenario!(simulated "needs two minutes" foreign::a_child_that_was_made_again_after_a_take_over_follows_its_spec),
     scenario!(simulated "needs two minutes" foreign::a_child_that_another_controller_takes_over_is_told_and_made_again),
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::api::{Children, DEPLOYMENT, Owner};
 use crate::cache::*;
 use crate::http::paths::Paths;
-use crate::model::{ChildRecord, ChildState, Finalizers, KindId, LastApplied, Meta, hash32};
+use crate::model::{ChildRecord, ChildState, Finalizers, KindId, LastApplied, Meta, hash32, marks};
 use crate::reconcile::child::{digest, planned_body};
 use crate::reconcile::merge_patch::without_nulls;
 use crate::reconcile::normalized::NormalizedFields;
@@ -75,11 +75,14 @@ fn converged(resource_version: u64, child_version: u64) -> OwnerState {
 }
 
 fn record(resource_version: u64, plan: Option<u64>) -> ChildRecord {
+    let (body, _) = planned();
+    let metadata = &body["metadata"];
     ChildRecord {
         kind: deployments(),
         name_hash: hash32("web"),
         resource_version,
         state: ready(),
+        marks: marks(&metadata["labels"], &metadata["annotations"]),
         last_applied: plan.map(|plan| {
             Box::new(LastApplied {
                 uid: uid(2),

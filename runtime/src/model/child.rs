@@ -13,6 +13,8 @@ pub struct ChildRecord {
     pub resource_version: u64,
     /// Its progress.
     pub state: ChildState,
+    /// Digest of its labels and annotations.
+    pub marks: u32,
     /// The planned body that it satisfies, in cache modes that retain that.
     pub last_applied: Option<Box<LastApplied>>,
 }
@@ -65,6 +67,8 @@ pub struct ChildEvent {
     pub deleted: bool,
     /// Its progress.
     pub state: ChildState,
+    /// Digest of its labels and annotations.
+    pub marks: u32,
     /// Whether it was compared with its plan as it came in.
     pub compared: Compared,
 }
@@ -101,5 +105,13 @@ impl ChildEvent {
     pub fn is_unclear(&self) -> bool {
         let is_unclear = self.compared == Compared::NotYet && self.state.generation == 0;
         !self.deleted && is_unclear && !mutant!(UnclearIsUnchanged)
+    }
+
+    /// Whether it is the child of `record` with other labels or annotations, which were not compared: no generation
+    /// tells of them.
+    pub fn is_relabelled(&self, record: &ChildRecord) -> bool {
+        let same_spec = self.state.generation == record.state.generation;
+        let unknown = !self.deleted && self.compared == Compared::NotYet;
+        unknown && same_spec && self.marks != record.marks && !mutant!(UnclearIsUnchanged)
     }
 }

@@ -8,10 +8,11 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{self, Deserializer, IgnoredAny, Visitor};
+use serde::de::{self, Deserializer, Visitor};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::model::{ObjectKey, Uid};
+use crate::model::{ObjectKey, Uid, marks};
 
 /// One object of a list page, a watch event or an answer, borrowed from its JSON.
 #[derive(Deserialize, Debug)]
@@ -25,13 +26,13 @@ pub struct PartialObject<'a> {
 }
 
 /// `L` is what is decoded of the labels: by default they stay JSON. `A` is what is decoded of the annotations:
-/// by default nothing.
+/// by default they stay JSON, too.
 #[derive(Deserialize, Debug, Default)]
 #[serde(
     rename_all = "camelCase",
     bound(deserialize = "L: Deserialize<'de> + Default, A: Deserialize<'de> + Default")
 )]
-pub struct PartialMetadata<'a, L = Labels<'a>, A = IgnoredAny> {
+pub struct PartialMetadata<'a, L = Labels<'a>, A = Labels<'a>> {
     #[serde(borrow, default)]
     pub name: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -81,15 +82,19 @@ pub fn group(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
-/// Labels that are decoded only when one of them is looked up.
+/// Labels or annotations that are decoded only when one of them is looked up.
 #[derive(Deserialize, Debug, Default)]
 #[serde(transparent)]
 pub struct Labels<'a>(#[serde(borrow)] Option<&'a RawValue>);
 
 impl Labels<'_> {
     pub(crate) fn get(&self, label: &str) -> Option<String> {
-        let labels: serde_json::Value = serde_json::from_str(self.0?.get()).ok()?;
-        labels.get(label)?.as_str().map(str::to_owned)
+        self.value().get(label)?.as_str().map(str::to_owned)
+    }
+
+    fn value(&self) -> Value {
+        let decoded = self.0.map(|raw| serde_json::from_str(raw.get()));
+        decoded.and_then(Result::ok).unwrap_or_default()
     }
 }
 
@@ -112,6 +117,19 @@ impl<L, A> PartialMetadata<'_, L, A> {
 }
 
 impl PartialMetadata<'_> {
+    /// Digest of its labels and annotations; 0 where its kind has no generation, whose every change is compared.
+    pub fn marks(&self) -> u32 {
+        if self.generation == 0 {
+            return 0;
+        }
+        let value = |marks: &Option<Labels<'_>>| marks.as_ref().map(Labels::value);
+        let [labels, annotations] = [&self.labels, &self.annotations].map(value);
+        marks(
+            &labels.unwrap_or_default(),
+            &annotations.unwrap_or_default(),
+        )
+    }
+
     /// Name of the owner of `kind` in the API group `group`: by the controller reference, else by the label
     /// `owner_label`, which names an owner with a name that a label can hold.
     pub fn owner_name(

@@ -256,6 +256,7 @@ impl OwnerState {
                 Some(known) if known.state.generation != record.state.generation => Triggers::CHECK,
                 // A kind without a generation: nothing else tells whether it is as planned.
                 Some(_) if record.state.generation == 0 => Triggers::CHECK,
+                Some(known) if known.marks != record.marks => Triggers::CHECK,
                 Some(known) if known.state != record.state => Triggers::STATUS,
                 Some(_) => Triggers::default(),
                 None => Triggers::CHECK,
@@ -293,10 +294,12 @@ impl OwnerState {
                 false => check.with(Triggers::REFRESH),
             };
         }
+        let differs =
+            event.compared == Compared::Differs || event.is_unclear() || event.is_relabelled(known);
         known.resource_version = event.resource_version;
         known.last_applied = None;
+        known.marks = event.marks;
         let before = std::mem::replace(&mut known.state, event.state);
-        let differs = event.compared == Compared::Differs || event.is_unclear();
         if differs || before.generation != event.state.generation {
             check
         } else if before != event.state && !mutant!(ReadinessIgnored) {

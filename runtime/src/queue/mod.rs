@@ -319,9 +319,11 @@ impl Queue {
                 Admission::Accepted
             }
             State::Awaiting { .. } => {
+                let record = entry.owner.child(Some(event.kind), event.name_hash);
+                let relabelled = record.is_some_and(|record| event.is_relabelled(record));
                 let triggers = entry.owner.on_event(&event);
                 entry.owner.triggers = entry.owner.triggers.with(triggers);
-                if event.is_unclear() && !triggers.is_empty() {
+                if (event.is_unclear() || relabelled) && !triggers.is_empty() {
                     let due_ms = now_ms + self.limits.merge_ms;
                     return self.entries.delay(key, due_ms);
                 }

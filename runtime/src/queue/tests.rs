@@ -63,6 +63,7 @@ fn child(resource_version: u64, ready: i32) -> ChildEvent {
             available_replicas: ready,
             ..ChildState::default()
         },
+        marks: 1,
         compared: Compared::NotYet,
     }
 }
@@ -98,6 +99,7 @@ fn record(resource_version: u64) -> ChildRecord {
             generation: 1,
             ..ChildState::default()
         },
+        marks: 1,
         last_applied: None,
     }
 }

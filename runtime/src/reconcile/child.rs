@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use crate::api::{Kind, MANAGED_BY_LABEL, Operator};
 use crate::model::{
     ChildState, LastApplied, ObjectKey, PartialMetadata, SnapshotContent, Uid, hash32, hash64,
-    owner_label_value,
+    marks, owner_label_value,
 };
 
 const LAST_APPLIED_BY_KUBECTL: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -39,6 +39,8 @@ pub struct Actual {
     /// API group of its controller.
     pub owner_group: Option<Box<str>>,
     pub state: ChildState,
+    /// Digest of its labels and annotations.
+    pub marks: u32,
     /// Labels, annotations and everything outside `metadata` and `status`.
     pub value: Value,
 }
@@ -54,6 +56,11 @@ impl Actual {
             status,
             mut rest,
         } = serde_json::from_str(raw)?;
+        let [labels, annotations] = [&metadata.labels, &metadata.annotations];
+        let marks = marks(
+            labels.as_ref().unwrap_or(&Value::Null),
+            annotations.as_ref().unwrap_or(&Value::Null),
+        );
         let mut planable = Map::new();
         planable.insert(
             "labels".to_owned(),
@@ -77,6 +84,7 @@ impl Actual {
                 .map(|reference| format!("{} {:?}", reference.kind, reference.name)),
             owner_group: controller.map(|reference| reference.group().into()),
             state: ChildState::read(metadata.generation, status, workload),
+            marks,
             value: Value::Object(rest),
         })
     }

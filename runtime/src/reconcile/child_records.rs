@@ -58,6 +58,7 @@ pub(super) fn record<O: Operator>(
         name_hash: actual.name_hash,
         resource_version: actual.resource_version,
         state: actual.state,
+        marks: actual.marks,
         last_applied: body.map(|body| child::last_applied(actual.uid, body, child.immutable)),
     });
 }

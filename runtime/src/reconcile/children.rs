@@ -169,6 +169,7 @@ impl<O: Operator> ChildReconciler<O> {
                     name_hash: hash32(&child.name),
                     resource_version: 0,
                     state: ChildState::default(),
+                    marks: 0,
                     last_applied: None,
                 }),
                 _ => {}

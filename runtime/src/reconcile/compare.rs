@@ -124,6 +124,7 @@ impl<O: Operator> Compare for Comparer<O> {
                 name_hash: actual.name_hash,
                 resource_version: actual.resource_version,
                 state: actual.state,
+                marks: actual.marks,
                 last_applied: None,
             });
         }

@@ -119,6 +119,7 @@ pub(crate) fn child_event<O: Operator>(
         resource_version: meta.resource_version,
         deleted,
         state: ChildState::of(object, kind.of(O::KINDS)?.workload),
+        marks: meta.marks(),
         compared,
     };
     Some((ObjectKey::new(&meta.namespace, &owner), event))

@@ -137,8 +137,11 @@ impl Kept {
             return planned.then(|| self.work(triggers, Some((event, SnapshotContent::Gone))));
         }
         let unchanged = index.is_some_and(|index| {
-            let known = &self.state.children[index].state;
-            known.generation == event.state.generation && known.generation != 0
+            let record = &self.state.children[index];
+            let known = &record.state;
+            known.generation == event.state.generation
+                && known.generation != 0
+                && !event.is_relabelled(record)
         });
         let index = index.unwrap_or_else(|| {
             self.state.children.reserve_exact(1);
@@ -147,13 +150,14 @@ impl Kept {
                 name_hash: event.name_hash,
                 resource_version: 0,
                 state: event.state,
+                marks: event.marks,
                 last_applied: None,
             });
             self.state.children.len() - 1
         });
         let record = &mut self.state.children[index];
         record.resource_version = event.resource_version;
-        record.state = event.state;
+        (record.state, record.marks) = (event.state, event.marks);
         if !idle && unchanged {
             // The entry gets the counters; a changed spec would have another generation.
             return None;

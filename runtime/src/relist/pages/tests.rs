@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::StreamExt;
 use http::{Request, Response};
 use http_body::Frame;
 use http_body_util::StreamBody;
@@ -20,10 +21,14 @@ use crate::test_operator::Sites;
 /// How the server ends its answers, by number: after so many bytes, with an error or as if all was sent.
 type Breaks = Vec<Option<(usize, bool)>>;
 
+/// How long a request may take.
+const DEADLINE: Duration = Duration::from_secs(10);
+
 /// What was requested: limit and token.
 type Requests = Arc<Mutex<Vec<(usize, usize)>>>;
 
-fn client(objects: usize, breaks: Breaks, requests: Requests) -> Client {
+/// `pause`: before each part of an answer.
+fn client(objects: usize, breaks: Breaks, requests: Requests, pause: Duration) -> Client {
     let number = Arc::new(AtomicUsize::new(0));
     let service = tower::service_fn(move |request: Request<Body>| {
         let query = request.uri().query().unwrap_or_default().to_owned();
@@ -60,7 +65,13 @@ fn client(objects: usize, breaks: Breaks, requests: Requests) -> Client {
             .map(|bytes| Ok(Frame::data(Bytes::copy_from_slice(bytes))))
             .chain(end)
             .collect();
-        let body = StreamBody::new(futures::stream::iter(frames));
+        let frames = futures::stream::iter(frames).then(move |frame| async move {
+            if !pause.is_zero() {
+                tokio::time::sleep(pause).await;
+            }
+            frame
+        });
+        let body = StreamBody::new(frames);
         async move { Ok::<_, tower::BoxError>(Response::new(body)) }
     });
     Client::new(service, "default")
@@ -71,9 +82,17 @@ async fn read_all(
     objects: usize,
     breaks: Breaks,
 ) -> Result<(Vec<String>, Vec<(usize, usize)>), ListError> {
+    read_slowly(objects, breaks, Duration::ZERO).await
+}
+
+async fn read_slowly(
+    objects: usize,
+    breaks: Breaks,
+    pause: Duration,
+) -> Result<(Vec<String>, Vec<(usize, usize)>), ListError> {
     let requests = Requests::default();
-    let client = client(objects, breaks, Arc::clone(&requests));
-    let api = Api::new(client, Arc::new(Metrics::default()), Duration::from_secs(5));
+    let client = client(objects, breaks, Arc::clone(&requests), pause);
+    let api = Api::new(client, Arc::new(Metrics::default()), DEADLINE);
     let paths = Paths::of::<Sites>(None, None);
     let mut pages = Pages::new(KindId::OWNER);
     let mut names = Vec::new();
@@ -109,6 +128,17 @@ async fn the_rest_of_a_page_that_broke_off_is_requested_with_the_same_token()
     let tokens: Vec<usize> = requests.iter().map(|(_, from)| *from).collect();
     assert_eq!(tokens[..3], [0, 100, 100], "{requests:?}");
     assert!(requests[2].0 < requests[1].0, "{requests:?}");
+    Ok(())
+}
+
+/// The deadline is of each wait for bytes.
+#[tokio::test(start_paused = true)]
+async fn a_page_that_takes_minutes_is_read_to_its_end() -> Result<(), ListError> {
+    let started = tokio::time::Instant::now();
+    let (read, requests) = read_slowly(600, Vec::new(), DEADLINE / 2).await?;
+    assert_eq!(read, names(600));
+    assert_eq!(requests, [(100, 0), (500, 100)], "it is requested once");
+    assert!(started.elapsed() > Duration::from_secs(60));
     Ok(())
 }
 
