@@ -21,6 +21,7 @@ mod keeper;
 mod mutants;
 mod process;
 mod records;
+mod replicas;
 mod report;
 mod rng;
 mod run;
