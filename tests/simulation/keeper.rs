@@ -21,7 +21,7 @@ use crate::process::Process;
 use crate::schedule::Schedule;
 use crate::subject::{Outside, Subject};
 use crate::transport::Transport;
-use crate::writes::Writes;
+use crate::writes::{Makers, Writes};
 
 /// The period of the relist: longer than any run, so that it hides nothing.
 const RELIST_PERIOD: Duration = Duration::from_secs(60 * 86_400);
@@ -129,6 +129,7 @@ pub struct Starter {
     pub server: Server,
     pub faults: Faults,
     pub outside: Outside,
+    pub makers: Makers,
     pub limits: Limits,
     pub concurrency: usize,
 }
@@ -190,6 +191,8 @@ impl Keeper {
             faults: of.faults.clone(),
             process: Arc::clone(&process),
             writes: Arc::new(Writes {
+                replica: of.replica,
+                makers: Arc::clone(&of.makers),
                 subject: of.schedule.subject,
                 cleanups: Arc::clone(&of.outside.cleanups),
             }),

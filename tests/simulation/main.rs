@@ -42,8 +42,8 @@ mod webapp;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use libtest_mimic::{Arguments, Failed, Trial};
 use run::run;
+use libtest_mimic::{Arguments, Failed, Trial};
 use schedule::Schedule;
 use subject::Subject;
 use tare_runtime::cache::Mode;

@@ -22,7 +22,7 @@ use crate::process::Process;
 use crate::schedule::{Schedule, edited};
 use crate::step::Step;
 use crate::subject::{NAMESPACE, Outside, Subject};
-use crate::writes::controller as controller_of;
+use crate::writes::{Makers, controller as controller_of};
 
 /// The names of the owners by number.
 pub fn name(owner: u8) -> String {
@@ -82,6 +82,7 @@ impl World {
             server: server.clone(),
             faults: faults.clone(),
             outside: outside.clone(),
+            makers: Makers::default(),
             limits,
             concurrency,
         };
