@@ -13,6 +13,7 @@
 
 mod call;
 mod converged;
+mod counts;
 mod events;
 mod exhaustive;
 mod faults;
@@ -42,7 +43,7 @@ mod webapp;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use run::run;
+use counts::run_and_count;
 use libtest_mimic::{Arguments, Failed, Trial};
 use schedule::Schedule;
 use subject::Subject;
@@ -115,7 +116,7 @@ fn repeated(seed: u64) -> Result<(), Failed> {
     }
     println!("{schedule:#?}");
     choose_bug();
-    let report = run(&schedule, true);
+    let report = run_and_count(&schedule, true);
     for line in &report.trace {
         println!("{line}");
     }
