@@ -21,6 +21,7 @@ use crate::process::Process;
 use crate::schedule::Schedule;
 use crate::subject::{Outside, Subject};
 use crate::transport::Transport;
+use crate::wall;
 use crate::writes::{Makers, Writes};
 
 /// The period of the relist: longer than any run, so that it hides nothing.
@@ -207,6 +208,7 @@ impl Keeper {
                 .seed
                 .wrapping_mul(31)
                 .wrapping_add(self.lives + (of.replica << 32)),
+            now_s: wall::now_s,
             ..Config::default()
         };
         let operator = Arc::new(operator);

@@ -33,6 +33,7 @@ mod shrink;
 mod step;
 mod subject;
 mod transport;
+mod wall;
 mod world;
 mod writes;
 

@@ -22,6 +22,7 @@ use crate::process::Process;
 use crate::schedule::{Schedule, edited};
 use crate::step::Step;
 use crate::subject::{NAMESPACE, Outside, Subject};
+use crate::wall;
 use crate::writes::{Makers, controller as controller_of};
 
 /// The names of the owners by number.
@@ -55,6 +56,7 @@ impl World {
                 false => Readiness::All,
             },
             seed: schedule.seed,
+            start_s: Some(wall::start(schedule.seed)),
             ..Options::default()
         });
         let subject = schedule.subject;

@@ -63,7 +63,7 @@ impl Inner {
     pub(crate) fn new(options: Options) -> Inner {
         let seed = options.seed;
         let inner = Inner {
-            clock: Clock::new(),
+            clock: options.start_s.map_or_else(Clock::new, Clock::starting_at),
             store: Store::new(options.history_events.max(1), options.history_bytes),
             requests: Counters::default(),
             faults: Faults::default(),
