@@ -6,10 +6,9 @@
 //! - time that passes, owners that are created, and changes of a spec by which no child leaves the plan or has to be made
 //!   again (a Service whose `clusterIP` comes or goes): what a fault delays is then made later, and once;
 //! - edits of a child: they are set back by patches;
-//! - every fault of requests, events, watches, history and processes, and a second replica: a CREATE that is repeated
-//!   is answered with 409 and makes nothing.
+//! - every fault of requests, events, watches, history and processes: a CREATE that is repeated makes nothing.
 //!
-//! Outside are the deletion of an owner or a child (whether a child is there depends on what was done before), what
+//! Outside are a second replica (one that has an older spec deletes a child of a newer one), the deletion of an owner or a child (whether a child is there depends on what was done before), what
 //! others take or occupy (it is made anew once it is free), a restore and a removed CRD (objects are lost), and changes by
 //! which a child goes (work that is late skips a child that came and went).
 
@@ -67,7 +66,8 @@ pub fn steady(schedule: &Schedule) -> Vec<usize> {
         | Step::TakeOver { .. }
         | Step::Occupy { .. }
         | Step::Restore
-        | Step::RemoveCrd { .. } => false,
+        | Step::RemoveCrd { .. }
+        | Step::SecondStarts => false,
         Step::Pass { .. }
         | Step::Edit { .. }
         | Step::Vacate
@@ -81,7 +81,6 @@ pub fn steady(schedule: &Schedule) -> Vec<usize> {
         | Step::Suspend { .. }
         | Step::Kill { .. }
         | Step::Crash { .. }
-        | Step::SecondStarts
         | Step::SecondEnds => true,
     };
     let steps = schedule.steps.iter();
