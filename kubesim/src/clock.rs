@@ -27,9 +27,14 @@ impl Clock {
         let wall = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
+        Clock::starting_at(wall.as_secs())
+    }
+
+    /// Starts at these seconds since 1970.
+    pub fn starting_at(start_s: u64) -> Clock {
         Clock {
             start: Instant::now(),
-            start_wall: Duration::from_secs(wall.as_secs()),
+            start_wall: Duration::from_secs(start_s),
         }
     }
 

@@ -8,6 +8,7 @@
 //! | `schema` | structural schemas: parse, prune, default, validate, CEL |
 //! | `model` | kinds, objects as JSON and as records, metadata, selectors, errors of the API |
 //! | `fields`, `patch`, `defaults` | who owns which field; patches; defaults of built-in kinds |
+//! | `signal` | telling many tasks in their order that something has changed |
 //! | `store` | tables, revisions, history |
 //! | `state` | what all handles of a server share |
 //! | `api` | the verbs, lists, watches, definitions, discovery, logs |
@@ -30,6 +31,7 @@ mod requests;
 mod schema;
 mod serve;
 mod server;
+mod signal;
 mod state;
 mod store;
 mod tls;

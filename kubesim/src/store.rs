@@ -10,10 +10,9 @@ mod backup;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::watch;
-
 use crate::model::kind::Kind;
 use crate::model::record::{Draft, Record, Uid};
+use crate::signal::{Changes, Signal};
 pub use crate::store::backup::Backup;
 
 /// Index of a resource; never used again after the resource is gone.
@@ -62,7 +61,7 @@ pub(crate) struct Table {
     /// Events up to here are forgotten.
     forgotten: u64,
     /// The last revision of this table; closed when the resource goes.
-    changed: watch::Sender<u64>,
+    changed: Signal,
 }
 
 impl Table {
@@ -148,11 +147,10 @@ impl State {
     }
 
     fn remember(&mut self, id: TableId, event: Arc<Event>) {
-        let revision = event.record.revision;
         self.history_bytes += event.record.weight();
         if let Some(table) = self.tables.get_mut(id).and_then(Option::as_mut) {
             table.history.push_back(event);
-            table.changed.send_replace(revision);
+            table.changed.send();
         }
         self.order.push_back(id);
         while self.order.len() > self.max_events || self.history_bytes > self.max_bytes {
@@ -212,7 +210,7 @@ impl Store {
             objects: BTreeMap::new(),
             history: VecDeque::new(),
             forgotten,
-            changed: watch::Sender::new(0),
+            changed: Signal::default(),
         }));
         state.tables.len() - 1
     }
@@ -247,7 +245,7 @@ impl Store {
     }
 
     /// A receiver of every commit to the table; `None` when the resource is gone.
-    pub(crate) fn subscribe(&self, id: TableId) -> Option<watch::Receiver<u64>> {
+    pub(crate) fn subscribe(&self, id: TableId) -> Option<Changes> {
         Some(self.lock().table(id)?.changed.subscribe())
     }
 

@@ -13,6 +13,7 @@
 
 mod call;
 mod converged;
+mod counts;
 mod events;
 mod exhaustive;
 mod faults;
@@ -21,6 +22,7 @@ mod keeper;
 mod mutants;
 mod process;
 mod records;
+mod replicas;
 mod report;
 mod rng;
 mod run;
@@ -31,6 +33,7 @@ mod shrink;
 mod step;
 mod subject;
 mod transport;
+mod wall;
 mod world;
 mod writes;
 
@@ -41,8 +44,8 @@ mod webapp;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use counts::run_and_count;
 use libtest_mimic::{Arguments, Failed, Trial};
-use run::run;
 use schedule::Schedule;
 use subject::Subject;
 use tare_runtime::cache::Mode;
@@ -114,7 +117,7 @@ fn repeated(seed: u64) -> Result<(), Failed> {
     }
     println!("{schedule:#?}");
     choose_bug();
-    let report = run(&schedule, true);
+    let report = run_and_count(&schedule, true);
     for line in &report.trace {
         println!("{line}");
     }

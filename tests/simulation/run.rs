@@ -81,7 +81,6 @@ fn within(schedule: &Schedule) -> Duration {
         matches!(
             step,
             Step::Request { .. }
-                | Step::Outage { .. }
                 | Step::Edit { .. }
                 | Step::TakeOver { .. }
                 | Step::Occupy { .. }
@@ -183,13 +182,16 @@ async fn converge(world: &World, within: Duration, settle: Duration) {
             .violation(format!("no longer as planned: {error}"));
     }
     world.check_bounds();
-    let entries = world.metrics().map(|metrics| metrics.entries.load(Relaxed));
-    if entries != Some(0) {
-        world
-            .faults
-            .violation(format!("{entries:?} entries two hours later"));
-    }
-    if world.has_ended() {
-        world.faults.violation("the operator ended".to_owned());
+    for replica in world.replicas() {
+        let metrics = replica.metrics();
+        let entries = metrics.map(|metrics| metrics.entries.load(Relaxed));
+        if entries != Some(0) {
+            world
+                .faults
+                .violation(format!("{entries:?} entries two hours later"));
+        }
+        if replica.has_ended() {
+            world.faults.violation("the operator ended".to_owned());
+        }
     }
 }

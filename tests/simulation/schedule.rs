@@ -5,6 +5,7 @@
 use serde_json::{Value, json};
 use tare_runtime::cache::Mode;
 
+use crate::replicas::with_second_replica;
 use crate::rng::Rng;
 use crate::step::{Edit, EventFault, Outage, RequestFault, Step, When};
 use crate::subject::Subject;
@@ -71,7 +72,7 @@ impl Schedule {
             ready_delay_ms,
             never_ready,
             first_unshown,
-            steps: draw.with_scenes(seed, steps),
+            steps: with_second_replica(seed, draw.with_scenes(seed, steps)),
         }
     }
 

@@ -89,12 +89,15 @@ pub enum Step {
     Kill {
         down_ms: u64,
     },
-    /// It is killed at a write.
+    /// It is killed at a write: of two replicas the one that makes the write.
     Crash {
         writes: u8,
         when: When,
         down_ms: u64,
     },
+    /// A second replica works beside the first one from here on, without leader election, as in a rollout.
+    SecondStarts,
+    SecondEnds,
 }
 
 impl Step {
@@ -123,6 +126,8 @@ impl Step {
             Step::Suspend { .. } => "process stands still",
             Step::Kill { .. } => "process killed",
             Step::Crash { .. } => "kill at a write",
+            Step::SecondStarts => "second replica starts",
+            Step::SecondEnds => "second replica ends",
         }
     }
 }

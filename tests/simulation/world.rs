@@ -1,11 +1,11 @@
-//! One run: a server, an operator that is started again whenever it is killed, and a user who takes the steps.
+//! One run: a server, one or two replicas of the operator that are started again whenever they are killed, and a user
+//! who takes the steps.
 //!
 //! Guarantees: on paused time, in one thread; equal schedules give equal traces.
-//! Leaves to others: starting operators (`keeper`), what a request meets on its way (`transport`), what is right
+//! Leaves to others: replicas (`keeper`), what a request meets on its way (`transport`), what is right
 //! (`writes`, `converged`).
 
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use http::{Method, Request};
@@ -14,17 +14,16 @@ use kubesim::{Backup, Options, Readiness, Server};
 use serde_json::{Value, json};
 use tare_runtime::controller::Limits;
 use tare_runtime::metrics::Metrics;
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
-use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use crate::faults::{Awaited, Crash, Faults};
-use crate::keeper::{Running, Starter};
+use crate::keeper::{Replica, Starter};
 use crate::process::Process;
 use crate::schedule::{Schedule, edited};
 use crate::step::Step;
 use crate::subject::{NAMESPACE, Outside, Subject};
-use crate::writes::controller as controller_of;
+use crate::wall;
+use crate::writes::{Makers, controller as controller_of};
 
 /// The names of the owners by number.
 pub fn name(owner: u8) -> String {
@@ -36,12 +35,11 @@ pub struct World {
     pub server: Server,
     pub subject: Subject,
     pub faults: Faults,
-    pub limits: Limits,
-    pub concurrency: usize,
     user: Client,
-    running: Arc<Mutex<Option<Running>>>,
-    kill: UnboundedSender<Duration>,
-    keeper: JoinHandle<()>,
+    starter: Starter,
+    first: Replica,
+    /// Works beside the first one, without leader election.
+    second: Option<Replica>,
     backup: Option<Backup>,
     outside: Outside,
     /// The object that owns what belongs to somebody else.
@@ -58,6 +56,7 @@ impl World {
                 false => Readiness::All,
             },
             seed: schedule.seed,
+            start_s: Some(wall::start(schedule.seed)),
             ..Options::default()
         });
         let subject = schedule.subject;
@@ -79,30 +78,25 @@ impl World {
             false => (Limits::default(), 16),
         };
         let outside = Outside::default();
-        let (kill, kills) = unbounded_channel();
-        let running = Arc::default();
         let starter = Starter {
+            replica: 0,
             schedule: schedule.clone(),
             server: server.clone(),
             faults: faults.clone(),
             outside: outside.clone(),
+            makers: Makers::default(),
             limits,
             concurrency,
-            lives: 0,
-            kill: kill.clone(),
-            running: Arc::clone(&running),
         };
         let user = server.client("user");
         let mut world = World {
             server,
             subject,
             faults,
-            limits,
-            concurrency,
             user,
-            running,
-            kill,
-            keeper: tokio::spawn(starter.keep(kills)),
+            first: Replica::start(&starter),
+            second: None,
+            starter,
             backup: None,
             outside,
             stranger: Value::Null,
@@ -190,13 +184,24 @@ impl World {
                 self.faults.lock().outage = None;
             }
             Step::Suspend { seconds } => {
-                self.with_process(|process| process.suspend());
+                self.first.with_process(Process::suspend);
                 sleep(Duration::from_secs(*seconds)).await;
-                self.with_process(|process| process.resume());
+                self.first.with_process(Process::resume);
             }
-            Step::Kill { down_ms } => {
-                self.with_process(|process| process.kill());
-                let _ = self.kill.send(Duration::from_millis(*down_ms));
+            Step::Kill { down_ms } => self.first.kill(Duration::from_millis(*down_ms)),
+            Step::SecondStarts => {
+                if self.second.is_none() {
+                    let starter = Starter {
+                        replica: 1,
+                        ..self.starter.clone()
+                    };
+                    self.second = Some(Replica::start(&starter));
+                }
+            }
+            Step::SecondEnds => {
+                if let Some(second) = self.second.take() {
+                    second.end().await;
+                }
             }
             Step::Crash {
                 writes,
@@ -213,53 +218,54 @@ impl World {
         self.check_bounds();
     }
 
-    /// The end of all faults: what belongs to others goes, and the operator runs.
+    /// The end of all faults: what belongs to others goes, and every replica runs.
     pub async fn calm(&mut self) {
         self.faults.note(format_args!("calm"));
         self.faults.lock().clear();
         self.outside.fail(0);
         // One that was killed just now is still there.
         sleep(Duration::from_millis(1)).await;
-        while self.metrics().is_none() {
+        while self.replicas().any(|replica| replica.metrics().is_none()) {
             sleep(Duration::from_secs(60)).await;
         }
         self.vacate().await;
     }
 
-    /// The metrics of the operator, while it runs.
-    pub fn metrics(&self) -> Option<Arc<Metrics>> {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        running.as_ref().map(|running| Arc::clone(&running.metrics))
+    /// The replicas that work.
+    pub fn replicas(&self) -> impl Iterator<Item = &Replica> {
+        std::iter::once(&self.first).chain(&self.second)
     }
 
-    /// Whether the operator ended by itself.
-    pub fn has_ended(&self) -> bool {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        running
-            .as_ref()
-            .is_some_and(|running| running.task.is_finished())
-    }
-
-    /// The bounds of the queue hold.
+    /// The bounds of every queue hold.
     pub fn check_bounds(&self) {
-        let Some(metrics) = self.metrics() else {
-            return;
-        };
+        for metrics in self.replicas().filter_map(Replica::metrics) {
+            self.check_bounds_of(&metrics);
+        }
+    }
+
+    fn check_bounds_of(&self, metrics: &Metrics) {
+        let Starter {
+            limits,
+            concurrency,
+            ..
+        } = &self.starter;
         for (what, found, most) in [
-            ("entries", &metrics.entries, self.limits.entries),
-            ("owners in flight", &metrics.in_flight, self.concurrency),
+            ("entries", &metrics.entries, limits.entries),
+            ("owners in flight", &metrics.in_flight, *concurrency),
+            ("bytes of specs", &metrics.spec_bytes, limits.spec_bytes),
         ] {
             let found = found.load(Relaxed);
             if found > most as u64 {
                 self.faults.violation(format!("{found} {what}, of {most}"));
             }
         }
-    }
-
-    fn with_process(&self, act: impl FnOnce(&Process)) {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(running) = &*running {
-            act(&running.process);
+        let load = |gauge: &AtomicU64| gauge.load(Relaxed);
+        let entries = load(&metrics.entries);
+        if entries == 0 && load(&metrics.spec_bytes) > 0 {
+            self.faults.violation(format!(
+                "{} bytes of specs in no entries",
+                load(&metrics.spec_bytes)
+            ));
         }
     }
 
@@ -399,15 +405,5 @@ impl World {
             .header(http::header::CONTENT_TYPE, content_type)
             .body(body.to_string().into_bytes());
         self.user.request(request.expect("a valid request")).await
-    }
-}
-
-impl Drop for World {
-    fn drop(&mut self) {
-        self.keeper.abort();
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(running) = running.take() {
-            running.task.abort();
-        }
     }
 }

@@ -1,9 +1,13 @@
 //! The oracle of single writes: the object before and after each one that the operator made.
 //!
-//! Guarantees: a write is judged by the objects of the server alone.
+//! Guarantees: a write is judged by the objects of the server, and by which replica made a child. With two replicas
+//! everything holds that holds with one, but for the finalizer: it goes after the children that the same replica has made.
+//! A replica that has not seen yet that the owner is deleted may make a child after the other one has listed the
+//! children: the API server has no write of an owner that depends on them. Such a child names its owner, and the garbage
+//! collector deletes it.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kubesim::Server;
 use serde_json::Value;
@@ -11,8 +15,13 @@ use serde_json::Value;
 use crate::call::Call;
 use crate::subject::{NAMESPACE, Subject};
 
-/// Judges writes.
+/// Which replica made a child, by uid.
+pub type Makers = Arc<Mutex<BTreeMap<String, u64>>>;
+
+/// Judges the writes of a replica.
 pub struct Writes {
+    pub replica: u64,
+    pub makers: Makers,
     pub subject: Subject,
     /// How often the cleanup of an owner succeeded, by uid.
     pub cleanups: Arc<Mutex<BTreeMap<String, u32>>>,
@@ -39,6 +48,12 @@ impl Writes {
             .iter()
             .any(|kind| kind.plural == call.resource);
         if is_child {
+            if before.object.is_none()
+                && let Some(made) = server.object(&call.resource, &call.namespace, &call.name)
+            {
+                let uid = made["metadata"]["uid"].as_str().unwrap_or_default();
+                self.makers().insert(uid.to_owned(), self.replica);
+            }
             if let Some(object) = &before.object
                 && !self.is_ours(object)
             {
@@ -53,6 +68,16 @@ impl Writes {
             wrong.push(format!("{call}: nothing of that kind is ours"));
         }
         wrong
+    }
+
+    fn is_of_another_replica(&self, child: &Value) -> bool {
+        let uid = child["metadata"]["uid"].as_str().unwrap_or_default();
+        let makers = self.makers();
+        makers.get(uid).is_some_and(|maker| *maker != self.replica)
+    }
+
+    fn makers(&self) -> MutexGuard<'_, BTreeMap<String, u64>> {
+        self.makers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether the controller of an object is one of our owners.
@@ -104,7 +129,7 @@ impl Writes {
         for kind in self.subject.kinds() {
             for child in server.objects(kind.plural) {
                 let owned = controller(&child).is_some_and(|owner| owner["uid"] == uid);
-                if owned && !orphans {
+                if owned && !orphans && !self.is_of_another_replica(&child) {
                     wrong.push(format!(
                         "{call}: the finalizer went before {} {}",
                         kind.plural, child["metadata"]["name"]

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use crate::clock::Clock;
@@ -22,6 +22,7 @@ use crate::faults::Faults;
 use crate::model::kind::{Kind, built_in, event_view};
 use crate::model::record::Record;
 use crate::requests::Counters;
+use crate::signal::Signal;
 use crate::state::garbage::Garbage;
 use crate::state::options::Options;
 use crate::state::pod_logs::PodLogs;
@@ -39,7 +40,7 @@ pub(crate) struct Inner {
     pub(crate) schedule: Schedule,
     pub(crate) logs: PodLogs,
     /// Changes to end every open watch.
-    pub(crate) cut: watch::Sender<u64>,
+    pub(crate) cut: Signal,
     /// Wakes the controllers.
     pub(crate) work: Arc<Notify>,
     /// By group and plural.
@@ -62,14 +63,14 @@ impl Inner {
     pub(crate) fn new(options: Options) -> Inner {
         let seed = options.seed;
         let inner = Inner {
-            clock: Clock::new(),
+            clock: options.start_s.map_or_else(Clock::new, Clock::starting_at),
             store: Store::new(options.history_events.max(1), options.history_bytes),
             requests: Counters::default(),
             faults: Faults::default(),
             garbage: Garbage::default(),
             schedule: Schedule::default(),
             logs: PodLogs::default(),
-            cut: watch::Sender::new(0),
+            cut: Signal::default(),
             work: Arc::new(Notify::new()),
             kinds: RwLock::default(),
             entropy: AtomicU64::new(seed),
@@ -87,7 +88,7 @@ impl Inner {
 
     /// Ends every open watch.
     pub(crate) fn close_watches(&self) {
-        self.cut.send_modify(|n| *n += 1);
+        self.cut.send();
     }
 
     /// The bearer token that makes a request `user`'s.

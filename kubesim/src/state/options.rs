@@ -48,6 +48,8 @@ pub struct Options {
     pub admin_user: String,
     /// For uids, generated names and tokens. A server that others can reach needs a secret one.
     pub seed: u64,
+    /// Seconds since 1970 at the start. `None`: by the clock of the system.
+    pub start_s: Option<u64>,
 }
 
 impl Default for Options {
@@ -62,6 +64,7 @@ impl Default for Options {
             max_body_bytes: 3 * 1024 * 1024,
             admin_user: "admin".to_owned(),
             seed: 0,
+            start_s: None,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::time::Duration;
 
+use crate::model;
 use crate::queue::Limits;
 
 /// How a controller runs.
@@ -35,6 +36,8 @@ pub struct Config {
     /// Told how long, in ms, the thread may sleep before it waits for its sockets, so that what comes meanwhile
     /// costs one wake-up. 0 while workers are free. Nothing depends on it.
     pub pause: fn(u64),
+    /// Seconds since 1970, for the times in what is written. Nothing else depends on it.
+    pub now_s: fn() -> u32,
 }
 
 impl Default for Config {
@@ -52,6 +55,7 @@ impl Default for Config {
             seed: random(),
             trim: || {},
             pause: |_| {},
+            now_s: model::now_s,
         }
     }
 }

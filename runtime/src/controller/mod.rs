@@ -63,7 +63,7 @@ pub async fn run<O: Operator>(
         Retention::Identities => paths.watched_as_metadata::<O>(),
         Retention::Nothing | Retention::Specs => paths,
     });
-    let api = Api::new(client, metrics, config.request_deadline);
+    let api = Api::new(client, metrics, config.request_deadline).with_clock(config.now_s);
     let names = Arc::new(ChildNames::new(O::KINDS.len()));
     let normalized = Arc::new(NormalizedFields::default());
     let reconciler = Reconciler::new(

@@ -21,6 +21,7 @@ use crate::http::deadline::Deadline;
 use crate::http::permission::{MissingPermissions, Permission};
 use crate::http::server_status::status_error;
 use crate::metrics::{Metrics, Verb};
+use crate::model;
 
 /// Asks for the metadata only: for writes whose spec is known already.
 pub const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
@@ -106,6 +107,7 @@ pub struct Api {
     metrics: Arc<Metrics>,
     missing: Arc<MissingPermissions>,
     deadline: Arc<Deadline>,
+    now_s: fn() -> u32,
 }
 
 impl Api {
@@ -116,7 +118,18 @@ impl Api {
             metrics,
             missing: Arc::default(),
             deadline: Arc::new(Deadline::new(deadline)),
+            now_s: model::now_s,
         }
+    }
+
+    /// With another clock than that of the system.
+    pub(crate) fn with_clock(self, now_s: fn() -> u32) -> Self {
+        Self { now_s, ..self }
+    }
+
+    /// Seconds since 1970, for what is written.
+    pub(crate) fn now_s(&self) -> u32 {
+        (self.now_s)()
     }
 
     /// The metrics in which requests are counted.

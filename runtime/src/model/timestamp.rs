@@ -1,9 +1,19 @@
 //! Timestamps of the Kubernetes API: RFC 3339, in whole seconds.
 //!
-//! Guarantees: pure; any text is a timestamp or `None`. Limits: from 1970 to 2106, which is what four
+//! Guarantees: pure but for [`now_s`]; any text is a timestamp or `None`. Limits: from 1970 to 2106, which is what four
 //! bytes hold. Why not a library: a calendar and its error messages were 1 % of the binary.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 const DAY_S: i64 = 86_400;
+
+/// Seconds since 1970 by the clock of the system.
+pub(crate) fn now_s() -> u32 {
+    let elapsed = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    u32::try_from(elapsed.as_secs()).unwrap_or(u32::MAX)
+}
 
 /// Seconds since 1970: of `2026-11-21T05:07:12Z`, also with a fraction, which is cut off, or an offset.
 pub(crate) fn seconds(text: &str) -> Option<u32> {

@@ -17,7 +17,7 @@ use crate::http::paths::Paths;
 use crate::http::request::{Api, METADATA, OBJECT_BYTES};
 use crate::metrics::Verb;
 use crate::model::{ObjectKey, Uid, hash32, rfc3339};
-use crate::reconcile::{JSON, now_s, whole};
+use crate::reconcile::{JSON, whole};
 
 /// Events that may be written at once: the burst of client-go's event broadcaster
 /// (`tools/record`, 25 for each source and object; here for all).
@@ -70,7 +70,7 @@ impl Events {
             return;
         }
         let (namespace, name) = (key.namespace(), key.name());
-        let now = rfc3339(now_s());
+        let now = rfc3339(api.now_s());
         // One Event for each owner and failure: the name repeats, so that the server refuses a second one.
         let event_name = format!(
             "{name}.{:08x}",

@@ -33,7 +33,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use crate::api::{Children, Failure, Operator, Owner, OwnerStatus, Plan, Requeue, Status};
 use crate::http::buffer::Buffer;
@@ -340,14 +340,6 @@ pub(crate) fn encode(value: &impl Serialize) -> Vec<u8> {
 
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// Seconds since 1970.
-pub(crate) fn now_s() -> u32 {
-    let elapsed = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    u32::try_from(elapsed.as_secs()).unwrap_or(u32::MAX)
 }
 
 /// A request for one whole object.

@@ -18,7 +18,7 @@ use crate::http::request::{Api, ApiError, METADATA, OBJECT_BYTES, Request};
 use crate::metrics::Verb;
 use crate::model::{LARGE_BYTES, ObjectKey, OwnerState, PartialObject, Triggers, Uid, large_bytes};
 use crate::reconcile::failure::Interrupt;
-use crate::reconcile::{JSON_PATCH, encode, failure, now_s, owner};
+use crate::reconcile::{JSON_PATCH, encode, failure, owner};
 
 /// A list with one owner, or with none.
 #[derive(Deserialize)]
@@ -207,7 +207,12 @@ impl<O: Operator> OwnerRequests<O> {
         if memory.digest == state.status.digest {
             return Ok(());
         }
-        owner::stamp(status.conditions(), &state.status, &mut memory, now_s());
+        owner::stamp(
+            status.conditions(),
+            &state.status,
+            &mut memory,
+            self.api.now_s(),
+        );
         // The whole status is ours: it is replaced at once, so that nothing of an earlier one is left.
         let value = serde_json::to_value(&status).map_err(|error| failure::unreadable(&error))?;
         let replace = json!({"op": "add", "path": "/status", "value": value});

@@ -14,7 +14,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::Stream;
-use tokio::sync::watch::Receiver;
 use tokio::time::Instant;
 
 use crate::api::list::{in_namespace, parse_revision};
@@ -25,6 +24,7 @@ use crate::model::record::Record;
 use crate::model::selector::Selector;
 use crate::model::status::ApiError;
 use crate::schema::field_error::FieldError;
+use crate::signal::Changes;
 use crate::state::Inner;
 use crate::store::{Change, Event, TableId};
 
@@ -50,8 +50,8 @@ pub(crate) struct Watch {
     caught_up: bool,
     /// There is nothing left to take from history now.
     idle: bool,
-    changed: Receiver<u64>,
-    cut: Receiver<u64>,
+    changed: Changes,
+    cut: Changes,
     initial: VecDeque<Arc<Record>>,
     /// The revision of the bookmark that ends the initial events, until it is sent.
     initial_end: Option<u64>,
