@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use kubesim::RequestFault;
 
-use crate::simulated_cluster::{SimulatedCluster, code, stderr, stdout};
+use crate::simulated_cluster::{SimulatedCluster, assert_success, code, stderr, stdout};
 
 const WORKLOAD: &str = "description = \"Widgets\"
 object_bytes = 1024
@@ -29,6 +29,10 @@ const TEMPLATE: &str = "metadata:
 spec:
   image: \"shop/{{ name }}\"
   shelf: 3
+";
+
+const UPDATE: &str = "spec:
+  shelf: 2
 ";
 
 const FIXTURE: &str = "apiVersion: v1
@@ -100,8 +104,8 @@ const CASES: &[Case] = &[
         "no TOML",
         &[("workload.toml", "[object]", "[object")],
         "workload.toml:6: ",
-        "",
-        "",
+        "is not TOML: ",
+        "correct this line",
     ),
     of_file(
         "wrong type",
@@ -189,7 +193,7 @@ const CASES: &[Case] = &[
         &[("widget.yaml", "  shelf: 3", "  shelf: [")],
         "widget.yaml:",
         "is not YAML",
-        "",
+        "needs quotes around all of it",
     ),
     of_file(
         "unknown variable",
@@ -216,8 +220,8 @@ const CASES: &[Case] = &[
         "CEL that does not compile",
         &[("workload.toml", "phase ==", "phase =")],
         "workload.toml:14: convergence.ready: ",
-        "is not CEL",
-        "column",
+        "is not CEL: column",
+        "write one such as self.status.phase == 'Ready'",
     ),
     of_file(
         "CEL over nothing",
@@ -225,6 +229,24 @@ const CASES: &[Case] = &[
         "workload.toml:14: convergence.ready: ",
         "unknown variable `object`",
         "the object is `self`",
+    ),
+    of_file(
+        "CEL with a function that it does not have",
+        &[(
+            "workload.toml",
+            "self.status.phase == 'Ready'",
+            "ready(self)",
+        )],
+        "workload.toml:14: convergence.ready: ",
+        "there is no function `ready`",
+        "use one of CEL, such as has",
+    ),
+    of_file(
+        "fixture that is no YAML",
+        &[("fixture.yaml", "  name: class", "  name: [")],
+        "fixture.yaml:",
+        "is not YAML",
+        "correct this line",
     ),
     of_file(
         "CEL that is no condition",
@@ -235,7 +257,7 @@ const CASES: &[Case] = &[
         )],
         "workload.toml:14: convergence.ready: ",
         "gives a ",
-        "not true or false",
+        "not true or false; compare it, as in",
     ),
     of_file(
         "fixture without a name",
@@ -272,19 +294,61 @@ const CASES: &[Case] = &[
         "the server rejects an object: ",
         "correct the template",
     ),
+    of_server(
+        "update that the server rejects",
+        &[
+            (
+                "workload.toml",
+                "template = \"widget.yaml\"",
+                "template = \"widget.yaml\"\nupdate = \"update.yaml\"",
+            ),
+            (
+                "workload.toml",
+                "self.status.phase == 'Ready'\"",
+                "true\"\nobserved = \"true\"\n\n[[steps]]\ndo = \"update\"",
+            ),
+            ("update.yaml", "shelf: 2", "shelf: 7"),
+        ],
+        "workload.toml:12: object.update: ",
+        "the server rejects an updated object: ",
+        "correct its file",
+    ),
+    of_server(
+        "scale to a value that the server rejects",
+        &[(
+            "workload.toml",
+            "self.status.phase == 'Ready'\"",
+            "true\"\nobserved = \"true\"\n\n[[steps]]\ndo = \"scale\"\nfield = \"/spec/shelf\"\nvalue = 7",
+        )],
+        "workload.toml:20: steps.value: ",
+        "the server rejects an object with it: ",
+        "choose another value",
+    ),
+    of_server(
+        "fixture that the server rejects",
+        &[(
+            "fixture.yaml",
+            "  name: class",
+            "  name: class\ndata: {a: 1}",
+        )],
+        "fixture.yaml:4: ConfigMap class: ",
+        "the server rejects it: ",
+        "correct the fixture",
+    ),
 ];
 
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("loadgen-run-bad-{name}"))
 }
 
-/// A folder with the four files, edited.
+/// A folder with the files, edited.
 fn write(folder: &Path, case: &Case) {
     std::fs::create_dir_all(folder).expect("temporary folder");
     for (file, text) in [
         ("workload.toml", WORKLOAD),
         ("widget.yaml", TEMPLATE),
         ("fixture.yaml", FIXTURE),
+        ("update.yaml", UPDATE),
         ("crd.yaml", CRD),
     ] {
         let mut text = text.to_owned();
@@ -341,9 +405,7 @@ pub fn every_kind_is_one_line_and_leaves_nothing() {
         let want = if case.on_server { 1 } else { 2 };
         assert_eq!(code(&lint), Some(want), "{}: {said}", case.name);
 
-        let run =
-            simulated_cluster.loadgen(&["run", &workload, "--count", "2", "--deadline-s", "2"]);
-        assert_eq!(code(&run), Some(want), "{}: {}", case.name, stderr(&run));
+        run(&simulated_cluster, case, &workload);
         assert_eq!(
             left(&simulated_cluster),
             Vec::<String>::new(),
@@ -353,41 +415,134 @@ pub fn every_kind_is_one_line_and_leaves_nothing() {
     }
 }
 
-/// The server's own words, the place, and whom to ask.
+/// What is wrong with a workload is one line of `run`, too.
+fn run(simulated_cluster: &SimulatedCluster, case: &Case, workload: &str) {
+    let run = simulated_cluster.loadgen(&["run", workload, "--count", "2", "--deadline-s", "2"]);
+    let want = if case.on_server { 1 } else { 2 };
+    let (name, said) = (case.name, stdout(&run) + &stderr(&run));
+    assert_eq!(code(&run), Some(want), "{name}: {said}");
+    // Of objects there is an account, because some of them may have been accepted.
+    let in_account = case.what.starts_with("the server rejects an");
+    let (begins, wants) = match in_account {
+        true => ("failed 2 times: ", ["is invalid: spec.shelf", ""]),
+        false => ("error: ", [case.what, case.way_out]),
+    };
+    let wrong: Vec<&str> = said.lines().filter(|it| it.starts_with(begins)).collect();
+    assert_eq!(wrong.len(), 1, "{name}: {said}");
+    let line = wrong[0].replace(&format!("{workload}/"), "");
+    for want in wants {
+        assert!(line.contains(want), "{name}: {want} not in {line}");
+    }
+    match in_account {
+        true => assert!(
+            said.contains("loadgen lint tries an object"),
+            "{name}: {said}"
+        ),
+        false => assert!(
+            line[begins.len()..].starts_with(case.place),
+            "{name}: {line}"
+        ),
+    }
+}
+
+/// Of every kind of permission that a run needs.
 pub fn without_permission() {
     let simulated_cluster = cluster("no-permission");
-    simulated_cluster
-        .server
-        .faults()
-        .on_request(|facts| match (facts.verb, facts.resource) {
-            ("create", "widgets") => RequestFault::Status {
-                code: 403,
-                reason: "Forbidden".into(),
-                message: "widgets.example.com is forbidden: User \"tester\" cannot create resource"
-                    .into(),
-                retry_after_s: None,
-            },
-            _ => RequestFault::Pass,
-        });
     let folder = folder("no-permission");
-    let good = of_file("good", &[], "", "", "");
-    write(&folder, &good);
+    let steps = "\n[[children]]\napi_version = \"apps/v1\"\nkind = \"Deployment\"\nplural = \"deployments\"\n\
+        \n[[steps]]\ndo = \"delete-children\"\n\
+        \n[[steps]]\ndo = \"bystanders\"\nobjects = \"secrets=3\"\nchanges = 1\n";
+    write(&folder, &of_file("good", &[], "", "", ""));
+    std::fs::write(folder.join("workload.toml"), WORKLOAD.to_owned() + steps).expect("writable");
     let workload = folder.display().to_string();
-    let lint = simulated_cluster.loadgen(&["lint", &workload]);
-    let said = stdout(&lint).replace(&format!("{workload}/"), "");
-    assert_eq!(code(&lint), Some(1), "{said}{}", stderr(&lint));
-    for want in [
-        "FAIL workload.toml:11: object.template: widgets.example.com is forbidden",
-        "; ask for a Role that allows it",
+    let lint = || {
+        let output = simulated_cluster.loadgen(&["lint", &workload]);
+        let said = stdout(&output) + &stderr(&output);
+        (code(&output), said.replace(&format!("{workload}/"), ""))
+    };
+    let (ended, said) = lint();
+    assert_eq!(ended, Some(0), "{said}");
+    for (verb, resource, want) in [
+        (
+            "create",
+            "widgets",
+            "workload.toml:11: object.template: you may not create widgets.example.com in namespace default; ask for a Role that allows it",
+        ),
+        (
+            "delete",
+            "namespaces",
+            "workload.toml:6: object: you may not delete namespaces; ask for a ClusterRole that allows it, or run in",
+        ),
+        (
+            "list",
+            "configmaps",
+            "fixture.yaml:4: ConfigMap class: you may not list configmaps in namespace default; ask for a Role that",
+        ),
+        (
+            "delete",
+            "deployments",
+            "workload.toml:19: children.plural: you may not delete deployments.apps in namespace default; ask for a Role",
+        ),
+        (
+            "patch",
+            "secrets",
+            "workload.toml:26: steps.objects: you may not patch secrets; ask for a ClusterRole that allows it",
+        ),
     ] {
-        assert!(said.contains(want), "{want} not in {said}");
+        forbid(&simulated_cluster, verb, resource);
+        let (ended, said) = lint();
+        let wrong = said.lines().filter(|line| line.starts_with("FAIL "));
+        let wrong: Vec<&str> = wrong.collect();
+        assert_eq!(wrong.len(), 1, "{verb} {resource}: {said}");
+        let want = format!("FAIL {want}");
+        assert!(wrong[0].starts_with(&want), "{want} not in {}", wrong[0]);
+        assert_eq!(ended, Some(1), "{said}");
     }
+    forbid(&simulated_cluster, "create", "widgets");
     let run = simulated_cluster.loadgen(&["run", &workload, "--count", "2"]);
     assert_eq!(code(&run), Some(1), "{}", stderr(&run));
     assert!(
-        stdout(&run).contains("cannot create resource"),
+        stdout(&run).contains("cannot create widgets"),
         "{}",
         stdout(&run)
     );
     assert_eq!(left(&simulated_cluster), Vec::<String>::new());
+}
+
+/// One verb on one resource.
+fn forbid(simulated_cluster: &SimulatedCluster, verb: &'static str, resource: &'static str) {
+    let faults = simulated_cluster.server.faults();
+    faults.on_request(move |facts| match (facts.verb, facts.resource) {
+        asked if asked == (verb, resource) => RequestFault::Status {
+            code: 403,
+            reason: "Forbidden".into(),
+            message: format!("{resource} is forbidden: User \"tester\" cannot {verb} {resource}"),
+            retry_after_s: None,
+        },
+        _ => RequestFault::Pass,
+    });
+}
+
+/// Somebody who may not make a namespace uses one that is there.
+pub fn namespace_of_others() {
+    let simulated_cluster = SimulatedCluster::without_crd("namespace-of-others");
+    simulated_cluster.create_namespace("shop");
+    forbid(&simulated_cluster, "create", "namespaces");
+    let run = |more: &[&str]| {
+        let mut args = vec!["run", "configmaps", "--count", "3"];
+        args.extend(more);
+        simulated_cluster.loadgen(&args)
+    };
+    let refused = run(&[]);
+    let said = stderr(&refused);
+    assert_eq!(code(&refused), Some(1), "{said}");
+    let want = "cannot create namespaces; choose one that exists with --namespace";
+    assert!(said.contains(want), "{said}");
+    assert_success(&run(&["--namespace", "shop"]));
+    assert!(
+        simulated_cluster
+            .names("namespaces")
+            .contains(&"shop".to_owned())
+    );
+    assert_eq!(simulated_cluster.names("configmaps"), Vec::<String>::new());
 }

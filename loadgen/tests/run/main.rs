@@ -23,7 +23,7 @@ use simulated_cluster::{stderr, stdout, tare};
 
 type Scenario = fn();
 
-const WITHOUT_OPERATOR: [(&str, Scenario); 31] = [
+const WITHOUT_OPERATOR: [(&str, Scenario); 33] = [
     (
         "a_missing_crd_is_one_line_that_says_how_to_install_it",
         unusable::missing_crd,
@@ -73,6 +73,14 @@ const WITHOUT_OPERATOR: [(&str, Scenario); 31] = [
     (
         "a_missing_permission_is_one_line_with_whom_to_ask",
         bad_workloads::without_permission,
+    ),
+    (
+        "who_may_not_make_a_namespace_uses_one_that_is_there",
+        bad_workloads::namespace_of_others,
+    ),
+    (
+        "lint_tries_each_fixture_whose_namespace_is_there",
+        workloads::lint_fixtures,
     ),
     ("lint_tries_an_object_and_creates_nothing", workloads::lint),
     (
