@@ -10,6 +10,7 @@ mod clean;
 mod convergence;
 mod killed;
 mod operator;
+mod permissions;
 mod shards;
 mod simulated_cluster;
 mod steps;
@@ -72,11 +73,11 @@ const WITHOUT_OPERATOR: [(&str, Scenario); 33] = [
     ),
     (
         "a_missing_permission_is_one_line_with_whom_to_ask",
-        bad_workloads::without_permission,
+        permissions::without_permission,
     ),
     (
         "who_may_not_make_a_namespace_uses_one_that_is_there",
-        bad_workloads::namespace_of_others,
+        permissions::namespace_of_others,
     ),
     (
         "lint_tries_each_fixture_whose_namespace_is_there",
