@@ -49,6 +49,7 @@ fn owner(n: usize) -> OwnerState {
         name_hash: 7,
         resource_version: 8,
         state: ChildState::default(),
+        marks: 3,
         last_applied: Some(Box::new(LastApplied {
             uid: uid(place + 1),
             body_digest: 1,

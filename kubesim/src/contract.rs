@@ -7,6 +7,7 @@
 //! Leaves to others: the server, how its history is compacted, and what follows from a failure. The
 //! fixture is the suite's own resource, `widgets.contract.tare.dev`.
 
+mod access_review;
 mod apply;
 mod apply_refusals;
 mod containers;
@@ -151,6 +152,7 @@ pub fn cases() -> Vec<Case> {
         containers::CASES,
         zeros::CASES,
         logs::CASES,
+        access_review::CASES,
     ]
     .concat()
 }

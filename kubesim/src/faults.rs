@@ -1,7 +1,7 @@
 //! Faults that a test injects: a closure decides on every request, another on every watch event.
 //!
 //! Guarantees: without a closure nothing changes. A closure runs in the request path: it must be quick and
-//! must not call the server. Leaves to others: carrying a fault out (requests: `serve::request`; watches: `api::watch`).
+//! must not call the server. A SelfSubjectAccessReview asks it about a request that is not made. Leaves to others: carrying a fault out (requests: `serve::request`; watches: `api::watch`).
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;

@@ -91,17 +91,17 @@ mod tests {
             .map(|number| {
                 let (mut changes, order) = (signal.subscribe(), Arc::clone(&order));
                 tokio::spawn(async move {
-                    changes.changed().await.unwrap();
-                    order.lock().unwrap().push(number);
+                    changes.changed().await.expect("a change");
+                    order.lock().expect("whole").push(number);
                 })
             })
             .collect();
         tokio::task::yield_now().await;
         signal.send();
         for task in tasks {
-            task.await.unwrap();
+            task.await.expect("no panic");
         }
-        let order = order.lock().unwrap();
+        let order = order.lock().expect("whole");
         assert_eq!(*order, (0..40).collect::<Vec<_>>());
     }
 
@@ -111,7 +111,7 @@ mod tests {
         let mut changes = signal.subscribe();
         signal.send();
         signal.send();
-        changes.changed().await.unwrap();
+        changes.changed().await.expect("a change");
         signal.send();
         changes.mark_unchanged();
         drop(signal);

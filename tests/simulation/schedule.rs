@@ -295,14 +295,18 @@ impl Draw {
                 Edit::Replicas,
                 Edit::Image,
                 Edit::Unplanned,
+                Edit::Label,
                 Edit::Selector,
                 Edit::SelectorKey,
                 Edit::Ports,
             ]),
-            Subject::WebApp => {
-                self.rng
-                    .pick(&[Edit::Replicas, Edit::Image, Edit::Unplanned, Edit::Data])
-            }
+            Subject::WebApp => self.rng.pick(&[
+                Edit::Replicas,
+                Edit::Image,
+                Edit::Unplanned,
+                Edit::Label,
+                Edit::Data,
+            ]),
         }
     }
 
@@ -379,6 +383,11 @@ pub fn edited(edit: Edit, subject: Subject, owner: &str, salt: u64) -> (&'static
             "deployments",
             json!({ "spec": { "minReadySeconds": number } }),
         ),
+        Edit::Label => {
+            let label = format!("{}/owner", subject.group());
+            let labels = json!({ label: format!("not-{owner}-{number}") });
+            ("deployments", json!({ "metadata": { "labels": labels } }))
+        }
         Edit::Selector => (
             "services",
             json!({ "spec": { "selector": { "tare.dev/owner": format!("not-{owner}") } } }),

@@ -139,6 +139,8 @@ pub enum Edit {
     Image,
     /// A field that no plan names.
     Unplanned,
+    /// A label that is planned.
+    Label,
     Selector,
     SelectorKey,
     Ports,

@@ -43,6 +43,11 @@ impl Subject {
         }
     }
 
+    pub fn group(self) -> &'static str {
+        let version = self.api_version();
+        version.split_once('/').map_or("", |(group, _)| group)
+    }
+
     pub fn kind(self) -> &'static str {
         match self {
             Subject::EdgeApp => "EdgeApp",
@@ -165,8 +170,13 @@ where
         }
     }
     let Plan {
-        children, status, ..
+        mut children,
+        status,
+        ..
     } = plan(&seen);
+    for body in children.iter_mut().filter_map(|child| child.body.as_mut()) {
+        body["metadata"]["labels"][&*O::owner_label()] = (&*owner.meta.name).into();
+    }
     Wanted {
         children,
         status: serde_json::to_value(status).expect("a status is JSON"),

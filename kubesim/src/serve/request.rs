@@ -13,6 +13,7 @@ use http_body_util::{BodyExt, Full, Limited, StreamBody};
 use serde_json::json;
 
 use crate::api;
+use crate::api::access_review;
 use crate::api::answer::Answer;
 use crate::api::call::Call;
 use crate::api::query::{Query, Shape, manager};
@@ -152,8 +153,11 @@ where
         Err(error) => return Ok(respond(refusal(&error), Some(&counter))),
     };
     counter.request_bytes.fetch_add(body.len() as u64, Relaxed);
-    let answer = dispatch(inner, user, verb, headers, &target, query, &body)
-        .unwrap_or_else(|error| refusal(&error));
+    let answer = match access_review::is_asked(verb, &target) {
+        true => access_review::answer(inner, user, headers, &body),
+        false => dispatch(inner, user, verb, headers, &target, query, &body),
+    };
+    let answer = answer.unwrap_or_else(|error| refusal(&error));
     if fault == RequestFault::AfterDrop {
         return Err(Dropped);
     }

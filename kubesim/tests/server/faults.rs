@@ -4,6 +4,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures::TryStreamExt;
+use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, PostParams, WatchEvent, WatchParams};
 use kubesim::{Options, RequestFault, Server};
@@ -48,6 +49,41 @@ async fn requests_hang_wait_or_are_refused_as_told() {
     api.create(&PostParams::default(), &named("b"))
         .await
         .unwrap();
+}
+
+/// As an administrator's `Forbidden` would; another user may.
+#[tokio::test(start_paused = true)]
+async fn a_review_says_what_a_fault_would_refuse_and_makes_no_request() {
+    let server = Server::new(Options::default());
+    server
+        .faults()
+        .on_request(|facts| match (facts.user, facts.verb, facts.resource) {
+            ("alice", "create", "configmaps") => RequestFault::Status {
+                code: 403,
+                reason: "Forbidden".to_owned(),
+                message: "configmaps is forbidden: User \"alice\" cannot create it".to_owned(),
+                retry_after_s: None,
+            },
+            ("alice", "delete", "configmaps") => RequestFault::Hang,
+            _ => RequestFault::Pass,
+        });
+    for (user, verb, want) in [
+        ("alice", "create", false),
+        ("alice", "list", true),
+        ("alice", "delete", true),
+        ("bob", "create", true),
+    ] {
+        let reviews: Api<SelfSubjectAccessReview> = Api::all(server.client(user));
+        let review = serde_json::from_value(json!({"spec": {"resourceAttributes": {
+            "verb": verb, "resource": "configmaps", "namespace": "default"}}}));
+        let params = PostParams::default();
+        let answer = reviews.create(&params, &review.unwrap()).await;
+        let status = answer.unwrap().status.unwrap();
+        assert_eq!(status.allowed, want, "{user} {verb}");
+        let says = status.reason.unwrap_or_default();
+        assert_eq!(says.contains("cannot create it"), !want, "{says}");
+        assert_eq!(server.requests().count(user, verb, "configmaps"), 0);
+    }
 }
 
 #[tokio::test(start_paused = true)]

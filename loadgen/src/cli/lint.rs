@@ -1,22 +1,22 @@
 //! `loadgen lint`: whether a workload can be used, without creating anything.
 //!
 //! Guarantees: files are checked first, then, where a cluster is named, the server is asked to try one object
-//! of each template (a dry run) and what the user may do. Nothing is written. Leaves to others: whether
-//! the operator converges the objects.
+//! of each template and each fixture (a dry run) and what the user may do. Nothing is written. Leaves to others:
+//! whether the operator converges the objects.
+
+mod dry_run;
+mod permissions;
 
 use std::process::ExitCode;
 
 use clap::Args;
-use http::Method;
-use serde::de::IgnoredAny;
-use serde_json::{Value, json};
 
 use crate::cli::run::dns_label;
 use crate::model::error::Usage;
 use crate::model::workload;
-use crate::model::workload::{Resource, Scenario, Workload};
+use crate::model::workload::{Scenario, Workload};
 use crate::report::table::grouped;
-use crate::target::cluster::{Cluster, JSON};
+use crate::target::cluster::Cluster;
 use crate::target::context::{Target, TargetArgs};
 use crate::target::fixtures;
 
@@ -34,9 +34,6 @@ pub struct LintArgs {
     #[command(flatten)]
     target: TargetArgs,
 }
-
-/// What a run does to its objects.
-const VERBS: [&str; 5] = ["create", "list", "watch", "patch", "delete"];
 
 pub fn run(args: LintArgs) -> anyhow::Result<ExitCode> {
     let found = workload::find(&args.workload, None);
@@ -58,7 +55,7 @@ pub fn run(args: LintArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Prints the problems, a line each; the exit code.
-pub fn said(problems: &[String]) -> ExitCode {
+pub fn said(problems: &[workload::Error]) -> ExitCode {
     problems
         .iter()
         .for_each(|problem| println!("FAIL {problem}"));
@@ -84,7 +81,7 @@ pub fn describe(name: &str, scenario: &Scenario, objects: usize) {
     }
 }
 
-/// What the server rejects, a line each. What it accepts is printed.
+/// What the server rejects and what the user may not do, a line each.
 ///
 /// # Errors
 /// It cannot be asked.
@@ -92,117 +89,30 @@ pub async fn on_server(
     cluster: &Cluster,
     workload: &Workload,
     namespace: &str,
-) -> anyhow::Result<Vec<String>> {
+) -> anyhow::Result<Vec<workload::Error>> {
+    let resources = fixtures::resources(cluster, &workload.fixtures, namespace).await?;
+    let needed = permissions::needed(workload, &resources, namespace);
+    let answers = permissions::ask(cluster, &needed).await;
     let mut problems = Vec::new();
-    let source = &workload.source;
-    let mut tried = vec![(source.clone(), "object.template", &workload.scenario)];
-    let rejected = workload.rejected.iter();
-    tried.extend(rejected.map(|rejected| (source.clone(), "object.rejected", rejected)));
-    let also = workload.scenario.also.iter().enumerate();
-    tried.extend(also.map(|(number, also)| (source.part("also", number), "object.template", also)));
-    for (source, field, scenario) in &tried {
-        match dry_run(cluster, scenario, namespace).await? {
-            None => println!("ok   {field}: the server accepts an object"),
-            Some(Rejected { field: of, message }) => {
-                let error = source.error(of.unwrap_or(field), message);
-                problems.push(error.to_string());
-            }
+    let mut rejected = Vec::new();
+    for tried in dry_run::objects(workload, namespace)? {
+        let path = tried.resource.path();
+        // What is wrong with an object is wrong with it after an update, too.
+        if rejected.contains(&path) || !answers.may_create(&tried.resource) {
+            continue;
+        }
+        if let Some(problem) = tried.ask(cluster).await? {
+            problems.push(problem);
+            rejected.push(path);
         }
     }
-    for (source, field, scenario) in tried
-        .iter()
-        .filter(|(_, field, _)| *field == "object.template")
-    {
-        let resource = &scenario.resource;
-        let name = resource.full_name();
-        let place = match resource.namespaced {
-            true => format!(" in namespace {}", namespace),
-            false => String::new(),
-        };
-        for verb in VERBS {
-            match may(cluster, resource, namespace, verb).await {
-                Some(true) => println!("ok   you may {verb} {name}"),
-                Some(false) => {
-                    let message =
-                        format!("you may not {verb} {name}{place}; ask for a Role that allows it");
-                    problems.push(source.error(field, message).to_string());
-                }
-                None => println!("?    the server does not say whether you may {verb} {name}"),
-            }
-        }
+    for (fixture, resource) in workload.fixtures.iter().zip(&resources) {
+        problems.extend(match resource {
+            None => Some(fixtures::not_served(fixture)),
+            Some(resource) if !answers.may_create(resource) => None,
+            Some(resource) => dry_run::fixture(cluster, fixture, resource, namespace).await?,
+        });
     }
-    for (fixture, resource) in workload
-        .fixtures
-        .iter()
-        .zip(fixtures::resources(cluster, &workload.fixtures, namespace).await?)
-    {
-        match resource {
-            Some(_) => println!(
-                "ok   fixture {} {}: its kind is served",
-                fixture.kind, fixture.name
-            ),
-            None => problems.push(fixtures::not_served(fixture).to_string()),
-        }
-    }
+    problems.extend(answers.problems);
     Ok(problems)
-}
-
-/// An object that the server does not take.
-struct Rejected {
-    /// That of the template without.
-    field: Option<&'static str>,
-    message: String,
-}
-
-/// The server's words, where it rejects an object.
-async fn dry_run(
-    cluster: &Cluster,
-    scenario: &Scenario,
-    namespace: &str,
-) -> anyhow::Result<Option<Rejected>> {
-    let scenario = scenario.clone().of_run("lint", namespace);
-    let resource = &scenario.resource;
-    let object = scenario.object(&resource.longest_name(), 0, 1)?;
-    let path = format!("{}?dryRun=All&fieldValidation=Strict", resource.path());
-    let tried = cluster.ask::<IgnoredAny>(Method::POST, &path, Some(JSON), object);
-    match tried.await {
-        Ok(_) => Ok(None),
-        Err(error) if error.code() == Some(404) => Ok(Some(Rejected {
-            field: Some("object.plural"),
-            message: format!(
-                "the server does not serve {} {} in namespace {namespace}; install its CRD, or choose a namespace that exists with --namespace",
-                resource.full_name(),
-                resource.version
-            ),
-        })),
-        Err(error) if error.code() == Some(403) => Ok(Some(Rejected {
-            field: None,
-            message: format!("{}; ask for a Role that allows it", error.words()),
-        })),
-        Err(error) if error.code().is_some() => Ok(Some(Rejected {
-            field: None,
-            message: format!(
-                "the server rejects an object: {}; correct the template",
-                error.words()
-            ),
-        })),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// `None` where the server does not tell.
-async fn may(cluster: &Cluster, resource: &Resource, namespace: &str, verb: &str) -> Option<bool> {
-    let mut attributes =
-        json!({"verb": verb, "group": resource.group, "resource": resource.plural});
-    if resource.namespaced {
-        attributes["namespace"] = namespace.into();
-    }
-    let review = json!({
-        "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
-        "spec": {"resourceAttributes": attributes},
-    });
-    let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-    let body = review.to_string().into_bytes();
-    let asked = cluster.ask::<Value>(Method::POST, path, Some(JSON), body);
-    asked.await.ok()?["status"]["allowed"].as_bool()
 }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::model::subject::build::{Build, GoBuild, GoInstall, GoModule};
+pub use crate::model::subject::build::{Build, GoBuild, GoInstall, GoModule, GoWrapper};
 pub use crate::model::subject::known::{built_in, select};
 pub use crate::model::subject::launch::Places;
 use crate::model::subject::launch::expand;
@@ -304,6 +304,13 @@ impl Subject {
             .unwrap_or(Path::new("."))
             .canonicalize()
             .map_err(read)?;
+        let build = subject.build.as_ref();
+        let wrapper = build.and_then(|build| build.go_wrapper.as_ref());
+        let checked = wrapper.map_or(Ok(()), |wrapper| wrapper.check_folder(&folder));
+        checked.map_err(|message| Error::Invalid {
+            file: path.display().to_string(),
+            message,
+        })?;
         subject.base = Some(folder);
         Ok(subject)
     }

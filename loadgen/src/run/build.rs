@@ -86,12 +86,15 @@ fn commands(
                 all.push(one);
             }
         }
+        let base = subject.base.as_ref().unwrap_or(&workspace.root);
+        if let Some(go) = &build.go_wrapper {
+            let one = (workspace.go_wrapper(go), base.join(&go.folder));
+            if !all.contains(&one) {
+                all.push(one);
+            }
+        }
         if !build.command.is_empty() {
-            let folder = subject
-                .base
-                .clone()
-                .unwrap_or_else(|| workspace.root.clone());
-            all.push((build.command.clone(), folder));
+            all.push((build.command.clone(), base.clone()));
         }
     }
     all
@@ -204,9 +207,20 @@ mod tests {
             go: None,
             go_install: None,
             go_module: None,
+            go_wrapper: None,
             command: vec!["make".into(), "operator".into()],
         });
-        subjects.push(own);
+        let mut wrapped = own.clone();
+        if let Some(build) = &mut wrapped.build {
+            build.command.clear();
+            build.go_wrapper = Some(crate::model::subject::GoWrapper {
+                folder: "wrapper".into(),
+                output: "my-operator".into(),
+                package: None,
+                flags: vec![],
+            });
+        }
+        subjects.extend([own, wrapped]);
         let commands = commands(&subjects, &workspace, |_| "1a2b3c".to_owned());
         let commit = "tare.dev/baselines/controller-runtime/internal/version.commit=1a2b3c";
         let go = |name: &str, package: &str, env: &str, flags: &str| {
@@ -257,6 +271,10 @@ mod tests {
                     "/w/target/go-modules/github.com-bitnami-labs-sealed-secrets@v0.40.0".to_owned()
                 ),
                 ("make operator".to_owned(), "/own".to_owned()),
+                (
+                    "env CGO_ENABLED=0 GOWORK=off go build -buildvcs=false -o /w/target/dist/my-operator .".to_owned(),
+                    "/own/wrapper".to_owned()
+                ),
             ]
         );
     }

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::model::subject::{GoBuild, GoInstall, GoModule, Subject};
+use crate::model::subject::{GoBuild, GoInstall, GoModule, GoWrapper, Subject};
 
 /// Where subjects are built: a checkout of Tare, or a folder of the user's cache.
 #[derive(Debug, Clone)]
@@ -153,12 +153,12 @@ impl Workspace {
 
     /// The command that builds a program of such a copy.
     pub(super) fn go_module(&self, build: &GoModule) -> Vec<String> {
-        let program = self.made().join(build.program());
-        let mut command = ["env", "CGO_ENABLED=0", "GOWORK=off", "go"]
-            .map(str::to_owned)
-            .to_vec();
-        command.extend(build.args(&program));
-        command
+        go_command(build.args(&self.made().join(build.program())))
+    }
+
+    /// The command that builds a module of the user's own in its folder.
+    pub(super) fn go_wrapper(&self, build: &GoWrapper) -> Vec<String> {
+        go_command(build.args(&self.made().join(&build.output)))
     }
 
     /// The command that builds a package of this workspace; its name follows.
@@ -169,6 +169,12 @@ impl Workspace {
         };
         words.into_iter().map(str::to_owned).collect()
     }
+}
+
+/// Without cgo, and in nobody's workspace.
+fn go_command(args: Vec<String>) -> Vec<String> {
+    let go = ["env", "CGO_ENABLED=0", "GOWORK=off", "go"].map(str::to_owned);
+    go.into_iter().chain(args).collect()
 }
 
 fn current() -> PathBuf {

@@ -107,8 +107,16 @@ impl Cluster {
         );
         match made.await {
             Err(error) if error.code() == Some(409) => Ok(false),
+            // Whoever may not make one may use one that exists.
+            Err(error) if error.code() == Some(403) && self.has_namespace(name).await => Ok(false),
             other => other.map(|_| true),
         }
+    }
+
+    async fn has_namespace(&self, name: &str) -> bool {
+        let path = format!("/api/v1/namespaces/{name}");
+        let asked = self.ask::<IgnoredAny>(Method::GET, &path, None, vec![]);
+        asked.await.is_ok()
     }
 
     /// # Errors

@@ -95,6 +95,15 @@ pub fn not_served(fixture: &Fixture) -> workload::Error {
     ))
 }
 
+/// What the server said to a fixture, and what to do.
+pub fn rejected(fixture: &Fixture, error: &cluster::Error) -> workload::Error {
+    let words = error.words();
+    fixture.error(&match error.code() {
+        Some(403) => format!("{words}; ask for a Role that allows it"),
+        _ => format!("the server rejects it: {words}; correct the fixture"),
+    })
+}
+
 /// Creates the fixtures, one after the other. With `run` they carry its label.
 ///
 /// # Errors
@@ -116,9 +125,7 @@ pub async fn create(
         let made = cluster.ask::<IgnoredAny>(Method::POST, &path, Some(JSON), object);
         match made.await {
             Err(error) if error.code() == Some(409) => {}
-            Err(error) if error.code().is_some() => {
-                return Err(fixture.error(&error.words()).into());
-            }
+            Err(error) if error.code().is_some() => return Err(rejected(fixture, &error).into()),
             made => drop(made?),
         }
     }

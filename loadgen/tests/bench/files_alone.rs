@@ -1,6 +1,6 @@
 //! An operator that loadgen knows nothing of: a CRD, a workload and a command, as files in a folder of somebody's.
 
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use crate::bench_folder::{LOADGEN, wait_for};
 use crate::outside::EmptyFolder;
@@ -32,7 +32,17 @@ margin = 0.5
 ";
 
 /// A process that ends with the test.
-struct Running(Child);
+pub struct Running(Child);
+
+impl Running {
+    /// As the owner of the cluster in the folder.
+    pub fn of(folder: &EmptyFolder, mut command: Command) -> Self {
+        let kubeconfig = folder.path().join("owner.kubeconfig");
+        command.env("KUBECONFIG", kubeconfig);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        Self(command.spawn().expect("it starts"))
+    }
+}
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -41,12 +51,8 @@ impl Drop for Running {
     }
 }
 
-fn started(folder: &EmptyFolder, words: &str) -> Running {
-    let mut command = folder.command(words);
-    let kubeconfig = folder.path().join("owner.kubeconfig");
-    command.env("KUBECONFIG", kubeconfig);
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    Running(command.spawn().expect("loadgen starts"))
+pub fn started(folder: &EmptyFolder, words: &str) -> Running {
+    Running::of(folder, folder.command(words))
 }
 
 pub fn an_operator_of_files_alone_is_benched_run_checked_and_reported() {

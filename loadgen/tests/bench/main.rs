@@ -1,13 +1,15 @@
 //! `loadgen bench` end to end, with mock subjects in place of operators: what works is measured,
 //! what fails is reported, what is stopped leaves nothing behind and goes on.
 //!
-//! What needs a real control plane is listed as ignored where none was built (`loadgen
+//! What needs the operators of `examples/` is listed as ignored where they were not built (`cargo test --workspace`
+//! builds them). What needs a real control plane is listed as ignored where none was built (`loadgen
 //! control-plane build`).
 
 mod bench_folder;
 mod disturbed;
 mod envelope;
 mod evidence;
+mod examples;
 mod existing;
 mod files_alone;
 mod in_pod;
@@ -72,6 +74,13 @@ const PROCESSES: &[Scenario] = scenarios![
     restarts::ctrl_c_ends_everything_that_was_started,
 ];
 
+const EXAMPLES: &[Scenario] = scenarios![
+    examples::webapp_is_benched_reported_checked_and_run,
+    examples::echo_is_benched_reported_checked_and_run,
+    examples::myservice_is_benched_reported_checked_and_run,
+    examples::inference_service_is_benched_reported_checked_and_run,
+];
+
 const REAL: &[Scenario] = scenarios![
     interrupted::a_killed_bench_on_a_real_control_plane_goes_on_where_it_was,
     outside::a_control_plane_is_found_by_its_variable,
@@ -87,7 +96,15 @@ fn main() -> ExitCode {
     if let Err(missing) = &built {
         eprintln!("ignored: what needs a real control plane: {missing}");
     }
+    let example_is_missing = examples::missing();
+    if let Some(missing) = &example_is_missing {
+        eprintln!(
+            "ignored: the examples, because {} was not built; cargo build -p tare --examples",
+            missing.display()
+        );
+    }
     let mut trials = listed(SIMULATED, false);
+    trials.extend(listed(EXAMPLES, example_is_missing.is_some() || no_proc));
     trials.extend(listed(PROCESSES, no_proc));
     trials.extend(listed(REAL, built.is_err() || no_proc));
     libtest_mimic::run(&arguments, trials).exit_code()

@@ -1,13 +1,14 @@
 //! Workloads that cannot be used: `lint` and `run` say what is wrong in one line with file, line and the way
 //! out, and nothing is left on the cluster.
 
+mod cases;
+
 use std::path::{Path, PathBuf};
 
-use kubesim::RequestFault;
-
+use crate::bad_workloads::cases::{CASES, Case, of_file};
 use crate::simulated_cluster::{SimulatedCluster, code, stderr, stdout};
 
-const WORKLOAD: &str = "description = \"Widgets\"
+pub const WORKLOAD: &str = "description = \"Widgets\"
 object_bytes = 1024
 crds = [\"crd.yaml\"]
 fixtures = [\"fixture.yaml\"]
@@ -31,6 +32,10 @@ spec:
   shelf: 3
 ";
 
+const UPDATE: &str = "spec:
+  shelf: 2
+";
+
 const FIXTURE: &str = "apiVersion: v1
 kind: ConfigMap
 metadata:
@@ -40,251 +45,23 @@ metadata:
 /// A kind that nobody reconciles.
 const CRD: &str = include_str!("../widgets.yaml");
 
-struct Case {
-    name: &'static str,
-    /// File, text in it, and what stands in its place.
-    edits: &'static [(&'static str, &'static str, &'static str)],
-    place: &'static str,
-    what: &'static str,
-    way_out: &'static str,
-    /// Whether only a server can say it.
-    on_server: bool,
-}
-
-const fn of_file(
-    name: &'static str,
-    edits: &'static [(&'static str, &'static str, &'static str)],
-    place: &'static str,
-    what: &'static str,
-    way_out: &'static str,
-) -> Case {
-    Case {
-        name,
-        edits,
-        place,
-        what,
-        way_out,
-        on_server: false,
-    }
-}
-
-const fn of_server(
-    name: &'static str,
-    edits: &'static [(&'static str, &'static str, &'static str)],
-    place: &'static str,
-    what: &'static str,
-    way_out: &'static str,
-) -> Case {
-    Case {
-        on_server: true,
-        ..of_file(name, edits, place, what, way_out)
-    }
-}
-
-const CASES: &[Case] = &[
-    of_file(
-        "unknown field",
-        &[("workload.toml", "kind = ", "colour = 1\nkind = ")],
-        "workload.toml:8: ",
-        "unknown field `colour`",
-        "expected one of",
-    ),
-    of_file(
-        "missing field",
-        &[("workload.toml", "plural = \"widgets\"\n", "")],
-        "workload.toml:6: ",
-        "missing field `plural`",
-        "loadgen schema workload",
-    ),
-    of_file(
-        "no TOML",
-        &[("workload.toml", "[object]", "[object")],
-        "workload.toml:6: ",
-        "",
-        "",
-    ),
-    of_file(
-        "wrong type",
-        &[("workload.toml", "1024", "\"1k\"")],
-        "workload.toml:2: ",
-        "invalid type: string \"1k\"",
-        "expected",
-    ),
-    of_file(
-        "API version",
-        &[("workload.toml", "example.com/v1", "example.com")],
-        "workload.toml:7: object.api_version: ",
-        "\"example.com\"",
-        "write it as group/version",
-    ),
-    of_file(
-        "name too long",
-        &[(
-            "workload.toml",
-            "\"w\"",
-            "\"a-name-of-more-than-thirty-characters\"",
-        )],
-        "workload.toml:10: object.name: ",
-        "a-name-of-more",
-        "use 1 to 30 of a-z",
-    ),
-    of_file(
-        "no template",
-        &[("workload.toml", "widget.yaml", "gadget.yaml")],
-        "workload.toml:11: object.template: ",
-        "cannot read gadget.yaml",
-        "paths are relative to this file",
-    ),
-    of_file(
-        "no CRD",
-        &[("workload.toml", "crd.yaml", "crds.yaml")],
-        "workload.toml:3: crds: ",
-        "cannot read crds.yaml",
-        "paths are relative to this file",
-    ),
-    of_file(
-        "CRD of another kind",
-        &[("crd.yaml", "plural: widgets", "plural: gadgets")],
-        "workload.toml:3: crds: ",
-        "none of the files defines widgets.example.com",
-        "add its file",
-    ),
-    of_file(
-        "version that the CRD does not serve",
-        &[("workload.toml", "example.com/v1", "example.com/v2")],
-        "workload.toml:7: object.api_version: ",
-        "crd.yaml does not serve version v2",
-        "only v1",
-    ),
-    of_file(
-        "scope",
-        &[("crd.yaml", "scope: Namespaced", "scope: Cluster")],
-        "workload.toml:6: object.namespaced: ",
-        "crd.yaml has scope Cluster",
-        "write namespaced = false",
-    ),
-    of_file(
-        "no CRD in the file",
-        &[("crd.yaml", "CustomResourceDefinition", "Deployment")],
-        "crd.yaml:2: ",
-        "holds a Deployment",
-        "CustomResourceDefinitions only",
-    ),
-    of_file(
-        "object too large",
-        &[("workload.toml", "1024", "2000000")],
-        "workload.toml:2: object_bytes: ",
-        "2000000",
-        "at most 1400000",
-    ),
-    of_file(
-        "a size without words",
-        &[("widget.yaml", "{{ words }}", "none")],
-        "workload.toml:2: object_bytes: ",
-        "no text of the template has {{ words }}",
-        "add an annotation",
-    ),
-    of_file(
-        "template is no YAML",
-        &[("widget.yaml", "  shelf: 3", "  shelf: [")],
-        "widget.yaml:",
-        "is not YAML",
-        "",
-    ),
-    of_file(
-        "unknown variable",
-        &[("widget.yaml", "{{ name }}", "{{ nam }}")],
-        "widget.yaml:5: spec.image: ",
-        "unknown variable `nam`",
-        "known: name, namespace",
-    ),
-    of_file(
-        "expression that fails for an object",
-        &[("widget.yaml", "shop/{{ name }}", "{{ name | shout }}")],
-        "widget.yaml:5: spec.image: ",
-        "for object canary: unknown filter",
-        "shout",
-    ),
-    of_file(
-        "name in the template",
-        &[("widget.yaml", "metadata:\n", "metadata:\n  name: a\n")],
-        "widget.yaml:2: metadata.name: ",
-        "is set by loadgen",
-        "leave it out",
-    ),
-    of_file(
-        "CEL that does not compile",
-        &[("workload.toml", "phase ==", "phase =")],
-        "workload.toml:14: convergence.ready: ",
-        "is not CEL",
-        "column",
-    ),
-    of_file(
-        "CEL over nothing",
-        &[("workload.toml", "self.status", "object.status")],
-        "workload.toml:14: convergence.ready: ",
-        "unknown variable `object`",
-        "the object is `self`",
-    ),
-    of_file(
-        "CEL that is no condition",
-        &[(
-            "workload.toml",
-            "self.status.phase == 'Ready'",
-            "self.metadata.name",
-        )],
-        "workload.toml:14: convergence.ready: ",
-        "gives a ",
-        "not true or false",
-    ),
-    of_file(
-        "fixture without a name",
-        &[("fixture.yaml", "  name: class", "  labels: {}")],
-        "fixture.yaml:1: ",
-        "an object has apiVersion, kind and metadata.name",
-        "missing field `name`",
-    ),
-    of_server(
-        "fixture of a kind that is not served",
-        &[(
-            "fixture.yaml",
-            "v1\nkind: ConfigMap",
-            "cert.example/v1\nkind: Issuer",
-        )],
-        "fixture.yaml:4: Issuer class: ",
-        "the server does not serve Issuer of cert.example/v1",
-        "add its definition to crds, or install it",
-    ),
-    of_server(
-        "kind that is not served",
-        &[
-            ("workload.toml", "example.com/v1", "example.com/v2"),
-            ("crd.yaml", "name: v1", "name: v2"),
-        ],
-        "workload.toml:9: object.plural: ",
-        "does not serve widgets.example.com",
-        "install its CRD",
-    ),
-    of_server(
-        "object that the server rejects",
-        &[("widget.yaml", "shelf: 3", "shelf: 7")],
-        "workload.toml:11: object.template: ",
-        "the server rejects an object: ",
-        "correct the template",
-    ),
-];
-
-fn folder(name: &str) -> PathBuf {
+pub fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("loadgen-run-bad-{name}"))
 }
 
-/// A folder with the four files, edited.
+/// A folder with the files, of which none is wrong.
+pub fn write_good(folder: &Path) {
+    write(folder, &of_file("good", &[], "", "", ""));
+}
+
+/// A folder with the files, edited.
 fn write(folder: &Path, case: &Case) {
     std::fs::create_dir_all(folder).expect("temporary folder");
     for (file, text) in [
         ("workload.toml", WORKLOAD),
         ("widget.yaml", TEMPLATE),
         ("fixture.yaml", FIXTURE),
+        ("update.yaml", UPDATE),
         ("crd.yaml", CRD),
     ] {
         let mut text = text.to_owned();
@@ -296,14 +73,14 @@ fn write(folder: &Path, case: &Case) {
     }
 }
 
-fn cluster(name: &str) -> SimulatedCluster {
+pub fn cluster(name: &str) -> SimulatedCluster {
     let simulated_cluster = SimulatedCluster::without_crd(name);
     simulated_cluster.server.install(CRD).expect("a valid CRD");
     simulated_cluster
 }
 
 /// Everything of a workload that a cluster may hold.
-fn left(simulated_cluster: &SimulatedCluster) -> Vec<String> {
+pub fn left(simulated_cluster: &SimulatedCluster) -> Vec<String> {
     let mut left = simulated_cluster.left();
     left.extend(simulated_cluster.names("widgets"));
     left.extend(simulated_cluster.names("configmaps"));
@@ -341,9 +118,7 @@ pub fn every_kind_is_one_line_and_leaves_nothing() {
         let want = if case.on_server { 1 } else { 2 };
         assert_eq!(code(&lint), Some(want), "{}: {said}", case.name);
 
-        let run =
-            simulated_cluster.loadgen(&["run", &workload, "--count", "2", "--deadline-s", "2"]);
-        assert_eq!(code(&run), Some(want), "{}: {}", case.name, stderr(&run));
+        run(&simulated_cluster, case, &workload);
         assert_eq!(
             left(&simulated_cluster),
             Vec::<String>::new(),
@@ -353,41 +128,32 @@ pub fn every_kind_is_one_line_and_leaves_nothing() {
     }
 }
 
-/// The server's own words, the place, and whom to ask.
-pub fn without_permission() {
-    let simulated_cluster = cluster("no-permission");
-    simulated_cluster
-        .server
-        .faults()
-        .on_request(|facts| match (facts.verb, facts.resource) {
-            ("create", "widgets") => RequestFault::Status {
-                code: 403,
-                reason: "Forbidden".into(),
-                message: "widgets.example.com is forbidden: User \"tester\" cannot create resource"
-                    .into(),
-                retry_after_s: None,
-            },
-            _ => RequestFault::Pass,
-        });
-    let folder = folder("no-permission");
-    let good = of_file("good", &[], "", "", "");
-    write(&folder, &good);
-    let workload = folder.display().to_string();
-    let lint = simulated_cluster.loadgen(&["lint", &workload]);
-    let said = stdout(&lint).replace(&format!("{workload}/"), "");
-    assert_eq!(code(&lint), Some(1), "{said}{}", stderr(&lint));
-    for want in [
-        "FAIL workload.toml:11: object.template: widgets.example.com is forbidden",
-        "; ask for a Role that allows it",
-    ] {
-        assert!(said.contains(want), "{want} not in {said}");
+/// What is wrong with a workload is one line of `run`, too.
+fn run(simulated_cluster: &SimulatedCluster, case: &Case, workload: &str) {
+    let run = simulated_cluster.loadgen(&["run", workload, "--count", "2", "--deadline-s", "2"]);
+    let want = if case.on_server { 1 } else { 2 };
+    let (name, said) = (case.name, stdout(&run) + &stderr(&run));
+    assert_eq!(code(&run), Some(want), "{name}: {said}");
+    // Of objects there is an account, because some of them may have been accepted.
+    let in_account = case.what.starts_with("the server rejects an");
+    let (begins, wants) = match in_account {
+        true => ("failed 2 times: ", ["is invalid: spec.shelf", ""]),
+        false => ("error: ", [case.what, case.way_out]),
+    };
+    let wrong: Vec<&str> = said.lines().filter(|it| it.starts_with(begins)).collect();
+    assert_eq!(wrong.len(), 1, "{name}: {said}");
+    let line = wrong[0].replace(&format!("{workload}/"), "");
+    for want in wants {
+        assert!(line.contains(want), "{name}: {want} not in {line}");
     }
-    let run = simulated_cluster.loadgen(&["run", &workload, "--count", "2"]);
-    assert_eq!(code(&run), Some(1), "{}", stderr(&run));
-    assert!(
-        stdout(&run).contains("cannot create resource"),
-        "{}",
-        stdout(&run)
-    );
-    assert_eq!(left(&simulated_cluster), Vec::<String>::new());
+    match in_account {
+        true => assert!(
+            said.contains("loadgen lint tries an object"),
+            "{name}: {said}"
+        ),
+        false => assert!(
+            line[begins.len()..].starts_with(case.place),
+            "{name}: {line}"
+        ),
+    }
 }

@@ -11,6 +11,7 @@ mod convergence;
 mod killed;
 mod memory;
 mod operator;
+mod permissions;
 mod shards;
 mod simulated_cluster;
 mod steps;
@@ -24,7 +25,7 @@ use simulated_cluster::{stderr, stdout, tare};
 
 type Scenario = fn();
 
-const WITHOUT_OPERATOR: [(&str, Scenario); 37] = [
+const WITHOUT_OPERATOR: [(&str, Scenario); 39] = [
     (
         "a_missing_crd_is_one_line_that_says_how_to_install_it",
         unusable::missing_crd,
@@ -89,7 +90,15 @@ const WITHOUT_OPERATOR: [(&str, Scenario); 37] = [
     ),
     (
         "a_missing_permission_is_one_line_with_whom_to_ask",
-        bad_workloads::without_permission,
+        permissions::without_permission,
+    ),
+    (
+        "who_may_not_make_a_namespace_uses_one_that_is_there",
+        permissions::namespace_of_others,
+    ),
+    (
+        "lint_tries_each_fixture_whose_namespace_is_there",
+        workloads::lint_fixtures,
     ),
     ("lint_tries_an_object_and_creates_nothing", workloads::lint),
     (

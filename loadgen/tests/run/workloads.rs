@@ -43,7 +43,10 @@ pub fn lint() {
     for want in [
         "edgeapp: EdgeApps of edgeapps.tare.dev, 2,048 bytes each; 5,000 have 10.2 MB",
         "ok   object.template: the server accepts an object",
+        "ok   object.update: the server accepts an updated object",
         "ok   object.rejected: the server accepts an object",
+        "ok   you may create, list, watch, patch and delete edgeapps.tare.dev",
+        "ok   you may create, list and delete namespaces",
     ] {
         assert!(said.contains(want), "{want} not in {said}");
     }
@@ -126,6 +129,33 @@ pub fn fixtures() {
         "{said}"
     );
     assert_eq!(ours(), Vec::<String>::new(), "found by their label");
+}
+
+pub fn lint_fixtures() {
+    let simulated_cluster = SimulatedCluster::without_crd("lint-fixtures");
+    let workload = with_fixtures("lint-fixtures", FIXTURES);
+    let lint = || {
+        let output = simulated_cluster.loadgen(&["lint", &workload]);
+        assert_success(&output);
+        stdout(&output)
+    };
+    let said = lint();
+    for want in [
+        "ok   fixture Namespace classes: the server accepts it",
+        "ok   fixture Secret key: the server accepts it",
+        "?    fixture ConfigMap class: not tried, because namespace classes is not there",
+    ] {
+        assert!(said.contains(want), "{want} not in {said}");
+    }
+    simulated_cluster.create_namespace("classes");
+    let said = lint();
+    for want in [
+        "ok   fixture Namespace classes: it is there already and is used as it is",
+        "ok   fixture ConfigMap class: the server accepts it",
+    ] {
+        assert!(said.contains(want), "{want} not in {said}");
+    }
+    assert_eq!(simulated_cluster.names("secrets"), Vec::<String>::new());
 }
 
 pub fn fixture_of_others() {

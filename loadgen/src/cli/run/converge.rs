@@ -148,7 +148,7 @@ async fn wait(journal: &Arc<Journal>, timeout: Timeout, goal: Goal, progress: &P
         {
             hinted = true;
             progress.say(&format!(
-                "no object was observed for {} s; no operator seems to be running on this cluster. Start one, for example: tare run",
+                "no object was observed for {} s; no operator seems to be running for them on this cluster: start it, or look at its log",
                 hint_after.as_secs()
             ));
         }

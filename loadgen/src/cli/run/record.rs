@@ -105,6 +105,11 @@ impl RunRecord {
         lines.iter().for_each(|line| add(line));
         let warnings = self.steps.iter().filter_map(StepRecord::warning);
         warnings.for_each(|line| add(&line));
+        if !self.account.failures.is_empty() {
+            add(
+                "loadgen lint tries an object of each template on a cluster and says which file is wrong",
+            );
+        }
         if let Some(operator) = &self.operator {
             operator.lines().iter().for_each(|line| add(line));
         }

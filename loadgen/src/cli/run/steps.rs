@@ -125,7 +125,13 @@ impl Load {
         let mut wave = 0;
         for step in &self.workload.steps {
             let before = self.operator_figures().await;
+            let failed = || journal.timeline().failed().map_or(0, |(_, times)| times);
+            let failed_before = failed();
             let mut record = self.step(step, &mut wave, journal).await;
+            if record.is_sound() && failed() > failed_before {
+                // What was not accepted did not have to converge.
+                record.failure = Some(format!("{} requests failed", failed() - failed_before));
+            }
             if let (Some(before), Some(after)) = (before, self.operator_figures().await) {
                 record.operator = Some(Spent::between(before, after));
             }

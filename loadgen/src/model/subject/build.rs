@@ -25,6 +25,9 @@ pub struct Build {
     /// The same for a module with replacements, which go install refuses: built as the main module.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub go_module: Option<GoModule>,
+    /// A main package of the user's own that starts somebody else's operator, which is a library.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub go_wrapper: Option<GoWrapper>,
     /// Any other command, run in `base`.
     #[serde(default)]
     pub command: Vec<String>,
@@ -61,19 +64,21 @@ impl Build {
             self.go.is_some(),
             self.go_install.is_some(),
             self.go_module.is_some(),
+            self.go_wrapper.is_some(),
             !self.command.is_empty(),
         ];
         match given.into_iter().filter(|given| *given).count() {
             1 => {}
             _ => {
                 return Err(
-                    "[build]: give one of cargo_packages, go, go_install, go_module and command"
+                    "[build]: give one of cargo_packages, go, go_install, go_module, go_wrapper and command"
                         .into(),
                 );
             }
         }
         self.go_install.as_ref().map_or(Ok(()), GoInstall::check)?;
-        self.go_module.as_ref().map_or(Ok(()), GoModule::check)
+        self.go_module.as_ref().map_or(Ok(()), GoModule::check)?;
+        self.go_wrapper.as_ref().map_or(Ok(()), GoWrapper::check)
     }
 }
 
@@ -166,6 +171,65 @@ impl GoModule {
         args.extend(self.flags.iter().cloned());
         args.extend(["-o".into(), program.display().to_string()]);
         args.push(self.package.clone());
+        args
+    }
+}
+
+/// A Go module in a folder, whose `go.mod` and `go.sum` name what it needs of the module proxy; built without cgo to
+/// `{bin}/<output>`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GoWrapper {
+    /// Has `go.mod`; from the folder of the file.
+    pub folder: PathBuf,
+    /// File name of the program.
+    pub output: String,
+    /// The main package, as `./cmd/operator`; that of the folder itself without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub package: Option<String>,
+    /// Flags of `go build`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flags: Vec<String>,
+}
+
+impl GoWrapper {
+    fn check(&self) -> Result<(), String> {
+        if !is_plain(&self.output) {
+            return Err(format!(
+                "[build.go_wrapper] output {:?}: write the name of a file, such as my-operator",
+                self.output
+            ));
+        }
+        let package = self.package.as_deref();
+        let inside = package.map(|package| package.strip_prefix("./"));
+        match inside.is_none_or(|inside| inside.is_some_and(|it| it.split('/').all(is_plain))) {
+            true => Ok(()),
+            false => Err(format!(
+                "[build.go_wrapper] package {:?}: write the folder of a main package, such as ./cmd/operator",
+                package.unwrap_or_default()
+            )),
+        }
+    }
+
+    /// # Errors
+    /// One line: there is no module in the folder.
+    pub fn check_folder(&self, base: &Path) -> Result<(), String> {
+        let folder = base.join(&self.folder);
+        match folder.join("go.mod").is_file() {
+            true => Ok(()),
+            false => Err(format!(
+                "[build.go_wrapper] folder {}: it has no go.mod; make one there with: go mod init wrapper && go mod tidy",
+                folder.display()
+            )),
+        }
+    }
+
+    /// The arguments of `go`, in the folder.
+    pub fn args(&self, program: &Path) -> Vec<String> {
+        let mut args = vec!["build".to_owned(), "-buildvcs=false".into()];
+        args.extend(self.flags.iter().cloned());
+        args.extend(["-o".into(), program.display().to_string()]);
+        args.push(self.package.clone().unwrap_or_else(|| ".".into()));
         args
     }
 }

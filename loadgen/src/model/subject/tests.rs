@@ -1,5 +1,7 @@
 //! What a subject file may say, and how a wrong one is refused.
 
+use tare_procstat::temp_dir::TempDir;
+
 use crate::model::subject::*;
 
 pub const LEAST: &str =
@@ -128,7 +130,7 @@ fn bad_files_are_refused_with_the_place() {
         Case {
             name: "empty build",
             text: format!("{LEAST}[build]\n"),
-            want: "one of cargo_packages, go, go_install, go_module and command",
+            want: "one of cargo_packages, go, go_install, go_module, go_wrapper and command",
         },
         Case {
             name: "version of a Go program",
@@ -143,6 +145,18 @@ fn bad_files_are_refused_with_the_place() {
                 "{LEAST}[build.go_module]\nmodule = \"example.com/op\"\nversion = \"v1.2.3\"\npackage = \"./../x\"\n"
             ),
             want: "[build.go_module] \"./../x\": write the folder of a main package, such as ./cmd/operator",
+        },
+        Case {
+            name: "program of a wrapper",
+            text: format!("{LEAST}[build.go_wrapper]\nfolder = \"wrapper\"\noutput = \"../op\"\n"),
+            want: "[build.go_wrapper] output \"../op\": write the name of a file",
+        },
+        Case {
+            name: "package of a wrapper",
+            text: format!(
+                "{LEAST}[build.go_wrapper]\nfolder = \"wrapper\"\noutput = \"op\"\npackage = \"cmd\"\n"
+            ),
+            want: "[build.go_wrapper] package \"cmd\": write the folder of a main package, such as ./cmd/operator",
         },
         Case {
             name: "two builds",
@@ -201,4 +215,27 @@ fn fixtures_of_every_built_in_subject_can_be_read() {
             .len()
     });
     assert!(fixtures.sum::<usize>() > 0);
+}
+
+#[test]
+fn a_wrapper_without_a_module_is_one_line_with_the_way_out() {
+    let temp = TempDir::create(&std::env::temp_dir(), "loadgen-wrapper").expect("a folder");
+    let file = temp.path().join("subject.toml");
+    let text =
+        format!("{LEAST}[build.go_wrapper]\nfolder = \"wrapper\"\noutput = \"my-operator\"\n");
+    std::fs::write(&file, text).expect("writable");
+    let error = Subject::from_file(&file)
+        .expect_err("no module")
+        .to_string();
+    assert!(
+        error.contains("subject.toml: [build.go_wrapper] folder "),
+        "{error}"
+    );
+    assert!(
+        error.contains("it has no go.mod; make one there with: go mod init"),
+        "{error}"
+    );
+    std::fs::create_dir(temp.path().join("wrapper")).expect("a folder");
+    std::fs::write(temp.path().join("wrapper/go.mod"), "module wrapper\n").expect("writable");
+    assert!(Subject::from_file(&file).is_ok());
 }

@@ -51,7 +51,11 @@ impl Expression {
     pub fn compile(source: &str, variables: &[&'static str]) -> Result<Self, String> {
         // The parser panics on some texts that are no CEL.
         let compiled = std::panic::catch_unwind(|| Program::compile(source));
-        let no_cel = |why: &str| format!("{source:?} is not CEL: {why}");
+        let no_cel = |why: &str| {
+            format!(
+                "{source:?} is not CEL: {why}; write one such as {OBJECT}.status.phase == 'Ready'"
+            )
+        };
         let program = match compiled {
             Ok(Ok(program)) => program,
             Ok(Err(errors)) => {
@@ -104,12 +108,12 @@ impl Condition {
         match self.value(&object) {
             Ok(cel::Value::Bool(_)) => Ok(()),
             Ok(other) => Err(format!(
-                "{source:?} gives a {}, not true or false",
+                "{source:?} gives a {}, not true or false; compare it, as in {OBJECT}.status.phase == 'Ready'",
                 other.type_of()
             )),
-            Err(cel::ExecutionError::UndeclaredReference(name)) => {
-                Err(format!("{source:?}: there is no function `{name}`"))
-            }
+            Err(cel::ExecutionError::UndeclaredReference(name)) => Err(format!(
+                "{source:?}: there is no function `{name}`; use one of CEL, such as has, size or exists"
+            )),
             // It asks for what this object does not have.
             Err(_) => Ok(()),
         }

@@ -91,6 +91,10 @@ impl Reader<'_> {
                     missing if missing.starts_with("missing field") => {
                         format!("{missing}; add it: loadgen schema workload lists all fields")
                     }
+                    // Whatever its fields are.
+                    syntax if toml::from_str::<toml::Table>(self.text).is_err() => {
+                        format!("is not TOML: {syntax}; correct this line")
+                    }
                     other => other.to_owned(),
                 },
             }

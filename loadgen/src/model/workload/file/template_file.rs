@@ -35,7 +35,7 @@ impl TemplateFile {
         let words = error.without_snippet().to_string();
         let hint = match self.text.contains("{{") {
             true => "; a text with {{ }} needs quotes around all of it",
-            false => "",
+            false => "; correct this line",
         };
         Error {
             file: self.file.clone(),
