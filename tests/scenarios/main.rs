@@ -117,7 +117,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(anywhere drift::a_key_that_somebody_adds_to_a_selector_is_removed),
     scenario!(simulated "needs an operator of its own" forms::what_the_server_stores_in_another_form_is_no_drift),
     scenario!(simulated "needs an operator of its own" forms::what_only_the_server_knows_to_be_the_same_costs_a_patch_once),
-    scenario!(simulated "needs an operator of its own" forms::a_thousand_objects_cost_a_noop_patch_for_each_worker_once),
+    scenario!(simulated "needs an operator of its own" forms::a_thousand_objects_cost_one_noop_patch),
     scenario!(simulated "needs an operator of its own" forms::annotations_of_a_deployment_are_set_back_while_its_owner_waits),
     scenario!(simulated "needs an operator of its own" forms::a_typo_in_a_plan_is_refused_and_told),
     scenario!(simulated "needs Deployments that are never ready" drift::labels_of_a_deployment_are_set_back_while_its_owner_waits),

@@ -8,6 +8,7 @@ use crate::api::{Child, Operator, kind_index};
 use crate::model::{ChildId, ChildRecord, ChildSnapshot, OwnerState, SnapshotContent, hash32};
 use crate::reconcile::child;
 use crate::reconcile::child::Actual;
+use crate::reconcile::failure;
 
 /// What the corrections of an owner call the child.
 pub(super) fn id<O: Operator>(child: &Child) -> ChildId {
@@ -20,6 +21,11 @@ pub(super) fn record_of<'a, O: Operator>(
     child: &Child,
 ) -> Option<&'a mut ChildRecord> {
     state.child(kind_index(O::KINDS, &child.kind), hash32(&child.name))
+}
+
+/// What a field conflict of the child is called.
+pub(super) fn conflict(child: &Child, path: &str) -> String {
+    failure::in_conflict(child.kind.kind, &child.name, path)
 }
 
 /// The child is gone.

@@ -22,12 +22,14 @@ use crate::model::{
     ChildRecord, ChildSnapshot, ChildState, OwnerState, Retention, SnapshotContent, Triggers, Uid,
     hash32,
 };
+use crate::reconcile::asked::Turn;
 use crate::reconcile::child::{Actual, planned_body};
-use crate::reconcile::child_records::{forget, id, record, record_of, snapshot_of};
+use crate::reconcile::child_records::{conflict, forget, id, record, record_of, snapshot_of};
 use crate::reconcile::child_requests::ChildRequests;
 use crate::reconcile::failure::Interrupt;
 use crate::reconcile::normalized::NormalizedFields;
-use crate::reconcile::{child, drift, failure};
+use crate::reconcile::ownership::check_ours;
+use crate::reconcile::{child, drift};
 
 /// How long something that is being deleted is waited for before it is read again.
 pub(super) const TERMINATING: Duration = Duration::from_secs(1);
@@ -256,8 +258,8 @@ impl<O: Operator> ChildReconciler<O> {
         body: &Value,
         actual: Actual,
     ) -> Result<(), Interrupt> {
-        self.check_ours(owner, child, &actual)?;
-        let Some(path) = self.difference(child, body, &actual) else {
+        check_ours(&self.paths, owner, child, &actual)?;
+        let Some((path, turn)) = self.difference_to_tell(child, body, &actual).await else {
             self.record(state, child, &actual, Some(body));
             return Ok(());
         };
@@ -280,6 +282,9 @@ impl<O: Operator> ChildReconciler<O> {
             self.patch(owner, state, child, body, version, actual)
                 .await?
         };
+        if let Some(turn) = turn {
+            turn.answered();
+        }
         // After a 409, because a status was written in between, or a rejection, nothing was set back.
         if correcting && changed {
             let corrections = state.corrections.get_or_insert_default();
@@ -354,6 +359,20 @@ impl<O: Operator> ChildReconciler<O> {
         Ok(false)
     }
 
+    /// The first field of a child that differs from its plan, also by what the server has answered to others that
+    /// asked about that field; with the turn to ask, where nobody has.
+    async fn difference_to_tell(
+        &self,
+        child: &Child,
+        body: &Value,
+        actual: &Actual,
+    ) -> Option<(String, Option<Turn<'_>>)> {
+        let path = self.difference(child, body, actual)?;
+        let kind = kind_index(O::KINDS, &child.kind);
+        let turn = self.normalized.turn(kind, &path).await;
+        Some((self.difference(child, body, actual)?, turn))
+    }
+
     /// The first field of a child that differs from its plan.
     fn difference(&self, child: &Child, body: &Value, actual: &Actual) -> Option<String> {
         let kind = kind_index(O::KINDS, &child.kind);
@@ -383,40 +402,6 @@ impl<O: Operator> ChildReconciler<O> {
         Ok(())
     }
 
-    fn check_ours(
-        &self,
-        owner: &Owner<O>,
-        child: &Child,
-        actual: &Actual,
-    ) -> Result<(), Interrupt> {
-        if actual.deleting {
-            return Err(Interrupt::Wait(TERMINATING));
-        }
-        if actual.owner == Some(owner.meta.uid) || mutant!(ForeignIsOurs) {
-            return Ok(());
-        }
-        let namesake = format!("{} {:?}", self.paths.owner_kind, owner.meta.name);
-        let of_our_group = actual.owner_group.as_deref() == Some(self.paths.owner_group());
-        if of_our_group && actual.owner_text.as_ref() == Some(&namesake) {
-            // It belongs to an earlier owner of the same name; the garbage collector will delete it.
-            return Err(Interrupt::Wait(TERMINATING));
-        }
-        let foreign = actual.owner_text.clone().map(|text| match of_our_group {
-            true => text,
-            false if text != namesake => text,
-            false => format!(
-                "{text} of group {}",
-                actual.owner_group.as_deref().unwrap_or("")
-            ),
-        });
-        Err(failure::collision(
-            child.kind.kind,
-            &child.name,
-            foreign.as_deref(),
-            &self.paths.owner_kind,
-        ))
-    }
-
     /// The child as an event showed it, or else as it is read now.
     pub(super) async fn child_as_shown(
         &self,
@@ -442,8 +427,4 @@ impl<O: Operator> ChildReconciler<O> {
             body.filter(|_| self.keeps_last_applied),
         );
     }
-}
-
-fn conflict(child: &Child, path: &str) -> String {
-    failure::in_conflict(child.kind.kind, &child.name, path)
 }

@@ -7,6 +7,7 @@
 //! Leaves to others: when and how often (`queue`), which owners at once (`controller`).
 
 mod api_fields;
+mod asked;
 pub(crate) mod child;
 pub mod child_names;
 mod child_records;
@@ -25,6 +26,7 @@ pub mod observe;
 mod owned;
 pub(crate) mod owner;
 mod owner_requests;
+mod ownership;
 mod quantity;
 mod teardown;
 mod unplanned;

@@ -14,6 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 
 use crate::model::{KindId, hash64};
+use crate::reconcile::asked::{Asked, Turn};
 
 /// Paths remembered for each kind at most. A field beyond them costs a patch whenever it is compared.
 pub const FIELDS: usize = 64;
@@ -25,6 +26,7 @@ const FORMS: usize = 4;
 #[derive(Debug, Default)]
 pub struct NormalizedFields {
     fields: Mutex<Vec<Field>>,
+    asked: Asked,
 }
 
 #[derive(Debug)]
@@ -88,6 +90,11 @@ impl NormalizedFields {
             }),
             None => {}
         }
+    }
+
+    /// The turn to ask the server about a field, where nobody has; else waits until it has answered.
+    pub(super) async fn turn(&self, kind: Option<KindId>, path: &str) -> Option<Turn<'_>> {
+        self.asked.turn(kind, &pattern(path)).await
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Field>> {
