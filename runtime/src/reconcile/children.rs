@@ -201,7 +201,8 @@ impl<O: Operator> ChildReconciler<O> {
                             .await;
                     }
                 }
-                None if complete => return Ok(false),
+                // One that is planned is there: a list by label does not show it where somebody changed its label.
+                None if complete && child.body.is_none() => return Ok(false),
                 None => {}
             }
         }
