@@ -163,8 +163,7 @@ fn chosen_figures_are_written_and_what_is_no_figure_is_named(path: &Path, dir: &
         assert_eq!(page.matches(line).count(), 1, "{line} in {page}");
     }
     assert_eq!(
-        page.matches("One run each; the simulated API server, ")
-            .count(),
+        page.matches("One run each; Kubernetes ").count(),
         2,
         "{page}"
     );
