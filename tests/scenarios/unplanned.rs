@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::api::{Patch, PatchParams};
 use kube::client::Body;
 use kubesim::RequestFault;
 use serde_json::{Value, json};
@@ -264,30 +266,7 @@ pub async fn an_owner_that_is_deleted_during_the_first_relist_outlives_its_child
             _ => RequestFault::Pass,
         }
     });
-    let left: Arc<Mutex<Vec<&str>>> = Arc::default();
-    let (client, server, seen) = (
-        cluster.server.client("tare"),
-        cluster.clone(),
-        Arc::clone(&left),
-    );
-    let service = tower::service_fn(move |request: http::Request<Body>| {
-        let is_patch = request.method() == http::Method::PATCH;
-        if is_patch && request.uri().path().ends_with("/edgeapps/web") {
-            let children = [
-                ("configmaps", "web-settings"),
-                ("services", "port-8080"),
-                ("deployments", "web"),
-            ];
-            let there = children
-                .into_iter()
-                .filter(|(resource, name)| !server.get(resource, name).is_null());
-            let mut seen = seen.lock().unwrap();
-            seen.extend(there.map(|(resource, _)| resource));
-        }
-        let client = client.clone();
-        async move { client.send(request).await.map_err(tower::BoxError::from) }
-    });
-    let client = kube::Client::new(service, "default");
+    let (client, left) = watching_the_finalizer(&cluster);
     let running = cluster.operate_with(Guarded, client, config());
     cluster
         .until("the relist has failed", |_| is_refused.load(Relaxed))
@@ -327,5 +306,56 @@ pub async fn an_owner_whose_name_no_label_can_hold_is_relisted_with_the_others(m
             })
             .await;
     }
+    running.stop().await;
+}
+
+/// A client that notes which children are there when the finalizer of the owner goes.
+fn watching_the_finalizer(cluster: &Simulated) -> (kube::Client, Arc<Mutex<Vec<&'static str>>>) {
+    let left: Arc<Mutex<Vec<&'static str>>> = Arc::default();
+    let (client, server, seen) = (
+        cluster.server.client("tare"),
+        cluster.clone(),
+        Arc::clone(&left),
+    );
+    let service = tower::service_fn(move |request: http::Request<Body>| {
+        let is_patch = request.method() == http::Method::PATCH;
+        if is_patch && request.uri().path().ends_with("/edgeapps/web") {
+            let children = [
+                ("configmaps", "web-settings"),
+                ("services", "port-8080"),
+                ("deployments", "web"),
+            ];
+            let there = children
+                .into_iter()
+                .filter(|(resource, name)| !server.get(resource, name).is_null());
+            let mut seen = seen.lock().unwrap();
+            seen.extend(there.map(|(resource, _)| resource));
+        }
+        let client = client.clone();
+        async move { client.send(request).await.map_err(tower::BoxError::from) }
+    });
+    (kube::Client::new(service, "default"), left)
+}
+
+/// A list by label does not show it, and nobody else says that it is there.
+pub async fn a_child_whose_label_somebody_changed_goes_before_the_finalizer(mode: Mode) {
+    let cluster = Simulated::new(mode);
+    let running = cluster.operate_with(Guarded, cluster.server.client("tare"), config());
+    running.until_ready().await;
+    cluster.create("web", web()).await;
+    cluster.until_phase("web", "Running").await;
+    running.kill().await;
+    let label = json!({"metadata": {"labels": {"tare.dev/owner": "other"}}});
+    cluster
+        .api::<Deployment>()
+        .patch("web", &PatchParams::default(), &Patch::Merge(label))
+        .await
+        .expect("edited");
+    cluster.delete("web").await;
+    let (client, left) = watching_the_finalizer(&cluster);
+    let running = cluster.operate_with(Guarded, client, config());
+    cluster.until_gone("edgeapps", "web").await;
+    let left = left.lock().unwrap().clone();
+    assert!(left.is_empty(), "the finalizer went before {left:?}");
     running.stop().await;
 }
