@@ -91,7 +91,10 @@ fn measured(example: &str, args: &[&str]) {
     let said = folder.said(&format!(
         "run {workload} --count 10 --kubeconfig owner.kubeconfig"
     ));
-    assert!(said.contains("left behind  0"), "{said}");
+    let left = said
+        .lines()
+        .find_map(|line| line.strip_prefix("left behind"));
+    assert_eq!(left.map(str::trim), Some("0"), "{said}");
     let clean = folder.said(&format!(
         "clean --workload {workload} --kubeconfig owner.kubeconfig"
     ));
