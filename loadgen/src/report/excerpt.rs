@@ -200,7 +200,7 @@ impl<'a> Excerpt<'a> {
             (Some(1), Some(1)) => "One run each".to_owned(),
             (Some(least), Some(most)) if least == most => format!("Medians of {least} runs"),
             (Some(least), Some(most)) => format!("Medians of {least} to {most} runs"),
-            _ => "No runs".to_owned(),
+            _ => "No valid runs".to_owned(),
         }
     }
 }

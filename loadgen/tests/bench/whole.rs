@@ -163,7 +163,8 @@ fn chosen_figures_are_written_and_what_is_no_figure_is_named(path: &Path, dir: &
         assert_eq!(page.matches(line).count(), 1, "{line} in {page}");
     }
     assert_eq!(
-        page.matches("One run each; Kubernetes ").count(),
+        page.matches("-kubesim on the simulated API server, ")
+            .count(),
         2,
         "{page}"
     );
