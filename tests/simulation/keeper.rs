@@ -35,11 +35,11 @@ struct Running {
 }
 
 /// The process of a replica, while it has one.
-type Slot = Arc<Mutex<Option<Running>>>;
+type Current = Arc<Mutex<Option<Running>>>;
 
 /// One replica of the operator.
 pub struct Replica {
-    running: Slot,
+    running: Current,
     kill: UnboundedSender<Duration>,
     keeper: JoinHandle<()>,
 }
@@ -48,7 +48,7 @@ impl Replica {
     /// A replica that is kept running.
     pub fn start(starter: &Starter) -> Replica {
         let (kill, kills) = unbounded_channel();
-        let running = Slot::default();
+        let running = Current::default();
         let keeper = Keeper {
             starter: starter.clone(),
             lives: 0,
@@ -140,7 +140,7 @@ struct Keeper {
     starter: Starter,
     lives: u64,
     kill: UnboundedSender<Duration>,
-    running: Slot,
+    running: Current,
 }
 
 impl Keeper {

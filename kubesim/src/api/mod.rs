@@ -3,9 +3,8 @@
 //! Guarantees: a write is computed outside the store's lock and committed only if nobody wrote in
 //! between; otherwise it is computed again. A write that changes nothing commits nothing.
 
-pub(crate) mod access_review;
 pub(crate) mod answer;
-mod body;
+pub(crate) mod body;
 pub(crate) mod call;
 pub(crate) mod commit;
 mod create;

@@ -2,6 +2,7 @@
 //!
 //! Leaves to others: what a verb does ([`crate::api`]).
 
+mod access_review;
 pub(crate) mod https;
 pub(crate) mod request;
 pub(crate) mod route;

@@ -13,7 +13,6 @@ use http_body_util::{BodyExt, Full, Limited, StreamBody};
 use serde_json::json;
 
 use crate::api;
-use crate::api::access_review;
 use crate::api::answer::Answer;
 use crate::api::call::Call;
 use crate::api::query::{Query, Shape, manager};
@@ -24,8 +23,8 @@ use crate::faults::{RequestFacts, RequestFault};
 use crate::model::kind;
 use crate::model::status::ApiError;
 use crate::requests::Counter;
-use crate::serve::route;
 use crate::serve::route::{Route, Target};
+use crate::serve::{access_review, route};
 use crate::state::{Inner, Served};
 
 /// Every response body.

@@ -2,7 +2,7 @@
 //!
 //! Guarantees: the answer is that of the faults in force: a request that they refuse with 403 is not allowed, and any
 //! other is. Nothing is stored, and the request that is asked about is not counted. Leaves to others: refusing the request itself
-//! (`serve::request`).
+//! (`request`).
 
 use bytes::Bytes;
 use http::{HeaderMap, header};
