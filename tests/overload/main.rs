@@ -43,7 +43,7 @@ use futures::future::BoxFuture;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 use cases::{
-    admin, broken, gone, half_open, hanging, killed, large, rotated, selector, slow_link,
+    admin, broken, gone, half_open, hanging, killed, large, leader, rotated, selector, slow_link,
     unavailable,
 };
 use cluster::plane::{Setting as Installed, SharedPlane};
@@ -84,6 +84,7 @@ const CASES: &[Case] = &[
     case!("takes 8 minutes" unavailable::five_thousand_wait_through_five_minutes_of_503),
     case!("takes an hour" slow_link::five_hundred_owners_on_64_kbit_per_s),
     case!("takes 10 minutes" slow_link::fifty_owners_on_64_kbit_per_s),
+    case!("takes 3 minutes" leader::another_replica_follows_each_kill),
     case!(rotated::a_new_authority_is_trusted),
     case!(slow_link::five_owners_on_64_kbit_per_s),
     case!(unavailable::two_hundred_wait_through_20_s_of_503),

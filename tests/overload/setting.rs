@@ -157,7 +157,9 @@ impl Setting {
                 "server": kubeconfig.server, "certificate-authority": self.file("ca.pem"),
             }}],
             "users": [{ "name": "case", "user": { "tokenFile": self.file("token") } }],
-            "contexts": [{ "name": "case", "context": { "cluster": "case", "user": "case" } }],
+            "contexts": [{ "name": "case", "context": {
+                "cluster": "case", "user": "case", "namespace": self.cluster.namespace,
+            }}],
         })
     }
 }

@@ -40,6 +40,7 @@ enum Change {
     NewImage,
     RemovePort,
     DeleteOwner,
+    LabelOwner,
 }
 
 impl Change {
@@ -78,6 +79,14 @@ impl Change {
                 cluster.change("web", patch).await;
             }
             Self::DeleteOwner => cluster.delete("web").await,
+            Self::LabelOwner => {
+                let patch = Patch::Merge(json!({"metadata": {"labels": {"a": "b"}}}));
+                cluster
+                    .edgeapps()
+                    .patch("web", &plain, &patch)
+                    .await
+                    .unwrap();
+            }
         }
     }
 
@@ -121,6 +130,7 @@ pub async fn work_on_an_idle_owner_reads_what_the_mode_does_not_retain(mode: Mod
         Change::NewImage,
         Change::RemovePort,
         Change::DeleteOwner,
+        Change::LabelOwner,
     ] {
         let (cluster, running) = with_idle_web(mode).await;
         let before = gets(&cluster);

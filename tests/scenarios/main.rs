@@ -44,6 +44,7 @@ mod restored;
 mod shards;
 mod shipped;
 mod spec;
+mod statuses;
 mod suite;
 mod tour;
 mod unplanned;
@@ -122,6 +123,9 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs an operator of its own" forms::a_typo_in_a_plan_is_refused_and_told),
     scenario!(simulated "needs Deployments that are never ready" drift::labels_of_a_deployment_are_set_back_while_its_owner_waits),
     scenario!(simulated "needs counts request by request" drift::child_events_of_an_idle_owner_are_handled_together),
+
+    scenario!(anywhere statuses::a_status_that_another_client_writes_is_set_back),
+    scenario!(simulated "needs twenty minutes" statuses::pauses_grow_where_another_client_writes_the_status_each_time),
 
     scenario!(real "needs the namespace controller" namespaces::a_terminating_namespace_is_left_to_end).on_kine(),
     scenario!(real "needs the namespace controller" namespaces::a_terminating_namespace_is_no_missing_permission),
@@ -202,6 +206,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs refused requests" failing::many_failing_objects_stay_within_the_bounds_and_do_not_delay_a_healthy_one),
     scenario!(simulated "needs refused requests" failing::a_server_that_asks_to_wait_is_obeyed),
     scenario!(simulated "needs refused requests" outage::owners_that_waited_through_an_outage_are_ready_soon_after),
+    scenario!(simulated "needs requests without an answer" outage::owners_that_failed_in_silence_are_tried_when_a_watch_opens_again),
     scenario!(simulated "needs an operator of its own" failing::a_panic_in_a_plan_is_that_objects_failure_and_nobody_elses),
 
     scenario!(anywhere permissions::a_missing_permission_is_named_on_the_object),

@@ -1,6 +1,7 @@
-//! A server that refuses everything for minutes, while many owners wait.
+//! A server that refuses or does not answer for minutes, while owners wait.
 
-use kubesim::{RequestFacts, RequestFault};
+use kubesim::{RequestFacts, RequestFault, WatchFault};
+use serde_json::json;
 use tare_runtime::cache::Mode;
 
 use crate::cluster::objects::web;
@@ -27,6 +28,46 @@ pub async fn owners_that_waited_through_an_outage_are_ready_soon_after(mode: Mod
     let all = cluster.server.objects("edgeapps");
     let ready = all.iter().filter(|one| one["status"]["phase"] == "Running");
     assert_eq!(ready.count(), OWNERS, "Running {WITHIN_S} s after");
+    running.stop().await;
+}
+
+/// Back-off has grown to minutes, and no owner is tried that would show that the server answers again.
+pub async fn owners_that_failed_in_silence_are_tried_when_a_watch_opens_again(mode: Mode) {
+    let cluster = Simulated::new(mode);
+    let running = cluster.operate();
+    for name in ["web-0", "web-1", "other"] {
+        cluster.create(name, web()).await;
+    }
+    cluster.until_all_running(3).await;
+    cluster
+        .server
+        .faults()
+        .on_request(|facts| match facts.user {
+            "tare" => RequestFault::Hang,
+            _ => RequestFault::Pass,
+        });
+    for name in ["web-0", "web-1"] {
+        cluster.change(name, json!({ "image": "web:2" })).await;
+    }
+    pass(OUTAGE_S).await;
+    // The watch of the EdgeApps ends, and is not answered when it is opened again.
+    cluster
+        .server
+        .faults()
+        .on_watch(|facts| match facts.resource {
+            "edgeapps" => WatchFault::Close,
+            _ => WatchFault::Pass,
+        });
+    cluster.change("other", json!({ "image": "web:2" })).await;
+    pass(60).await;
+    cluster.server.faults().clear();
+    pass(WITHIN_S).await;
+    for name in ["web-0", "web-1", "other"] {
+        let deployment = cluster.get("deployments", name);
+        let image = &deployment["spec"]["template"]["spec"]["containers"][0]["image"];
+        assert_eq!(image, "web:2", "{name}");
+        assert_eq!(cluster.phase(name), "Running");
+    }
     running.stop().await;
 }
 

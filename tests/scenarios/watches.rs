@@ -11,6 +11,7 @@ use serde_json::json;
 use tare::edgeapp::EdgeApps;
 use tare_runtime::cache::Mode;
 use tare_runtime::metrics::Verb;
+use tokio::time::Instant;
 
 use crate::cluster::Cluster;
 use crate::cluster::objects::{container, web};
@@ -34,8 +35,12 @@ pub async fn a_crd_that_is_deleted_while_running_is_waited_for(cluster: Cluster)
     operator.assert_alive();
     cluster.install_crd().await;
     operator.until_ready().await;
+    // On kine no watch may show the first object of a new kind.
     cluster.create("again", web()).await;
+    let made = Instant::now();
     cluster.until_running("again").await;
+    let took = made.elapsed();
+    assert!(took <= Duration::from_secs(62), "found after {took:?}");
     operator.terminate().await;
     cluster.end().await;
 }

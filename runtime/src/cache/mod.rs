@@ -12,6 +12,7 @@
 //! |---|---|---|---|
 //! | a new owner | nothing | the owner | nothing |
 //! | a changed spec, a deletion with a finalizer | each child | the owner, each child | nothing |
+//! | a status or metadata written by another client | each child | the owner, each child | nothing |
 //! | a workload changed | the owner | the owner | nothing |
 //! | another child changed | the owner | the owner, that child | nothing |
 //! | a child vanished | the owner | the owner | the owner |
@@ -72,6 +73,11 @@ pub trait Cache: Send {
     fn is_ahead_of(&self, _state: &OwnerState, _page: &[u64]) -> Option<KindId> {
         None
     }
+    /// Whether the status of an owner that a watch shows is the one that is retained. Before
+    /// [`on_owner`](Self::on_owner).
+    fn knows_status_of(&self, _state: &OwnerState) -> bool {
+        false
+    }
     /// An owner was deleted.
     fn on_owner_gone(&mut self, uid: Uid);
     /// A child changed. Returns the work if its owner is idle; `None` where there is none.
@@ -100,6 +106,9 @@ impl<C: Cache + ?Sized> Cache for Box<C> {
     }
     fn is_ahead_of(&self, state: &OwnerState, page: &[u64]) -> Option<KindId> {
         (**self).is_ahead_of(state, page)
+    }
+    fn knows_status_of(&self, state: &OwnerState) -> bool {
+        (**self).knows_status_of(state)
     }
     fn on_owner_gone(&mut self, uid: Uid) {
         (**self).on_owner_gone(uid);

@@ -96,6 +96,11 @@ impl<O: Operator> Cache for Pruned<O> {
         known.children.iter().find(is_ahead).map(|known| known.kind)
     }
 
+    fn knows_status_of(&self, state: &OwnerState) -> bool {
+        let kept = self.owners.get(&state.uid.halves());
+        kept.is_some_and(|kept| kept.state().status.digest == state.status.digest)
+    }
+
     fn on_owner_gone(&mut self, uid: Uid) {
         self.owners.remove(&uid.halves());
         if let Some(departed) = &mut self.departed {

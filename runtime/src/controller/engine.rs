@@ -173,6 +173,8 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             && self.readiness.opened(kind)
         {
             self.publish_readiness();
+            self.recovery.awaited = true;
+            self.recover();
         }
         match event {
             WatchEvent::Object { object, line } => {
@@ -235,9 +237,17 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         match object {
             Observed::Owner { key, mut state } => {
                 self.departed.remove(&key);
+                let is_known = !Status::<O>::WRITTEN || self.cache.knows_status_of(&state);
                 if self.cache.on_owner(&mut state, None) {
-                    let admission = self.queue.admit_owner(&key, *state, Triggers::default());
-                    self.on_admission(admission, Self::owners());
+                    let has_work = !state.own_triggers(O::FINALIZER.is_some()).is_empty();
+                    let now_ms = self.now_ms();
+                    let admission = self.queue.admit_watched(&key, *state, is_known, now_ms);
+                    // A status is compared with the children.
+                    let coverage = match has_work {
+                        true => Self::owners(),
+                        false => Coverage::All,
+                    };
+                    self.on_admission(admission, coverage);
                 }
             }
             Observed::OwnerGone { key, uid } => {
@@ -354,9 +364,8 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         if self.concurrency.is_reduced() && outcome == (Outcome::Failed { base_ms: None }) {
             self.recovery.awaited = true;
         }
-        if finished.succeeds_after_a_failure() && self.recovery.begins(now_ms) {
-            self.queue.retry_failing();
-            self.schedule.hurry(now_ms);
+        if finished.succeeds_after_a_failure() {
+            self.recover();
         }
         // What it has read and written may have been on the server as it was before.
         let is_void = finished.epoch != self.epoch;
@@ -389,6 +398,15 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             self.on_requeue(fits);
         }
         self.trim_timer.worked(now_ms);
+    }
+
+    /// The server works again: owners that failed are tried at once, where an outage was awaited to end.
+    fn recover(&mut self) {
+        let now_ms = self.now_ms();
+        if self.recovery.begins(now_ms) {
+            self.queue.retry_failing();
+            self.schedule.hurry(now_ms);
+        }
     }
 
     fn publish_readiness(&self) {

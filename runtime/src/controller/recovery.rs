@@ -10,13 +10,14 @@ const PAUSE_MS: u64 = 60_000;
 /// Whether an outage is to end, and when the last one did.
 #[derive(Debug, Default)]
 pub(crate) struct Recovery {
-    /// One owner after the other has failed since the last recovery.
+    /// One owner after the other has failed since the last recovery, or a watch could not be opened.
     pub awaited: bool,
     last_ms: Option<u64>,
 }
 
 impl Recovery {
-    /// An owner that had failed succeeds. Whether the others are tried at once.
+    /// An owner that had failed succeeds, or a watch is open that could not be opened. Whether the owners that failed
+    /// are tried at once.
     pub fn begins(&mut self, now_ms: u64) -> bool {
         let lately = self
             .last_ms

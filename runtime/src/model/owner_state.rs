@@ -96,6 +96,8 @@ pub struct OwnerState {
     pub corrections: Option<Box<Corrections>>,
     /// Whether its status has yielded to the work of others and is to be written now.
     pub status_yielded: bool,
+    /// How often in a row its status was set back because another client had written it.
+    pub overwritten: u8,
     /// After how many seconds its plan wants to be computed again, as a relist has found it; 0 where it does not.
     pub requeue_after_s: u32,
 }
@@ -212,6 +214,22 @@ impl OwnerState {
             self.status_in_doubt = false;
             self.metadata_only = false;
         }
+    }
+
+    /// Whether another client has written since and its status may be another now. Metadata do not tell.
+    pub fn may_be_overwritten(&self, newer: &Self) -> bool {
+        newer.resource_version > self.newest_version()
+            && (newer.metadata_only || newer.status.digest != self.status.digest)
+    }
+
+    /// Takes over a newer state whose status another client may have written: it is compared.
+    pub fn on_overwritten(&mut self, newer: Self) {
+        let refresh = match newer.metadata_only {
+            true => Triggers::REFRESH,
+            false => Triggers::default(),
+        };
+        self.refresh(newer);
+        self.triggers = self.triggers.with(Triggers::CHECK).with(refresh);
     }
 
     /// The record of a child.

@@ -30,6 +30,9 @@ pub(super) enum Meanwhile {
     Recreated(Box<OwnerState>),
     /// It is the same object; this is to be done because of its own changes.
     Same(Triggers),
+    /// It is the same object, and its status may be what another client has written: this is to be done after a
+    /// pause.
+    Overwritten(Triggers),
 }
 
 impl Arrivals {
@@ -124,12 +127,21 @@ impl Arrivals {
             return Meanwhile::Recreated(shown);
         }
         let changed = shown.generation != owner.generation || shown.deleting != owner.deleting;
+        let may_be_overwritten = owner.may_be_overwritten(&shown);
+        let by_metadata = shown.metadata_only;
         let beyond = shown.triggers.without(Triggers::OWN);
         owner.refresh(*shown);
         if changed {
             owner.attempts = 0;
         }
-        Meanwhile::Same(owner.own_triggers(finalizer).with(beyond))
+        let own = owner.own_triggers(finalizer);
+        if may_be_overwritten && own.is_empty() && !owner.deleting {
+            return Meanwhile::Overwritten(match by_metadata {
+                true => beyond.with(Triggers::CHECK).with(Triggers::REFRESH),
+                false => beyond.with(Triggers::CHECK),
+            });
+        }
+        Meanwhile::Same(own.with(beyond))
     }
 
     /// What an owner that was created meanwhile is to do because of its children. A deletion says that a name is free,

@@ -5,6 +5,9 @@
 //! place in the order.
 //! Leaves to others: what an event means to an entry, and when an entry has no more work (`queue`).
 
+#[cfg(test)]
+mod checked;
+
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use crate::model::{ObjectKey, OwnerState, Triggers};
@@ -12,6 +15,7 @@ use crate::queue::arrivals::Arrivals;
 use crate::queue::entry::{Entry, State};
 use crate::queue::limits::Limits;
 use crate::queue::outcome::{Admission, Evicted};
+use crate::queue::unshown::Unshown;
 
 /// Many owners that fail by a deadline, each tried again within seconds, would fill all turns: those that never failed
 /// have most of them.
@@ -37,6 +41,8 @@ pub(super) struct Entries {
     in_flight: usize,
     finalizer: bool,
     evicted: Evicted,
+    /// Writes of owners that left early, which the watch is still to show.
+    pub(super) unshown: Unshown,
 }
 
 impl Entries {
@@ -55,6 +61,7 @@ impl Entries {
             in_flight: 0,
             finalizer,
             evicted: Evicted::default(),
+            unshown: Unshown::of(limits.entries),
         }
     }
 
@@ -143,6 +150,7 @@ impl Entries {
 
     /// resourceVersions start over because the server was restored: forgets all that are compared.
     pub(super) fn forget_revisions(&mut self) {
+        self.unshown.forget();
         for entry in self.by_key.values_mut() {
             let pool = pool(entry.state, &mut self.queued_bytes, &mut self.waiting_bytes);
             *pool -= entry.owner.spec_bytes();
@@ -227,6 +235,9 @@ impl Entries {
     /// Removes an entry that waits for its children.
     pub(super) fn end_wait(&mut self, key: &ObjectKey) {
         self.evicted.waiting = true;
+        if let Some(entry) = self.by_key.get(key) {
+            self.unshown.insert(entry.owner.own_version);
+        }
         self.remove(key);
     }
 
@@ -271,6 +282,15 @@ impl Entries {
             self.timers.insert((due_ms, key));
         }
         Admission::Accepted
+    }
+
+    /// Lets an entry that is delayed wait until `due_ms` at most.
+    pub(super) fn hasten(&mut self, key: &ObjectKey, due_ms: u64) -> Admission {
+        let at_ms = self.get(key).and_then(|entry| entry.state.timer_ms());
+        match at_ms.is_some_and(|at_ms| due_ms < at_ms) {
+            true => self.delay(key, due_ms),
+            false => Admission::Accepted,
+        }
     }
 
     /// Hands the next entry that is ready to a worker. Large owners wait until those before them are done; the
@@ -405,29 +425,6 @@ impl Entries {
             self.timers.remove(&(at_ms, key));
         }
         self.shrink();
-    }
-
-    /// Compares the counters with what the entries hold.
-    #[cfg(test)]
-    pub(super) fn assert_consistent(&self) {
-        let entries = || self.by_key.values();
-        let held = entries().map(|e| e.owner.spec_bytes() + e.arrivals.spec_bytes());
-        let timed = entries().filter(|e| e.state.timer_ms().is_some());
-        assert!(self.by_key.len() <= self.limits.entries);
-        assert!(self.waiting_bytes <= self.limits.waiting_spec_bytes);
-        assert_eq!(self.spec_bytes(), held.sum::<usize>());
-        assert_eq!(self.timers.len(), timed.count());
-        let in_flight = entries().filter(|e| e.state == State::InFlight);
-        let large = in_flight.map(|e| self.large_share(e.owner.large_bytes));
-        assert_eq!(self.large_bytes, large.sum::<usize>());
-    }
-
-    /// The keys of entries with work.
-    #[cfg(test)]
-    pub(super) fn with_work(&self) -> Vec<ObjectKey> {
-        let entries = self.by_key.iter();
-        let work = entries.filter(|(_, entry)| !matches!(entry.state, State::Awaiting { .. }));
-        work.map(|(key, _)| key.clone()).collect()
     }
 
     /// Gives memory back after a burst, but not at every removal.

@@ -45,6 +45,12 @@ impl Entry {
         matches!(self.state, State::Delayed { .. }) && self.owner.attempts > 0
     }
 
+    /// Whether it waits before a status that another client may have written is compared, and for nothing else.
+    pub(super) fn is_overwritten(&self) -> bool {
+        let owner = &self.owner;
+        matches!(self.state, State::Delayed { .. }) && owner.attempts == 0 && owner.overwritten > 0
+    }
+
     /// Whether the owner is ready and every watch has shown our last writes.
     pub(super) fn is_confirmed(&self, revisions: &Revisions) -> bool {
         let owner = &self.owner;
@@ -53,6 +59,8 @@ impl Entry {
             && owner.triggers.is_empty()
             // Somebody changed a child. The count is kept for a while to detect a field conflict.
             && owner.corrections.is_none()
+            // Somebody writes the status, too. The count is kept for a while, so that the pauses grow.
+            && owner.overwritten == 0
             && revisions.have_reached(KindId::OWNER, owner.own_version)
             && owner
                 .children

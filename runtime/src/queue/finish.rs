@@ -19,6 +19,7 @@ impl Queue {
         let Some(mut arrivals) = self.entries.returned(key) else {
             return Admission::Idle;
         };
+        let mut overwritten = false;
         let own = match arrivals.update_owner(&mut owner, self.finalizer) {
             Meanwhile::Deleted => {
                 self.entries.remove(key);
@@ -31,12 +32,26 @@ impl Queue {
                 return self.insert_with_work(key, *shown);
             }
             Meanwhile::Same(own) => own,
+            Meanwhile::Overwritten(own) => {
+                owner.overwritten = owner.overwritten.saturating_add(1);
+                overwritten = true;
+                own
+            }
         };
         if outcome == Outcome::Gone && own.is_empty() {
             self.entries.remove(key);
             return Admission::Idle;
         }
-        let triggers = own.with(arrivals.update_children(&mut owner));
+        let of_children = arrivals.update_children(&mut owner);
+        let triggers = own.with(of_children);
+        let is_written = matches!(outcome, Outcome::Written { .. });
+        if overwritten && is_written && of_children.is_empty() {
+            outcome.leave(&mut owner, triggers);
+            let due_ms = now_ms + self.set_back_ms(&owner);
+            self.entries.put_back(key, owner, State::Delayed { due_ms });
+            self.entries.drop_specs(key);
+            return Admission::Accepted;
+        }
         self.put_back(key, owner, triggers, outcome, now_ms);
         Admission::Accepted
     }

@@ -14,8 +14,10 @@ mod entry;
 mod finish;
 mod limits;
 mod outcome;
+mod overwritten;
 mod past;
 mod same_name;
+mod unshown;
 
 pub use crate::queue::limits::Limits;
 pub use crate::queue::outcome::{Admission, Evicted, Outcome};
@@ -173,6 +175,7 @@ impl Queue {
         }
         entry.owner.triggers = entry.owner.triggers.with(found);
         match entry.state {
+            State::Delayed { .. } if entry.is_overwritten() => self.entries.enqueue(key),
             // It failed, or changes are being merged: it stays due at the same time.
             State::Delayed { .. } => Admission::Accepted,
             State::Queued | State::InFlight | State::Awaiting { .. } => self.requeue_or_settle(key),
@@ -198,7 +201,8 @@ impl Queue {
         // It failed, or events of its children are being merged.
         let waits = matches!(entry.state, State::Delayed { .. })
             && (known || shown.triggers.is_empty())
-            && !spec_changed;
+            && !spec_changed
+            && (!entry.is_overwritten() || beyond.is_empty());
         let finalizer = self.finalizer;
         self.entries.change_owner(key, |owner| {
             owner.refresh(shown);
@@ -316,6 +320,9 @@ impl Queue {
                     entry.owner.attempts = 0;
                     return self.entries.enqueue(key);
                 }
+                if entry.is_overwritten() && !triggers.is_empty() {
+                    return self.entries.hasten(key, now_ms + self.limits.merge_ms);
+                }
                 Admission::Accepted
             }
             State::Awaiting { .. } => {
@@ -364,6 +371,7 @@ impl Queue {
         match entry.state {
             State::InFlight => entry.arrivals.request(triggers.with(RECHECK)),
             State::Awaiting { .. } => return self.entries.enqueue(key),
+            State::Delayed { .. } if entry.is_overwritten() => return self.entries.enqueue(key),
             State::Queued | State::Delayed { .. } => {}
         }
         Admission::Accepted

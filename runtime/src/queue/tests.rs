@@ -3,6 +3,7 @@
 mod bounds;
 mod findings;
 mod large;
+mod overwritten;
 mod past;
 mod requeued;
 mod retries;

@@ -13,6 +13,9 @@ use crate::queue::Outcome;
 use crate::reconcile::failure::{FIELD_CONFLICT, Interrupt};
 use crate::reconcile::{Reconciler, failure, millis, owner};
 
+/// With this time in a row that the status is set back, somebody is told. Three edits by hand are not.
+const OVERWRITTEN_TOLD: u8 = 4;
+
 impl<O: Operator> Reconciler<O> {
     /// Reports a failure as a status, a counter and a log line, and as a Warning Event when it is new.
     pub(super) async fn report(
@@ -63,6 +66,25 @@ impl<O: Operator> Reconciler<O> {
             Retry::AwaitChange if is_untold => Outcome::Failed { base_ms: None },
             Retry::AwaitChange => Outcome::Stuck,
         }
+    }
+
+    /// The status was written. Says once that another client keeps writing it too.
+    pub(super) async fn tell_overwritten(&self, key: &ObjectKey, state: &OwnerState) {
+        if state.overwritten != OVERWRITTEN_TOLD {
+            return;
+        }
+        let failure = Failure {
+            reason: FIELD_CONFLICT,
+            message: "another client keeps writing /status; it is set back after pauses of up to 4 minutes"
+                .to_owned(),
+            retry: Retry::Backoff,
+        };
+        self.api.metrics().error(failure.reason);
+        let kind = &self.paths.owner_kind;
+        warn!(%kind, object = %key, reason = failure.reason, "{}", failure.message);
+        self.events
+            .warn(&self.api, &self.paths, key, state.uid, &failure)
+            .await;
     }
 
     /// Writes the failure to the status. Returns whether it is new: to the status, or, where the status does

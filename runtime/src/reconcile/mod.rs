@@ -269,7 +269,11 @@ impl<O: Operator> Reconciler<O> {
             return Ok(Outcome::Yielded);
         }
         state.status_yielded = false;
+        let own_version = state.own_version;
         self.owners.write_status(key, state, status).await?;
+        if state.own_version != own_version {
+            self.tell_overwritten(key, state).await;
+        }
         if !Status::<O>::OBSERVES {
             // Not on the object, but known as long as the entry or the cache keeps it.
             state.status.observed_generation = Some(state.generation);

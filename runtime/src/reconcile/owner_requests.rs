@@ -205,6 +205,7 @@ impl<O: Operator> OwnerRequests<O> {
         }
         let mut memory = owner::remember::<O>(&mut status);
         if memory.digest == state.status.digest {
+            state.overwritten = 0;
             return Ok(());
         }
         owner::stamp(

@@ -7,6 +7,7 @@ pub mod half_open;
 pub mod hanging;
 pub mod killed;
 pub mod large;
+pub mod leader;
 pub mod rotated;
 pub mod selector;
 pub mod slow_link;
