@@ -12,3 +12,4 @@ pub mod limits;
 pub mod noise;
 pub mod saturation;
 pub mod statistics;
+pub mod suggest;

@@ -1,4 +1,4 @@
-//! `loadgen check`: compares a summary with a file of limits.
+//! `loadgen check`: compares a summary with a file of limits, or suggests one.
 //!
 //! Guarantees: judges from files alone; a figure that was not measured fails unless its limit is
 //! optional; a file without limits is an error. Leaves to others: measuring.
@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::analyse::judge;
 use crate::analyse::judge::{Judgement, Outcome};
 use crate::analyse::limits::{Bound, Limits};
+use crate::analyse::suggest;
 use crate::model::error::Usage;
 use crate::model::evidence::Evidence;
 use crate::model::summary::Summary;
@@ -24,8 +25,16 @@ pub struct CheckArgs {
     /// Folder with a summary.json
     dir: PathBuf,
     /// File of limits, such as results/limits-ci.toml
-    #[arg(long, value_name = "FILE")]
-    limits: PathBuf,
+    #[arg(
+        long,
+        value_name = "FILE",
+        required_unless_present = "suggest",
+        conflicts_with = "suggest"
+    )]
+    limits: Option<PathBuf>,
+    /// Print a file of limits that follows from the runs of this folder
+    #[arg(long, conflicts_with_all = ["junit", "json", "markdown"])]
+    suggest: bool,
     /// Also write the result as JUnit XML
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
@@ -52,8 +61,14 @@ struct Line<'a> {
 }
 
 pub fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
-    let limits = read_limits(&args.limits)?;
-    let summary: Summary = validate::read(&Evidence::open(&args.dir), SUMMARY)?;
+    let read = |dir: &Path| validate::read::<Summary>(&Evidence::open(dir), SUMMARY);
+    let Some(limits) = &args.limits else {
+        let suggested = suggest::limits(&read(&args.dir)?, &args.dir.display().to_string());
+        print!("{suggested}");
+        return Ok(ExitCode::SUCCESS);
+    };
+    let limits = read_limits(limits)?;
+    let summary = read(&args.dir)?;
     let judgements = judge::judge(&limits, &summary).map_err(|e| Usage(e.to_string()))?;
     if let Some(path) = &args.junit {
         std::fs::write(path, junit::xml(&judgements))

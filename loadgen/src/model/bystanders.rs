@@ -61,6 +61,44 @@ pub struct Found {
     pub waited_s: u64,
 }
 
+/// What a subject did while foreign objects were changed, and in a time before in which nothing was.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Changed {
+    /// Requests, each of which changed one object.
+    pub changes: u64,
+    /// From the first of them until shortly after the last.
+    pub changing: Use,
+    pub idle: Use,
+}
+
+/// What a subject used in a time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Use {
+    pub seconds: f64,
+    pub cpu_s: Option<f64>,
+    pub requests: Option<u64>,
+}
+
+impl Changed {
+    /// CPU of the subject for each change, beyond what it uses while nothing changes, microseconds.
+    pub fn cpu_us_per_change(&self) -> Option<f64> {
+        let beyond_s = self.beyond(self.changing.cpu_s?, self.idle.cpu_s?);
+        Some(beyond_s * 1e6 / self.changes as f64)
+    }
+
+    /// Requests of the subject for each change, beyond those that it makes while nothing changes.
+    pub fn requests_per_change(&self) -> Option<f64> {
+        let (changing, idle) = (self.changing.requests?, self.idle.requests?);
+        Some(self.beyond(changing as f64, idle as f64) / self.changes as f64)
+    }
+
+    fn beyond(&self, changing: f64, idle: f64) -> f64 {
+        changing - idle / self.idle.seconds * self.changing.seconds
+    }
+}
+
 /// Reads `secrets=300,configmaps=300`.
 ///
 /// # Errors
@@ -224,6 +262,22 @@ mod tests {
             let error = parse(text).expect_err(text);
             assert!(error.contains("such as secrets=300"), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn what_a_change_costs_is_beyond_what_is_used_while_nothing_changes() {
+        let used = |seconds, cpu_s, requests| Use {
+            seconds,
+            cpu_s: Some(cpu_s),
+            requests: Some(requests),
+        };
+        let changed = Changed {
+            changes: 1_000,
+            changing: used(20.0, 1.5, 504),
+            idle: used(10.0, 0.25, 2),
+        };
+        assert_eq!(changed.cpu_us_per_change(), Some(1_000.0));
+        assert_eq!(changed.requests_per_change(), Some(0.5));
     }
 
     #[test]

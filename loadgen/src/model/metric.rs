@@ -273,6 +273,13 @@ const RUN: &Reads<Run> = &[
     ("bystanders.bytes_per_object", |r| {
         r.bystanders.as_ref()?.bytes_per_object
     }),
+    ("bystanders.cpu_us_per_change", |r| {
+        r.bystanders.as_ref()?.cpu_us_per_change
+    }),
+    ("bystanders.requests_per_change", |r| {
+        r.bystanders.as_ref()?.requests_per_change
+    }),
+    ("restart.ready_s", |r| Some(r.restart?.ready_s)),
 ];
 
 fn number(value: Option<u64>) -> Option<f64> {

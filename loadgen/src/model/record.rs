@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tare_procstat::{CgroupMemory, Machine, Memory};
 
-use crate::model::bystanders::{Bystanders, Found};
+use crate::model::bystanders::{Bystanders, Changed, Found};
 use crate::model::cell::Cell;
 use crate::model::conformance::Conformance;
 use crate::model::histogram::Buckets;
@@ -23,6 +23,9 @@ use crate::model::workload::Scenario;
 
 /// Version of the format of `experiment.json`, `runs/*.json` and `summary.json`.
 pub const SCHEMA: u32 = 3;
+/// What a report says more than earlier ones of this schema, so that those are made again as they were.
+/// 1: what foreign objects were asked for, and when a restarted subject was ready.
+pub const SCHEMA_MINOR: u32 = 1;
 
 /// Where and when figures were taken, and by what.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -58,6 +61,9 @@ pub struct Origin {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Experiment {
     pub schema: u32,
+    /// [`SCHEMA_MINOR`] of the loadgen that measured it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub schema_minor: u32,
     #[serde(flatten)]
     pub origin: Origin,
     pub profile: Profile,
@@ -154,6 +160,13 @@ pub struct Run {
     /// Settled after a restart on the same objects, without the foreign ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without_bystanders: Option<Sampled>,
+    /// What the subject did while the foreign objects were changed, in runs with a restart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed_bystanders: Option<Changed>,
+}
+
+fn is_zero(minor: &u32) -> bool {
+    *minor == 0
 }
 
 /// The machine and the programs of a run.
@@ -212,6 +225,7 @@ impl Run {
             generator_cpu_s: None,
             bystanders: vec![],
             without_bystanders: None,
+            changed_bystanders: None,
         }
     }
 }

@@ -43,6 +43,8 @@ pub enum Step {
     Restart { times: u32, quiet: Quiet },
     /// The memory of the subject is searched for foreign objects; of one in Go after `wait_s` more of idle time.
     Search { wait_s: u64 },
+    /// The foreign objects are changed, while CPU and requests of the subject are counted.
+    ChangeBystanders,
     /// The foreign objects are deleted and the subject is started on what is left; samples memory, to set it
     /// beside that of [`Step::Restart`].
     WithoutBystanders(Quiet),
@@ -87,6 +89,9 @@ pub struct Course {
 /// Idle time in all. Go's collector runs at least every two minutes: in this time twice, and what it frees is
 /// overwritten or returned before it is searched for.
 const SEARCH_AFTER_S: u64 = 300;
+
+/// About what foreign objects are changed for, and as long before.
+const CHANGED_S: f64 = 50.0;
 
 /// What one run takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -207,8 +212,11 @@ impl Course {
             false => 0,
         };
         let mut steps = vec![Step::Search { wait_s }];
-        // Set beside the restart on the same objects.
-        steps.extend(restarted.then(|| Step::WithoutBystanders(self.timing.restarted())));
+        if restarted {
+            steps.push(Step::ChangeBystanders);
+            // Set beside the restart on the same objects.
+            steps.push(Step::WithoutBystanders(self.timing.restarted()));
+        }
         steps
     }
 
@@ -240,6 +248,7 @@ impl Step {
             Step::Soak { .. } => "soak",
             Step::Restart { .. } => "restarting",
             Step::Search { .. } => "searching memory for bystanders",
+            Step::ChangeBystanders => "changing bystanders",
             Step::WithoutBystanders(_) => "restarting without bystanders",
             Step::Delete(_) => "deleted",
             Step::Deletion => "deleted with all children",
@@ -271,6 +280,7 @@ impl Step {
                 (work_s, u64::from(times) * quiet.quiet_s)
             }
             Step::Search { wait_s } => (0.0, wait_s),
+            Step::ChangeBystanders => (CHANGED_S, 0),
             Step::WithoutBystanders(quiet) => (2.0 + objects * 0.001, quiet.quiet_s),
             Step::Delete(quiet) => (objects * rates.delete_s, quiet.quiet_s),
             Step::Deletion => (objects * rates.delete_s, 0),

@@ -144,6 +144,9 @@ pub struct Run {
     /// Foreign objects, in memory runs of a bench with `--bystanders`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bystanders: Option<Foreign>,
+    /// In runs with a restart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart: Option<Restarted>,
 }
 
 /// What objects that do not concern the subject cost it.
@@ -158,6 +161,20 @@ pub struct Foreign {
     /// Only in runs with a restart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_per_object: Option<f64>,
+    /// CPU for each change of one of them, beyond what it uses while nothing changes. Only in runs with a restart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_us_per_change: Option<f64>,
+    /// Requests for each change, in the same way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_per_change: Option<f64>,
+}
+
+/// Starts on the objects that exist.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Restarted {
+    /// From the start of the process until it said that it was ready; the median of the run's restarts.
+    pub ready_s: f64,
 }
 
 /// CPU time of the subject.
@@ -336,6 +353,7 @@ impl Run {
             deletion: None,
             datastore: None,
             bystanders: None,
+            restart: None,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The table of foreign objects: how many of them a subject has in memory, and what they cost it.
 //!
-//! Guarantees: an upper bound, and said so; none where no bystanders were asked for. Leaves to others: the
-//! search (`measure::memory_search`).
+//! Guarantees: an upper bound, and said so; where no bystanders were asked for, the table says that. Leaves to
+//! others: the search (`measure::memory_search`).
 
 use crate::analyse::statistics::median;
 use crate::model::bystanders::Found;
@@ -23,7 +23,9 @@ pub fn table(summary: &Summary, record: &Record) -> Option<Table> {
         .values()
         .filter(|run| run.cell.kind == Kind::Memory && !run.bystanders.is_empty())
         .collect();
-    let largest = runs.iter().map(|run| run.cell.objects).max()?;
+    let Some(largest) = runs.iter().map(|run| run.cell.objects).max() else {
+        return nothing_asked(summary, record);
+    };
     let mut kinds: Vec<(&str, usize)> = Vec::new();
     for found in runs.iter().flat_map(|run| &run.bystanders) {
         let kind = (found.kind.as_str(), found.objects);
@@ -40,6 +42,7 @@ pub fn table(summary: &Summary, record: &Record) -> Option<Table> {
         std::iter::once(label).chain(cells).collect()
     });
     let rows = rows.chain(cost(summary, largest));
+    let rows = rows.chain(change(summary, largest));
     Some(Table {
         title: format!(
             "Foreign objects found in memory (an upper bound), at {} objects",
@@ -48,6 +51,58 @@ pub fn table(summary: &Summary, record: &Record) -> Option<Table> {
         header: header(summary, false),
         rows: rows.collect(),
     })
+}
+
+/// A report with memory runs says that it does not know, and how to ask.
+fn nothing_asked(summary: &Summary, record: &Record) -> Option<Table> {
+    let says_so = record.experiment.schema_minor >= 1;
+    let has_memory = record
+        .runs
+        .values()
+        .any(|run| run.cell.kind == Kind::Memory);
+    (says_so && has_memory).then(|| {
+        let label = "in memory".to_owned();
+        let cells = summary.subjects.iter().map(|_| "not asked".to_owned());
+        Table {
+            title: "Foreign objects found in memory: --bystanders secrets=300 asks".to_owned(),
+            header: header(summary, false),
+            rows: vec![std::iter::once(label).chain(cells).collect()],
+        }
+    })
+}
+
+/// The rows of what a change of a foreign object costs; none where none was changed.
+fn change(summary: &Summary, objects: usize) -> Vec<Vec<String>> {
+    let rows = [
+        (
+            "CPU for each change of one, µs",
+            "bystanders.cpu_us_per_change",
+        ),
+        (
+            "requests for each 1,000 changes",
+            "bystanders.requests_per_change",
+        ),
+    ];
+    let rows = rows.into_iter().filter_map(|(label, name)| {
+        let of_subject = |subject: &Subject| {
+            let runs = subject.runs_of(Kind::Memory, objects);
+            let runs = runs.filter(|run| run.valid);
+            let figures: Vec<f64> = runs.filter_map(|run| metric::of_run(run, name)).collect();
+            let times = match name.contains("requests") {
+                true => 1_000.0,
+                false => 1.0,
+            };
+            median(&figures).map(|figure| figure * times)
+        };
+        let all: Vec<Option<f64>> = summary.subjects.iter().map(of_subject).collect();
+        let measured = all.iter().any(Option::is_some);
+        let cells = all.into_iter().map(|figure| match figure {
+            Some(figure) => amount(figure.max(0.0)),
+            None => "not measured".to_owned(),
+        });
+        measured.then(|| std::iter::once(label.to_owned()).chain(cells).collect())
+    });
+    rows.collect()
 }
 
 /// The row of bytes for each foreign object; none where no run was restarted without them.

@@ -11,7 +11,8 @@ use crate::model::bystanders::Found;
 use crate::model::record;
 use crate::model::record::{PhaseMemory, Restart, Sampled};
 use crate::model::summary::{
-    Convergence, Cpu, DatastoreCost, Foreign, GcPause, Reconcile, Requests, Run, WriteSpan,
+    Convergence, Cpu, DatastoreCost, Foreign, GcPause, Reconcile, Requests, Restarted, Run,
+    WriteSpan,
 };
 
 /// The figures of a run.
@@ -43,6 +44,7 @@ pub fn of(run: &record::Run) -> Run {
         deletion: run.deletion,
         datastore: datastore(run),
         bystanders: foreign(run),
+        restart: median_of(&run.restarts, |r| Some(r.ready_s)).map(|ready_s| Restarted { ready_s }),
     }
 }
 
@@ -53,10 +55,13 @@ fn foreign(run: &record::Run) -> Option<Foreign> {
     let anon_bytes = |sampled: Option<Sampled>| Some(sampled?.memory.anon_bytes as f64);
     let (with, without) = (restarted(&run.restarts), run.without_bystanders);
     let both = anon_bytes(with).zip(anon_bytes(without));
+    let changed = run.changed_bystanders;
     (objects > 0).then(|| Foreign {
         objects,
         in_memory: sum(|found| found.in_memory),
         bytes_per_object: both.map(|(with, without)| (with - without) / objects as f64),
+        cpu_us_per_change: changed.and_then(|changed| changed.cpu_us_per_change()),
+        requests_per_change: changed.and_then(|changed| changed.requests_per_change()),
     })
 }
 

@@ -208,6 +208,15 @@ pub fn foreign_objects_are_counted_in_the_memory_of_the_subject() {
         (&80.into(), &0.into())
     );
     assert!(foreign["bytes_per_object"].is_f64(), "{foreign}");
+    assert_eq!(run["changed_bystanders"]["changes"], 1_040, "{run}");
+    let requests = foreign["requests_per_change"].as_f64().expect("counted");
+    assert!(requests.abs() < 0.01, "it does not watch them: {foreign}");
+    for row in [
+        "CPU for each change of one, µs",
+        "requests for each 1,000 changes",
+    ] {
+        assert!(report.contains(row), "{row} not in {report}");
+    }
     let limit = |metric: &str, max: u32| {
         format!(
             "[[limit]]\nsubject = \"mock/works\"\nmetric = \"{metric}\"\ncell = \"memory\"\nobjects = 5\n\
@@ -221,5 +230,12 @@ pub fn foreign_objects_are_counted_in_the_memory_of_the_subject() {
     let limits = limits.display().to_string();
     let checked = loadgen(&["check", &out, "--limits", &limits].map(str::to_owned));
     assert_eq!(checked.status.code(), Some(0), "{}", text(&checked.stdout));
+    let suggested = loadgen(&["check", &out, "--suggest"].map(str::to_owned));
+    assert_eq!(suggested.status.code(), Some(0));
+    std::fs::write(&limits, &suggested.stdout).expect("writable");
+    let checked = loadgen(&["check", &out, "--limits", &limits].map(str::to_owned));
+    let said = text(&checked.stdout);
+    assert!(said.contains("bystanders.in_memory"), "{said}");
+    assert_eq!(checked.status.code(), Some(0), "{said}");
     assert_eq!(dir_command("verify", &bench_folder).status.code(), Some(0));
 }

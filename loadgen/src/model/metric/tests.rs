@@ -12,7 +12,7 @@ use crate::model::machine_use::MachineUse;
 use crate::model::record::Deletion;
 use crate::model::summary::{
     BytesPerObject, Convergence, DatastoreCost, Foreign, GcPause, Knee, LimitedBy, RateSweep,
-    Reconcile, Requests, WriteSpan, sample,
+    Reconcile, Requests, Restarted, WriteSpan, sample,
 };
 use tare_procstat::CgroupMemory;
 
@@ -127,7 +127,10 @@ fn complete() -> Subject {
         objects: 3_007,
         in_memory: 3_008,
         bytes_per_object: Some(value()),
+        cpu_us_per_change: Some(value()),
+        requests_per_change: Some(value()),
     });
+    run.restart = Some(Restarted { ready_s: value() });
     let mut subject = sample(vec![run]).subjects.remove(0);
     subject.binary_bytes = Some(4_001);
     subject.image_bytes_compressed = Some(4_002);

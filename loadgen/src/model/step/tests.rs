@@ -107,8 +107,9 @@ fn foreign_objects_are_searched_for_and_their_cost_is_taken_from_two_restarts() 
         bystanders: true,
         ..course(Profile::Standard)
     };
-    let (search, without) = (
+    let (search, change, without) = (
         "searching memory for bystanders",
+        "changing bystanders",
         "restarting without bystanders",
     );
     for (kind, objects, repeat, want) in [
@@ -118,7 +119,14 @@ fn foreign_objects_are_searched_for_and_their_cost_is_taken_from_two_restarts() 
             Kind::Memory,
             5_000,
             2,
-            &["converged", "settling", "restarting", search, without],
+            &[
+                "converged",
+                "settling",
+                "restarting",
+                search,
+                change,
+                without,
+            ],
         ),
         (Kind::Drain, 500, 1, &["converged", "winding down"]),
         (Kind::RequestCount, 500, 1, &["converged", "settling"]),

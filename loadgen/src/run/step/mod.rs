@@ -55,6 +55,7 @@ pub async fn run(session: &mut Session<'_>, step: Step) -> Result<(), Reason> {
         Step::Soak { events, quiet } => soak::run(session, events, quiet).await,
         Step::Restart { times, quiet } => restart::run(session, times, quiet).await,
         Step::Search { wait_s } => bystanders::search(session, Duration::from_secs(wait_s)).await,
+        Step::ChangeBystanders => bystanders::change(session).await,
         Step::WithoutBystanders(quiet) => bystanders::without(session, quiet).await,
         Step::Delete(quiet) => delete(session, quiet).await,
         Step::Deletion => deletion::run(session).await,
