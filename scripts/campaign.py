@@ -6,7 +6,8 @@ a command. Each writes one folder of DIR (results). In the end DIR/README.md has
 --dry-run prints runs, time and room of every step, and what this machine lacks; it builds loadgen and nothing else.
 --resume goes on where an interrupted campaign stopped: finished steps and finished runs are kept.
 
-Guarantees: one commit without changes, one kind of machine, one plan: a campaign that is resumed with others is refused.
+Guarantees: one commit without changes, one kind of machine, one plan: a campaign that is resumed with others is refused. Later
+commits may change what no program is made of (results, documents); the programs still name the commit of the campaign.
 DIR/campaign.json has them, the SHA-256 of loadgen, and begin and end of every step. Nothing else is built or tested while a
 bench runs; a bench begins when the machine is idle. Subjects take turns in random order (`loadgen bench`, from its seed).
 Exit code: 0 complete; 1 a step failed, the others were taken; 2 wrong input; 130 interrupted.
@@ -31,6 +32,9 @@ STATE, QUESTIONS, README = "campaign.json", "questions.toml", "README.md"
 # A one-minute mean; an idle machine with a few daemons has less.
 IDLE_LOAD = 0.7
 IDLE_WITHIN_S = 600
+# What a commit may change between two parts of a campaign, and the one file of it that is part of loadgen.
+NOT_BUILT = ("results/", "docs/", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "deploy/README.md")
+CLAIMS = "results/claims.toml"
 MARKS = "# Results\n\n<!-- loadgen index: begin -->\n<!-- loadgen index: end -->\n"
 
 
@@ -162,6 +166,22 @@ def identity(plan, out):
             "plan_sha256": sha256(plan.path), "machine": machine()}
 
 
+def interrupted(out):
+    """The state of a campaign that can be resumed."""
+    path = os.path.join(out, STATE)
+    if not os.path.exists(path):
+        fail(f"there is no {path} to go on with; leave out --resume")
+    with open(path) as file:
+        return json.load(file)
+
+
+def builds_the_same(commit):
+    """Whether the programs of the checkout are those of this commit, but for the commit that they name."""
+    changed = subprocess.run(["git", "diff", "--name-only", commit, "HEAD"], cwd=CHECKOUT, capture_output=True, text=True)
+    names = changed.stdout.splitlines()
+    return changed.returncode == 0 and all(name.startswith(NOT_BUILT) and name != CLAIMS for name in names)
+
+
 def begin(out, same, resume):
     """The state of a new campaign, or with --resume of the one that was interrupted."""
     path = os.path.join(out, STATE)
@@ -169,11 +189,10 @@ def begin(out, same, resume):
         if os.path.exists(path):
             fail(f"{path} exists; go on with --resume, or choose another folder with --out")
         return {**same, "loadgen_sha256": sha256(LOADGEN), "steps": {}}
-    if not os.path.exists(path):
-        fail(f"there is no {path} to go on with; leave out --resume")
-    with open(path) as file:
-        state = json.load(file)
+    state = interrupted(out)
     for key, value in same.items():
+        if key == "commit" and builds_the_same(state[key]):
+            continue
         if state[key] != value:
             fail(f"{path} is of another {key}: {state[key]} there, {value} here")
     return state
@@ -242,6 +261,9 @@ def main():
     if unknown:
         fail(f"no step {unknown[0]!r}; there are {', '.join(step.folder for step in plan.steps)}")
     steps = [step for step in plan.steps if not args.only or step.folder in args.only]
+    if args.resume and (commit := interrupted(out)["commit"]) != said("git", "rev-parse", "HEAD"):
+        # All programs name the commit that the campaign began with.
+        os.environ["TARE_COMMIT"] = commit[:12]
     built = subprocess.run(["cargo", "build", "--quiet", "--release", "-p", "loadgen"], cwd=CHECKOUT)
     if built.returncode != 0:
         fail("loadgen cannot be built", 1)
