@@ -164,6 +164,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs spoiled answers" unplanned::a_child_that_left_the_plan_and_is_not_shown_legibly_goes_within_ten_minutes),
     scenario!(simulated "needs refused requests" unplanned::an_owner_that_is_deleted_during_the_first_relist_outlives_its_children),
     scenario!(simulated "needs an operator of its own" unplanned::a_child_whose_label_somebody_changed_goes_before_the_finalizer),
+    scenario!(simulated "needs changes within a second" unplanned::a_child_that_somebody_makes_again_goes_with_a_spec_without_it),
     scenario!(simulated "needs an operator of its own" unplanned::a_child_of_an_earlier_version_is_found_by_a_start_and_by_its_event),
 
     scenario!(anywhere spec::scale_image_and_env_follow_the_spec).on_kine(),

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
-use kube::api::{Patch, PatchParams};
+use k8s_openapi::api::core::v1::Service;
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use kube::client::Body;
 use kubesim::RequestFault;
 use serde_json::{Value, json};
@@ -16,6 +17,7 @@ use tare_runtime::api::{
 };
 use tare_runtime::cache::Mode;
 
+use crate::cache_modes::with_idle_web;
 use crate::cluster::Cluster;
 use crate::cluster::simulated::{Running, Simulated, config, pass, web};
 use crate::periods::garbling;
@@ -357,5 +359,25 @@ pub async fn a_child_whose_label_somebody_changed_goes_before_the_finalizer(mode
     cluster.until_gone("edgeapps", "web").await;
     let left = left.lock().unwrap().clone();
     assert!(left.is_empty(), "the finalizer went before {left:?}");
+    running.stop().await;
+}
+
+/// Three changes within the time in which events of an idle owner are merged. Of the second one a cache that retains the plan
+/// says that nothing is to be done.
+pub async fn a_child_that_somebody_makes_again_goes_with_a_spec_without_it(mode: Mode) {
+    let (cluster, running) = with_idle_web(mode).await;
+    let services: Api<Service> = cluster.api();
+    let mut service = services.get("web").await.expect("a Service");
+    let how = DeleteParams::default();
+    services.delete("web", &how).await.expect("delete it");
+    (service.metadata.uid, service.metadata.resource_version) = (None, None);
+    let how = PostParams::default();
+    services.create(&how, &service).await.expect("make it");
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let without = json!({ "port": null, "headless": null });
+    cluster.change("web", without).await;
+    pass(10).await;
+    assert_eq!(cluster.get("services", "web"), Value::Null);
+    assert_eq!(cluster.phase("web"), "Running");
     running.stop().await;
 }

@@ -279,7 +279,10 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                 });
                 let admission = match (idle, work) {
                     (true, Some(state)) => self.queue.admit_idle(&owner, state, now_ms),
-                    (true, None) => Admission::Idle,
+                    (true, None) => {
+                        self.queue.outdate(&owner, &event);
+                        Admission::Idle
+                    }
                     (false, _) => self.queue.admit_child(&owner, event, now_ms),
                 };
                 self.on_admission(admission, Coverage::All);

@@ -143,6 +143,16 @@ impl OwnerState {
         }
     }
 
+    /// A newer event shows the child: it is not gone any more.
+    pub fn doubt_gone(&mut self, event: &ChildEvent) {
+        for known in &mut self.snapshots {
+            let is_same = (known.kind, known.name_hash) == (event.kind, event.name_hash);
+            if is_same && known.content == SnapshotContent::Gone && !event.deleted {
+                known.content = SnapshotContent::Unread;
+            }
+        }
+    }
+
     /// The newest resourceVersion of the owner itself that is known; 0 where only its children were shown.
     pub fn newest_version(&self) -> u64 {
         self.own_version.max(self.resource_version)

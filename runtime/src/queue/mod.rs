@@ -246,6 +246,13 @@ impl Queue {
         admission
     }
 
+    /// A child of an idle owner changed and a cache knows that this is no work. That an earlier event has shown it to be gone
+    /// is over: it is read where the owner is reconciled.
+    pub fn outdate(&mut self, key: &ObjectKey, event: &ChildEvent) {
+        self.entries
+            .change_owner(key, |owner| owner.doubt_gone(event));
+    }
+
     /// A kind of child was listed and its watch begins at that list: what changed before comes as no event.
     /// The relist compares the owners as they were at `owners_version`. Owners that were written or shown
     /// since then, those that a worker has, and those that are due because of what an event has shown of a child,
