@@ -75,6 +75,8 @@ impl Transport {
             }
             (fault, crash, there_ms, back_ms)
         };
+        // What is on its way while the datastore is restored is not judged: nothing fences it.
+        let restores = self.faults.lock().restores;
         sleep(Duration::from_millis(there_ms)).await;
         if let Some(Crash {
             when: When::Before,
@@ -95,7 +97,6 @@ impl Transport {
         let before = call
             .is_write()
             .then(|| self.writes.before(&self.server, &call));
-        let restores = self.faults.lock().restores;
         let request = self.traced(request).await?;
         let response = inner.send(request).await?;
         let code = response.status().as_u16();
