@@ -4,11 +4,25 @@
 
 use serde_json::Value;
 
-/// Whether both are quantities of the same amount (`0.5` is `500m`).
-pub(crate) fn same_quantity(a: &Value, b: &Value) -> bool {
-    match (quantity_nanos(a), quantity_nanos(b)) {
-        (Some(a), Some(b)) => a == b,
+/// A thousandth, in billionths. The server rounds the quantities of a resource list up to it (`SetDefaults_ResourceList` in
+/// `pkg/apis/core/v1/defaults.go` of Kubernetes).
+const MILLI: i128 = 1_000_000;
+
+/// Whether both are quantities of the same amount (`0.5` is `500m`), or the server stores the planned one so
+/// (`0.1m` as `1m`).
+pub(crate) fn same_quantity(planned: &Value, stored: &Value) -> bool {
+    match (quantity_nanos(planned), quantity_nanos(stored)) {
+        (Some(planned), Some(stored)) => planned == stored || rounded_up(planned) == stored,
         _ => false,
+    }
+}
+
+/// To thousandths, away from zero.
+fn rounded_up(nanos: i128) -> i128 {
+    let rest = nanos % MILLI;
+    match rest == 0 {
+        true => nanos,
+        false => (nanos - rest).saturating_add(MILLI * nanos.signum()),
     }
 }
 
@@ -85,5 +99,20 @@ mod tests {
             assert_eq!(quantity_nanos(&json!(text)), Some(want), "{text}");
         }
         assert_eq!(quantity_nanos(&json!("much")), None);
+    }
+
+    #[test]
+    fn what_the_server_rounds_up_is_the_same() {
+        for (planned, stored, want) in [
+            ("0.5", "500m", true),
+            ("0.1m", "1m", true),
+            ("1500u", "2m", true),
+            ("1500u", "1m", false),
+            ("2m", "1500u", false),
+            ("-0.1m", "-1m", true),
+        ] {
+            let same = same_quantity(&json!(planned), &json!(stored));
+            assert_eq!(same, want, "{planned} {stored}");
+        }
     }
 }
