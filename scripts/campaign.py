@@ -7,7 +7,7 @@ a command. Each writes one folder of DIR (results). In the end DIR/README.md has
 --resume goes on where an interrupted campaign stopped: finished steps and finished runs are kept.
 
 Guarantees: one commit without changes, one kind of machine, one plan: a campaign that is resumed with others is refused. Later
-commits may change what no program is made of (results, documents); the programs still name the commit of the campaign.
+commits may change what no program is made of (results, documents, tests); the programs still name the commit of the campaign.
 DIR/campaign.json has them, the SHA-256 of loadgen, and begin and end of every step. Nothing else is built or tested while a
 bench runs; a bench begins when the machine is idle. Subjects take turns in random order (`loadgen bench`, from its seed).
 Exit code: 0 complete; 1 a step failed, the others were taken; 2 wrong input; 130 interrupted.
@@ -33,7 +33,8 @@ STATE, QUESTIONS, README = "campaign.json", "questions.toml", "README.md"
 IDLE_LOAD = 0.7
 IDLE_WITHIN_S = 600
 # What a commit may change between two parts of a campaign, and the one file of it that is part of loadgen.
-NOT_BUILT = ("results/", "docs/", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "deploy/README.md")
+NOT_BUILT = ("results/", "docs/", "tests/", ".ci/", "scripts/campaign.py",
+             "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "deploy/README.md")
 CLAIMS = "results/claims.toml"
 MARKS = "# Results\n\n<!-- loadgen index: begin -->\n<!-- loadgen index: end -->\n"
 
