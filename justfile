@@ -41,11 +41,8 @@ objects *ARGS:
     OBJECTS_OPERATIONS=20000 cargo test -p tare --test objects -- {{ARGS}}
 
 # The same, and writes results/reliability/objects.md: needs `loadgen control-plane build`.
-objects-report *ARGS:
-    mkdir -p results/reliability
-    rm -f results/reliability/objects.jsonl
-    TARE_RELIABILITY={{ justfile_directory() }}/results/reliability/objects.jsonl OBJECTS_OPERATIONS=20000 \
-        cargo test -p tare --test objects -- {{ARGS}}
+objects-report:
+    CAMPAIGN_FOLDER=results/reliability scripts/reliability.sh objects
 
 # 100,000 schedules of faults, every pair of crashes, and every known bug: minutes, which it prints.
 simulate SEEDS="100000" RECORDS="target/simulation":

@@ -2,7 +2,8 @@
 """Everything that is published: scripts/campaign.py [--dry-run] [--resume] [--plan FILE] [--out DIR] [--host-label LABEL] [--only FOLDER...]
 
 Takes the steps of a plan (scripts/campaign/full.toml) in order. A step is a bench, with the arguments of `loadgen bench`, or
-a command. Each writes one folder of DIR (results). In the end DIR/README.md has its index.
+a command. Each writes one folder of DIR (results); that of a command gets an origin.json, which says what made it, and hashes of
+its files, so that `loadgen verify` knows it. In the end DIR/README.md has its index.
 --dry-run prints runs, time and room of every step, and what this machine lacks; it builds loadgen and nothing else.
 --resume goes on where an interrupted campaign stopped: finished steps and finished runs are kept.
 
@@ -29,6 +30,7 @@ import tomllib
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LOADGEN = os.path.join(CHECKOUT, os.environ.get("CARGO_TARGET_DIR", "target"), "release/loadgen")
 STATE, QUESTIONS, README = "campaign.json", "questions.toml", "README.md"
+ORIGIN, SUMS = "origin.json", "SHA256SUMS"
 # A one-minute mean; an idle machine with a few daemons has less.
 IDLE_LOAD = 0.7
 IDLE_WITHIN_S = 600
@@ -61,7 +63,7 @@ class Step:
     """One folder, and what writes it."""
 
     def __init__(self, table):
-        known = {"folder", "question", "bench", "command", "minutes", "megabytes"}
+        known = {"folder", "question", "bench", "then", "command", "minutes", "megabytes"}
         self.folder = table.get("folder", "")
         if unknown := sorted(set(table) - known):
             fail(f"step {self.folder!r}: unknown key {unknown[0]!r}; there are {', '.join(sorted(known))}")
@@ -72,6 +74,8 @@ class Step:
         self.question = table["question"]
         self.bench = shlex.split(table["bench"]) if "bench" in table else None
         self.command = shlex.split(table.get("command", ""))
+        # What a bench leaves to another program: it runs when the bench is complete.
+        self.then = shlex.split(table.get("then", ""))
         self.minutes, self.megabytes = table.get("minutes", 0), table.get("megabytes", 0)
 
     def arguments(self, plan, out, label, resume):
@@ -89,7 +93,10 @@ class Step:
                               capture_output=True, text=True)
         if done.returncode != 0:
             return done.stderr.strip().removeprefix("error: ")
-        return json.loads(done.stdout)
+        one = json.loads(done.stdout)
+        # loadgen does not know limits that subjects have of their own.
+        known_s = self.minutes * 60 * one["runs_left"] // max(1, one["runs"])
+        return {**one, "left_s": max(one["left_s"], known_s)}
 
 
 class Plan:
@@ -234,16 +241,36 @@ def take(step, plan, out, label, resume):
         command = [LOADGEN, *step.arguments(plan, out, label, resume)]
     else:
         command = step.command
-    print(f"\n== {step.folder}: {shlex.join(command)}", flush=True)
-    environment = dict(os.environ, CAMPAIGN_FOLDER=os.path.join(out, step.folder))
-    process = subprocess.Popen(command, cwd=CHECKOUT, env=environment)
-    signal.signal(signal.SIGTERM, lambda *_: process.send_signal(signal.SIGINT))
+    for command in [command, step.then] if step.then else [command]:
+        print(f"\n== {step.folder}: {shlex.join(command)}", flush=True)
+        environment = dict(os.environ, CAMPAIGN_FOLDER=os.path.join(out, step.folder))
+        process = subprocess.Popen(command, cwd=CHECKOUT, env=environment)
+        signal.signal(signal.SIGTERM, lambda *_: process.send_signal(signal.SIGINT))
+        if code := until_ended(process):
+            return code
+    return 0
+
+
+def until_ended(process):
     while True:
         try:
             return process.wait()
         except KeyboardInterrupt:
             # The terminal has interrupted the step, too; it keeps what it has measured and ends.
             continue
+
+
+def seal(folder, step, state, label):
+    """Says in the folder of a command what made it, and hashes all that is there."""
+    origin = {"command": shlex.join(step.command), "commit": state["commit"], "date": now(), "host_label": label,
+              "machine": state["machine"]}
+    write(os.path.join(folder, ORIGIN), json.dumps(origin, indent=2) + "\n")
+    sums = []
+    for parent, _, names in os.walk(folder):
+        paths = [os.path.join(parent, name) for name in names]
+        sums += [(os.path.relpath(path, folder), sha256(path)) for path in paths]
+    lines = [f"{digest}  {name}\n" for name, digest in sorted(sums) if name != SUMS]
+    write(os.path.join(folder, SUMS), "".join(lines))
 
 
 def main():
@@ -289,6 +316,8 @@ def main():
             state["steps"][step.folder] = entry
             write(state_file, json.dumps(state, indent=1) + "\n")
             return 130
+        if code == 0 and step.command and os.path.isdir(os.path.join(out, step.folder)):
+            seal(os.path.join(out, step.folder), step, state, args.host_label)
         state["steps"][step.folder] = {**entry, "ended_at": now(), "exit_code": code}
         write(state_file, json.dumps(state, indent=1) + "\n")
         if os.path.isdir(os.path.join(out, step.folder)):

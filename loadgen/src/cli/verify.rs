@@ -15,7 +15,7 @@ use crate::report::verify;
 
 #[derive(Args, Clone, Debug)]
 pub struct VerifyArgs {
-    /// Folder of a bench
+    /// Folder of a bench, or of a step of a campaign
     dir: PathBuf,
     /// Print JSON in place of lines
     #[arg(long)]
@@ -52,6 +52,14 @@ pub fn run(args: VerifyArgs) -> anyhow::Result<ExitCode> {
             problems: found.problems.into_iter().map(line).collect(),
         };
         println!("{}", serde_json::to_string_pretty(&printed)?);
+    } else if let (true, Some(origin)) = (is_sound, &found.origin) {
+        println!(
+            "{}: verified: {} files by their hash; its figures are not recomputed, `{}` at {} made them",
+            args.dir.display(),
+            found.hashed,
+            origin.command,
+            origin.commit
+        );
     } else if is_sound {
         println!(
             "{}: verified, schema {SCHEMA}: {} hashes, {} runs from their samples, {} files from the raw data",

@@ -1,5 +1,6 @@
 //! Offers objects on a timetable and observes what becomes of each.
 
+pub mod bystanders;
 pub mod generator;
 pub mod journal;
 pub mod object;

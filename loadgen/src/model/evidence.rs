@@ -4,6 +4,7 @@
 //! file that looks complete. Leaves to others: what is in the files.
 
 pub mod logs;
+pub mod origin;
 pub mod sums;
 
 use std::fs::{self, File};

@@ -16,6 +16,28 @@ use crate::report::table::{Table, amount, grouped};
 /// Bytes of memory for each foreign object.
 const COST: &str = "bystanders.bytes_per_object";
 
+/// A row of what changes of foreign objects cost.
+struct ChangeRow {
+    label: &'static str,
+    /// Of one change.
+    metric: &'static str,
+    /// How many changes the row is about.
+    changes: f64,
+}
+
+const CHANGE: [ChangeRow; 2] = [
+    ChangeRow {
+        label: "CPU for each change of one, µs",
+        metric: "bystanders.cpu_us_per_change",
+        changes: 1.0,
+    },
+    ChangeRow {
+        label: "requests for each 1,000 changes",
+        metric: "bystanders.requests_per_change",
+        changes: 1_000.0,
+    },
+];
+
 /// A row for each kind, of the memory runs of the largest size; the most of all repeats.
 pub fn table(summary: &Summary, record: &Record) -> Option<Table> {
     let runs: Vec<&Run> = record
@@ -73,36 +95,31 @@ fn nothing_asked(summary: &Summary, record: &Record) -> Option<Table> {
 
 /// The rows of what a change of a foreign object costs; none where none was changed.
 fn change(summary: &Summary, objects: usize) -> Vec<Vec<String>> {
-    let rows = [
-        (
-            "CPU for each change of one, µs",
-            "bystanders.cpu_us_per_change",
-        ),
-        (
-            "requests for each 1,000 changes",
-            "bystanders.requests_per_change",
-        ),
-    ];
-    let rows = rows.into_iter().filter_map(|(label, name)| {
+    let rows = CHANGE.iter().filter_map(|row| {
         let of_subject = |subject: &Subject| {
             let runs = subject.runs_of(Kind::Memory, objects);
             let runs = runs.filter(|run| run.valid);
-            let figures: Vec<f64> = runs.filter_map(|run| metric::of_run(run, name)).collect();
-            let times = match name.contains("requests") {
-                true => 1_000.0,
-                false => 1.0,
-            };
-            median(&figures).map(|figure| figure * times)
+            let figures = runs.filter_map(|run| metric::of_run(run, row.metric));
+            median(&figures.collect::<Vec<f64>>())
         };
         let all: Vec<Option<f64>> = summary.subjects.iter().map(of_subject).collect();
         let measured = all.iter().any(Option::is_some);
         let cells = all.into_iter().map(|figure| match figure {
-            Some(figure) => amount(figure.max(0.0)),
+            Some(figure) => measurable(figure * row.changes),
             None => "not measured".to_owned(),
         });
-        measured.then(|| std::iter::once(label.to_owned()).chain(cells).collect())
+        measured.then(|| std::iter::once(row.label.to_owned()).chain(cells).collect())
     });
     rows.collect()
+}
+
+/// A figure that is the difference of two; below zero they differ by more than what is looked for.
+fn measurable(figure: f64) -> String {
+    let words = amount(figure);
+    match figure < 0.0 {
+        true => format!("none measurable ({words})"),
+        false => words,
+    }
 }
 
 /// The row of bytes for each foreign object; none where no run was restarted without them.
@@ -149,13 +166,7 @@ impl Cost {
     }
 
     fn words(&self) -> String {
-        let bytes = amount(self.bytes);
-        let words = match self.bytes < 0.0 {
-            // Two restarts differ by more than the objects take.
-            true => format!("none measurable ({bytes})"),
-            false => bytes,
-        };
-        rows::with_unsettled(words, self.unsettled, self.runs)
+        rows::with_unsettled(measurable(self.bytes), self.unsettled, self.runs)
     }
 }
 
@@ -186,5 +197,6 @@ mod tests {
         assert_eq!(words(3_891.0, 0), "3,891");
         assert_eq!(words(3_891.0, 1), "3,891 (did not settle: 1 of 2)");
         assert_eq!(words(-1_188.0, 0), "none measurable (-1188)");
+        assert_eq!(measurable(0.0), "0");
     }
 }

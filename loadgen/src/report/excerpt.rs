@@ -12,7 +12,7 @@ use crate::model::cell::Kind;
 use crate::model::metric;
 use crate::model::summary::{Subject, Summary};
 use crate::report::marks::Marks;
-use crate::report::rows::{MEMORY, Row, WORK};
+use crate::report::rows::{BYSTANDERS, MEMORY, Row, WORK};
 use crate::report::table::{Table, figure, grouped};
 use crate::report::tables::{sizes, sizes_of};
 use crate::report::title;
@@ -206,7 +206,8 @@ impl<'a> Excerpt<'a> {
 }
 
 fn line(path: &str) -> Result<Line, Error> {
-    let of_runs = MEMORY.iter().chain(WORK).find(|row| row.path == path);
+    let mut rows = MEMORY.iter().chain(WORK).chain(BYSTANDERS);
+    let of_runs = rows.find(|row| row.path == path);
     let of_subject = || OF_SUBJECT.iter().find(|(name, ..)| *name == path);
     of_runs
         .map(|row| Line::OfRuns(*row))

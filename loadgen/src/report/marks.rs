@@ -6,19 +6,12 @@
 
 use std::ops::Range;
 
+/// What the first mark of each block begins with.
+const START: &str = "<!-- loadgen ";
+
 /// A kind of block, by the name in its marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Marks(pub &'static str);
-
-/// A block that is there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Marked<'a> {
-    before: &'a str,
-    /// The folder that the first mark names.
-    pub folder: Option<&'a str>,
-    /// From the second mark on.
-    rest: &'a str,
-}
 
 impl Marks {
     /// The first mark, as it stands in a file.
@@ -32,47 +25,38 @@ impl Marks {
     }
 
     /// The first block of this kind.
-    pub fn find(self, text: &str) -> Option<Marked<'_>> {
-        let start = format!("<!-- loadgen {}: begin", self.0);
-        let (before, rest) = text.split_once(start.as_str())?;
-        let (folder, rest) = rest.split_once("-->")?;
-        let folder = folder.trim();
-        let rest = rest.strip_prefix('\n').unwrap_or(rest);
-        let end = rest.find(self.end().as_str())?;
-        Some(Marked {
-            before,
-            folder: (!folder.is_empty()).then_some(folder),
-            rest: &rest[end..],
-        })
+    pub fn find(self, text: &str) -> Option<Block<'_>> {
+        blocks(text).into_iter().find(|block| block.name == self.0)
     }
 
     /// The text with another block, of this folder; `None` where the marks are not.
     pub fn replace(self, text: &str, folder: Option<&str>, block: &str) -> Option<String> {
         let found = self.find(text)?;
-        let begin = self.begin(folder);
-        Some(format!("{}{begin}\n{block}{}", found.before, found.rest))
+        let (before, rest) = (&text[..found.at], &text[found.content.end..]);
+        Some(format!("{before}{}\n{block}{rest}", self.begin(folder)))
     }
 }
 
-/// One of all blocks of a document, of whatever kind.
+/// A block of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block<'a> {
     /// The name in its marks.
     pub name: &'a str,
     /// The words behind `begin`: the folder, then options.
     pub words: Vec<&'a str>,
+    /// Where its first mark begins.
+    at: usize,
     /// What stands between the marks, as a part of the document.
     pub content: Range<usize>,
 }
 
 /// All blocks of a document, in their order. A first mark without its second one is no block.
 pub fn blocks(text: &str) -> Vec<Block<'_>> {
-    const START: &str = "<!-- loadgen ";
     let mut found = Vec::new();
     let mut at = 0;
-    while let Some(start) = text[at..].find(START).map(|offset| at + offset) {
-        at = start + START.len();
-        let Some(block) = block_at(text, at) else {
+    while let Some(begin) = text[at..].find(START).map(|offset| at + offset) {
+        at = begin + START.len();
+        let Some(block) = block_at(text, begin) else {
             continue;
         };
         at = block.content.end;
@@ -81,18 +65,20 @@ pub fn blocks(text: &str) -> Vec<Block<'_>> {
     found
 }
 
-/// The block whose name begins here.
+/// The block whose first mark begins here.
 fn block_at(text: &str, at: usize) -> Option<Block<'_>> {
-    let (mark, _) = text[at..].split_once("-->")?;
+    let inside = at + START.len();
+    let (mark, _) = text[inside..].split_once("-->")?;
     let (name, words) = mark.split_once(": begin")?;
     let is_name =
         |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c == '-');
-    let mut start = at + mark.len() + "-->".len();
+    let mut start = inside + mark.len() + "-->".len();
     start += usize::from(text[start..].starts_with('\n'));
     let end = start + text[start..].find(&format!("<!-- loadgen {name}: end -->"))?;
     is_name(name).then(|| Block {
         name,
         words: words.split_whitespace().collect(),
+        at,
         content: start..end,
     })
 }
@@ -122,7 +108,7 @@ mod tests {
         for (folder, want) in [(None, None), (Some("results/kube"), Some("results/kube"))] {
             let text = format!("{}\nold\n{end}\n", TABLE.begin(folder));
             let found = TABLE.find(&text).expect("marked");
-            assert_eq!(found.folder, want);
+            assert_eq!(found.words.first().copied(), want);
         }
     }
 

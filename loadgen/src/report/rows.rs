@@ -59,6 +59,28 @@ pub const CGROUP_PEAK: Row = mb(
     "memory.settled.cgroup.peak_bytes",
 );
 
+/// Objects that do not concern the subject, for tables in documents; a report has a table of its own (`bystanders`).
+pub const BYSTANDERS: &[Row] = &[
+    row(
+        "foreign objects found in its memory",
+        Kind::Memory,
+        "bystanders.in_memory",
+        1.0,
+    ),
+    row(
+        "bytes for each foreign object",
+        Kind::Memory,
+        "bystanders.bytes_per_object",
+        1.0,
+    ),
+    row(
+        "CPU for each change of one, µs",
+        Kind::Memory,
+        "bystanders.cpu_us_per_change",
+        1.0,
+    ),
+];
+
 /// Memory at the largest size.
 pub const MEMORY: &[Row] = &[
     AT_START,

@@ -6,14 +6,10 @@
 
 use std::time::{Duration, Instant};
 
-use futures::StreamExt;
-use http::Method;
-use serde::de::IgnoredAny;
-
+use crate::load::bystanders::{Request, send};
 use crate::load::timetable::Pace;
 use crate::measure::memory_search;
 use crate::measure::settle::Rule;
-use crate::model::bystanders;
 use crate::model::bystanders::{Bystanders, Changed, Found, NAMESPACE, Use};
 use crate::model::step::{Quiet, Step};
 use crate::model::subject::Language;
@@ -21,10 +17,7 @@ use crate::run::ready;
 use crate::run::session::{Reason, Session};
 use crate::run::snapshot::Snapshot;
 use crate::run::step::settle::settle;
-use crate::target::cluster::{Cluster, Error, JSON, MERGE_PATCH};
-
-/// Requests in flight.
-const CONNECTIONS: usize = 24;
+use crate::target::cluster::{Cluster, Error};
 
 /// Changes at least; with fewer objects each is changed more than once.
 const CHANGES: usize = 1_000;
@@ -41,18 +34,8 @@ pub async fn create(cluster: &Cluster, all: &[Bystanders]) -> Result<(), Error> 
         return Ok(());
     }
     cluster.ensure_namespace(NAMESPACE).await?;
-    for kind in all {
-        let path = kind.path(NAMESPACE);
-        let objects = (0..kind.objects).map(|index| {
-            let object = kind.object(index, NAMESPACE, &[]);
-            cluster.ask::<IgnoredAny>(Method::POST, &path, Some(JSON), object)
-        });
-        let mut made = futures::stream::iter(objects).buffer_unordered(CONNECTIONS);
-        while let Some(made) = made.next().await {
-            made?;
-        }
-    }
-    Ok(())
+    let create = |kind: &Bystanders, index| Request::create(kind, index, NAMESPACE, &[]);
+    ask_for_each(cluster, all, &Pace::Burst, create).await
 }
 
 /// Counts them in the memory of the subject; a subject in Go is left idle for `wait` first.
@@ -111,8 +94,11 @@ pub async fn change(session: &mut Session<'_>) -> Result<(), Reason> {
     session.check_alive()?;
     let begin = Snapshot::take(session).await;
     let all = &session.setting.bystanders;
-    let sent = send_changes(&session.cluster, all, rounds, &pace).await;
-    sent.map_err(|error| format!("bystanders: {error}"))?;
+    for round in 1..=rounds as u64 {
+        let change = |kind: &Bystanders, index| Request::change(kind, index, NAMESPACE, round);
+        let sent = ask_for_each(&session.cluster, all, &pace, change).await;
+        sent.map_err(|error| format!("bystanders: {error}"))?;
+    }
     tokio::time::sleep(AFTERMATH).await;
     session.check_alive()?;
     let end = Snapshot::take(session).await;
@@ -124,35 +110,14 @@ pub async fn change(session: &mut Session<'_>) -> Result<(), Reason> {
     Ok(())
 }
 
-async fn send_changes(
+async fn ask_for_each(
     cluster: &Cluster,
     all: &[Bystanders],
-    rounds: usize,
     pace: &Pace,
+    request: impl Fn(&Bystanders, usize) -> Request,
 ) -> Result<(), Error> {
-    let started = Instant::now();
-    let each = (1..=rounds).flat_map(|round| {
-        let objects = all
-            .iter()
-            .flat_map(|kind| (0..kind.objects).map(move |index| (kind, index)));
-        objects.map(move |(kind, index)| (round, kind, index))
-    });
-    let changes = each.enumerate().map(|(nth, (round, kind, index))| {
-        let path = format!("{}/{}", kind.path(NAMESPACE), kind.name(index));
-        let due = started + pace.due(nth);
-        async move {
-            tokio::time::sleep_until(due.into()).await;
-            let body = bystanders::change(round as u64);
-            cluster
-                .ask::<IgnoredAny>(Method::PATCH, &path, Some(MERGE_PATCH), body)
-                .await
-        }
-    });
-    let mut changed = futures::stream::iter(changes).buffer_unordered(CONNECTIONS);
-    while let Some(changed) = changed.next().await {
-        changed?;
-    }
-    Ok(())
+    let ask = |request: Request| async move { request.ask(cluster).await };
+    send(all, pace, request, ask, |_| ()).await
 }
 
 fn used(begin: &Snapshot, end: &Snapshot) -> Use {
@@ -174,7 +139,9 @@ pub async fn without(session: &mut Session<'_>, quiet: Quiet) -> Result<(), Reas
     let name = Step::WithoutBystanders(quiet).name();
     session.say(name);
     session.stop_subject().await?;
-    let removed = remove(&session.cluster, &session.setting.bystanders).await;
+    let all = &session.setting.bystanders;
+    let delete = |kind: &Bystanders, index| Request::delete(kind, index, NAMESPACE);
+    let removed = ask_for_each(&session.cluster, all, &Pace::Burst, delete).await;
     removed.map_err(|error| format!("bystanders: {error}"))?;
     ready::offer_canary(session).await?;
     session.start_subject().await?;
@@ -182,22 +149,5 @@ pub async fn without(session: &mut Session<'_>, quiet: Quiet) -> Result<(), Reas
     ready::wait_ready(session, Instant::now() + timeout.deadline).await?;
     let waited = settle(session, name, Rule::of(quiet)).await?;
     session.run.without_bystanders = session.settled(quiet, waited.settled);
-    Ok(())
-}
-
-async fn remove(cluster: &Cluster, all: &[Bystanders]) -> Result<(), Error> {
-    for kind in all {
-        let collection = kind.path(NAMESPACE);
-        let paths = (0..kind.objects).map(|index| format!("{collection}/{}", kind.name(index)));
-        let deletions = paths.map(|path| async move {
-            cluster
-                .ask::<IgnoredAny>(Method::DELETE, &path, None, vec![])
-                .await
-        });
-        let mut deleted = futures::stream::iter(deletions).buffer_unordered(CONNECTIONS);
-        while let Some(deleted) = deleted.next().await {
-            deleted?;
-        }
-    }
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::bench_folder::{
     BenchFolder, all_runs_valid, change_json, change_packed, change_text, cover, later,
@@ -212,6 +212,39 @@ fn a_folder_is_verified_and_one_change_is_one_line() {
     schema::every_file_is_described(&bed);
     a_report_does_not_cover_an_edit(&bed);
     a_folder_is_compared_with_itself_and_with_a_slower_one(&bed);
+}
+
+#[test]
+fn a_folder_of_a_command_is_verified_by_its_hashes() {
+    let folder = std::env::temp_dir().join(format!("loadgen-verify-origin-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a folder");
+    let write = |name: &str, text: &str| fs::write(folder.join(name), text).expect("writable");
+    let machine = json!({ "cpu_model": "A processor", "cores": 2 });
+    let origin = json!({
+        "command": "scripts/page.sh", "commit": "0123abcd", "date": "2026-01-02T03:04:05Z", "host_label": "a", "machine": machine,
+    });
+    write("origin.json", &origin.to_string());
+    write("page.md", "# A page\n");
+    write("SHA256SUMS", "-  origin.json\n-  page.md\n");
+    cover(&folder, "origin.json");
+    cover(&folder, "page.md");
+    let path = folder.to_string_lossy().into_owned();
+    let verify = || {
+        let done = loadgen(&["verify", &path]);
+        (done.status.code(), text(&done.stdout))
+    };
+    let whole = format!(
+        "{path}: verified: 2 files by their hash; its figures are not recomputed, `scripts/page.sh` at 0123abcd made them\n"
+    );
+    assert_eq!(verify(), (Some(0), whole));
+    write("page.md", "# Another page\n");
+    let (code, line) = verify();
+    assert!(
+        code == Some(1) && line.starts_with(&format!("{path}/page.md: changed: SHA-256 is ")),
+        "{line}"
+    );
+    fs::remove_dir_all(folder).expect("ours");
 }
 
 fn a_report_does_not_cover_an_edit(bed: &BenchFolder) {

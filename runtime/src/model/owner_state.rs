@@ -232,14 +232,19 @@ impl OwnerState {
             && (newer.metadata_only || newer.status.digest != self.status.digest)
     }
 
+    /// What compares the status that this shows with the plan. Metadata do not show it: it is read before.
+    pub fn comparison(&self) -> Triggers {
+        match self.metadata_only {
+            true => Triggers::CHECK.with(Triggers::REFRESH),
+            false => Triggers::CHECK,
+        }
+    }
+
     /// Takes over a newer state whose status another client may have written: it is compared.
     pub fn on_overwritten(&mut self, newer: Self) {
-        let refresh = match newer.metadata_only {
-            true => Triggers::REFRESH,
-            false => Triggers::default(),
-        };
+        let comparison = newer.comparison();
         self.refresh(newer);
-        self.triggers = self.triggers.with(Triggers::CHECK).with(refresh);
+        self.triggers = self.triggers.with(comparison);
     }
 
     /// The record of a child.

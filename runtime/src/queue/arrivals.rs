@@ -128,7 +128,7 @@ impl Arrivals {
         }
         let changed = shown.generation != owner.generation || shown.deleting != owner.deleting;
         let may_be_overwritten = owner.may_be_overwritten(&shown);
-        let by_metadata = shown.metadata_only;
+        let comparison = shown.comparison();
         let beyond = shown.triggers.without(Triggers::OWN);
         owner.refresh(*shown);
         if changed {
@@ -136,10 +136,7 @@ impl Arrivals {
         }
         let own = owner.own_triggers(finalizer);
         if may_be_overwritten && own.is_empty() && !owner.deleting {
-            return Meanwhile::Overwritten(match by_metadata {
-                true => beyond.with(Triggers::CHECK).with(Triggers::REFRESH),
-                false => beyond.with(Triggers::CHECK),
-            });
+            return Meanwhile::Overwritten(beyond.with(comparison));
         }
         Meanwhile::Same(own.with(beyond))
     }

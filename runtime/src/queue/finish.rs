@@ -4,6 +4,7 @@ use crate::model::{ObjectKey, OwnerState, Triggers};
 use crate::queue::arrivals::Meanwhile;
 use crate::queue::entry::State;
 use crate::queue::limits::backoff_ms;
+use crate::queue::overwritten::pause_ms;
 use crate::queue::{Admission, Outcome, Queue, WITHOUT_SPEC_FROM};
 
 impl Queue {
@@ -19,7 +20,7 @@ impl Queue {
         let Some(mut arrivals) = self.entries.returned(key) else {
             return Admission::Idle;
         };
-        let mut overwritten = false;
+        let mut set_back_ms = None;
         let own = match arrivals.update_owner(&mut owner, self.finalizer) {
             Meanwhile::Deleted => {
                 self.entries.remove(key);
@@ -33,8 +34,7 @@ impl Queue {
             }
             Meanwhile::Same(own) => own,
             Meanwhile::Overwritten(own) => {
-                owner.overwritten = owner.overwritten.saturating_add(1);
-                overwritten = true;
+                set_back_ms = Some(pause_ms(&mut owner, self.limits.merge_ms));
                 own
             }
         };
@@ -45,9 +45,12 @@ impl Queue {
         let of_children = arrivals.update_children(&mut owner);
         let triggers = own.with(of_children);
         let is_written = matches!(outcome, Outcome::Written { .. });
-        if overwritten && is_written && of_children.is_empty() {
+        if let Some(set_back_ms) = set_back_ms
+            && is_written
+            && of_children.is_empty()
+        {
             outcome.leave(&mut owner, triggers);
-            let due_ms = now_ms + self.set_back_ms(&owner);
+            let due_ms = now_ms + set_back_ms;
             self.entries.put_back(key, owner, State::Delayed { due_ms });
             self.entries.drop_specs(key);
             return Admission::Accepted;

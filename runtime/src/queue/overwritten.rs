@@ -42,12 +42,11 @@ impl Queue {
     }
 
     fn insert_overwritten(&mut self, key: &ObjectKey, shown: OwnerState, now_ms: u64) -> Admission {
-        let owner = OwnerState {
+        let mut owner = OwnerState {
             triggers: Triggers::CHECK,
-            overwritten: 1,
             ..shown
         };
-        let due_ms = now_ms + self.set_back_ms(&owner);
+        let due_ms = now_ms + pause_ms(&mut owner, self.limits.merge_ms);
         let admission = self.entries.insert(key, owner, State::Delayed { due_ms });
         self.entries.drop_specs(key);
         admission
@@ -60,21 +59,17 @@ impl Queue {
             return Admission::Idle;
         };
         if matches!(entry.state, State::Awaiting { .. }) {
-            let owner = &mut entry.owner;
-            owner.overwritten = owner.overwritten.saturating_add(1);
-            let due_ms = now_ms + set_back_ms(self.limits.merge_ms, owner.overwritten);
+            let due_ms = now_ms + pause_ms(&mut entry.owner, self.limits.merge_ms);
             self.entries.delay(key, due_ms);
         }
         self.entries.drop_specs(key);
         Admission::Accepted
     }
-
-    /// How long an owner waits before its status is compared, ms.
-    pub(super) fn set_back_ms(&self, owner: &OwnerState) -> u64 {
-        set_back_ms(self.limits.merge_ms, owner.overwritten)
-    }
 }
 
-fn set_back_ms(merge_ms: u64, overwritten: u8) -> u64 {
-    merge_ms << overwritten.saturating_sub(1).min(DOUBLINGS)
+/// Another client has written the status once more: how long the owner waits before it is compared, ms.
+pub(super) fn pause_ms(owner: &mut OwnerState, merge_ms: u64) -> u64 {
+    let doublings = owner.overwritten.min(DOUBLINGS);
+    owner.overwritten = owner.overwritten.saturating_add(1);
+    merge_ms << doublings
 }

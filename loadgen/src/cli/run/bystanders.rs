@@ -5,21 +5,18 @@
 
 use std::time::{Duration, Instant};
 
-use futures::StreamExt;
 use http::Method;
-use serde::de::IgnoredAny;
 
+use crate::load::bystanders::{Request, send};
 use crate::load::timetable::Pace;
 use crate::model::bystanders;
 use crate::model::bystanders::Bystanders;
 use crate::model::run_id;
 use crate::model::workload::steps::LoadStep;
 use crate::model::workload::{BYSTANDERS_LABEL, RUN_LABEL};
-use crate::target::cluster::{Cluster, Error, JSON, MERGE_PATCH};
+use crate::target::cluster::{Cluster, Error};
 use crate::terminal::progress::Progress;
 
-/// As many as the generator of load has.
-const CONNECTIONS: usize = 24;
 /// How long a new namespace may be without its ServiceAccount.
 const ACCOUNT: Duration = Duration::from_secs(10);
 /// Between two tries.
@@ -46,14 +43,6 @@ pub struct ForeignObjects<'a> {
     pub progress: &'a Progress,
 }
 
-/// One request for one of them.
-struct Request {
-    method: Method,
-    path: String,
-    content_type: &'static str,
-    body: Vec<u8>,
-}
-
 impl ForeignObjects<'_> {
     fn namespace(&self) -> String {
         format!("{}-bystanders", run_id::namespace(self.run))
@@ -68,11 +57,8 @@ impl ForeignObjects<'_> {
         let labels = [(RUN_LABEL, self.run), (BYSTANDERS_LABEL, "true")];
         let made = self.cluster.make_namespace(&namespace, &labels).await;
         made.map_err(|error| format!("cannot create namespace {namespace}: {}", error.words()))?;
-        self.send("bystanders created", |kind, index| Request {
-            method: Method::POST,
-            path: kind.path(&namespace),
-            content_type: JSON,
-            body: kind.object(index, &namespace, &[(RUN_LABEL, self.run)]),
+        self.send("bystanders created", |kind, index| {
+            Request::create(kind, index, &namespace, &[(RUN_LABEL, self.run)])
         })
         .await
     }
@@ -83,11 +69,8 @@ impl ForeignObjects<'_> {
     /// As for [`ForeignObjects::create`].
     pub async fn change(&self, nth: u64) -> Result<(), String> {
         let namespace = self.namespace();
-        self.send("bystanders changed", |kind, index| Request {
-            method: Method::PATCH,
-            path: format!("{}/{}", kind.path(&namespace), kind.name(index)),
-            content_type: MERGE_PATCH,
-            body: bystanders::change(nth),
+        self.send("bystanders changed", |kind, index| {
+            Request::change(kind, index, &namespace, nth)
         })
         .await
     }
@@ -98,50 +81,23 @@ impl ForeignObjects<'_> {
         what: &str,
         request: impl Fn(&Bystanders, usize) -> Request,
     ) -> Result<(), String> {
-        let all = self.kinds.iter().flat_map(|kind| {
-            let indices = 0..kind.objects;
-            indices.map(move |index| (kind, index))
-        });
         let objects: usize = self.kinds.iter().map(|kind| kind.objects).sum();
-        let started = Instant::now();
-        let requests = all.enumerate().map(|(nth, (kind, index))| {
-            let request = request(kind, index);
-            let due = started + self.pace.due(nth);
-            async move {
-                tokio::time::sleep_until(due.into()).await;
-                self.ask(request).await
-            }
-        });
-        let mut answers = futures::stream::iter(requests).buffer_unordered(CONNECTIONS);
-        let mut answered = 0;
-        while let Some(answer) = answers.next().await {
-            answer.map_err(|error| format!("bystanders: {}", error.words()))?;
-            answered += 1;
-            self.progress.count(what, answered, objects as u64);
-        }
-        Ok(())
+        let answered = |count| self.progress.count(what, count, objects as u64);
+        let ask = |request| self.ask(request);
+        let sent = send(self.kinds, &self.pace, request, ask, answered).await;
+        sent.map_err(|error| format!("bystanders: {}", error.words()))
     }
 
     async fn ask(&self, request: Request) -> Result<(), Error> {
-        let Request {
-            method,
-            path,
-            content_type,
-            body,
-        } = request;
-        let creates = method == Method::POST;
+        let creates = request.method == Method::POST;
         let give_up = Instant::now() + ACCOUNT;
         loop {
-            let method = method.clone();
-            let asked =
-                self.cluster
-                    .ask::<IgnoredAny>(method, &path, Some(content_type), body.clone());
-            match asked.await {
+            match request.ask(self.cluster).await {
                 Err(error) if creates && error.code() == Some(409) => return Ok(()),
                 Err(error) if waits_for_account(&error.words()) && Instant::now() < give_up => {
                     tokio::time::sleep(BETWEEN).await;
                 }
-                other => return other.map(drop),
+                other => return other,
             }
         }
     }

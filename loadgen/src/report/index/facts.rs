@@ -9,16 +9,17 @@ use std::path::Path;
 use anyhow::Context;
 use serde_json::Value;
 
+use crate::model::evidence::origin::ORIGIN;
 use crate::model::evidence::{EXPERIMENT, Evidence};
 use crate::report::SUMMARY;
 use crate::report::table::grouped;
 use crate::report::title::short;
 
-/// Files that say what was measured: of a bench, of a bench of starts, of `scripts/starts.py`.
-const DESCRIPTIONS: [&str; 3] = [EXPERIMENT, "restarts.json", "starts.json"];
+/// Files that say what was measured: of a bench, of a command of a campaign, of a bench of starts, of `scripts/starts.py`.
+const DESCRIPTIONS: [&str; 4] = [EXPERIMENT, ORIGIN, "restarts.json", "starts.json"];
 
 /// Where schema 1 has a fact, and where later ones have it.
-const COMMIT: [&str; 2] = ["/environment/loadgen_commit", "/tare_revision"];
+const COMMIT: [&str; 3] = ["/environment/loadgen_commit", "/commit", "/tare_revision"];
 const DATE: [&str; 3] = ["/environment/started_at", "/started_at", "/date"];
 const LABEL: [&str; 2] = ["/environment/host_label", "/host_label"];
 const CORES: [&str; 2] = ["/environment/machine/cores", "/machine/cores"];

@@ -138,9 +138,11 @@ fn page(folder: &Path) -> Option<String> {
     Some(first.file_name()?.to_string_lossy().into_owned())
 }
 
-/// What `loadgen verify` says of a bench; nothing of any other folder.
+/// What `loadgen verify` says of a bench or a command; nothing of any other folder.
 fn word_of_verify(folder: &Path, schema: Option<u64>) -> anyhow::Result<Option<String>> {
+    let evidence = Evidence::open(folder);
     match schema {
+        None if verify::is_of_a_command(&evidence) => {}
         None => return Ok(None),
         Some(schema) if schema != u64::from(SCHEMA) => {
             return Ok(Some(format!(
@@ -149,9 +151,10 @@ fn word_of_verify(folder: &Path, schema: Option<u64>) -> anyhow::Result<Option<S
         }
         Some(_) => {}
     }
-    let found = verify::verify(&Evidence::open(folder))
-        .with_context(|| format!("cannot verify {}", folder.display()))?;
+    let found =
+        verify::verify(&evidence).with_context(|| format!("cannot verify {}", folder.display()))?;
     Ok(Some(match &found.problems[..] {
+        [] if found.origin.is_some() => format!("verified: {} files by hash", found.hashed),
         [] => "verified".to_owned(),
         [only] => only.to_string(),
         [first, others @ ..] => format!("{first} (and {} more)", others.len()),

@@ -143,3 +143,21 @@ fn programs_of_other_commits_are_named() {
         "{lines:?}"
     );
 }
+
+#[test]
+fn a_folder_of_a_command_says_where_it_comes_from() {
+    let origin = json!({
+        "command": "scripts/page.sh", "commit": "0123456789abcdef", "date": "2026-01-02T03:04:05Z", "host_label": "shared",
+        "machine": { "cpu_model": "A processor", "cores": 2 },
+    });
+    let results = Results::new("origin").with_json("release/origin.json", &origin);
+    Evidence::open(&results.0.join("release"))
+        .write_sums()
+        .expect("writable");
+    assert_eq!(
+        results.lines(),
+        [
+            "| release | – | 0123456789ab | 2026-01-02 | shared: 2 cores, A processor | – | – | verified: 1 files by hash |"
+        ]
+    );
+}

@@ -18,6 +18,7 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
+use crate::model::evidence::origin::{ORIGIN, Origin};
 use crate::model::evidence::sums::Difference;
 use crate::model::evidence::{EXPERIMENT, Error, Evidence};
 use crate::report::validate;
@@ -47,6 +48,8 @@ impl From<Difference> for Problem {
 #[derive(Debug, Default)]
 pub struct Findings {
     pub problems: Vec<Problem>,
+    /// Of a folder that no bench has written: nothing but hashes can be checked.
+    pub origin: Option<Origin>,
     /// Files whose hash is right.
     pub hashed: usize,
     /// Runs that follow from their samples.
@@ -58,8 +61,11 @@ pub struct Findings {
 /// Looks at everything in a folder.
 ///
 /// # Errors
-/// The folder or its `experiment.json` cannot be read.
+/// The folder, or what says where it comes from (`experiment.json`, `origin.json`), cannot be read.
 pub fn verify(evidence: &Evidence) -> Result<Findings, validate::Error> {
+    if is_of_a_command(evidence) {
+        return Ok(of_a_command(evidence)?);
+    }
     let files = files(evidence)?;
     let mut problems = validate::raw_problems(evidence)?;
     let of_this_schema = !problems.iter().any(|problem| problem.is_other_schema);
@@ -97,6 +103,21 @@ pub fn verify(evidence: &Evidence) -> Result<Findings, validate::Error> {
         found.add(of_derived);
     }
     Ok(found)
+}
+
+/// Whether a command has written the folder, and no bench.
+pub fn is_of_a_command(evidence: &Evidence) -> bool {
+    evidence.path(ORIGIN).is_file() && !evidence.path(EXPERIMENT).is_file()
+}
+
+fn of_a_command(evidence: &Evidence) -> Result<Findings, Error> {
+    let hashes = evidence.check_sums()?;
+    Ok(Findings {
+        origin: Some(evidence.read_json(ORIGIN)?),
+        hashed: hashes.same,
+        problems: hashes.differences.into_iter().map(Problem::from).collect(),
+        ..Findings::default()
+    })
 }
 
 impl Findings {
