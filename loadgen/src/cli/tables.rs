@@ -1,7 +1,7 @@
 //! `loadgen tables`: the tables that stand in documents, made again from the folders that their marks name.
 //!
 //! Guarantees: only what stands between marks changes; `--check` writes nothing and ends with exit code 1 where a table
-//! is not what its folder gives. A folder of another schema is named and not checked. Leaves to others: the tables
+//! is not what its folder gives, or cannot be checked because its folder has another schema. Leaves to others: the tables
 //! (`report::readme`, `report::excerpt`).
 
 use std::collections::BTreeMap;
@@ -40,6 +40,7 @@ enum Outcome {
 }
 
 pub fn run(args: TablesArgs) -> anyhow::Result<ExitCode> {
+    // `stale` are those that are not what their folder gives when this ends.
     let (mut tables, mut stale) = (0, 0);
     let mut folders = Folders::default();
     for file in &args.files {
@@ -60,7 +61,10 @@ pub fn run(args: TablesArgs) -> anyhow::Result<ExitCode> {
                 .with_context(|| format!("{shown}: {name} of {folder}"))?;
             match outcome {
                 Outcome::Current => println!("{shown}: {name} of {folder}: current"),
-                Outcome::OtherSchema(why) => println!("{shown}: {name}: not checked: {why}"),
+                Outcome::OtherSchema(why) => {
+                    stale += 1;
+                    println!("{shown}: {name}: cannot be made: {why}");
+                }
                 Outcome::Stale(_) if args.check => {
                     stale += 1;
                     println!(
