@@ -129,12 +129,7 @@ metric = "memory.settled.rss_bytes"
 objects = 500
 "#;
 
-fn summary(
-    control_plane: &str,
-    started_at: &str,
-    language: &str,
-    rss_bytes: &[Option<u64>],
-) -> String {
+fn summary(control_plane: &str, started_at: &str, name: &str, rss_bytes: &[Option<u64>]) -> String {
     let run = |rss_bytes: &Option<u64>| {
         json!({"objects": 5000, "cell": "memory", "valid": rss_bytes.is_some(),
             "memory": {"restart": {"rss_bytes": rss_bytes.unwrap_or(1)}}})
@@ -142,7 +137,7 @@ fn summary(
     let runs: Vec<Value> = rss_bytes.iter().map(run).collect();
     json!({
         "environment": {"control_plane": control_plane, "started_at": started_at, "kubernetes_version": "v1.36.4"},
-        "subjects": [{"name": "controller-runtime", "variant": "tuned", "language": language,
+        "subjects": [{"name": name, "variant": "tuned", "language": "go",
             "binary_bytes": 33_000_000, "runs": runs}],
     })
     .to_string()
@@ -166,30 +161,40 @@ fn the_newest_go_figures_of_a_real_control_plane_stand_beside_ours() {
     let none = Published::read(&results)
         .expect("readable")
         .beside(&restarted(5_000));
-    assert!(none[0].contains("not measured: no results"), "{none:?}");
+    assert!(none[0].contains("not measured in any folder"), "{none:?}");
 
+    let ours = "controller-runtime";
     put(
         "older",
-        summary("kube", "2026-11-20T00:00:00Z", "go", &[Some(1_000_000)]),
+        summary("kube", "2026-11-20T00:00:00Z", ours, &[Some(1_000_000)]),
     );
     let valid = [Some(80_000_000), Some(90_000_000), None];
     put(
-        "newer",
-        summary("kube", "2026-11-21T00:00:00Z", "go", &valid),
+        "kube/newer",
+        summary("kube", "2026-11-21T00:00:00Z", ours, &valid),
     );
     put(
         "kubesim",
-        summary("kubesim", "2026-11-22T00:00:00Z", "go", &[Some(2_000_000)]),
+        summary("kubesim", "2026-11-22T00:00:00Z", ours, &[Some(2_000_000)]),
     );
     put(
-        "rust",
-        summary("kube", "2026-11-23T00:00:00Z", "rust", &[Some(3_000_000)]),
+        "other-people",
+        summary(
+            "kube",
+            "2026-11-23T00:00:00Z",
+            "sealed-secrets",
+            &[Some(3_000_000)],
+        ),
+    );
+    put(
+        "no-valid-run",
+        summary("kube", "2026-11-24T00:00:00Z", ours, &[None]),
     );
     let published = Published::read(&results).expect("readable");
     let [measured, claimed] = published.beside(&restarted(5_000));
     assert_eq!(
         measured,
-        "Go, restarted with 5000 objects, measured on kube-apiserver v1.36.4 (results/newer): controller-runtime/tuned 85.0 MB"
+        "Go, restarted with 5000 objects, measured on kube-apiserver v1.36.4 (results/kube/newer): controller-runtime/tuned 85.0 MB"
     );
     assert_eq!(
         claimed,
@@ -197,14 +202,17 @@ fn the_newest_go_figures_of_a_real_control_plane_stand_beside_ours() {
     );
     let [measured, claimed] = published.beside(&restarted(500));
     assert!(
-        measured.ends_with("restarted with 500 objects: not measured in results/newer"),
+        measured.ends_with("restarted with 500 objects: not measured in any folder of results on a real kube-apiserver"),
         "{measured}"
     );
     assert!(claimed.ends_with("no published claim"), "{claimed}");
 
-    write(&results.join("newer/summary.json"), "{");
+    write(&results.join("kube/newer/summary.json"), "{");
     let error = Published::read(&results).expect_err("broken").to_string();
-    assert!(error.contains("newer/summary.json is not JSON"), "{error}");
+    assert!(
+        error.contains("kube/newer/summary.json is not JSON"),
+        "{error}"
+    );
 }
 
 /// The results of this repository can be read, whatever they are at the time.

@@ -1,7 +1,7 @@
 //! What Go costs: as it was measured on a real control plane, and as others have published it.
 //!
-//! Guarantees: figures come from the newest `results/*/summary.json` of a real kube-apiserver that
-//! has Go operators, and from `results/claims.toml`, never from this file; only valid runs count;
+//! Guarantees: a figure comes from the newest `summary.json` below `results/` of a real kube-apiserver that has it for
+//! the Go operators of this repository, and from `results/claims.toml`, never from this file; only valid runs count;
 //! what is not there is called not measured. Claims are marked as such.
 //! Leaves to others: what of ours stands beside them.
 
@@ -31,8 +31,8 @@ pub struct Counterpart {
 /// The figures of others.
 #[derive(Debug)]
 pub struct Published {
-    /// `None` when no such result is there.
-    newest: Option<Summary>,
+    /// Of a real kube-apiserver and Go operators, the newest first.
+    summaries: Vec<Summary>,
     claims: Vec<Claim>,
 }
 
@@ -86,30 +86,25 @@ impl Published {
             .with_context(|| format!("cannot read {}", path.display()))?;
         let claims: Claims = toml::from_str(&text)
             .with_context(|| format!("{} is no list of claims", path.display()))?;
-        let mut newest: Option<Summary> = None;
+        let mut summaries = Vec::new();
         for folder in folders(results)? {
             let path = folder.join("summary.json");
-            if !path.exists() {
-                continue;
-            }
             let text = std::fs::read_to_string(&path)
                 .with_context(|| format!("cannot read {}", path.display()))?;
             let json: Value = serde_json::from_str(&text)
                 .with_context(|| format!("{} is not JSON", path.display()))?;
-            let name = folder.file_name().unwrap_or_default().to_string_lossy();
+            let name = folder.strip_prefix(results).unwrap_or(&folder).display();
             let summary = Summary {
                 folder: format!("results/{name}"),
                 json,
             };
-            let newer = newest
-                .as_ref()
-                .is_none_or(|known| known.started_at() < summary.started_at());
-            if summary.is_real() && summary.go().next().is_some() && newer {
-                newest = Some(summary);
+            if summary.is_real() && summary.go().next().is_some() {
+                summaries.push(summary);
             }
         }
+        summaries.sort_by(|one, other| other.started_at().cmp(one.started_at()));
         Ok(Self {
-            newest,
+            summaries,
             claims: claims.claim,
         })
     }
@@ -120,28 +115,22 @@ impl Published {
     }
 
     fn measured(&self, of: &Counterpart) -> String {
-        let Some(summary) = &self.newest else {
-            return format!(
-                "Go, {}: not measured: no results/*/summary.json is of a real kube-apiserver and Go operators",
-                of.what
-            );
-        };
         let value = |subject: &Value| match of.run {
             None => number(subject, of.metric),
             Some((cell, objects)) => typical(subject, cell, objects, of.metric),
         };
-        let figures: Vec<(String, Option<f64>)> = summary
-            .go()
-            .map(|subject| (name(subject), value(subject)))
-            .collect();
-        if figures.iter().all(|(_, value)| value.is_none()) {
-            return format!("Go, {}: not measured in {}", of.what, summary.folder);
-        }
-        let show = |(name, value): &(String, Option<f64>)| match value {
-            Some(value) => format!("{name} {}", of.unit.show(*value)),
-            None => format!("{name} not measured"),
+        let has_it = |summary: &&Summary| summary.go().any(|subject| value(subject).is_some());
+        let Some(summary) = self.summaries.iter().find(has_it) else {
+            return format!(
+                "Go, {}: not measured in any folder of results on a real kube-apiserver",
+                of.what
+            );
         };
-        let figures: Vec<String> = figures.iter().map(show).collect();
+        let show = |subject: &Value| match value(subject) {
+            Some(value) => format!("{} {}", name(subject), of.unit.show(value)),
+            None => format!("{} not measured", name(subject)),
+        };
+        let figures: Vec<String> = summary.go().map(show).collect();
         format!(
             "Go, {}, measured on kube-apiserver {} ({}): {}",
             of.what,
@@ -185,9 +174,10 @@ impl Summary {
             .unwrap_or("of an unknown version")
     }
 
+    /// The EdgeApp operator in Go; operators of other people have other resources.
     fn go(&self) -> impl Iterator<Item = &Value> {
         let subjects = self.json["subjects"].as_array().into_iter().flatten();
-        subjects.filter(|subject| subject["language"] == "go")
+        subjects.filter(|subject| subject["name"] == "controller-runtime")
     }
 }
 
@@ -197,15 +187,11 @@ fn name(subject: &Value) -> String {
     format!("{}/{}", part("name"), part("variant"))
 }
 
-/// What folders of record schema 2 call the cells `drain` and `memory`, which were one.
-const BOTH_CELLS: &str = "burst";
-
 /// The median over the valid runs of a cell.
 fn typical(subject: &Value, cell: &str, objects: u64, metric: &str) -> Option<f64> {
     let runs = subject["runs"].as_array().into_iter().flatten();
     let mut values: Vec<f64> = runs
-        .filter(|run| run["valid"] == true && run["objects"] == objects)
-        .filter(|run| run["cell"] == cell || run["cell"] == BOTH_CELLS)
+        .filter(|run| run["valid"] == true && run["objects"] == objects && run["cell"] == cell)
         .filter_map(|run| number(run, metric))
         .collect();
     values.sort_by(f64::total_cmp);
@@ -224,18 +210,25 @@ fn number(value: &Value, path: &str) -> Option<f64> {
         .as_f64()
 }
 
+/// The folders with a `summary.json`: those of `results` and of its folders.
 fn folders(results: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let entries =
-        std::fs::read_dir(results).with_context(|| format!("cannot read {}", results.display()))?;
+    let mut found = Vec::new();
+    for folder in folders_in(results)? {
+        found.extend(folders_in(&folder)?);
+        found.push(folder);
+    }
+    found.retain(|folder| folder.join("summary.json").exists());
+    Ok(found)
+}
+
+fn folders_in(parent: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let cannot_read = || format!("cannot read {}", parent.display());
     let mut folders = Vec::new();
-    for entry in entries {
-        let path = entry
-            .with_context(|| format!("cannot read {}", results.display()))?
-            .path();
+    for entry in std::fs::read_dir(parent).with_context(cannot_read)? {
+        let path = entry.with_context(cannot_read)?.path();
         if path.is_dir() {
             folders.push(path);
         }
     }
-    folders.sort();
     Ok(folders)
 }
