@@ -8,8 +8,7 @@ its files, so that `loadgen verify` knows it. In the end DIR/README.md has its i
 --resume goes on where an interrupted campaign stopped: finished steps and finished runs are kept.
 
 Guarantees: one commit without changes, one kind of machine, one plan: a campaign that is resumed with others is refused. Later
-commits may change what no program is made of (results, documents, tests, comments); the programs still name the commit of the
-campaign.
+commits may change what no program is made of (results, documents, tests); the programs still name the commit of the campaign.
 DIR/campaign.json has them, the SHA-256 of loadgen, and begin and end of every step. Nothing else is built or tested while a
 bench runs; a bench begins when the machine is idle. Subjects take turns in random order (`loadgen bench`, from its seed).
 Exit code: 0 complete; 1 a step failed, the others were taken; 2 wrong input; 130 interrupted.
@@ -35,12 +34,11 @@ ORIGIN, SUMS = "origin.json", "SHA256SUMS"
 # A one-minute mean; an idle machine with a few daemons has less.
 IDLE_LOAD = 0.7
 IDLE_WITHIN_S = 600
-# What a commit may change between two parts of a campaign; and what else while loadgen is the same to the byte, because
-# nothing but loadgen is built from it.
+# What a commit may change between two parts of a campaign, and the one file of it that is part of loadgen.
 NOT_BUILT = ("results/", "docs/", "tests/", "benches/", ".ci/", "scripts/campaign.py",
              "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "deploy/README.md", "baselines/controller-runtime/README.md",
              "baselines/kube-rs/README.md")
-IN_LOADGEN = ("loadgen/src/", "results/claims.toml")
+CLAIMS = "results/claims.toml"
 MARKS = "# Results\n\n<!-- loadgen index: begin -->\n<!-- loadgen index: end -->\n"
 
 
@@ -186,12 +184,11 @@ def interrupted(out):
         return json.load(file)
 
 
-def builds_the_same(state):
-    """Whether the programs of the checkout are those of the campaign, but for the commit that they name."""
-    changed = subprocess.run(["git", "diff", "--name-only", state["commit"], "HEAD"], cwd=CHECKOUT, capture_output=True, text=True)
-    names = [name for name in changed.stdout.splitlines() if not name.startswith(NOT_BUILT) or name.startswith(IN_LOADGEN)]
-    of_loadgen = all(name.startswith(IN_LOADGEN) for name in names)
-    return changed.returncode == 0 and of_loadgen and (not names or sha256(LOADGEN) == state["loadgen_sha256"])
+def builds_the_same(commit):
+    """Whether the programs of the checkout are those of this commit, but for the commit that they name."""
+    changed = subprocess.run(["git", "diff", "--name-only", commit, "HEAD"], cwd=CHECKOUT, capture_output=True, text=True)
+    names = changed.stdout.splitlines()
+    return changed.returncode == 0 and all(name.startswith(NOT_BUILT) and name != CLAIMS for name in names)
 
 
 def begin(out, same, resume):
@@ -203,7 +200,7 @@ def begin(out, same, resume):
         return {**same, "loadgen_sha256": sha256(LOADGEN), "steps": {}}
     state = interrupted(out)
     for key, value in same.items():
-        if key == "commit" and builds_the_same(state):
+        if key == "commit" and builds_the_same(state[key]):
             continue
         if state[key] != value:
             fail(f"{path} is of another {key}: {state[key]} there, {value} here")
