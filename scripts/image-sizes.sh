@@ -14,7 +14,7 @@ source scripts/shipped.sh
 need jq zstd file
 
 folder="${1:-}"
-[[ -f "$folder/experiment.json" ]] || fail "\"$folder\" is no folder of results: it has no experiment.json; give one like results/2026-11-21-shared-2-core" 2
+[[ -f "$folder/experiment.json" ]] || fail "\"$folder\" is no folder of results: it has no experiment.json; give one like results/kube/memory" 2
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 

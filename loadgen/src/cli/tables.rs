@@ -40,8 +40,8 @@ enum Outcome {
 }
 
 pub fn run(args: TablesArgs) -> anyhow::Result<ExitCode> {
-    // `stale` are those that are not what their folder gives when this ends.
-    let (mut tables, mut stale) = (0, 0);
+    // `left` are those that are not what their folder gives when this ends.
+    let (mut tables, mut left) = (0, 0);
     let mut folders = Folders::default();
     for file in &args.files {
         let shown = file.display();
@@ -62,11 +62,11 @@ pub fn run(args: TablesArgs) -> anyhow::Result<ExitCode> {
             match outcome {
                 Outcome::Current => println!("{shown}: {name} of {folder}: current"),
                 Outcome::OtherSchema(why) => {
-                    stale += 1;
+                    left += 1;
                     println!("{shown}: {name}: cannot be made: {why}");
                 }
                 Outcome::Stale(_) if args.check => {
-                    stale += 1;
+                    left += 1;
                     println!(
                         "{shown}: {name} of {folder}: not current; run loadgen tables {shown}"
                     );
@@ -88,7 +88,7 @@ pub fn run(args: TablesArgs) -> anyhow::Result<ExitCode> {
         )
         .into());
     }
-    Ok(match stale {
+    Ok(match left {
         0 => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
     })

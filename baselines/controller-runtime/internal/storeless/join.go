@@ -2,20 +2,10 @@ package storeless
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"log"
-	"net/http"
-	"net/url"
 
 	"tare.dev/baselines/controller-runtime/internal/edgeapp"
-)
-
-const (
-	// pageObjects are asked for at once, pageBytes the largest page that is read.
-	pageObjects = 100
-	pageBytes   = 2 << 20
 )
 
 // extent is how much a join looks at.
@@ -28,70 +18,6 @@ const (
 	everything
 )
 
-// pages are the objects of one collection in the order of the server (namespace/name), one page held
-// at a time.
-type pages struct {
-	api    *api
-	kind   int
-	limit  int
-	resume string
-	items  []json.RawMessage
-	last   string
-}
-
-func (p *pages) fetch(ctx context.Context) (version, error) {
-	for {
-		path := fmt.Sprintf("%s?limit=%d%s", collectionPath(p.kind), p.limit, collections[p.kind].selector)
-		if p.resume != "" {
-			path += "&continue=" + url.QueryEscape(p.resume)
-		}
-		bound := int64(pageBytes)
-		if p.limit == 1 {
-			bound = objectBytes
-		}
-		raw, err := p.api.call(ctx, http.MethodGet, path, "", nil, jsonType, bound)
-		var refused *apiError
-		switch {
-		case errors.Is(err, errTooLarge) && p.limit > 1:
-			p.limit = max(p.limit/4, 1)
-			continue
-		case errors.As(err, &refused) && refused.Code == http.StatusGone && refused.Metadata.Continue != "":
-			// The token has expired: the error brings one that goes on from there.
-			p.resume = refused.Metadata.Continue
-			continue
-		case err != nil:
-			return 0, err
-		}
-		var page struct {
-			Metadata struct {
-				ResourceVersion version `json:"resourceVersion"`
-				Continue        string  `json:"continue"`
-			} `json:"metadata"`
-			Items []json.RawMessage `json:"items"`
-		}
-		if err := unmarshal(raw, &page); err != nil {
-			return 0, fmt.Errorf("a page of %s cannot be decoded: %w", collections[p.kind].plural, err)
-		}
-		p.items, p.resume = page.Items, page.Metadata.Continue
-		return page.Metadata.ResourceVersion, nil
-	}
-}
-
-// current is the object at hand, nil at the end.
-func (p *pages) current(ctx context.Context) (json.RawMessage, error) {
-	for len(p.items) == 0 {
-		if p.resume == "" {
-			return nil, nil
-		}
-		if _, err := p.fetch(ctx); err != nil {
-			return nil, err
-		}
-	}
-	return p.items[0], nil
-}
-
-func (p *pages) advance() { p.items = p.items[1:] }
-
 // join merges owners and children, each page by page, and hands on what has work: what restart,
 // resync and lost events rest on. It writes nothing. The watch of a kind that is not open is opened
 // where its first page was read.
@@ -102,8 +28,9 @@ func (o *Operator) join(ctx context.Context, how extent) error {
 	}
 	var lists [kinds]*pages
 	for kind := owners; kind <= last; kind++ {
-		lists[kind] = &pages{api: o.api, kind: kind, limit: pageObjects}
-		at, err := lists[kind].fetch(ctx)
+		lists[kind] = newPages(o.api, kind)
+		defer lists[kind].close()
+		at, err := lists[kind].first(ctx)
 		if err != nil {
 			return fmt.Errorf("listing %s: %w", collections[kind].plural, err)
 		}

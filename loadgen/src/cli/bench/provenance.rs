@@ -16,21 +16,26 @@ const OF_GO: &[u8] = b"build\tvcs.revision=";
 
 /// The commit of this program, where it says one.
 pub fn commit(subject: &Subject, program: &Path, content: &[u8]) -> Option<String> {
-    if subject.language == Language::Go {
-        return of_go(content);
-    }
-    let build = subject.build.as_ref()?;
-    if build.cargo_packages.is_empty() {
-        return None;
-    }
-    of_version(&version(program)?)
+    let build = subject.build.as_ref();
+    let is_ours = build.is_some_and(|build| !build.cargo_packages.is_empty() || build.go.is_some());
+    let said = if is_ours { version(program) } else { None };
+    let commit = said.as_deref().and_then(of_version);
+    let is_go = subject.language == Language::Go;
+    commit.or_else(|| is_go.then(|| of_go(content)).flatten())
 }
 
-/// What follows the version: `tare 0.1.0+1a2b3c4d5e6f (…)`.
+/// What follows the version, `tare 0.1.0+1a2b3c4d5e6f (…)`, or stands in brackets behind it, `NAME 0.1.0 (1a2b3c4d5e6f)`.
 fn of_version(said: &str) -> Option<String> {
-    let (_, rest) = said.lines().next()?.split_once('+')?;
-    let commit = rest.split_whitespace().next()?;
-    (commit != "unknown").then(|| commit.to_owned())
+    let line = said.lines().next()?;
+    if let Some((_, rest)) = line.split_once('+') {
+        let commit = rest.split_whitespace().next()?;
+        return (commit != "unknown").then(|| commit.to_owned());
+    }
+    let (_, rest) = line.rsplit_once('(')?;
+    let commit = rest.strip_suffix(')')?;
+    let digits = commit.strip_suffix("-dirty").unwrap_or(commit);
+    let is_commit = digits.len() >= 7 && digits.chars().all(|c| c.is_ascii_hexdigit());
+    is_commit.then(|| commit.to_owned())
 }
 
 fn of_go(content: &[u8]) -> Option<String> {
@@ -89,6 +94,13 @@ mod tests {
                 Some("1a2b3c4d5e6f-dirty"),
             ),
             ("tare 0.1.0+unknown\n", None),
+            ("rival 0.2.0 (1a2b3c4d5e6f)\n", Some("1a2b3c4d5e6f")),
+            (
+                "rival 0.2.0 (1a2b3c4d5e6f-dirty)\n",
+                Some("1a2b3c4d5e6f-dirty"),
+            ),
+            ("rival 0.2.0 (unknown)\n", None),
+            ("operator 1.2 (x86_64, system)\n", None),
             ("operator 1.2\n", None),
             ("", None),
         ] {
