@@ -12,6 +12,7 @@ pub mod conformance;
 pub mod convergence;
 pub mod cpu_trace;
 pub mod crds;
+pub mod folder;
 pub mod follow;
 pub mod go_module;
 pub mod in_pod;

@@ -30,6 +30,7 @@ use crate::model::workload::{CANARY, Scenario};
 use crate::run::bystanders;
 use crate::run::cpu_trace::{CpuSample, CpuTrace};
 use crate::run::crds;
+use crate::run::folder;
 use crate::run::launch::free_ports;
 use crate::run::snapshot::Snapshot;
 use crate::run::watched_subject::WatchedSubject;
@@ -156,7 +157,7 @@ impl<'a> Session<'a> {
     ) -> Result<Session<'a>, Reason> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
         let stem = cell.file_stem();
-        let dir = setting.temp_dir.join(&stem);
+        let dir = folder::next(&setting.temp_dir);
         std::fs::create_dir_all(&dir).map_err(|e| format!("cannot make {}: {e}", dir.display()))?;
         let order = Order {
             source: &setting.source,

@@ -19,6 +19,7 @@ use crate::model::workload::conformance::ConformanceScenario;
 use crate::model::workload::conformance::expectation::{Check, Mismatch};
 use crate::run::conformance::{Gate, failure};
 use crate::run::crds;
+use crate::run::folder;
 use crate::run::launch::{readiness, spawn};
 use crate::target::cluster::{Cluster, JSON};
 use crate::target::{HARNESS, Order, SUBJECT, Server};
@@ -50,9 +51,7 @@ impl<'a> Session<'a> {
     ) -> Result<Option<Session<'a>>, Failure> {
         let server_failed =
             |error: &dyn std::fmt::Display| failure("the API server", "an answer", error);
-        let dir = gate
-            .temp_dir
-            .join(format!("{}-conformance", subject.id().replace('/', "-")));
+        let dir = folder::next(gate.temp_dir);
         std::fs::create_dir_all(&dir)
             .map_err(|error| failure(&dir.display().to_string(), "a folder", error))?;
         let order = Order {
