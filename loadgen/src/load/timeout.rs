@@ -18,8 +18,8 @@ pub struct Timeout {
 
 impl Timeout {
     /// What the timetable takes, and then what the user chose, or else a minute and 200 ms for each
-    /// object: several times what the slowest rival takes on a real server with two cores
-    /// (`results/kube/times`). After a minute without progress the wait ends.
+    /// object: several times what the slowest rival takes on a real server with two cores.
+    /// After a minute without progress the wait ends.
     pub fn of(objects: usize, pace: &Pace, chosen: Option<Duration>) -> Self {
         let minute = Duration::from_secs(60);
         let timeout = minute + Duration::from_millis(200) * objects as u32;

@@ -128,8 +128,9 @@ func (p *pages) open(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
 	body, err := p.api.open(ctx, p.path())
 	var refused *apiError
-	if errors.As(err, &refused) && refused.Code == http.StatusGone && refused.Metadata.Continue != "" {
-		// The token has expired: the error brings one that goes on after the objects that were handed on last.
+	if errors.As(err, &refused) && refused.Code == http.StatusGone && refused.Metadata.Continue != "" && p.done == 0 {
+		// The token has expired: the error brings one that goes on from there, at a later version. What was read of a page
+		// that broke off cannot be counted off there.
 		cancel()
 		p.resume = refused.Metadata.Continue
 		return nil

@@ -14,16 +14,24 @@ import (
 
 // collection serves a list of numbered objects; the continue token is the number of the next one. An answer in which an
 // object of breaks is due ends before it, as many times as it says.
+// The token of the request with the number expires, from 1 on, is answered with 410 and another one.
 type collection struct {
 	objects int
 	breaks  map[int]int
+	expires int
 	limits  []int
 }
 
 func (c *collection) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
-	from, _ := strconv.Atoi(r.URL.Query().Get("continue"))
+	token := r.URL.Query().Get("continue")
 	c.limits = append(c.limits, limit)
+	if len(c.limits) == c.expires {
+		w.WriteHeader(http.StatusGone)
+		fmt.Fprintf(w, `{"message":"expired","metadata":{"continue":"0%s"}}`, token)
+		return
+	}
+	from, _ := strconv.Atoi(token)
 	to, resume := min(from+limit, c.objects), ""
 	if to < c.objects {
 		resume = strconv.Itoa(to)
@@ -55,6 +63,8 @@ func TestEveryObjectOfACollectionIsReadOnceAndInOrder(t *testing.T) {
 		"a page breaks off and is read again":    {collection{objects: 700, breaks: map[int]int{110: 1}}, []int{100, 500, 125, 125, 125, 125, 125}, false},
 		"a smaller page ends before the break":   {collection{objects: 700, breaks: map[int]int{400: 1}}, []int{100, 500, 125, 125, 125, 125, 125}, false},
 		"it breaks off again without an advance": {collection{objects: 700, breaks: map[int]int{110: 2}}, []int{100, 500, 125}, true},
+		"a token expires":                        {collection{objects: 700, expires: 2}, []int{100, 500, 500, 500}, false},
+		"one expires after its page broke off":   {collection{objects: 700, breaks: map[int]int{110: 1}, expires: 3}, []int{100, 500, 125}, true},
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
