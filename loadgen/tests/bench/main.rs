@@ -89,8 +89,12 @@ const REAL: &[Scenario] = scenarios![
     restarts::a_real_api_server_tells_what_a_restart_made_it_read,
 ];
 
+/// Scenarios at a time. Most of their time they wait, for an operator to come to rest.
+const THREADS: usize = 5;
+
 fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert(THREADS);
     let no_proc = !cfg!(target_os = "linux");
     let built = Binaries::find();
     if let Err(missing) = &built {
@@ -103,10 +107,11 @@ fn main() -> ExitCode {
             missing.display()
         );
     }
-    let mut trials = listed(SIMULATED, false);
+    // The longest first.
+    let mut trials = listed(REAL, built.is_err() || no_proc);
+    trials.extend(listed(SIMULATED, false));
     trials.extend(listed(EXAMPLES, example_is_missing.is_some() || no_proc));
     trials.extend(listed(PROCESSES, no_proc));
-    trials.extend(listed(REAL, built.is_err() || no_proc));
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
