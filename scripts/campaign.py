@@ -290,8 +290,12 @@ def main():
     if unknown:
         fail(f"no step {unknown[0]!r}; there are {', '.join(step.folder for step in plan.steps)}")
     steps = [step for step in plan.steps if not args.only or step.folder in args.only]
-    if args.resume and (commit := interrupted(out)["commit"]) != said("git", "rev-parse", "HEAD"):
-        # All programs name the commit that the campaign began with.
+    head = said("git", "rev-parse", "HEAD")
+    commit = interrupted(out)["commit"] if args.resume else head
+    # All images and programs name the commit that the campaign began with. Those of a trial may be of changed sources.
+    if not plan.is_trial:
+        os.environ["REVISION"] = commit
+    if commit != head:
         os.environ["TARE_COMMIT"] = commit[:12]
     built = subprocess.run(["cargo", "build", "--quiet", "--release", "-p", "loadgen"], cwd=CHECKOUT)
     if built.returncode != 0:

@@ -8,9 +8,9 @@
 # side. The linker and C compiler is zig from PyPI, for every target. The standard library is rustup's;
 # where rustup cannot get the target, Debian's rustc-web compiles it from source. Nothing needs root:
 # what is missing goes into the user's cache folder. Prints path and size of every binary.
-# REVISION is the commit in `--version`; without it that is what git says (build.rs).
+# TARE_COMMIT, or else REVISION, is the commit in `--version`; without them that is what git says (build.rs).
 set -euo pipefail
-[[ -z "${REVISION:-}" ]] || export TARE_COMMIT="$REVISION"
+[[ -z "${REVISION:-}" || -n "${TARE_COMMIT:-}" ]] || export TARE_COMMIT="$REVISION"
 
 targets=(x86_64-unknown-linux-musl aarch64-unknown-linux-musl armv7-unknown-linux-musleabihf)
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/tare/static"

@@ -47,8 +47,7 @@ type Operator struct {
 
 	api   *api
 	queue *queue
-	// owed holds the extent of the next join, one at most.
-	owed chan extent
+	debt  *debt
 
 	mutex    sync.Mutex
 	watching [kinds]bool
@@ -61,8 +60,8 @@ type Operator struct {
 
 // New makes an operator that does nothing yet.
 func New(config *Config) *Operator {
-	o := &Operator{api: newAPI(config), owed: make(chan extent, kinds)}
-	o.queue = newQueue(o.owe)
+	o := &Operator{api: newAPI(config), debt: newDebt()}
+	o.queue = newQueue(o.debt.owe)
 	return o
 }
 
@@ -132,24 +131,10 @@ func (o *Operator) joinForever(ctx context.Context) {
 		case <-ctx.Done():
 		case <-time.After(jitter):
 			next = everything
-		case next = <-o.owed:
+		case <-o.debt.due:
 			sleep(ctx, joinGap)
 			// One join settles all that was owed until it begins.
-			for len(o.owed) > 0 {
-				next = max(next, <-o.owed)
-			}
-		}
-	}
-}
-
-// owe asks for a join; one that is asked for already is enough.
-func (o *Operator) owe(how extent) {
-	select {
-	case o.owed <- how:
-	default:
-		if how == everything {
-			// The waiting ones may be of owners only: the periodic join is the safety net.
-			log.Print("a full join is owed and others wait already")
+			next = o.debt.take()
 		}
 	}
 }
@@ -171,7 +156,7 @@ func (o *Operator) follow(ctx context.Context, kind int, from version) {
 			o.mutex.Unlock()
 			o.restarts.Add(1)
 			sleep(ctx, 500*time.Millisecond+rand.N(500*time.Millisecond))
-			o.owe(everything)
+			o.debt.owe(everything)
 		}
 	}()
 }
