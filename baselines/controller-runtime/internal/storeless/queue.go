@@ -30,7 +30,9 @@ type queue struct {
 	room    sync.Cond // entries or specs have become fewer
 	entries map[string]*entry
 	ready   []string
-	closed  bool
+	// heldKeys are those that came to be held, the oldest first. Some are not held any more.
+	heldKeys []string
+	closed   bool
 	// shown is the newest version that the watch of each kind has shown.
 	shown                  [kinds]version
 	queuedSpecs, heldSpecs int
@@ -67,7 +69,7 @@ func (q *queue) offer(seen *owner) {
 		if !seen.needsWork() || q.departed.contains(meta.UID) {
 			return
 		}
-		if len(q.entries) >= maxEntries || q.queuedSpecs >= maxQueuedSpecs {
+		if q.queuedSpecs >= maxQueuedSpecs || !q.hasRoom() {
 			q.owe(ownersOnly)
 			return
 		}
@@ -116,7 +118,7 @@ func (q *queue) checkLater(key string, after time.Duration) {
 	defer q.mutex.Unlock()
 	e := q.entries[key]
 	switch {
-	case e == nil && len(q.entries) >= maxEntries:
+	case e == nil && !q.hasRoom():
 		q.owe(everything)
 	case e == nil:
 		e = &entry{work: work{key: key, check: true}}
@@ -307,9 +309,28 @@ func (q *queue) enqueue(e *entry) {
 	q.work.Signal()
 }
 
+// hasRoom makes room for one more entry where the bound is reached: the one that is held the longest is forgotten. All
+// its writes are done; when its Deployment changes, it is read again. Without this, owners that are not ready would keep all others out.
+func (q *queue) hasRoom() bool {
+	for len(q.entries) >= maxEntries && len(q.heldKeys) > 0 {
+		e := q.entries[q.heldKeys[0]]
+		q.heldKeys = q.heldKeys[1:]
+		if e != nil && e.state == held {
+			q.remove(e)
+		}
+	}
+	return len(q.entries) < maxEntries
+}
+
 func (q *queue) wait(e *entry, state state, after time.Duration) {
 	q.stop(e)
 	e.state = state
+	if state == held {
+		if len(q.heldKeys) >= 2*maxEntries {
+			q.heldKeys = q.stillHeld()
+		}
+		q.heldKeys = append(q.heldKeys, e.work.key)
+	}
 	e.timer = time.AfterFunc(after, func() {
 		q.mutex.Lock()
 		defer q.mutex.Unlock()
@@ -322,6 +343,18 @@ func (q *queue) wait(e *entry, state state, after time.Duration) {
 			q.enqueue(e)
 		}
 	})
+}
+
+// stillHeld leaves out of heldKeys what is not held any more, and all but the first of a key.
+func (q *queue) stillHeld() []string {
+	kept, seen := make([]string, 0, maxEntries), make(map[string]bool)
+	for _, key := range q.heldKeys {
+		if e := q.entries[key]; e != nil && e.state == held && !seen[key] {
+			kept = append(kept, key)
+			seen[key] = true
+		}
+	}
+	return kept
 }
 
 func (q *queue) stop(e *entry) {
@@ -358,7 +391,7 @@ func (q *queue) remove(e *entry) {
 	delete(q.entries, e.work.key)
 	q.room.Broadcast()
 	if len(q.entries) == 0 {
-		// A map never shrinks.
-		q.entries = make(map[string]*entry)
+		// A map never shrinks, and a slice keeps its array.
+		q.entries, q.heldKeys = make(map[string]*entry), nil
 	}
 }

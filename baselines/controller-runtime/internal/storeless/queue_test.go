@@ -148,6 +148,28 @@ func TestWhatFindsNoRoomIsOwedToAJoin(t *testing.T) {
 	}
 }
 
+func TestOwnersThatAreNotReadyKeepNobodyOut(t *testing.T) {
+	q, owed := newTestQueue(t)
+	for i := range 3 * maxEntries {
+		q.checkLater(fmt.Sprintf("shop/web-%d", i), 0)
+		one := q.entries[fmt.Sprintf("shop/web-%d", i)]
+		if one == nil {
+			t.Fatalf("number %d found no room", i)
+		}
+		q.mutex.Lock()
+		q.enqueue(one)
+		q.mutex.Unlock()
+		w := take(t, q)
+		// Written, and not ready yet.
+		w.owner = app(fmt.Sprintf("web-%d", i), 5, 1, 1)
+		w.owner.Status.Phase = edgeapp.Progressing
+		q.finish(w, verdict{})
+	}
+	if len(q.entries) != maxEntries || len(*owed) != 0 || len(q.heldKeys) > 2*maxEntries {
+		t.Errorf("%d entries, %d keys, owed %v", len(q.entries), len(q.heldKeys), *owed)
+	}
+}
+
 func TestAnOwnerThatIsGoneIsForgotten(t *testing.T) {
 	q, _ := newTestQueue(t)
 	q.see(app("web", 5, 1, 0))
