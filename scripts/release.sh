@@ -80,8 +80,8 @@ for platform in "${built[@]}"; do
     zstd --quiet -19 --no-progress "$plain" -o "$new/tare-$version-airgap-$(label_of "$platform").tar.zst"
 done
 
-scripts/install-yaml.sh deploy/base "$new/install.yaml"
-cmp "$new/install.yaml" deploy/install.yaml || fail "deploy/install.yaml is stale: run \`just install-yaml\` and commit it"
+scripts/install-yaml.sh --check
+cp deploy/install.yaml "$new/"
 scripts/install-yaml.sh deploy/k3s "$new/install-k3s.yaml"
 # As `helm package` packs it, but without the time.
 archive deploy/helm "$binaries/chart.tar" --transform='s,^\.,tare,'

@@ -122,6 +122,11 @@ where
         return Ok(respond(refusal(&error), None));
     };
     let (counter, nth) = inner.requests.open(user, verb, &target.counted_as());
+    // Before a fault: a client that is killed by its closure has sent the whole request, which is carried out.
+    let body = match read(body, inner.options.max_body_bytes).await {
+        Ok(body) => body,
+        Err(error) => return Ok(respond(refusal(&error), Some(&counter))),
+    };
     let facts = RequestFacts {
         user,
         verb,
@@ -147,10 +152,6 @@ where
             return Ok(respond(refusal(&error), Some(&counter)));
         }
     }
-    let body = match read(body, inner.options.max_body_bytes).await {
-        Ok(body) => body,
-        Err(error) => return Ok(respond(refusal(&error), Some(&counter))),
-    };
     counter.request_bytes.fetch_add(body.len() as u64, Relaxed);
     let answer = match access_review::is_asked(verb, &target) {
         true => access_review::answer(inner, user, headers, &body),
