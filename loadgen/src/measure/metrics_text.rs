@@ -73,16 +73,15 @@ struct Sample<'a> {
 }
 
 /// What changed from one page to a later one, a line for each: `NAME{LABELS}`, before, after, separated by tabs.
-/// Buckets of histograms are left out (their sums and counts are there): they are nine tenths of a page.
+/// Histograms of durations are left out, and the buckets of others (their sums and counts are there): they are most of a page.
 pub fn changes(before: &str, after: &str) -> String {
     let earlier: BTreeMap<&str, &str> = lines(before).collect();
     let changed = lines(after).filter_map(|(name, value)| {
         let was = earlier.get(name).copied().unwrap_or_default();
-        let is_bucket = name
-            .split('{')
-            .next()
-            .is_some_and(|name| name.ends_with("_bucket"));
-        (was != value && !is_bucket).then(|| format!("{name}\t{was}\t{value}\n"))
+        let metric = name.split('{').next().unwrap_or_default();
+        let left_out = ["_bucket", "_seconds_sum", "_seconds_count"];
+        let is_left_out = left_out.iter().any(|ending| metric.ends_with(ending));
+        (was != value && !is_left_out).then(|| format!("{name}\t{was}\t{value}\n"))
     });
     format!("series\tbefore\tafter\n{}", changed.collect::<String>())
 }
@@ -161,10 +160,11 @@ errors_total{reason="conflict"} 4
         let after = PAGE
             .replace("reconcile_seconds_sum 0.3", "reconcile_seconds_sum 0.4")
             .replace("le=\"0.001\"} 90", "le=\"0.001\"} 91")
-            + "errors_total{reason=\"a b\"} 1\n";
+            .replace("\"timeout\"} 3", "\"timeout\"} 5")
+            + "sizes_sum 9\nerrors_total{reason=\"a b\"} 1\n";
         assert_eq!(
             changes(PAGE, &after),
-            "series\tbefore\tafter\nreconcile_seconds_sum\t0.3\t0.4\nerrors_total{reason=\"a b\"}\t\t1\n"
+            "series\tbefore\tafter\nerrors_total{reason=\"timeout\"}\t3\t5\nsizes_sum\t\t9\nerrors_total{reason=\"a b\"}\t\t1\n"
         );
     }
 

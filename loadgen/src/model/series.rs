@@ -1,7 +1,10 @@
-//! Memory and CPU of a run over time: one row for each look, as `series/*.tsv.gz` holds them.
+//! Memory and CPU of a run over time: one row for each look, as `series/*.tsv.gz` holds them. Each number of a
+//! file is the difference to the last known one of its column (the first one to 0), which packs to a third.
 //!
 //! Guarantees: bounded; a figure that was not known is empty in the file and `None` here, never 0.
 //! What is written is read back the same. Leaves to others: taking the samples (`measure::series`).
+
+use std::mem;
 
 /// Rows that are kept at most; then every second one is dropped, and samples are taken half as often.
 pub const MOST_ROWS: usize = 20_000;
@@ -21,6 +24,8 @@ const COLUMNS: [&str; 8] = [
 ];
 /// Begins the line that says how far apart the samples are.
 const EVERY: &str = "# every_ms ";
+/// The line of a file whose numbers are differences; without it they are the numbers themselves.
+const DIFFERENCES: &str = "# differences to the row before";
 
 /// Samples of one run, in order of time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -64,6 +69,8 @@ impl Series {
             rows: Vec::new(),
         };
         let mut columns_seen = false;
+        let mut differences = false;
+        let mut last = [0; COLUMNS.len()];
         for (index, line) in text.lines().enumerate() {
             let wrong = |what: String| Error::Line {
                 line: index + 1,
@@ -72,13 +79,18 @@ impl Series {
             if let Some(every_ms) = line.strip_prefix(EVERY) {
                 let read = every_ms.trim().parse();
                 series.every_ms = read.map_err(|_| wrong(format!("{every_ms:?} is no number")))?;
+            } else if line == DIFFERENCES {
+                differences = true;
             } else if !columns_seen {
                 if !line.split('\t').eq(COLUMNS) {
                     return Err(wrong(format!("the columns are not {}", COLUMNS.join(" "))));
                 }
                 columns_seen = true;
             } else {
-                series.rows.push(row(line).map_err(wrong)?);
+                if !differences {
+                    last = [0; COLUMNS.len()];
+                }
+                series.rows.push(row(line, &mut last).map_err(wrong)?);
             }
         }
         if columns_seen {
@@ -89,15 +101,18 @@ impl Series {
     }
 
     pub fn to_tsv(&self) -> String {
-        let mut text = format!("{EVERY}{}\n{}\n", self.every_ms, COLUMNS.join("\t"));
+        let (every_ms, columns) = (self.every_ms, COLUMNS.join("\t"));
+        let mut text = format!("{EVERY}{every_ms}\n{DIFFERENCES}\n{columns}\n");
+        let mut last = [0; COLUMNS.len()];
         for row in &self.rows {
-            text.push_str(&row.at_ms.to_string());
-            for field in row.fields() {
-                text.push('\t');
-                if let Some(field) = field {
-                    text.push_str(&field.to_string());
+            let fields = row.fields().into_iter().zip(&mut last);
+            let differences = fields.map(|(field, last)| match field {
+                Some(field) => {
+                    (i128::from(field) - i128::from(mem::replace(last, field))).to_string()
                 }
-            }
+                None => String::new(),
+            });
+            text.push_str(&differences.collect::<Vec<_>>().join("\t"));
             text.push('\n');
         }
         text
@@ -118,9 +133,10 @@ impl Series {
 }
 
 impl SeriesRow {
-    /// All but the time, in the order of the columns.
-    fn fields(&self) -> [Option<u64>; 7] {
+    /// In the order of the columns.
+    fn fields(&self) -> [Option<u64>; COLUMNS.len()] {
         [
+            Some(self.at_ms),
             self.rss_bytes,
             self.anon_bytes,
             self.cgroup_bytes,
@@ -132,29 +148,38 @@ impl SeriesRow {
     }
 }
 
-fn row(line: &str) -> Result<SeriesRow, String> {
-    let fields: Vec<&str> = line.split('\t').collect();
-    let [at, rss, anon, cgroup, cpu, server_cpu, server_rss, ready] = fields[..] else {
-        let (found, want) = (fields.len(), COLUMNS.len());
-        return Err(format!("{found} fields, not {want}"));
-    };
-    let number = |text: &str| {
-        let read = text.parse::<u64>();
-        read.map_err(|_| format!("{text:?} is no number"))
-    };
-    let known = |text: &str| match text {
-        "" => Ok(None),
-        text => number(text).map(Some),
-    };
+/// A line, whose numbers are added to the last known ones of their columns.
+fn row(line: &str, last: &mut [u64; COLUMNS.len()]) -> Result<SeriesRow, String> {
+    let texts: Vec<&str> = line.split('\t').collect();
+    if texts.len() != COLUMNS.len() {
+        return Err(format!("{} fields, not {}", texts.len(), COLUMNS.len()));
+    }
+    let mut fields = [None; COLUMNS.len()];
+    for ((field, text), last) in fields.iter_mut().zip(texts).zip(last) {
+        if text.is_empty() {
+            continue;
+        }
+        let difference = text.parse::<i64>();
+        let sum = difference.map(|difference| last.checked_add_signed(difference));
+        match sum {
+            Err(_) => return Err(format!("{text:?} is no number")),
+            Ok(None) => return Err(format!("{text} makes less than 0 of {last}")),
+            Ok(Some(value)) => {
+                *last = value;
+                *field = Some(value);
+            }
+        }
+    }
+    let [at, rss, anon, cgroup, cpu, server_cpu, server_rss, ready] = fields;
     Ok(SeriesRow {
-        at_ms: number(at)?,
-        rss_bytes: known(rss)?,
-        anon_bytes: known(anon)?,
-        cgroup_bytes: known(cgroup)?,
-        cpu_ms: known(cpu)?,
-        server_cpu_ms: known(server_cpu)?,
-        server_rss_bytes: known(server_rss)?,
-        ready: known(ready)?,
+        at_ms: at.ok_or("there is no time")?,
+        rss_bytes: rss,
+        anon_bytes: anon,
+        cgroup_bytes: cgroup,
+        cpu_ms: cpu,
+        server_cpu_ms: server_cpu,
+        server_rss_bytes: server_rss,
+        ready,
     })
 }
 
@@ -175,15 +200,33 @@ mod tests {
     fn what_is_written_is_read_back() {
         let series = Series {
             every_ms: 500,
-            rows: vec![at(0), at(500), SeriesRow::default()],
+            rows: vec![at(500), SeriesRow::default(), at(250)],
         };
         let text = series.to_tsv();
-        assert!(
-            text.starts_with("# every_ms 500\nat_ms\trss_bytes\t"),
-            "{text}"
+        assert_eq!(
+            text.lines().skip(2).collect::<Vec<_>>(),
+            [
+                COLUMNS.join("\t").as_str(),
+                "500\t4096\t\t\t\t\t\t0",
+                "-500\t\t\t\t\t\t\t",
+                "250\t0\t\t\t\t\t\t0"
+            ],
+            "what is not known is empty, and the next difference is to the last known"
         );
-        assert!(text.contains("\n500\t4096\t\t\t\t\t\t0\n"), "{text}");
         assert_eq!(Series::parse(&text), Ok(series));
+    }
+
+    #[test]
+    fn a_file_without_the_line_of_differences_holds_the_numbers_themselves() {
+        let series = Series {
+            every_ms: EVERY_MS,
+            rows: vec![at(250), at(500)],
+        };
+        let plain = format!(
+            "{EVERY}250\n{}\n250\t4096\t\t\t\t\t\t0\n500\t4096\t\t\t\t\t\t0\n",
+            COLUMNS.join("\t")
+        );
+        assert_eq!(Series::parse(&plain), Ok(series));
     }
 
     #[test]
@@ -197,18 +240,28 @@ mod tests {
             ("empty", String::new(), "there is no line of column names"),
             (
                 "no number",
-                good.replace("250\t4096", "250\t4k"),
-                "line 4: \"4k\" is no number",
+                good.replace("250\t0", "250\t4k"),
+                "line 5: \"4k\" is no number",
             ),
             (
                 "a field less",
-                good.replace("250\t4096\t", "250\t"),
-                "line 4: 7 fields, not 8",
+                good.replace("250\t0\t", "250\t"),
+                "line 5: 7 fields, not 8",
+            ),
+            (
+                "less than nothing",
+                good.replace("250\t0", "250\t-4097"),
+                "line 5: -4097 makes less than 0 of 4096",
+            ),
+            (
+                "no time",
+                good.replace("250\t0", "\t0"),
+                "line 5: there is no time",
             ),
             (
                 "other columns",
                 good.replace("anon_bytes", "heap_bytes"),
-                "line 2: the columns are not at_ms rss_bytes anon_bytes cgroup_bytes cpu_ms server_cpu_ms server_rss_bytes ready",
+                "line 3: the columns are not at_ms rss_bytes anon_bytes cgroup_bytes cpu_ms server_cpu_ms server_rss_bytes ready",
             ),
         ] {
             let error = Series::parse(&text).expect_err(name);

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use crate::model::evidence::{Error, Evidence};
 
 /// Of a log, from its begin: how a program started.
-const BEGIN_BYTES: u64 = 64 << 10;
+const BEGIN_BYTES: u64 = 16 << 10;
 /// Of a log, from its end.
-const END_BYTES: u64 = 256 << 10;
+const END_BYTES: u64 = 64 << 10;
 
 /// Endings of the logs of a server, and what each is packed as.
 const SERVERS: [(&str, &str); 5] = [
