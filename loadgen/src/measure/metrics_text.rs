@@ -72,6 +72,9 @@ struct Sample<'a> {
     value: f64,
 }
 
+/// Endings of the metrics that [`changes`] leaves out.
+const LEFT_OUT: [&str; 3] = ["_bucket", "_seconds_sum", "_seconds_count"];
+
 /// What changed from one page to a later one, a line for each: `NAME{LABELS}`, before, after, separated by tabs.
 /// Histograms of durations are left out, and the buckets of others (their sums and counts are there): they are most of a page.
 pub fn changes(before: &str, after: &str) -> String {
@@ -79,8 +82,7 @@ pub fn changes(before: &str, after: &str) -> String {
     let changed = lines(after).filter_map(|(name, value)| {
         let was = earlier.get(name).copied().unwrap_or_default();
         let metric = name.split('{').next().unwrap_or_default();
-        let left_out = ["_bucket", "_seconds_sum", "_seconds_count"];
-        let is_left_out = left_out.iter().any(|ending| metric.ends_with(ending));
+        let is_left_out = LEFT_OUT.iter().any(|ending| metric.ends_with(ending));
         (was != value && !is_left_out).then(|| format!("{name}\t{was}\t{value}\n"))
     });
     format!("series\tbefore\tafter\n{}", changed.collect::<String>())

@@ -160,15 +160,10 @@ fn row(line: &str, last: &mut [u64; COLUMNS.len()]) -> Result<SeriesRow, String>
             continue;
         }
         let difference = text.parse::<i64>();
-        let sum = difference.map(|difference| last.checked_add_signed(difference));
-        match sum {
-            Err(_) => return Err(format!("{text:?} is no number")),
-            Ok(None) => return Err(format!("{text} makes less than 0 of {last}")),
-            Ok(Some(value)) => {
-                *last = value;
-                *field = Some(value);
-            }
-        }
+        let difference = difference.map_err(|_| format!("{text:?} is no number"))?;
+        let sum = last.checked_add_signed(difference);
+        *last = sum.ok_or_else(|| format!("{text} makes less than 0 of {last}"))?;
+        *field = Some(*last);
     }
     let [at, rss, anon, cgroup, cpu, server_cpu, server_rss, ready] = fields;
     Ok(SeriesRow {

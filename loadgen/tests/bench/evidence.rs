@@ -48,6 +48,7 @@ pub fn what_was_read_beside_a_run_is_kept() {
         .iter()
         .filter_map(|row| row[column("ready")].parse::<i64>().ok());
     assert_eq!(ready.sum::<i64>(), 20, "{series}");
+    assert_ne!(last[column("ready")], "", "known to the end: {series}");
     assert_ne!(last[column("server_cpu_ms")], "", "{series}");
 
     for packed in [format!("{stem}.log.gz"), format!("{stem}/kubesim.log.gz")] {
