@@ -7,9 +7,10 @@ its files, so that `loadgen verify` knows it. In the end DIR/README.md has its i
 --dry-run prints runs, time and room of every step, and what this machine lacks; it builds loadgen and nothing else.
 --resume goes on where an interrupted campaign stopped: finished steps and finished runs are kept.
 
-Guarantees: one commit without changes, one kind of machine, one plan: a campaign that is resumed with others is refused. Later
+Guarantees: one commit without changes, one plan, machines with as many cores of one architecture: a campaign that is resumed with
+others is refused. A step is of one processor and one kernel: figures are compared within a folder, which names its machine. Later
 commits may change what no program is made of (results, documents, tests); the programs still name the commit of the campaign.
-DIR/campaign.json has them, the SHA-256 of loadgen, and begin and end of every step. Nothing else is built or tested while a
+DIR/campaign.json has them, the SHA-256 of loadgen, and machine, begin and end of every step. Nothing else is built or tested while a
 bench runs; a bench begins when the machine is idle. Subjects take turns in random order (`loadgen bench`, from its seed).
 Exit code: 0 complete; 1 a step failed, the others were taken; 2 wrong input; 130 interrupted.
 """
@@ -64,7 +65,7 @@ class Step:
     """One folder, and what writes it."""
 
     def __init__(self, table):
-        known = {"folder", "question", "bench", "then", "command", "minutes", "megabytes"}
+        known = {"folder", "question", "bench", "then", "command", "parts", "minutes", "megabytes"}
         self.folder = table.get("folder", "")
         if unknown := sorted(set(table) - known):
             fail(f"step {self.folder!r}: unknown key {unknown[0]!r}; there are {', '.join(sorted(known))}")
@@ -75,6 +76,8 @@ class Step:
         self.question = table["question"]
         self.bench = shlex.split(table["bench"]) if "bench" in table else None
         self.command = shlex.split(table.get("command", ""))
+        # Arguments of the command, which is called once with each; --resume keeps those that are done.
+        self.parts = table.get("parts", [])
         # What a bench leaves to another program: it runs when the bench is complete.
         self.then = shlex.split(table.get("then", ""))
         self.minutes, self.megabytes = table.get("minutes", 0), table.get("megabytes", 0)
@@ -172,7 +175,7 @@ def identity(plan, out):
     if changed and not plan.is_trial:
         fail(f"the checkout has changes ({changed.splitlines()[0].strip()}, …); commit them, so that the results name a commit")
     return {"commit": said("git", "rev-parse", "HEAD"), "plan": os.path.relpath(plan.path, CHECKOUT),
-            "plan_sha256": sha256(plan.path), "machine": machine()}
+            "plan_sha256": sha256(plan.path), "architecture": platform.machine(), "cores": os.cpu_count()}
 
 
 def interrupted(out):
@@ -234,22 +237,32 @@ def until_idle():
         time.sleep(10)
 
 
-def take(step, plan, out, label, resume):
-    """Runs one step; its exit code."""
+def take(step, plan, out, label, resume, done, keep):
+    """Runs one step but for the parts that are done, and calls `keep` after each; its exit code."""
     if step.bench is not None:
         if not plan.is_trial:
             until_idle()
         command = [LOADGEN, *step.arguments(plan, out, label, resume)]
     else:
         command = step.command
-    for command in [command, step.then] if step.then else [command]:
-        print(f"\n== {step.folder}: {shlex.join(command)}", flush=True)
-        environment = dict(os.environ, CAMPAIGN_FOLDER=os.path.join(out, step.folder))
-        process = subprocess.Popen(command, cwd=CHECKOUT, env=environment)
-        signal.signal(signal.SIGTERM, lambda *_: process.send_signal(signal.SIGINT))
-        if code := until_ended(process):
+    for part in [part for part in step.parts if part not in done]:
+        began = {"machine": machine(), "began_at": now()}
+        if code := call(step, [*command, part], out):
             return code
-    return 0
+        done[part] = {**began, "ended_at": now()}
+        keep()
+    if step.parts:
+        return 0
+    return call(step, command, out) or (step.then and call(step, step.then, out)) or 0
+
+
+def call(step, command, out):
+    """Runs one command to its end; its exit code."""
+    print(f"\n== {step.folder}: {shlex.join(command)}", flush=True)
+    environment = dict(os.environ, CAMPAIGN_FOLDER=os.path.join(out, step.folder))
+    process = subprocess.Popen(command, cwd=CHECKOUT, env=environment)
+    signal.signal(signal.SIGTERM, lambda *_: process.send_signal(signal.SIGINT))
+    return until_ended(process)
 
 
 def until_ended(process):
@@ -264,7 +277,7 @@ def until_ended(process):
 def seal(folder, step, state, label):
     """Says in the folder of a command what made it, and hashes all that is there."""
     origin = {"command": shlex.join(step.command), "commit": state["commit"], "date": now(), "host_label": label,
-              "machine": state["machine"]}
+              "machine": machine()}
     write(os.path.join(folder, ORIGIN), json.dumps(origin, indent=2) + "\n")
     sums = []
     for parent, _, names in os.walk(folder):
@@ -316,11 +329,13 @@ def main():
     write(state_file, json.dumps(state, indent=1) + "\n")
     failed = []
     for step in left:
-        entry = {"began_at": now()}
-        code = take(step, plan, shown, args.host_label, args.resume)
+        done = state["steps"].get(step.folder, {}).get("parts", {})
+        entry = {"machine": machine(), "began_at": now(), **({"parts": done} if step.parts else {})}
+        state["steps"][step.folder] = entry
+        code = take(step, plan, shown, args.host_label, args.resume, done,
+                    lambda: write(state_file, json.dumps(state, indent=1) + "\n"))
         if code in (130, -signal.SIGINT, -signal.SIGTERM):
             print(f"stopped in {step.folder}: go on with the same command and --resume")
-            state["steps"][step.folder] = entry
             write(state_file, json.dumps(state, indent=1) + "\n")
             return 130
         if code == 0 and step.command and os.path.isdir(os.path.join(out, step.folder)):

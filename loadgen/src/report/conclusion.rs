@@ -13,7 +13,7 @@ use crate::report::tables::{sizes_of, typical};
 /// One sentence.
 pub fn conclusion(summary: &Summary) -> String {
     let Some(&largest) = sizes_of(summary, Kind::Memory).last() else {
-        return "No result: nothing was measured.".into();
+        return of_drains(summary);
     };
     let about = |metric: &str| summary.comparisons.iter().find(|c| c.metric == metric);
     let Some(settled) = about("memory.settled.rss_bytes").filter(|c| c.objects == largest) else {
@@ -61,6 +61,47 @@ fn times(comparison: &Comparison) -> String {
     };
     let ratio = comparison.ratio;
     format!("{ratio:.2}{}{noise} ×", interval.unwrap_or_default())
+}
+
+/// Of a bench without memory runs: the time to drain.
+fn of_drains(summary: &Summary) -> String {
+    let Some(&largest) = sizes_of(summary, Kind::Drain).last() else {
+        return "No result: nothing was measured.".into();
+    };
+    let drain = |id: &str| {
+        let subject = summary.subjects.iter().find(|s| s.id() == id)?;
+        typical(subject, Kind::Drain, largest, "convergence.drain_s")
+    };
+    let about = |metric: &str| summary.comparisons.iter().find(|c| c.metric == metric);
+    let Some(took) = about("convergence.drain_s").filter(|c| c.objects == largest) else {
+        let each = summary.subjects.iter().filter_map(|subject| {
+            let drain_s = drain(&subject.id())?;
+            Some(format!(
+                "{} drains in {} s",
+                subject.id(),
+                figure(Some(drain_s))
+            ))
+        });
+        let each: Vec<String> = each.collect();
+        return match each.is_empty() {
+            true => format!(
+                "No result: no subject has a valid run at {} objects.",
+                grouped(largest)
+            ),
+            false => format!("At {} objects {}.", grouped(largest), each.join(", ")),
+        };
+    };
+    let cpu = about("cpu.converge_s").filter(|c| c.against == took.against);
+    let with = cpu.map_or(String::new(), |c| format!(", with {} of its CPU", times(c)));
+    format!(
+        "At {} objects {} drains in {} s, {} that of {} ({} s){with}.",
+        grouped(largest),
+        took.subject,
+        figure(drain(&took.subject)),
+        times(took),
+        took.against,
+        figure(drain(&took.against)),
+    )
 }
 
 /// Without a pair to compare: the memory of each subject.
@@ -117,6 +158,7 @@ pub fn gaps(summary: &Summary, record: &Record) -> Vec<String> {
             summary.environment.control_plane == "kubesim",
             "a real control plane (--control-plane kube)",
         ),
+        (none(Kind::Memory), "settled memory"),
         (none(Kind::Drain), "times on an idle machine"),
         (none(Kind::Rate), "latency at a rate"),
         (
@@ -181,7 +223,32 @@ pub fn next(record: &Record) -> &'static str {
 mod tests {
     use super::*;
     use crate::model::record::Sampled;
-    use crate::model::summary::{Run, sample};
+    use crate::model::summary::{Convergence, Run, sample};
+
+    #[test]
+    fn a_bench_without_memory_runs_ends_with_its_time_to_drain() {
+        assert_eq!(
+            conclusion(&sample(vec![])),
+            "No result: nothing was measured."
+        );
+        let mut run = Run::without_figures(Kind::Drain, 500, 1, vec![]);
+        let said = conclusion(&sample(vec![run.clone()]));
+        assert_eq!(
+            said,
+            "No result: no subject has a valid run at 500 objects."
+        );
+        run.convergence = Some(Convergence {
+            drain_s: Some(12.5),
+            offered_per_s: 100.0,
+            saturated: false,
+            censored: 0,
+            observed: None,
+            ready: None,
+        });
+        let summary = sample(vec![run]);
+        let (said, id) = (conclusion(&summary), summary.subjects[0].id());
+        assert_eq!(said, format!("At 500 objects {id} drains in 12.5 s."));
+    }
 
     #[test]
     fn one_subject_alone_has_nothing_to_be_compared_with() {

@@ -54,8 +54,8 @@ pub struct BenchArgs {
     /// Repeats of the largest size [default: --repeats if given, 1 on kubesim, else 5]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), help_heading = "How")]
     pub repeats_largest: Option<u32>,
-    /// Repeats of memory runs, which vary less than times, where that is fewer [default: as many as of drains]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), help_heading = "How")]
+    /// Repeats of memory runs, which vary less than times, where that is fewer; 0 for no memory runs [default: as many as of drains]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100), help_heading = "How")]
     pub memory_repeats: Option<u32>,
     /// How often one subject is measured a second time in drains of the largest size, for the noise
     /// floor (A/A) [default: as many as that size has repeats]
@@ -89,8 +89,8 @@ pub struct BenchArgs {
     /// Measure memory and restarts only: as --bursts-only, without drains
     #[arg(long, help_heading = "Steps", conflicts_with_all = ["deletions", "aa_pairs"])]
     pub memory_only: bool,
-    /// Rates of the sweep, objects per second, separated by commas; a subject that does not keep up
-    /// is not offered a higher one
+    /// Rates of the sweep, objects per second, separated by commas, or none; a subject that does not
+    /// keep up is not offered a higher one
     #[arg(
         long,
         value_name = "N,M",

@@ -69,12 +69,12 @@ pub fn sizes_that_fit(
     Ok(sizes)
 }
 
-/// Rates of the sweep, ascending; none with `--bursts-only` and `--memory-only`.
+/// Rates of the sweep, ascending; none with `--rates none`, `--bursts-only` and `--memory-only`.
 ///
 /// # Errors
 /// No numbers, or numbers that no harness here can offer.
 fn rates(args: &BenchArgs) -> Result<Vec<u32>, Usage> {
-    if args.only_bursts() {
+    if args.only_bursts() || args.rates == "none" {
         return Ok(Vec::new());
     }
     let mut rates = Vec::new();
@@ -83,7 +83,7 @@ fn rates(args: &BenchArgs) -> Result<Vec<u32>, Usage> {
         let per_s = per_s.filter(|per_s| (1..=MOST_PER_S).contains(per_s));
         rates.push(per_s.ok_or_else(|| {
             Usage(format!(
-                "--rates {:?}: {text:?} is not a number of objects per second from 1 to {MOST_PER_S}; write them like 5,10,20",
+                "--rates {:?}: {text:?} is not a number of objects per second from 1 to {MOST_PER_S}; write them like 5,10,20, or none",
                 args.rates
             ))
         })?);

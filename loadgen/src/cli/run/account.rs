@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cli::run::converge::Ended;
 use crate::load::object::Failed;
 use crate::load::timeline::Timeline;
+use crate::load::timeout::Ended;
 use crate::model::latency::Latencies;
 use crate::model::record::Convergence;
 use crate::report::table::{Table, figure, grouped, often};
@@ -172,15 +172,10 @@ impl Account {
         }
         if self.censored() > 0 {
             lines.push(match ended {
-                Ended::OutOfTime { after } => format!(
-                    "{} did not converge within {} s (--deadline-s)",
+                Ended::OutOfTime { .. } | Ended::Stalled { .. } => format!(
+                    "{} did not converge{}",
                     grouped(self.censored()),
-                    after.as_secs()
-                ),
-                Ended::Stalled { since } => format!(
-                    "{} did not converge: no progress for {} s",
-                    grouped(self.censored()),
-                    since.as_secs()
+                    ended.words()
                 ),
                 Ended::Stopped => format!(
                     "{} had not converged when it was stopped",

@@ -7,12 +7,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
-
 use crate::load::generator::Generator;
 use crate::load::journal::Journal;
 use crate::load::timeline;
-use crate::load::timeout::Timeout;
+use crate::load::timeout::{Ended, Timeout};
 use crate::terminal::interrupt::Interrupt;
 use crate::terminal::progress::Progress;
 
@@ -49,19 +47,6 @@ impl Goal {
             Goal::Answered => now.acked,
         }
     }
-}
-
-/// Why a wave is over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Ended {
-    /// Every object that was acknowledged has reached the goal of the wave: Ready, or gone.
-    Converged,
-    /// Not all are Ready, and the deadline has passed.
-    OutOfTime { after: Duration },
-    /// Not all are Ready, and there was no progress for `since`.
-    Stalled { since: Duration },
-    /// The user pressed Ctrl-C.
-    Stopped,
 }
 
 /// Waits until all watches have their initial lists, so that no event of the run is missed.
@@ -132,13 +117,8 @@ async fn wait(journal: &Arc<Journal>, timeout: Timeout, goal: Goal, progress: &P
         if all_answered && goal.reached(now) >= now.acked {
             return Ended::Converged;
         }
-        if started.elapsed() > timeout.deadline {
-            let after = timeout.deadline;
-            return Ended::OutOfTime { after };
-        }
-        if moved_at.elapsed() > timeout.stall {
-            let since = timeout.stall;
-            return Ended::Stalled { since };
+        if let Some(ended) = timeout.is_over(started.elapsed(), moved_at.elapsed()) {
+            return ended;
         }
         let hint_after = NOBODY_ANSWERS.min(timeout.stall / 2);
         if !hinted

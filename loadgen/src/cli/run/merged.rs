@@ -4,9 +4,9 @@
 //! not there is refused or said. Clocks of the shards' machines are taken to agree. Leaves to others: reading.
 
 use crate::cli::run::account::{Account, Removal};
-use crate::cli::run::converge::Ended;
 use crate::cli::run::record::RunRecord;
 use crate::cli::run::steps::StepRecord;
+use crate::load::timeout::Ended;
 use crate::model::latency::Latencies;
 use crate::model::record::Convergence;
 

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::cli::run::account;
 use crate::cli::run::account::Account;
-use crate::cli::run::converge::Ended;
 use crate::cli::run::operator::Watched;
 use crate::cli::run::steps::StepRecord;
 use crate::load::timeline::Timeline;
+use crate::load::timeout::Ended;
 use crate::model::rate::Rate;
 use crate::model::record::Convergence;
 use crate::model::shard::Shard;

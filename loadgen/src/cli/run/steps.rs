@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::cli::run::converge::{Ended, Goal, Wave};
+use crate::cli::run::converge::{Goal, Wave};
 use crate::cli::run::operator::Spent;
 use crate::cli::run::pods::Pods;
 use crate::cli::run::record::first_sent_unix_ms;
 use crate::cli::run::{Load, bystanders, children};
 use crate::load::generator::{Act, Generator};
 use crate::load::journal::Journal;
+use crate::load::timeout::Ended;
 use crate::load::timeout::Timeout;
 use crate::load::timetable::Pace;
 use crate::model::bystanders::Bystanders;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crate::analyse::convergence::convergence;
 use crate::load::generator::Act;
 use crate::load::timeline::Timeline;
+use crate::load::timeout::Ended;
 use crate::load::timetable::Pace;
 use crate::model::step::Step;
 use crate::run::convergence::offer_of;
@@ -25,7 +26,7 @@ pub async fn run(session: &mut Session<'_>, pace: Pace) -> Result<(), Reason> {
     let converged = offer(session, Act::Create, pace.clone(), name, |t| {
         t.all(|p| p.ready)
     });
-    let converged = converged.await?;
+    let ended = converged.await?;
     if pace == Pace::Burst {
         session.run.memory.burst = session.sampled();
     }
@@ -47,13 +48,14 @@ pub async fn run(session: &mut Session<'_>, pace: Pace) -> Result<(), Reason> {
     let censored = convergence.censored;
     session.run.convergence = Some(convergence);
     warn(session);
-    if !converged {
+    if ended != Ended::Converged {
         let what = match ready {
             0 => "no object".to_owned(),
             _ => format!("{} of {objects}", objects as u64 - censored),
         };
         return Err(format!(
-            "{what} converged within {wall_s:.0} s (--deadline-s); {censored} censored"
+            "{what} converged{}; {censored} censored",
+            ended.words()
         ));
     }
     Ok(())
@@ -86,26 +88,26 @@ fn judge_generator(session: &mut Session<'_>, cores_used: f64) {
     }
 }
 
-/// Does something to all objects and waits until `done`; false at the deadline, or when nothing
-/// moved for the stall timeout.
+/// Does something to all objects and waits until `done`, at most until the deadline, and for no longer
+/// than the stall timeout where nothing moves.
 pub async fn offer(
     session: &mut Session<'_>,
     act: Act,
     pace: Pace,
     what: &str,
     done: impl Fn(&Timeline) -> bool,
-) -> Result<bool, Reason> {
+) -> Result<Ended, Reason> {
     let objects = session.journal.timeline().in_wave().len();
     session.work().await;
     let timeout = session.setting.timeout(objects, &pace);
-    let deadline = Instant::now() + timeout.deadline;
+    let started = Instant::now();
     let mut sending = tokio::task::JoinSet::new();
     sending.spawn(session.offer(act, pace).send());
-    let (mut last, mut moved_at) = (Default::default(), Instant::now());
+    let (mut last, mut moved_at) = (Default::default(), started);
     loop {
         let next_poll = Instant::now() + Duration::from_millis(100);
         if session.wait_until(next_poll, &done).await? {
-            return Ok(true);
+            return Ok(Ended::Converged);
         }
         session.trace_cpu();
         let progress = session.journal.timeline().progress();
@@ -119,8 +121,8 @@ pub async fn offer(
         if progress != last {
             (last, moved_at) = (progress, Instant::now());
         }
-        if Instant::now() > deadline || moved_at.elapsed() > timeout.stall {
-            return Ok(false);
+        if let Some(ended) = timeout.is_over(started.elapsed(), moved_at.elapsed()) {
+            return Ok(ended);
         }
     }
 }

@@ -7,6 +7,7 @@
 use std::time::{Duration, Instant};
 
 use crate::load::generator::Act;
+use crate::load::timeout::Ended;
 use crate::load::timetable::Pace;
 use crate::model::record::Deletion;
 use crate::model::step::Step;
@@ -29,8 +30,10 @@ pub async fn run(session: &mut Session<'_>) -> Result<(), Reason> {
         Step::Deletion.name(),
         |t| t.all(|p| p.gone),
     );
-    if !gone.await? {
-        return Err("not every object was gone after its deletion".into());
+    let ended = gone.await?;
+    if ended != Ended::Converged {
+        let why = ended.words();
+        return Err(format!("not every object was gone after its deletion{why}"));
     }
     let deadline = session.setting.timeout(session.cell.objects, &Pace::Burst);
     session.say("waiting for the garbage collector");

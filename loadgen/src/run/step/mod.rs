@@ -17,6 +17,7 @@ pub mod update_storm;
 use std::time::{Duration, Instant};
 
 use crate::load::generator::Act;
+use crate::load::timeout::Ended;
 use crate::load::timetable::Pace;
 use crate::measure::machine_use::MachineWatch;
 use crate::measure::settle::Rule;
@@ -114,8 +115,10 @@ async fn churn(session: &mut Session<'_>) -> Result<(), Reason> {
         Step::Churn.name(),
         |t| t.all(|p| p.ready),
     );
-    if !converged.await? {
-        return Err("churn: not every object converged again".into());
+    let ended = converged.await?;
+    if ended != Ended::Converged {
+        let why = ended.words();
+        return Err(format!("churn: not every object converged again{why}"));
     }
     session.run.memory.churn = session.sampled();
     Ok(())
@@ -126,8 +129,10 @@ async fn delete(session: &mut Session<'_>, quiet: Quiet) -> Result<(), Reason> {
     let gone = create::offer(session, Act::Delete, Pace::Burst, name, |t| {
         t.all(|p| p.gone)
     });
-    if !gone.await? {
-        return Err("not every object was gone after its deletion".into());
+    let ended = gone.await?;
+    if ended != Ended::Converged {
+        let why = ended.words();
+        return Err(format!("not every object was gone after its deletion{why}"));
     }
     let waited = settle(session, "settling after the deletion", Rule::of(quiet)).await?;
     session.run.memory.deleted = session.settled(quiet, waited.settled);

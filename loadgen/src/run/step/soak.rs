@@ -7,6 +7,7 @@
 //! watches children too.
 
 use crate::load::generator::Act;
+use crate::load::timeout::Ended;
 use crate::load::timetable::Pace;
 use crate::measure::settle::Rule;
 use crate::model::record::Soak;
@@ -73,7 +74,7 @@ async fn soak(session: &mut Session<'_>, events: u64) -> Result<Soak, Reason> {
 
 async fn all_ready(session: &mut Session<'_>, act: Act, what: &str) -> Result<(), Reason> {
     let done = offer(session, act, Pace::Burst, what, |t| t.all(|p| p.ready));
-    ended(done.await?, what, "ready")
+    judge(done.await?, what, "ready")
 }
 
 async fn flip(session: &mut Session<'_>, what: &str) -> Result<(), Reason> {
@@ -81,7 +82,7 @@ async fn flip(session: &mut Session<'_>, what: &str) -> Result<(), Reason> {
     let done = offer(session, Act::Child(false), Pace::Burst, what, |t| {
         t.all(|p| p.not_ready)
     });
-    ended(done.await?, what, "not ready")?;
+    judge(done.await?, what, "not ready")?;
     session.journal.timeline().begin_flip();
     all_ready(session, Act::Child(true), what).await
 }
@@ -90,15 +91,18 @@ async fn recreate(session: &mut Session<'_>, what: &str) -> Result<(), Reason> {
     let done = offer(session, Act::Delete, Pace::Burst, what, |t| {
         t.all(|p| p.gone)
     });
-    ended(done.await?, what, "gone")?;
+    judge(done.await?, what, "gone")?;
     session.journal.timeline().begin_again();
     all_ready(session, Act::Create, what).await
 }
 
-fn ended(done: bool, what: &str, state: &str) -> Result<(), Reason> {
-    match done {
-        true => Ok(()),
-        false => Err(format!("soak, {what}: not every object was {state}")),
+fn judge(ended: Ended, what: &str, state: &str) -> Result<(), Reason> {
+    match ended {
+        Ended::Converged => Ok(()),
+        _ => Err(format!(
+            "soak, {what}: not every object was {state}{}",
+            ended.words()
+        )),
     }
 }
 

@@ -6,6 +6,7 @@
 use std::time::{Duration, Instant};
 
 use crate::load::generator::Act;
+use crate::load::timeout::Ended;
 use crate::load::timetable::Pace;
 use crate::model::record::FaultResponse;
 use crate::run::session::{Reason, Session};
@@ -22,8 +23,9 @@ pub async fn run(session: &mut Session<'_>, held: Duration) -> Result<(), Reason
     let offered = offer(session, Act::Create, Pace::Burst, "offered", |t| {
         t.all(|p| p.acked)
     });
-    if !offered.await? {
-        return Err("not every object was created".into());
+    let ended = offered.await?;
+    if ended != Ended::Converged {
+        return Err(format!("not every object was created{}", ended.words()));
     }
     let mut windows = Vec::new();
     let until = Instant::now() + held;

@@ -5,6 +5,7 @@
 
 use crate::analyse::convergence::convergence;
 use crate::load::generator::Act;
+use crate::load::timeout::Ended;
 use crate::load::timetable::Pace;
 use crate::model::step::Step;
 use crate::run::convergence::offer_of;
@@ -20,7 +21,7 @@ pub async fn run(session: &mut Session<'_>, per_s: u32, seconds: u32) -> Result<
         per_s: f64::from(per_s),
     };
     let name = Step::UpdateAt { per_s, seconds }.name();
-    let converged = offer(session, Act::Update(1), pace.clone(), name, |t| {
+    let ended = offer(session, Act::Update(1), pace.clone(), name, |t| {
         t.all(|p| p.ready)
     })
     .await?;
@@ -28,10 +29,11 @@ pub async fn run(session: &mut Session<'_>, per_s: u32, seconds: u32) -> Result<
     let convergence = convergence(session.journal.timeline().end_wave(), offer_of(&pace));
     let censored = convergence.censored;
     session.run.convergence = Some(convergence);
-    match converged {
-        true => Ok(()),
-        false => Err(format!(
-            "{censored} of {updated} objects were not ready again after their update"
+    match ended {
+        Ended::Converged => Ok(()),
+        _ => Err(format!(
+            "{censored} of {updated} objects were not ready again after their update{}",
+            ended.words()
         )),
     }
 }

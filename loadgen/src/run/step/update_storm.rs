@@ -7,6 +7,7 @@
 use std::time::Instant;
 
 use crate::load::generator::Act;
+use crate::load::timeout::Ended;
 use crate::load::timetable::Pace;
 use crate::model::profile::{UPDATE_EVERY as EVERY, UPDATE_ROUNDS as ROUNDS};
 use crate::model::record::UpdateStorm;
@@ -21,8 +22,12 @@ pub async fn run(session: &mut Session<'_>) -> Result<(), Reason> {
     let created = offer(session, Act::Create, Pace::Burst, "converged", |t| {
         t.all(|p| p.ready)
     });
-    if !created.await? {
-        return Err("not every object converged before the update storm".into());
+    let ended = created.await?;
+    if ended != Ended::Converged {
+        let why = ended.words();
+        return Err(format!(
+            "update storm: not every object converged before it{why}"
+        ));
     }
     let before = Snapshot::take(session).await;
     let started = Instant::now();
