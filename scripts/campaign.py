@@ -5,7 +5,8 @@ Takes the steps of a plan (scripts/campaign/full.toml) in order. A step is a ben
 a command. Each writes one folder of DIR (results); that of a command gets an origin.json, which says what made it, and hashes of
 its files, so that `loadgen verify` knows it. In the end DIR/README.md has its index.
 --dry-run prints runs, time and room of every step, and what this machine lacks; it builds loadgen and nothing else.
---resume goes on where an interrupted campaign stopped: finished steps and finished runs are kept.
+--resume goes on where an interrupted campaign stopped: finished steps and finished runs are kept. A bench begins with a folder that
+is not there: one of another campaign has to be moved away.
 
 Guarantees: one commit without changes, one plan, machines with as many cores of one architecture: a campaign that is resumed with
 others is refused. A step is of one processor and one kernel: figures are compared within a folder, which names its machine. Later
@@ -130,12 +131,12 @@ def duration(seconds):
     return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{minutes} min"
 
 
-def estimate(plan, steps, out, label, resume):
-    """Prints the estimate; returns a line for each thing that this machine lacks."""
+def estimate(plan, steps, out, label, begun):
+    """Prints the estimate; returns a line for each thing that this machine lacks. `begun` has the folders of this campaign."""
     print(f"{'folder':<24} {'runs':>5} {'time':>12} {'results, MB':>12} {'disk, MB':>9} {'memory, MB':>11}")
     total, lacks = dict.fromkeys(KEYS, 0), []
     for step in steps:
-        one = step.estimate(plan, out, label, resume)
+        one = step.estimate(plan, out, label, step.folder in begun)
         if isinstance(one, str):
             print(f"{step.folder:<24} {'-':>5}")
             lacks.append(f"step {step.folder}: {one}")
@@ -314,7 +315,7 @@ def main():
     if built.returncode != 0:
         fail("loadgen cannot be built", 1)
     if args.dry_run:
-        lacks = estimate(plan, steps, shown, args.host_label, args.resume)
+        lacks = estimate(plan, steps, shown, args.host_label, interrupted(out)["steps"] if args.resume else {})
         for line in lacks:
             print(f"does not fit: {line}")
         return 1 if lacks else 0
@@ -322,7 +323,10 @@ def main():
     state = begin(out, identity(plan, out), args.resume)
     state_file = os.path.join(out, STATE)
     left = [step for step in steps if state["steps"].get(step.folder, {}).get("exit_code") != 0]
-    for line in estimate(plan, left, shown, args.host_label, args.resume) if left else []:
+    for step in left:
+        if step.bench is not None and step.folder not in state["steps"] and os.path.exists(os.path.join(out, step.folder)):
+            fail(f"{os.path.join(shown, step.folder)} is not of this campaign; move it away and repeat the command")
+    for line in estimate(plan, left, shown, args.host_label, state["steps"]) if left else []:
         print(f"does not fit: {line}")
     if left and subprocess.run([LOADGEN, "control-plane", "build"], cwd=CHECKOUT).returncode != 0:
         fail("the control plane cannot be built", 1)
@@ -331,12 +335,13 @@ def main():
     for step in left:
         done = state["steps"].get(step.folder, {}).get("parts", {})
         entry = {"machine": machine(), "began_at": now(), **({"parts": done} if step.parts else {})}
+        is_begun = step.folder in state["steps"]
         state["steps"][step.folder] = entry
-        code = take(step, plan, shown, args.host_label, args.resume, done,
+        write(state_file, json.dumps(state, indent=1) + "\n")
+        code = take(step, plan, shown, args.host_label, is_begun, done,
                     lambda: write(state_file, json.dumps(state, indent=1) + "\n"))
         if code in (130, -signal.SIGINT, -signal.SIGTERM):
             print(f"stopped in {step.folder}: go on with the same command and --resume")
-            write(state_file, json.dumps(state, indent=1) + "\n")
             return 130
         if code == 0 and step.command and os.path.isdir(os.path.join(out, step.folder)):
             seal(os.path.join(out, step.folder), step, state, args.host_label)
