@@ -74,6 +74,8 @@ class Step:
             fail(f"step {self.folder!r}: needs folder and question")
         if ("bench" in table) == ("command" in table):
             fail(f"step {self.folder!r}: needs either bench or command")
+        if "parts" in table and "bench" in table:
+            fail(f"step {self.folder!r}: parts go with a command")
         self.question = table["question"]
         self.bench = shlex.split(table["bench"]) if "bench" in table else None
         self.command = shlex.split(table.get("command", ""))
@@ -246,15 +248,16 @@ def take(step, plan, out, label, resume, done, keep):
         command = [LOADGEN, *step.arguments(plan, out, label, resume)]
     else:
         command = step.command
-    for part in [part for part in step.parts if part not in done]:
+    for part in step.parts or [None]:
+        if part in done:
+            continue
         began = {"machine": machine(), "began_at": now()}
-        if code := call(step, [*command, part], out):
+        if code := call(step, [*command, part] if part else command, out):
             return code
-        done[part] = {**began, "ended_at": now()}
-        keep()
-    if step.parts:
-        return 0
-    return call(step, command, out) or (step.then and call(step, step.then, out)) or 0
+        if part:
+            done[part] = {**began, "ended_at": now()}
+            keep()
+    return call(step, step.then, out) if step.then else 0
 
 
 def call(step, command, out):
@@ -321,7 +324,10 @@ def main():
         return 1 if lacks else 0
 
     state = begin(out, identity(plan, out), args.resume)
-    state_file = os.path.join(out, STATE)
+
+    def keep():
+        write(os.path.join(out, STATE), json.dumps(state, indent=1) + "\n")
+
     left = [step for step in steps if state["steps"].get(step.folder, {}).get("exit_code") != 0]
     for step in left:
         if step.bench is not None and step.folder not in state["steps"] and os.path.exists(os.path.join(out, step.folder)):
@@ -330,23 +336,21 @@ def main():
         print(f"does not fit: {line}")
     if left and subprocess.run([LOADGEN, "control-plane", "build"], cwd=CHECKOUT).returncode != 0:
         fail("the control plane cannot be built", 1)
-    write(state_file, json.dumps(state, indent=1) + "\n")
     failed = []
     for step in left:
         done = state["steps"].get(step.folder, {}).get("parts", {})
         entry = {"machine": machine(), "began_at": now(), **({"parts": done} if step.parts else {})}
         is_begun = step.folder in state["steps"]
         state["steps"][step.folder] = entry
-        write(state_file, json.dumps(state, indent=1) + "\n")
-        code = take(step, plan, shown, args.host_label, is_begun, done,
-                    lambda: write(state_file, json.dumps(state, indent=1) + "\n"))
+        keep()
+        code = take(step, plan, shown, args.host_label, is_begun, done, keep)
         if code in (130, -signal.SIGINT, -signal.SIGTERM):
             print(f"stopped in {step.folder}: go on with the same command and --resume")
             return 130
         if code == 0 and step.command and os.path.isdir(os.path.join(out, step.folder)):
             seal(os.path.join(out, step.folder), step, state, args.host_label)
-        state["steps"][step.folder] = {**entry, "ended_at": now(), "exit_code": code}
-        write(state_file, json.dumps(state, indent=1) + "\n")
+        entry.update(ended_at=now(), exit_code=code)
+        keep()
         if os.path.isdir(os.path.join(out, step.folder)):
             note_question(out, step)
         if code != 0:
