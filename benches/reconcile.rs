@@ -152,7 +152,7 @@ fn reconciles(run: &mut Run) -> anyhow::Result<()> {
         what: "writes for each new object".to_owned(),
         unit: Unit::Requests,
         metric: "requests.writes_per_object",
-        run: Some(("drain", 5_000)),
+        run: Some(("request-count", 5_000)),
         claim: None,
     };
     for (name, operation) in OPERATIONS {

@@ -319,8 +319,12 @@ fn circumstances() -> String {
     // Results are being written.
     let revision = checkout::revision(Path::new(env!("CARGO_MANIFEST_DIR")), Some("results"));
     let today = k8s_openapi::jiff::Timestamp::now().strftime("%F");
+    // A campaign's programs name the commit that it began with; the benches may be of a later one.
+    let programs = std::env::var("TARE_COMMIT")
+        .map(|commit| format!("programs of {commit}, "))
+        .unwrap_or_default();
     format!(
-        "{today}, revision {}, {} cores of {}, Linux {}; the server is simulated.",
+        "{today}, {programs}revision {}, {} cores of {}, Linux {}; the server is simulated.",
         told(revision),
         told(machine.cores.map(|cores| cores.to_string())),
         told(machine.cpu_model),
