@@ -58,7 +58,7 @@ const MEASURED: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
     let about = "What the operator does for one object, without a network. `allocated` is what was asked of \
-        the allocator, given back or not; `queue` is 1,000 events, `join` 1,000 EdgeApps with a Deployment and \
+        the allocator, given back or not; `queue` is 1,000 events, `relist` 1,000 EdgeApps with a Deployment and \
         a Service each. `reconcile` is the time within the reconcile function for a new or changed EdgeApp until \
         it is Running, most of which is the in-process server's own; `requests` are its reads and writes.";
     run::main("reconcile", about.to_owned(), measure_all)
@@ -91,9 +91,9 @@ fn times(run: &mut Run) -> anyhow::Result<()> {
     run.figure("queue/1000-events", Unit::Nanoseconds, None)?;
     group.finish();
 
-    let mut group = run.times(&mut criterion, "join", MEASURED);
-    group.bench_function("1000-edgeapps", steps::relist(effort.joined, WallTime));
-    run.figure("join/1000-edgeapps", Unit::Nanoseconds, None)?;
+    let mut group = run.times(&mut criterion, "relist", MEASURED);
+    group.bench_function("1000-edgeapps", steps::relist(effort.relisted, WallTime));
+    run.figure("relist/1000-edgeapps", Unit::Nanoseconds, None)?;
     group.finish();
     Ok(())
 }
@@ -110,10 +110,10 @@ fn allocations(run: &mut Run) -> anyhow::Result<()> {
         run.figure(&format!("allocated/decode-{mode}"), Unit::Bytes, None)?;
     }
     group.bench_function(
-        "join-1000-edgeapps",
-        steps::relist(effort.joined, allocated()),
+        "relist-1000-edgeapps",
+        steps::relist(effort.relisted, allocated()),
     );
-    run.figure("allocated/join-1000-edgeapps", Unit::Bytes, None)?;
+    run.figure("allocated/relist-1000-edgeapps", Unit::Bytes, None)?;
     group.finish();
     Ok(())
 }

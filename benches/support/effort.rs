@@ -14,7 +14,7 @@ pub struct Effort {
     /// How long a process asks for nothing before it counts as idle.
     pub rest: Duration,
     /// Owners and children's sets that a relist compares.
-    pub joined: usize,
+    pub relisted: usize,
 }
 
 impl Effort {
@@ -27,7 +27,7 @@ impl Effort {
                 processes: 10,
                 // Tare returns free memory 7 s after its last work.
                 rest: Duration::from_secs(9),
-                joined: 1_000,
+                relisted: 1_000,
             }
         } else {
             Self {
@@ -35,7 +35,7 @@ impl Effort {
                 sizes: &[0, 10],
                 processes: 1,
                 rest: Duration::from_secs(1),
-                joined: 10,
+                relisted: 10,
             }
         }
     }

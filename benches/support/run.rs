@@ -319,12 +319,10 @@ fn circumstances() -> String {
     // Results are being written.
     let revision = checkout::revision(Path::new(env!("CARGO_MANIFEST_DIR")), Some("results"));
     let today = k8s_openapi::jiff::Timestamp::now().strftime("%F");
-    // A campaign's programs name the commit that it began with; the benches may be of a later one.
-    let programs = std::env::var("TARE_COMMIT")
-        .map(|commit| format!("programs of {commit}, "))
-        .unwrap_or_default();
     format!(
-        "{today}, {programs}revision {}, {} cores of {}, Linux {}; the server is simulated.",
+        "{today}, tare {}, benches of revision {}, {} cores of {}, Linux {}; the server is simulated.",
+        // A campaign's programs name the commit that it began with; the benches may be of a later one.
+        tare::VERSION,
         told(revision),
         told(machine.cores.map(|cores| cores.to_string())),
         told(machine.cpu_model),
