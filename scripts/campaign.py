@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Everything that is published: scripts/campaign.py [--dry-run] [--resume] [--plan FILE] [--out DIR] [--host-label LABEL] [--only FOLDER...]
+    [--accept FOLDER...]
 
 Takes the steps of a plan (scripts/campaign/full.toml) in order. A step is a bench, with the arguments of `loadgen bench`, or
 a command. Each writes one folder of DIR (results); that of a command gets an origin.json, which says what made it, and hashes of
@@ -220,6 +221,22 @@ def write(path, text):
     os.replace(path + ".partial", path)
 
 
+def is_done(entry):
+    return entry.get("exit_code") == 0 or entry.get("accepted", False)
+
+
+def accept(out, steps, entries):
+    """Marks benches that ended with failed runs as done."""
+    for step in steps:
+        entry = entries.get(step.folder, {})
+        if step.bench is None or entry.get("exit_code") != 1:
+            fail(f"--accept {step.folder}: not a bench of this campaign that ended with failed runs")
+        checked = subprocess.run([LOADGEN, "verify", os.path.join(out, step.folder)], cwd=CHECKOUT)
+        if checked.returncode != 0:
+            fail(f"--accept {step.folder}: it does not verify; --resume takes it again", 1)
+        entry["accepted"] = True
+
+
 def note_question(out, step):
     path = os.path.join(out, QUESTIONS)
     head, lines = "# Which question each folder answers, for the index in README.md (`loadgen index`).\n", {}
@@ -299,11 +316,15 @@ def main():
     parser.add_argument("--out", default="results", metavar="DIR")
     parser.add_argument("--host-label", default="local", metavar="LABEL", help="name of this machine in the reports")
     parser.add_argument("--only", nargs="+", default=[], metavar="FOLDER", help="these steps only")
+    parser.add_argument("--accept", nargs="+", default=[], metavar="FOLDER",
+                        help="with --resume: these benches are done, although runs in them failed")
     args = parser.parse_args()
+    if args.accept and (args.dry_run or not args.resume):
+        fail("--accept goes with --resume, and not with --dry-run")
     out = os.path.abspath(args.out)
     shown = os.path.relpath(out, CHECKOUT) if out.startswith(CHECKOUT + os.sep) else out
     plan = Plan(os.path.abspath(args.plan))
-    unknown = [folder for folder in args.only if folder not in [step.folder for step in plan.steps]]
+    unknown = [folder for folder in args.only + args.accept if folder not in [step.folder for step in plan.steps]]
     if unknown:
         fail(f"no step {unknown[0]!r}; there are {', '.join(step.folder for step in plan.steps)}")
     steps = [step for step in plan.steps if not args.only or step.folder in args.only]
@@ -318,7 +339,9 @@ def main():
     if built.returncode != 0:
         fail("loadgen cannot be built", 1)
     if args.dry_run:
-        lacks = estimate(plan, steps, shown, args.host_label, interrupted(out)["steps"] if args.resume else {})
+        begun = interrupted(out)["steps"] if args.resume else {}
+        left = [step for step in steps if not is_done(begun.get(step.folder, {}))]
+        lacks = estimate(plan, left, shown, args.host_label, begun)
         for line in lacks:
             print(f"does not fit: {line}")
         return 1 if lacks else 0
@@ -328,7 +351,9 @@ def main():
     def keep():
         write(os.path.join(out, STATE), json.dumps(state, indent=1) + "\n")
 
-    left = [step for step in steps if state["steps"].get(step.folder, {}).get("exit_code") != 0]
+    accept(out, [step for step in plan.steps if step.folder in args.accept], state["steps"])
+    keep()
+    left = [step for step in steps if not is_done(state["steps"].get(step.folder, {}))]
     for step in left:
         if step.bench is not None and step.folder not in state["steps"] and os.path.exists(os.path.join(out, step.folder)):
             fail(f"{os.path.join(shown, step.folder)} is not of this campaign; move it away and repeat the command")
