@@ -221,14 +221,19 @@ def write(path, text):
     os.replace(path + ".partial", path)
 
 
-def is_done(entry):
-    return entry.get("exit_code") == 0 or entry.get("accepted", False)
+def not_done(steps, entries):
+    """The steps that are neither complete nor accepted."""
+    def is_done(entry):
+        return entry.get("exit_code") == 0 or entry.get("accepted", False)
+    return [step for step in steps if not is_done(entries.get(step.folder, {}))]
 
 
 def accept(out, steps, entries):
     """Marks benches that ended with failed runs as done."""
     for step in steps:
         entry = entries.get(step.folder, {})
+        if step.then:
+            fail(f"--accept {step.folder}: {shlex.join(step.then)} has not completed it; --resume takes it again")
         if step.bench is None or entry.get("exit_code") != 1:
             fail(f"--accept {step.folder}: not a bench of this campaign that ended with failed runs")
         checked = subprocess.run([LOADGEN, "verify", os.path.join(out, step.folder)], cwd=CHECKOUT)
@@ -340,8 +345,7 @@ def main():
         fail("loadgen cannot be built", 1)
     if args.dry_run:
         begun = interrupted(out)["steps"] if args.resume else {}
-        left = [step for step in steps if not is_done(begun.get(step.folder, {}))]
-        lacks = estimate(plan, left, shown, args.host_label, begun)
+        lacks = estimate(plan, not_done(steps, begun), shown, args.host_label, begun)
         for line in lacks:
             print(f"does not fit: {line}")
         return 1 if lacks else 0
@@ -351,9 +355,10 @@ def main():
     def keep():
         write(os.path.join(out, STATE), json.dumps(state, indent=1) + "\n")
 
-    accept(out, [step for step in plan.steps if step.folder in args.accept], state["steps"])
-    keep()
-    left = [step for step in steps if not is_done(state["steps"].get(step.folder, {}))]
+    if args.accept:
+        accept(out, [step for step in plan.steps if step.folder in args.accept], state["steps"])
+        keep()
+    left = not_done(steps, state["steps"])
     for step in left:
         if step.bench is not None and step.folder not in state["steps"] and os.path.exists(os.path.join(out, step.folder)):
             fail(f"{os.path.join(shown, step.folder)} is not of this campaign; move it away and repeat the command")
