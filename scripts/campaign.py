@@ -4,7 +4,8 @@
 
 Takes the steps of a plan (scripts/campaign/full.toml) in order. A step is a bench, with the arguments of `loadgen bench`, or
 a command. Each writes one folder of DIR (results); that of a command gets an origin.json, which says what made it, and hashes of
-its files, so that `loadgen verify` knows it. In the end DIR/README.md has its index.
+its files, so that `loadgen verify` knows it. Of a bench that is done, the servers' logs are kept only
+where a run failed or was invalid. In the end DIR/README.md has its index.
 --dry-run prints runs, time and room of every step, and what this machine lacks; it builds loadgen and nothing else.
 --resume goes on where an interrupted campaign stopped: finished steps and finished runs are kept. A bench begins with a folder that
 is not there: one of another campaign has to be moved away.
@@ -18,10 +19,12 @@ Exit code: 0 complete; 1 a step failed, the others were taken; 2 wrong input; 13
 """
 import argparse
 import datetime
+import glob
 import hashlib
 import json
 import os
 import platform
+import re
 import shlex
 import shutil
 import signal
@@ -221,10 +224,17 @@ def write(path, text):
     os.replace(path + ".partial", path)
 
 
+def read(path):
+    with open(path) as file:
+        return file.read()
+
+
+def is_done(entry):
+    return entry.get("exit_code") == 0 or entry.get("accepted", False)
+
+
 def not_done(steps, entries):
     """The steps that are neither complete nor accepted."""
-    def is_done(entry):
-        return entry.get("exit_code") == 0 or entry.get("accepted", False)
     return [step for step in steps if not is_done(entries.get(step.folder, {}))]
 
 
@@ -313,6 +323,33 @@ def seal(folder, step, state, label):
     write(os.path.join(folder, SUMS), "".join(lines))
 
 
+def leave_out_logs(folder):
+    """Removes the servers' logs of runs that went well, and those of builds and of conformance that passed: no figure is made of them,
+    and the results have to stay small enough to clone. The operators' own logs stay, and so do all of failed and invalid runs. The hashes
+    of all other files stay as `loadgen bench` wrote them."""
+    def names(where, went_well):
+        paths = glob.glob(os.path.join(folder, where, "*.json"))
+        loaded = [(os.path.basename(path).removesuffix(".json"), json.loads(read(path))) for path in paths]
+        return [name for name, entry in loaded if not went_well(entry)]
+    kept = names("runs", lambda run: not run["failure"] and not run["invalid_because"])
+    kept += [f"{name}-conformance" for name in names("conformance", lambda case: case["result"] == "passed")]
+    lines = read(os.path.join(folder, SUMS)).splitlines(keepends=True)
+    stays = re.compile(rf"logs/({'|'.join(map(re.escape, kept))})(\.|/|-[a-z-]+\.log)") if kept else None
+    own = re.compile(r"logs/[^/]+\.log\.gz$")
+    logs = [line for line in lines if line[66:].startswith("logs/") and not own.match(line[66:])]
+    gone = [line for line in logs if not (stays and stays.match(line[66:]))]
+    # The hashes first: a file without one is allowed, a hash without its file is not.
+    write(os.path.join(folder, SUMS), "".join(line for line in lines if line not in gone))
+    for line in gone:
+        path = os.path.join(folder, line[66:].rstrip("\n"))
+        if os.path.exists(path):
+            os.remove(path)
+    for parent, _, _ in os.walk(os.path.join(folder, "logs"), topdown=False):
+        if not os.listdir(parent):
+            os.rmdir(parent)
+    return len(gone)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[1], formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dry-run", action="store_true", help="print runs, time and room, and measure nothing")
@@ -386,6 +423,9 @@ def main():
         if code != 0:
             failed.append(step.folder)
             print(f"step {step.folder} ended with exit code {code}; --resume takes it again")
+    for folder, entry in state["steps"].items():
+        if is_done(entry) and os.path.isdir(os.path.join(out, folder, "runs")) and (count := leave_out_logs(os.path.join(out, folder))):
+            print(f"{os.path.join(shown, folder)}: servers' logs of what went well left out: {count}")
     readme = os.path.join(out, README)
     if not os.path.exists(readme):
         write(readme, MARKS)
