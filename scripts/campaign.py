@@ -4,8 +4,8 @@
 
 Takes the steps of a plan (scripts/campaign/full.toml) in order. A step is a bench, with the arguments of `loadgen bench`, or
 a command. Each writes one folder of DIR (results); that of a command gets an origin.json, which says what made it, and hashes of
-its files, so that `loadgen verify` knows it. Of a bench that is done, the servers' logs are kept only
-where a run failed or was invalid. In the end DIR/README.md has its index.
+its files, so that `loadgen verify` knows it. Of a bench that is done, the servers' logs are kept only where a run failed
+or was invalid. In the end DIR/README.md has its index.
 --dry-run prints runs, time and room of every step, and what this machine lacks; it builds loadgen and nothing else.
 --resume goes on where an interrupted campaign stopped: finished steps and finished runs are kept. A bench begins with a folder that
 is not there: one of another campaign has to be moved away.
@@ -24,7 +24,6 @@ import hashlib
 import json
 import os
 import platform
-import re
 import shlex
 import shutil
 import signal
@@ -229,6 +228,11 @@ def read(path):
         return file.read()
 
 
+def files(folder):
+    """The files in a folder and below, sorted, relative to it."""
+    return sorted(os.path.relpath(os.path.join(parent, name), folder) for parent, _, names in os.walk(folder) for name in names)
+
+
 def is_done(entry):
     return entry.get("exit_code") == 0 or entry.get("accepted", False)
 
@@ -315,11 +319,7 @@ def seal(folder, step, state, label):
     origin = {"command": shlex.join(step.command), "commit": state["commit"], "date": now(), "host_label": label,
               "machine": machine()}
     write(os.path.join(folder, ORIGIN), json.dumps(origin, indent=2) + "\n")
-    sums = []
-    for parent, _, names in os.walk(folder):
-        paths = [os.path.join(parent, name) for name in names]
-        sums += [(os.path.relpath(path, folder), sha256(path)) for path in paths]
-    lines = [f"{digest}  {name}\n" for name, digest in sorted(sums) if name != SUMS]
+    lines = [f"{sha256(os.path.join(folder, name))}  {name}\n" for name in files(folder) if name != SUMS]
     write(os.path.join(folder, SUMS), "".join(lines))
 
 
@@ -333,17 +333,18 @@ def leave_out_logs(folder):
         return [name for name, entry in loaded if not went_well(entry)]
     kept = names("runs", lambda run: not run["failure"] and not run["invalid_because"])
     kept += [f"{name}-conformance" for name in names("conformance", lambda case: case["result"] == "passed")]
-    lines = read(os.path.join(folder, SUMS)).splitlines(keepends=True)
-    stays = re.compile(rf"logs/({'|'.join(map(re.escape, kept))})(\.|/|-[a-z-]+\.log)") if kept else None
-    own = re.compile(r"logs/[^/]+\.log\.gz$")
-    logs = [line for line in lines if line[66:].startswith("logs/") and not own.match(line[66:])]
-    gone = [line for line in logs if not (stays and stays.match(line[66:]))]
+    kept = tuple(f"logs/{name}{end}" for name in kept for end in "./-")
+
+    def is_operators(log):
+        return os.path.dirname(log) == "logs" and log.endswith(".log.gz")
+    logs = [name for name in files(folder) if name.startswith("logs/")]
+    gone = {log for log in logs if not is_operators(log) and not log.startswith(kept)}
+    sums = os.path.join(folder, SUMS)
+    lines = [line for line in read(sums).splitlines(keepends=True) if line.rstrip("\n").split("  ", 1)[1] not in gone]
     # The hashes first: a file without one is allowed, a hash without its file is not.
-    write(os.path.join(folder, SUMS), "".join(line for line in lines if line not in gone))
-    for line in gone:
-        path = os.path.join(folder, line[66:].rstrip("\n"))
-        if os.path.exists(path):
-            os.remove(path)
+    write(sums, "".join(lines))
+    for log in gone:
+        os.remove(os.path.join(folder, log))
     for parent, _, _ in os.walk(os.path.join(folder, "logs"), topdown=False):
         if not os.listdir(parent):
             os.rmdir(parent)
