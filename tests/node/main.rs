@@ -9,6 +9,8 @@
 mod change;
 mod chart;
 mod check;
+#[path = "../example/mod.rs"]
+mod example;
 #[path = "../helm/program.rs"]
 mod helm;
 mod image;

@@ -4,6 +4,7 @@ use std::process::{Command, Output};
 
 use tare_procstat::process::{Process, Spec};
 
+use crate::example;
 use crate::test_node::TestNode;
 
 const IMAGE: &str = "localhost/tour:1";
@@ -25,6 +26,7 @@ int main(int count, char **words) {
 "#;
 
 pub async fn a_log_is_followed_and_a_container_entered(test_node: &TestNode) {
+    let program = example::program("pods");
     test_node.bring(IMAGE, "tour", SOURCE).await;
     test_node.namespace("tour");
     let pod = format!(
@@ -37,7 +39,7 @@ pub async fn a_log_is_followed_and_a_container_entered(test_node: &TestNode) {
     let log = test_node.file("tour.log");
     let following = Process::spawn(Spec {
         name: "pods logs -f".to_owned(),
-        program: program(),
+        program,
         args: ["logs", "tour", "-n", "tour", "-f"]
             .map(str::to_owned)
             .into(),
@@ -90,20 +92,9 @@ pub async fn a_log_is_followed_and_a_container_entered(test_node: &TestNode) {
     test_node.kubectl("delete namespace tour --timeout=120s");
 }
 
-/// The example's binary, which cargo builds with the tests of the package.
-fn program() -> std::path::PathBuf {
-    let tare = std::path::Path::new(env!("CARGO_BIN_EXE_tare"));
-    let program = tare.with_file_name("examples").join("pods");
-    assert!(
-        program.exists(),
-        "pods is not built: run `cargo build --workspace --examples`"
-    );
-    program
-}
-
 /// A command of the example, words separated by spaces.
 fn pods(test_node: &TestNode, line: &str) -> Output {
-    let command = Command::new(program())
+    let command = Command::new(example::program("pods"))
         .args(line.split(' '))
         .env_clear()
         .envs(test_node.environment())

@@ -7,6 +7,8 @@
 
 pub mod account;
 pub mod audit;
+#[path = "../../example/mod.rs"]
+pub mod example;
 pub mod objects;
 pub mod operator;
 pub mod plane;

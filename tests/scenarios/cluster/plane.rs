@@ -14,7 +14,7 @@ use tare_procstat::temp_dir::TempDir;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
-use super::account;
+use super::{account, example};
 
 /// The user who creates EdgeApps.
 pub const PERSON: &str = "person";
@@ -54,17 +54,6 @@ pub struct SharedPlane {
     // Ended before its folder is removed.
     plane: Mutex<ControlPlane>,
     dir: TempDir,
-}
-
-/// A program of `examples/`, as cargo builds it together with the tests of the package.
-pub fn example(name: &str) -> PathBuf {
-    let tare = Path::new(env!("CARGO_BIN_EXE_tare"));
-    let program = tare.with_file_name("examples").join(name);
-    assert!(
-        program.exists(),
-        "{name} is not built: run `cargo build --workspace --examples`"
-    );
-    program
 }
 
 impl SharedPlane {
@@ -232,7 +221,7 @@ impl SharedPlane {
 
     /// Runs a command of an example to its end.
     pub async fn run_example(&self, name: &str, args: &[&str]) -> std::process::Output {
-        let output = std::process::Command::new(example(name))
+        let output = std::process::Command::new(example::program(name))
             .args(args)
             .env_clear()
             .envs(self.environment(PERSON).await)

@@ -13,11 +13,11 @@ pub mod webapp;
 use serde_json::{Value, json};
 use tare_runtime::controller::Config;
 
-use crate::cluster::Cluster;
 use crate::cluster::operator::Operator;
-use crate::cluster::plane::{self, PERSON};
+use crate::cluster::plane::PERSON;
 use crate::cluster::process::OperatorProcess;
 use crate::cluster::simulated::{Running, Simulated, config};
+use crate::cluster::{Cluster, example};
 
 /// The image that the operator of InferenceServices is started with.
 pub const SERVER_IMAGE: &str = "registry.local/server:1";
@@ -99,7 +99,7 @@ impl Example {
         let operator = match cluster.as_simulated() {
             Some(simulated) => Operator::InProcess(self.run_in(simulated)),
             None => {
-                let program = plane::example(self.program());
+                let program = example::program(self.program());
                 let started = OperatorProcess::start(cluster, program, PERSON, self.args());
                 Operator::Process(started.await)
             }
