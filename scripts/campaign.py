@@ -44,6 +44,8 @@ NOT_BUILT = ("results/", "docs/", "tests/", "loadgen/tests/", "benches/", ".ci/"
              "CHANGELOG.md", "CONTRIBUTING.md", "deploy/README.md", "baselines/controller-runtime/README.md",
              "baselines/kube-rs/README.md")
 CLAIMS = "results/claims.toml"
+# How loadgen and a test of cargo end that ran to its end, but for what failed in it.
+FAILED = (1, 101)
 MARKS = "# Results\n\n<!-- loadgen index: begin -->\n<!-- loadgen index: end -->\n"
 
 
@@ -242,14 +244,18 @@ def not_done(steps, entries):
     return [step for step in steps if not is_done(entries.get(step.folder, {}))]
 
 
-def accept(out, steps, entries):
-    """Marks benches that ended with failed runs as done."""
+def accept(out, steps, entries, seal_it):
+    """Marks steps that ended with failed runs or cases as done. A folder of a command is sealed with what it says of its failures."""
     for step in steps:
         entry = entries.get(step.folder, {})
         if step.then:
             fail(f"--accept {step.folder}: {shlex.join(step.then)} has not completed it; --resume takes it again")
-        if step.bench is None or entry.get("exit_code") != 1:
-            fail(f"--accept {step.folder}: not a bench of this campaign that ended with failed runs")
+        if entry.get("exit_code") not in FAILED:
+            fail(f"--accept {step.folder}: not a step of this campaign that ended with failed runs")
+        if left := [part for part in step.parts if part not in entry.get("parts", {})][1:]:
+            fail(f"--accept {step.folder}: {', '.join(left)} did not run; --resume takes them")
+        if step.command:
+            seal_it(step)
         checked = subprocess.run([LOADGEN, "verify", os.path.join(out, step.folder)], cwd=CHECKOUT)
         if checked.returncode != 0:
             fail(f"--accept {step.folder}: it does not verify; --resume takes it again", 1)
@@ -360,7 +366,7 @@ def main():
     parser.add_argument("--host-label", default="local", metavar="LABEL", help="name of this machine in the reports")
     parser.add_argument("--only", nargs="+", default=[], metavar="FOLDER", help="these steps only")
     parser.add_argument("--accept", nargs="+", default=[], metavar="FOLDER",
-                        help="with --resume: these benches are done, although runs in them failed")
+                        help="with --resume: these steps are done, although runs or cases in them failed")
     args = parser.parse_args()
     if args.accept and (args.dry_run or not args.resume):
         fail("--accept goes with --resume, and not with --dry-run")
@@ -394,7 +400,8 @@ def main():
         write(os.path.join(out, STATE), json.dumps(state, indent=1) + "\n")
 
     if args.accept:
-        accept(out, [step for step in plan.steps if step.folder in args.accept], state["steps"])
+        accept(out, [step for step in plan.steps if step.folder in args.accept], state["steps"],
+               lambda step: seal(os.path.join(out, step.folder), step, state, args.host_label))
         keep()
     left = not_done(steps, state["steps"])
     for step in left:
