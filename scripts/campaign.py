@@ -44,8 +44,8 @@ NOT_BUILT = ("results/", "docs/", "tests/", "loadgen/tests/", "benches/", ".ci/"
              "CHANGELOG.md", "CONTRIBUTING.md", "deploy/README.md", "baselines/controller-runtime/README.md",
              "baselines/kube-rs/README.md")
 CLAIMS = "results/claims.toml"
-# How loadgen and a test of cargo end that ran to its end, but for what failed in it.
-FAILED = (1, 101)
+# Exit code of `cargo test` when a case failed (and when it does not compile).
+CASES_FAILED = 101
 MARKS = "# Results\n\n<!-- loadgen index: begin -->\n<!-- loadgen index: end -->\n"
 
 
@@ -244,22 +244,30 @@ def not_done(steps, entries):
     return [step for step in steps if not is_done(entries.get(step.folder, {}))]
 
 
-def accept(out, steps, entries, seal_it):
-    """Marks steps that ended with failed runs or cases as done. A folder of a command is sealed with what it says of its failures."""
+def accept(out, steps, state, label):
+    """Marks steps that ended with failed runs or cases as done. The folder of a command is sealed as it is."""
     for step in steps:
-        entry = entries.get(step.folder, {})
+        folder, entry = os.path.join(out, step.folder), state["steps"].get(step.folder, {})
         if step.then:
             fail(f"--accept {step.folder}: {shlex.join(step.then)} has not completed it; --resume takes it again")
-        if entry.get("exit_code") not in FAILED:
-            fail(f"--accept {step.folder}: not a step of this campaign that ended with failed runs")
-        if left := [part for part in step.parts if part not in entry.get("parts", {})][1:]:
-            fail(f"--accept {step.folder}: {', '.join(left)} did not run; --resume takes them")
-        if step.command:
-            seal_it(step)
-        checked = subprocess.run([LOADGEN, "verify", os.path.join(out, step.folder)], cwd=CHECKOUT)
+        if step.bench is not None and entry.get("exit_code") != 1:
+            fail(f"--accept {step.folder}: not a bench of this campaign that ended with failed runs")
+        if step.bench is None:
+            if entry.get("exit_code") != CASES_FAILED or not cases(folder):
+                fail(f"--accept {step.folder}: not a command of this campaign of which a case failed")
+            if left := [part for part in step.parts if part not in entry["parts"]][1:]:
+                fail(f"--accept {step.folder}: {', '.join(left)} did not run, because a part before failed")
+            seal(folder, step, state, label)
+        checked = subprocess.run([LOADGEN, "verify", folder], cwd=CHECKOUT)
         if checked.returncode != 0:
             fail(f"--accept {step.folder}: it does not verify; --resume takes it again", 1)
         entry["accepted"] = True
+
+
+def cases(folder):
+    """The cases of tests that have a record in the folder."""
+    records = [json.loads(read(path)) for path in glob.glob(os.path.join(folder, "*", "*.json"))]
+    return [record["case"] for record in records if "case" in record]
 
 
 def note_question(out, step):
@@ -322,8 +330,9 @@ def until_ended(process):
 
 def seal(folder, step, state, label):
     """Says in the folder of a command what made it, and hashes all that is there."""
-    origin = {"command": shlex.join(step.command), "commit": state["commit"], "date": now(), "host_label": label,
-              "machine": machine()}
+    entry = state["steps"][step.folder]
+    origin = {"command": shlex.join(step.command), "commit": state["commit"], "date": entry["ended_at"], "host_label": label,
+              "machine": entry["machine"]}
     write(os.path.join(folder, ORIGIN), json.dumps(origin, indent=2) + "\n")
     lines = [f"{sha256(os.path.join(folder, name))}  {name}\n" for name in files(folder) if name != SUMS]
     write(os.path.join(folder, SUMS), "".join(lines))
@@ -400,8 +409,7 @@ def main():
         write(os.path.join(out, STATE), json.dumps(state, indent=1) + "\n")
 
     if args.accept:
-        accept(out, [step for step in plan.steps if step.folder in args.accept], state["steps"],
-               lambda step: seal(os.path.join(out, step.folder), step, state, args.host_label))
+        accept(out, [step for step in plan.steps if step.folder in args.accept], state, args.host_label)
         keep()
     left = not_done(steps, state["steps"])
     for step in left:
@@ -422,9 +430,9 @@ def main():
         if code in (130, -signal.SIGINT, -signal.SIGTERM):
             print(f"stopped in {step.folder}: go on with the same command and --resume")
             return 130
+        entry.update(ended_at=now(), exit_code=code)
         if code == 0 and step.command and os.path.isdir(os.path.join(out, step.folder)):
             seal(os.path.join(out, step.folder), step, state, args.host_label)
-        entry.update(ended_at=now(), exit_code=code)
         keep()
         if os.path.isdir(os.path.join(out, step.folder)):
             note_question(out, step)
