@@ -213,9 +213,14 @@ impl Operator {
         }
     }
 
+    /// All of its metrics, as Prometheus reads them.
+    pub async fn metrics(&self) -> Result<String, Failed> {
+        Ok(get(self.admin, "/metrics").await?)
+    }
+
     /// One of its metrics, with the labels as they are printed.
     pub async fn figure(&self, name: &str) -> Result<f64, Failed> {
-        let page = get(self.admin, "/metrics").await?;
+        let page = self.metrics().await?;
         let mut lines = page.lines();
         let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         Ok(value

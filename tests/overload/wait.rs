@@ -18,6 +18,9 @@ const TABLE: &str = "application/json;as=Table;g=meta.k8s.io;v=v1";
 const POLL_EVERY: Duration = Duration::from_millis(250);
 const PAUSE_TIMES: u32 = 8;
 const CREATED_AT_ONCE: usize = 16;
+const RUNNING: &str = "Running";
+/// Of so many that are not Running a failure says what the server has of them.
+const SHOWN: usize = 3;
 
 /// Creates `PREFIX-0`, `PREFIX-1`, ... with this spec.
 pub async fn create(cluster: &Cluster, prefix: &str, count: usize, spec: &Value) {
@@ -52,7 +55,8 @@ async fn poll_running(
     let began = Instant::now();
     loop {
         let polled = Instant::now();
-        let running = running(cluster, prefix).await?;
+        let phases = phases(cluster, prefix).await?;
+        let running = phases.iter().filter(|(_, phase)| phase == RUNNING).count();
         if rows.last().is_none_or(|row| row[1] != running as f64) {
             rows.push(vec![seconds(began.elapsed()), running as f64]);
         }
@@ -60,22 +64,50 @@ async fn poll_running(
             return Ok(began.elapsed());
         }
         if began.elapsed() > within {
-            return Err(format!("{running} of {count} {prefix}-… Running after {within:?}").into());
+            let late = phases.into_iter().filter(|(_, phase)| phase != RUNNING);
+            let late: Vec<String> = late.map(|(name, _)| name).take(SHOWN).collect();
+            let found = found(cluster, &late).await;
+            return Err(format!(
+                "{running} of {count} {prefix}-… Running after {within:?}; {found}"
+            )
+            .into());
         }
         tokio::time::sleep(POLL_EVERY.max(PAUSE_TIMES * polled.elapsed())).await;
     }
 }
 
-async fn running(cluster: &Cluster, prefix: &str) -> Result<usize, Failed> {
+/// The names with this prefix, and the phase of each.
+async fn phases(cluster: &Cluster, prefix: &str) -> Result<Vec<(String, String)>, Failed> {
     let path = format!("{}?includeObject=None", cluster.path("edgeapps", ""));
     let request = Request::get(path).header(http::header::ACCEPT, TABLE);
     let table: Value = cluster.client.request(request.body(Vec::new())?).await?;
     let rows = table["rows"].as_array().ok_or("a table without rows")?;
-    let is_running = |row: &&Value| {
-        let name = row["cells"][0].as_str().unwrap_or_default();
-        name.starts_with(prefix) && row["cells"][1] == "Running"
-    };
-    Ok(rows.iter().filter(is_running).count())
+    let cell = |row: &Value, n: usize| row["cells"][n].as_str().unwrap_or_default().to_owned();
+    let all = rows.iter().map(|row| (cell(row, 0), cell(row, 1)));
+    Ok(all.filter(|(name, _)| name.starts_with(prefix)).collect())
+}
+
+/// What the server has of these EdgeApps and of their children.
+async fn found(cluster: &Cluster, names: &[String]) -> String {
+    let mut found = Vec::new();
+    for name in names {
+        for resource in ["edgeapps", "deployments", "services"] {
+            let object = cluster.get(resource, name).await;
+            let (metadata, status) = (&object["metadata"], &object["status"]);
+            let of = |key: &str| metadata[key].clone();
+            found.push(match object.is_null() {
+                true => format!("{resource}/{name}: none"),
+                false => format!(
+                    "{resource}/{name}: created {}, resourceVersion {}, generation {}, owners {}, status {status}",
+                    of("creationTimestamp"),
+                    of("resourceVersion"),
+                    of("generation"),
+                    of("ownerReferences"),
+                ),
+            });
+        }
+    }
+    found.join("; ")
 }
 
 /// Whether each of the EdgeApps has one Deployment and one Service.

@@ -57,10 +57,15 @@ async fn wait_through(
     // What the machine takes for as many without an outage: on a slow one most of the time above is not waiting.
     let began = Instant::now();
     wait::create(cluster, "calm", count, &web()).await;
-    let calm = wait::until_running(cluster, "calm", count, 4 * ALL_WITHIN, figures).await;
+    let calm = wait::until_running(cluster, "calm", count, 2 * ALL_WITHIN, figures).await;
     operator.check_alive()?;
-    if calm.is_ok() {
-        figures.took("as many created and Running without an outage", began.elapsed());
+    if let Err(late) = calm {
+        let metrics = operator.metrics().await?;
+        return Err(format!("{}\n{metrics}", late.message().unwrap_or_default()).into());
     }
+    figures.took(
+        "as many created and Running without an outage",
+        began.elapsed(),
+    );
     Ok(())
 }

@@ -35,6 +35,8 @@ use user::{JSON, MERGE, TIMEOUT, User, send};
 
 /// An operator that has written nothing for so long has finished its work.
 const QUIET: Duration = Duration::from_secs(3);
+/// Requests at most that delete all EdgeApps of a namespace.
+const DELETIONS: usize = 10;
 
 /// A namespace of a simulated or of a real cluster, with what its user can do.
 #[derive(Clone)]
@@ -287,7 +289,14 @@ impl Cluster {
         }
         let path = self.path("edgeapps", "");
         let options = json!({ "apiVersion": "v1", "kind": "DeleteOptions" });
-        let deleted = self.request(Method::DELETE, &path, JSON, &options).await;
+        // Thousands take longer than a request may; what one has deleted is gone for the next.
+        let mut deleted = self.request(Method::DELETE, &path, JSON, &options).await;
+        for _ in 1..DELETIONS {
+            if deleted.is_ok() {
+                break;
+            }
+            deleted = self.request(Method::DELETE, &path, JSON, &options).await;
+        }
         deleted.expect("delete the EdgeApps that are left");
         let left = self.all("edgeapps").await;
         let release = json!({ "metadata": { "finalizers": null } });
