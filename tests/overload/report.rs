@@ -30,7 +30,8 @@ pub fn write(folder: &Path) -> Result<(), Failed> {
             records.push(record);
         }
     }
-    records.sort_by(|one, other| one.case.cmp(&other.case));
+    // A case that was repeated has a record of each run.
+    records.sort_by(|one, other| (&one.case, &one.date).cmp(&(&other.case, &other.date)));
     std::fs::write(folder.with_extension("md"), page(&records))?;
     Ok(())
 }
