@@ -44,7 +44,7 @@ NOT_BUILT = ("results/", "docs/", "tests/", "loadgen/tests/", "benches/", ".ci/"
              "CHANGELOG.md", "CONTRIBUTING.md", "deploy/README.md", "baselines/controller-runtime/README.md",
              "baselines/kube-rs/README.md")
 CLAIMS = "results/claims.toml"
-# Exit code of `cargo test` when a case failed (and when it does not compile).
+# Exit code of `cargo test` when a case failed, and also when it does not compile.
 CASES_FAILED = 101
 MARKS = "# Results\n\n<!-- loadgen index: begin -->\n<!-- loadgen index: end -->\n"
 
@@ -250,24 +250,23 @@ def accept(out, steps, state, label):
         folder, entry = os.path.join(out, step.folder), state["steps"].get(step.folder, {})
         if step.then:
             fail(f"--accept {step.folder}: {shlex.join(step.then)} has not completed it; --resume takes it again")
-        if step.bench is not None and entry.get("exit_code") != 1:
-            fail(f"--accept {step.folder}: not a bench of this campaign that ended with failed runs")
         if step.bench is None:
-            if entry.get("exit_code") != CASES_FAILED or not cases(folder):
+            if entry.get("exit_code") != CASES_FAILED or not has_cases(folder):
                 fail(f"--accept {step.folder}: not a command of this campaign of which a case failed")
             if left := [part for part in step.parts if part not in entry["parts"]][1:]:
                 fail(f"--accept {step.folder}: {', '.join(left)} did not run, because a part before failed")
             seal(folder, step, state, label)
+        elif entry.get("exit_code") != 1:
+            fail(f"--accept {step.folder}: not a bench of this campaign that ended with failed runs")
         checked = subprocess.run([LOADGEN, "verify", folder], cwd=CHECKOUT)
         if checked.returncode != 0:
             fail(f"--accept {step.folder}: it does not verify; --resume takes it again", 1)
         entry["accepted"] = True
 
 
-def cases(folder):
-    """The cases of tests that have a record in the folder."""
-    records = [json.loads(read(path)) for path in glob.glob(os.path.join(folder, "*", "*.json"))]
-    return [record["case"] for record in records if "case" in record]
+def has_cases(folder):
+    """Whether the folder has a record of a test's case. A command that does not compile leaves none."""
+    return any("case" in json.loads(read(path)) for path in glob.glob(os.path.join(folder, "*", "*.json")))
 
 
 def note_question(out, step):

@@ -94,17 +94,7 @@ async fn found(cluster: &Cluster, names: &[String]) -> String {
         for resource in ["edgeapps", "deployments", "services"] {
             let object = cluster.get(resource, name).await;
             let (metadata, status) = (&object["metadata"], &object["status"]);
-            let of = |key: &str| metadata[key].clone();
-            found.push(match object.is_null() {
-                true => format!("{resource}/{name}: none"),
-                false => format!(
-                    "{resource}/{name}: created {}, resourceVersion {}, generation {}, owners {}, status {status}",
-                    of("creationTimestamp"),
-                    of("resourceVersion"),
-                    of("generation"),
-                    of("ownerReferences"),
-                ),
-            });
+            found.push(format!("{resource}/{name}: {metadata}, status {status}"));
         }
     }
     found.join("; ")
