@@ -242,6 +242,36 @@ mod tests {
                 want: &[("/status/phase", || json!("Progressing"))],
             },
             Case {
+                name: "the old pod is ready, the new one is not",
+                spec: json!({"image": "web:2"}),
+                deployment: Some(ChildState {
+                    replicas: 2,
+                    ..state(2, 2, 1)
+                }),
+                want: &[
+                    ("/status/phase", || json!("Progressing")),
+                    ("/status/readyReplicas", || json!(1)),
+                    ("/status/conditions/0/status", || json!("False")),
+                ],
+            },
+            Case {
+                name: "pods are refused",
+                spec: json!({"image": "web:1"}),
+                deployment: Some(ChildState {
+                    refused: true,
+                    stalled: true,
+                    ..state(1, 1, 0)
+                }),
+                want: &[
+                    ("/status/phase", || json!("Failed")),
+                    ("/status/observedGeneration", || json!(7)),
+                    ("/status/conditions/2/reason", || json!("ReplicaFailure")),
+                    ("/status/conditions/2/message", || {
+                        json!("Deployment \"web\" may not make its pods: exceeded quota")
+                    }),
+                ],
+            },
+            Case {
                 name: "no replicas asked for",
                 spec: json!({"image": "web:1", "replicas": 0}),
                 deployment: Some(state(1, 1, 0)),

@@ -14,7 +14,8 @@ pub struct Kind {
     pub kind: &'static str,
     /// `deployments`.
     pub plural: &'static str,
-    /// Whether its status counts replicas, so that a plan can wait for them.
+    /// Whether its status counts replicas as that of a Deployment, StatefulSet or DaemonSet does, so that a plan can
+    /// wait for them ([`ChildState::is_ready`]).
     pub workload: bool,
 }
 

@@ -15,13 +15,13 @@ pub struct ChildState {
     pub generation: i64,
     /// The generation its own controller has seen.
     pub observed_generation: i64,
-    /// Pods that exist.
+    /// Pods that exist, of every template; of a DaemonSet, pods that should exist.
     pub replicas: i32,
-    /// Pods of the newest template.
+    /// Pods of the newest template, ready or not.
     pub updated_replicas: i32,
-    /// Pods that are ready.
+    /// Pods that are ready, of every template.
     pub ready_replicas: i32,
-    /// Pods that have been ready for as long as is asked for.
+    /// Pods that have been ready for `minReadySeconds`, of every template.
     pub available_replicas: i32,
     /// Whether its controller gave up waiting (`Progressing` is `False`).
     pub stalled: bool,
@@ -32,13 +32,14 @@ pub struct ChildState {
 struct WorkloadStatus<'a> {
     #[serde(default)]
     observed_generation: i64,
-    #[serde(default)]
+    // The second names are those of a DaemonSet.
+    #[serde(default, alias = "desiredNumberScheduled")]
     replicas: i32,
-    #[serde(default)]
+    #[serde(default, alias = "updatedNumberScheduled")]
     updated_replicas: i32,
-    #[serde(default)]
+    #[serde(default, alias = "numberReady")]
     ready_replicas: i32,
-    #[serde(default)]
+    #[serde(default, alias = "numberAvailable")]
     available_replicas: i32,
     #[serde(borrow, default)]
     conditions: Vec<WorkloadCondition<'a>>,
@@ -58,9 +59,15 @@ impl ChildState {
         self.generation > 0 && self.observed_generation >= self.generation
     }
 
-    /// Whether it is current and `wanted` pods of its newest spec are ready.
+    /// Whether its rollout is complete, as `kubectl rollout status` waits for it: it is current, at least `wanted`
+    /// pods are of its newest template, none of an older one is left, and all of them are available, which is ready
+    /// for `minReadySeconds`. Pods of the old and of the new template are never added up: while an old one is left,
+    /// nothing tells which of them are ready.
     pub fn is_ready(&self, wanted: i32) -> bool {
-        self.is_current() && self.updated_replicas >= wanted && self.ready_replicas >= wanted
+        self.is_current()
+            && self.updated_replicas >= wanted
+            && self.replicas <= self.updated_replicas
+            && self.available_replicas >= self.updated_replicas
     }
 
     /// Reads the counters of `object`; a status of another shape leaves them at zero.

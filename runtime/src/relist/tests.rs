@@ -96,8 +96,7 @@ fn world(n: usize, name: &str, fault: Fault) -> (Value, Option<Value>) {
     child["metadata"]["generation"] = 1.into();
     child["metadata"]["ownerReferences"] = json!([{"apiVersion": "example.com/v1", "kind": "Site",
         "name": name, "uid": uid(n), "controller": true}]);
-    child["status"] =
-        json!({"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1});
+    child["status"] = json!({"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1});
     match fault {
         Fault::None => {}
         Fault::NoFinalizer => owner["metadata"]["finalizers"] = json!([]),
