@@ -44,7 +44,6 @@ impl Operator for EdgeApps {
         children: &Children,
     ) -> Result<Plan<EdgeAppStatus>, Infallible> {
         let name = owner.meta.name.as_ref();
-        let deployment = children.state::<Self>(&DEPLOYMENT, name);
         Ok(Plan {
             children: vec![
                 // Selector and cluster IP cannot be changed: another one needs a new object.
@@ -52,7 +51,7 @@ impl Operator for EdgeApps {
                     .immutable(&["/spec/selector"]),
                 service(name, &owner.spec),
             ],
-            status: status::planned(owner, deployment),
+            status: status::planned(owner, children),
             requeue: Requeue::Default,
         })
     }
@@ -63,8 +62,11 @@ impl Operator for EdgeApps {
         children: &Children,
         failure: &Failure,
     ) -> Option<EdgeAppStatus> {
-        let deployment = children.state::<Self>(&DEPLOYMENT, &owner.meta.name);
-        Some(status::failed(owner, deployment, failure))
+        Some(status::failed(owner, children, failure))
+    }
+
+    fn degraded(&self, owner: &Owner<Self>, children: &Children) -> Option<Failure> {
+        status::degraded(owner, children)
     }
 
     fn owner_label() -> Cow<'static, str> {
@@ -173,6 +175,7 @@ mod tests {
             ready_replicas: ready,
             available_replicas: ready,
             stalled: false,
+            refused: false,
         }
     }
 
@@ -307,6 +310,7 @@ mod tests {
             let mut children = Children::default();
             if let Some(state) = case.deployment {
                 children.record::<EdgeApps>(&DEPLOYMENT, "web", state);
+                children.record_refusal::<EdgeApps>(&DEPLOYMENT, "web", "exceeded quota");
             }
             let plan = EdgeApps.plan(&owner, &children)?;
             let body = |kind: Kind| {

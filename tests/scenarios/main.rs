@@ -41,11 +41,13 @@ mod permission_table;
 mod permissions;
 mod relists;
 mod restored;
+mod rollouts;
 mod shards;
 mod shipped;
 mod spec;
 mod statuses;
 mod suite;
+mod told;
 mod tour;
 mod unplanned;
 mod watches;
@@ -287,6 +289,8 @@ const SHIPPED: &[Scenario] = &[
     scenario!(real "needs kubectl" shipped::a_newer_install_over_an_older_one_restarts_no_child).alone().kubectl(),
     scenario!(real "needs kubectl" shipped::the_crd_deleted_while_the_operator_is_down_comes_back_with_the_next_install).alone().kubectl(),
     scenario!(real "needs kubectl" shipped::the_crd_deleted_without_an_operator_takes_all_with_it).alone().kubectl(),
+    scenario!(real "needs the controllers of Pods" rollouts::a_new_image_that_never_starts_is_not_ready).alone().kubectl(),
+    scenario!(real "needs the controllers of Pods" rollouts::pods_that_pod_security_or_a_quota_refuses_are_told).alone().kubectl(),
     scenario!(real "needs kubectl" overlays::two_replicas_work_one_after_the_other).alone().kubectl(),
     scenario!(real "needs kubectl" overlays::an_operator_of_one_namespace_needs_no_clusterrole).alone().kubectl(),
     scenario!(real "needs kubectl" shipped::removal_in_the_documented_order_leaves_nothing).alone().kubectl(),

@@ -32,6 +32,7 @@ fn ready() -> ChildState {
         ready_replicas: 1,
         available_replicas: 1,
         stalled: false,
+        refused: false,
     }
 }
 

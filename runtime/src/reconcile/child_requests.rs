@@ -160,7 +160,12 @@ impl<O: Operator> ChildRequests<O> {
             Err(error) if is_of_another(&error) && !mutant!(ReplacedIsRejected) => {
                 Err(Interrupt::Again)
             }
-            Err(error) => Err(failure::asked(error, "patch", child.kind.kind, &child.name)),
+            Err(error) => Err(failure::not_written(
+                error,
+                "patch",
+                child.kind.kind,
+                &child.name,
+            )),
         }
     }
 
@@ -191,7 +196,7 @@ impl<O: Operator> ChildRequests<O> {
             Err(error) => match error.code() {
                 Some(404) => Ok(false),
                 Some(409) => Err(Interrupt::Again),
-                _ => Err(failure::asked(
+                _ => Err(failure::not_written(
                     error,
                     "delete",
                     child.kind.kind,
@@ -232,7 +237,7 @@ impl<O: Operator> ChildRequests<O> {
     fn not_created(&self, error: ApiError, kind: &Kind, name: &str) -> Interrupt {
         let of_owner = matches!(&error, ApiError::Status { message, .. } if permission::is_about_owner_references(message));
         if !of_owner {
-            return failure::asked(error, "create", kind.kind, name);
+            return failure::not_written(error, "create", kind.kind, name);
         }
         let finalizers = format!("{}/finalizers", self.paths.plural(KindId::OWNER));
         let permission = Permission::new("update", &finalizers, &self.paths.owner_api_version);

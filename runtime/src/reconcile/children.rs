@@ -273,6 +273,8 @@ impl<O: Operator> ChildReconciler<O> {
             self.record(state, child, &actual, None);
             return Ok(());
         }
+        // Where the write fails, the status still has its counts.
+        self.record(state, child, &actual, None);
         let version = (actual.uid, actual.resource_version);
         let kind = kind_index(O::KINDS, &child.kind);
         let fixed = child.immutable;

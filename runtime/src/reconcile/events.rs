@@ -56,7 +56,7 @@ impl Events {
         may
     }
 
-    /// Writes a Warning on the owner: why it is degraded.
+    /// Writes a Warning on the owner: why it is degraded. Of the same reason, `tells_apart` and owner only one is there.
     pub async fn warn(
         &self,
         api: &Api,
@@ -64,6 +64,7 @@ impl Events {
         key: &ObjectKey,
         uid: Uid,
         failure: &Failure,
+        tells_apart: &str,
     ) {
         if !self.may_write() {
             api.metrics().events_suppressed.fetch_add(1, Relaxed);

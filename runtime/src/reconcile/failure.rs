@@ -21,8 +21,21 @@ pub(crate) enum Interrupt {
     Large,
     /// Something else has to happen first; nothing is wrong.
     Wait(Duration),
-    /// It failed. `degraded`: the owner's status should say so.
-    Failed { failure: Failure, degraded: bool },
+    /// It failed.
+    Failed { failure: Failure, told: Told },
+}
+
+/// When the status of the owner and an Event tell of a failure. The metric counts each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// It is about this owner: at once.
+    AtOnce,
+    /// The server answered a write of a child with an error of its own, such as that of a webhook which is down: once
+    /// it fails for the second time in a row. What passes with the first back-off is not told, and while the whole
+    /// server is away nothing can be written: neither leaves a wave of writes behind it.
+    Repeated,
+    /// The server or the connection is at fault, and not the owner.
+    Never,
 }
 
 impl Interrupt {
@@ -43,7 +56,7 @@ fn failed(reason: &'static str, message: String, retry: Retry) -> Interrupt {
             message,
             retry,
         },
-        degraded: true,
+        told: Told::AtOnce,
     }
 }
 
@@ -55,7 +68,7 @@ fn elsewhere(reason: &'static str, message: String, retry: Retry) -> Interrupt {
             message,
             retry,
         },
-        degraded: false,
+        told: Told::Never,
     }
 }
 
@@ -151,6 +164,18 @@ pub(crate) fn owner_denied(permission: &Permission, kind: &str, name: &str) -> I
          permission to {permission}"
     );
     failed("Forbidden", message, Retry::Backoff)
+}
+
+/// What a write of a child that failed means for its owner.
+pub(crate) fn not_written(error: ApiError, verb: &str, kind: &str, name: &str) -> Interrupt {
+    let is_of_server = matches!(error.code(), Some(429 | 500..=599));
+    match asked(error, verb, kind, name) {
+        Interrupt::Failed { failure, .. } if is_of_server => Interrupt::Failed {
+            failure,
+            told: Told::Repeated,
+        },
+        interrupt => interrupt,
+    }
 }
 
 /// What a request that failed means for the owner it was made for.

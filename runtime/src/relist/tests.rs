@@ -79,6 +79,7 @@ fn world(n: usize, name: &str, fault: Fault) -> (Value, Option<Value>) {
         ready_replicas: 1,
         available_replicas: 1,
         stalled: false,
+        refused: false,
     };
     let mut children = Children::default();
     children.record::<Sites>(&DEPLOYMENT, name, state);
