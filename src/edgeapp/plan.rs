@@ -20,6 +20,9 @@ use crate::edgeapp::status::EdgeAppStatus;
 /// Names the EdgeApp of a child, and selects its pods.
 pub(crate) const OWNER_LABEL: &str = "tare.dev/owner";
 
+/// What a Service with a cluster IP listens on.
+pub(crate) const SERVICE_PORT: i32 = 80;
+
 /// Set on headless Services.
 const HEADLESS_LABEL: &str = "tare.dev/headless";
 
@@ -141,7 +144,7 @@ fn service(name: &str, spec: &EdgeAppSpec) -> Child {
         "metadata": {"labels": {HEADLESS_LABEL: headless.then_some("true")}},
         "spec": {
             "selector": {OWNER_LABEL: name},
-            "ports": [{"port": 80, "targetPort": port, "protocol": "TCP"}],
+            "ports": [{"port": SERVICE_PORT, "targetPort": port, "protocol": "TCP"}],
         }
     });
     if headless {
@@ -204,8 +207,14 @@ mod tests {
                 want: &[
                     ("/service/spec/clusterIP", || json!("None")),
                     ("/service/spec/ports/0/targetPort", || json!(8080)),
-                    ("/status/endpoint", || json!("web.shop.svc:80")),
+                    ("/status/endpoint", || json!("web.shop.svc:8080")),
                 ],
+            },
+            Case {
+                name: "Service with a cluster IP",
+                spec: json!({"image": "web:1", "port": 8080}),
+                deployment: None,
+                want: &[("/status/endpoint", || json!("web.shop.svc:80"))],
             },
             Case {
                 name: "a removed env and port are planned as null",

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tare_runtime::api::{Children, Condition, DEPLOYMENT, Failure, Owner, OwnerStatus, Retry};
 use tare_runtime::model::ChildState;
 
-use crate::edgeapp::plan::{EdgeApps, OWNER_LABEL};
+use crate::edgeapp::plan::{EdgeApps, OWNER_LABEL, SERVICE_PORT};
 
 /// What was last observed of an EdgeApp.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
@@ -182,11 +182,14 @@ pub(crate) fn failed(
 /// What every status has.
 fn base_status(owner: &Owner<EdgeApps>) -> EdgeAppStatus {
     let Owner { meta, spec } = owner;
+    // A headless Service maps no ports: its name leads to the pods, and they listen on theirs.
+    let port = match spec.headless {
+        Some(true) => spec.port,
+        _ => spec.port.map(|_| SERVICE_PORT),
+    };
     EdgeAppStatus {
         selector: Some(format!("{OWNER_LABEL}={}", meta.name)),
-        endpoint: spec
-            .port
-            .map(|_| format!("{}.{}.svc:80", meta.name, meta.namespace)),
+        endpoint: port.map(|port| format!("{}.{}.svc:{port}", meta.name, meta.namespace)),
         observed_generation: Some(meta.generation),
         ..EdgeAppStatus::default()
     }

@@ -114,7 +114,12 @@ func base(owner Owner, spec *Spec, seen DeploymentState) Status {
 		Selector:      OwnerLabel + "=" + owner.Name,
 	}
 	if spec.Port != nil {
-		status.Endpoint = fmt.Sprintf("%s.%s.svc:%d", owner.Name, owner.Namespace, ServicePort)
+		port := int32(ServicePort)
+		if spec.Headless != nil && *spec.Headless {
+			// A headless Service maps no ports.
+			port = *spec.Port
+		}
+		status.Endpoint = fmt.Sprintf("%s.%s.svc:%d", owner.Name, owner.Namespace, port)
 	}
 	return status
 }
