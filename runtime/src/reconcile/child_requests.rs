@@ -52,8 +52,8 @@ const NEVER: u64 = 1;
 
 /// Sends the requests about children.
 pub(super) struct ChildRequests<O> {
-    api: Api,
-    paths: Arc<Paths>,
+    pub(super) api: Api,
+    pub(super) paths: Arc<Paths>,
     operator: PhantomData<fn() -> O>,
 }
 
@@ -206,20 +206,12 @@ impl<O: Operator> ChildRequests<O> {
         }
     }
 
-    /// A planned child as a whole object, with its owner.
     /// What the whole object has beside `body`, and its metadata.
     fn head(&self, owner: &Owner<O>, child: &Child, body: &Value) -> Map<String, Value> {
         let mut metadata = body["metadata"].clone();
         metadata["name"] = child.name.as_str().into();
         metadata["namespace"] = owner.meta.namespace.as_ref().into();
-        metadata["ownerReferences"] = json!([{
-            "apiVersion": self.paths.owner_api_version,
-            "kind": self.paths.owner_kind,
-            "name": owner.meta.name,
-            "uid": owner.meta.uid.to_string(),
-            "controller": true,
-            "blockOwnerDeletion": true,
-        }]);
+        metadata["ownerReferences"] = json!([self.reference(owner)]);
         Map::from_iter([
             ("apiVersion".to_owned(), child.kind.api_version.into()),
             ("kind".to_owned(), child.kind.kind.into()),
@@ -227,7 +219,19 @@ impl<O: Operator> ChildRequests<O> {
         ])
     }
 
-    fn write_path(&self, owner: &Owner<O>, child: &Child, name: &str) -> String {
+    /// What makes `owner` the controller of a child.
+    pub(super) fn reference(&self, owner: &Owner<O>) -> Value {
+        json!({
+            "apiVersion": self.paths.owner_api_version,
+            "kind": self.paths.owner_kind,
+            "name": owner.meta.name,
+            "uid": owner.meta.uid.to_string(),
+            "controller": true,
+            "blockOwnerDeletion": true,
+        })
+    }
+
+    pub(super) fn write_path(&self, owner: &Owner<O>, child: &Child, name: &str) -> String {
         let namespace = &owner.meta.namespace;
         let path = Paths::child_path(&child.kind, namespace, name);
         // Without it the server validates as strictly, and then only warns.
@@ -255,7 +259,7 @@ fn is_of_another(error: &ApiError) -> bool {
         if message.contains("metadata.uid: Invalid value"))
 }
 
-fn decode(answer: &[u8], kind: &Kind) -> Result<Actual, Interrupt> {
+pub(super) fn decode(answer: &[u8], kind: &Kind) -> Result<Actual, Interrupt> {
     std::str::from_utf8(answer)
         .map_err(|error| ApiError::Undecodable(error.to_string().into()))
         .and_then(|text| {

@@ -122,17 +122,8 @@ pub(crate) fn cleanup<E: PlanError>(error: &E) -> Interrupt {
     failed(error.reason(), format!("cleanup: {error}"), retry)
 }
 
-/// A child of that name that is not ours.
-pub(crate) fn collision(
-    kind: &str,
-    name: &str,
-    owner: Option<&str>,
-    owner_kind: &str,
-) -> Interrupt {
-    let belongs = match owner {
-        Some(owner) => format!("belongs to {owner}"),
-        None => "was not made by this operator".to_owned(),
-    };
+/// A child of that name that is not ours. `belongs`: to whom.
+pub(crate) fn collision(kind: &str, name: &str, belongs: &str, owner_kind: &str) -> Interrupt {
     let message =
         format!("{kind} {name:?} {belongs}; rename the {owner_kind} or remove that {kind}");
     failed("Collision", message, Retry::Backoff)
