@@ -34,6 +34,7 @@ mod kubectl;
 mod leader;
 mod lifecycle;
 mod namespaces;
+mod optional_kinds;
 mod outage;
 mod overlays;
 mod periods;

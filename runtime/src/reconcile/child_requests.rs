@@ -42,7 +42,6 @@ use crate::http::request::{Api, ApiError, METADATA, OBJECT_BYTES, Request};
 use crate::metrics::Verb;
 use crate::model::{KindId, PartialObject, Uid};
 use crate::reconcile::child::Actual;
-use crate::reconcile::children::TERMINATING;
 use crate::reconcile::failure::Interrupt;
 use crate::reconcile::merge_patch::{Created, as_merge_patch};
 use crate::reconcile::{APPLY_PATCH, JSON, MERGE_PATCH, failure, whole};
@@ -118,8 +117,9 @@ impl<O: Operator> ChildRequests<O> {
             {
                 Ok(None)
             }
-            // The namespace is gone; the owner will be gone soon.
-            Err(error) if error.code() == Some(404) => Err(Interrupt::Wait(TERMINATING)),
+            Err(error) if error.is_of_missing_kind() => {
+                Err(failure::kind_missing(&child.kind, &child.name))
+            }
             Err(error) => Err(self.not_created(error, &child.kind, &child.name)),
         }
     }

@@ -5,7 +5,7 @@
 use std::any::Any;
 use std::time::Duration;
 
-use crate::api::{Failure, PlanError, Retry};
+use crate::api::{Child, Failure, Kind, Operator, PlanError, Retry, kind_index};
 use crate::http::permission;
 use crate::http::permission::Permission;
 use crate::http::request::ApiError;
@@ -127,6 +127,39 @@ pub(crate) fn collision(kind: &str, name: &str, belongs: &str, owner_kind: &str)
     let message =
         format!("{kind} {name:?} {belongs}; rename the {owner_kind} or remove that {kind}");
     failed("Collision", message, Retry::Backoff)
+}
+
+/// A child of a kind that the server does not serve.
+pub(crate) fn kind_missing(kind: &Kind, name: &str) -> Interrupt {
+    let Kind {
+        api_version,
+        kind,
+        plural,
+        ..
+    } = kind;
+    let message = format!(
+        "{kind} {name:?} cannot be made: this cluster does not serve {plural} of {api_version}; install the CRD of {kind}"
+    );
+    failed("KindMissing", message, Retry::Backoff)
+}
+
+/// A plan with a child of a kind that the operator does not declare: neither listed nor watched, it would never be
+/// found again.
+pub(crate) fn check_kinds<O: Operator>(plan: &[Child]) -> Result<(), Interrupt> {
+    let is_undeclared = |child: &&Child| kind_index(O::KINDS, &child.kind).is_none();
+    let Some(child) = plan.iter().find(is_undeclared) else {
+        return Ok(());
+    };
+    let named = |kind: &Kind| format!("{} of {}", kind.kind, kind.api_version);
+    let declared: Vec<_> = O::KINDS.iter().map(named).collect();
+    let message = format!(
+        "the plan has a {} ({:?}), which is not among the KINDS of the operator {}: {}",
+        named(&child.kind),
+        child.name,
+        O::NAME,
+        declared.join(", ")
+    );
+    Err(failed("UndeclaredKind", message, Retry::AwaitChange))
 }
 
 /// The reason of a field conflict.

@@ -342,9 +342,10 @@ impl<O: Operator> Reconciler<O> {
     }
 
     fn plan(&self, owner: &Owner<O>, children: &Children) -> Result<Plan<Status<O>>, Interrupt> {
-        self.operator
-            .plan(owner, children)
-            .map_err(|error| failure::planned(&error))
+        let plan = self.operator.plan(owner, children);
+        let plan = plan.map_err(|error| failure::planned(&error))?;
+        failure::check_kinds::<O>(&plan.children)?;
+        Ok(plan)
     }
 }
 

@@ -16,6 +16,7 @@ use crate::model::{
     ChildState, Content, Finalizers, Meta, ObjectKey, OwnerState, PartialObject, SeenChild,
     StatusRecord, Transition, Triggers, hash32, hash64, large_bytes, rfc3339, seconds,
 };
+use crate::reconcile::failure;
 
 /// The finalizer that tells the garbage collector to keep the children.
 const ORPHAN: &str = "orphan";
@@ -132,7 +133,7 @@ pub(crate) fn children<O: Operator>(state: &OwnerState) -> Children {
     children
 }
 
-/// The plan of an owner, from what is known of it; `None` where there is none or it panics. A worker then
+/// The plan of an owner, from what is known of it; `None` where there is none that can be applied. A worker then
 /// finds the cause and reports it.
 pub(crate) fn plan<O: Operator>(
     operator: &O,
@@ -142,6 +143,7 @@ pub(crate) fn plan<O: Operator>(
     let owner = rebuild::<O>(key, state).ok()?;
     let plan = AssertUnwindSafe(|| operator.plan(&owner, &children::<O>(state)));
     let plan = std::panic::catch_unwind(plan).ok()?.ok()?;
+    failure::check_kinds::<O>(&plan.children).ok()?;
     Some((owner, plan))
 }
 

@@ -192,7 +192,7 @@ async fn found_by<O: Operator>(
     let mut keys = Vec::new();
     loop {
         match relist.next().await {
-            Found::Opened { .. } => {}
+            Found::Opened { .. } | Found::Missing { .. } => {}
             Found::Owner { key, .. } => keys.push(key.to_string()),
             Found::Done { .. } => return (keys, api.metrics().requests(Verb::List)),
             Found::Failed(error) => panic!("{error:?}"),
@@ -272,7 +272,7 @@ async fn completeness(collections: Collections) -> (BTreeMap<String, bool>, Opti
     let mut complete = BTreeMap::new();
     loop {
         match relist.next().await {
-            Found::Opened { .. } => {}
+            Found::Opened { .. } | Found::Missing { .. } => {}
             Found::Owner { key, state, .. } => {
                 complete.insert(key.name().to_owned(), state.children_complete);
             }
