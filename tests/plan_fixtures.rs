@@ -40,6 +40,7 @@ fn ready(replicas: i32) -> ChildState {
         ready_replicas: replicas,
         available_replicas: replicas,
         stalled: false,
+        refused: false,
     }
 }
 

@@ -59,6 +59,7 @@ pub fn plan<M: Measurement>() -> anyhow::Result<impl FnMut(&mut Bencher<'_, M>)>
         ready_replicas: 1,
         available_replicas: 1,
         stalled: false,
+        refused: false,
     };
     let mut children = Children::default();
     children.record::<EdgeApps>(&DEPLOYMENT, "web", ready);

@@ -20,6 +20,9 @@ use crate::edgeapp::status::EdgeAppStatus;
 /// Names the EdgeApp of a child, and selects its pods.
 pub(crate) const OWNER_LABEL: &str = "tare.dev/owner";
 
+/// What a Service with a cluster IP listens on.
+pub(crate) const SERVICE_PORT: i32 = 80;
+
 /// Set on headless Services.
 const HEADLESS_LABEL: &str = "tare.dev/headless";
 
@@ -44,7 +47,6 @@ impl Operator for EdgeApps {
         children: &Children,
     ) -> Result<Plan<EdgeAppStatus>, Infallible> {
         let name = owner.meta.name.as_ref();
-        let deployment = children.state::<Self>(&DEPLOYMENT, name);
         Ok(Plan {
             children: vec![
                 // Selector and cluster IP cannot be changed: another one needs a new object.
@@ -52,7 +54,7 @@ impl Operator for EdgeApps {
                     .immutable(&["/spec/selector"]),
                 service(name, &owner.spec),
             ],
-            status: status::planned(owner, deployment),
+            status: status::planned(owner, children),
             requeue: Requeue::Default,
         })
     }
@@ -63,8 +65,11 @@ impl Operator for EdgeApps {
         children: &Children,
         failure: &Failure,
     ) -> Option<EdgeAppStatus> {
-        let deployment = children.state::<Self>(&DEPLOYMENT, &owner.meta.name);
-        Some(status::failed(owner, deployment, failure))
+        Some(status::failed(owner, children, failure))
+    }
+
+    fn degraded(&self, owner: &Owner<Self>, children: &Children) -> Option<Failure> {
+        status::degraded(owner, children)
     }
 
     fn owner_label() -> Cow<'static, str> {
@@ -139,7 +144,7 @@ fn service(name: &str, spec: &EdgeAppSpec) -> Child {
         "metadata": {"labels": {HEADLESS_LABEL: headless.then_some("true")}},
         "spec": {
             "selector": {OWNER_LABEL: name},
-            "ports": [{"port": 80, "targetPort": port, "protocol": "TCP"}],
+            "ports": [{"port": SERVICE_PORT, "targetPort": port, "protocol": "TCP"}],
         }
     });
     if headless {
@@ -173,6 +178,7 @@ mod tests {
             ready_replicas: ready,
             available_replicas: ready,
             stalled: false,
+            refused: false,
         }
     }
 
@@ -201,8 +207,14 @@ mod tests {
                 want: &[
                     ("/service/spec/clusterIP", || json!("None")),
                     ("/service/spec/ports/0/targetPort", || json!(8080)),
-                    ("/status/endpoint", || json!("web.shop.svc:80")),
+                    ("/status/endpoint", || json!("web.shop.svc:8080")),
                 ],
+            },
+            Case {
+                name: "Service with a cluster IP",
+                spec: json!({"image": "web:1", "port": 8080}),
+                deployment: None,
+                want: &[("/status/endpoint", || json!("web.shop.svc:80"))],
             },
             Case {
                 name: "a removed env and port are planned as null",
@@ -242,6 +254,36 @@ mod tests {
                 want: &[("/status/phase", || json!("Progressing"))],
             },
             Case {
+                name: "the old pod is ready, the new one is not",
+                spec: json!({"image": "web:2"}),
+                deployment: Some(ChildState {
+                    replicas: 2,
+                    ..state(2, 2, 1)
+                }),
+                want: &[
+                    ("/status/phase", || json!("Progressing")),
+                    ("/status/readyReplicas", || json!(1)),
+                    ("/status/conditions/0/status", || json!("False")),
+                ],
+            },
+            Case {
+                name: "pods are refused",
+                spec: json!({"image": "web:1"}),
+                deployment: Some(ChildState {
+                    refused: true,
+                    stalled: true,
+                    ..state(1, 1, 0)
+                }),
+                want: &[
+                    ("/status/phase", || json!("Failed")),
+                    ("/status/observedGeneration", || json!(7)),
+                    ("/status/conditions/2/reason", || json!("ReplicaFailure")),
+                    ("/status/conditions/2/message", || {
+                        json!("Deployment \"web\" may not make its pods: exceeded quota")
+                    }),
+                ],
+            },
+            Case {
                 name: "no replicas asked for",
                 spec: json!({"image": "web:1", "replicas": 0}),
                 deployment: Some(state(1, 1, 0)),
@@ -277,6 +319,7 @@ mod tests {
             let mut children = Children::default();
             if let Some(state) = case.deployment {
                 children.record::<EdgeApps>(&DEPLOYMENT, "web", state);
+                children.record_refusal::<EdgeApps>(&DEPLOYMENT, "web", "exceeded quota");
             }
             let plan = EdgeApps.plan(&owner, &children)?;
             let body = |kind: Kind| {

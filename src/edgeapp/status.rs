@@ -1,11 +1,14 @@
 //! The status of an EdgeApp, from what is observed of its Deployment.
+//!
+//! Guarantees: pure; the endpoint can be connected to once pods are ready; what is wrong has the reason and the message
+//! in its conditions that the runtime tells by an Event and a metric. Leaves to others: the plan (`plan`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tare_runtime::api::{Condition, Failure, Owner, OwnerStatus};
+use tare_runtime::api::{Children, Condition, DEPLOYMENT, Failure, Owner, OwnerStatus, Retry};
 use tare_runtime::model::ChildState;
 
-use crate::edgeapp::plan::{EdgeApps, OWNER_LABEL};
+use crate::edgeapp::plan::{EdgeApps, OWNER_LABEL, SERVICE_PORT};
 
 /// What was last observed of an EdgeApp.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
@@ -65,26 +68,18 @@ impl OwnerStatus for EdgeAppStatus {
 }
 
 /// The status of an EdgeApp whose plan was made.
-pub(crate) fn planned(owner: &Owner<EdgeApps>, deployment: Option<&ChildState>) -> EdgeAppStatus {
+pub(crate) fn planned(owner: &Owner<EdgeApps>, children: &Children) -> EdgeAppStatus {
     let (generation, wanted) = (owner.meta.generation, owner.spec.replicas);
-    let seen = deployment.copied().unwrap_or_default();
-    let ready = seen.is_ready(wanted);
-    let stalled = seen.is_current() && !ready && seen.stalled;
+    let seen = progress(owner, children);
+    let degraded = degraded(owner, children);
 
     let mut status = base_status(owner);
     status.replicas = seen.replicas;
     status.ready_replicas = seen.ready_replicas;
-    let (phase, reason, message) = match (ready, stalled) {
-        (true, _) => (Phase::Running, "AllReplicasReady", String::new()),
-        (_, true) => (
-            Phase::Failed,
-            "ProgressDeadlineExceeded",
-            format!(
-                "Deployment {:?} made no progress within its deadline; see its pods",
-                owner.meta.name
-            ),
-        ),
-        _ => (
+    let (phase, reason, message) = match &degraded {
+        _ if seen.is_ready(wanted) => (Phase::Running, "AllReplicasReady", String::new()),
+        Some(failure) => (Phase::Failed, failure.reason, failure.message.clone()),
+        None => (
             Phase::Progressing,
             "WaitingForReplicas",
             format!("waiting for {wanted} ready replicas"),
@@ -96,7 +91,7 @@ pub(crate) fn planned(owner: &Owner<EdgeApps>, deployment: Option<&ChildState>) 
             "Ready",
             phase == Phase::Running,
             reason,
-            message.clone(),
+            message,
             generation,
         ),
         Condition::new(
@@ -108,19 +103,53 @@ pub(crate) fn planned(owner: &Owner<EdgeApps>, deployment: Option<&ChildState>) 
         ),
         Condition::new(
             "Degraded",
-            stalled,
+            degraded.is_some(),
             reason,
-            if stalled { message } else { String::new() },
+            degraded.map(|failure| failure.message).unwrap_or_default(),
             generation,
         ),
     ];
     status
 }
 
+/// What is wrong with an EdgeApp whose children are as planned.
+pub(crate) fn degraded(owner: &Owner<EdgeApps>, children: &Children) -> Option<Failure> {
+    let name = owner.meta.name.as_ref();
+    let seen = progress(owner, children);
+    // Before, its conditions are about an older spec.
+    let is_waiting = seen.is_current() && !seen.is_ready(owner.spec.replicas);
+    let (reason, message) = match is_waiting {
+        true if seen.refused => {
+            let words = children.refusal::<EdgeApps>(&DEPLOYMENT, name);
+            let words = words.unwrap_or("its condition ReplicaFailure says why");
+            (
+                "ReplicaFailure",
+                format!("Deployment {name:?} may not make its pods: {words}"),
+            )
+        }
+        true if seen.stalled => (
+            "ProgressDeadlineExceeded",
+            format!("Deployment {name:?} made no progress within its deadline; see its pods"),
+        ),
+        _ => return None,
+    };
+    Some(Failure {
+        reason,
+        message,
+        retry: Retry::AwaitChange,
+    })
+}
+
+/// How far its Deployment is.
+fn progress(owner: &Owner<EdgeApps>, children: &Children) -> ChildState {
+    let seen = children.state::<EdgeApps>(&DEPLOYMENT, &owner.meta.name);
+    seen.copied().unwrap_or_default()
+}
+
 /// The status of an EdgeApp that failed.
 pub(crate) fn failed(
     owner: &Owner<EdgeApps>,
-    deployment: Option<&ChildState>,
+    children: &Children,
     failure: &Failure,
 ) -> EdgeAppStatus {
     let generation = owner.meta.generation;
@@ -128,9 +157,8 @@ pub(crate) fn failed(
     status.phase = Some(Phase::Failed);
     // The spec was not applied, so its generation is not observed.
     status.observed_generation = owner.meta.observed_generation;
-    if let Some(seen) = deployment {
-        (status.replicas, status.ready_replicas) = (seen.replicas, seen.ready_replicas);
-    }
+    let seen = progress(owner, children);
+    (status.replicas, status.ready_replicas) = (seen.replicas, seen.ready_replicas);
     status.conditions = vec![
         Condition::new(
             "Ready",
@@ -154,11 +182,14 @@ pub(crate) fn failed(
 /// What every status has.
 fn base_status(owner: &Owner<EdgeApps>) -> EdgeAppStatus {
     let Owner { meta, spec } = owner;
+    // A headless Service maps no ports: its name leads to the pods, and they listen on theirs.
+    let port = match spec.headless {
+        Some(true) => spec.port,
+        _ => spec.port.map(|_| SERVICE_PORT),
+    };
     EdgeAppStatus {
         selector: Some(format!("{OWNER_LABEL}={}", meta.name)),
-        endpoint: spec
-            .port
-            .map(|_| format!("{}.{}.svc:80", meta.name, meta.namespace)),
+        endpoint: port.map(|port| format!("{}.{}.svc:{port}", meta.name, meta.namespace)),
         observed_generation: Some(meta.generation),
         ..EdgeAppStatus::default()
     }

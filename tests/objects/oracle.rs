@@ -243,7 +243,11 @@ fn progress(kind: &Kind, child: &Value) -> ChildState {
         i32::try_from(count).unwrap_or(i32::MAX)
     };
     let conditions = status["conditions"].as_array();
-    let mut conditions = conditions.into_iter().flatten();
+    let conditions = conditions.into_iter().flatten();
+    let has = |type_: &str, status: &str| {
+        let mut conditions = conditions.clone();
+        conditions.any(|one| one["type"] == type_ && one["status"] == status)
+    };
     ChildState {
         generation: child["metadata"]["generation"].as_i64().unwrap_or_default(),
         observed_generation: status["observedGeneration"].as_i64().unwrap_or_default(),
@@ -251,7 +255,8 @@ fn progress(kind: &Kind, child: &Value) -> ChildState {
         updated_replicas: count("updatedReplicas"),
         ready_replicas: count("readyReplicas"),
         available_replicas: count("availableReplicas"),
-        stalled: conditions.any(|one| one["type"] == "Progressing" && one["status"] == "False"),
+        stalled: has("Progressing", "False"),
+        refused: has("ReplicaFailure", "True"),
     }
 }
 

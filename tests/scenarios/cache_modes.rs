@@ -154,7 +154,8 @@ pub async fn a_workload_that_is_no_longer_ready_is_recognised_by_its_event(mode:
     let before = gets(&cluster);
     let deployments: Api<Deployment> = cluster.api();
     for (ready, phase) in [(0, "Progressing"), (1, "Running")] {
-        let status = Patch::Merge(json!({"status": {"readyReplicas": ready}}));
+        let counts = json!({"readyReplicas": ready, "availableReplicas": ready});
+        let status = Patch::Merge(json!({ "status": counts }));
         deployments
             .patch_status("web", &PatchParams::default(), &status)
             .await

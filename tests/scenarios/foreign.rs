@@ -1,4 +1,4 @@
-//! Objects of others under the names of our children: never taken over.
+//! Objects of others under the names of our children are never taken over; orphans of our own are.
 
 use std::time::Duration;
 
@@ -68,6 +68,138 @@ pub async fn a_collision_ends_when_the_foreign_object_is_deleted(cluster: Cluste
     assert_eq!(condition(&running, "Degraded")["status"], "False");
     operator.terminate().await;
     cluster.end().await;
+}
+
+/// As on the way to another release, and after a restore by a tool that strips owner references.
+pub async fn children_that_were_kept_are_adopted_by_the_next_edgeapp(cluster: Cluster) {
+    let operator = cluster.operate().await;
+    cluster.create("web", web()).await;
+    cluster.until_running("web").await;
+    cluster.until_quiet(&["tare"]).await;
+    let identity = async || {
+        let mut all = Vec::new();
+        for resource in ["deployments", "services"] {
+            let child = cluster.get(resource, "web").await;
+            let meta = &child["metadata"];
+            all.push((meta["uid"].clone(), meta["generation"].clone()));
+        }
+        all
+    };
+    let before = identity().await;
+    cluster.delete_with("edgeapps", "web", "Orphan").await;
+    cluster.until_gone("edgeapps", "web").await;
+    let other = json!([{
+        "apiVersion": "v1", "kind": "ConfigMap", "name": "other", "uid": owner_of_nothing(&cluster).await,
+    }]);
+    for resource in ["deployments", "services"] {
+        let is_orphan = |child: &Value| child["metadata"]["ownerReferences"].is_null();
+        cluster
+            .until("it has no owner", resource, "web", is_orphan)
+            .await;
+    }
+    // A reference that is not that of a controller stays.
+    let referred = json!({ "metadata": { "ownerReferences": other } });
+    cluster.patch("deployments", "web", referred).await;
+
+    let created = cluster.create("web", web()).await;
+    let running = cluster.until_running("web").await;
+    assert_eq!(condition(&running, "Degraded")["status"], "False");
+    for resource in ["deployments", "services"] {
+        let uid = created["metadata"]["uid"].clone();
+        let is_adopted = |child: &Value| {
+            let owners = child["metadata"]["ownerReferences"].as_array();
+            let mut owners = owners.into_iter().flatten();
+            owners.any(|one| one["uid"] == uid && one["controller"] == true)
+        };
+        cluster
+            .until("it is adopted", resource, "web", is_adopted)
+            .await;
+    }
+    assert_eq!(identity().await, before, "adopted and not restarted");
+    let deployment = cluster.get("deployments", "web").await;
+    let owners = deployment["metadata"]["ownerReferences"].as_array();
+    assert_eq!(owners.map(Vec::len), Some(2), "{deployment}");
+
+    // Then it is brought to its plan.
+    cluster
+        .change("web", json!({ "image": "registry.local/web:2" }))
+        .await;
+    let is_new = |child: &Value| container(child)["image"] == "registry.local/web:2";
+    cluster
+        .until("it follows its spec", "deployments", "web", is_new)
+        .await;
+    operator.terminate().await;
+    cluster.end().await;
+}
+
+/// The uid of a ConfigMap that is made for it.
+async fn owner_of_nothing(cluster: &Cluster) -> Value {
+    let map = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "other" } });
+    cluster.make("configmaps", map).await["metadata"]["uid"].clone()
+}
+
+/// Our labels do not make an object ours that has a controller, or that was made for another EdgeApp.
+pub async fn our_labels_alone_make_no_child_of_another_ours(cluster: Cluster) {
+    let labelled = |name: &str, owner: &str, owners: Value| {
+        let mut deployment = foreign_deployment(name, owners);
+        deployment["metadata"]["labels"] =
+            json!({ "app.kubernetes.io/managed-by": "tare", "tare.dev/owner": owner });
+        deployment
+    };
+    let release = of_release(&cluster).await;
+    cluster
+        .make("deployments", labelled("owned", "owned", release))
+        .await;
+    cluster
+        .make("deployments", labelled("strayed", "first", Value::Null))
+        .await;
+    let operator = cluster.operate().await;
+    for (name, belongs) in [
+        ("owned", "belongs to ConfigMap \"release\""),
+        ("strayed", "was made for EdgeApp \"first\""),
+    ] {
+        let owners = cluster.get("deployments", name).await["metadata"]["ownerReferences"].clone();
+        cluster.create(name, web()).await;
+        let degraded = cluster.until_degraded(name, "Collision").await;
+        let message = text(condition(&degraded, "Degraded"), "/message");
+        let wanted =
+            format!("Deployment {name:?} {belongs}; rename the EdgeApp or remove that Deployment");
+        assert_eq!(message, wanted);
+        let deployment = cluster.get("deployments", name).await;
+        assert_eq!(deployment["metadata"]["ownerReferences"], owners);
+        assert_eq!(container(&deployment)["image"], "foreign:1");
+    }
+    operator.terminate().await;
+    cluster.end().await;
+}
+
+/// The watch of the EdgeApps does not show the deletion, and what the garbage collector has freed must not be tied to
+/// an EdgeApp that goes.
+pub async fn an_edgeapp_that_is_going_adopts_nothing(mode: Mode) {
+    let cluster = Simulated::new(mode);
+    let (user, running) = with_a_running_edgeapp(&cluster).await;
+    pass(120).await;
+    cluster
+        .server
+        .faults()
+        .on_watch(|facts| match (facts.user, facts.resource) {
+            ("tare", "edgeapps") => kubesim::WatchFault::Drop,
+            _ => kubesim::WatchFault::Pass,
+        });
+    // Its finalizer keeps it for as long as the user wants.
+    let held = json!({ "metadata": { "finalizers": ["example.com/held"] } });
+    user.patch("edgeapps", "web", held).await;
+    user.delete_with("edgeapps", "web", "Orphan").await;
+    let is_orphan = |child: &Value| child["metadata"]["ownerReferences"].is_null();
+    user.until("it has no owner", "deployments", "web", is_orphan)
+        .await;
+    // An edit makes the operator look at it.
+    user.patch("deployments", "web", json!({ "spec": { "replicas": 5 } }))
+        .await;
+    pass(60).await;
+    let deployment = user.get("deployments", "web").await;
+    assert!(is_orphan(&deployment), "{deployment}");
+    running.stop().await;
 }
 
 /// The owner would be waited for if it were an earlier one of our own.

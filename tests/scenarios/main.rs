@@ -34,6 +34,7 @@ mod kubectl;
 mod leader;
 mod lifecycle;
 mod namespaces;
+mod optional_kinds;
 mod outage;
 mod overlays;
 mod periods;
@@ -41,11 +42,13 @@ mod permission_table;
 mod permissions;
 mod relists;
 mod restored;
+mod rollouts;
 mod shards;
 mod shipped;
 mod spec;
 mod statuses;
 mod suite;
+mod told;
 mod tour;
 mod unplanned;
 mod watches;
@@ -180,6 +183,25 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs two minutes" foreign::a_child_that_was_made_again_after_a_take_over_follows_its_spec),
     scenario!(simulated "needs two minutes" foreign::a_child_that_another_controller_takes_over_is_told_and_made_again),
 
+    scenario!(anywhere foreign::children_that_were_kept_are_adopted_by_the_next_edgeapp),
+    scenario!(anywhere foreign::our_labels_alone_make_no_child_of_another_ours),
+    scenario!(simulated "needs events that are lost" foreign::an_edgeapp_that_is_going_adopts_nothing),
+
+    scenario!(simulated "needs Deployments that never become ready" rollouts::an_old_pod_that_is_ready_does_not_stand_for_a_new_one),
+    scenario!(simulated "needs Deployments that never become ready" rollouts::pods_that_are_refused_are_told_in_the_words_of_the_server),
+    scenario!(simulated "needs refused requests" told::a_webhook_that_is_down_is_told_after_the_first_back_off),
+    scenario!(simulated "needs refused requests" told::an_error_of_the_server_that_passes_is_not_told),
+    scenario!(simulated "needs refused requests" told::an_outage_of_the_server_leaves_no_wave_of_writes),
+    scenario!(simulated "needs refused requests" told::a_condition_an_event_and_a_metric_have_one_reason),
+    scenario!(simulated "needs another CRD" told::an_owner_with_the_longest_name_has_its_event),
+    scenario!(real "needs admission webhooks" told::a_policy_engine_that_is_down_is_told),
+    scenario!(anywhere told::an_endpoint_has_the_port_that_answers),
+
+    scenario!(simulated "needs an operator of its own" optional_kinds::owners_that_do_not_need_a_missing_kind_are_reconciled),
+    scenario!(simulated "needs an operator of its own" optional_kinds::an_owner_that_needs_a_missing_kind_says_so_until_it_is_there),
+    scenario!(simulated "needs an operator of its own" optional_kinds::a_kind_that_goes_while_the_operator_runs_stops_no_other),
+    scenario!(simulated "needs an operator of its own" optional_kinds::a_planned_child_of_a_kind_that_is_not_declared_is_an_error),
+
     scenario!(anywhere conflicts::a_field_that_somebody_keeps_changing_back_is_a_field_conflict),
     scenario!(simulated "needs Deployments that are ready at once" conflicts::a_field_conflict_is_told_while_somebody_repeats_the_edit),
     scenario!(simulated "needs Deployments that become ready later" conflicts::a_field_conflict_outlasts_readiness_and_the_field_is_set_back),
@@ -287,6 +309,8 @@ const SHIPPED: &[Scenario] = &[
     scenario!(real "needs kubectl" shipped::a_newer_install_over_an_older_one_restarts_no_child).alone().kubectl(),
     scenario!(real "needs kubectl" shipped::the_crd_deleted_while_the_operator_is_down_comes_back_with_the_next_install).alone().kubectl(),
     scenario!(real "needs kubectl" shipped::the_crd_deleted_without_an_operator_takes_all_with_it).alone().kubectl(),
+    scenario!(real "needs the controllers of Pods" rollouts::a_new_image_that_never_starts_is_not_ready).alone().kubectl(),
+    scenario!(real "needs the controllers of Pods" rollouts::pods_that_pod_security_or_a_quota_refuses_are_told).alone().kubectl(),
     scenario!(real "needs kubectl" overlays::two_replicas_work_one_after_the_other).alone().kubectl(),
     scenario!(real "needs kubectl" overlays::an_operator_of_one_namespace_needs_no_clusterrole).alone().kubectl(),
     scenario!(real "needs kubectl" shipped::removal_in_the_documented_order_leaves_nothing).alone().kubectl(),

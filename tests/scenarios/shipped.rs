@@ -278,7 +278,7 @@ pub async fn clean(cluster: &Cluster) -> Person {
 }
 
 /// Installs Tare, and waits until the operator's account can work.
-async fn installed(cluster: &Cluster) -> Person {
+pub async fn installed(cluster: &Cluster) -> Person {
     let person = clean(cluster).await;
     person.types("apply -f install.yaml");
     person.types("wait crd edgeapps.tare.dev --for=condition=Established --timeout=30s");

@@ -200,6 +200,7 @@ fn state(object: &Value, workload: bool) -> ChildState {
         ready_replicas: count("readyReplicas"),
         available_replicas: count("availableReplicas"),
         stalled: false,
+        refused: false,
     }
 }
 

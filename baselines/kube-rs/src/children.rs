@@ -68,9 +68,13 @@ pub fn service(app: &EdgeApp) -> Option<Service> {
 
 /// Where the Service is reached from inside the cluster; `None` without a port.
 pub fn endpoint(app: &EdgeApp) -> Option<String> {
-    app.spec.port?;
+    let port = match app.spec.headless {
+        // A headless Service maps no ports.
+        Some(true) => app.spec.port?,
+        _ => app.spec.port.map(|_| SERVICE_PORT)?,
+    };
     let (name, namespace) = (app.name_any(), app.namespace().unwrap_or_default());
-    Some(format!("{name}.{namespace}.svc:{SERVICE_PORT}"))
+    Some(format!("{name}.{namespace}.svc:{port}"))
 }
 
 pub fn is_headless(service: &Service) -> bool {

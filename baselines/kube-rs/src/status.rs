@@ -14,6 +14,7 @@ pub struct Progress {
     pub generation: Option<i64>,
     pub observed_generation: Option<i64>,
     pub replicas: i32,
+    pub updated_replicas: i32,
     pub ready_replicas: i32,
 }
 
@@ -25,6 +26,7 @@ impl From<&Deployment> for Progress {
             generation: deployment.metadata.generation,
             observed_generation: status.and_then(|status| status.observed_generation),
             replicas: count(|status| status.replicas).unwrap_or(0),
+            updated_replicas: count(|status| status.updated_replicas).unwrap_or(0),
             ready_replicas: count(|status| status.ready_replicas).unwrap_or(0),
         }
     }
@@ -33,8 +35,10 @@ impl From<&Deployment> for Progress {
 /// The status once the children are as planned.
 pub fn observed(app: &EdgeApp, progress: Progress, now: &Time) -> EdgeAppStatus {
     let ready_replicas = progress.ready_replicas;
-    let rolled_out =
-        progress.observed_generation >= progress.generation && ready_replicas >= app.spec.replicas;
+    // While a pod of the old template is left, nothing tells which of them are ready.
+    let rolled_out = progress.observed_generation >= progress.generation
+        && progress.replicas <= progress.updated_replicas
+        && ready_replicas >= app.spec.replicas;
     let readiness = format!(
         "{ready_replicas} of {} replicas are ready",
         app.spec.replicas

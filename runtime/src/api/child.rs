@@ -14,7 +14,8 @@ pub struct Kind {
     pub kind: &'static str,
     /// `deployments`.
     pub plural: &'static str,
-    /// Whether its status counts replicas, so that a plan can wait for them.
+    /// Whether its status counts replicas as that of a Deployment, StatefulSet or DaemonSet does, so that a plan can
+    /// wait for them ([`ChildState::is_ready`]).
     pub workload: bool,
 }
 
@@ -89,6 +90,8 @@ impl Child {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Children {
     states: Vec<(KindId, u32, ChildState)>,
+    /// The words with which their pods are refused. They are read when a status is made, and not retained.
+    refusals: Vec<(KindId, u32, Box<str>)>,
 }
 
 impl Children {
@@ -100,6 +103,27 @@ impl Children {
             .iter()
             .find(|(k, h, _)| (*k, *h) == (index, hash))
             .map(|(_, _, state)| state)
+    }
+
+    /// The server's words, where the pods of a child are refused ([`ChildState::refused`]): a quota that is exceeded, a
+    /// profile of Pod Security that is violated.
+    pub fn refusal<O: Operator>(&self, kind: &Kind, name: &str) -> Option<&str> {
+        let id = (kind_index(O::KINDS, kind)?, hash32(name));
+        let mut refusals = self.refusals.iter();
+        let found = refusals.find(|(kind, hash, _)| (*kind, *hash) == id);
+        found.map(|(_, _, words)| &**words)
+    }
+
+    /// Records the words with which the pods of a child are refused.
+    pub fn record_refusal<O: Operator>(&mut self, kind: &Kind, name: &str, words: &str) {
+        if let Some(index) = kind_index(O::KINDS, kind) {
+            self.refusals.push((index, hash32(name), words.into()));
+        }
+    }
+
+    /// Whether the pods of one are refused.
+    pub(crate) fn any_refused(&self) -> bool {
+        self.states.iter().any(|(_, _, state)| state.refused)
     }
 
     /// Records the state of a child; a later record replaces an earlier one.

@@ -74,6 +74,14 @@ pub trait Operator: Send + Sync + 'static {
         None
     }
 
+    /// What is wrong with an owner whose plan is applied, as its children tell it: a rollout that makes no progress, pods
+    /// that are refused. When its status is written, an Event, the log and a metric tell it too, with this reason and
+    /// message: give the conditions of [`plan`](Self::plan)'s status the same. The owner is not retried for it.
+    fn degraded(&self, owner: &Owner<Self>, children: &Children) -> Option<Failure> {
+        let _ = (owner, children);
+        None
+    }
+
     /// Deletes what lives outside the cluster. Runs under the finalizer, after the children are gone, for every
     /// owner that has the finalizer: also for one whose spec cannot be decoded or has no plan.
     ///

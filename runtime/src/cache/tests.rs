@@ -32,6 +32,7 @@ fn ready() -> ChildState {
         ready_replicas: 1,
         available_replicas: 1,
         stalled: false,
+        refused: false,
     }
 }
 
@@ -107,8 +108,7 @@ fn event(resource_version: u64, edit: impl FnOnce(&mut Value)) -> (ChildEvent, V
     object["metadata"]["generation"] = 1.into();
     object["metadata"]["ownerReferences"] = json!([{"apiVersion": "example.com/v1", "kind": "Site",
         "name": "web", "uid": uid(1).to_string(), "controller": true}]);
-    object["status"] =
-        json!({"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1});
+    object["status"] = json!({"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1});
     edit(&mut object);
     let line = json!({"type": "MODIFIED", "object": object}).to_string();
     let object = object.to_string();

@@ -1,5 +1,6 @@
 //! The state of the controller between two polls: what came in, what it means for cache, queue and schedule.
 
+mod missing;
 mod relisting;
 
 use std::sync::Arc;
@@ -168,6 +169,9 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             resource_version,
             event,
         } = item;
+        if self.readiness.is_missing(kind) {
+            return self.on_probe(kind, &event);
+        }
         self.queue.advance(kind, resource_version);
         if !matches!(event, WatchEvent::Closed(_) | WatchEvent::Expired { .. })
             && self.readiness.opened(kind)
@@ -191,6 +195,9 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                 if !mutant!(ExpiredWithoutRelist) {
                     self.request_all();
                 }
+            }
+            WatchEvent::Closed(error) if !kind.is_owner() && error.is_of_missing_kind() => {
+                self.on_kind_gone(kind);
             }
             WatchEvent::Closed(error) => {
                 let because = cause::<O>(&self.paths, "watch", kind, &error);

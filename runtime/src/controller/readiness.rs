@@ -1,7 +1,8 @@
 //! Whether the controller is ready, and if not, why.
 //!
 //! Guarantees: a cause is logged once. It is ready after the first full relist while every watch is open and every
-//! kind can be listed.
+//! kind can be listed. A kind of child that the server does not serve is told and is no cause: owners that do not need
+//! it are reconciled.
 
 use tracing::{info, warn};
 
@@ -16,6 +17,8 @@ use crate::model::KindId;
 pub(crate) struct Readiness {
     /// By index of the kind: why its watch is not open.
     closed: Vec<Option<String>>,
+    /// By index of the kind: whether the server does not serve it.
+    missing: Vec<bool>,
     /// The kind that the last relist could not list, and why.
     unlisted: Option<(KindId, String)>,
     /// Whether a full relist has ended.
@@ -27,6 +30,7 @@ impl Readiness {
     pub fn new(kinds: usize) -> Self {
         Self {
             closed: vec![None; kinds],
+            missing: vec![false; kinds],
             unlisted: None,
             relisted: false,
         }
@@ -35,6 +39,30 @@ impl Readiness {
     /// The watch of `kind` works. True where it did not.
     pub fn opened(&mut self, kind: KindId) -> bool {
         self.closed[kind.index()].take().is_some()
+    }
+
+    /// The server does not serve `kind`.
+    pub fn missing(&mut self, kind: KindId, paths: &Paths) {
+        self.closed[kind.index()] = None;
+        self.unlisted.take_if(|(unlisted, _)| *unlisted == kind);
+        if !std::mem::replace(&mut self.missing[kind.index()], true) {
+            let kind = paths.plural(kind);
+            warn!(
+                kind,
+                "this cluster does not serve {kind}: the CRD is not installed. Owners that need it fail; others are \
+                 reconciled (retrying)"
+            );
+        }
+    }
+
+    /// Whether the server did not serve `kind` when it was last asked.
+    pub fn is_missing(&self, kind: KindId) -> bool {
+        self.missing[kind.index()]
+    }
+
+    /// The server serves `kind`. True where it did not.
+    pub fn appeared(&mut self, kind: KindId) -> bool {
+        std::mem::take(&mut self.missing[kind.index()])
     }
 
     /// The watch of `kind` cannot be opened.

@@ -54,7 +54,7 @@ pub enum ApiError {
         retry_after: Option<Duration>,
         /// The token with which an expired list may continue.
         resume: Option<Box<str>>,
-        /// Whether the namespace is being deleted.
+        /// Whether the namespace is being deleted, or is gone.
         namespace_terminating: bool,
     },
     /// No complete answer within the deadline.
@@ -83,6 +83,17 @@ impl ApiError {
     /// Whether the server answered with `reason`.
     pub fn is(&self, wanted: &str) -> bool {
         matches!(self, Self::Status { reason, .. } if &**reason == wanted)
+    }
+
+    /// Whether the server does not serve the path of a collection: the CRD of its kind is not installed. What is not
+    /// found for another reason, such as a namespace, or what a webhook or a proxy says, has words of its own.
+    pub(crate) fn is_of_missing_kind(&self) -> bool {
+        // `NotFoundHandler` in apiserver answers in plain text; an aggregated server may answer with a `Status`.
+        const WORDS: [&str; 2] = [
+            "404 page not found",
+            "the server could not find the requested resource",
+        ];
+        matches!(self, Self::Status { code: 404, message, .. } if WORDS.contains(&message.trim()))
     }
 
     /// The missing permission, if that is why the server refuses.

@@ -37,6 +37,9 @@ pub(crate) struct ServerStatusMeta {
 
 #[derive(Deserialize, Default)]
 pub(crate) struct ServerStatusDetails {
+    /// The resource that it is about: `namespaces`, ...
+    #[serde(default)]
+    pub kind: Box<str>,
     #[serde(default)]
     pub causes: Vec<ServerStatusCause>,
     #[serde(default, rename = "retryAfterSeconds")]
@@ -53,16 +56,17 @@ impl ServerStatus {
     pub(crate) fn into_error(self, retry_after: Option<Duration>) -> ApiError {
         let details = self.details.unwrap_or_default();
         let retry_after = retry_after.or(details.retry_after_s.map(Duration::from_secs));
+        let mut causes = details.causes.iter();
+        let is_terminating = causes.any(|cause| &*cause.reason == "NamespaceTerminating");
+        // What is made in a namespace that is not there any more. Of a kind that is not served nothing is said at all.
+        let is_gone = self.code == 404 && &*details.kind == "namespaces";
         ApiError::Status {
             code: self.code,
             reason: self.reason,
             message: self.message,
             retry_after: retry_after.map(|asked| asked.min(LONGEST_RETRY_AFTER)),
             resume: self.metadata.resume.filter(|token| !token.is_empty()),
-            namespace_terminating: details
-                .causes
-                .iter()
-                .any(|cause| &*cause.reason == "NamespaceTerminating"),
+            namespace_terminating: is_terminating || is_gone,
         }
     }
 }
@@ -108,6 +112,29 @@ mod tests {
         );
         let error = status_error(StatusCode::BAD_GATEWAY, b"upstream is down\n<html>", None);
         assert_eq!(error.to_string(), "upstream is down (Bad Gateway, 502)");
+    }
+
+    #[test]
+    fn a_namespace_that_is_gone_is_told_from_a_kind_that_is_not_served() {
+        let gone = br#"{"kind":"Status","reason":"NotFound","code":404,
+            "message":"namespaces \"shop\" not found","details":{"name":"shop","kind":"namespaces"}}"#;
+        let object = br#"{"kind":"Status","reason":"NotFound","code":404,
+            "details":{"name":"web","kind":"services"}}"#;
+        for (body, want) in [
+            (&gone[..], true),
+            (object, false),
+            (b"404 page not found", false),
+        ] {
+            let error = status_error(StatusCode::NOT_FOUND, body, None);
+            let ApiError::Status {
+                namespace_terminating,
+                ..
+            } = error
+            else {
+                panic!("{error:?}");
+            };
+            assert_eq!(namespace_terminating, want);
+        }
     }
 
     #[test]

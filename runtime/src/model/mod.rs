@@ -34,4 +34,5 @@ pub use crate::model::uid::Uid;
 pub(crate) use crate::model::answered::AnsweredVersions;
 pub(crate) use crate::model::hash::{hash32, hash64, marks};
 pub(crate) use crate::model::object::{PartialMetadata, PartialObject, group};
+pub(crate) use crate::model::progress::refusal;
 pub(crate) use crate::model::timestamp::{now_s, rfc3339, seconds};

@@ -1,18 +1,25 @@
 //! Timestamps of the Kubernetes API: RFC 3339, in whole seconds.
 //!
 //! Guarantees: pure but for [`now_s`]; any text is a timestamp or `None`. Limits: from 1970 to 2106, which is what four
-//! bytes hold. Why not a library: a calendar and its error messages were 1 % of the binary.
+//! bytes hold; a clock that was never set says a day of 2026. Why not a library: a calendar and its error messages were 1 % of the binary.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const DAY_S: i64 = 86_400;
 
-/// Seconds since 1970 by the clock of the system.
+/// 2026-11-21: a clock that says an earlier time was never set, as on a board without a battery until it is told the
+/// time. (systemd moves such a clock to the day of its own build.)
+const EARLIEST_S: u32 = 1_795_219_200;
+
+/// Seconds since 1970 by the clock of the system, and not before [`EARLIEST_S`].
 pub(crate) fn now_s() -> u32 {
-    let elapsed = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    u32::try_from(elapsed.as_secs()).unwrap_or(u32::MAX)
+    at(SystemTime::now())
+}
+
+fn at(time: SystemTime) -> u32 {
+    let elapsed = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since_s = u32::try_from(elapsed.as_secs()).unwrap_or(u32::MAX);
+    since_s.max(EARLIEST_S)
 }
 
 /// Seconds since 1970: of `2026-11-21T05:07:12Z`, also with a fraction, which is cut off, or an offset.
@@ -136,6 +143,15 @@ mod tests {
         for (text, want) in cases {
             assert_eq!(seconds(text), want, "{text}");
         }
+    }
+
+    #[test]
+    fn a_clock_that_was_never_set_does_not_say_1970() {
+        let hour = std::time::Duration::from_secs(3_600);
+        for unset in [UNIX_EPOCH, UNIX_EPOCH + hour, UNIX_EPOCH - hour] {
+            assert_eq!(rfc3339(at(unset)), "2026-11-21T00:00:00Z");
+        }
+        assert!(at(SystemTime::now()) > EARLIEST_S);
     }
 
     proptest! {

@@ -38,6 +38,8 @@ pub struct Actual {
     pub owner_text: Option<String>,
     /// API group of its controller.
     pub owner_group: Option<Box<str>>,
+    /// How many owner references it has, those of others among them.
+    pub references: usize,
     pub state: ChildState,
     /// Digest of its labels and annotations.
     pub marks: u32,
@@ -83,6 +85,7 @@ impl Actual {
             owner_text: controller
                 .map(|reference| format!("{} {:?}", reference.kind, reference.name)),
             owner_group: controller.map(|reference| reference.group().into()),
+            references: metadata.owner_references.len(),
             state: ChildState::read(metadata.generation, status, workload),
             marks,
             value: Value::Object(rest),

@@ -42,7 +42,6 @@ use crate::http::request::{Api, ApiError, METADATA, OBJECT_BYTES, Request};
 use crate::metrics::Verb;
 use crate::model::{KindId, PartialObject, Uid};
 use crate::reconcile::child::Actual;
-use crate::reconcile::children::TERMINATING;
 use crate::reconcile::failure::Interrupt;
 use crate::reconcile::merge_patch::{Created, as_merge_patch};
 use crate::reconcile::{APPLY_PATCH, JSON, MERGE_PATCH, failure, whole};
@@ -52,8 +51,8 @@ const NEVER: u64 = 1;
 
 /// Sends the requests about children.
 pub(super) struct ChildRequests<O> {
-    api: Api,
-    paths: Arc<Paths>,
+    pub(super) api: Api,
+    pub(super) paths: Arc<Paths>,
     operator: PhantomData<fn() -> O>,
 }
 
@@ -118,8 +117,9 @@ impl<O: Operator> ChildRequests<O> {
             {
                 Ok(None)
             }
-            // The namespace is gone; the owner will be gone soon.
-            Err(error) if error.code() == Some(404) => Err(Interrupt::Wait(TERMINATING)),
+            Err(error) if error.is_of_missing_kind() => {
+                Err(failure::kind_missing(&child.kind, &child.name))
+            }
             Err(error) => Err(self.not_created(error, &child.kind, &child.name)),
         }
     }
@@ -160,7 +160,12 @@ impl<O: Operator> ChildRequests<O> {
             Err(error) if is_of_another(&error) && !mutant!(ReplacedIsRejected) => {
                 Err(Interrupt::Again)
             }
-            Err(error) => Err(failure::asked(error, "patch", child.kind.kind, &child.name)),
+            Err(error) => Err(failure::not_written(
+                error,
+                "patch",
+                child.kind.kind,
+                &child.name,
+            )),
         }
     }
 
@@ -191,7 +196,7 @@ impl<O: Operator> ChildRequests<O> {
             Err(error) => match error.code() {
                 Some(404) => Ok(false),
                 Some(409) => Err(Interrupt::Again),
-                _ => Err(failure::asked(
+                _ => Err(failure::not_written(
                     error,
                     "delete",
                     child.kind.kind,
@@ -201,20 +206,12 @@ impl<O: Operator> ChildRequests<O> {
         }
     }
 
-    /// A planned child as a whole object, with its owner.
     /// What the whole object has beside `body`, and its metadata.
     fn head(&self, owner: &Owner<O>, child: &Child, body: &Value) -> Map<String, Value> {
         let mut metadata = body["metadata"].clone();
         metadata["name"] = child.name.as_str().into();
         metadata["namespace"] = owner.meta.namespace.as_ref().into();
-        metadata["ownerReferences"] = json!([{
-            "apiVersion": self.paths.owner_api_version,
-            "kind": self.paths.owner_kind,
-            "name": owner.meta.name,
-            "uid": owner.meta.uid.to_string(),
-            "controller": true,
-            "blockOwnerDeletion": true,
-        }]);
+        metadata["ownerReferences"] = json!([self.reference(owner)]);
         Map::from_iter([
             ("apiVersion".to_owned(), child.kind.api_version.into()),
             ("kind".to_owned(), child.kind.kind.into()),
@@ -222,7 +219,19 @@ impl<O: Operator> ChildRequests<O> {
         ])
     }
 
-    fn write_path(&self, owner: &Owner<O>, child: &Child, name: &str) -> String {
+    /// What makes `owner` the controller of a child.
+    pub(super) fn reference(&self, owner: &Owner<O>) -> Value {
+        json!({
+            "apiVersion": self.paths.owner_api_version,
+            "kind": self.paths.owner_kind,
+            "name": owner.meta.name,
+            "uid": owner.meta.uid.to_string(),
+            "controller": true,
+            "blockOwnerDeletion": true,
+        })
+    }
+
+    pub(super) fn write_path(&self, owner: &Owner<O>, child: &Child, name: &str) -> String {
         let namespace = &owner.meta.namespace;
         let path = Paths::child_path(&child.kind, namespace, name);
         // Without it the server validates as strictly, and then only warns.
@@ -232,7 +241,7 @@ impl<O: Operator> ChildRequests<O> {
     fn not_created(&self, error: ApiError, kind: &Kind, name: &str) -> Interrupt {
         let of_owner = matches!(&error, ApiError::Status { message, .. } if permission::is_about_owner_references(message));
         if !of_owner {
-            return failure::asked(error, "create", kind.kind, name);
+            return failure::not_written(error, "create", kind.kind, name);
         }
         let finalizers = format!("{}/finalizers", self.paths.plural(KindId::OWNER));
         let permission = Permission::new("update", &finalizers, &self.paths.owner_api_version);
@@ -250,7 +259,7 @@ fn is_of_another(error: &ApiError) -> bool {
         if message.contains("metadata.uid: Invalid value"))
 }
 
-fn decode(answer: &[u8], kind: &Kind) -> Result<Actual, Interrupt> {
+pub(super) fn decode(answer: &[u8], kind: &Kind) -> Result<Actual, Interrupt> {
     std::str::from_utf8(answer)
         .map_err(|error| ApiError::Undecodable(error.to_string().into()))
         .and_then(|text| {

@@ -25,7 +25,7 @@ use crate::reconcile::child_records::{conflict, forget, id, is_unknown, record, 
 use crate::reconcile::child_requests::ChildRequests;
 use crate::reconcile::failure::Interrupt;
 use crate::reconcile::normalized::NormalizedFields;
-use crate::reconcile::ownership::check_ours;
+use crate::reconcile::ownership::{Claim, claim};
 use crate::reconcile::{child, drift};
 
 /// How long something that is being deleted is waited for before it is read again.
@@ -260,7 +260,10 @@ impl<O: Operator> ChildReconciler<O> {
         body: &Value,
         actual: Actual,
     ) -> Result<(), Interrupt> {
-        check_ours(&self.paths, owner, child, &actual)?;
+        let actual = match claim(&self.paths, owner, child, &actual)? {
+            Claim::Ours => actual,
+            Claim::Orphan => self.requests.adopt(owner, child, &actual).await?,
+        };
         let Some((path, turn)) = self.difference_to_tell(child, body, &actual).await else {
             self.record(state, child, &actual, Some(body));
             return Ok(());
@@ -273,6 +276,8 @@ impl<O: Operator> ChildReconciler<O> {
             self.record(state, child, &actual, None);
             return Ok(());
         }
+        // Where the write fails, the status still has its counts.
+        self.record(state, child, &actual, None);
         let version = (actual.uid, actual.resource_version);
         let kind = kind_index(O::KINDS, &child.kind);
         let fixed = child.immutable;

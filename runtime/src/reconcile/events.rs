@@ -22,6 +22,8 @@ use crate::reconcile::{JSON, whole};
 /// Events that may be written at once: the burst of client-go's event broadcaster
 /// (`tools/record`, 25 for each source and object; here for all).
 pub const BURST: u32 = 25;
+/// The longest name of an object (`DNS1123SubdomainMaxLength` in apimachinery).
+const NAME_BYTES: usize = 253;
 const REFILL: Duration = Duration::from_secs(1);
 
 /// Writes Events at a bounded rate.
@@ -56,7 +58,7 @@ impl Events {
         may
     }
 
-    /// Writes a Warning on the owner: why it is degraded.
+    /// Writes a Warning on the owner: why it is degraded. Of the same reason, `tells_apart` and owner only one is there.
     pub async fn warn(
         &self,
         api: &Api,
@@ -64,6 +66,7 @@ impl Events {
         key: &ObjectKey,
         uid: Uid,
         failure: &Failure,
+        tells_apart: &str,
     ) {
         if !self.may_write() {
             api.metrics().events_suppressed.fetch_add(1, Relaxed);
@@ -71,11 +74,9 @@ impl Events {
         }
         let (namespace, name) = (key.namespace(), key.name());
         let now = rfc3339(api.now_s());
-        // One Event for each owner and failure: the name repeats, so that the server refuses a second one.
-        let event_name = format!(
-            "{name}.{:08x}",
-            hash32(&format!("{uid}{}{}", failure.reason, failure.message))
-        );
+        // The name repeats, so that the server refuses a second one.
+        let digest = hash32(&format!("{uid}{}{tells_apart}", failure.reason));
+        let event_name = event_name(name, digest);
         let event = json!({
             "apiVersion": "v1",
             "kind": "Event",
@@ -100,6 +101,35 @@ impl Events {
             Ok(_) => {}
             Err(error) if error.is("AlreadyExists") => {}
             Err(error) => debug!(object = %key, %error, "the Event could not be written"),
+        }
+    }
+}
+
+/// The name of an Event on the owner `name`: as much of that as fits, and a digest.
+fn event_name(name: &str, digest: u32) -> String {
+    let digest = format!(".{digest:08x}");
+    let fits: String = name.chars().take(NAME_BYTES - digest.len()).collect();
+    // A part between dots ends with a letter or a digit.
+    let begins = fits.trim_end_matches(['.', '-']);
+    format!("{begins}{digest}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_an_event_is_one_that_the_server_takes() {
+        assert_eq!(event_name("web", 0xab), "web.000000ab");
+        let longest = "a".repeat(253);
+        assert_eq!(event_name(&longest, 1).len(), 253);
+        assert_eq!(event_name(&longest[..244], 1).len(), 253);
+        for cut in ["-", "."] {
+            let name = format!("{}{cut}{}", "a".repeat(243), "b".repeat(9));
+            assert_eq!(
+                event_name(&name, 1),
+                format!("{}.00000001", "a".repeat(243))
+            );
         }
     }
 }

@@ -5,7 +5,7 @@
 use std::any::Any;
 use std::time::Duration;
 
-use crate::api::{Failure, PlanError, Retry};
+use crate::api::{Child, Failure, Kind, Operator, PlanError, Retry, kind_index};
 use crate::http::permission;
 use crate::http::permission::Permission;
 use crate::http::request::ApiError;
@@ -21,8 +21,21 @@ pub(crate) enum Interrupt {
     Large,
     /// Something else has to happen first; nothing is wrong.
     Wait(Duration),
-    /// It failed. `degraded`: the owner's status should say so.
-    Failed { failure: Failure, degraded: bool },
+    /// It failed.
+    Failed { failure: Failure, told: Told },
+}
+
+/// When the status of the owner and an Event tell of a failure. The metric counts each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// It is about this owner: at once.
+    AtOnce,
+    /// The server answered a write of a child with an error of its own, such as that of a webhook which is down: once
+    /// it fails for the second time in a row. What passes with the first back-off is not told, and while the whole
+    /// server is away nothing can be written: neither leaves a wave of writes behind it.
+    Repeated,
+    /// The server or the connection is at fault, and not the owner.
+    Never,
 }
 
 impl Interrupt {
@@ -43,7 +56,7 @@ fn failed(reason: &'static str, message: String, retry: Retry) -> Interrupt {
             message,
             retry,
         },
-        degraded: true,
+        told: Told::AtOnce,
     }
 }
 
@@ -55,7 +68,7 @@ fn elsewhere(reason: &'static str, message: String, retry: Retry) -> Interrupt {
             message,
             retry,
         },
-        degraded: false,
+        told: Told::Never,
     }
 }
 
@@ -109,20 +122,44 @@ pub(crate) fn cleanup<E: PlanError>(error: &E) -> Interrupt {
     failed(error.reason(), format!("cleanup: {error}"), retry)
 }
 
-/// A child of that name that is not ours.
-pub(crate) fn collision(
-    kind: &str,
-    name: &str,
-    owner: Option<&str>,
-    owner_kind: &str,
-) -> Interrupt {
-    let belongs = match owner {
-        Some(owner) => format!("belongs to {owner}"),
-        None => "was not made by this operator".to_owned(),
-    };
+/// A child of that name that is not ours. `belongs`: to whom.
+pub(crate) fn collision(kind: &str, name: &str, belongs: &str, owner_kind: &str) -> Interrupt {
     let message =
         format!("{kind} {name:?} {belongs}; rename the {owner_kind} or remove that {kind}");
     failed("Collision", message, Retry::Backoff)
+}
+
+/// A child of a kind that the server does not serve.
+pub(crate) fn kind_missing(kind: &Kind, name: &str) -> Interrupt {
+    let Kind {
+        api_version,
+        kind,
+        plural,
+        ..
+    } = kind;
+    let message = format!(
+        "{kind} {name:?} cannot be made: this cluster does not serve {plural} of {api_version}; install the CRD of {kind}"
+    );
+    failed("KindMissing", message, Retry::Backoff)
+}
+
+/// A plan with a child of a kind that the operator does not declare: neither listed nor watched, it would never be
+/// found again.
+pub(crate) fn check_kinds<O: Operator>(plan: &[Child]) -> Result<(), Interrupt> {
+    let is_undeclared = |child: &&Child| kind_index(O::KINDS, &child.kind).is_none();
+    let Some(child) = plan.iter().find(is_undeclared) else {
+        return Ok(());
+    };
+    let named = |kind: &Kind| format!("{} of {}", kind.kind, kind.api_version);
+    let declared: Vec<_> = O::KINDS.iter().map(named).collect();
+    let message = format!(
+        "the plan has a {} ({:?}), which is not among the KINDS of the operator {}: {}",
+        named(&child.kind),
+        child.name,
+        O::NAME,
+        declared.join(", ")
+    );
+    Err(failed("UndeclaredKind", message, Retry::AwaitChange))
 }
 
 /// The reason of a field conflict.
@@ -151,6 +188,18 @@ pub(crate) fn owner_denied(permission: &Permission, kind: &str, name: &str) -> I
          permission to {permission}"
     );
     failed("Forbidden", message, Retry::Backoff)
+}
+
+/// What a write of a child that failed means for its owner.
+pub(crate) fn not_written(error: ApiError, verb: &str, kind: &str, name: &str) -> Interrupt {
+    let is_of_server = matches!(error.code(), Some(429 | 500..=599));
+    match asked(error, verb, kind, name) {
+        Interrupt::Failed { failure, .. } if is_of_server => Interrupt::Failed {
+            failure,
+            told: Told::Repeated,
+        },
+        interrupt => interrupt,
+    }
 }
 
 /// What a request that failed means for the owner it was made for.

@@ -1,6 +1,7 @@
-//! What is told of a failed reconcile.
+//! What is told of a failed reconcile, and of an owner whose children are in trouble.
 //!
-//! Guarantees: a status, a counter and a log line, and a Warning Event where the failure is new.
+//! Guarantees: a status, a counter and a log line, and a Warning Event where it is new, all with the reason of one
+//! [`Failure`].
 //! Leaves to others: what a failure is (`failure`), when the owner is tried again (`queue`).
 
 use std::panic::AssertUnwindSafe;
@@ -10,7 +11,7 @@ use tracing::{debug, warn};
 use crate::api::{Failure, Operator, Retry};
 use crate::model::{ObjectKey, OwnerState};
 use crate::queue::Outcome;
-use crate::reconcile::failure::{FIELD_CONFLICT, Interrupt};
+use crate::reconcile::failure::{FIELD_CONFLICT, Interrupt, Told};
 use crate::reconcile::{Reconciler, failure, millis, owner};
 
 /// With this time in a row that the status is set back, somebody is told. Three edits by hand are not.
@@ -23,12 +24,22 @@ impl<O: Operator> Reconciler<O> {
         key: &ObjectKey,
         state: &mut OwnerState,
         failure: &Failure,
-        degraded: bool,
+        told: Told,
     ) -> Outcome {
         self.api.metrics().error(failure.reason);
+        let retry = match failure.retry {
+            Retry::Backoff => O::RETRY,
+            named => named,
+        };
+        let is_told = match told {
+            Told::AtOnce => true,
+            // Without a second attempt it is told with the first.
+            Told::Repeated => state.attempts > 0 || retry == Retry::AwaitChange,
+            Told::Never => false,
+        };
         let kind = &self.paths.owner_kind;
         let mut is_untold = false;
-        if degraded {
+        if is_told {
             let written = self.write_failure(key, state, failure).await;
             let new = match &mut state.corrections {
                 // Told once, although its status changes with its children.
@@ -36,12 +47,7 @@ impl<O: Operator> Reconciler<O> {
                 _ => written,
             };
             match new {
-                Ok(true) => {
-                    warn!(%kind, object = %key, reason = failure.reason, "{}", failure.message);
-                    self.events
-                        .warn(&self.api, &self.paths, key, state.uid, failure)
-                        .await;
-                }
+                Ok(true) => self.warn(key, state, failure, told).await,
                 Ok(false) => {
                     debug!(%kind, object = %key, reason = failure.reason, "{}", failure.message)
                 }
@@ -53,10 +59,6 @@ impl<O: Operator> Reconciler<O> {
         } else {
             debug!(%kind, object = %key, reason = failure.reason, "{}", failure.message);
         }
-        let retry = match failure.retry {
-            Retry::Backoff => O::RETRY,
-            named => named,
-        };
         match retry {
             Retry::Backoff => Outcome::Failed { base_ms: None },
             Retry::From(delay) => Outcome::Failed {
@@ -66,6 +68,31 @@ impl<O: Operator> Reconciler<O> {
             Retry::AwaitChange if is_untold => Outcome::Failed { base_ms: None },
             Retry::AwaitChange => Outcome::Stuck,
         }
+    }
+
+    /// The log and an Event tell of a failure that is new.
+    async fn warn(&self, key: &ObjectKey, state: &OwnerState, failure: &Failure, told: Told) {
+        let kind = &self.paths.owner_kind;
+        warn!(%kind, object = %key, reason = failure.reason, "{}", failure.message);
+        // The words of a server that fails differ from one attempt to the next: addresses, times.
+        let tells_apart = match told {
+            Told::Repeated => "",
+            Told::AtOnce | Told::Never => failure.message.as_str(),
+        };
+        self.events
+            .warn(&self.api, &self.paths, key, state.uid, failure, tells_apart)
+            .await;
+    }
+
+    /// The status was written, and says what is wrong with the children: an Event, the log and a counter say the same.
+    pub(super) async fn tell_degraded(
+        &self,
+        key: &ObjectKey,
+        state: &OwnerState,
+        failure: &Failure,
+    ) {
+        self.api.metrics().error(failure.reason);
+        self.warn(key, state, failure, Told::AtOnce).await;
     }
 
     /// The status was written. Says once that another client keeps writing it too.
@@ -79,12 +106,7 @@ impl<O: Operator> Reconciler<O> {
                 .to_owned(),
             retry: Retry::Backoff,
         };
-        self.api.metrics().error(failure.reason);
-        let kind = &self.paths.owner_kind;
-        warn!(%kind, object = %key, reason = failure.reason, "{}", failure.message);
-        self.events
-            .warn(&self.api, &self.paths, key, state.uid, &failure)
-            .await;
+        self.tell_degraded(key, state, &failure).await;
     }
 
     /// Writes the failure to the status. Returns whether it is new: to the status, or, where the status does

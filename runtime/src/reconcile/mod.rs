@@ -28,6 +28,7 @@ pub(crate) mod owner;
 mod owner_requests;
 mod ownership;
 mod quantity;
+mod refusals;
 mod teardown;
 mod unplanned;
 
@@ -47,6 +48,7 @@ use crate::reconcile::child_names::ChildNames;
 use crate::reconcile::child_records::is_unknown;
 use crate::reconcile::children::ChildReconciler;
 use crate::reconcile::events::Events;
+use crate::reconcile::failure::Told;
 use crate::reconcile::normalized::NormalizedFields;
 use crate::reconcile::owner_requests::OwnerRequests;
 use crate::reconcile::teardown::Teardown;
@@ -137,8 +139,8 @@ impl<O: Operator> Reconciler<O> {
             Err(Interrupt::Wait(after)) => Outcome::Waits {
                 base_ms: millis(after),
             },
-            Err(Interrupt::Failed { failure, degraded }) => {
-                self.report(key, &mut state, &failure, degraded).await
+            Err(Interrupt::Failed { failure, told }) => {
+                self.report(key, &mut state, &failure, told).await
             }
         };
         (state, outcome)
@@ -265,6 +267,11 @@ impl<O: Operator> Reconciler<O> {
         }
         // The bodies of the children are dropped before the answer is awaited.
         let Plan { mut status, .. } = { plan };
+        let mut children = owner::children::<O>(state);
+        if children.any_refused() {
+            self.read_refusals(&owner, &mut children).await?;
+            status = self.plan(&owner, &children)?.status;
+        }
         if let Some(failure) = self.field_conflict(state) {
             return self.in_conflict(key, &owner, state, status, failure).await;
         }
@@ -281,6 +288,9 @@ impl<O: Operator> Reconciler<O> {
         self.owners.write_status(key, state, status).await?;
         if state.own_version != own_version {
             self.tell_overwritten(key, state).await;
+            if let Some(failure) = self.operator.degraded(&owner, &children) {
+                self.tell_degraded(key, state, &failure).await;
+            }
         }
         if !Status::<O>::OBSERVES {
             // Not on the object, but known as long as the entry or the cache keeps it.
@@ -319,7 +329,7 @@ impl<O: Operator> Reconciler<O> {
         }
         Err(Interrupt::Failed {
             failure,
-            degraded: true,
+            told: Told::AtOnce,
         })
     }
 
@@ -339,9 +349,10 @@ impl<O: Operator> Reconciler<O> {
     }
 
     fn plan(&self, owner: &Owner<O>, children: &Children) -> Result<Plan<Status<O>>, Interrupt> {
-        self.operator
-            .plan(owner, children)
-            .map_err(|error| failure::planned(&error))
+        let plan = self.operator.plan(owner, children);
+        let plan = plan.map_err(|error| failure::planned(&error))?;
+        failure::check_kinds::<O>(&plan.children)?;
+        Ok(plan)
     }
 }
 

@@ -47,6 +47,9 @@ pub(super) async fn list(
         Err(ApiError::TooLarge(_)) => read(api, &one).await,
         answer => answer,
     };
+    if answer.as_ref().is_err_and(ApiError::is_of_missing_kind) {
+        return Ok(Vec::new());
+    }
     answer
         .and_then(|answer| owned_by(&answer, owner))
         .map_err(|error| failure::asked(error, "list", kind.kind, key.as_str()))

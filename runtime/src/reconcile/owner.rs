@@ -16,9 +16,13 @@ use crate::model::{
     ChildState, Content, Finalizers, Meta, ObjectKey, OwnerState, PartialObject, SeenChild,
     StatusRecord, Transition, Triggers, hash32, hash64, large_bytes, rfc3339, seconds,
 };
+use crate::reconcile::failure;
 
 /// The finalizer that tells the garbage collector to keep the children.
 const ORPHAN: &str = "orphan";
+
+/// The transition time of a condition that has none, or one that cannot be read.
+const UNKNOWN: u32 = 0;
 
 /// The state of an owner, from an object of the API. A status that is not of the operator's type counts as one
 /// that speaks of no generation: it is written anew.
@@ -132,7 +136,7 @@ pub(crate) fn children<O: Operator>(state: &OwnerState) -> Children {
     children
 }
 
-/// The plan of an owner, from what is known of it; `None` where there is none or it panics. A worker then
+/// The plan of an owner, from what is known of it; `None` where there is none that can be applied. A worker then
 /// finds the cause and reports it.
 pub(crate) fn plan<O: Operator>(
     operator: &O,
@@ -142,6 +146,7 @@ pub(crate) fn plan<O: Operator>(
     let owner = rebuild::<O>(key, state).ok()?;
     let plan = AssertUnwindSafe(|| operator.plan(&owner, &children::<O>(state)));
     let plan = std::panic::catch_unwind(plan).ok()?.ok()?;
+    failure::check_kinds::<O>(&plan.children).ok()?;
     Some((owner, plan))
 }
 
@@ -166,7 +171,7 @@ pub(crate) fn remember<O: Operator>(status: &mut Status<O>) -> StatusRecord {
                 .last_transition_time
                 .take()
                 .and_then(|text| seconds(&text))
-                .unwrap_or(0),
+                .unwrap_or(UNKNOWN),
         })
         .collect();
     let json = match Status::<O>::WRITTEN {
@@ -188,7 +193,7 @@ pub(crate) fn differs<O: Operator>(state: &OwnerState, status: &mut Status<O>) -
     Status::<O>::WRITTEN && remember::<O>(status).digest != state.status.digest
 }
 
-/// Fills in the transition times: an unchanged condition keeps its own, a changed one gets `now_s`.
+/// Fills in the transition times: an unchanged condition keeps its own where that is known, any other gets `now_s`.
 pub(crate) fn stamp(
     conditions: &mut [Condition],
     before: &StatusRecord,
@@ -199,7 +204,8 @@ pub(crate) fn stamp(
         let kept = before
             .transitions
             .iter()
-            .find(|t| (t.type_hash, t.status) == (transition.type_hash, transition.status));
+            .find(|t| (t.type_hash, t.status) == (transition.type_hash, transition.status))
+            .filter(|t| t.since_s != UNKNOWN);
         transition.since_s = kept.map_or(now_s, |t| t.since_s);
         condition.last_transition_time = Some(rfc3339(transition.since_s));
     }
@@ -241,6 +247,25 @@ mod tests {
                 "1970-01-01T00:00:09Z"
             ]
         );
+        Ok(())
+    }
+
+    #[test]
+    fn a_condition_without_a_legible_transition_time_gets_one() -> Result<(), serde_json::Error> {
+        for time in ["", r#","lastTransitionTime":"yesterday""#] {
+            let json = |time: &str| {
+                format!(
+                    r#"{{"conditions":[{{"type":"Ready","status":"True","reason":"A"{time}}}]}}"#
+                )
+            };
+            let before = remember::<Sites>(&mut status(&json(time))?);
+            let mut new = status(&json(""))?;
+            let mut now = remember::<Sites>(&mut new);
+            stamp(new.conditions(), &before, &mut now, 1_795_237_632);
+            let told = new.conditions[0].last_transition_time.as_deref();
+            assert_eq!(told, Some("2026-11-21T05:07:12Z"), "{time}");
+            assert_eq!(now.transitions[0].since_s, 1_795_237_632);
+        }
         Ok(())
     }
 

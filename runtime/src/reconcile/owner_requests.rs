@@ -285,7 +285,7 @@ impl<O: Operator> OwnerRequests<O> {
 /// object, or another list of finalizers, than the one that is known. kube-apiserver then answers with one fixed
 /// message and names no object (`jsonPatcher.applyJSPatch` in apiserver, `NewGenericServerResponse` in
 /// apimachinery). Validation and admission answer 422 with messages of their own.
-fn is_failed_test(error: &ApiError) -> bool {
+pub(super) fn is_failed_test(error: &ApiError) -> bool {
     const NOT_APPLIED: &str = "the server rejected our request due to an error in our request";
     matches!(error, ApiError::Status { code: 422, reason, message, .. }
         if &**reason == "Invalid" && &**message == NOT_APPLIED)

@@ -1,48 +1,143 @@
-//! Whether a child that is there is ours.
+//! Whether a child that is there is ours, and how one that lost its owner becomes ours again.
 //!
-//! Guarantees: only a child whose controller is our owner, by its uid, is. One of an earlier owner of the same name is
-//! waited for; any other is a collision, which names its controller.
-//! Leaves to others: what is done then.
+//! Guarantees: ours is only a child whose controller is our owner, by its uid. One of an earlier owner of the same name
+//! is waited for. One that bears our labels with the name of our owner, and has no controller, is an orphan of ours: it
+//! is adopted, by its uid and resourceVersion, once the server has said that our owner is there and is not being
+//! deleted. (The garbage collector deletes what an owner adopts that is going.) Any other is a collision, which says to
+//! whom the child belongs.
+//! Leaves to others: bringing it to its plan (`children`).
 
-use crate::api::{Child, Operator, Owner};
+use http::Method;
+use serde_json::{Value, json};
+use tracing::info;
+
+use crate::api::{Child, MANAGED_BY_LABEL, Operator, Owner};
 use crate::http::paths::Paths;
+use crate::http::request::{ApiError, METADATA, OBJECT_BYTES, Request};
+use crate::metrics::Verb;
+use crate::model::{PartialObject, owner_label_value};
 use crate::reconcile::child::Actual;
+use crate::reconcile::child_requests::{ChildRequests, decode};
 use crate::reconcile::children::TERMINATING;
-use crate::reconcile::failure;
 use crate::reconcile::failure::Interrupt;
+use crate::reconcile::owner_requests::is_failed_test;
+use crate::reconcile::{JSON_PATCH, failure, whole};
+
+/// Whose a child is that may be brought to its plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Claim {
+    /// Its controller is our owner.
+    Ours,
+    /// It was made for an owner of this name, and has no controller any more.
+    Orphan,
+}
 
 /// # Errors
-/// It is not, or it is about to go.
-pub(super) fn check_ours<O: Operator>(
+/// It is another's, or it is about to go.
+pub(super) fn claim<O: Operator>(
     paths: &Paths,
     owner: &Owner<O>,
     child: &Child,
     actual: &Actual,
-) -> Result<(), Interrupt> {
+) -> Result<Claim, Interrupt> {
     if actual.deleting {
         return Err(Interrupt::Wait(TERMINATING));
     }
     if actual.owner == Some(owner.meta.uid) || mutant!(ForeignIsOurs) {
-        return Ok(());
+        return Ok(Claim::Ours);
     }
     let namesake = format!("{} {:?}", paths.owner_kind, owner.meta.name);
     let of_our_group = actual.owner_group.as_deref() == Some(paths.owner_group());
-    if of_our_group && actual.owner_text.as_ref() == Some(&namesake) {
+    let belongs = match &actual.owner_text {
         // It belongs to an earlier owner of the same name; the garbage collector will delete it.
-        return Err(Interrupt::Wait(TERMINATING));
-    }
-    let foreign = actual.owner_text.clone().map(|text| match of_our_group {
-        true => text,
-        false if text != namesake => text,
-        false => format!(
-            "{text} of group {}",
-            actual.owner_group.as_deref().unwrap_or("")
-        ),
-    });
+        Some(text) if of_our_group && *text == namesake => {
+            return Err(Interrupt::Wait(TERMINATING));
+        }
+        Some(text) if *text == namesake => {
+            let group = actual.owner_group.as_deref().unwrap_or_default();
+            format!("belongs to {text} of group {group}")
+        }
+        Some(text) => format!("belongs to {text}"),
+        None => match made_for(paths, actual) {
+            Some(name) if name == owner_label_value(&owner.meta.name) => {
+                return Ok(Claim::Orphan);
+            }
+            Some(name) => format!("was made for {} {name:?}", paths.owner_kind),
+            None => "was not made by this operator".to_owned(),
+        },
+    };
     Err(failure::collision(
         child.kind.kind,
         &child.name,
-        foreign.as_deref(),
+        &belongs,
         &paths.owner_kind,
     ))
+}
+
+/// The owner that a child of this operator was made for, as its labels say.
+fn made_for<'a>(paths: &Paths, actual: &'a Actual) -> Option<&'a str> {
+    let labels = &actual.value["metadata"]["labels"];
+    let is_ours = labels[MANAGED_BY_LABEL] == *paths.manager;
+    labels[&paths.owner_label].as_str().filter(|_| is_ours)
+}
+
+impl<O: Operator> ChildRequests<O> {
+    /// Makes `owner` the controller of an orphan; the references that it has stay.
+    pub(super) async fn adopt(
+        &self,
+        owner: &Owner<O>,
+        child: &Child,
+        orphan: &Actual,
+    ) -> Result<Actual, Interrupt> {
+        self.check_stays(owner).await?;
+        let reference = self.reference(owner);
+        let add = match orphan.references {
+            0 => json!({"op": "add", "path": "/metadata/ownerReferences", "value": [reference]}),
+            _ => json!({"op": "add", "path": "/metadata/ownerReferences/-", "value": reference}),
+        };
+        let patch = Value::Array(vec![
+            json!({"op": "test", "path": "/metadata/uid", "value": orphan.uid.to_string()}),
+            // Not a `test`: the server refuses the write with 409 where a newer object exists.
+            json!({"op": "replace", "path": "/metadata/resourceVersion", "value": orphan.resource_version.to_string()}),
+            add,
+        ]);
+        let path = self.write_path(owner, child, &child.name);
+        let request = whole(Method::PATCH, &path, Some((JSON_PATCH, &patch)));
+        let (kind, name) = (child.kind.kind, child.name.as_str());
+        match self.api.call(Verb::Patch, request, OBJECT_BYTES).await {
+            Ok(answer) => {
+                info!(kind, object = %owner.meta.key(), name, "adopted a child without a controller");
+                decode(&answer, &child.kind)
+            }
+            Err(error) if matches!(error.code(), Some(404 | 409)) || is_failed_test(&error) => {
+                Err(Interrupt::Again)
+            }
+            Err(error) => Err(failure::not_written(error, "adopt", kind, name)),
+        }
+    }
+
+    /// The owner is there and is not being deleted, as the server says now: a watch may be behind.
+    async fn check_stays(&self, owner: &Owner<O>) -> Result<(), Interrupt> {
+        let key = owner.meta.key();
+        let path = self.paths.owner_path(&key);
+        let mut request = Request::get(&path);
+        request.accept = METADATA;
+        let read = self.api.call(Verb::Get, request, OBJECT_BYTES).await;
+        let stays = read.and_then(|answer| {
+            let object: PartialObject<'_> =
+                serde_json::from_slice(&answer).map_err(|error| ApiError::undecodable(&error))?;
+            Ok(object.metadata.uid == owner.meta.uid && !object.metadata.deleting())
+        });
+        match stays {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Interrupt::Again),
+            Err(error) if error.code() == Some(404) => Err(Interrupt::Again),
+            Err(error) => Err(failure::asked(
+                error,
+                "get",
+                &self.paths.owner_kind,
+                key.as_str(),
+            )),
+        }
+    }
 }

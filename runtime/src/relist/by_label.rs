@@ -55,7 +55,10 @@ impl ChildrenByLabel {
                 _ => PAGE_BYTES,
             };
             let listed = Listed::read(api, paths, kind, &path, bound).await;
-            kinds.push(listed.map_err(|error| ListError { kind, error })?);
+            match listed.map_err(|error| ListError { kind, error }) {
+                Err(error) if error.is_of_missing_kind() => {}
+                listed => kinds.push(listed?),
+            }
         }
         Ok(Self { kinds })
     }

@@ -80,13 +80,20 @@ impl<C: Compare> Relist<C> {
             match self.step {
                 Step::Opening(index) if index < self.pages.len() => {
                     let pages = &mut self.pages[index];
-                    let resource_version = pages.open(&self.api, &self.paths).await?;
                     let kind = pages.kind();
+                    let opened = pages.open(&self.api, &self.paths).await;
                     self.step = Step::Opening(index + 1);
-                    return Ok(Found::Opened {
-                        kind,
-                        resource_version,
-                    });
+                    return match opened {
+                        Ok(resource_version) => Ok(Found::Opened {
+                            kind,
+                            resource_version,
+                        }),
+                        Err(error) if error.is_of_missing_kind() => {
+                            pages.end();
+                            Ok(Found::Missing { kind })
+                        }
+                        Err(error) => Err(error),
+                    };
                 }
                 Step::Opening(_) => {
                     for pages in &mut self.pages {

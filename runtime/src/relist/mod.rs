@@ -7,6 +7,7 @@
 //! Where lists come in byte order of `namespace/name` (kube-apiserver on etcd and kine) and children are
 //! named like their owner, one pass over all pages is enough. Both are checked for every object. Where one
 //! does not hold, owners are taken in groups and their children are listed by label (`by_label`).
+//! A kind of child that the server does not serve has no objects, and stops no other.
 //! Leaves to others: when to run (`schedule`), what a difference is ([`Compare`]), the work (`reconcile`).
 
 mod answer;
@@ -95,6 +96,11 @@ pub enum Found {
         kind: KindId,
         /// resourceVersion of that page.
         resource_version: u64,
+    },
+    /// The server does not serve this kind of child: its CRD is not installed. The relist goes on without it.
+    Missing {
+        /// The kind.
+        kind: KindId,
     },
     /// An owner with work, or, for a cache that retains owners, any owner.
     Owner {

@@ -36,6 +36,12 @@ pub struct ListError {
 }
 
 impl ListError {
+    /// Whether the server does not serve this kind of child, so that there is none. Without owners there is nothing to
+    /// relist.
+    pub fn is_of_missing_kind(&self) -> bool {
+        !self.kind.is_owner() && self.error.is_of_missing_kind()
+    }
+
     /// Whether fewer objects should be requested at once.
     pub fn is_too_large(&self) -> bool {
         matches!(self.error, ApiError::TooLarge(_))
@@ -107,6 +113,11 @@ impl Pages {
             })
         };
         opened.await.map_err(|error| ListError { kind, error })
+    }
+
+    /// There is no such collection: it is at its end.
+    pub fn end(&mut self) {
+        (self.started, self.over) = (true, true);
     }
 
     /// The current object as raw JSON; `None` at the end of the collection.

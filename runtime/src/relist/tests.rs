@@ -79,6 +79,7 @@ fn world(n: usize, name: &str, fault: Fault) -> (Value, Option<Value>) {
         ready_replicas: 1,
         available_replicas: 1,
         stalled: false,
+        refused: false,
     };
     let mut children = Children::default();
     children.record::<Sites>(&DEPLOYMENT, name, state);
@@ -96,8 +97,7 @@ fn world(n: usize, name: &str, fault: Fault) -> (Value, Option<Value>) {
     child["metadata"]["generation"] = 1.into();
     child["metadata"]["ownerReferences"] = json!([{"apiVersion": "example.com/v1", "kind": "Site",
         "name": name, "uid": uid(n), "controller": true}]);
-    child["status"] =
-        json!({"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1});
+    child["status"] = json!({"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1});
     match fault {
         Fault::None => {}
         Fault::NoFinalizer => owner["metadata"]["finalizers"] = json!([]),
@@ -192,7 +192,7 @@ async fn found_by<O: Operator>(
     let mut keys = Vec::new();
     loop {
         match relist.next().await {
-            Found::Opened { .. } => {}
+            Found::Opened { .. } | Found::Missing { .. } => {}
             Found::Owner { key, .. } => keys.push(key.to_string()),
             Found::Done { .. } => return (keys, api.metrics().requests(Verb::List)),
             Found::Failed(error) => panic!("{error:?}"),
@@ -272,7 +272,7 @@ async fn completeness(collections: Collections) -> (BTreeMap<String, bool>, Opti
     let mut complete = BTreeMap::new();
     loop {
         match relist.next().await {
-            Found::Opened { .. } => {}
+            Found::Opened { .. } | Found::Missing { .. } => {}
             Found::Owner { key, state, .. } => {
                 complete.insert(key.name().to_owned(), state.children_complete);
             }

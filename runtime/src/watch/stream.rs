@@ -218,7 +218,10 @@ impl<D: Decode> WatchStream<D> {
             }
             Err(error) if error.code() == Some(410) => self.expire(false),
             Err(error) => {
-                self.reopen("Rejected");
+                self.reopen(match error.is_of_missing_kind() {
+                    true => "Missing",
+                    false => "Rejected",
+                });
                 WatchEvent::Closed(error)
             }
         }

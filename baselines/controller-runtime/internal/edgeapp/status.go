@@ -30,7 +30,9 @@ type DeploymentState struct {
 func Observed(owner Owner, spec *Spec, seen DeploymentState) Status {
 	// A Deployment tells of its own newest spec only once its controller has seen it.
 	current := seen.Exists && seen.ObservedGeneration >= seen.Generation
-	ready := current && seen.UpdatedReplicas >= spec.Replicas && seen.ReadyReplicas >= spec.Replicas
+	// While a Pod of the old template is left, nothing tells which of them are ready.
+	ready := current && seen.UpdatedReplicas >= spec.Replicas && seen.Replicas <= seen.UpdatedReplicas &&
+		seen.ReadyReplicas >= seen.UpdatedReplicas
 	stalled := current && !ready && seen.Stalled
 
 	var phase Phase
@@ -112,7 +114,12 @@ func base(owner Owner, spec *Spec, seen DeploymentState) Status {
 		Selector:      OwnerLabel + "=" + owner.Name,
 	}
 	if spec.Port != nil {
-		status.Endpoint = fmt.Sprintf("%s.%s.svc:%d", owner.Name, owner.Namespace, ServicePort)
+		port := int32(ServicePort)
+		if spec.Headless != nil && *spec.Headless {
+			// A headless Service maps no ports.
+			port = *spec.Port
+		}
+		status.Endpoint = fmt.Sprintf("%s.%s.svc:%d", owner.Name, owner.Namespace, port)
 	}
 	return status
 }

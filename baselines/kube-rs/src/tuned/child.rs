@@ -84,6 +84,7 @@ struct Wire<F> {
 struct WireStatus {
     observed_generation: Option<i64>,
     replicas: i32,
+    updated_replicas: i32,
     ready_replicas: i32,
 }
 
@@ -102,6 +103,7 @@ impl<'de, K: Planned> Deserialize<'de> for SeenChild<K> {
             generation: metadata.generation,
             observed_generation: status.observed_generation,
             replicas: status.replicas,
+            updated_replicas: status.updated_replicas,
             ready_replicas: status.ready_replicas,
         };
         Ok(Self {
@@ -279,7 +281,7 @@ mod tests {
         let theirs = json!({
             "metadata": {"labels": {"theirs": "1"}, "annotations": {"theirs": "1"}, "generation": 3},
             "spec": {"progressDeadlineSeconds": 600, "sessionAffinity": "None"},
-            "status": {"observedGeneration": 3, "replicas": 2, "readyReplicas": 1},
+            "status": {"observedGeneration": 3, "replicas": 2, "updatedReplicas": 1, "readyReplicas": 1},
         });
         merge(&mut object, &theirs);
         object
@@ -308,6 +310,7 @@ mod tests {
             generation: Some(3),
             observed_generation: Some(3),
             replicas: 2,
+            updated_replicas: 1,
             ready_replicas: 1,
         };
         assert_eq!(seen.progress(), progress);

@@ -66,6 +66,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                 kind,
                 resource_version,
             } => self.on_first_page(kind, resource_version),
+            Found::Missing { kind } => self.on_missing_list(kind),
             Found::Owner {
                 key,
                 state,
@@ -162,6 +163,10 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             running.opening -= 1;
             running.revisions.push(resource_version);
             owners_version = running.revisions[0];
+        }
+        if self.readiness.is_missing(kind) {
+            self.watches.close(kind);
+            self.on_appeared(kind);
         }
         if self.watches.is_open(kind) {
             return;
