@@ -32,7 +32,7 @@ pub enum Content {
     /// retain that.
     Recorded(Option<Box<LastApplied>>),
     /// By its generation and its marks, which an event shows: where they are those that are recorded, so is its spec.
-    Shown,
+    ByGeneration,
     /// By this JSON, as the event showed it. It spares a read.
     Held(Box<str>),
     /// It is not: the child is read before it is relied on.
@@ -127,8 +127,12 @@ impl SeenChild {
         let before = std::mem::replace(&mut self.content, Content::Unread);
         self.content = match (before, newer.content) {
             (_, Content::Gone) => Content::Gone,
-            (known @ (Content::Recorded(_) | Content::Shown), Content::Shown) if same_spec => known,
-            (Content::Recorded(_) | Content::Shown, compared @ Content::Recorded(_))
+            (known @ (Content::Recorded(_) | Content::ByGeneration), Content::ByGeneration)
+                if same_spec =>
+            {
+                known
+            }
+            (Content::Recorded(_) | Content::ByGeneration, compared @ Content::Recorded(_))
                 if same_spec =>
             {
                 compared
@@ -136,7 +140,7 @@ impl SeenChild {
             (older @ Content::Held(_), _) if mutant!(OlderContentKept) => older,
             (Content::Gone, _) if mutant!(GoneOutlivesRecreation) => Content::Gone,
             (_, held @ Content::Held(_)) => held,
-            (_, Content::Recorded(_) | Content::Shown | Content::Unread) => hold(),
+            (_, Content::Recorded(_) | Content::ByGeneration | Content::Unread) => hold(),
         };
         self.resource_version = newer.resource_version;
         (self.uid_hash, self.marks) = (newer.uid_hash, newer.marks);
@@ -144,9 +148,11 @@ impl SeenChild {
         match self.content {
             Content::Gone => Change::Gone,
             Content::Held(_) | Content::Unread => Change::Unclear,
-            Content::Recorded(_) | Content::Shown if before == self.state => Change::Nothing,
-            Content::Recorded(_) | Content::Shown if mutant!(ReadinessIgnored) => Change::Nothing,
-            Content::Recorded(_) | Content::Shown => Change::Progress,
+            Content::Recorded(_) | Content::ByGeneration if before == self.state => Change::Nothing,
+            Content::Recorded(_) | Content::ByGeneration if mutant!(ReadinessIgnored) => {
+                Change::Nothing
+            }
+            Content::Recorded(_) | Content::ByGeneration => Change::Progress,
         }
     }
 }

@@ -284,7 +284,7 @@ impl OwnerState {
             }
             Content::Gone => (Change::Gone, Triggers::default()),
             Content::Held(_) => (Change::Unclear, Triggers::default()),
-            Content::Shown | Content::Unread => {
+            Content::ByGeneration | Content::Unread => {
                 seen.content = hold();
                 (Change::Unclear, Triggers::default())
             }
@@ -317,7 +317,7 @@ impl OwnerState {
             // It was compared with the owner as it was, which has been written since.
             let content = match row.state.generation {
                 0 => Content::Unread,
-                _ => Content::Shown,
+                _ => Content::ByGeneration,
             };
             let row = SeenChild {
                 content,

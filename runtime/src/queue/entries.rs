@@ -7,10 +7,11 @@
 
 #[cfg(test)]
 mod checked;
+mod room;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
-use crate::model::{ObjectKey, OwnerState, Triggers};
+use crate::model::{ObjectKey, OwnerState};
 use crate::queue::arrivals::Arrivals;
 use crate::queue::entry::{Entry, State};
 use crate::queue::limits::Limits;
@@ -207,47 +208,6 @@ impl Entries {
         Admission::Accepted
     }
 
-    /// Evicts the entry that is due last. One that waits for its children comes back when a watch shows that they
-    /// changed. The work of any other needs a relist.
-    fn evict(&mut self) -> bool {
-        let Some((_, key)) = self.timers.last().cloned() else {
-            return false;
-        };
-        if let Some(entry) = self.by_key.get(&key)
-            && matches!(entry.state, State::Delayed { .. })
-        {
-            let owner = &entry.owner;
-            let own = Triggers::OWN.with(Triggers::REFRESH);
-            let beside = owner.triggers.without(own);
-            let by_itself = beside.is_empty()
-                && !owner.has_pending_children()
-                && !owner.own_triggers(self.finalizer).is_empty();
-            match (owner.attempts, by_itself) {
-                (0, _) => self.evicted.work = true,
-                (_, true) => self.evicted.failing_owners = true,
-                (_, false) => self.evicted.failing_children = true,
-            }
-            self.remove(&key);
-        } else {
-            self.end_wait(&key);
-        }
-        true
-    }
-
-    /// Removes an entry that waits for its children.
-    pub(super) fn end_wait(&mut self, key: &ObjectKey) {
-        self.evicted.waiting = true;
-        if let Some(entry) = self.by_key.get(key) {
-            self.unshown.insert(entry.owner.own_version);
-        }
-        self.remove(key);
-    }
-
-    /// What was evicted since the last call.
-    pub(super) fn take_evicted(&mut self) -> Evicted {
-        std::mem::take(&mut self.evicted)
-    }
-
     /// Lets a worker take an entry that waits for a time. One whose status has yielded long enough comes before
     /// all others.
     pub(super) fn enqueue(&mut self, key: &ObjectKey) -> Admission {
@@ -401,32 +361,6 @@ impl Entries {
     /// The keys of all entries that wait for a time.
     pub(super) fn waiting(&self) -> Vec<ObjectKey> {
         self.timers.iter().map(|(_, key)| key.clone()).collect()
-    }
-
-    /// Drops what an owner that waits holds when the bound of those like it is exceeded. One that waits for a worker
-    /// keeps its spec, of which one is admitted always.
-    pub(super) fn drop_specs(&mut self, key: &ObjectKey) {
-        let Some(entry) = self.by_key.get_mut(key) else {
-            return;
-        };
-        let (pool, bound, drop): (_, _, fn(&mut OwnerState)) = match entry.state {
-            State::InFlight => return,
-            State::Queued => (
-                &mut self.queued_bytes,
-                self.limits.spec_bytes,
-                OwnerState::release_children,
-            ),
-            State::Delayed { .. } | State::Awaiting { .. } => (
-                &mut self.waiting_bytes,
-                self.limits.waiting_spec_bytes,
-                OwnerState::drop_bodies,
-            ),
-        };
-        if *pool > bound {
-            *pool -= entry.owner.spec_bytes();
-            drop(&mut entry.owner);
-            *pool += entry.owner.spec_bytes();
-        }
     }
 
     pub(super) fn remove(&mut self, key: &ObjectKey) {

@@ -54,7 +54,7 @@ fn child(resource_version: u64, ready: i32) -> ChildEvent {
     ChildEvent {
         owner_uid: Some(uid(1)),
         child: SeenChild {
-            content: Content::Shown,
+            content: Content::ByGeneration,
             state: ChildState {
                 ready_replicas: ready,
                 available_replicas: ready,

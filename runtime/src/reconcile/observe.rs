@@ -124,7 +124,7 @@ pub(crate) fn child_event<O: Operator>(
             content: match deleted {
                 true => Content::Gone,
                 false if is_taken_over || is_unclear => Content::Unread,
-                false => Content::Shown,
+                false => Content::ByGeneration,
             },
         },
     };

@@ -142,7 +142,7 @@ impl Kept {
         }
         let unchanged = index.is_some_and(|index| {
             let record = &self.state.children[index];
-            seen.content == Content::Shown
+            seen.content == Content::ByGeneration
                 && record.uid_hash == seen.uid_hash
                 && record.state.generation == seen.state.generation
                 && record.marks == seen.marks
