@@ -17,6 +17,7 @@ pub struct Wanted {
 }
 
 /// The first thing that is not as planned.
+#[allow(dead_code)] // the simulation tells the text alone
 #[derive(Debug)]
 pub struct Difference {
     /// The plural of a child's kind, or `status`.

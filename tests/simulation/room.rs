@@ -1,11 +1,14 @@
-//! How many owners a schedule has, and how many of them the operator's queue and workers have room for.
+//! How many owners a schedule has, how many of them the operator's queue and workers have room for, and how long its
+//! requests take.
 //!
 //! Guarantees: pure. Leaves to others: what happens to the owners (`schedule`, `storm`).
 
 use tare_runtime::controller::Limits;
 
-/// Seconds that a worker takes for an owner at most, where nothing fails.
-const EACH_S: u64 = 2;
+/// The longest that a request or its answer is on its way on a fast link, ms.
+const LATENCY_MS: u64 = 12;
+/// Requests that a worker sends for an owner, one after the other, at most, where nothing fails.
+const REQUESTS: u64 = 12;
 
 /// The room of a schedule.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +22,8 @@ pub enum Room {
         owners: u16,
         workers: u8,
         entries: u16,
+        /// The longest that a request or its answer is on its way, ms.
+        latency_ms: u16,
     },
 }
 
@@ -60,13 +65,20 @@ impl Room {
         usize::from(self.owners()) > self.limits().entries / 2
     }
 
-    /// In how many seconds all of its owners are worked on once.
+    pub fn latency_ms(self) -> u64 {
+        match self {
+            Room::Wide | Room::Tight => LATENCY_MS,
+            Room::Long { latency_ms, .. } => latency_ms.into(),
+        }
+    }
+
+    /// In how many seconds at most all of many owners are worked on once.
     pub fn drain_s(self) -> u64 {
         match self {
             Room::Wide | Room::Tight => 0,
             Room::Long {
                 owners, workers, ..
-            } => EACH_S * u64::from(owners) / u64::from(workers),
+            } => REQUESTS * self.latency_ms() * u64::from(owners) / u64::from(workers) / 1_000,
         }
     }
 }

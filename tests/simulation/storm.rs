@@ -15,8 +15,8 @@ use crate::subject::Subject;
 const ONE_IN: u64 = 50;
 /// Two acts on the children of an owner are so far apart at most.
 const APART_MS: u64 = 3_000;
-/// What a worker takes for an owner, about.
-const EACH_MS: u64 = 150;
+/// Requests that a worker sends for a new owner, about: so long the queue is full.
+const REQUESTS: u64 = 2;
 /// After so long the owners that come before a burst have no work.
 const IDLE_MS: u64 = 90_000;
 
@@ -29,12 +29,14 @@ pub fn of(seed: u64) -> Option<Schedule> {
     let subject = rng.pick(&Subject::ALL);
     let mode = rng.pick(&Mode::ALL);
     let idle = rng.pick(&[10, 20, 40]);
-    let burst = rng.pick(&[60, 120, 250]);
+    let burst = rng.pick(&[40, 80, 160]);
     let workers = rng.pick(&[1, 1, 2, 4]);
+    let latency_ms = rng.pick(&[60, 200, 500]);
     let room = Room::Long {
         owners: idle + burst,
         workers,
-        entries: rng.pick(&[40, 200, 640]),
+        entries: rng.pick(&[100, 640, 640]),
+        latency_ms,
     };
     let ready_delay_ms = rng.pick(&[0, 50, 2_000]);
     let mut draw = Draw {
@@ -42,7 +44,7 @@ pub fn of(seed: u64) -> Option<Schedule> {
         subject,
         rng,
     };
-    let window_ms = EACH_MS * u64::from(burst) / u64::from(workers);
+    let window_ms = REQUESTS * room.latency_ms() * u64::from(burst) / u64::from(workers);
     let mut timetable = vec![(IDLE_MS, draw.many(idle, burst))];
     for owner in 0..idle {
         let at_ms = IDLE_MS + draw.rng.below(window_ms);

@@ -63,7 +63,7 @@ impl World {
         });
         let subject = schedule.subject;
         server.install(subject.crd()).expect("the CRD is valid");
-        let faults = Faults::new(schedule.seed, traced);
+        let faults = Faults::new(schedule.seed, schedule.room.latency_ms(), traced);
         if schedule.first_unshown {
             faults.lock().first_unshown = Some(subject.plural());
         }

@@ -206,12 +206,10 @@ impl Sky {
         let cluster = &self.setting.cluster;
         let scripts = scripts(seed, idle, window);
         let began = Instant::now();
-        let prefix = format!("burst-{seed}");
+        let (prefix, spec) = (format!("burst-{seed}"), spec());
         let play = scripts.iter().map(|script| script.play(cluster, began));
-        let ((), played) = tokio::join!(
-            wait::create(cluster, &prefix, burst, &spec()),
-            join_all(play)
-        );
+        let ((), played) =
+            tokio::join!(wait::create(cluster, &prefix, burst, &spec), join_all(play));
         played.into_iter().collect::<Result<(), Failed>>()?;
         self.until_empty().await?;
         let empty = began.elapsed();

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
 use crate::cluster::Cluster;
-use crate::cluster::user::MERGE;
+use crate::cluster::user::{JSON, MERGE};
 use crate::rng::Rng;
 
 /// Of each EdgeApp at the start.
@@ -164,7 +164,11 @@ impl Script {
                 (Method::PATCH, path, body)
             }
         };
-        match cluster.request(method, &path, MERGE, &body).await {
+        let content_type = match method {
+            Method::DELETE => JSON,
+            _ => MERGE,
+        };
+        match cluster.request(method, &path, content_type, &body).await {
             Ok(_) => Ok(()),
             // A child may be gone, or be the next one of its name without a status.
             Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409 | 422) => Ok(()),
