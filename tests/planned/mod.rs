@@ -4,6 +4,8 @@
 //! not name is nobody's concern here, but for keys of a selector, which is the plan's as a whole.
 //! Leaves to others: where the objects come from, and children of owners that are gone.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -86,14 +88,8 @@ impl Wanted {
             let found = child(&planned.kind, &planned.name);
             check_child(planned, found, &what).map_err(|text| Difference { of, text })?;
         }
-        let (found, wanted) = (timeless(&owner["status"]), timeless(&self.status));
-        match found == wanted {
-            true => Ok(()),
-            false => Err(Difference {
-                of: "status",
-                text: format!("status is {found} and should be {wanted}"),
-            }),
-        }
+        check_status(&owner["status"], &self.status)
+            .map_err(|text| Difference { of: "status", text })
     }
 
     /// Whether an object of this kind and name is planned.
@@ -124,6 +120,26 @@ fn check_child(planned: &Child, found: Option<Value>, what: &str) -> Result<(), 
             }
         }
     }
+}
+
+/// Both are equal, but for times. Conditions are told where nothing else differs.
+fn check_status(found: &Value, wanted: &Value) -> Result<(), String> {
+    let (found, wanted) = (timeless(found), timeless(wanted));
+    if found == wanted {
+        return Ok(());
+    }
+    let fields = [&found, &wanted].map(|status| status.as_object().into_iter().flatten());
+    let fields: BTreeSet<&String> = fields.into_iter().flatten().map(|(key, _)| key).collect();
+    let mut differ: Vec<&str> = fields.into_iter().map(String::as_str).collect();
+    differ.retain(|key| found[*key] != wanted[*key]);
+    if differ.len() > 1 {
+        differ.retain(|key| *key != "conditions");
+    }
+    let told = differ.iter().map(|key| {
+        let (found, wanted) = (&found[*key], &wanted[*key]);
+        format!("status/{key} is {found} and should be {wanted}")
+    });
+    Err(told.collect::<Vec<_>>().join(", "))
 }
 
 /// Everything that is planned is there. Zero values and `null` may be absent.
