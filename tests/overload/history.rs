@@ -1,7 +1,7 @@
 //! What was created in a namespace, as the server's own history has it.
 //!
-//! Guarantees: a create counts that was committed, whether or not its answer reached anybody: one whose operator was killed
-//! has a code of failure in the audit log, or none. Leaves to others: what may be created how often (the cases).
+//! Guarantees: a create counts that was committed, whether or not its answer reached anybody. The audit log does not tell: it
+//! has 504 for a create whose connection ended with its operator, committed or not. Leaves to others: what may be created how often (the cases).
 
 use std::collections::BTreeSet;
 
