@@ -11,8 +11,8 @@ use crate::schedule::{Draw, Schedule};
 use crate::step::{Edit, Step};
 use crate::subject::Subject;
 
-/// A storm takes as long as some thirty schedules of a few owners.
-const ONE_IN: u64 = 50;
+/// A storm takes as long as some thirty schedules of a few owners: all of them together less than half of the time.
+const ONE_IN: u64 = 70;
 /// Two acts on the children of an owner are so far apart at most.
 const APART_MS: u64 = 3_000;
 /// Requests that a worker sends for a new owner, about: so long the queue is full.
@@ -28,8 +28,8 @@ pub fn of(seed: u64) -> Option<Schedule> {
     }
     let subject = rng.pick(&Subject::ALL);
     let mode = rng.pick(&Mode::ALL);
-    let idle = rng.pick(&[10, 20, 40]);
-    let burst = rng.pick(&[40, 80, 160]);
+    let idle = rng.pick(&[10, 20, 30]);
+    let burst = rng.pick(&[30, 60, 150]);
     let workers = rng.pick(&[1, 1, 2, 4]);
     let latency_ms = rng.pick(&[60, 200, 500]);
     let room = Room::Long {

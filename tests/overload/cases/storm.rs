@@ -39,6 +39,12 @@ const LOOKS: u32 = 6;
 /// Seeds of the record.
 const SEEDS: u64 = 20;
 const ROUNDS: u64 = 3;
+/// In which all Deployments become unready, by round.
+const FLAPS_WITHIN: [Duration; 3] = [
+    Duration::from_secs(1),
+    Duration::from_secs(5),
+    Duration::from_secs(20),
+];
 
 /// How large a storm is.
 #[derive(Clone, Copy)]
@@ -68,7 +74,7 @@ const FULL: Size = Size {
 const FLAP: Size = Size {
     idle: 1_000,
     burst: 2_000,
-    window: Duration::from_secs(30),
+    window: FLAPS_WITHIN[0],
     within: PLANNED_WITHIN,
 };
 
@@ -129,8 +135,10 @@ pub async fn a_thousand_become_unready_beside_a_burst_of_2000(
     let mut all = Ok(());
     for mode in modes() {
         let mut found = Vec::new();
-        let sky = Sky::clear(setting, mode, FLAP).await?;
+        let mut sky = Sky::clear(setting, mode, FLAP).await?;
         for seed in seeds(ROUNDS)? {
+            // All at nearly the same time, or one after the other.
+            sky.size.window = FLAPS_WITHIN[seed as usize % FLAPS_WITHIN.len()];
             found.push(sky.storm(seed, Script::of_readiness).await?);
         }
         sky.end(Leaving::Nothing).await?;
