@@ -16,8 +16,8 @@ use serde_json::{Map, Value};
 
 use crate::api::{Kind, MANAGED_BY_LABEL, Operator};
 use crate::model::{
-    ChildState, LastApplied, ObjectKey, PartialMetadata, SnapshotContent, Uid, hash32, hash64,
-    marks, owner_label_value,
+    ChildState, Content, LastApplied, ObjectKey, PartialMetadata, Uid, hash32, hash64, marks,
+    owner_label_value,
 };
 
 const LAST_APPLIED_BY_KUBECTL: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -198,7 +198,7 @@ pub(crate) fn immutable_digest(body: &Value, immutable: &[&str]) -> u64 {
 
 /// The object of a watch event, kept until a worker compares it: without managedFields, which are half of its
 /// bytes. What cannot be decoded is read again.
-pub(crate) fn snapshot(line: &[u8]) -> SnapshotContent {
+pub(crate) fn held(line: &[u8]) -> Content {
     #[derive(Deserialize)]
     struct Event<'a> {
         #[serde(borrow)]
@@ -216,21 +216,21 @@ pub(crate) fn snapshot(line: &[u8]) -> SnapshotContent {
         managed_fields: Option<&'a RawValue>,
     }
     let Ok(Event { object }) = serde_json::from_slice::<Event<'_>>(line) else {
-        return SnapshotContent::Unread;
+        return Content::Unread;
     };
     let object = object.get();
     let Ok(Spans { metadata }) = serde_json::from_str::<Spans<'_>>(object) else {
-        return SnapshotContent::Unread;
+        return Content::Unread;
     };
     let Some(managed) = metadata.managed_fields.map(RawValue::get) else {
-        return SnapshotContent::Object(object.into());
+        return Content::Held(object.into());
     };
     // The span is a part of `object`: it was borrowed from it.
     let start = managed.as_ptr() as usize - object.as_ptr() as usize;
     let (before, after) = (&object[..start], &object[start + managed.len()..]);
     let mut kept = String::with_capacity(before.len() + 2 + after.len());
     kept.extend([before, "[]", after]);
-    SnapshotContent::Object(kept.into())
+    Content::Held(kept.into())
 }
 
 #[cfg(test)]
@@ -272,11 +272,12 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_has_no_managed_fields_and_decodes_to_the_same() -> Result<(), serde_json::Error> {
+    fn what_is_held_has_no_managed_fields_and_decodes_to_the_same() -> Result<(), serde_json::Error>
+    {
         let object = deployment();
         let line = json!({"type": "MODIFIED", "object": object}).to_string();
-        let SnapshotContent::Object(kept) = snapshot(line.as_bytes()) else {
-            panic!("there is no snapshot");
+        let Content::Held(kept) = held(line.as_bytes()) else {
+            panic!("nothing is held");
         };
         let mut wanted = object.clone();
         wanted["metadata"]["managedFields"] = json!([]);
@@ -285,10 +286,7 @@ mod tests {
             Actual::decode(&kept, true)?.value,
             Actual::decode(&object.to_string(), true)?.value
         );
-        assert!(matches!(
-            snapshot(b"{\"object\":3}"),
-            SnapshotContent::Unread
-        ));
+        assert!(matches!(held(b"{\"object\":3}"), Content::Unread));
         Ok(())
     }
 
