@@ -65,6 +65,14 @@ impl Room {
         usize::from(self.owners()) > self.limits().entries / 2
     }
 
+    /// How often a schedule that fails is run at most to find fewer steps that fail: one of many owners takes seconds.
+    pub fn shrinks(self) -> usize {
+        match self {
+            Room::Wide | Room::Tight => usize::MAX,
+            Room::Long { .. } => 60,
+        }
+    }
+
     pub fn latency_ms(self) -> u64 {
         match self {
             Room::Wide | Room::Tight => LATENCY_MS,

@@ -87,7 +87,8 @@ impl Draw {
     /// What other clients do to one owner and its children from a time on: something harmless, and within seconds something
     /// that the operator has to see.
     fn clients(&mut self, owner: u16, mut at_ms: u64, timetable: &mut Vec<(u64, Step)>) {
-        let first = match self.rng.below(4) {
+        let first = match self.rng.below(5) {
+            4 => return self.replaced_child_leaves(owner, at_ms, timetable),
             0 => Step::Edit {
                 owner,
                 edit: Edit::Annotation,
@@ -122,6 +123,15 @@ impl Draw {
             };
             timetable.push((at_ms, next));
         }
+    }
+
+    /// A child is deleted and created again, and within seconds the plan no longer names it.
+    fn replaced_child_leaves(&mut self, owner: u16, at_ms: u64, timetable: &mut Vec<(u64, Step)>) {
+        let resource = self.subject.optional_child();
+        timetable.push((at_ms, Step::ReplaceChild { owner, resource }));
+        let spec = self.subject.spec_with(&mut self.rng, false);
+        let later_ms = at_ms + self.rng.below(APART_MS);
+        timetable.push((later_ms, Step::Change { owner, spec }));
     }
 
     fn fail_pods(&mut self, owner: u16) -> Step {
