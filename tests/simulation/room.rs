@@ -69,7 +69,7 @@ impl Room {
     pub fn shrinks(self) -> usize {
         match self {
             Room::Wide | Room::Tight => usize::MAX,
-            Room::Long { .. } => 60,
+            Room::Long { .. } => 40,
         }
     }
 
