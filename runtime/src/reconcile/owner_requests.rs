@@ -68,8 +68,6 @@ impl<O: Operator> OwnerRequests<O> {
             state.children_complete = false;
             state.own_version = 0;
             state.corrections = None;
-            // What was seen was of children of an earlier owner of this name, and nothing says what this one has.
-            state.triggers = state.triggers.with(Triggers::CHECK);
         }
         state.refresh(read);
         let own = owner::triggers_beside_children::<O>(state);
