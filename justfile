@@ -55,7 +55,7 @@ simulate SEEDS="100000" RECORDS="target/simulation":
 simulation-report RECORDS="results/reliability/simulation":
     SIMULATION_RECORDS={{RECORDS}} SIMULATION_REPORT=results/reliability/simulation.md cargo test --release -p tare --test simulation -- report
 
-# Overload and hostile networks on a real control plane, one case after the other, also those of minutes: about two hours. `just overload killed` runs the cases with that in the name. Writes results/reliability/overload.md from the record of each case beside it.
+# Overload and hostile networks on a real control plane, one case after the other, also those of minutes: about four hours. `just overload killed` runs the cases with that in the name; `STORM_SEEDS=7 STORM_MODE=none just overload storm` one storm. Writes results/reliability/overload.md from the record of each case beside it.
 overload *ARGS:
     cargo run --quiet -p loadgen -- control-plane build
     scripts/dist.sh {{ arch() }}-unknown-linux-musl

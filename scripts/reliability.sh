@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # All that is published about reliability: CAMPAIGN_FOLDER=FOLDER scripts/reliability.sh [PART...]
-# Parts: simulation (about 30 minutes), objects (5), overload (130); without one, all three.
+# Parts: simulation (about 30 minutes), objects (5), overload (250); without one, all three.
 #
 # Writes FOLDER/simulation and simulation.md, objects.jsonl and objects.md, overload and overload.md: records of the tests, and
 # the pages that the tests make of them. Guarantees: a part begins with its folder empty; a test that fails ends it.

@@ -2,7 +2,7 @@
 //!
 //! Guarantees: each Deployment's status follows its spec, a delay after the change; nothing is written where
 //! nothing differs; memory holds the Deployments in flight only. It recovers from 410, silence and a restart
-//! of the server.
+//! of the server. A Deployment whose status has a condition of type [`HELD`] is left as it is.
 //! Leaves to others: what the status says (`kubesim::readiness`), and that no real controller of
 //! Deployments runs beside it.
 
@@ -26,6 +26,9 @@ use tokio::time::Instant;
 use crate::readiness::pending::{Key, Pending, Written};
 use kubesim::Clock;
 use kubesim::readiness::Observed;
+
+/// The condition of a Deployment whose status somebody else writes for a while, such as a test that lets it become unready.
+pub const HELD: &str = "Held";
 
 const PATH: &str = "/apis/apps/v1/deployments";
 const PAGE: usize = 500;
@@ -253,7 +256,7 @@ impl AgentTask {
 
     fn observe(&mut self, deployment: Deployment) {
         let key = deployment.key();
-        if deployment.metadata.deletion_timestamp.is_some() {
+        if deployment.metadata.deletion_timestamp.is_some() || is_held(&deployment.status) {
             return self.pending.forget(&key);
         }
         let seen = Observed {
@@ -288,6 +291,12 @@ impl Deployment {
     fn key(&self) -> Key {
         format!("{}/{}", self.metadata.namespace, self.metadata.name).into()
     }
+}
+
+fn is_held(status: &Value) -> bool {
+    let conditions = status["conditions"].as_array();
+    let mut conditions = conditions.into_iter().flatten();
+    conditions.any(|one| one["type"] == HELD)
 }
 
 /// A merge patch to the wanted status: what is no longer in it is taken away.

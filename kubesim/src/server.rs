@@ -1,6 +1,7 @@
 //! The server's handle: what a test holds.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::Request;
 use serde_json::Value;
@@ -107,6 +108,22 @@ impl Server {
     /// Ends every open watch, as a restarting server or a cut connection does.
     pub fn close_watches(&self) {
         self.inner.close_watches();
+    }
+
+    /// The pods of a Deployment fail: it is unready from now on, whatever is written to its spec, and as ready as before
+    /// after `lasts`. Whether there is such a Deployment.
+    pub fn fail_pods(&self, namespace: &str, name: &str, lasts: Duration) -> bool {
+        let Some(served) = self.inner.by_plural("deployments") else {
+            return false;
+        };
+        let key = served.kind.key(namespace, name);
+        let Some(record) = self.inner.store.get(served.table, &key) else {
+            return false;
+        };
+        let at = (served.table, record.key.clone());
+        self.inner.schedule.fail(lasts, at);
+        self.inner.work.notify_one();
+        true
     }
 
     /// The bearer token that makes a request `user`'s.

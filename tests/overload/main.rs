@@ -4,6 +4,7 @@
 //! its figures. `TARE_RELIABILITY=FOLDER` keeps a record of each case in a file, and makes `FOLDER.md` of all in the end.
 //! `TARE_PROGRAM=FILE` tests another program than the one that cargo builds: memory is that of the static program only
 //! there. `OVERLOAD_IDLE_S` is how long connections to the admin port stay idle. `just overload` sets all of them.
+//! `STORM_SEEDS=7,9` chooses the seeds of storms.
 //! `OVERLOAD_MACHINE=shared` says in the records that other programs use the machine too.
 //!
 //! Without the binaries of a control plane (`loadgen control-plane build`) the cases are ignored.
@@ -12,6 +13,7 @@
 
 mod cases;
 mod container;
+mod history;
 mod link;
 mod machine;
 mod proxy;
@@ -22,6 +24,14 @@ mod wait;
 
 #[path = "../runc/mod.rs"]
 mod runc;
+
+#[allow(dead_code)] // the simulation uses all of it
+#[path = "../planned/mod.rs"]
+mod planned;
+
+#[allow(dead_code)] // the simulation uses all of it
+#[path = "../simulation/rng.rs"]
+mod rng;
 
 #[allow(dead_code)] // the scenarios use all of it
 #[path = "../scenarios/cluster/mod.rs"]
@@ -44,7 +54,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 
 use cases::{
     admin, broken, gone, half_open, hanging, killed, large, leader, rotated, selector, slow_link,
-    unavailable,
+    storm, unavailable,
 };
 use cluster::plane::{Setting as Installed, SharedPlane};
 use record::Figures;
@@ -84,8 +94,13 @@ const CASES: &[Case] = &[
     case!("takes 8 minutes" unavailable::five_thousand_wait_through_five_minutes_of_503),
     case!("takes an hour" slow_link::five_hundred_owners_on_64_kbit_per_s),
     case!("takes 10 minutes" slow_link::fifty_owners_on_64_kbit_per_s),
+    case!("takes two hours" storm::other_clients_beside_a_burst_of_1500),
+    case!("takes 15 minutes" storm::a_thousand_become_unready_beside_a_burst_of_2000),
     case!("takes 3 minutes" leader::another_replica_follows_each_kill),
     case!(rotated::a_new_authority_is_trusted),
+    case!(storm::sixty_idle_without_a_cache),
+    case!(storm::sixty_idle_with_a_cache_of_metadata),
+    case!(storm::sixty_idle_with_a_pruned_cache),
     case!(slow_link::five_owners_on_64_kbit_per_s),
     case!(unavailable::two_hundred_wait_through_20_s_of_503),
     case!(half_open::watches_and_writes_notice_a_peer_that_is_gone),

@@ -2,7 +2,7 @@
 //! what is between the operator and its server.
 //!
 //! Guarantees: the operator works under the shipped service account with its role, with the flags as shipped but for the
-//! namespace and the port; it ends with its case; its log is kept in `target/tmp/logs`.
+//! namespace, the port and the cache mode; it ends with its case; its log is kept in `target/tmp/logs`.
 //! Leaves to others: what goes wrong (`proxy`, `link`), what is measured (`record`).
 
 use std::net::SocketAddr;
@@ -52,7 +52,12 @@ pub struct Operator {
 
 impl Setting {
     pub async fn new(plane: &Arc<SharedPlane>) -> Result<Setting, Failed> {
-        let cluster = Cluster::real(plane, Mode::None).await;
+        Setting::in_mode(plane, Mode::None).await
+    }
+
+    /// The same with another cache mode of its operators.
+    pub async fn in_mode(plane: &Arc<SharedPlane>, mode: Mode) -> Result<Setting, Failed> {
+        let cluster = Cluster::real(plane, mode).await;
         let environment = plane.environment(SHIPPED).await;
         let file = environment
             .into_iter()
@@ -119,8 +124,11 @@ impl Setting {
         std::fs::write(&path, self.text(kubeconfig).to_string())?;
         let admin = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?;
         let log = self.cluster.log();
+        let mode = self.cluster.mode.to_string();
         let args = [
             "run",
+            "--cache",
+            &mode,
             "--namespace",
             &self.cluster.namespace,
             "--admin",

@@ -5,7 +5,7 @@
 //!
 //! - time that passes, owners that are created, and changes of a spec by which no child leaves the plan or has to be made
 //!   again (a Service whose `clusterIP` comes or goes): what a fault delays is then made later, and once;
-//! - edits of a child: they are set back by patches;
+//! - edits of a child, which are set back by patches, and pods that fail for a while;
 //! - every fault of requests, events, watches, history and processes: a CREATE that is repeated makes nothing.
 //!
 //! Outside are a second replica (one that has an older spec deletes a child of a newer one), the deletion of an owner or a child (whether a child is there depends on what was done before), what
@@ -41,12 +41,19 @@ pub fn run_and_count(schedule: &Schedule, traced: bool) -> Report {
 
 /// The numbers of the steps that are in the set.
 pub fn steady(schedule: &Schedule) -> Vec<usize> {
-    let mut plans: BTreeMap<u8, Children> = BTreeMap::new();
+    let mut plans: BTreeMap<u16, Children> = BTreeMap::new();
     let mut is_steady = |step: &Step| match step {
         Step::Create { owner, spec } => {
             // One that is there stays as it is.
             let plan = || children(schedule.subject, *owner, spec);
             plans.entry(*owner).or_insert_with(plan);
+            true
+        }
+        Step::CreateMany { first, count, spec } => {
+            for owner in *first..*first + *count {
+                let plan = || children(schedule.subject, owner, spec);
+                plans.entry(owner).or_insert_with(plan);
+            }
             true
         }
         Step::Change { owner, spec } => {
@@ -63,12 +70,14 @@ pub fn steady(schedule: &Schedule) -> Vec<usize> {
         Step::Delete { .. }
         | Step::Recreate { .. }
         | Step::DeleteChild { .. }
+        | Step::ReplaceChild { .. }
         | Step::TakeOver { .. }
         | Step::Occupy { .. }
         | Step::Restore
         | Step::RemoveCrd { .. }
         | Step::SecondStarts => false,
         Step::Pass { .. }
+        | Step::FailPods { .. }
         | Step::Edit { .. }
         | Step::Vacate
         | Step::Request { .. }
@@ -93,7 +102,12 @@ fn users(schedule: &Schedule) -> Vec<usize> {
     let is_users = |step: &Step| {
         matches!(
             step,
-            Step::Pass { .. } | Step::Create { .. } | Step::Change { .. } | Step::Edit { .. }
+            Step::Pass { .. }
+                | Step::Create { .. }
+                | Step::CreateMany { .. }
+                | Step::FailPods { .. }
+                | Step::Change { .. }
+                | Step::Edit { .. }
         )
     };
     let steps = schedule.steps.iter();
@@ -104,7 +118,7 @@ fn users(schedule: &Schedule) -> Vec<usize> {
 /// Planned children by plural and name, each with the field for which it has to be made again.
 type Children = BTreeMap<(&'static str, String), Value>;
 
-fn children(subject: Subject, owner: u8, spec: &Value) -> Children {
+fn children(subject: Subject, owner: u16, spec: &Value) -> Children {
     let owner = json!({
         "metadata": { "name": name(owner), "namespace": NAMESPACE, "generation": 1 }, "spec": spec,
     });

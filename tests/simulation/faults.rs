@@ -35,6 +35,8 @@ pub struct Faults(Arc<Mutex<State>>);
 
 pub struct State {
     pub rng: Rng,
+    /// The longest that a request or its answer is on its way without a fault, ms.
+    pub latency_ms: u64,
     pub requests: Vec<Awaited>,
     pub events: Vec<(Resource, EventFault)>,
     /// Requests of the operator so far.
@@ -65,9 +67,10 @@ pub struct State {
 }
 
 impl Faults {
-    pub fn new(seed: u64, traced: bool) -> Faults {
+    pub fn new(seed: u64, latency_ms: u64, traced: bool) -> Faults {
         Faults(Arc::new(Mutex::new(State {
             rng: Rng::new(seed),
+            latency_ms,
             requests: Vec::new(),
             events: Vec::new(),
             sent: 0,

@@ -14,6 +14,7 @@
 mod call;
 mod converged;
 mod counts;
+mod edits;
 mod events;
 mod exhaustive;
 mod faults;
@@ -25,17 +26,22 @@ mod records;
 mod replicas;
 mod report;
 mod rng;
+mod room;
 mod run;
 mod scenes;
 mod schedule;
 mod seeds;
 mod shrink;
 mod step;
+mod storm;
 mod subject;
 mod transport;
 mod wall;
 mod world;
 mod writes;
+
+#[path = "../planned/mod.rs"]
+mod planned;
 
 #[allow(dead_code)] // its command line is tested as a process
 #[path = "../../examples/webapp.rs"]

@@ -34,15 +34,18 @@ pub fn find(mutant: Mutant) -> Result<String, String> {
         if !is_found(&schedule) {
             continue;
         }
-        let kept = shrink(&schedule, is_found);
-        let less = schedule.only(&kept);
+        let kept = shrink(&schedule, |less| fails(less, mutant));
+        let mut less = schedule.only(&kept);
+        if !is_found(&less) {
+            less = schedule.clone();
+        }
         choose(Some(mutant));
         let violations = run(&less, false).violations;
         choose(None);
         let violation = violations.first().cloned().unwrap_or_default();
         let line = format!("MUTANT={mutant:?} {} --features mutants", less.line());
         let told = format!("{line}\n  {violation}");
-        record(mutant, Some(seed + 1), kept.len(), line, violation);
+        record(mutant, Some(seed + 1), less.steps.len(), line, violation);
         return Ok(told);
     }
     record(mutant, None, 0, String::new(), String::new());

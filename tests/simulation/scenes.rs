@@ -26,7 +26,7 @@ impl Draw {
 
     /// History is forgotten or the operator is started, the server is slow, and an owner is made between the first pages
     /// of the relist.
-    fn relist_beside_work(&mut self, owner: u8, steps: &mut Vec<Step>) {
+    fn relist_beside_work(&mut self, owner: u16, steps: &mut Vec<Step>) {
         self.absent(owner, steps);
         let ms = self.rng.pick(&[100, 400, 1_500]);
         let resource = self.mostly_deployments();
@@ -54,7 +54,7 @@ impl Draw {
 
     /// A child is made while a watch is late, another one is deleted before the status is written, and the first one
     /// leaves the plan later.
-    fn child_that_comes_and_goes(&mut self, owner: u8, steps: &mut Vec<Step>) {
+    fn child_that_comes_and_goes(&mut self, owner: u16, steps: &mut Vec<Step>) {
         let spec = self.subject.spec_with(&mut self.rng, false);
         steps.push(Step::Create {
             owner,
@@ -86,7 +86,7 @@ impl Draw {
     }
 
     /// The status of an owner is refused while what happens to its children is on the pages of a relist alone.
-    fn failure_while_watches_are_lost(&mut self, owner: u8, steps: &mut Vec<Step>) {
+    fn failure_while_watches_are_lost(&mut self, owner: u16, steps: &mut Vec<Step>) {
         self.present(owner, steps);
         let code = self.rng.pick(&[429, 500, 503, 504]);
         let (fault, times) = (RequestFault::Refuse(code), self.rng.pick(&[3, 5, 8]));
@@ -104,7 +104,7 @@ impl Draw {
     }
 
     /// Something is read or written about an owner, and the answer ends early or cannot be decoded.
-    fn answers_that_break_off(&mut self, owner: u8, steps: &mut Vec<Step>) {
+    fn answers_that_break_off(&mut self, owner: u16, steps: &mut Vec<Step>) {
         self.present(owner, steps);
         let verb = self.rng.pick(&["get", "get", "get", "create", "patch"]);
         let resource = match self.rng.one_in(4) {
@@ -129,7 +129,7 @@ impl Draw {
     }
 
     /// Another controller takes a child over, somebody deletes it, and the spec changes after it was made again.
-    fn take_over_and_back(&mut self, owner: u8, steps: &mut Vec<Step>) {
+    fn take_over_and_back(&mut self, owner: u16, steps: &mut Vec<Step>) {
         if !self.rng.one_in(4) {
             self.absent(owner, steps);
         }
@@ -146,7 +146,7 @@ impl Draw {
     }
 
     /// A process ends within the work for the first spec, and the next one finds a spec with fewer children.
-    fn crash_between_specs(&mut self, owner: u8, steps: &mut Vec<Step>) {
+    fn crash_between_specs(&mut self, owner: u16, steps: &mut Vec<Step>) {
         self.absent(owner, steps);
         steps.push(Step::Crash {
             writes: 1 + self.rng.below(3) as u8,
@@ -189,7 +189,7 @@ impl Draw {
     }
 
     /// The CRD goes with its owners while there is work for one of them.
-    fn crd_removed_beside_work(&mut self, owner: u8, steps: &mut Vec<Step>) {
+    fn crd_removed_beside_work(&mut self, owner: u16, steps: &mut Vec<Step>) {
         self.present(owner, steps);
         self.work(owner, steps);
         self.wait(steps, &[60, 150, 1_000]);
@@ -204,21 +204,21 @@ impl Draw {
     }
 
     /// The owner is there, and its work is done where nothing fails.
-    fn present(&mut self, owner: u8, steps: &mut Vec<Step>) {
+    fn present(&mut self, owner: u16, steps: &mut Vec<Step>) {
         let spec = self.spec();
         steps.push(Step::Create { owner, spec });
         self.wait(steps, &[20_000, 60_000]);
     }
 
     /// The owner is not there, and so are its children where nothing fails.
-    fn absent(&mut self, owner: u8, steps: &mut Vec<Step>) {
+    fn absent(&mut self, owner: u16, steps: &mut Vec<Step>) {
         let propagation = "Background";
         steps.push(Step::Delete { owner, propagation });
         self.wait(steps, &[20_000]);
     }
 
     /// An owner gets work.
-    fn work(&mut self, owner: u8, steps: &mut Vec<Step>) {
+    fn work(&mut self, owner: u16, steps: &mut Vec<Step>) {
         let spec = self.spec();
         steps.push(match self.rng.one_in(3) {
             true => Step::Recreate { owner, spec },
@@ -227,7 +227,7 @@ impl Draw {
     }
 
     /// Something happens to a child.
-    fn disturb(&mut self, owner: u8, steps: &mut Vec<Step>) {
+    fn disturb(&mut self, owner: u16, steps: &mut Vec<Step>) {
         let resource = self.child();
         let edit = self.edit();
         steps.push(match self.rng.one_in(3) {

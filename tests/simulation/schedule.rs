@@ -2,12 +2,14 @@
 //!
 //! Guarantees: pure. Every step is possible whatever steps are left out before it.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tare_runtime::cache::Mode;
 
 use crate::replicas::with_second_replica;
 use crate::rng::Rng;
+use crate::room::Room;
 use crate::step::{Edit, EventFault, Outage, RequestFault, Step, When};
+use crate::storm;
 use crate::subject::Subject;
 
 /// Three days.
@@ -19,8 +21,7 @@ pub struct Schedule {
     pub seed: u64,
     pub subject: Subject,
     pub mode: Mode,
-    /// The queue has room for a few owners.
-    pub tight: bool,
+    pub room: Room,
     /// From a change of a Deployment to its status.
     pub ready_delay_ms: u64,
     /// No Deployment becomes ready.
@@ -33,15 +34,23 @@ pub struct Schedule {
 
 impl Schedule {
     pub fn of(seed: u64) -> Schedule {
+        storm::of(seed).unwrap_or_else(|| Schedule::of_few(seed))
+    }
+
+    /// Of a few owners.
+    fn of_few(seed: u64) -> Schedule {
         let mut rng = Rng::new(seed ^ 0x5111_0000);
         let subject = rng.pick(&Subject::ALL);
         let mode = rng.pick(&Mode::ALL);
-        let tight = rng.one_in(4);
+        let room = match rng.one_in(4) {
+            true => Room::Tight,
+            false => Room::Wide,
+        };
         let ready_delay_ms = rng.pick(&[0, 0, 50, 2_000, 20_000]);
         let never_ready = rng.one_in(12);
         let first_unshown = rng.one_in(6);
         let mut draw = Draw {
-            owners: if tight { 6 } else { 3 },
+            owners: room.owners(),
             subject,
             rng,
         };
@@ -68,7 +77,7 @@ impl Schedule {
             seed,
             subject,
             mode,
-            tight,
+            room,
             ready_delay_ms,
             never_ready,
             first_unshown,
@@ -102,7 +111,7 @@ impl Schedule {
 pub struct Draw {
     pub rng: Rng,
     pub subject: Subject,
-    pub owners: u8,
+    pub owners: u16,
 }
 
 impl Draw {
@@ -131,8 +140,8 @@ impl Draw {
         steps
     }
 
-    pub fn owner(&mut self) -> u8 {
-        self.rng.below(self.owners.into()) as u8
+    pub fn owner(&mut self) -> u16 {
+        self.rng.below(self.owners.into()) as u16
     }
 
     pub fn spec(&mut self) -> Value {
@@ -310,7 +319,7 @@ impl Draw {
         }
     }
 
-    fn request(&mut self) -> Step {
+    pub fn request(&mut self) -> Step {
         let verb = self
             .rng
             .pick(&["get", "list", "watch", "create", "patch", "patch", "delete"]);
@@ -343,7 +352,7 @@ impl Draw {
         }
     }
 
-    fn event(&mut self) -> EventFault {
+    pub fn event(&mut self) -> EventFault {
         match self.rng.below(10) {
             0..3 => EventFault::Delay {
                 ms: self.rng.pick(&[200, 1_500, 20_000]),
@@ -359,47 +368,5 @@ impl Draw {
             8 => EventFault::Error410,
             _ => EventFault::Coalesce,
         }
-    }
-}
-
-/// The spec of an edited child, as a merge patch.
-pub fn edited(edit: Edit, subject: Subject, owner: &str, salt: u64) -> (&'static str, Value) {
-    let number = 5 + salt % 3;
-    // A container of another name stays where children are applied: it belongs to who added it.
-    let container = match subject {
-        Subject::EdgeApp => "app",
-        Subject::WebApp => "web",
-    };
-    match edit {
-        Edit::Replicas => ("deployments", json!({ "spec": { "replicas": number } })),
-        Edit::Image => {
-            let containers = json!([{ "name": container, "image": "evil:1" }]);
-            (
-                "deployments",
-                json!({ "spec": { "template": { "spec": { "containers": containers } } } }),
-            )
-        }
-        Edit::Unplanned => (
-            "deployments",
-            json!({ "spec": { "minReadySeconds": number } }),
-        ),
-        Edit::Label => {
-            let label = format!("{}/owner", subject.group());
-            let labels = json!({ label: format!("not-{owner}-{number}") });
-            ("deployments", json!({ "metadata": { "labels": labels } }))
-        }
-        Edit::Selector => (
-            "services",
-            json!({ "spec": { "selector": { "tare.dev/owner": format!("not-{owner}") } } }),
-        ),
-        Edit::SelectorKey => (
-            "services",
-            json!({ "spec": { "selector": { "added": "key" } } }),
-        ),
-        Edit::Ports => (
-            "services",
-            json!({ "spec": { "ports": [{ "port": number, "targetPort": 1 }] } }),
-        ),
-        Edit::Data => ("configmaps", json!({ "data": { "image": "evil:1" } })),
     }
 }

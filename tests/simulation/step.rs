@@ -13,39 +13,55 @@ pub enum Step {
         ms: u64,
     },
     Create {
-        owner: u8,
+        owner: u16,
         spec: Value,
     },
     Change {
-        owner: u8,
+        owner: u16,
         spec: Value,
     },
     Delete {
-        owner: u8,
+        owner: u16,
         propagation: &'static str,
     },
     /// Deleted and created again at once.
     Recreate {
-        owner: u8,
+        owner: u16,
         spec: Value,
+    },
+    /// So many owners with one spec, the first of which has this number.
+    CreateMany {
+        first: u16,
+        count: u16,
+        spec: Value,
+    },
+    /// The pods of an owner's Deployment fail for so long: it becomes unready, and ready again.
+    FailPods {
+        owner: u16,
+        ms: u64,
     },
     /// Somebody edits a child.
     Edit {
-        owner: u8,
+        owner: u16,
         edit: Edit,
     },
     DeleteChild {
-        owner: u8,
+        owner: u16,
+        resource: Resource,
+    },
+    /// Somebody deletes a child and creates it again as it was, as `kubectl replace --force` does.
+    ReplaceChild {
+        owner: u16,
         resource: Resource,
     },
     /// A child has another controller from here on.
     TakeOver {
-        owner: u8,
+        owner: u16,
         resource: Resource,
     },
     /// Somebody else has an object of the name of a child.
     Occupy {
-        owner: u8,
+        owner: u16,
         resource: Resource,
     },
     /// What belongs to somebody else goes.
@@ -106,11 +122,14 @@ impl Step {
         match self {
             Step::Pass { .. } => "time passes",
             Step::Create { .. } => "owner created",
+            Step::CreateMany { .. } => "many owners created",
+            Step::FailPods { .. } => "pods fail for a while",
             Step::Change { .. } => "owner changed",
             Step::Delete { .. } => "owner deleted",
             Step::Recreate { .. } => "owner deleted and created again",
             Step::Edit { .. } => "child edited",
             Step::DeleteChild { .. } => "child deleted",
+            Step::ReplaceChild { .. } => "child deleted and created again",
             Step::TakeOver { .. } => "child taken over",
             Step::Occupy { .. } => "name of a child taken",
             Step::Vacate => "what others have goes",
@@ -139,6 +158,8 @@ pub enum Edit {
     Image,
     /// A field that no plan names.
     Unplanned,
+    /// An annotation that no plan names.
+    Annotation,
     /// A label that is planned.
     Label,
     Selector,

@@ -4,15 +4,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tare::edgeapp::EdgeApps;
 use tare_runtime::api::{
     CONFIG_MAP, Child, Children, DEPLOYMENT, DeletedOwner, Kind, Operator, Owner, Plan, PlanError,
-    Retry, Spec, Status, Writes,
+    Retry, Writes,
 };
-use tare_runtime::model::{ChildState, Meta};
 
+use crate::planned::{Wanted, wanted};
 use crate::rng::Rng;
 use crate::webapp::{WebApp, WebAppStatus, WebApps};
 
@@ -130,77 +129,6 @@ impl Subject {
             Subject::EdgeApp => wanted(&EdgeApps, owner, child),
             Subject::WebApp => wanted(&Outside::default(), owner, child),
         }
-    }
-}
-
-/// What should exist for an owner.
-pub struct Wanted {
-    pub children: Vec<Child>,
-    pub status: Value,
-}
-
-fn wanted<O: Operator>(
-    operator: &O,
-    owner: &Value,
-    child: impl Fn(&Kind, &str) -> Option<Value>,
-) -> Wanted
-where
-    Spec<O>: DeserializeOwned,
-    Status<O>: serde::Serialize,
-{
-    let text = |pointer: &str| owner.pointer(pointer).and_then(Value::as_str).unwrap_or("");
-    let number = |pointer: &str| owner.pointer(pointer).and_then(Value::as_i64);
-    let meta = Meta {
-        name: text("/metadata/name").into(),
-        namespace: text("/metadata/namespace").into(),
-        generation: number("/metadata/generation").unwrap_or_default(),
-        observed_generation: number("/status/observedGeneration"),
-        ..Meta::default()
-    };
-    let owner = Owner::<O> {
-        meta,
-        spec: serde_json::from_value(owner["spec"].clone()).expect("a valid spec"),
-    };
-    let plan = |children: &Children| operator.plan(&owner, children).expect("a plan");
-    let mut seen = Children::default();
-    for planned in plan(&Children::default()).children {
-        if let Some(object) = child(&planned.kind, &planned.name) {
-            let state = state(&object, planned.kind.workload);
-            seen.record::<O>(&planned.kind, &planned.name, state);
-        }
-    }
-    let Plan {
-        mut children,
-        status,
-        ..
-    } = plan(&seen);
-    for body in children.iter_mut().filter_map(|child| child.body.as_mut()) {
-        body["metadata"]["labels"][&*O::owner_label()] = (&*owner.meta.name).into();
-    }
-    Wanted {
-        children,
-        status: serde_json::to_value(status).expect("a status is JSON"),
-    }
-}
-
-/// A child's progress, from its object.
-fn state(object: &Value, workload: bool) -> ChildState {
-    let status = |field: &str| match workload {
-        true => object["status"][field].as_i64().unwrap_or_default(),
-        false => 0,
-    };
-    let count = |field: &str| i32::try_from(status(field)).unwrap_or(i32::MAX);
-    ChildState {
-        generation: object["metadata"]["generation"]
-            .as_i64()
-            .unwrap_or_default(),
-        observed_generation: status("observedGeneration"),
-        replicas: count("replicas"),
-        updated_replicas: count("updatedReplicas"),
-        ready_replicas: count("readyReplicas"),
-        available_replicas: count("availableReplicas"),
-        stalled: false,
-        refused: false,
     }
 }
 

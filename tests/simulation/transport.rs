@@ -28,9 +28,6 @@ pub type Error = Box<dyn std::error::Error + Send + Sync>;
 /// The body of an answer.
 pub type Answer = UnsyncBoxBody<Bytes, Error>;
 
-/// The longest that a request or an answer is on its way without a fault, ms.
-const LATENCY_MS: u64 = 12;
-
 /// The way of one operator process to the server.
 #[derive(Clone)]
 pub struct Transport {
@@ -63,7 +60,8 @@ impl Transport {
         let call = Call::of(&request);
         let (fault, crash, there_ms, back_ms) = {
             let mut state = self.faults.lock();
-            let (there_ms, back_ms) = (state.rng.below(LATENCY_MS), state.rng.below(LATENCY_MS));
+            let longest_ms = state.latency_ms;
+            let (there_ms, back_ms) = (state.rng.below(longest_ms), state.rng.below(longest_ms));
             let fault = state.of_request(&call);
             let crash = match call.is_write() {
                 true => state.of_write(),

@@ -12,21 +12,23 @@ use http::{Method, Request};
 use kube::Client;
 use kubesim::{Backup, Options, Readiness, Server};
 use serde_json::{Value, json};
-use tare_runtime::controller::Limits;
 use tare_runtime::metrics::Metrics;
 use tokio::time::sleep;
 
+use crate::edits::edited;
 use crate::faults::{Awaited, Crash, Faults};
 use crate::keeper::{Replica, Starter};
 use crate::process::Process;
-use crate::schedule::{Schedule, edited};
+use crate::schedule::Schedule;
 use crate::step::Step;
 use crate::subject::{NAMESPACE, Outside, Subject};
 use crate::wall;
-use crate::writes::{Makers, controller as controller_of};
+use crate::writes::Makers;
+
+mod others;
 
 /// The names of the owners by number.
-pub fn name(owner: u8) -> String {
+pub fn name(owner: u16) -> String {
     format!("app-{owner}")
 }
 
@@ -61,22 +63,10 @@ impl World {
         });
         let subject = schedule.subject;
         server.install(subject.crd()).expect("the CRD is valid");
-        let faults = Faults::new(schedule.seed, traced);
+        let faults = Faults::new(schedule.seed, schedule.room.latency_ms(), traced);
         if schedule.first_unshown {
             faults.lock().first_unshown = Some(subject.plural());
         }
-        let (limits, concurrency) = match schedule.tight {
-            true => (
-                Limits {
-                    entries: 4,
-                    spec_bytes: 600,
-                    waiting_spec_bytes: 300,
-                    ..Limits::default()
-                },
-                2,
-            ),
-            false => (Limits::default(), 16),
-        };
         let outside = Outside::default();
         let starter = Starter {
             replica: 0,
@@ -85,8 +75,8 @@ impl World {
             faults: faults.clone(),
             outside: outside.clone(),
             makers: Makers::default(),
-            limits,
-            concurrency,
+            limits: schedule.room.limits(),
+            concurrency: schedule.room.workers(),
         };
         let user = server.client("user");
         let mut world = World {
@@ -115,6 +105,15 @@ impl World {
         match step {
             Step::Pass { ms } => sleep(Duration::from_millis(*ms)).await,
             Step::Create { owner, spec } => self.create(*owner, spec).await,
+            Step::CreateMany { first, count, spec } => {
+                for owner in *first..*first + *count {
+                    self.create(owner, spec).await;
+                }
+            }
+            Step::FailPods { owner, ms } => {
+                let lasts = Duration::from_millis(*ms);
+                self.server.fail_pods(NAMESPACE, &name(*owner), lasts);
+            }
             Step::Change { owner, spec } => {
                 // What the new spec does not name goes.
                 let old = self.object(self.subject.plural(), &name(*owner));
@@ -150,6 +149,7 @@ impl World {
                 self.delete(resource, &self.child(resource, *owner), "Background")
                     .await;
             }
+            Step::ReplaceChild { owner, resource } => self.replace(resource, *owner).await,
             Step::TakeOver { owner, resource } => {
                 let patch = json!({ "metadata": { "ownerReferences": [self.reference()] } });
                 self.patch(resource, &self.child(resource, *owner), &patch)
@@ -270,7 +270,7 @@ impl World {
     }
 
     /// The name of the child of an owner.
-    fn child(&self, resource: &str, owner: u8) -> String {
+    fn child(&self, resource: &str, owner: u16) -> String {
         match resource {
             "configmaps" => format!("{}-settings", name(owner)),
             _ => name(owner),
@@ -282,14 +282,7 @@ impl World {
         found.unwrap_or_default()
     }
 
-    fn reference(&self) -> Value {
-        json!({
-            "apiVersion": "v1", "kind": "Secret", "name": "stranger", "controller": true,
-            "uid": self.stranger["metadata"]["uid"],
-        })
-    }
-
-    async fn create(&self, owner: u8, spec: &Value) {
+    async fn create(&self, owner: u16, spec: &Value) {
         let object = json!({
             "apiVersion": self.subject.api_version(), "kind": self.subject.kind(),
             "metadata": { "name": name(owner) }, "spec": spec,
@@ -300,42 +293,6 @@ impl World {
         if let Ok(made) = self.send(Method::POST, resource, "", &object).await {
             let uid = made["metadata"]["uid"].as_str();
             self.faults.lock().made(resource, &name(owner), uid);
-        }
-    }
-
-    async fn occupy(&self, owner: u8, resource: &str) {
-        let labels = json!({ "app": "strange" });
-        let (api_version, kind, body) = match resource {
-            "deployments" => {
-                let containers = json!([{ "name": "strange", "image": "strange:1" }]);
-                let template = json!({ "metadata": { "labels": labels }, "spec": { "containers": containers } });
-                let spec = json!({ "selector": { "matchLabels": labels }, "template": template });
-                ("apps/v1", "Deployment", json!({ "spec": spec }))
-            }
-            "services" => {
-                let spec = json!({ "selector": labels, "ports": [{ "port": 1 }] });
-                ("v1", "Service", json!({ "spec": spec }))
-            }
-            _ => ("v1", "ConfigMap", json!({ "data": { "strange": "1" } })),
-        };
-        let mut object = body;
-        object["apiVersion"] = api_version.into();
-        object["kind"] = kind.into();
-        object["metadata"] = json!({ "name": self.child(resource, owner) });
-        let _ = self.send(Method::POST, resource, "", &object).await;
-    }
-
-    /// Deletes what stands where children may stand and is not ours.
-    async fn vacate(&self) {
-        for kind in self.subject.kinds() {
-            for object in self.server.objects(kind.plural) {
-                let ours = controller_of(&object)
-                    .is_some_and(|reference| reference["kind"] == self.subject.kind());
-                if !ours {
-                    let name = object["metadata"]["name"].as_str().unwrap_or_default();
-                    self.delete(kind.plural, name, "Background").await;
-                }
-            }
         }
     }
 

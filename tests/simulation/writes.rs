@@ -13,7 +13,8 @@ use kubesim::Server;
 use serde_json::Value;
 
 use crate::call::Call;
-use crate::subject::{NAMESPACE, Subject};
+use crate::planned::controller;
+use crate::subject::Subject;
 
 /// Which replica made a child, by uid.
 pub type Makers = Arc<Mutex<BTreeMap<String, u64>>>;
@@ -138,15 +139,4 @@ impl Writes {
             }
         }
     }
-}
-
-/// The reference to the controller of an object.
-pub fn controller(object: &Value) -> Option<&Value> {
-    let references = object["metadata"]["ownerReferences"].as_array()?;
-    references.iter().find(|one| one["controller"] == true)
-}
-
-/// An object of the namespace of all owners.
-pub fn object(server: &Server, resource: &str, name: &str) -> Option<Value> {
-    server.object(resource, NAMESPACE, name)
 }

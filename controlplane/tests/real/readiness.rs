@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use controlplane::readiness::HELD;
 use controlplane::{Binaries, ControlPlane, Options};
 use libtest_mimic::Failed;
 use serde_json::{Value, json};
@@ -73,11 +74,30 @@ pub async fn follows_changes(binaries: Binaries) -> Result<(), Failed> {
     admin.post(DEPLOYMENTS, deployment("late", 1)).await?;
     let late = format!("{DEPLOYMENTS}/late");
     admin.until(&late, |it| settled(it, 1, Some(1))).await?;
+    // What is held stays as somebody else writes it, until nobody holds it.
+    let conditions = json!([{ "type": HELD, "status": "True" }]);
+    let unready =
+        json!({ "readyReplicas": null, "availableReplicas": null, "conditions": conditions });
+    let status = format!("{late}/status");
+    admin.merge(&status, json!({ "status": unready })).await?;
+    admin.post(DEPLOYMENTS, deployment("later", 1)).await?;
+    let later = format!("{DEPLOYMENTS}/later");
+    admin.until(&later, |it| settled(it, 1, Some(1))).await?;
+    admin
+        .until(&late, |it| {
+            it.as_ref()
+                .is_ok_and(|late| late["status"].get("readyReplicas").is_none())
+        })
+        .await?;
     let counts = plane.readiness_counts().ok_or("no agent")?;
     assert_eq!(
         (counts.status_writes, counts.failed_writes, counts.lists),
-        (5, 0, 1)
+        (6, 0, 1)
     );
+    admin
+        .merge(&status, json!({ "status": { "conditions": [] } }))
+        .await?;
+    admin.until(&late, |it| settled(it, 1, Some(1))).await?;
     Ok(())
 }
 

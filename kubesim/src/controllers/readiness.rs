@@ -1,4 +1,5 @@
-//! The controller behind Deployments: one status write `ready_delay` after each change of a spec.
+//! The controller behind Deployments: one status write `ready_delay` after each change of a spec, and one whenever pods fail
+//! or are ready again.
 //!
 //! Guarantees: the writes are the server's own; no user's request counts contain them.
 //! Leaves to others: what the status says ([`crate::readiness`]).
@@ -18,12 +19,15 @@ const MANAGER: &str = "kube-controller-manager";
 
 /// Writes one status that is due; false if none is.
 pub(crate) fn step(inner: &Arc<Inner>) -> bool {
-    let Some((table, key)) = inner.schedule.take_due() else {
+    let Some(at) = inner.schedule.take_due() else {
         return false;
     };
+    let is_failing = inner.schedule.is_failing(&at);
+    let (table, key) = at;
     if let Some(served) = inner.served_by_id(table) {
         let (namespace, name) = key.split_once('/').unwrap_or(("", &key));
         let ready = match &inner.options.ready {
+            _ if is_failing => false,
             Readiness::All => true,
             Readiness::Never => false,
             Readiness::When(decide) => decide(namespace, name),

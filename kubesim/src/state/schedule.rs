@@ -1,9 +1,9 @@
-//! When Deployments become ready: one ordered schedule for all of them.
+//! When Deployments become ready: one ordered schedule for all of them, and those whose pods fail for a while.
 //!
 //! Leaves to others: the status write itself ([`crate::controllers`]).
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -21,25 +21,60 @@ struct Due {
     next: u64,
     /// The number keeps what is due at one time in order.
     entries: BTreeMap<(Instant, u64), Location>,
+    /// Until when the pods of a Deployment fail.
+    failing: HashMap<Location, Instant>,
 }
 
 impl Schedule {
     pub(crate) fn add(&self, delay: Duration, at: Location) {
-        let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
-        due.next += 1;
-        let number = due.next;
-        due.entries.insert((Instant::now() + delay, number), at);
+        self.lock().add(Instant::now() + delay, at);
+    }
+
+    /// The pods of this Deployment fail from now on, for so long: its status is due now and then.
+    pub(crate) fn fail(&self, lasts: Duration, at: Location) {
+        let (mut due, now) = (self.lock(), Instant::now());
+        let until = due.failing.entry(at.clone()).or_insert(now);
+        *until = (now + lasts).max(*until);
+        let until = *until;
+        due.add(now, at.clone());
+        due.add(until, at);
+    }
+
+    /// Whether the pods of this Deployment fail now.
+    pub(crate) fn is_failing(&self, at: &Location) -> bool {
+        let mut due = self.lock();
+        let is_failing = due
+            .failing
+            .get(at)
+            .is_some_and(|until| *until > Instant::now());
+        if !is_failing {
+            due.failing.remove(at);
+        }
+        is_failing
     }
 
     pub(crate) fn next_due(&self) -> Option<Instant> {
-        let due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
-        due.entries.first_key_value().map(|((at, _), _)| *at)
+        self.lock()
+            .entries
+            .first_key_value()
+            .map(|((at, _), _)| *at)
     }
 
     /// The first Deployment whose time has come; it leaves the schedule.
     pub(crate) fn take_due(&self) -> Option<Location> {
-        let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut due = self.lock();
         let first = due.entries.first_entry()?;
         (first.key().0 <= Instant::now()).then(|| first.remove())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Due> {
+        self.due.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Due {
+    fn add(&mut self, at: Instant, of: Location) {
+        self.next += 1;
+        self.entries.insert((at, self.next), of);
     }
 }

@@ -58,6 +58,39 @@ async fn a_deployment_gets_defaults_and_becomes_ready_after_the_delay() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_deployment_whose_pods_fail_is_unready_for_so_long_and_then_ready_again() {
+    use std::time::Duration;
+    let server = server();
+    let api: Api<Deployment> = Api::default_namespaced(server.client("alice"));
+    let made = deployment("web");
+    api.create(&PostParams::default(), &made).await.unwrap();
+    let second = || tokio::time::sleep(Duration::from_secs(1));
+    let ready = || {
+        let web = server.object("deployments", "default", "web").unwrap();
+        let observed = &web["status"]["observedGeneration"];
+        assert_eq!(*observed, web["metadata"]["generation"]);
+        web["status"]["readyReplicas"].as_i64()
+    };
+    second().await;
+    assert_eq!(ready(), Some(2));
+
+    let fails = || server.fail_pods("default", "web", Duration::from_millis(1_500));
+    assert!(fails());
+    second().await;
+    assert_eq!(ready(), None);
+    // A new spec changes nothing about that, and they fail once more.
+    let more = Patch::Merge(json!({"spec": {"replicas": 3}}));
+    let params = PatchParams::default();
+    api.patch("web", &params, &more).await.unwrap();
+    assert!(fails());
+    second().await;
+    assert_eq!(ready(), None);
+    second().await;
+    assert_eq!(ready(), Some(3));
+    assert!(!server.fail_pods("default", "other", Duration::ZERO));
+}
+
+#[tokio::test(start_paused = true)]
 async fn services_get_addresses_that_may_not_change() {
     let server = server();
     let api: Api<Service> = Api::default_namespaced(server.client("alice"));

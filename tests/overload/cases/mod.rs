@@ -11,4 +11,5 @@ pub mod leader;
 pub mod rotated;
 pub mod selector;
 pub mod slow_link;
+pub mod storm;
 pub mod unavailable;

@@ -1,0 +1,75 @@
+//! What others than the operator and its user make and delete: objects that stand where children may stand.
+//!
+//! Guarantees: a step that finds nothing to act on does nothing. Leaves to others: when it happens (`schedule`).
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::planned::controller;
+use crate::world::World;
+
+impl World {
+    /// Deletes a child and creates it again as it was, where it is there.
+    pub(super) async fn replace(&self, resource: &str, owner: u16) {
+        let name = self.child(resource, owner);
+        let mut object = self.object(resource, &name);
+        if object.is_null() {
+            return;
+        }
+        self.delete(resource, &name, "Background").await;
+        object["status"] = Value::Null;
+        for field in [
+            "uid",
+            "resourceVersion",
+            "creationTimestamp",
+            "generation",
+            "managedFields",
+        ] {
+            object["metadata"][field] = Value::Null;
+        }
+        let _ = self.send(Method::POST, resource, "", &object).await;
+    }
+
+    pub(super) async fn occupy(&self, owner: u16, resource: &str) {
+        let labels = json!({ "app": "strange" });
+        let (api_version, kind, body) = match resource {
+            "deployments" => {
+                let containers = json!([{ "name": "strange", "image": "strange:1" }]);
+                let template = json!({ "metadata": { "labels": labels }, "spec": { "containers": containers } });
+                let spec = json!({ "selector": { "matchLabels": labels }, "template": template });
+                ("apps/v1", "Deployment", json!({ "spec": spec }))
+            }
+            "services" => {
+                let spec = json!({ "selector": labels, "ports": [{ "port": 1 }] });
+                ("v1", "Service", json!({ "spec": spec }))
+            }
+            _ => ("v1", "ConfigMap", json!({ "data": { "strange": "1" } })),
+        };
+        let mut object = body;
+        object["apiVersion"] = api_version.into();
+        object["kind"] = kind.into();
+        object["metadata"] = json!({ "name": self.child(resource, owner) });
+        let _ = self.send(Method::POST, resource, "", &object).await;
+    }
+
+    /// Deletes what stands where children may stand and is not ours.
+    pub(super) async fn vacate(&self) {
+        for kind in self.subject.kinds() {
+            for object in self.server.objects(kind.plural) {
+                let ours = controller(&object)
+                    .is_some_and(|reference| reference["kind"] == self.subject.kind());
+                if !ours {
+                    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+                    self.delete(kind.plural, name, "Background").await;
+                }
+            }
+        }
+    }
+
+    pub(super) fn reference(&self) -> Value {
+        json!({
+            "apiVersion": "v1", "kind": "Secret", "name": "stranger", "controller": true,
+            "uid": self.stranger["metadata"]["uid"],
+        })
+    }
+}
