@@ -53,7 +53,6 @@ fn owner(n: usize) -> OwnerState {
         last_applied: Some(Box::new(LastApplied {
             uid: uid(place + 1),
             body_digest: 1,
-            immutable_digest: 2,
         })),
     };
     let transition = Transition {

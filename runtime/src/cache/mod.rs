@@ -39,7 +39,6 @@ use crate::model::{
     Uid,
 };
 use crate::reconcile::child;
-use crate::reconcile::normalized::NormalizedFields;
 
 /// A change of a child, with its owner.
 pub struct ChildUpdate<'a> {
@@ -51,8 +50,6 @@ pub struct ChildUpdate<'a> {
     pub line: &'a [u8],
     /// Whether the owner is idle; if not, its entry in the queue gets the change as well.
     pub idle: bool,
-    /// What the server is known to store in another form.
-    pub normalized: &'a NormalizedFields,
 }
 
 /// A cache. Every call comes from the one task that runs the controller.

@@ -7,8 +7,7 @@ use crate::cache::*;
 use crate::http::paths::Paths;
 use crate::model::{ChildRecord, ChildState, Finalizers, KindId, LastApplied, Meta, hash32, marks};
 use crate::reconcile::child::{digest, planned_body};
-use crate::reconcile::merge_patch::without_nulls;
-use crate::reconcile::normalized::NormalizedFields;
+use crate::reconcile::fields::without_nulls;
 use crate::reconcile::owner::remember;
 use crate::test_operator::Sites;
 
@@ -87,7 +86,6 @@ fn record(resource_version: u64, plan: Option<u64>) -> ChildRecord {
             Box::new(LastApplied {
                 uid: uid(2),
                 body_digest: plan,
-                immutable_digest: 0,
             })
         }),
     }
@@ -129,7 +127,6 @@ fn on_event(cache: &mut dyn Cache, (mut event, line): (ChildEvent, Vec<u8>)) -> 
         event: &mut event,
         line: &line,
         idle: true,
-        normalized: &NormalizedFields::default(),
     })
 }
 
@@ -360,7 +357,6 @@ fn what_was_applied_to_an_earlier_object_of_that_name_is_forgotten() {
         event: &mut shown,
         line: &line,
         idle: false,
-        normalized: &NormalizedFields::default(),
     });
     cache.record(&mut state);
     let known = taken(&*cache).children;

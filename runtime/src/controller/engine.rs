@@ -28,7 +28,6 @@ use crate::http::request::Api;
 use crate::model::{AnsweredVersions, KindId, ObjectKey, OwnerState, Triggers, Uid};
 use crate::queue::{Admission, Evicted, Outcome, Queue};
 use crate::reconcile::child_names::ChildNames;
-use crate::reconcile::normalized::NormalizedFields;
 use crate::reconcile::observe::Observed;
 use crate::relist::Coverage;
 use crate::relist::schedule::RelistSchedule;
@@ -59,7 +58,6 @@ pub(crate) struct Controller<O: Operator, C> {
     /// How often resourceVersions have started over.
     pub epoch: u32,
     requeues: Requeues,
-    normalized: Arc<NormalizedFields>,
 }
 
 impl<O: Operator, C: Cache> Controller<O, C> {
@@ -69,7 +67,6 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         api: Api,
         paths: Arc<Paths>,
         names: Arc<ChildNames>,
-        normalized: Arc<NormalizedFields>,
         config: &Config,
     ) -> Self {
         let (kinds, finalizer) = (O::KINDS.len(), O::FINALIZER.is_some());
@@ -95,7 +92,6 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             requeues: Requeues::new(config.requeues),
             paths,
             names,
-            normalized,
         }
     }
 
@@ -275,7 +271,6 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                     event: &mut event,
                     line,
                     idle,
-                    normalized: &self.normalized,
                 });
                 let admission = match (idle, work) {
                     (true, Some(state)) => self.queue.admit_idle(&owner, state, now_ms),

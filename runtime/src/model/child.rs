@@ -26,8 +26,6 @@ pub struct LastApplied {
     pub uid: Uid,
     /// Digest of the planned body.
     pub body_digest: u64,
-    /// Digest of those of its fields that only a new object can change.
-    pub immutable_digest: u64,
 }
 
 /// A child as an event showed it while its owner was idle. It spares a read of the child.

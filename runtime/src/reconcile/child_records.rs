@@ -65,6 +65,6 @@ pub(super) fn record<O: Operator>(
         resource_version: actual.resource_version,
         state: actual.state,
         marks: actual.marks,
-        last_applied: body.map(|body| child::last_applied(actual.uid, body, child.immutable)),
+        last_applied: body.map(|body| child::last_applied(actual.uid, body)),
     });
 }

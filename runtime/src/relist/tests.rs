@@ -19,7 +19,7 @@ use crate::model::{ChildState, Meta, Retention};
 use crate::reconcile::child::planned_body;
 use crate::reconcile::child_names::ChildNames;
 use crate::reconcile::compare::Comparer;
-use crate::reconcile::merge_patch::without_nulls;
+use crate::reconcile::fields::without_nulls;
 use crate::relist::*;
 use crate::test_operator::{Site, Sites};
 

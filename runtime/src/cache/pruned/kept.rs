@@ -14,7 +14,7 @@ use crate::model::{
 };
 use crate::reconcile::child;
 use crate::reconcile::child::{Actual, planned_body};
-use crate::reconcile::drift;
+use crate::reconcile::fields::{Others, annotation, correct};
 use crate::reconcile::owner;
 
 /// What is retained of one owner.
@@ -111,7 +111,6 @@ impl Kept {
             event,
             line,
             idle,
-            normalized,
         } = update;
         let index = self.index(event);
         // What came before a deletion of another child may arrive after it: each kind has a watch of its own.
@@ -171,7 +170,9 @@ impl Kept {
             let kind = event.kind.of(O::KINDS)?;
             let snapshot = child::snapshot(line);
             let actual = match &snapshot {
-                SnapshotContent::Object(json) => Actual::decode(json, kind.workload).ok(),
+                SnapshotContent::Object(json) => {
+                    Actual::decode(json, kind.workload, &annotation::<O>()).ok()
+                },
                 SnapshotContent::Unread | SnapshotContent::Gone => None,
             };
             let body = child
@@ -179,12 +180,13 @@ impl Kept {
                 .as_ref()
                 .map(|body| planned_body::<O>(&child.kind, body.clone(), &planned.meta.name));
             let as_planned = |body: &Value, actual: &Actual| {
-                drift::differs(body, &actual.value, Some(event.kind), normalized).is_none()
+                let planned = child::planned::<O>(body, child.immutable, false);
+                correct(&planned, &actual.found(), Others::Stay).is_none()
             };
             match (body, actual) {
                 (Some(body), Some(actual)) if as_planned(&body, &actual) => {
                     self.state.children[index].last_applied =
-                        Some(child::last_applied(actual.uid, &body, child.immutable));
+                        Some(child::last_applied(actual.uid, &body));
                     event.compared = Compared::AsPlanned;
                 }
                 _ => {
