@@ -20,6 +20,7 @@ mod gc;
 mod kinds;
 mod list;
 mod logs;
+mod ownership;
 mod pages;
 mod patch;
 mod rest;

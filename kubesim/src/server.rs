@@ -9,6 +9,7 @@ use tokio::net::TcpListener;
 use crate::api::commit::{seed_namespace, written};
 use crate::api::{definition, pod_log};
 use crate::error::Error;
+use crate::admission::Admission;
 use crate::faults::Faults;
 use crate::requests::RequestCounts;
 use crate::serve::{https, request};
@@ -52,6 +53,11 @@ impl Server {
     /// The faults in force.
     pub fn faults(&self) -> &Faults {
         &self.inner.faults
+    }
+
+    /// What rewrites objects before they are stored.
+    pub fn admission(&self) -> &Admission {
+        &self.inner.admission
     }
 
     /// The newest resourceVersion.

@@ -59,6 +59,7 @@ pub(crate) fn create(
         }
         prepare::for_create(call, &mut candidate)?;
         own(&mut candidate, call);
+        prepare::admit(call, None, &mut candidate)?;
         match store(call, &candidate) {
             Err(CommitError::Exists) if generate && attempt < 7 => {}
             Err(CommitError::Exists) => {

@@ -186,7 +186,6 @@ async fn found_by<O: Operator>(
         api.clone(),
         names,
         Retention::Nothing,
-        Arc::default(),
     );
     let mut relist = Relist::new(comparer, api.clone(), paths, coverage);
     let mut keys = Vec::new();
@@ -265,7 +264,6 @@ async fn completeness(collections: Collections) -> (BTreeMap<String, bool>, Opti
         api.clone(),
         Arc::new(ChildNames::new(Sites::KINDS.len())),
         Retention::Specs,
-        Arc::default(),
     );
     let paths = Arc::new(Paths::of::<Sites>(None, None));
     let mut relist = Relist::new(comparer, api, paths, Coverage::All);
