@@ -153,6 +153,7 @@ pub fn cases() -> Vec<Case> {
         containers::CASES,
         zeros::CASES,
         logs::CASES,
+        ownership::CASES,
         access_review::CASES,
     ]
     .concat()

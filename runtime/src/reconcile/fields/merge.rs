@@ -183,6 +183,7 @@ impl<'m> Merge<'m> {
         at: At<'_>,
     ) -> Map<String, Value> {
         if !found.is_empty()
+            && !mutant!(AtomicMapsAreMerged)
             && let Some(whose) = at.atomic()
         {
             if self.keeps_whole(whose) || same_map(plan, found) {
