@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use tare::edgeapp::EdgeApps;
 use tare_runtime::cache::{Cache, Mode};
 use tare_runtime::model::{
-    ChildRecord, ChildState, Finalizers, KindId, LastApplied, OwnerState, StatusRecord, Transition,
-    Uid,
+    ChildState, Content, Finalizers, KindId, LastApplied, OwnerState, SeenChild, StatusRecord,
+    Transition, Uid,
 };
 
 struct Counting;
@@ -44,16 +44,17 @@ fn owner(n: usize) -> OwnerState {
     let uid = |kind: usize| {
         Uid::parse(&format!("0000000{kind}-0000-0000-0000-{n:012x}")).unwrap_or_default()
     };
-    let record = |place: usize| ChildRecord {
+    let record = |place: usize| SeenChild {
         kind: KindId::child(place).expect("a kind of child"),
         name_hash: 7,
+        uid_hash: 7,
         resource_version: 8,
         state: ChildState::default(),
         marks: 3,
-        last_applied: Some(Box::new(LastApplied {
+        content: Content::Recorded(Some(Box::new(LastApplied {
             uid: uid(place + 1),
             body_digest: 1,
-        })),
+        }))),
     };
     let transition = Transition {
         type_hash: 1,

@@ -104,7 +104,7 @@ pub mod internals {
 
     pub use crate::http::paths::Paths;
     pub use crate::http::request::{Api, Request};
-    pub use crate::queue::{Admission, Outcome, Queue};
+    pub use crate::queue::{Admission, Observation, Outcome, Queue};
     pub use crate::reconcile::child_names::ChildNames;
     pub use crate::reconcile::compare::Comparer;
     pub use crate::reconcile::observe::{Observed, Observer};

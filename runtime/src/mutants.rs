@@ -88,6 +88,16 @@ mod chosen {
         // Others.
         /// What happens to a child while a worker has its owner is dropped.
         ChildInFlightDropped,
+        /// What happens to a child while its owner waits for a worker is dropped.
+        ChildQueuedDropped,
+        /// What happens to a child while its owner merges events or backs off is dropped.
+        ChildDelayedDropped,
+        /// What happens to a child while its owner waits for its children is dropped.
+        ChildAwaitingDropped,
+        /// What is held of a child is not replaced by what a newer event shows.
+        OlderContentKept,
+        /// A child that was deleted and made again counts as gone.
+        GoneOutlivesRecreation,
         /// What happens to an owner while a worker has it is dropped.
         OwnerInFlightDropped,
         /// After a 410 nothing is listed.

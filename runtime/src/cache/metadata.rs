@@ -15,7 +15,7 @@ use std::collections::HashMap;
 
 use crate::api::Operator;
 use crate::cache::{Cache, ChildUpdate, unknown};
-use crate::model::{OwnerState, Retention, Uid};
+use crate::model::{KindId, OwnerState, Retention, Uid};
 
 /// What is retained of one owner.
 #[derive(Debug, Clone, Copy)]
@@ -84,11 +84,12 @@ impl Cache for Identities {
         }
     }
 
+    fn sees_whole(&self, kind: KindId) -> bool {
+        kind.of(&self.whole).copied().unwrap_or(false)
+    }
+
     fn on_child_event(&mut self, update: ChildUpdate<'_>) -> Option<OwnerState> {
-        let whole = update.event.kind.of(&self.whole).copied();
-        update
-            .idle
-            .then(|| unknown(&update, whole.unwrap_or(false)))
+        update.idle.then(|| unknown(update.event))
     }
 
     fn complete(&self, _state: &mut OwnerState) {}

@@ -34,11 +34,7 @@ pub use crate::cache::none::Storeless;
 pub use crate::cache::pruned::Pruned;
 
 use crate::api::Operator;
-use crate::model::{
-    ChildEvent, ChildSnapshot, KindId, ObjectKey, OwnerState, Retention, SnapshotContent, Triggers,
-    Uid,
-};
-use crate::reconcile::child;
+use crate::model::{ChildEvent, KindId, ObjectKey, OwnerState, Retention, Triggers, Uid};
 
 /// A change of a child, with its owner.
 pub struct ChildUpdate<'a> {
@@ -77,7 +73,12 @@ pub trait Cache: Send {
     }
     /// An owner was deleted.
     fn on_owner_gone(&mut self, uid: Uid);
-    /// A child changed. Returns the work if its owner is idle; `None` where there is none.
+    /// Whether events of this kind of child show whole objects.
+    fn sees_whole(&self, _kind: KindId) -> bool {
+        true
+    }
+    /// A child changed. Returns the work if its owner is idle; `None` where there is none. A cache that knows the plan
+    /// says in the event how the child is to be looked at.
     fn on_child_event(&mut self, update: ChildUpdate<'_>) -> Option<OwnerState>;
     /// A worker is about to take `state`: fills in what is retained.
     fn complete(&self, state: &mut OwnerState);
@@ -110,6 +111,9 @@ impl<C: Cache + ?Sized> Cache for Box<C> {
     fn on_owner_gone(&mut self, uid: Uid) {
         (**self).on_owner_gone(uid);
     }
+    fn sees_whole(&self, kind: KindId) -> bool {
+        (**self).sees_whole(kind)
+    }
     fn on_child_event(&mut self, update: ChildUpdate<'_>) -> Option<OwnerState> {
         (**self).on_child_event(update)
     }
@@ -130,29 +134,12 @@ impl<C: Cache + ?Sized> Cache for Box<C> {
     }
 }
 
-/// The work for a change of a child whose owner is not known: a read of the owner. An event with the `whole`
-/// child spares a read of the child.
-fn unknown(update: &ChildUpdate<'_>, whole: bool) -> OwnerState {
-    let snapshot = match (update.event.deleted, whole) {
-        (true, _) => SnapshotContent::Gone,
-        (false, true) => child::snapshot(update.line),
-        (false, false) => SnapshotContent::Unread,
-    };
-    // The children are read where the event does not say whose they are.
-    let read = update.event.check().only(Triggers::READ);
+/// The work for a change of a child whose owner is not known: a read of the owner.
+fn unknown(event: &ChildEvent) -> OwnerState {
     OwnerState {
-        uid: update.event.owner_uid.unwrap_or_default(),
-        triggers: Triggers::REFRESH.with(Triggers::CHILD).with(read),
-        snapshots: vec![snapshot_of(update.event, snapshot)],
+        uid: event.owner_uid.unwrap_or_default(),
+        triggers: Triggers::REFRESH.with(Triggers::CHILD),
         ..OwnerState::default()
-    }
-}
-
-fn snapshot_of(event: &ChildEvent, snapshot: SnapshotContent) -> ChildSnapshot {
-    ChildSnapshot {
-        kind: event.kind,
-        name_hash: event.name_hash,
-        content: snapshot,
     }
 }
 

@@ -19,7 +19,7 @@ impl Cache for Storeless {
     }
     fn on_owner_gone(&mut self, _uid: Uid) {}
     fn on_child_event(&mut self, update: ChildUpdate<'_>) -> Option<OwnerState> {
-        update.idle.then(|| unknown(&update, true))
+        update.idle.then(|| unknown(update.event))
     }
     fn complete(&self, _state: &mut OwnerState) {}
     fn record(&mut self, _state: &mut OwnerState) {}

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use crate::api::Operator;
 use crate::cache::pruned::kept::Kept;
 use crate::cache::{Cache, ChildUpdate, unknown};
-use crate::model::{ChildRecord, KindId, OwnerState, Retention, Uid};
+use crate::model::{Content, KindId, OwnerState, Retention, SeenChild, Uid};
 
 /// The mode `pruned`.
 pub struct Pruned<O> {
@@ -85,12 +85,11 @@ impl<O: Operator> Cache for Pruned<O> {
         {
             return Some(KindId::OWNER);
         }
-        let is_ahead = |known: &&ChildRecord| {
+        let is_ahead = |known: &&SeenChild| {
             let mut shown = state.children.iter();
             is_past(known.kind, known.resource_version)
                 && shown.any(|shown| {
-                    (shown.kind, shown.name_hash) == (known.kind, known.name_hash)
-                        && shown.resource_version < known.resource_version
+                    shown.is_same(known) && shown.resource_version < known.resource_version
                 })
         };
         known.children.iter().find(is_ahead).map(|known| known.kind)
@@ -124,7 +123,7 @@ impl<O: Operator> Cache for Pruned<O> {
             }
             // No watch and no page has shown the owner: the garbage collector deletes its children.
             Some(None) if self.departed.is_none() => None,
-            _ => update.idle.then(|| unknown(&update, true)),
+            _ => update.idle.then(|| unknown(update.event)),
         }
     }
 
@@ -140,8 +139,10 @@ impl<O: Operator> Cache for Pruned<O> {
             kept.returned(state, spec);
         }
         // The queue needs the resourceVersions, not the digests.
-        for record in &mut state.children {
-            record.last_applied = None;
+        for child in &mut state.children {
+            if let Content::Recorded(applied) = &mut child.content {
+                *applied = None;
+            }
         }
     }
 

@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 use crate::api::{Children, DEPLOYMENT, Owner};
 use crate::cache::*;
 use crate::http::paths::Paths;
-use crate::model::{ChildRecord, ChildState, Finalizers, KindId, LastApplied, Meta, hash32, marks};
+use crate::model::{
+    ChildState, Content, Finalizers, KindId, LastApplied, Meta, SeenChild, hash32, marks,
+};
 use crate::reconcile::child::{digest, planned_body};
 use crate::reconcile::fields::without_nulls;
 use crate::reconcile::owner::remember;
@@ -73,21 +75,22 @@ fn converged(resource_version: u64, child_version: u64) -> OwnerState {
     }
 }
 
-fn record(resource_version: u64, plan: Option<u64>) -> ChildRecord {
+fn record(resource_version: u64, plan: Option<u64>) -> SeenChild {
     let (body, _) = planned();
     let metadata = &body["metadata"];
-    ChildRecord {
+    SeenChild {
         kind: deployments(),
         name_hash: hash32("web"),
+        uid_hash: uid(2).short(),
         resource_version,
         state: ready(),
         marks: marks(&metadata["labels"], &metadata["annotations"]),
-        last_applied: plan.map(|plan| {
+        content: Content::Recorded(plan.map(|plan| {
             Box::new(LastApplied {
                 uid: uid(2),
                 body_digest: plan,
             })
-        }),
+        })),
     }
 }
 
@@ -121,13 +124,16 @@ fn pruned() -> Box<dyn Cache> {
     Mode::Pruned.cache(&Arc::new(Sites))
 }
 
+/// The work that an event of a child is for an idle owner, with the child as its entry has it.
 fn on_event(cache: &mut dyn Cache, (mut event, line): (ChildEvent, Vec<u8>)) -> Option<OwnerState> {
-    cache.on_child_event(ChildUpdate {
+    let mut owner = cache.on_child_event(ChildUpdate {
         owner: &"shop/web".into(),
         event: &mut event,
         line: &line,
         idle: true,
-    })
+    })?;
+    owner.observe(event.child, &|| Content::Unread);
+    Some(owner)
 }
 
 /// What a worker would get for an owner of which only the uid is known.
@@ -178,7 +184,7 @@ fn a_childs_event_asks_only_for_what_it_changes() {
         let mut cache = pruned();
         assert!(cache.on_owner(&mut converged(5, 6), Some(&[9, 9, 9])));
         let asked = on_event(&mut *cache, event(10, case.edit));
-        let differs = asked.as_ref().map(|state| !state.snapshots.is_empty());
+        let differs = asked.as_ref().map(OwnerState::has_pending_children);
         assert_eq!(differs, case.differs, "{}", case.name);
         if let Some(state) = asked {
             assert!(state.triggers.has(Triggers::CHECK), "{}", case.name);
@@ -205,7 +211,7 @@ fn what_is_older_than_what_is_kept_changes_nothing() {
     assert_eq!(taken(&*cache).spec.as_deref(), Some(r#"{"image":"web:1"}"#));
     let edit = |object: &mut Value| object["spec"]["replicas"] = 9.into();
     assert_eq!(on_event(&mut *cache, event(6, edit)), None, "our own write");
-    assert!(taken(&*cache).children[0].last_applied.is_some());
+    assert!(taken(&*cache).children[0].content.last_applied().is_some());
 }
 
 #[test]
@@ -267,13 +273,13 @@ fn a_worker_does_not_bring_back_a_child_that_vanished_meanwhile() {
     cache.on_owner(&mut converged(5, 6), Some(&[9, 9, 9]));
     let mut state = taken(&*cache);
     let (mut event, line) = event(7, |_| {});
-    event.deleted = true;
+    event.child.content = Content::Gone;
     let asked = on_event(&mut *cache, (event, line)).expect("it is planned");
     assert!(
         asked.triggers.has(Triggers::REFRESH),
         "the owner may be gone, too"
     );
-    assert_eq!(asked.snapshots[0].content, SnapshotContent::Gone);
+    assert_eq!(asked.children[0].content, Content::Gone);
     cache.record(&mut state);
     assert!(taken(&*cache).children.is_empty());
     state.children = vec![record(8, None)];
@@ -315,7 +321,8 @@ fn what_came_of_a_child_before_its_owner_is_not_forgotten() {
     let (shown, line) = event(12, |object| {
         object["status"]["availableReplicas"] = 1.into()
     });
-    assert!(!state.on_event(&shown).is_empty());
+    state.observe(shown.child.clone(), &|| Content::Unread);
+    assert!(state.has_work());
     assert!(on_event(&mut *cache, (shown, line)).is_none());
     let mut created = OwnerState {
         resource_version: 4,
@@ -345,12 +352,14 @@ fn what_came_of_a_child_before_its_owner_is_not_forgotten() {
 fn what_was_applied_to_an_earlier_object_of_that_name_is_forgotten() {
     let mut cache = pruned();
     assert!(cache.on_owner(&mut converged(5, 6), Some(&[6, 6, 6])));
-    assert!(taken(&*cache).children[0].last_applied.is_some());
+    assert!(taken(&*cache).children[0].content.last_applied().is_some());
     // Nothing tells the cache that the Deployment went: it had another controller. A worker has made another one,
     // which becomes ready while the worker still has the owner.
     let mut state = converged(5, 11);
-    let applied = state.children[0].last_applied.as_mut();
-    applied.expect("it was applied").uid = uid(3);
+    let Content::Recorded(Some(applied)) = &mut state.children[0].content else {
+        panic!("it was applied");
+    };
+    applied.uid = uid(3);
     let (mut shown, line) = event(12, |_| {});
     cache.on_child_event(ChildUpdate {
         owner: &"shop/web".into(),
@@ -361,7 +370,7 @@ fn what_was_applied_to_an_earlier_object_of_that_name_is_forgotten() {
     cache.record(&mut state);
     let known = taken(&*cache).children;
     assert_eq!(known[0].resource_version, 12);
-    assert_eq!(known[0].last_applied, None);
+    assert_eq!(known[0].content, Content::Recorded(None));
 }
 
 #[test]
@@ -372,14 +381,14 @@ fn a_child_that_a_worker_has_found_to_be_gone_is_read_before_it_is_relied_on() {
     let mut state = taken(&*cache);
     state.children.clear();
     cache.record(&mut state);
-    assert_eq!(taken(&*cache).children[0].last_applied, None);
+    assert_eq!(taken(&*cache).children[0].content, Content::Recorded(None));
 
     // A worker that has not compared all children says nothing of the others.
     let mut cache = pruned();
     assert!(cache.on_owner(&mut converged(5, 6), Some(&[6, 6, 6])));
     (state.children, state.children_complete) = (Vec::new(), false);
     cache.record(&mut state);
-    assert!(taken(&*cache).children[0].last_applied.is_some());
+    assert!(taken(&*cache).children[0].content.last_applied().is_some());
 }
 
 #[test]
@@ -398,8 +407,8 @@ fn a_deletion_of_a_child_hides_no_older_change_of_another() {
     (owner.children, owner.children_complete) = (Vec::new(), false);
     assert!(cache.on_owner(&mut owner, None));
     let (mut deleted, line) = event(12, |_| {});
-    deleted.kind = KindId::child(0).expect("the Services");
-    deleted.deleted = true;
+    deleted.child.kind = KindId::child(0).expect("the Services");
+    deleted.child.content = Content::Gone;
     on_event(&mut *cache, (deleted, line));
     // The Deployment was created before that, and the watch of Deployments is behind.
     on_event(&mut *cache, event(11, |_| {}));
@@ -409,12 +418,13 @@ fn a_deletion_of_a_child_hides_no_older_change_of_another() {
     let mut cache = pruned();
     assert!(cache.on_owner(&mut owner, None));
     let (mut deleted, line) = event(12, |_| {});
-    (deleted.kind, deleted.deleted) = (KindId::child(0).expect("the Services"), true);
+    deleted.child.kind = KindId::child(0).expect("the Services");
+    deleted.child.content = Content::Gone;
     on_event(&mut *cache, (deleted, line));
     cache.record(&mut converged(5, 11));
     let known = taken(&*cache).children;
     assert_eq!(
-        (known[0].state, known[0].last_applied.as_ref()),
+        (known[0].state, known[0].content.last_applied()),
         (ready(), None)
     );
 }

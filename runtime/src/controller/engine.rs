@@ -25,8 +25,9 @@ use crate::controller::trim::TrimTimer;
 use crate::controller::watches::Watches;
 use crate::http::paths::Paths;
 use crate::http::request::Api;
-use crate::model::{AnsweredVersions, KindId, ObjectKey, OwnerState, Triggers, Uid};
-use crate::queue::{Admission, Evicted, Outcome, Queue};
+use crate::model::{AnsweredVersions, Content, KindId, ObjectKey, OwnerState, Triggers, Uid};
+use crate::queue::{Admission, Evicted, Observation, Outcome, Queue};
+use crate::reconcile::child;
 use crate::reconcile::child_names::ChildNames;
 use crate::reconcile::observe::Observed;
 use crate::relist::Coverage;
@@ -149,8 +150,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         let now_ms = self.now_ms();
         self.queue.wake(now_ms);
         while let Some((key, uid)) = self.requeues.take_due(now_ms) {
-            let admission = self.queue.admit_due(&key, uid, Triggers::default());
-            self.on_admission(admission, Coverage::All);
+            self.on_due(&key, uid, Triggers::default());
         }
         self.departed.expire(now_ms);
         if self.trim_timer.is_due(now_ms) {
@@ -221,12 +221,21 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             return;
         }
         match object.filter(|_| kind.is_owner()) {
-            Some((key, uid)) => {
-                let admission = self.queue.admit_due(&key, uid, Triggers::REFRESH);
-                self.on_admission(admission, Coverage::All);
-            }
+            Some((key, uid)) => self.on_due(&key, uid, Triggers::REFRESH),
             None => self.request_late(Coverage::All),
         }
+    }
+
+    /// An owner is to be read and compared.
+    fn on_due(&mut self, key: &ObjectKey, uid: Uid, triggers: Triggers) {
+        self.observe(key, Observation::Due { uid, triggers }, Coverage::All);
+    }
+
+    /// Tells the queue. `coverage`: of the relist that finds what it has no room for.
+    fn observe(&mut self, key: &ObjectKey, observation: Observation<'_>, coverage: Coverage) {
+        let now_ms = self.now_ms();
+        let admission = self.queue.observe(key, observation, now_ms);
+        self.on_admission(admission, coverage);
     }
 
     fn on_observed(&mut self, object: Observed, line: &[u8], resource_version: u64) {
@@ -236,33 +245,36 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                 let is_known = !Status::<O>::WRITTEN || self.cache.knows_status_of(&state);
                 if self.cache.on_owner(&mut state, None) {
                     let has_work = !state.own_triggers(O::FINALIZER.is_some()).is_empty();
-                    let now_ms = self.now_ms();
-                    let admission = self.queue.admit_watched(&key, *state, is_known, now_ms);
                     // A status is compared with the children.
                     let coverage = match has_work {
                         true => Self::owners(),
                         false => Coverage::All,
                     };
-                    self.on_admission(admission, coverage);
+                    let shown = *state;
+                    self.observe(&key, Observation::Owner { shown, is_known }, coverage);
                 }
             }
             Observed::OwnerGone { key, uid } => {
                 self.cache.on_owner_gone(uid);
                 self.requeues.owner_gone(&key, uid);
-                self.queue.owner_gone(&key, uid, resource_version);
+                let gone = Observation::OwnerGone {
+                    uid,
+                    resource_version,
+                };
+                self.observe(&key, gone, Coverage::All);
                 let now_ms = self.now_ms();
                 self.departed.insert(&key, uid, now_ms);
                 self.trim_timer.worked(now_ms);
             }
             Observed::Child { owner, mut event } => {
-                let now_ms = self.now_ms();
                 let idle = self.queue.is_idle(&owner);
-                if mutant!(DeletedChildIgnored) && idle && event.deleted {
+                let is_gone = event.child.content == Content::Gone;
+                if mutant!(DeletedChildIgnored) && idle && is_gone {
                     return;
                 }
                 let departed = event.owner_uid;
                 // Their deletion frees a name for which another owner may wait.
-                let matters = !idle && event.deleted;
+                let matters = !idle && is_gone;
                 if !matters && departed.is_some_and(|uid| self.departed.contains(&owner, uid)) {
                     return;
                 }
@@ -272,15 +284,16 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                     line,
                     idle,
                 });
-                let admission = match (idle, work) {
-                    (true, Some(state)) => self.queue.admit_idle(&owner, state, now_ms),
-                    (true, None) => {
-                        self.queue.outdate(&owner, &event);
-                        Admission::Idle
-                    }
-                    (false, _) => self.queue.admit_child(&owner, event, now_ms),
+                let is_whole = self.cache.sees_whole(event.child.kind);
+                let child = Observation::Child {
+                    event,
+                    idle: work,
+                    hold: &|| match is_whole {
+                        true => child::held(line),
+                        false => Content::Unread,
+                    },
                 };
-                self.on_admission(admission, Coverage::All);
+                self.observe(&owner, child, Coverage::All);
             }
         }
     }
@@ -387,7 +400,8 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             running.written.done(&key, uid, state.own_version);
         }
         let admission = self.queue.finish(&key, state, outcome, now_ms);
-        self.on_admission(admission, Self::owners());
+        // One that was created again meanwhile, and what was seen of its children.
+        self.on_admission(admission, Coverage::All);
         // Only of the owner that the worker had: it may have been deleted meanwhile.
         if admission == Admission::Accepted
             && let Outcome::Written { requeue_after, .. } = outcome

@@ -1,22 +1,44 @@
-//! What the runtime knows of one child: its record, a change of it, and a snapshot from an event.
+//! What is known of one child: one value, with a version.
+//!
+//! Guarantees: pure. Whatever says something of a child (an event, a page, an answer) goes through
+//! [`SeenChild::update`]: the newer version wins, and what is newer and neither held nor known to be as recorded is
+//! unread. Leaves to others: which children an owner has (`owner_state`), reading and comparing (`reconcile`).
 
-use crate::model::{ChildState, KindId, Triggers, Uid};
+use crate::model::{ChildState, KindId, Uid};
 
-/// A child as it was last seen or written.
+/// A child, as the newest that was said of it shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChildRecord {
+pub struct SeenChild {
     /// Its kind.
     pub kind: KindId,
     /// Hash of its name.
     pub name_hash: u32,
-    /// resourceVersion of our last write or of the newest event, whichever is newer.
+    /// Hash of its uid: tells it from another object of its name.
+    pub uid_hash: u32,
+    /// resourceVersion of what was said last.
     pub resource_version: u64,
     /// Its progress.
     pub state: ChildState,
     /// Digest of its labels and annotations.
     pub marks: u32,
-    /// The planned body that it satisfies, in cache modes that retain that.
-    pub last_applied: Option<Box<LastApplied>>,
+    /// What the plan of its owner may rely on.
+    pub content: Content,
+}
+
+/// How the content of a child is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// It was compared or written at this version. With the planned body that it then satisfied, in cache modes that
+    /// retain that.
+    Recorded(Option<Box<LastApplied>>),
+    /// By its generation and its marks, which an event shows: where they are those that are recorded, so is its spec.
+    Shown,
+    /// By this JSON, as the event showed it. It spares a read.
+    Held(Box<str>),
+    /// It is not: the child is read before it is relied on.
+    Unread,
+    /// It was deleted, or it no longer matches the selector of the watch.
+    Gone,
 }
 
 /// The planned body that a child was found to satisfy.
@@ -28,88 +50,109 @@ pub struct LastApplied {
     pub body_digest: u64,
 }
 
-/// A child as an event showed it while its owner was idle. It spares a read of the child.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChildSnapshot {
-    /// Its kind.
-    pub kind: KindId,
-    /// Hash of its name.
-    pub name_hash: u32,
-    /// What the event said.
-    pub content: SnapshotContent,
-}
-
-/// What an event said of a child.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SnapshotContent {
-    /// The whole child, as JSON.
-    Object(Box<str>),
-    /// The child changed. Its content is not kept and has to be read.
-    Unread,
-    /// The child was deleted, or it no longer matches the selector of the watch.
-    Gone,
-}
-
 /// A change of a child, from its watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChildEvent {
-    /// Its kind.
-    pub kind: KindId,
-    /// Hash of its name.
-    pub name_hash: u32,
     /// The owner's uid, where the child has a controller reference.
     pub owner_uid: Option<Uid>,
-    /// resourceVersion of the change.
-    pub resource_version: u64,
-    /// Whether the child was deleted, or no longer matches the selector of the watch.
-    pub deleted: bool,
-    /// Its progress.
-    pub state: ChildState,
-    /// Digest of its labels and annotations.
-    pub marks: u32,
-    /// Whether it was compared with its plan as it came in.
-    pub compared: Compared,
+    /// The child.
+    pub child: SeenChild,
 }
 
-/// What a comparison of a change with the plan has found.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Compared {
-    /// It was not compared: only its generation, where its kind has one, tells whether its spec changed.
-    #[default]
-    NotYet,
-    /// It is as planned.
-    AsPlanned,
-    /// It differs from its plan.
-    Differs,
+/// What something that was said of a child changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// Nothing: it is not newer, or nothing of it matters.
+    Nothing,
+    /// Its progress. Its spec is as recorded.
+    Progress,
+    /// It may differ from its plan: it is to be looked at.
+    Unclear,
+    /// It is gone.
+    Gone,
+}
+
+impl Content {
+    /// Whether the owner's plan may not rely on the child yet.
+    pub fn is_pending(&self) -> bool {
+        !matches!(self, Self::Recorded(_))
+    }
+
+    /// Bytes that are held.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Held(json) => json.len(),
+            _ => 0,
+        }
+    }
+
+    /// The planned body that the child satisfies, where that is retained.
+    pub fn last_applied(&self) -> Option<&LastApplied> {
+        match self {
+            Self::Recorded(applied) => applied.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Drops what is held: it can be read.
+    pub fn release(&mut self) {
+        if matches!(self, Self::Held(_)) {
+            *self = Self::Unread;
+        }
+    }
+}
+
+impl SeenChild {
+    /// Whether this is the same child, whatever object has its name.
+    pub fn is(&self, kind: KindId, name_hash: u32) -> bool {
+        (self.kind, self.name_hash) == (kind, name_hash)
+    }
+
+    /// Whether both speak of the same child, whatever object has its name.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.is(other.kind, other.name_hash)
+    }
+
+    /// Takes over what was said of this child later. What is not newer changes nothing. `hold`: what becomes of the
+    /// content where the child is to be looked at.
+    pub fn update(&mut self, newer: Self, hold: &dyn Fn() -> Content) -> Change {
+        if newer.resource_version <= self.resource_version {
+            return Change::Nothing;
+        }
+        let same_spec = self.uid_hash == newer.uid_hash
+            && self.state.generation == newer.state.generation
+            && (self.marks == newer.marks || mutant!(UnclearIsUnchanged));
+        let before = std::mem::replace(&mut self.content, Content::Unread);
+        self.content = match (before, newer.content) {
+            (_, Content::Gone) => Content::Gone,
+            (known @ (Content::Recorded(_) | Content::Shown), Content::Shown) if same_spec => known,
+            (Content::Recorded(_) | Content::Shown, compared @ Content::Recorded(_))
+                if same_spec =>
+            {
+                compared
+            }
+            (older @ Content::Held(_), _) if mutant!(OlderContentKept) => older,
+            (Content::Gone, _) if mutant!(GoneOutlivesRecreation) => Content::Gone,
+            (_, held @ Content::Held(_)) => held,
+            (_, Content::Recorded(_) | Content::Shown | Content::Unread) => hold(),
+        };
+        self.resource_version = newer.resource_version;
+        (self.uid_hash, self.marks) = (newer.uid_hash, newer.marks);
+        let before = std::mem::replace(&mut self.state, newer.state);
+        match self.content {
+            Content::Gone => Change::Gone,
+            Content::Held(_) | Content::Unread => Change::Unclear,
+            Content::Recorded(_) | Content::Shown if before == self.state => Change::Nothing,
+            Content::Recorded(_) | Content::Shown if mutant!(ReadinessIgnored) => Change::Nothing,
+            Content::Recorded(_) | Content::Shown => Change::Progress,
+        }
+    }
 }
 
 impl ChildEvent {
     /// Whether the child belongs to another owner than the one with this uid. A deletion says that a name is free.
     pub fn is_of_another(&self, owner: Uid) -> bool {
         let another = |uid| uid != owner && owner != Uid::default();
-        !self.deleted && self.owner_uid.is_some_and(another)
-    }
-
-    /// What a difference asks for. Of a child without a controller of ours a cache that retains children is not told.
-    pub fn check(&self) -> Triggers {
-        match self.owner_uid {
-            Some(_) => Triggers::CHECK,
-            None => Triggers::CHECK.with(Triggers::READ),
-        }
-    }
-
-    /// Whether the child may differ from its plan, although nothing in the event says so: it was not compared,
-    /// and its kind has no generation (Service, ConfigMap, Secret).
-    pub fn is_unclear(&self) -> bool {
-        let is_unclear = self.compared == Compared::NotYet && self.state.generation == 0;
-        !self.deleted && is_unclear && !mutant!(UnclearIsUnchanged)
-    }
-
-    /// Whether it is the child of `record` with other labels or annotations, which were not compared: no generation
-    /// tells of them.
-    pub fn is_relabelled(&self, record: &ChildRecord) -> bool {
-        let same_spec = self.state.generation == record.state.generation;
-        let unknown = !self.deleted && self.compared == Compared::NotYet;
-        unknown && same_spec && self.marks != record.marks && !mutant!(UnclearIsUnchanged)
+        self.child.content != Content::Gone && self.owner_uid.is_some_and(another)
     }
 }

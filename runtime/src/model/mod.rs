@@ -18,9 +18,7 @@ mod timestamp;
 mod triggers;
 mod uid;
 
-pub use crate::model::child::{
-    ChildEvent, ChildRecord, ChildSnapshot, Compared, LastApplied, SnapshotContent,
-};
+pub use crate::model::child::{Change, ChildEvent, Content, LastApplied, SeenChild};
 pub use crate::model::corrections::{ChildId, Corrections};
 pub use crate::model::key::ObjectKey;
 pub use crate::model::kind_id::KindId;

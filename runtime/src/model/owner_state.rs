@@ -3,10 +3,7 @@
 //! Guarantees: pure data; an older event never undoes a newer one.
 //! Leaves to others: how long it is kept (`queue`), what the work is (`reconcile`).
 
-use crate::model::{
-    ChildEvent, ChildRecord, ChildSnapshot, Compared, Corrections, KindId, SnapshotContent,
-    Triggers, Uid,
-};
+use crate::model::{Change, Content, Corrections, KindId, SeenChild, Triggers, Uid};
 
 /// From this size on an object is large, bytes: a reconcile holds up to seven times as much, and only as many
 /// large owners are reconciled at once as the bounds of the queue allow.
@@ -82,12 +79,10 @@ pub struct OwnerState {
     pub status_in_doubt: bool,
     /// Whether only its metadata were seen: its spec and status are not known.
     pub metadata_only: bool,
-    /// Its children, as far as they are known.
-    pub children: Vec<ChildRecord>,
+    /// What is known of its children.
+    pub children: Vec<SeenChild>,
     /// Whether these are all of its children.
     pub children_complete: bool,
-    /// Children as events showed them since the owner became idle.
-    pub snapshots: Vec<ChildSnapshot>,
     /// What is to be done.
     pub triggers: Triggers,
     /// Failures in a row.
@@ -103,54 +98,47 @@ pub struct OwnerState {
 }
 
 impl OwnerState {
-    /// Bytes of the spec and of the snapshots of children.
+    /// Bytes of the spec and of what is held of the children.
     pub fn spec_bytes(&self) -> usize {
-        let snapshots = self
-            .snapshots
-            .iter()
-            .map(|snapshot| match &snapshot.content {
-                SnapshotContent::Object(json) => json.len(),
-                SnapshotContent::Unread | SnapshotContent::Gone => 0,
-            });
-        self.spec.as_ref().map_or(0, |spec| spec.len()) + snapshots.sum::<usize>()
+        let held = self.children.iter().map(|child| child.content.bytes());
+        self.spec.as_ref().map_or(0, |spec| spec.len()) + held.sum::<usize>()
     }
 
     /// Drops the bodies that can be read again.
     pub fn drop_bodies(&mut self) {
         self.spec = None;
-        for snapshot in &mut self.snapshots {
-            if matches!(snapshot.content, SnapshotContent::Object(_)) {
-                snapshot.content = SnapshotContent::Unread;
-            }
+        self.release_children();
+    }
+
+    /// Drops what is held of the children: they are read.
+    pub fn release_children(&mut self) {
+        for child in &mut self.children {
+            child.content.release();
         }
     }
 
-    /// Adds what a further event of an idle owner has shown; the newer snapshot of a child wins.
-    pub fn merge(&mut self, more: Self) {
-        self.triggers = self.triggers.with(more.triggers);
-        if self.uid != more.uid {
-            return self.doubt();
-        }
-        for new in more.snapshots {
-            match self
-                .snapshots
-                .iter_mut()
-                .find(|s| (s.kind, s.name_hash) == (new.kind, new.name_hash))
-            {
-                Some(known) => *known = new,
-                None => self.snapshots.push(new),
-            }
+    /// A child may have changed without an event: each is read and compared.
+    pub fn recheck(&mut self) {
+        self.triggers = self.triggers.with(Triggers::CHILDREN);
+        for child in &mut self.children {
+            child.content = Content::Unread;
         }
     }
 
-    /// A newer event shows the child: it is not gone any more.
-    pub fn doubt_gone(&mut self, event: &ChildEvent) {
-        for known in &mut self.snapshots {
-            let is_same = (known.kind, known.name_hash) == (event.kind, event.name_hash);
-            if is_same && known.content == SnapshotContent::Gone && !event.deleted {
-                known.content = SnapshotContent::Unread;
-            }
-        }
+    /// Whether something is to be done: a trigger says so, or a child is to be looked at.
+    pub fn has_work(&self) -> bool {
+        !self.triggers.is_empty() || self.has_pending_children()
+    }
+
+    /// Whether a child is to be looked at.
+    pub fn has_pending_children(&self) -> bool {
+        self.children.iter().any(|child| child.content.is_pending())
+    }
+
+    /// All planned children were looked at. What is left was said of objects that are gone, or no children of this
+    /// owner.
+    pub fn settle_children(&mut self) {
+        self.children.retain(|child| !child.content.is_pending());
     }
 
     /// The newest resourceVersion of the owner itself that is known; 0 where only its children were shown.
@@ -171,14 +159,13 @@ impl OwnerState {
     /// resourceVersions start over because the server was restored: everything is to be read again. Where something
     /// is to be done, the status follows from children that are read, and not from none.
     pub fn forget_revisions(&mut self) {
-        if !self.triggers.is_empty() {
+        if self.has_work() {
             self.triggers = self.triggers.with(Triggers::CHILDREN);
         }
         self.own_version = 0;
         self.resource_version = 0;
         self.children.clear();
         self.children_complete = false;
-        self.snapshots.clear();
     }
 
     /// Whether the finalizer is still to be added, where the operator has one.
@@ -247,98 +234,96 @@ impl OwnerState {
         self.triggers = self.triggers.with(comparison);
     }
 
-    /// The record of a child.
-    pub fn child(&mut self, kind: Option<KindId>, name_hash: u32) -> Option<&mut ChildRecord> {
+    /// What is known of a child.
+    pub fn child(&mut self, kind: Option<KindId>, name_hash: u32) -> Option<&mut SeenChild> {
+        let kind = kind?;
         let mut children = self.children.iter_mut();
-        children.find(|record| Some(record.kind) == kind && record.name_hash == name_hash)
+        children.find(|known| known.is(kind, name_hash))
     }
 
-    /// Replaces the record of a child.
-    pub fn record_child(&mut self, record: ChildRecord) {
-        match self
-            .children
-            .iter_mut()
-            .find(|known| (known.kind, known.name_hash) == (record.kind, record.name_hash))
-        {
-            Some(known) => *known = record,
+    /// Replaces what is known of a child: it was read, written or compared.
+    pub fn record_child(&mut self, child: SeenChild) {
+        match self.children.iter_mut().find(|known| known.is_same(&child)) {
+            Some(known) => *known = child,
             None => {
                 self.children.reserve_exact(1);
-                self.children.push(record);
+                self.children.push(child);
             }
         }
     }
 
-    /// Updates the records with what the pages of a relist show of all children, each page as of its kind's of
-    /// `revisions`; returns what has to be done about it.
-    pub fn on_pages(&mut self, shown: &[ChildRecord], revisions: &[u64]) -> Triggers {
-        let mut triggers = Triggers::default();
-        let known = self.children.len();
-        self.children.retain(|known| {
-            let page = revisions.get(known.kind.index());
-            let is_newer = page.is_none_or(|page| known.resource_version > *page);
-            let mut shown = shown.iter();
-            is_newer
-                || shown.any(|shown| (shown.kind, shown.name_hash) == (known.kind, known.name_hash))
-        });
-        if self.children.len() < known {
-            triggers = Triggers::CHECK.with(Triggers::REFRESH);
-        }
-        for record in shown {
-            let found = match self.child(Some(record.kind), record.name_hash) {
-                Some(known) if known.resource_version >= record.resource_version => continue,
-                Some(known) if known.state.generation != record.state.generation => Triggers::CHECK,
-                // A kind without a generation: nothing else tells whether it is as planned.
-                Some(_) if record.state.generation == 0 => Triggers::CHECK,
-                Some(known) if known.marks != record.marks => Triggers::CHECK,
-                Some(known) if known.state != record.state => Triggers::STATUS,
-                Some(_) => Triggers::default(),
-                None => Triggers::CHECK,
-            };
-            triggers = triggers.with(found);
-            self.record_child(record.clone());
-        }
-        triggers
+    /// Takes over what an event or a page says of a child, whatever the state of the owner's entry is, with what has to
+    /// be done beside a look at it. `hold`: what becomes of its content where it is to be looked at.
+    pub fn observe(&mut self, seen: SeenChild, hold: &dyn Fn() -> Content) -> Change {
+        let known = self.children.iter_mut().find(|known| known.is_same(&seen));
+        let (change, triggers) = match known {
+            Some(known) => match known.update(seen, hold) {
+                Change::Progress => (Change::Progress, Triggers::STATUS),
+                change => (change, Triggers::default()),
+            },
+            None => self.observe_unknown(seen, hold),
+        };
+        // The owner may be gone too, and no child is made for one that is gone.
+        let triggers = match change == Change::Gone && !self.deleting {
+            true if !mutant!(VanishedOwnerIgnored) => triggers.with(Triggers::REFRESH),
+            _ => triggers,
+        };
+        self.triggers = self.triggers.with(triggers);
+        change
     }
 
-    /// Updates the records with a change of a child; returns what has to be done about it.
-    pub fn on_event(&mut self, event: &ChildEvent) -> Triggers {
-        let index = self
-            .children
-            .iter()
-            .position(|known| (known.kind, known.name_hash) == (event.kind, event.name_hash));
-        let check = event.check();
-        let Some(index) = index else {
-            // The child appeared, or it vanished before it was recorded. Where all children are
-            // recorded, a deletion is our own.
-            return match event.deleted && self.children_complete {
-                true => Triggers::default(),
-                false => check,
-            };
+    fn observe_unknown(
+        &mut self,
+        mut seen: SeenChild,
+        hold: &dyn Fn() -> Content,
+    ) -> (Change, Triggers) {
+        let (change, triggers) = match seen.content {
+            // It is one that we have deleted.
+            Content::Gone if self.children_complete => {
+                return (Change::Nothing, Triggers::default());
+            }
+            Content::Gone => (Change::Gone, Triggers::default()),
+            Content::Held(_) => (Change::Unclear, Triggers::default()),
+            Content::Shown | Content::Unread => {
+                seen.content = hold();
+                (Change::Unclear, Triggers::default())
+            }
+            // A cache has compared it, and only a comparison of all children tells what the status says.
+            Content::Recorded(_) => (Change::Progress, Triggers::CHECK),
         };
-        let known = &mut self.children[index];
-        if event.resource_version <= known.resource_version {
-            return Triggers::default();
-        }
-        if event.deleted {
-            self.children.swap_remove(index);
-            // The owner may be gone too, and no child is made for one that is gone.
-            return match self.deleting || mutant!(VanishedOwnerIgnored) {
-                true => check,
-                false => check.with(Triggers::REFRESH),
+        self.record_child(seen);
+        (change, triggers)
+    }
+
+    /// The same for all rows of the pages of a relist, each page as of its kind's of `revisions`. A child that is not
+    /// newer than its page and not there is gone.
+    pub fn observe_pages(&mut self, rows: &[SeenChild], revisions: &[u64]) {
+        let is_gone = |known: &&SeenChild| {
+            let page = revisions.get(known.kind.index()).copied();
+            page.is_some_and(|page| known.resource_version <= page)
+                && !rows.iter().any(|row| row.is_same(known))
+        };
+        let gone: Vec<_> = self.children.iter().filter(is_gone).cloned().collect();
+        for known in gone {
+            let seen = SeenChild {
+                // The page would show it as it is known.
+                resource_version: known.resource_version + 1,
+                content: Content::Gone,
+                ..known
             };
+            self.observe(seen, &|| Content::Unread);
         }
-        let differs =
-            event.compared == Compared::Differs || event.is_unclear() || event.is_relabelled(known);
-        known.resource_version = event.resource_version;
-        known.last_applied = None;
-        known.marks = event.marks;
-        let before = std::mem::replace(&mut known.state, event.state);
-        if differs || before.generation != event.state.generation {
-            check
-        } else if before != event.state && !mutant!(ReadinessIgnored) {
-            Triggers::STATUS
-        } else {
-            Triggers::default()
+        for row in rows {
+            // It was compared with the owner as it was, which has been written since.
+            let content = match row.state.generation {
+                0 => Content::Unread,
+                _ => Content::Shown,
+            };
+            let row = SeenChild {
+                content,
+                ..row.clone()
+            };
+            self.observe(row, &|| Content::Unread);
         }
     }
 }

@@ -33,6 +33,13 @@ impl Uid {
         Some(Self(value))
     }
 
+    /// 32 bits that tell objects of one name apart.
+    pub(crate) fn short(self) -> u32 {
+        let [high, low] = self.halves();
+        let both = high ^ low;
+        (both >> 32) as u32 ^ both as u32
+    }
+
     /// High and low half: two words need less alignment than one of 16 bytes.
     pub(crate) fn halves(self) -> [u64; 2] {
         [(self.0 >> 64) as u64, self.0 as u64]

@@ -3,10 +3,7 @@
 //! Guarantees: pure; of the owner the newest state is kept, of each child the newest change.
 //! Leaves to others: where the entry goes when the worker returns the owner (`queue`).
 
-use crate::model::{ChildEvent, Compared, OwnerState, Triggers, Uid};
-
-/// A child may have changed without an event: each is read and compared.
-pub(super) const RECHECK: Triggers = Triggers::CHILDREN;
+use crate::model::{ChildEvent, Content, OwnerState, Triggers, Uid};
 
 /// What arrived since a worker took the owner.
 #[derive(Debug, Default)]
@@ -49,7 +46,7 @@ impl Arrivals {
         }
         // What a page says of the children holds however old its owner is.
         if same && found.has(Triggers::CHILDREN) {
-            self.request(RECHECK);
+            self.request(Triggers::CHILDREN);
         }
         let known = self.owner.as_ref().map(|known| known.resource_version);
         let gone = self.gone.map(|(_, resource_version)| resource_version);
@@ -70,19 +67,12 @@ impl Arrivals {
         if mutant!(ChildInFlightDropped) {
             return;
         }
-        let known = self
-            .children
-            .iter_mut()
-            .find(|known| (known.kind, known.name_hash) == (event.kind, event.name_hash));
-        match known {
-            Some(known) if known.resource_version < event.resource_version => {
-                // What came before the newest change counts as well: a child that was deleted and created
-                // again is another object, and one that differs may have been shown with the same generation.
-                let doubted = known.deleted || known.compared == Compared::Differs;
-                *known = event;
-                if doubted && !known.deleted {
-                    known.compared = Compared::Differs;
-                }
+        let mut known = self.children.iter_mut();
+        match known.find(|known| known.child.is_same(&event.child)) {
+            Some(known) if known.child.resource_version < event.child.resource_version => {
+                known.owner_uid = event.owner_uid;
+                // Also what came between counts: it is read.
+                known.child.update(event.child, &|| Content::Unread);
             }
             Some(_) => {}
             None => self.children.push(event),
@@ -144,30 +134,27 @@ impl Arrivals {
     /// What an owner that was created meanwhile is to do because of its children. A deletion says that a name is free,
     /// and the names of a new owner are taken to be.
     pub(super) fn of_children_of(&self, owner: Uid) -> Triggers {
-        let is_its = |event: &ChildEvent| !event.deleted && event.owner_uid == Some(owner);
+        let is_its = |event: &ChildEvent| {
+            event.child.content != Content::Gone && event.owner_uid == Some(owner)
+        };
         match self.children.iter().any(is_its) {
             true => self.again.with(Triggers::CHILDREN),
             false => self.again,
         }
     }
 
-    /// Updates the records of the children with their changes; returns what has to be done about them.
-    pub(super) fn update_children(&self, owner: &mut OwnerState) -> Triggers {
-        let mut triggers = self.again;
+    /// Tells the owner that the worker returns what was seen of its children, and what has to be done again.
+    pub(super) fn update_children(self, owner: &mut OwnerState) {
+        owner.triggers = owner.triggers.with(self.again);
+        if self.again.has(Triggers::READ) {
+            owner.recheck();
+        }
         let uid = owner.uid;
-        for event in self
-            .children
-            .iter()
-            .filter(|event| !event.is_of_another(uid))
-        {
-            let found = owner.on_event(event);
-            triggers = triggers.with(found);
-            // Where no watch had shown the owner yet, the cache takes the child for the one that the worker has met.
-            if event.deleted && !found.is_empty() {
-                triggers = triggers.with(RECHECK);
+        for event in self.children {
+            if !event.is_of_another(uid) {
+                owner.observe(event.child, &|| Content::Unread);
             }
         }
-        triggers
     }
 }
 

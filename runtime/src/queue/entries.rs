@@ -219,7 +219,9 @@ impl Entries {
             let owner = &entry.owner;
             let own = Triggers::OWN.with(Triggers::REFRESH);
             let beside = owner.triggers.without(own);
-            let by_itself = beside.is_empty() && !owner.own_triggers(self.finalizer).is_empty();
+            let by_itself = beside.is_empty()
+                && !owner.has_pending_children()
+                && !owner.own_triggers(self.finalizer).is_empty();
             match (owner.attempts, by_itself) {
                 (0, _) => self.evicted.work = true,
                 (_, true) => self.evicted.failing_owners = true,
@@ -401,16 +403,29 @@ impl Entries {
         self.timers.iter().map(|(_, key)| key.clone()).collect()
     }
 
-    /// Drops the spec of a waiting owner when their bound is exceeded.
+    /// Drops what an owner that waits holds when the bound of those like it is exceeded. One that waits for a worker
+    /// keeps its spec, of which one is admitted always.
     pub(super) fn drop_specs(&mut self, key: &ObjectKey) {
-        if self.waiting_bytes <= self.limits.waiting_spec_bytes {
+        let Some(entry) = self.by_key.get_mut(key) else {
             return;
-        }
-        if let Some(entry) = self.by_key.get_mut(key)
-            && entry.state.timer_ms().is_some()
-        {
-            self.waiting_bytes -= entry.owner.spec_bytes();
-            entry.owner.drop_bodies();
+        };
+        let (pool, bound, drop): (_, _, fn(&mut OwnerState)) = match entry.state {
+            State::InFlight => return,
+            State::Queued => (
+                &mut self.queued_bytes,
+                self.limits.spec_bytes,
+                OwnerState::release_children,
+            ),
+            State::Delayed { .. } | State::Awaiting { .. } => (
+                &mut self.waiting_bytes,
+                self.limits.waiting_spec_bytes,
+                OwnerState::drop_bodies,
+            ),
+        };
+        if *pool > bound {
+            *pool -= entry.owner.spec_bytes();
+            drop(&mut entry.owner);
+            *pool += entry.owner.spec_bytes();
         }
     }
 

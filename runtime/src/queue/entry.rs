@@ -2,7 +2,7 @@
 //!
 //! Guarantees: pure data. Leaves to others: the order of the entries and their bounds (`entries`).
 
-use crate::model::{KindId, OwnerState};
+use crate::model::{KindId, OwnerState, Triggers};
 use crate::queue::arrivals::Arrivals;
 
 /// What an entry waits for.
@@ -45,6 +45,13 @@ impl Entry {
         matches!(self.state, State::Delayed { .. }) && self.owner.attempts > 0
     }
 
+    /// Whether the owner was idle, and changes of its children are being merged.
+    pub(super) fn is_merging(&self) -> bool {
+        matches!(self.state, State::Delayed { .. })
+            && self.owner.triggers.has(Triggers::CHILD)
+            && self.owner.attempts == 0
+    }
+
     /// Whether it waits before a status that another client may have written is compared, and for nothing else.
     pub(super) fn is_overwritten(&self) -> bool {
         let owner = &self.owner;
@@ -56,7 +63,7 @@ impl Entry {
         let owner = &self.owner;
         matches!(self.state, State::Awaiting { .. })
             && owner.status.ready
-            && owner.triggers.is_empty()
+            && !owner.has_work()
             // Somebody changed a child. The count is kept for a while to detect a field conflict.
             && owner.corrections.is_none()
             // Somebody writes the status, too. The count is kept for a while, so that the pauses grow.

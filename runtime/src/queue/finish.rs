@@ -42,45 +42,38 @@ impl Queue {
             self.entries.remove(key);
             return Admission::Idle;
         }
-        let of_children = arrivals.update_children(&mut owner);
-        let triggers = own.with(of_children);
-        let is_written = matches!(outcome, Outcome::Written { .. });
+        outcome.leave(&mut owner);
+        arrivals.update_children(&mut owner);
+        let is_calm = !owner.has_work();
+        owner.triggers = owner.triggers.with(own);
         if let Some(set_back_ms) = set_back_ms
-            && is_written
-            && of_children.is_empty()
+            && matches!(outcome, Outcome::Written { .. })
+            && is_calm
         {
-            outcome.leave(&mut owner, triggers);
             let due_ms = now_ms + set_back_ms;
             self.entries.put_back(key, owner, State::Delayed { due_ms });
             self.entries.drop_specs(key);
             return Admission::Accepted;
         }
-        self.put_back(key, owner, triggers, outcome, now_ms);
+        self.put_back(key, owner, outcome, now_ms);
         Admission::Accepted
     }
 
-    /// The entry of an owner that a worker has returned goes on. `triggers`: what has to be done because of what
-    /// arrived meanwhile.
-    fn put_back(
-        &mut self,
-        key: &ObjectKey,
-        mut owner: OwnerState,
-        triggers: Triggers,
-        outcome: Outcome,
-        now_ms: u64,
-    ) {
-        outcome.leave(&mut owner, triggers);
+    /// The entry of an owner that a worker has returned goes on.
+    fn put_back(&mut self, key: &ObjectKey, mut owner: OwnerState, outcome: Outcome, now_ms: u64) {
         if matches!(outcome, Outcome::Failed { .. } | Outcome::Waits { .. }) {
             return self.delay(key, owner, outcome.base_ms(), now_ms);
         }
         // What becomes ready meanwhile is what the status waits for.
-        if outcome == Outcome::Yielded && triggers.without(Triggers::STATUS).is_empty() {
+        let only_status =
+            owner.triggers.without(Triggers::STATUS).is_empty() && !owner.has_pending_children();
+        if outcome == Outcome::Yielded && only_status {
             let due_ms = now_ms + self.limits.yield_ms;
             self.entries.put_back(key, owner, State::Delayed { due_ms });
             return self.entries.drop_specs(key);
         }
         let keep_ms = if matches!(outcome, Outcome::Written { ready: true, .. }) {
-            if owner.triggers.is_empty() {
+            if !owner.has_work() {
                 owner.spec = None;
             }
             self.limits.confirm_ms

@@ -13,6 +13,7 @@ mod entries;
 mod entry;
 mod finish;
 mod limits;
+mod observe;
 mod outcome;
 mod overwritten;
 mod past;
@@ -20,10 +21,10 @@ mod same_name;
 mod unshown;
 
 pub use crate::queue::limits::Limits;
+pub use crate::queue::observe::Observation;
 pub use crate::queue::outcome::{Admission, Evicted, Outcome};
 
-use crate::model::{ChildEvent, KindId, ObjectKey, OwnerState, Triggers, Uid};
-use crate::queue::arrivals::RECHECK;
+use crate::model::{KindId, ObjectKey, OwnerState, Triggers, Uid};
 use crate::queue::entries::Entries;
 use crate::queue::entry::{Entry, Revisions, State};
 
@@ -128,7 +129,7 @@ impl Queue {
     }
 
     /// An owner as a watch or a relist shows it. `beyond`: triggers that do not show on the owner itself.
-    pub fn admit_owner(
+    pub(crate) fn admit_owner(
         &mut self,
         key: &ObjectKey,
         mut shown: OwnerState,
@@ -221,128 +222,41 @@ impl Queue {
         self.requeue_or_settle(key)
     }
 
-    /// Whether the owner `key` has no entry, or one in which only changes of its children are merged.
-    pub fn is_idle(&self, key: &ObjectKey) -> bool {
-        self.entries.get(key).is_none_or(|entry| {
-            matches!(entry.state, State::Delayed { .. })
-                && entry.owner.triggers.has(Triggers::CHILD)
-                && entry.owner.attempts == 0
-        })
-    }
-
-    /// A change of a child is work for an idle owner; further changes are merged for a while.
-    pub fn admit_idle(&mut self, key: &ObjectKey, owner: OwnerState, now_ms: u64) -> Admission {
-        let admission = match self.entries.get(key) {
-            None => {
-                let due_ms = now_ms + self.limits.merge_ms;
-                self.entries.insert(key, owner, State::Delayed { due_ms })
-            }
-            Some(_) => {
-                self.entries.change_owner(key, |known| known.merge(owner));
-                Admission::Accepted
-            }
-        };
-        self.entries.drop_specs(key);
-        admission
-    }
-
-    /// A child of an idle owner changed and a cache knows that this is no work. That an earlier event has shown it to be gone
-    /// is over: it is read where the owner is reconciled.
-    pub fn outdate(&mut self, key: &ObjectKey, event: &ChildEvent) {
-        self.entries
-            .change_owner(key, |owner| owner.doubt_gone(event));
-    }
-
     /// A kind of child was listed and its watch begins at that list: what changed before comes as no event.
     /// The relist compares the owners as they were at `owners_version`. Owners that were written or shown
     /// since then, those that a worker has, and those that are due because of what an event has shown of a child,
     /// which may be out of date, have their children read.
     pub fn relisted(&mut self, owners_version: u64) {
-        let (mut waiting, mut outdated) = (Vec::new(), Vec::new());
         let owners_version = match mutant!(FindingOfOlderPageDropped) {
             true => u64::MAX,
             false => owners_version,
         };
+        let (mut waiting, mut doubted) = (Vec::new(), Vec::new());
         for (key, entry) in self.entries.iter_mut() {
             if entry.state == State::InFlight {
                 if !mutant!(RelistedInFlightIgnored) {
-                    entry.arrivals.request(RECHECK);
+                    entry.arrivals.request(Triggers::CHILDREN);
                 }
                 continue;
             }
-            let owner = &mut entry.owner;
+            let owner = &entry.owner;
             let is_newer = owner.newest_version() > owners_version;
-            let by_event = owner.triggers.has(Triggers::CHILD.with(Triggers::STATUS));
+            let by_event = owner.triggers.has(Triggers::CHILD.with(Triggers::STATUS))
+                || owner.has_pending_children();
             if is_newer || by_event {
-                owner.triggers = owner.triggers.with(RECHECK);
+                doubted.push(key.clone());
                 if matches!(entry.state, State::Awaiting { .. }) {
                     waiting.push(key.clone());
                 }
-                if !owner.snapshots.is_empty() {
-                    outdated.push(key.clone());
-                }
             }
         }
-        for key in outdated {
-            self.entries
-                .change_owner(&key, |owner| owner.snapshots = Vec::new());
+        for key in doubted {
+            self.entries.change_owner(&key, OwnerState::recheck);
         }
         // A map has no order of its own, and a simulation repeats exactly.
         waiting.sort_unstable();
         for key in waiting {
             self.entries.enqueue(&key);
-        }
-    }
-
-    /// A child of the owner `key`, which has an entry, changed. Changes that may differ from the plan are merged
-    /// for a while, like those of an idle owner: each comparison reads the children.
-    pub fn admit_child(&mut self, key: &ObjectKey, event: ChildEvent, now_ms: u64) -> Admission {
-        let Some(entry) = self.entries.get_mut(key) else {
-            return Admission::Idle;
-        };
-        if mutant!(RecreatedInFlightIgnored) && event.is_of_another(entry.owner.uid) {
-            return Admission::Idle;
-        }
-        if entry.state == State::InFlight {
-            // The worker may have met a new owner of this name: whose child it is shows when it returns.
-            entry.arrivals.on_child(event);
-            return Admission::Accepted;
-        }
-        if event.is_of_another(entry.owner.uid) {
-            let awaits = matches!(entry.state, State::Awaiting { .. });
-            self.entries.change_owner(key, OwnerState::doubt);
-            return match awaits {
-                true => self.entries.delay(key, now_ms + self.limits.merge_ms),
-                false => Admission::Accepted,
-            };
-        }
-        match entry.state {
-            State::InFlight => Admission::Accepted,
-            State::Delayed { .. } | State::Queued => {
-                let triggers = entry.owner.on_event(&event);
-                // A key that backs off stays where it is, unless a child was deleted or progressed.
-                let moved = event.deleted || triggers.has(Triggers::STATUS);
-                entry.owner.triggers = entry.owner.triggers.with(triggers);
-                if entry.owner.attempts > 0 && moved {
-                    entry.owner.attempts = 0;
-                    return self.entries.enqueue(key);
-                }
-                if entry.is_overwritten() && !triggers.is_empty() {
-                    return self.entries.hasten(key, now_ms + self.limits.merge_ms);
-                }
-                Admission::Accepted
-            }
-            State::Awaiting { .. } => {
-                let record = entry.owner.child(Some(event.kind), event.name_hash);
-                let relabelled = record.is_some_and(|record| event.is_relabelled(record));
-                let triggers = entry.owner.on_event(&event);
-                entry.owner.triggers = entry.owner.triggers.with(triggers);
-                if (event.is_unclear() || relabelled) && !triggers.is_empty() {
-                    let due_ms = now_ms + self.limits.merge_ms;
-                    return self.entries.delay(key, due_ms);
-                }
-                self.requeue_or_settle(key)
-            }
         }
     }
 
@@ -364,7 +278,7 @@ impl Queue {
 
     /// An owner is to be read and compared, because its plan asked for that or an event could not be decoded.
     /// `triggers`: beside a comparison of the children.
-    pub fn admit_due(&mut self, key: &ObjectKey, uid: Uid, triggers: Triggers) -> Admission {
+    pub(super) fn admit_due(&mut self, key: &ObjectKey, uid: Uid, triggers: Triggers) -> Admission {
         let triggers = triggers.with(Triggers::CHECK);
         let Some(entry) = self.entries.get_mut(key) else {
             let owner = OwnerState {
@@ -376,7 +290,7 @@ impl Queue {
         };
         entry.owner.triggers = entry.owner.triggers.with(triggers);
         match entry.state {
-            State::InFlight => entry.arrivals.request(triggers.with(RECHECK)),
+            State::InFlight => entry.arrivals.request(triggers.with(Triggers::CHILDREN)),
             State::Awaiting { .. } => return self.entries.enqueue(key),
             State::Delayed { .. } if entry.is_overwritten() => return self.entries.enqueue(key),
             State::Queued | State::Delayed { .. } => {}
@@ -420,7 +334,7 @@ impl Queue {
 
     fn requeue_or_settle(&mut self, key: &ObjectKey) -> Admission {
         match self.entries.get(key) {
-            Some(entry) if !entry.owner.triggers.is_empty() => self.entries.enqueue(key),
+            Some(entry) if entry.owner.has_work() => self.entries.enqueue(key),
             _ => {
                 self.settle(key);
                 Admission::Idle

@@ -60,8 +60,8 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// What is left to do for an owner after it, beside the `triggers` that arrived meanwhile.
-    pub(super) fn leave(self, owner: &mut OwnerState, triggers: Triggers) {
+    /// What is left to do for an owner after it.
+    pub(super) fn leave(self, owner: &mut OwnerState) {
         // What waits for anything else does not wait as a status that yields: it would be tried at once.
         if !matches!(self, Outcome::Yielded | Outcome::Again) {
             owner.status_yielded = false;
@@ -69,20 +69,24 @@ impl Outcome {
         match self {
             Outcome::Written { .. } | Outcome::Gone => {
                 owner.attempts = 0;
-                owner.snapshots = Vec::new();
-                owner.triggers = triggers;
+                owner.triggers = Triggers::default();
             }
             Outcome::Yielded => {
                 owner.attempts = 0;
-                owner.snapshots = Vec::new();
-                owner.triggers = triggers.with(Triggers::STATUS);
+                owner.triggers = Triggers::STATUS;
             }
-            Outcome::Stuck => owner.triggers = triggers,
-            Outcome::Failed { .. } if mutant!(FailedForgotten) => owner.triggers = triggers,
+            Outcome::Stuck => {
+                owner.triggers = Triggers::default();
+                // Nobody has looked at them. The next plan that can be made is of a change, which reads them.
+                owner.settle_children();
+                owner.children_complete = false;
+            }
+            Outcome::Failed { .. } if mutant!(FailedForgotten) => {
+                owner.triggers = Triggers::default();
+                owner.settle_children();
+            }
             // What failed is still to be done.
-            Outcome::Again | Outcome::Failed { .. } | Outcome::Waits { .. } => {
-                owner.triggers = owner.triggers.with(triggers);
-            }
+            Outcome::Again | Outcome::Failed { .. } | Outcome::Waits { .. } => {}
         }
     }
 

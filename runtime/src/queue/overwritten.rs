@@ -14,7 +14,7 @@ const DOUBLINGS: u8 = 8;
 
 impl Queue {
     /// An owner as its watch shows it. `is_known`: its status is the one that the cache knows.
-    pub fn admit_watched(
+    pub(super) fn admit_watched(
         &mut self,
         key: &ObjectKey,
         shown: OwnerState,

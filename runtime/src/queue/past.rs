@@ -5,14 +5,13 @@
 //! page's owner is as its children are. Leaves to others: owners that nobody has written since (`queue`).
 
 use crate::model::{ObjectKey, OwnerState, Triggers, Uid};
-use crate::queue::arrivals::RECHECK;
 use crate::queue::entry::State;
 use crate::queue::{Admission, Queue};
 
 impl Queue {
     /// An owner as it was before its work was done, with its children as pages of `revisions` show them. Where its entry
     /// is gone, nobody knows whether the work has met them: they are compared.
-    pub fn admit_past(
+    pub(super) fn admit_past(
         &mut self,
         key: &ObjectKey,
         shown: &OwnerState,
@@ -25,18 +24,19 @@ impl Queue {
             return Admission::Idle;
         }
         if entry.state == State::InFlight {
-            entry.arrivals.request(RECHECK);
+            entry.arrivals.request(Triggers::CHILDREN);
             return Admission::Accepted;
         }
-        let found = match shown.children_complete {
-            true => entry.owner.on_pages(&shown.children, revisions),
-            false => Triggers::default(),
-        };
-        entry.owner.triggers = entry.owner.triggers.with(found);
-        match entry.state {
+        if shown.children_complete {
+            self.entries.change_owner(key, |owner| {
+                owner.observe_pages(&shown.children, revisions);
+            });
+        }
+        let state = self.entries.get(key).map(|entry| entry.state);
+        match state {
             // It failed, or changes are being merged: it stays due at the same time.
-            State::Delayed { .. } => Admission::Accepted,
-            State::Queued | State::InFlight | State::Awaiting { .. } => self.requeue_or_settle(key),
+            Some(State::Delayed { .. }) => Admission::Accepted,
+            _ => self.requeue_or_settle(key),
         }
     }
 }

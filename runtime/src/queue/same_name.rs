@@ -9,7 +9,7 @@ use crate::queue::{Admission, Queue};
 
 impl Queue {
     /// The owner was deleted at `resource_version`.
-    pub fn owner_gone(&mut self, key: &ObjectKey, uid: Uid, resource_version: u64) {
+    pub(super) fn owner_gone(&mut self, key: &ObjectKey, uid: Uid, resource_version: u64) {
         let Some(entry) = self.entries.get(key) else {
             return;
         };

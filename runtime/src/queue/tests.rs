@@ -3,15 +3,14 @@
 mod bounds;
 mod findings;
 mod large;
+mod newest;
 mod overwritten;
 mod past;
 mod requeued;
 mod retries;
 mod yielded;
 
-use crate::model::{
-    ChildEvent, ChildRecord, ChildSnapshot, ChildState, Compared, Finalizers, SnapshotContent,
-};
+use crate::model::{ChildEvent, ChildState, Content, Finalizers, SeenChild};
 use crate::queue::*;
 
 const KINDS: usize = 2;
@@ -53,56 +52,72 @@ fn observed(mut owner: OwnerState, ready: bool) -> OwnerState {
 
 fn child(resource_version: u64, ready: i32) -> ChildEvent {
     ChildEvent {
-        kind: child_kind(),
-        name_hash: 1,
         owner_uid: Some(uid(1)),
-        resource_version,
-        deleted: false,
-        state: ChildState {
-            generation: 1,
-            ready_replicas: ready,
-            available_replicas: ready,
-            ..ChildState::default()
+        child: SeenChild {
+            content: Content::Shown,
+            state: ChildState {
+                ready_replicas: ready,
+                available_replicas: ready,
+                ..record(resource_version).state
+            },
+            ..record(resource_version)
         },
-        marks: 1,
-        compared: Compared::NotYet,
     }
+}
+
+/// The same child, deleted.
+fn gone(resource_version: u64) -> ChildEvent {
+    let mut event = child(resource_version, 0);
+    event.child.content = Content::Gone;
+    event
+}
+
+/// What is held of the child as it was at this resourceVersion.
+fn held(resource_version: u64) -> Content {
+    Content::Held(format!("{{\"child\":{resource_version}}}").into())
 }
 
 /// A child's event as the loop passes it on in mode `none`.
 fn on_child_event(queue: &mut Queue, key: &ObjectKey, event: ChildEvent, now_ms: u64) -> Admission {
-    if !queue.is_idle(key) {
-        return queue.admit_child(key, event, now_ms);
-    }
-    let snapshot = match event.deleted {
-        true => SnapshotContent::Gone,
-        false => SnapshotContent::Object("{\"child\":1}".into()),
-    };
-    let owner = OwnerState {
+    let idle = OwnerState {
         uid: event.owner_uid.unwrap_or_default(),
         triggers: Triggers::REFRESH.with(Triggers::CHILD),
-        snapshots: vec![ChildSnapshot {
-            kind: event.kind,
-            name_hash: event.name_hash,
-            content: snapshot,
-        }],
         ..OwnerState::default()
     };
-    queue.admit_idle(key, owner, now_ms)
+    let resource_version = event.child.resource_version;
+    let child = Observation::Child {
+        idle: queue.is_idle(key).then_some(idle),
+        event,
+        hold: &|| held(resource_version),
+    };
+    queue.observe(key, child, now_ms)
 }
 
-fn record(resource_version: u64) -> ChildRecord {
-    ChildRecord {
+/// The child as a worker has recorded it.
+fn record(resource_version: u64) -> SeenChild {
+    SeenChild {
         kind: child_kind(),
         name_hash: 1,
+        uid_hash: 1,
         resource_version,
         state: ChildState {
             generation: 1,
             ..ChildState::default()
         },
         marks: 1,
-        last_applied: None,
+        content: Content::Recorded(None),
     }
+}
+
+/// A worker has looked at all children as they are held, or read them now.
+fn looked_at(mut owner: OwnerState) -> OwnerState {
+    owner
+        .children
+        .retain(|child| child.content != Content::Gone);
+    for child in &mut owner.children {
+        child.content = Content::Recorded(None);
+    }
+    owner
 }
 
 fn take(queue: &mut Queue) -> (ObjectKey, OwnerState) {

@@ -16,8 +16,8 @@ use serde_json::{Map, Value};
 
 use crate::api::{Kind, MANAGED_BY_LABEL, Operator};
 use crate::model::{
-    ChildState, LastApplied, ObjectKey, PartialMetadata, SnapshotContent, Uid, hash32, hash64,
-    marks, owner_label_value,
+    ChildState, Content, LastApplied, ObjectKey, PartialMetadata, Uid, hash32, hash64, marks,
+    owner_label_value,
 };
 use crate::reconcile::fields::{Found, Mark, Planned};
 
@@ -234,14 +234,14 @@ fn immutable_digest(body: &Value, immutable: &[&str]) -> u64 {
 }
 
 /// The object of a watch event, kept until a worker compares it. What cannot be decoded is read again.
-pub(crate) fn snapshot(line: &[u8]) -> SnapshotContent {
+pub(crate) fn held(line: &[u8]) -> Content {
     #[derive(Deserialize)]
     struct Event<'a> {
         #[serde(borrow)]
         object: &'a RawValue,
     }
-    serde_json::from_slice::<Event<'_>>(line).map_or(SnapshotContent::Unread, |event| {
-        SnapshotContent::Object(event.object.get().into())
+    serde_json::from_slice::<Event<'_>>(line).map_or(Content::Unread, |event| {
+        Content::Held(event.object.get().into())
     })
 }
 
@@ -297,15 +297,15 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_is_the_whole_object() -> Result<(), serde_json::Error> {
+    fn what_is_held_is_the_whole_object() -> Result<(), serde_json::Error> {
         let line = json!({"type": "MODIFIED", "object": deployment()}).to_string();
-        let SnapshotContent::Object(kept) = snapshot(line.as_bytes()) else {
-            panic!("there is no snapshot");
+        let Content::Held(kept) = held(line.as_bytes()) else {
+            panic!("nothing is held");
         };
         assert_eq!(serde_json::from_str::<Value>(&kept)?, deployment());
         assert!(matches!(
-            snapshot(b"{\"object\""),
-            SnapshotContent::Unread
+            held(b"{\"object\""),
+            Content::Unread
         ));
         Ok(())
     }

@@ -1,11 +1,11 @@
-//! The records that an owner's state has of its planned children.
+//! What an owner's state knows of its planned children.
 //!
-//! Guarantees: pure. Leaves to others: what the records say of a child (`model`), bringing it to the plan (`children`).
+//! Guarantees: pure. Leaves to others: what is known of a child (`model`), bringing it to the plan (`children`).
 
 use serde_json::Value;
 
 use crate::api::{Child, Operator, kind_index};
-use crate::model::{ChildId, ChildRecord, ChildSnapshot, OwnerState, SnapshotContent, hash32};
+use crate::model::{ChildId, Content, OwnerState, SeenChild, hash32};
 use crate::reconcile::child;
 use crate::reconcile::child::Actual;
 use crate::reconcile::failure;
@@ -15,11 +15,11 @@ pub(super) fn id<O: Operator>(child: &Child) -> ChildId {
     (kind_index(O::KINDS, &child.kind), hash32(&child.name))
 }
 
-/// The record of a planned child.
-pub(super) fn record_of<'a, O: Operator>(
+/// What is known of a planned child.
+pub(super) fn seen_of<'a, O: Operator>(
     state: &'a mut OwnerState,
     child: &Child,
-) -> Option<&'a mut ChildRecord> {
+) -> Option<&'a mut SeenChild> {
     state.child(kind_index(O::KINDS, &child.kind), hash32(&child.name))
 }
 
@@ -33,20 +33,7 @@ pub(super) fn forget<O: Operator>(state: &mut OwnerState, child: &Child) {
     let kind = kind_index(O::KINDS, &child.kind);
     state
         .children
-        .retain(|record| Some(record.kind) != kind || record.name_hash != hash32(&child.name));
-}
-
-/// The snapshot of a planned child.
-pub(super) fn snapshot_of<'a, O: Operator>(
-    snapshots: &'a [ChildSnapshot],
-    child: &Child,
-) -> Option<&'a SnapshotContent> {
-    let kind = kind_index(O::KINDS, &child.kind)?;
-    let id = (kind, hash32(&child.name));
-    snapshots
-        .iter()
-        .find(|snapshot| (snapshot.kind, snapshot.name_hash) == id)
-        .map(|snapshot| &snapshot.content)
+        .retain(|seen| Some(seen.kind) != kind || seen.name_hash != hash32(&child.name));
 }
 
 /// Records a child as it is now, with the digests of `body` where it is to be remembered that the child satisfies it.
@@ -59,12 +46,13 @@ pub(super) fn record<O: Operator>(
     let Some(kind) = kind_index(O::KINDS, &child.kind) else {
         return;
     };
-    state.record_child(ChildRecord {
+    state.record_child(SeenChild {
         kind,
         name_hash: actual.name_hash,
+        uid_hash: actual.uid.short(),
         resource_version: actual.resource_version,
         state: actual.state,
         marks: actual.marks,
-        last_applied: body.map(|body| child::last_applied(actual.uid, body)),
+        content: Content::Recorded(body.map(|body| child::last_applied(actual.uid, body))),
     });
 }

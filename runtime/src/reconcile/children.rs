@@ -2,9 +2,9 @@
 //! never change; deleted in the end.
 //!
 //! Guarantees: a child is changed only by the uid and resourceVersion of an object whose controller is our
-//! owner; a foreign one is not touched. A snapshot is only used with its own resourceVersion, so that a newer
-//! child is never changed because of it. What the server makes of a write is as planned. A child that somebody keeps
-//! changing is not written for a while; the others are.
+//! owner; a foreign one is not touched. What an event showed is only used with its own resourceVersion, so that a
+//! newer child is never changed because of it. What the server makes of a write is as planned. A child that somebody
+//! keeps changing is not written for a while; the others are.
 //! Leaves to others: the requests (`child_requests`), what differs (`fields`), when a child that is kept changed
 //! is set back (`model::Corrections`), saying so (`reconcile`).
 
@@ -15,20 +15,17 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::api::{Child, Kind, Operator, Owner, OwnerStatus, Status, kind_index};
+use crate::api::{Child, Operator, Owner, OwnerStatus, Status, kind_index};
 use crate::http::paths::Paths;
 use crate::http::request::Api;
-use crate::model::{
-    ChildRecord, ChildSnapshot, ChildState, OwnerState, Retention, SnapshotContent, Triggers, Uid,
-    hash32,
-};
+use crate::model::{ChildState, Content, OwnerState, Retention, SeenChild, Triggers, Uid, hash32};
+use crate::reconcile::child;
 use crate::reconcile::child::{Actual, planned_body};
-use crate::reconcile::child_records::{conflict, forget, id, record, record_of, snapshot_of};
+use crate::reconcile::child_records::{conflict, forget, id, record, seen_of};
 use crate::reconcile::child_requests::{ChildRequests, Patched};
 use crate::reconcile::failure::Interrupt;
 use crate::reconcile::fields::{Correction, Mark, Others, Planned, correct};
 use crate::reconcile::ownership::check_ours;
-use crate::reconcile::child;
 
 /// How long something that is being deleted is waited for before it is read again.
 pub(super) const TERMINATING: Duration = Duration::from_secs(1);
@@ -60,100 +57,105 @@ impl<O: Operator> ChildReconciler<O> {
     }
 
     /// Brings one child to the plan. `fresh`: the owner was never reconciled, so that no child of ours can exist
-    /// and a POST finds out at once. `snapshot`: what an event showed of the child.
+    /// and a POST finds out at once.
     pub(super) async fn ensure(
         &self,
         owner: &Owner<O>,
         state: &mut OwnerState,
         mut child: Child,
         fresh: bool,
-        snapshot: Option<&SnapshotContent>,
     ) -> Result<(), Interrupt> {
-        let kept =
-            self.keeps_last_applied && snapshot.is_none() && !state.triggers.has(Triggers::READ);
         let planned = child.body.take();
         let child = &child;
-        let known = record_of::<O>(state, child).is_some();
-        let missing = !known && (fresh || (kept && state.children_complete));
+        let namespace = &owner.meta.namespace;
+        let kept = self.keeps_last_applied && !state.triggers.has(Triggers::READ);
+        let complete = kept && state.children_complete;
+        let mut seen = seen_of::<O>(state, child);
+        let is_recorded = seen.as_ref().is_some_and(|seen| !seen.content.is_pending());
+        let missing = match &seen {
+            Some(seen) => seen.content == Content::Gone,
+            None => fresh || complete,
+        };
         let Some(body) = planned else {
             if missing {
+                forget::<O>(state, child);
                 return Ok(());
             }
-            let record = record_of::<O>(state, child).filter(|_| kept);
-            let known = record.and_then(|record| {
-                Some((record.last_applied.take()?.uid, record.resource_version))
+            let known = seen.filter(|_| kept).and_then(|seen| {
+                let applied = seen.content.last_applied()?;
+                Some((applied.uid, seen.resource_version))
             });
             return match known {
                 Some((uid, version)) => {
-                    let namespace = &owner.meta.namespace;
+                    if let Some(seen) = seen_of::<O>(state, child) {
+                        seen.content = Content::Unread;
+                    }
                     self.requests.delete(namespace, child, uid, version).await?;
                     forget::<O>(state, child);
                     Ok(())
                 }
-                None => self.ensure_absent(owner, state, child, snapshot).await,
+                None => self.ensure_absent(owner, state, child).await,
             };
         };
         let corrections = state.corrections.as_deref();
         let paused = corrections.is_some_and(|all| all.is_paused(id::<O>(child), self.now_ms()));
-        if paused && known && !state.triggers.has(Triggers::SPEC) {
-            return Ok(());
+        if paused && !missing && !state.triggers.has(Triggers::SPEC) {
+            seen = seen_of::<O>(state, child);
+            if let Some(seen) = seen {
+                // It is looked at when the pause is over.
+                seen.content = Content::Recorded(None);
+                return Ok(());
+            }
         }
         let body = planned_body::<O>(&child.kind, body, &owner.meta.name);
         if kept
-            && let Some(record) = record_of::<O>(state, child)
-            && let Some(last_applied) = &record.last_applied
-            && last_applied.body_digest == child::digest(&body)
+            && is_recorded
+            && let Some(seen) = seen_of::<O>(state, child)
+            && let Some(applied) = seen.content.last_applied()
+            && applied.body_digest == child::digest(&body)
         {
             return Ok(());
         }
-        if !missing && !matches!(snapshot, Some(SnapshotContent::Gone)) {
-            let namespace = &owner.meta.namespace;
-            if let Some(actual) = self
-                .child_as_shown(&child.kind, namespace, &child.name, snapshot)
-                .await?
-            {
-                return self.align(owner, state, child, &body, actual).await;
-            }
+        if !missing && let Some(actual) = self.actual_of(owner, state, child).await? {
+            return self.align(owner, state, child, &body, actual).await;
         }
         forget::<O>(state, child);
         self.create(owner, state, child, &body).await
     }
 
-    /// Brings the children that events have shown to the plan, and leaves the others alone: nothing says that
+    /// Brings the children that are to be looked at to the plan, and leaves the others alone: nothing says that
     /// they changed. Returns whether a workload was among them, so that the status may change.
-    pub(super) async fn ensure_snapshots(
+    pub(super) async fn ensure_pending(
         &self,
         owner: &Owner<O>,
         state: &mut OwnerState,
         children: &[Child],
-        snapshots: &[ChildSnapshot],
     ) -> Result<bool, Interrupt> {
         let mut workload_seen = false;
         for child in children {
-            if let Some(snapshot) = snapshot_of::<O>(snapshots, child) {
+            if seen_of::<O>(state, child).is_some_and(|seen| seen.content.is_pending()) {
                 workload_seen |= child.kind.workload;
-                self.ensure(owner, state, child.clone(), false, Some(snapshot))
-                    .await?;
+                self.ensure(owner, state, child.clone(), false).await?;
             }
         }
         if !workload_seen {
             return Ok(false);
         }
         for child in children {
-            let unknown = child.body.is_some() && record_of::<O>(state, child).is_none();
+            let unknown = child.body.is_some() && seen_of::<O>(state, child).is_none();
             match kind_index(O::KINDS, &child.kind) {
                 Some(_) if unknown && child.kind.workload => {
-                    self.ensure(owner, state, child.clone(), false, None)
-                        .await?;
+                    self.ensure(owner, state, child.clone(), false).await?;
                 }
                 // To a plan such a child only exists, and a ready owner has it.
-                Some(kind) if unknown => state.record_child(ChildRecord {
+                Some(kind) if unknown => state.record_child(SeenChild {
                     kind,
                     name_hash: hash32(&child.name),
+                    uid_hash: 0,
                     resource_version: 0,
                     state: ChildState::default(),
                     marks: 0,
-                    last_applied: None,
+                    content: Content::Recorded(None),
                 }),
                 _ => {}
             }
@@ -171,15 +173,14 @@ impl<O: Operator> ChildReconciler<O> {
         let namespace = &owner.meta.namespace;
         if self.keeps_last_applied && !state.triggers.has(Triggers::READ) {
             let complete = state.children_complete;
-            match record_of::<O>(state, child) {
-                Some(record) => {
-                    // Only once: a child that still exists is read from then on.
-                    if let Some(last_applied) = record.last_applied.take() {
-                        let version = record.resource_version;
-                        return self
-                            .requests
-                            .delete(namespace, child, last_applied.uid, version)
-                            .await;
+            match seen_of::<O>(state, child) {
+                Some(seen) => {
+                    let version = seen.resource_version;
+                    let applied = seen.content.last_applied().map(|applied| applied.uid);
+                    if let Some(uid) = applied {
+                        // Only once: a child that still exists is read from then on.
+                        seen.content = Content::Unread;
+                        return self.requests.delete(namespace, child, uid, version).await;
                     }
                 }
                 // One that is planned is there: a list by label does not show it where somebody changed its label.
@@ -343,12 +344,8 @@ impl<O: Operator> ChildReconciler<O> {
         owner: &Owner<O>,
         state: &mut OwnerState,
         child: &Child,
-        snapshot: Option<&SnapshotContent>,
     ) -> Result<(), Interrupt> {
-        if !matches!(snapshot, Some(SnapshotContent::Gone))
-            && let Some(actual) = self
-                .child_as_shown(&child.kind, &owner.meta.namespace, &child.name, snapshot)
-                .await?
+        if let Some(actual) = self.actual_of(owner, state, child).await?
             && actual.owner == Some(owner.meta.uid)
             && !actual.deleting
         {
@@ -361,20 +358,24 @@ impl<O: Operator> ChildReconciler<O> {
         Ok(())
     }
 
-    /// The child as an event showed it, or else as it is read now.
-    pub(super) async fn child_as_shown(
+    /// The child as an event showed it, where that is held, or else as it is read now. It stays to be looked at until it
+    /// is recorded.
+    async fn actual_of(
         &self,
-        kind: &Kind,
-        namespace: &str,
-        name: &str,
-        snapshot: Option<&SnapshotContent>,
+        owner: &Owner<O>,
+        state: &mut OwnerState,
+        child: &Child,
     ) -> Result<Option<Actual>, Interrupt> {
-        if let Some(SnapshotContent::Object(json)) = snapshot
-            && let Some(actual) = self.requests.shown(json, kind)
+        if let Some(seen) = seen_of::<O>(state, child)
+            && let Content::Held(json) = std::mem::replace(&mut seen.content, Content::Unread)
+            && let Some(actual) = self.requests.shown(&json, &child.kind)
         {
             return Ok(Some(actual));
         }
-        self.requests.read(kind, namespace, name).await
+        let namespace = &owner.meta.namespace;
+        self.requests
+            .read(&child.kind, namespace, &child.name)
+            .await
     }
 
     /// Records a child as it is now, with the digests of `body` where it satisfies that.

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::api::{Child, Operator, Owner, OwnerStatus, Requeue, Status, kind_index};
 use crate::http::request::Api;
 use crate::model::{
-    ChildRecord, KindId, Meta, ObjectKey, OwnerState, PartialObject, Retention, Triggers,
+    Content, KindId, Meta, ObjectKey, OwnerState, PartialObject, Retention, SeenChild, Triggers,
 };
 use crate::reconcile::child::{Actual, last_applied, planned, planned_body};
 use crate::reconcile::child_names::{ChildNames, is_planned};
@@ -78,7 +78,8 @@ impl<O: Operator> Comparer<O> {
                     && !differs
                     && self.retention == Retention::Specs
                 {
-                    record.last_applied = Some(last_applied(actual.uid, &body));
+                    let applied = last_applied(actual.uid, &body);
+                    record.content = Content::Recorded(Some(applied));
                 }
                 differs
             }
@@ -124,13 +125,14 @@ impl<O: Operator> Compare for Comparer<O> {
             return none;
         }
         for (kind, actual) in children {
-            state.record_child(ChildRecord {
+            state.record_child(SeenChild {
                 kind: *kind,
                 name_hash: actual.name_hash,
+                uid_hash: actual.uid.short(),
                 resource_version: actual.resource_version,
                 state: actual.state,
                 marks: actual.marks,
-                last_applied: None,
+                content: Content::Recorded(None),
             });
         }
         state.children_complete = true;

@@ -36,7 +36,7 @@ use crate::api::{Children, Failure, Operator, Owner, OwnerStatus, Plan, Requeue,
 use crate::http::buffer::Buffer;
 use crate::http::paths::Paths;
 use crate::http::request::{Api, Request, WHOLE};
-use crate::model::{ChildSnapshot, ObjectKey, OwnerState, Retention, Triggers};
+use crate::model::{ObjectKey, OwnerState, Retention, Triggers};
 use crate::queue::Outcome;
 use crate::reconcile::child_names::ChildNames;
 use crate::reconcile::children::ChildReconciler;
@@ -136,12 +136,10 @@ impl<O: Operator> Reconciler<O> {
 
     /// Starts over while writes meet newer objects, within the deadline.
     async fn attempt(&self, key: &ObjectKey, state: &mut OwnerState) -> Result<Outcome, Interrupt> {
-        let all_snapshots = std::mem::take(&mut state.snapshots);
+        let looks = state.has_pending_children();
         let attempts = async {
-            // For the first attempt only: the next one reads the children.
-            let mut snapshots = all_snapshots.as_slice();
             for _ in 0..ATTEMPTS_AT_ONCE {
-                let attempt = self.attempt_once(key, state, std::mem::take(&mut snapshots));
+                let attempt = self.attempt_once(key, state);
                 match AssertUnwindSafe(attempt).catch_unwind().await {
                     Ok(Err(Interrupt::Again)) if mutant!(ConflictIsDone) => {
                         return Ok(Outcome::Gone);
@@ -149,6 +147,7 @@ impl<O: Operator> Reconciler<O> {
                     Ok(Err(Interrupt::Again)) => {
                         let again = Triggers::REFRESH.with(Triggers::CHECK).with(Triggers::READ);
                         state.triggers = state.triggers.with(again);
+                        state.release_children();
                     }
                     Ok(result) => return result,
                     Err(panic) => return Err(failure::panicked(panic.as_ref())),
@@ -160,7 +159,8 @@ impl<O: Operator> Reconciler<O> {
             Ok(result) => result,
             Err(_) => Err(failure::late(self.deadline)),
         };
-        if result.is_err() && !all_snapshots.is_empty() {
+        if result.is_err() && looks {
+            // Some of them are recorded now, and the status does not say what follows.
             state.triggers = state.triggers.with(Triggers::CHECK);
         }
         result
@@ -170,7 +170,6 @@ impl<O: Operator> Reconciler<O> {
         &self,
         key: &ObjectKey,
         state: &mut OwnerState,
-        snapshots: &[ChildSnapshot],
     ) -> Result<Outcome, Interrupt> {
         if state.triggers.has(Triggers::REFRESH)
             || state.resource_version == 0
@@ -188,6 +187,7 @@ impl<O: Operator> Reconciler<O> {
         if state.triggers.has(Triggers::RETIRED)
             && state.triggers.without(besides).is_empty()
             && state.corrections.is_none()
+            && !state.has_pending_children()
         {
             // Nothing is known of its children, and nothing about them has changed.
             let after_s = Some(state.requeue_after_s).filter(|after_s| *after_s > 0);
@@ -211,18 +211,21 @@ impl<O: Operator> Reconciler<O> {
         let wanted = state.triggers.has(Triggers::SPEC.with(Triggers::CHECK));
         // An attempt that ended early, or with its process, may have made children of an earlier spec.
         let is_first_spec = state.generation <= 1 || mutant!(FirstAttemptForgotten);
-        let fresh = never_seen && is_first_spec && !state.triggers.has(Triggers::CHECK);
-        if !fresh && (wanted || !snapshots.is_empty()) {
+        let looks = state.has_pending_children();
+        let checks = state.triggers.has(Triggers::CHECK) || looks;
+        let fresh = never_seen && is_first_spec && !checks;
+        if !fresh && (wanted || looks) {
             let compares = wanted || !state.status.ready;
             self.unplanned
-                .complete(&owner, state, &mut plan.children, snapshots, compares)
+                .complete(&owner, state, &mut plan.children, compares)
                 .await?;
         }
-        if !wanted && !snapshots.is_empty() && state.status.ready {
+        if !wanted && looks && state.status.ready {
             let may_change = self
                 .children
-                .ensure_snapshots(&owner, state, &plan.children, snapshots)
+                .ensure_pending(&owner, state, &plan.children)
                 .await?;
+            state.settle_children();
             if !may_change && self.field_conflict(state).is_none() {
                 // The status does not change with these children.
                 return Ok(Outcome::Written {
@@ -231,14 +234,12 @@ impl<O: Operator> Reconciler<O> {
                 });
             }
             self.renew_status(&mut plan, &owner, state, &seen)?;
-        } else if wanted || !snapshots.is_empty() {
+        } else if wanted || looks {
             // Each body is dropped as soon as it is written: a burst holds one plan for each worker.
             for child in std::mem::take(&mut plan.children) {
-                let snapshot = child_records::snapshot_of::<O>(snapshots, &child);
-                self.children
-                    .ensure(&owner, state, child, fresh, snapshot)
-                    .await?;
+                self.children.ensure(&owner, state, child, fresh).await?;
             }
+            state.settle_children();
             state.children_complete = true;
             state.corrections.take_if(|corrections| {
                 corrections.compared(now_ms);

@@ -10,7 +10,7 @@ use crate::http::paths::Paths;
 use crate::http::request::METADATA;
 use crate::model::hash32;
 use crate::model::{
-    ChildEvent, ChildState, Compared, KindId, ObjectKey, OwnerState, PartialObject, Uid,
+    ChildEvent, ChildState, Content, KindId, ObjectKey, OwnerState, PartialObject, SeenChild, Uid,
 };
 use crate::reconcile::child_names::ChildNames;
 use crate::reconcile::owner;
@@ -103,24 +103,30 @@ pub(crate) fn child_event<O: Operator>(
     let meta = &object.metadata;
     let ours = paths.owner_of(meta);
     let controller = meta.controller().filter(|_| ours.is_some());
-    let compared = match ours {
-        Some(_) => Compared::NotYet,
-        None => Compared::Differs,
-    };
+    let is_taken_over = ours.is_none();
     let owner = ours.or_else(|| {
         paths
             .former_owner_of(meta)
             .filter(|_| !mutant!(TakenOverIgnored))
     })?;
+    let state = ChildState::of(object, kind.of(O::KINDS)?.workload);
+    // A kind without a generation (Service, ConfigMap, Secret): nothing in the event says what changed.
+    let is_unclear = state.generation == 0 && !mutant!(UnclearIsUnchanged);
     let event = ChildEvent {
-        kind,
-        name_hash: hash32(&meta.name),
         owner_uid: controller.map(|reference| reference.uid),
-        resource_version: meta.resource_version,
-        deleted,
-        state: ChildState::of(object, kind.of(O::KINDS)?.workload),
-        marks: meta.marks(),
-        compared,
+        child: SeenChild {
+            kind,
+            name_hash: hash32(&meta.name),
+            uid_hash: meta.uid.short(),
+            resource_version: meta.resource_version,
+            state,
+            marks: meta.marks(),
+            content: match deleted {
+                true => Content::Gone,
+                false if is_taken_over || is_unclear => Content::Unread,
+                false => Content::Shown,
+            },
+        },
     };
     Some((ObjectKey::new(&meta.namespace, &owner), event))
 }

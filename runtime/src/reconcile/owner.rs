@@ -13,8 +13,8 @@ use crate::api::{
     UndecodableSpec,
 };
 use crate::model::{
-    ChildState, Finalizers, Meta, ObjectKey, OwnerState, PartialObject, StatusRecord, Transition,
-    Triggers, hash32, hash64, large_bytes, rfc3339, seconds,
+    ChildState, Content, Finalizers, Meta, ObjectKey, OwnerState, PartialObject, SeenChild,
+    StatusRecord, Transition, Triggers, hash32, hash64, large_bytes, rfc3339, seconds,
 };
 
 /// The finalizer that tells the garbage collector to keep the children.
@@ -120,13 +120,14 @@ fn meta(key: &ObjectKey, state: &OwnerState) -> Meta {
 /// The children as the plan sees them: of a kind without replicas, only that they exist.
 pub(crate) fn children<O: Operator>(state: &OwnerState) -> Children {
     let mut children = Children::default();
-    for record in &state.children {
-        let kind = record.kind.of(O::KINDS);
+    let exists = |seen: &&SeenChild| seen.content != Content::Gone;
+    for seen in state.children.iter().filter(exists) {
+        let kind = seen.kind.of(O::KINDS);
         let state = match kind.is_some_and(|kind| kind.workload) {
-            true => record.state,
+            true => seen.state,
             false => ChildState::default(),
         };
-        children.set(record.kind, record.name_hash, state);
+        children.set(seen.kind, seen.name_hash, state);
     }
     children
 }

@@ -9,9 +9,7 @@ use std::sync::Arc;
 use crate::api::{Child, Kind, Operator, Owner, kind_index};
 use crate::http::paths::Paths;
 use crate::http::request::Api;
-use crate::model::{
-    ChildSnapshot, KindId, OwnerState, Retention, SnapshotContent, Triggers, hash32,
-};
+use crate::model::{Content, KindId, OwnerState, Retention, Triggers, hash32};
 use crate::reconcile::child_names::{ChildNames, is_planned};
 use crate::reconcile::failure::Interrupt;
 use crate::reconcile::owned;
@@ -57,13 +55,12 @@ impl Unplanned {
     }
 
     /// Adds the children that may exist beside the plan to it, as absent. `compares`: all children are compared
-    /// and not only those of the snapshots.
+    /// and not only those that are to be looked at.
     pub(super) async fn complete<O: Operator>(
         &self,
         owner: &Owner<O>,
         state: &OwnerState,
         plan: &mut Vec<Child>,
-        snapshots: &[ChildSnapshot],
         compares: bool,
     ) -> Result<(), Interrupt> {
         let by_name = self.by_name(owner, plan);
@@ -71,10 +68,11 @@ impl Unplanned {
         for (id, kind) in KindId::children(O::KINDS.len()).zip(O::KINDS) {
             let may_have_more = match compares {
                 true => self.is_listed(id, state) && !self.is_recorded::<O>(id, state, plan),
-                false => snapshots.iter().any(|snapshot| {
-                    snapshot.kind == id
-                        && snapshot.content != SnapshotContent::Gone
-                        && !has::<O>(plan, id, snapshot.name_hash)
+                false => state.children.iter().any(|seen| {
+                    seen.kind == id
+                        && seen.content.is_pending()
+                        && seen.content != Content::Gone
+                        && !has::<O>(plan, id, seen.name_hash)
                 }),
             };
             if !may_have_more || mutant!(UnplannedStays) {

@@ -7,11 +7,8 @@
 use serde_json::Value;
 
 use crate::api::{Child, Operator, kind_index};
-use crate::cache::{ChildUpdate, snapshot_of};
-use crate::model::{
-    ChildEvent, ChildRecord, Compared, KindId, ObjectKey, OwnerState, SnapshotContent, Triggers,
-    hash32,
-};
+use crate::cache::ChildUpdate;
+use crate::model::{Content, KindId, ObjectKey, OwnerState, SeenChild, Triggers, hash32};
 use crate::reconcile::child;
 use crate::reconcile::child::{Actual, planned_body};
 use crate::reconcile::fields::{Others, annotation, correct};
@@ -70,13 +67,19 @@ impl Kept {
         // The watch of the owners may be behind: what came of the children before is known to the entry alone.
         let known = std::mem::replace(&mut state.children, kept.children.clone());
         state.children_complete |= kept.children_complete;
-        for record in known {
-            let is_same = |other: &&mut ChildRecord| {
-                (other.kind, other.name_hash) == (record.kind, record.name_hash)
-            };
-            match state.children.iter_mut().find(is_same) {
-                Some(older) if older.resource_version < record.resource_version => *older = record,
-                None if !self.is_gone(&record) => state.children.push(record),
+        for seen in known {
+            let retained = state.children.iter_mut().find(|other| other.is_same(&seen));
+            match retained {
+                Some(older) if older.resource_version < seen.resource_version => *older = seen,
+                // The entry knows that it is to be looked at.
+                Some(same) if same.resource_version == seen.resource_version => {
+                    if seen.content.is_pending() {
+                        same.content = seen.content;
+                    }
+                }
+                None if seen.content.is_pending() || !self.is_gone(&seen) => {
+                    state.children.push(seen)
+                }
                 Some(_) | None => {}
             }
         }
@@ -100,7 +103,8 @@ impl Kept {
         }
     }
 
-    /// Records a change of a child; returns the work that follows from it.
+    /// Takes over a change of a child, and says in the event how it is to be looked at. Returns the work that follows
+    /// from it for an idle owner.
     pub(super) fn on_child_event<O: Operator>(
         &mut self,
         operator: &O,
@@ -112,68 +116,67 @@ impl Kept {
             line,
             idle,
         } = update;
-        let index = self.index(event);
+        let seen = &mut event.child;
+        let index = self.index(seen);
         // What came before a deletion of another child may arrive after it: each kind has a watch of its own.
         let known = index.map(|index| self.state.children[index].resource_version);
         let known = known.unwrap_or(match mutant!(DeletionHidesOthers) {
             true => self.lost_version,
             false => 0,
         });
-        if event.resource_version <= known {
+        if seen.resource_version <= known {
             // Our own write, or older than what a worker has read.
             return None;
         }
-        if event.deleted {
-            if event.resource_version > self.lost_version {
-                self.lost_version = event.resource_version;
-                (self.lost, self.lost_name_hash) = (Some(event.kind), event.name_hash);
+        if seen.content == Content::Gone {
+            if seen.resource_version > self.lost_version {
+                self.lost_version = seen.resource_version;
+                (self.lost, self.lost_name_hash) = (Some(seen.kind), seen.name_hash);
             }
             if let Some(index) = index {
                 self.state.children.swap_remove(index);
             }
-            let planned = idle && !self.state.deleting && self.wants(operator, key, event);
-            let triggers = Triggers::REFRESH.with(Triggers::CHECK);
-            return planned.then(|| self.work(triggers, Some((event, SnapshotContent::Gone))));
+            let planned = idle && !self.state.deleting && self.wants(operator, key, seen);
+            return planned.then(|| self.work(Triggers::REFRESH.with(Triggers::CHECK)));
         }
         let unchanged = index.is_some_and(|index| {
             let record = &self.state.children[index];
-            let known = &record.state;
-            known.generation == event.state.generation
-                && known.generation != 0
-                && !event.is_relabelled(record)
+            seen.content == Content::Shown
+                && record.uid_hash == seen.uid_hash
+                && record.state.generation == seen.state.generation
+                && record.marks == seen.marks
         });
         let index = index.unwrap_or_else(|| {
             self.state.children.reserve_exact(1);
-            self.state.children.push(ChildRecord {
-                kind: event.kind,
-                name_hash: event.name_hash,
-                resource_version: 0,
-                state: event.state,
-                marks: event.marks,
-                last_applied: None,
+            self.state.children.push(SeenChild {
+                content: Content::Recorded(None),
+                ..seen.clone()
             });
             self.state.children.len() - 1
         });
         let record = &mut self.state.children[index];
-        record.resource_version = event.resource_version;
-        (record.state, record.marks) = (event.state, event.marks);
+        record.resource_version = seen.resource_version;
+        record.uid_hash = seen.uid_hash;
+        (record.state, record.marks) = (seen.state, seen.marks);
         if !idle && unchanged {
             // The entry gets the counters; a changed spec would have another generation.
+            seen.content = Content::Recorded(None);
             return None;
         }
-        record.last_applied = None;
+        record.content = Content::Recorded(None);
         let Some((planned, plan)) = owner::plan(operator, key, &self.state) else {
-            return Some(self.work(Triggers::CHECK, None));
+            seen.content = Content::Unread;
+            return Some(self.work(Triggers::CHECK));
         };
-        let child = plan.children.iter().find(|child| is::<O>(child, event));
+        let child = plan.children.iter().find(|child| is::<O>(child, seen));
         if let Some(child) = child {
-            let kind = event.kind.of(O::KINDS)?;
-            let snapshot = child::snapshot(line);
-            let actual = match &snapshot {
-                SnapshotContent::Object(json) => {
+            let kind = seen.kind.of(O::KINDS)?;
+            let held = child::held(line);
+            let actual = match &held {
+                Content::Held(json) => {
                     Actual::decode(json, kind.workload, &annotation::<O>()).ok()
-                },
-                SnapshotContent::Unread | SnapshotContent::Gone => None,
+                }
+                _ => None,
             };
             let body = child
                 .body
@@ -185,44 +188,40 @@ impl Kept {
             };
             match (body, actual) {
                 (Some(body), Some(actual)) if as_planned(&body, &actual) => {
-                    self.state.children[index].last_applied =
-                        Some(child::last_applied(actual.uid, &body));
-                    event.compared = Compared::AsPlanned;
+                    let applied = child::last_applied(actual.uid, &body);
+                    self.state.children[index].content = Content::Recorded(Some(applied));
+                    seen.content = Content::Recorded(None);
                 }
                 _ => {
-                    event.compared = Compared::Differs;
-                    return Some(self.work(Triggers::CHECK, Some((event, snapshot))));
+                    seen.content = held;
+                    return Some(self.work(Triggers::CHECK));
                 }
             }
         }
         if child.is_none() && !self.state.deleting {
             // It left the plan.
-            event.compared = Compared::Differs;
-            return Some(self.work(Triggers::CHECK, Some((event, child::snapshot(line)))));
+            seen.content = child::held(line);
+            return Some(self.work(Triggers::CHECK));
         }
         if !self.state.children_complete {
-            return Some(self.work(Triggers::CHECK, None));
+            return Some(self.work(Triggers::CHECK));
         }
         let mut status = plan.status;
         let same = owner::remember::<O>(&mut status).digest == self.state.status.digest;
         // The children are compared too: those with current digests cost no request.
-        (!same).then(|| self.work(Triggers::CHECK, None))
+        (!same).then(|| self.work(Triggers::CHECK))
     }
 
     /// Whether the plan has a body for the child.
-    fn wants<O: Operator>(&self, operator: &O, key: &ObjectKey, event: &ChildEvent) -> bool {
+    fn wants<O: Operator>(&self, operator: &O, key: &ObjectKey, seen: &SeenChild) -> bool {
         owner::plan(operator, key, &self.state).is_none_or(|(_, plan)| {
             let mut wanted = plan.children.iter().filter(|child| child.body.is_some());
-            wanted.any(|child| is::<O>(child, event))
+            wanted.any(|child| is::<O>(child, seen))
         })
     }
 
     /// The work for the queue; the rest is filled in when a worker takes it.
-    fn work(
-        &self,
-        triggers: Triggers,
-        snapshot: Option<(&ChildEvent, SnapshotContent)>,
-    ) -> OwnerState {
+    fn work(&self, triggers: Triggers) -> OwnerState {
         OwnerState {
             uid: self.state.uid,
             generation: self.state.generation,
@@ -231,40 +230,36 @@ impl Kept {
             finalizers: self.state.finalizers,
             status: self.state.status.clone(),
             triggers: triggers.with(Triggers::CHILD),
-            snapshots: snapshot
-                .map(|(event, snapshot)| snapshot_of(event, snapshot))
-                .into_iter()
-                .collect(),
             ..OwnerState::default()
         }
     }
 
-    fn index(&self, event: &ChildEvent) -> Option<usize> {
+    fn index(&self, seen: &SeenChild) -> Option<usize> {
         let mut children = self.state.children.iter();
-        children.position(|record| (record.kind, record.name_hash) == (event.kind, event.name_hash))
+        children.position(|known| known.is_same(seen))
     }
 
-    /// Takes over the records of a worker where they are newer.
-    fn merge_records(&mut self, children: &[ChildRecord]) {
-        for record in children {
+    /// Takes over what a worker or a page has recorded, where it is newer.
+    fn merge_records(&mut self, children: &[SeenChild]) {
+        // What is still to be looked at is known to the entry, and to the cache as far as events told it.
+        for record in children.iter().filter(|child| !child.content.is_pending()) {
             let known = self
                 .state
                 .children
                 .iter_mut()
-                .find(|known| (known.kind, known.name_hash) == (record.kind, record.name_hash));
+                .find(|known| known.is_same(record));
             match known {
                 Some(known) if known.resource_version <= record.resource_version => {
                     known.clone_from(record);
                 }
                 Some(known) => {
                     // A newer event, of another object of that name than the one that is recorded.
-                    let applied_to = |record: &ChildRecord| {
-                        record.last_applied.as_ref().map(|applied| applied.uid)
-                    };
+                    let applied_to =
+                        |child: &SeenChild| child.content.last_applied().map(|applied| applied.uid);
                     let is_another =
                         applied_to(record).is_some() && applied_to(record) != applied_to(known);
                     if is_another && !mutant!(ReplacedIsRejected) {
-                        known.last_applied = None;
+                        known.content = Content::Recorded(None);
                     }
                 }
                 None => {
@@ -274,8 +269,10 @@ impl Kept {
                     }
                     self.state.children.reserve_exact(1);
                     let mut record = record.clone();
-                    // It may have been deleted before the last one: it is read before it is relied on.
-                    record.last_applied.take_if(|_| may_be_gone);
+                    if may_be_gone {
+                        // It may have been deleted before the last one: it is read before it is relied on.
+                        record.content = Content::Recorded(None);
+                    }
                     self.state.children.push(record);
                 }
             }
@@ -284,38 +281,33 @@ impl Kept {
 
     /// A worker that knows all children does not know those that it has found to be gone. No event tells that of a
     /// child which another controller had taken over; one that was made meanwhile is not known either: it is read.
-    fn doubt_forgotten(&mut self, children: &[ChildRecord]) {
+    fn doubt_forgotten(&mut self, children: &[SeenChild]) {
         for known in &mut self.state.children {
-            let is_same = |record: &ChildRecord| {
-                (record.kind, record.name_hash) == (known.kind, known.name_hash)
-            };
-            if !children.iter().any(is_same) {
-                known.last_applied = None;
+            if !children.iter().any(|child| child.is_same(known)) {
+                known.content = Content::Recorded(None);
             }
         }
     }
 
     /// Whether this child, which is not recorded, was the last one that was deleted.
-    fn is_gone(&self, record: &ChildRecord) -> bool {
+    fn is_gone(&self, record: &SeenChild) -> bool {
         record.resource_version <= self.lost_version
             && (self.lost, self.lost_name_hash) == (Some(record.kind), record.name_hash)
     }
 
     /// Takes over the records from pages: a child that they do not show is gone, unless it is newer than they
     /// are.
-    fn replace_records(&mut self, children: &[ChildRecord], revisions: &[u64]) {
+    fn replace_records(&mut self, children: &[SeenChild], revisions: &[u64]) {
         self.state.children.retain(|known| {
             let page = revisions.get(known.kind.index());
             page.is_none_or(|page| known.resource_version > *page)
-                || children
-                    .iter()
-                    .any(|record| (known.kind, known.name_hash) == (record.kind, record.name_hash))
+                || children.iter().any(|record| record.is_same(known))
         });
         self.merge_records(children);
         self.state.children_complete = true;
     }
 }
 
-fn is<O: Operator>(child: &Child, event: &ChildEvent) -> bool {
-    kind_index(O::KINDS, &child.kind) == Some(event.kind) && hash32(&child.name) == event.name_hash
+fn is<O: Operator>(child: &Child, seen: &SeenChild) -> bool {
+    kind_index(O::KINDS, &child.kind) == Some(seen.kind) && hash32(&child.name) == seen.name_hash
 }

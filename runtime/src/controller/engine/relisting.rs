@@ -11,6 +11,7 @@ use crate::controller::readiness::cause;
 use crate::controller::running::RunningRelist;
 use crate::controller::written::PageAge;
 use crate::model::{KindId, ObjectKey, OwnerState, Triggers};
+use crate::queue::Observation;
 use crate::reconcile::compare::Comparer;
 use crate::reconcile::observe::Observer;
 use crate::relist::{Coverage, Found, ListError, Relist};
@@ -121,12 +122,16 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             PageAge::Past => !by_children,
             PageAge::Unknown => is_idle,
         };
-        let admission = match (is_past, coverage) {
-            (false, _) => self.queue.admit_owner(key, state, triggers),
+        let (shown, beyond) = (state, triggers);
+        let page = match (is_past, coverage) {
+            (false, _) => Observation::Page { shown, beyond },
             // What the owner itself asks for was done, and watches show its children.
             (true, Coverage::Owners) => return,
-            (true, Coverage::All) => self.queue.admit_past(key, &state, revisions),
+            (true, Coverage::All) => Observation::PastPage { shown, revisions },
         };
+        let now_ms = self.started.elapsed().as_millis();
+        let now_ms = u64::try_from(now_ms).unwrap_or(u64::MAX);
+        let admission = self.queue.observe(key, page, now_ms);
         self.on_admission(admission, coverage);
     }
 

@@ -87,7 +87,8 @@ proptest! {
                 }
                 Step::Child { key, ready, deleted } => {
                     queue.advance(child_kind(), version);
-                    let event = ChildEvent { deleted, owner_uid: None, ..child(version, ready) };
+                    let event = if deleted { gone(version) } else { child(version, ready) };
+                    let event = ChildEvent { owner_uid: None, ..event };
                     on_child_event(&mut queue, &format!("n/{key}").as_str().into(), event, now_ms);
                 }
                 Step::Take => {
@@ -108,7 +109,8 @@ proptest! {
                         3 => Outcome::Failed { base_ms: None },
                         _ => Outcome::Stuck,
                     };
-                    if outcome == WRITTEN { owner = observed(owner, true); }
+                    if outcome == WRITTEN { owner = looked_at(observed(owner, true)); }
+                    if outcome == WAITING { owner = looked_at(owner); }
                     let admission = queue.finish(&key, owner, outcome, now_ms);
                     let rejected = admission == Admission::Rejected;
                     prop_assert!(!rejected || queue.entries.get(&key).is_none(), "{key} is both");
@@ -134,7 +136,7 @@ proptest! {
         }
         // Work off what is left: it ends.
         for (key, owner) in flying.drain(..) {
-            queue.finish(&key, observed(owner, true), WRITTEN, now_ms);
+            queue.finish(&key, looked_at(observed(owner, true)), WRITTEN, now_ms);
         }
         for _ in 0..64 {
             now_ms += 700_000;
@@ -142,7 +144,7 @@ proptest! {
             while let Some((key, mut owner)) = queue.take() {
                 owner.own_version = version;
                 owner.resource_version = version;
-                queue.finish(&key, observed(owner, true), WRITTEN, now_ms);
+                queue.finish(&key, looked_at(observed(owner, true)), WRITTEN, now_ms);
             }
         }
         prop_assert!(queue.is_empty(), "{:?}", queue.entries);

@@ -5,13 +5,16 @@ use crate::queue::tests::*;
 /// A change of a child of a kind without a generation, such as a Service.
 fn service(resource_version: u64) -> ChildEvent {
     ChildEvent {
-        state: ChildState::default(),
+        child: SeenChild {
+            content: Content::Unread,
+            ..service_record(resource_version)
+        },
         ..child(resource_version, 0)
     }
 }
 
-fn service_record(resource_version: u64) -> ChildRecord {
-    ChildRecord {
+fn service_record(resource_version: u64) -> SeenChild {
+    SeenChild {
         state: ChildState::default(),
         ..record(resource_version)
     }
@@ -40,7 +43,7 @@ fn a_change_of_a_child_without_a_generation_may_be_drift() {
     assert_eq!(queue.depth(), 0, "merged for a second");
     queue.wake(1_100);
     let (key, mut owner) = take(&mut queue);
-    assert!(owner.triggers.has(Triggers::CHECK));
+    assert_eq!(owner.children[0].content, held(19), "the newest");
 
     // And while it is with a worker, which has read it at 19.
     for version in 19..=20 {
@@ -48,17 +51,15 @@ fn a_change_of_a_child_without_a_generation_may_be_drift() {
     }
     owner.record_child(service_record(19));
     queue.finish(&key, observed(owner, true), WRITTEN, 1_300);
-    assert!(take(&mut queue).1.triggers.has(Triggers::CHECK));
+    assert_eq!(take(&mut queue).1.children[0].content, Content::Unread);
 }
 
 #[test]
 fn a_change_that_was_compared_as_it_came_in_needs_no_other_comparison() {
     let mut queue = queue(Limits::default());
     written(&mut queue, "a/x");
-    let as_planned = ChildEvent {
-        compared: Compared::AsPlanned,
-        ..service(10)
-    };
+    let mut as_planned = service(10);
+    as_planned.child.content = Content::Recorded(None);
     on_child_event(&mut queue, &"a/x".into(), as_planned, 100);
     queue.wake(10_000);
     assert_eq!(queue.depth(), 0);
@@ -69,15 +70,11 @@ fn a_child_deleted_and_created_again_in_flight_is_another_object() {
     let mut queue = queue(Limits::default());
     queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
     let (key, mut owner) = take(&mut queue);
-    let deleted = ChildEvent {
-        deleted: true,
-        ..child(9, 0)
-    };
-    on_child_event(&mut queue, &key, deleted, 0);
+    on_child_event(&mut queue, &key, gone(9), 0);
     on_child_event(&mut queue, &key, child(10, 0), 0);
     owner.record_child(record(8));
     queue.finish(&key, observed(owner, true), WRITTEN, 0);
-    assert!(take(&mut queue).1.triggers.has(Triggers::CHECK));
+    assert_eq!(take(&mut queue).1.children[0].content, Content::Unread);
 }
 
 /// What a relist finds where a child differs.
@@ -408,7 +405,8 @@ fn assert_children_are_read(queue: &mut Queue) {
         let (key, owner) = take(queue);
         assert!(owner.triggers.has(Triggers::CHECK), "{}", key.as_str());
         assert!(owner.triggers.has(Triggers::READ), "{}", key.as_str());
-        assert!(owner.snapshots.is_empty(), "{}", key.as_str());
+        let unread = |child: &SeenChild| child.content == Content::Unread;
+        assert!(owner.children.iter().all(unread), "{}", key.as_str());
     }
 }
 

@@ -6,7 +6,7 @@ use crate::queue::tests::*;
 const REVISIONS: [u64; 3] = [5, 20, 20];
 
 /// The owner `a/x` as a page shows it from before its work was done, with these children.
-fn page(children: Vec<ChildRecord>) -> OwnerState {
+fn page(children: Vec<SeenChild>) -> OwnerState {
     OwnerState {
         children,
         children_complete: true,
@@ -14,7 +14,7 @@ fn page(children: Vec<ChildRecord>) -> OwnerState {
     }
 }
 
-fn at(resource_version: u64, change: impl FnOnce(&mut ChildState)) -> ChildRecord {
+fn at(resource_version: u64, change: impl FnOnce(&mut ChildState)) -> SeenChild {
     let mut record = record(resource_version);
     change(&mut record.state);
     record
@@ -40,28 +40,36 @@ fn what_only_a_page_shows_of_the_children_is_work() {
     let ungenerated = at(12, |state| state.generation = 0);
     let mut other = child();
     other.name_hash += 1;
-    let nothing = Triggers::default();
+    let nothing = (Triggers::default(), vec![]);
+    let look = |content: Content| (Triggers::default(), vec![content]);
     for (what, children, want) in [
-        ("as written", vec![child()], nothing),
-        ("older", vec![at(7, |state| state.generation = 2)], nothing),
-        ("it became ready", vec![ready], Triggers::STATUS),
-        ("its spec was edited", vec![edited], Triggers::CHECK),
+        ("as written", vec![child()], nothing.clone()),
+        (
+            "older",
+            vec![at(7, |state| state.generation = 2)],
+            nothing.clone(),
+        ),
+        ("it became ready", vec![ready], (Triggers::STATUS, vec![])),
+        ("its spec was edited", vec![edited], look(Content::Unread)),
         (
             "nothing tells what changed",
             vec![ungenerated],
-            Triggers::CHECK,
+            look(Content::Unread),
         ),
-        ("another one", vec![child(), other], Triggers::CHECK),
+        ("another one", vec![child(), other], look(Content::Unread)),
         (
             "it is gone",
             vec![],
-            Triggers::CHECK.with(Triggers::REFRESH),
+            (Triggers::REFRESH, vec![Content::Gone]),
         ),
     ] {
         let mut queue = queue(Limits::default());
         waiting(&mut queue);
         queue.admit_past(&"a/x".into(), &page(children), &REVISIONS);
-        let found = queue.take().map_or(nothing, |(_, owner)| owner.triggers);
+        let found = queue.take().map_or(nothing.clone(), |(_, owner)| {
+            let looks = owner.children.into_iter().map(|child| child.content);
+            (owner.triggers, looks.filter(Content::is_pending).collect())
+        });
         assert_eq!(found, want, "{what}");
     }
 }

@@ -47,16 +47,17 @@ fn without_capacity_it_is_rejected() {
 
 /// The cache may know the owner for the first time from the worker, and the child with it.
 #[test]
-fn a_child_that_was_deleted_in_flight_is_read() {
+fn a_child_that_was_deleted_in_flight_is_gone() {
     let mut queue = queue(Limits::default());
     queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
     let (key, mut owner) = take(&mut queue);
     owner.record_child(record(8));
-    let deleted = ChildEvent {
-        deleted: true,
-        ..child(9, 0)
-    };
-    on_child_event(&mut queue, &key, deleted, 0);
+    on_child_event(&mut queue, &key, gone(9), 0);
     queue.finish(&key, observed(owner, false), WAITING, 0);
-    assert!(take(&mut queue).1.triggers.has(Triggers::READ));
+    let (_, owner) = take(&mut queue);
+    assert_eq!(owner.children[0].content, Content::Gone);
+    assert!(
+        owner.triggers.has(Triggers::REFRESH),
+        "the owner may be gone"
+    );
 }

@@ -53,7 +53,7 @@ fn owners_that_failed_do_not_wait_when_the_cause_is_gone() {
     queue.admit_owner(&"a/failing".into(), owner_at(1, 1), Triggers::default());
     let (key, owner) = take(&mut queue);
     queue.finish(&key, owner, FAILED, 0);
-    queue.admit_idle(&"a/merging".into(), owner_at(1, 2), 0);
+    on_child_event(&mut queue, &"a/merging".into(), child(2, 0), 0);
     queue.retry_failing();
     assert_eq!(queue.depth(), 1);
     assert_eq!(take(&mut queue).0.as_str(), "a/failing");
