@@ -13,26 +13,12 @@ use crate::cluster::Cluster;
 use crate::cluster::objects::{container, text, web};
 use crate::cluster::simulated::{Running, Simulated, config, pass};
 use crate::cluster::user::{JSON, STRATEGIC};
-use crate::forms::{Author, deployment};
+use crate::forms::{Author, BUDGET, WIDGET, deployment};
 
 const MARK: &str = "/metadata/annotations/tare.dev~1plan";
 
-const WIDGET: Kind = Kind {
-    api_version: "contract.tare.dev/v1",
-    kind: "Widget",
-    plural: "widgets",
-    workload: false,
-};
-
-const BUDGET: Kind = Kind {
-    api_version: "policy/v1",
-    kind: "PodDisruptionBudget",
-    plural: "poddisruptionbudgets",
-    workload: false,
-};
-
 /// Runs an operator of its own in this namespace.
-async fn operate(cluster: &Cluster, author: Author) -> Running {
+async fn operate<const OF: usize>(cluster: &Cluster, author: Author<OF>) -> Running {
     let (client, namespace) = match cluster.as_simulated() {
         Some(simulated) => (simulated.server.client("tare"), None),
         None => (cluster.client.clone(), Some(cluster.namespace.clone())),
@@ -99,8 +85,12 @@ pub async fn what_others_put_into_a_container_and_a_port_stays(cluster: Cluster)
             "volumeMounts": [{"name": "ca", "mountPath": "/etc/ca"}]}],
     }}}});
     cluster.patch_with("deployments", "web", STRATEGIC, added).await;
-    let added = json!({"spec": {"type": "NodePort",
+    let mut added = json!({"spec": {"type": "NodePort",
         "ports": [{"port": 80, "name": "http", "appProtocol": "http"}]}});
+    if cluster.as_simulated().is_some() {
+        // It allocates none.
+        added["spec"]["ports"][0]["nodePort"] = 30_480.into();
+    }
     cluster.patch_with("services", "web", STRATEGIC, added).await;
     let service = cluster.get("services", "web").await;
     let port = |service: &Value| service["spec"]["ports"][0].clone();
@@ -249,7 +239,7 @@ fn with_a_volume(image: &str) -> Vec<(Kind, Value)> {
 }
 
 pub async fn a_volume_becomes_an_empty_dir(cluster: Cluster) {
-    let running = operate(&cluster, Author(with_a_volume)).await;
+    let running = operate(&cluster, Author::<0>(with_a_volume)).await;
     cluster.create("web", web()).await;
     cluster.until_running("web").await;
     rest(&cluster).await;
@@ -285,7 +275,7 @@ fn with_less(image: &str) -> Vec<(Kind, Value)> {
 }
 
 pub async fn what_leaves_the_plan_of_a_container_goes(cluster: Cluster) {
-    let running = operate(&cluster, Author(with_less)).await;
+    let running = operate(&cluster, Author::<0>(with_less)).await;
     cluster.create("web", web()).await;
     cluster.until_running("web").await;
     rest(&cluster).await;
@@ -316,7 +306,7 @@ fn a_widget(image: &str) -> Vec<(Kind, Value)> {
 pub async fn zeros_and_large_numbers_of_a_custom_kind_are_written_and_set_back(cluster: Cluster) {
     let installed = kubesim::contract::install(&cluster.client).await;
     installed.unwrap_or_else(|error| panic!("install the CRD: {error:?}"));
-    let running = operate(&cluster, Author(a_widget)).await;
+    let running = operate(&cluster, Author::<1>(a_widget)).await;
     cluster.create("web", web()).await;
     cluster.until_running("web").await;
     rest(&cluster).await;
@@ -348,7 +338,7 @@ fn with_a_budget(_: &str) -> Vec<(Kind, Value)> {
 }
 
 pub async fn a_budget_that_loses_its_zero_gets_it_back(cluster: Cluster) {
-    let running = operate(&cluster, Author(with_a_budget)).await;
+    let running = operate(&cluster, Author::<2>(with_a_budget)).await;
     cluster.create("web", web()).await;
     cluster.until_running("web").await;
     let is_planned = |budget: &Value| {
@@ -410,7 +400,7 @@ pub async fn a_child_without_managed_fields_is_compared_field_by_field(mode: Mod
     pass(3 * 3_600).await;
     assert_eq!(cluster.writes(), writes, "it is written without a difference");
     cluster.change("web", json!({"image": "web:2"})).await;
-    cluster.until_phase("web", "Running").await;
+    pass(10).await;
     assert_eq!(container(&cluster.get("deployments", "web"))["image"], "web:2");
     running.stop().await;
 }
@@ -421,6 +411,7 @@ fn web_spec() -> Value {
 
 async fn patch_deployment(cluster: &Simulated, patch: Value) {
     let deployments: Api<k8s_openapi::api::apps::v1::Deployment> = cluster.api();
-    let patched = deployments.patch("web", &PatchParams::default(), &Patch::Merge(patch));
-    patched.await.expect("patch the Deployment");
+    let (how, patch) = (PatchParams::default(), Patch::Merge(patch));
+    let patched = deployments.patch("web", &how, &patch).await;
+    patched.expect("patch the Deployment");
 }
