@@ -6,10 +6,10 @@ use http::Request;
 use serde_json::Value;
 use tokio::net::TcpListener;
 
+use crate::admission::Admission;
 use crate::api::commit::{seed_namespace, written};
 use crate::api::{definition, pod_log};
 use crate::error::Error;
-use crate::admission::Admission;
 use crate::faults::Faults;
 use crate::requests::RequestCounts;
 use crate::serve::{https, request};

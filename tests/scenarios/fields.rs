@@ -75,7 +75,9 @@ pub async fn another_order_of_variables_is_written_and_a_foreign_one_is_set_back
 pub async fn what_others_put_into_a_container_and_a_port_stays(cluster: Cluster) {
     let operator = cluster.operate().await;
     let spec = |image: &str, replicas: u8, port: u16| json!({"image": image, "replicas": replicas, "port": port});
-    cluster.create("web", spec("registry.local/web:1", 1, 8080)).await;
+    cluster
+        .create("web", spec("registry.local/web:1", 1, 8080))
+        .await;
     cluster.until_running("web").await;
     rest(&cluster).await;
     let probe = json!({"httpGet": {"path": "/live", "port": 8080}});
@@ -84,14 +86,18 @@ pub async fn what_others_put_into_a_container_and_a_port_stays(cluster: Cluster)
         "containers": [{"name": "app", "livenessProbe": probe,
             "volumeMounts": [{"name": "ca", "mountPath": "/etc/ca"}]}],
     }}}});
-    cluster.patch_with("deployments", "web", STRATEGIC, added).await;
+    cluster
+        .patch_with("deployments", "web", STRATEGIC, added)
+        .await;
     let mut added = json!({"spec": {"type": "NodePort",
         "ports": [{"port": 80, "name": "http", "appProtocol": "http"}]}});
     if cluster.as_simulated().is_some() {
         // It allocates none.
         added["spec"]["ports"][0]["nodePort"] = 30_480.into();
     }
-    cluster.patch_with("services", "web", STRATEGIC, added).await;
+    cluster
+        .patch_with("services", "web", STRATEGIC, added)
+        .await;
     let service = cluster.get("services", "web").await;
     let port = |service: &Value| service["spec"]["ports"][0].clone();
     let node_port = port(&service)["nodePort"].clone();
@@ -165,7 +171,10 @@ async fn mirror_images(cluster: &Cluster) {
         "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingAdmissionPolicyBinding",
         "metadata": {"name": name}, "spec": {"policyName": name},
     });
-    for (path, object) in [(format!("{all}ies"), policy), (format!("{all}ybindings"), binding)] {
+    for (path, object) in [
+        (format!("{all}ies"), policy),
+        (format!("{all}ybindings"), binding),
+    ] {
         let made = cluster.request(Method::POST, &path, JSON, &object).await;
         made.unwrap_or_else(|error| panic!("create {object}: {error}"));
     }
@@ -186,7 +195,9 @@ async fn mirror_images(cluster: &Cluster) {
     panic!("the policy does not act");
 }
 
-pub async fn images_that_a_policy_rewrites_are_rolled_out_and_others_are_set_back(cluster: Cluster) {
+pub async fn images_that_a_policy_rewrites_are_rolled_out_and_others_are_set_back(
+    cluster: Cluster,
+) {
     mirror_images(&cluster).await;
     let image = |name: &str, n: usize| format!("registry.local/{name}:{n}");
     let until_image = async |name: &str, want: String| {
@@ -197,19 +208,27 @@ pub async fn images_that_a_policy_rewrites_are_rolled_out_and_others_are_set_bac
     let operator = cluster.operate().await;
     for n in 0..6 {
         let name = format!("dev-{n}");
-        cluster.create(&name, json!({"image": image("dev", n)})).await;
+        cluster
+            .create(&name, json!({"image": image("dev", n)}))
+            .await;
     }
-    cluster.create("prod", json!({"image": image("prod", 1)})).await;
+    cluster
+        .create("prod", json!({"image": image("prod", 1)}))
+        .await;
     cluster.until_all_running(7).await;
     rest(&cluster).await;
     operator.terminate().await;
     let operator = cluster.operate().await;
     rest(&cluster).await;
     for n in 10..16 {
-        cluster.change("dev-0", json!({"image": image("dev", n)})).await;
+        cluster
+            .change("dev-0", json!({"image": image("dev", n)}))
+            .await;
         until_image("dev-0", format!("{MIRROR}{}", image("dev", n))).await;
     }
-    cluster.change("prod", json!({"image": image("prod", 2)})).await;
+    cluster
+        .change("prod", json!({"image": image("prod", 2)}))
+        .await;
     let deployment = until_image("prod", image("prod", 2)).await;
     rest(&cluster).await;
     let mut containers = deployment["spec"]["template"]["spec"]["containers"].clone();
@@ -222,7 +241,9 @@ pub async fn images_that_a_policy_rewrites_are_rolled_out_and_others_are_set_bac
     until_image("dev-1", format!("{MIRROR}{}", image("dev", 1))).await;
     cluster.until_all_running(7).await;
     let events = cluster.all("events").await;
-    let conflict = events.iter().find(|event| event["reason"] == "FieldConflict");
+    let conflict = events
+        .iter()
+        .find(|event| event["reason"] == "FieldConflict");
     assert_eq!(conflict, None);
     operator.terminate().await;
     cluster.end().await;
@@ -243,9 +264,12 @@ pub async fn a_volume_becomes_an_empty_dir(cluster: Cluster) {
     cluster.create("web", web()).await;
     cluster.until_running("web").await;
     rest(&cluster).await;
-    cluster.change("web", json!({"image": "registry.local/web:2"})).await;
+    cluster
+        .change("web", json!({"image": "registry.local/web:2"}))
+        .await;
     let is_planned = |deployment: &Value| {
-        deployment["spec"]["template"]["spec"]["volumes"] == json!([{"name": "data", "emptyDir": {}}])
+        deployment["spec"]["template"]["spec"]["volumes"]
+            == json!([{"name": "data", "emptyDir": {}}])
     };
     cluster
         .until("it is an emptyDir", "deployments", "web", is_planned)
@@ -279,7 +303,9 @@ pub async fn what_leaves_the_plan_of_a_container_goes(cluster: Cluster) {
     cluster.create("web", web()).await;
     cluster.until_running("web").await;
     rest(&cluster).await;
-    cluster.change("web", json!({"image": "registry.local/web:2"})).await;
+    cluster
+        .change("web", json!({"image": "registry.local/web:2"}))
+        .await;
     let is_gone = |deployment: &Value| {
         let container = container(deployment);
         let gone = ["env", "livenessProbe", "securityContext"];
@@ -296,11 +322,16 @@ pub async fn what_leaves_the_plan_of_a_container_goes(cluster: Cluster) {
 /// Beyond 2^53 two numbers are one where they are read as fractions.
 fn a_widget(image: &str) -> Vec<(Kind, Value)> {
     let spec = match image {
-        "registry.local/web:1" => json!({"size": 1, "limit": 9_007_199_254_740_992_u64, "mode": "slow"}),
+        "registry.local/web:1" => {
+            json!({"size": 1, "limit": 9_007_199_254_740_992_u64, "mode": "slow"})
+        }
         _ => json!({"size": 0, "limit": 9_007_199_254_740_993_u64, "mode": "slow",
             "replicas": 0, "settings": {}, "tags": []}),
     };
-    vec![(WIDGET, json!({ "spec": spec })), (DEPLOYMENT, deployment("registry.local/web:1"))]
+    vec![
+        (WIDGET, json!({ "spec": spec })),
+        (DEPLOYMENT, deployment("registry.local/web:1")),
+    ]
 }
 
 pub async fn zeros_and_large_numbers_of_a_custom_kind_are_written_and_set_back(cluster: Cluster) {
@@ -310,7 +341,9 @@ pub async fn zeros_and_large_numbers_of_a_custom_kind_are_written_and_set_back(c
     cluster.create("web", web()).await;
     cluster.until_running("web").await;
     rest(&cluster).await;
-    cluster.change("web", json!({"image": "registry.local/web:2"})).await;
+    cluster
+        .change("web", json!({"image": "registry.local/web:2"}))
+        .await;
     let planned = a_widget("registry.local/web:2").swap_remove(0).1["spec"].clone();
     let is_planned = |widget: &Value| widget["spec"] == planned;
     cluster
@@ -323,7 +356,9 @@ pub async fn zeros_and_large_numbers_of_a_custom_kind_are_written_and_set_back(c
         json!({"tags": ["theirs"]}),
     ] {
         rest(&cluster).await;
-        cluster.patch("widgets", "web", json!({ "spec": edit })).await;
+        cluster
+            .patch("widgets", "web", json!({ "spec": edit }))
+            .await;
         cluster
             .until(&format!("{edit} is set back"), "widgets", "web", is_planned)
             .await;
@@ -333,8 +368,12 @@ pub async fn zeros_and_large_numbers_of_a_custom_kind_are_written_and_set_back(c
 }
 
 fn with_a_budget(_: &str) -> Vec<(Kind, Value)> {
-    let budget = json!({"spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "web"}}}});
-    vec![(BUDGET, budget), (DEPLOYMENT, deployment("registry.local/web:1"))]
+    let budget =
+        json!({"spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "web"}}}});
+    vec![
+        (BUDGET, budget),
+        (DEPLOYMENT, deployment("registry.local/web:1")),
+    ]
 }
 
 pub async fn a_budget_that_loses_its_zero_gets_it_back(cluster: Cluster) {
@@ -374,7 +413,11 @@ pub async fn a_child_without_its_mark_is_written_with_the_next_difference_only(m
     patch_deployment(&cluster, unmark).await;
     let writes = cluster.writes();
     pass(3 * 3_600).await;
-    assert_eq!(cluster.writes(), writes, "it is written without a difference");
+    assert_eq!(
+        cluster.writes(),
+        writes,
+        "it is written without a difference"
+    );
     assert_eq!(text(&cluster.get("deployments", "web"), MARK), "");
     patch_deployment(&cluster, json!({"spec": {"replicas": 5}})).await;
     pass(10).await;
@@ -395,13 +438,23 @@ pub async fn a_child_without_managed_fields_is_compared_field_by_field(mode: Mod
     patch_deployment(&cluster, json!({"spec": {"replicas": 5, "paused": true}})).await;
     pass(10).await;
     let spec = cluster.get("deployments", "web")["spec"].clone();
-    assert_eq!((&spec["replicas"], &spec["paused"]), (&json!(1), &json!(true)));
+    assert_eq!(
+        (&spec["replicas"], &spec["paused"]),
+        (&json!(1), &json!(true))
+    );
     let writes = cluster.writes();
     pass(3 * 3_600).await;
-    assert_eq!(cluster.writes(), writes, "it is written without a difference");
+    assert_eq!(
+        cluster.writes(),
+        writes,
+        "it is written without a difference"
+    );
     cluster.change("web", json!({"image": "web:2"})).await;
     pass(10).await;
-    assert_eq!(container(&cluster.get("deployments", "web"))["image"], "web:2");
+    assert_eq!(
+        container(&cluster.get("deployments", "web"))["image"],
+        "web:2"
+    );
     running.stop().await;
 }
 

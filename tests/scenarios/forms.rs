@@ -106,7 +106,10 @@ impl<const OF: usize> Operator for Author<OF> {
 }
 
 fn status<const OF: usize>(
-    owner: &Owner<Author<OF>>, phase: &str, conditions: Vec<Condition>) -> Status {
+    owner: &Owner<Author<OF>>,
+    phase: &str,
+    conditions: Vec<Condition>,
+) -> Status {
     Status {
         phase: Some(phase.to_owned()),
         observed_generation: Some(owner.meta.generation),
@@ -311,7 +314,11 @@ pub async fn a_thousand_objects_in_other_forms_cost_no_patch(mode: Mode) {
         assert!(listed > lists, "it relists");
         lists = listed;
         assert_eq!(cluster.requests("patch", "services"), 0);
-        assert_eq!(cluster.requests("get", "services"), read, "a relist costs none");
+        assert_eq!(
+            cluster.requests("get", "services"),
+            read,
+            "a relist costs none"
+        );
     }
     assert_eq!(cluster.server.objects("events"), Vec::<Value>::new());
     running.stop().await;

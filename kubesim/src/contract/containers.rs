@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::contract::expect::{Check, Expect, at, blames, equal, holds, field, mentions};
+use crate::contract::expect::{Check, Expect, at, blames, equal, field, holds, mentions};
 use crate::contract::fixture::{deployment, service};
 use crate::contract::{Context, theme};
 
@@ -163,7 +163,14 @@ async fn a_volume_has_one_source(context: Context) -> Check {
     sent["spec"]["template"]["spec"]["volumes"] = json!([volume]);
     let created = context.deployments().create(sent).await;
     let status = created.refused(422, "Invalid", "two sources")?;
-    let causes = status.details.map(|details| details.causes).unwrap_or_default();
+    let causes = status
+        .details
+        .map(|details| details.causes)
+        .unwrap_or_default();
     let is_it = |field: &str| field.starts_with("spec.template.spec.volumes[0].");
-    holds(causes.iter().any(|cause| is_it(&cause.field)), "a source is blamed", &causes)
+    holds(
+        causes.iter().any(|cause| is_it(&cause.field)),
+        "a source is blamed",
+        &causes,
+    )
 }

@@ -16,8 +16,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
-use crate::clock::Clock;
 use crate::admission::Admission;
+use crate::clock::Clock;
 use crate::defaults::addresses::Addresses;
 use crate::faults::Faults;
 use crate::model::kind::{Kind, built_in, event_view};

@@ -284,7 +284,8 @@ mod tests {
     }
 
     #[test]
-    fn of_a_child_its_mark_and_its_managed_fields_are_kept_apart() -> Result<(), serde_json::Error> {
+    fn of_a_child_its_mark_and_its_managed_fields_are_kept_apart() -> Result<(), serde_json::Error>
+    {
         let mut object = deployment();
         object["metadata"]["annotations"]["x/plan"] = "abc-3".into();
         let actual = Actual::decode(&object.to_string(), true, "x/plan")?;
@@ -303,10 +304,7 @@ mod tests {
             panic!("nothing is held");
         };
         assert_eq!(serde_json::from_str::<Value>(&kept)?, deployment());
-        assert!(matches!(
-            held(b"{\"object\""),
-            Content::Unread
-        ));
+        assert!(matches!(held(b"{\"object\""), Content::Unread));
         Ok(())
     }
 

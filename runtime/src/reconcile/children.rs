@@ -308,14 +308,18 @@ impl<O: Operator> ChildReconciler<O> {
     ) -> Result<bool, Interrupt> {
         let version = (actual.uid, actual.resource_version);
         let before = child::digest(&actual.value);
-        let patched = self.requests.patch(owner, child, planned, version, &correction);
+        let patched = self
+            .requests
+            .patch(owner, child, planned, version, &correction);
         let mut after = match patched.await? {
             Patched::Done(after) => after,
             Patched::Invalid(refusal) => {
                 let other = correct(planned, &actual.found(), Others::Yield);
                 let other = other.filter(|other| other.patch != correction.patch);
                 correction = other.ok_or(refusal)?;
-                let patched = self.requests.patch(owner, child, planned, version, &correction);
+                let patched = self
+                    .requests
+                    .patch(owner, child, planned, version, &correction);
                 patched.await?.done()?
             }
         };
@@ -325,14 +329,22 @@ impl<O: Operator> ChildReconciler<O> {
             self.api.metrics().noop_patches.fetch_add(1, Relaxed);
         }
         let reached = after.state.generation;
-        if reached != 0 && reached < correction.mark.generation && after.mark == Some(correction.mark) {
+        if reached != 0
+            && reached < correction.mark.generation
+            && after.mark == Some(correction.mark)
+        {
             // The server stores the plan as it was stored before. With a generation that comes yet the mark would hide the
             // next change by somebody else.
             let generation = reached;
-            correction.mark = Mark { generation, ..correction.mark };
+            correction.mark = Mark {
+                generation,
+                ..correction.mark
+            };
             correction.patch.clear();
             let version = (after.uid, after.resource_version);
-            let patched = self.requests.patch(owner, child, planned, version, &correction);
+            let patched = self
+                .requests
+                .patch(owner, child, planned, version, &correction);
             after = patched.await?.done()?;
         }
         self.record(state, child, &after, Some(planned.body));

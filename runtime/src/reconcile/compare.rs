@@ -32,12 +32,7 @@ impl<O: Operator> Comparer<O> {
     /// Compares with the plans of `operator` and counts differences in the metrics of `api`. For a cache that retains
     /// owners, owners without work are reported too; for one that retains specs, the state from the page is
     /// used without a read of the owner.
-    pub fn new(
-        operator: Arc<O>,
-        api: Api,
-        names: Arc<ChildNames>,
-        retention: Retention,
-    ) -> Self {
+    pub fn new(operator: Arc<O>, api: Api, names: Arc<ChildNames>, retention: Retention) -> Self {
         Self {
             operator,
             api,

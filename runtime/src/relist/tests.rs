@@ -181,12 +181,7 @@ async fn found_by<O: Operator>(
     let paths = Arc::new(Paths::of::<O>(None, None));
     let operator = Arc::new(operator);
     let names = Arc::new(ChildNames::new(O::KINDS.len()));
-    let comparer = Comparer::new(
-        operator,
-        api.clone(),
-        names,
-        Retention::Nothing,
-    );
+    let comparer = Comparer::new(operator, api.clone(), names, Retention::Nothing);
     let mut relist = Relist::new(comparer, api.clone(), paths, coverage);
     let mut keys = Vec::new();
     loop {

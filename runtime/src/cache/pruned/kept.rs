@@ -173,9 +173,7 @@ impl Kept {
             let kind = seen.kind.of(O::KINDS)?;
             let held = child::held(line);
             let actual = match &held {
-                Content::Held(json) => {
-                    Actual::decode(json, kind.workload, &annotation::<O>()).ok()
-                }
+                Content::Held(json) => Actual::decode(json, kind.workload, &annotation::<O>()).ok(),
                 _ => None,
             };
             let body = child

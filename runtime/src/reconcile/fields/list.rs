@@ -6,8 +6,8 @@
 use serde_json::Value;
 
 use crate::reconcile::fields::merge::{At, Basis, Merge, Others};
-use crate::reconcile::fields::set::Set;
 use crate::reconcile::fields::patch::without_nulls;
+use crate::reconcile::fields::set::Set;
 
 impl Merge<'_> {
     /// `None`: the plan does not tell its items apart by these keys.
@@ -65,14 +65,19 @@ impl Merge<'_> {
         found: &[Value],
         at: At<'_>,
     ) -> Vec<Value> {
-        let is_new = |(item, claim): (&Option<Value>, &Option<usize>)| item.is_some() && claim.is_none();
+        let is_new =
+            |(item, claim): (&Option<Value>, &Option<usize>)| item.is_some() && claim.is_none();
         let is_missing = merged.iter().zip(claims).any(is_new);
         let yields = is_missing && self.others == Others::Yield;
         let mut planned = merged.into_iter().zip(claims).peekable();
         let mut list = Vec::with_capacity(found.len());
         for (place, item) in found.iter().enumerate() {
             if !claims.contains(&Some(place)) {
-                let left = if yields { None } else { self.left_item(item, at) };
+                let left = if yields {
+                    None
+                } else {
+                    self.left_item(item, at)
+                };
                 list.extend(left);
                 continue;
             }

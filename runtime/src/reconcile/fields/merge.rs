@@ -6,8 +6,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::reconcile::fields::set::{Managed, Set};
 use crate::reconcile::fields::patch::without_nulls;
+use crate::reconcile::fields::set::{Managed, Set};
 
 /// What is known of how the child came to be what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -258,9 +258,9 @@ impl<'m> Merge<'m> {
         let is_theirs = at.theirs.is_some_and(Set::is_own);
         match found {
             Value::Object(members) if at.atomic().is_none() => {
-                let left = members
-                    .iter()
-                    .filter_map(|(key, value)| Some((key.clone(), self.left(value, at.field(key))?)));
+                let left = members.iter().filter_map(|(key, value)| {
+                    Some((key.clone(), self.left(value, at.field(key))?))
+                });
                 let left: Map<String, Value> = left.collect();
                 (!left.is_empty() || is_theirs).then(|| left.into())
             }

@@ -21,7 +21,10 @@ pub(crate) fn without_nulls(body: &Value) -> Value {
 }
 
 /// The merge patch (RFC 7396) that makes `wanted` of `actual`. Empty where they are the same.
-pub(super) fn merge_patch(actual: &Map<String, Value>, wanted: &Map<String, Value>) -> Map<String, Value> {
+pub(super) fn merge_patch(
+    actual: &Map<String, Value>,
+    wanted: &Map<String, Value>,
+) -> Map<String, Value> {
     let mut patch = Map::new();
     for (key, value) in wanted {
         match (actual.get(key), value) {

@@ -100,14 +100,15 @@ fn assert_all(others: Others, cases: impl IntoIterator<Item = Case>) {
 fn values_under_the_same_plan() {
     let spec = |spec: Value| json!({ "spec": spec });
     let of = |fields: Value| json!({ "f:spec": fields });
-    let case = |name, mark, plan, actual, owned: [Value; 2], want: Option<(&'static str, Value)>| Case {
-        name,
-        mark,
-        plan: spec(plan),
-        actual: spec(actual),
-        owned: owned.map(|fields| if fields.is_null() { fields } else { of(fields) }),
-        want: want.map(|(path, value)| (path, spec(value))),
-    };
+    let case =
+        |name, mark, plan, actual, owned: [Value; 2], want: Option<(&'static str, Value)>| Case {
+            name,
+            mark,
+            plan: spec(plan),
+            actual: spec(actual),
+            owned: owned.map(|fields| if fields.is_null() { fields } else { of(fields) }),
+            want: want.map(|(path, value)| (path, spec(value))),
+        };
     assert_all(
         Others::Stay,
         [
@@ -281,7 +282,10 @@ fn maps_that_are_atomic() {
                 Marked::Touched,
                 json!({"app": "web"}),
                 json!({"app": "web", "theirs": "x"}),
-                [json!({"f:selector": {".": {}, "f:app": {}}}), json!({"f:selector": {"f:theirs": {}}})],
+                [
+                    json!({"f:selector": {".": {}, "f:app": {}}}),
+                    json!({"f:selector": {"f:theirs": {}}}),
+                ],
                 None,
             ),
             case(
@@ -289,7 +293,10 @@ fn maps_that_are_atomic() {
                 Marked::Touched,
                 json!({"app": "web"}),
                 json!({"theirs": "x"}),
-                [json!({"f:selector": {}}), json!({"f:selector": {"f:theirs": {}}})],
+                [
+                    json!({"f:selector": {}}),
+                    json!({"f:selector": {"f:theirs": {}}}),
+                ],
                 Some(("/selector/app", json!({"app": "web", "theirs": "x"}))),
             ),
         ],
@@ -328,7 +335,13 @@ fn lists_by_their_keys() {
                 Marked::Touched,
                 both(),
                 json!([{"name": "X"}, {"name": "A", "value": "1", "theirs": 1}, {"name": "B", "value": "2"}]),
-                [ours(), list(vec![node("X", json!({})), ("k:{\"name\":\"A\"}".to_owned(), json!({"f:theirs": {}}))])],
+                [
+                    ours(),
+                    list(vec![
+                        node("X", json!({})),
+                        ("k:{\"name\":\"A\"}".to_owned(), json!({"f:theirs": {}})),
+                    ]),
+                ],
                 None,
             ),
             case(
@@ -337,7 +350,10 @@ fn lists_by_their_keys() {
                 both(),
                 json!([{"name": "B", "value": "2"}, {"name": "X"}, {"name": "A", "value": "1"}]),
                 [ours(), list(vec![node("X", json!({}))])],
-                Some(("/env", json!([{"name": "A", "value": "1"}, {"name": "X"}, {"name": "B", "value": "2"}]))),
+                Some((
+                    "/env",
+                    json!([{"name": "A", "value": "1"}, {"name": "X"}, {"name": "B", "value": "2"}]),
+                )),
             ),
             case(
                 "another plan: new, changed and gone, beside those of others",
@@ -345,8 +361,14 @@ fn lists_by_their_keys() {
                 json!([{"name": "N"}, {"name": "B", "value": "3"}, {"name": "C"}]),
                 json!([{"name": "A", "value": "1"}, {"name": "X"}, {"name": "B", "value": "2", "probe": 1, "theirs": 1}]),
                 [
-                    list(vec![node("A", value()), node("B", json!({"f:value": {}, "f:probe": {}}))]),
-                    list(vec![node("X", json!({})), ("k:{\"name\":\"B\"}".to_owned(), json!({"f:theirs": {}}))]),
+                    list(vec![
+                        node("A", value()),
+                        node("B", json!({"f:value": {}, "f:probe": {}})),
+                    ]),
+                    list(vec![
+                        node("X", json!({})),
+                        ("k:{\"name\":\"B\"}".to_owned(), json!({"f:theirs": {}})),
+                    ]),
                 ],
                 Some((
                     "/env/0",
@@ -375,7 +397,10 @@ fn lists_by_their_keys() {
                 both(),
                 json!([{"name": "X"}]),
                 [json!({"f:env": {}}), list(vec![node("X", json!({}))])],
-                Some(("/env/0", json!([{"name": "X"}, {"name": "A", "value": "1"}, {"name": "B", "value": "2"}]))),
+                Some((
+                    "/env/0",
+                    json!([{"name": "X"}, {"name": "A", "value": "1"}, {"name": "B", "value": "2"}]),
+                )),
             ),
             case(
                 "all of ours were removed and nothing is left",
@@ -390,7 +415,10 @@ fn lists_by_their_keys() {
                 Marked::Another,
                 json!([]),
                 json!([{"name": "A", "value": "1"}, {"name": "X"}]),
-                [list(vec![node("A", value())]), list(vec![node("X", json!({}))])],
+                [
+                    list(vec![node("A", value())]),
+                    list(vec![node("X", json!({}))]),
+                ],
                 Some(("/env", json!([{"name": "X"}]))),
             ),
             case(
@@ -398,8 +426,14 @@ fn lists_by_their_keys() {
                 Marked::Another,
                 json!([{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]),
                 json!([{"name": "A", "value": "1"}, {"name": "X"}]),
-                [list(vec![node("A", value())]), list(vec![node("X", json!({}))])],
-                Some(("/env", json!([{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]))),
+                [
+                    list(vec![node("A", value())]),
+                    list(vec![node("X", json!({}))]),
+                ],
+                Some((
+                    "/env",
+                    json!([{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]),
+                )),
             ),
         ],
     );
@@ -425,7 +459,10 @@ fn ports_lack_a_key_that_the_server_fills_in() {
                 Marked::Another,
                 json!([{"port": 53, "protocol": "UDP"}, {"port": 53, "name": "tcp"}]),
                 json!([{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP", "nodePort": 30053}]),
-                [json!({"f:ports": {port("UDP"): node(), port("TCP"): node()}}), Value::Null],
+                [
+                    json!({"f:ports": {port("UDP"): node(), port("TCP"): node()}}),
+                    Value::Null,
+                ],
                 Some((
                     "/ports/1/name",
                     json!([{"port": 53, "protocol": "UDP"}, {"port": 53, "name": "tcp", "nodePort": 30053}]),
@@ -436,8 +473,14 @@ fn ports_lack_a_key_that_the_server_fills_in() {
                 Marked::Touched,
                 json!([{"port": 53}]),
                 json!([{"port": 53, "protocol": "UDP"}]),
-                [json!({"f:ports": {}}), json!({"f:ports": {port("UDP"): node()}})],
-                Some(("/ports/0", json!([{"port": 53, "protocol": "UDP"}, {"port": 53}]))),
+                [
+                    json!({"f:ports": {}}),
+                    json!({"f:ports": {port("UDP"): node()}}),
+                ],
+                Some((
+                    "/ports/0",
+                    json!([{"port": 53, "protocol": "UDP"}, {"port": 53}]),
+                )),
             ),
         ],
     );
@@ -448,7 +491,10 @@ fn ports_lack_a_key_that_the_server_fills_in() {
             Marked::Touched,
             json!([{"port": 53}]),
             json!([{"port": 53, "protocol": "UDP"}]),
-            [json!({"f:ports": {}}), json!({"f:ports": {port("UDP"): node()}})],
+            [
+                json!({"f:ports": {}}),
+                json!({"f:ports": {port("UDP"): node()}}),
+            ],
             Some(("/ports/0", json!([{"port": 53}]))),
         )],
     );
@@ -456,14 +502,21 @@ fn ports_lack_a_key_that_the_server_fills_in() {
 
 #[test]
 fn sets_and_atomic_lists() {
-    let case = |name, mark, plan, actual, owned: [Value; 2], want: Option<(&'static str, Value)>| Case {
-        name,
-        mark,
-        plan: json!({ "l": plan }),
-        actual: json!({ "l": actual }),
-        owned: owned.map(|fields| if fields.is_null() { fields } else { json!({ "f:l": fields }) }),
-        want: want.map(|(path, value)| (path, json!({ "l": value }))),
-    };
+    let case =
+        |name, mark, plan, actual, owned: [Value; 2], want: Option<(&'static str, Value)>| Case {
+            name,
+            mark,
+            plan: json!({ "l": plan }),
+            actual: json!({ "l": actual }),
+            owned: owned.map(|fields| {
+                if fields.is_null() {
+                    fields
+                } else {
+                    json!({ "f:l": fields })
+                }
+            }),
+            want: want.map(|(path, value)| (path, json!({ "l": value }))),
+        };
     assert_all(
         Others::Stay,
         [
@@ -472,7 +525,10 @@ fn sets_and_atomic_lists() {
                 Marked::Another,
                 json!(["b", "c"]),
                 json!(["a", "x", "b"]),
-                [json!({"v:\"a\"": {}, "v:\"b\"": {}}), json!({"v:\"x\"": {}})],
+                [
+                    json!({"v:\"a\"": {}, "v:\"b\"": {}}),
+                    json!({"v:\"x\"": {}}),
+                ],
                 Some(("/l/1", json!(["x", "b", "c"]))),
             ),
             case(
@@ -521,8 +577,13 @@ fn what_left_the_plan_goes_and_what_others_put_into_it_stays() {
         owned,
         want,
     };
-    let volume = |source: &str| format!("{{\"f:v\":{{\".\":{{}},\"k:{{\\\"name\\\":\\\"data\\\"}}\":{{\".\":{{}},\"f:name\":{{}},\"f:{source}\":{{\".\":{{}},\"f:x\":{{}}}}}}}}}}");
-    let volume = |source: &str| -> Value { serde_json::from_str(&volume(source)).unwrap_or_default() };
+    let volume = |source: &str| {
+        format!(
+            "{{\"f:v\":{{\".\":{{}},\"k:{{\\\"name\\\":\\\"data\\\"}}\":{{\".\":{{}},\"f:name\":{{}},\"f:{source}\":{{\".\":{{}},\"f:x\":{{}}}}}}}}}}"
+        )
+    };
+    let volume =
+        |source: &str| -> Value { serde_json::from_str(&volume(source)).unwrap_or_default() };
     assert_all(
         Others::Stay,
         [
@@ -532,7 +593,10 @@ fn what_left_the_plan_goes_and_what_others_put_into_it_stays() {
                 json!({"v": [{"name": "data", "emptyDir": {}}]}),
                 json!({"v": [{"name": "data", "configMap": {"x": 1}}]}),
                 [volume("configMap"), Value::Null],
-                Some(("/v/0/emptyDir", json!({"v": [{"name": "data", "emptyDir": {}}]}))),
+                Some((
+                    "/v/0/emptyDir",
+                    json!({"v": [{"name": "data", "emptyDir": {}}]}),
+                )),
             ),
             case(
                 "a map that is planned empty",
@@ -543,7 +607,10 @@ fn what_left_the_plan_goes_and_what_others_put_into_it_stays() {
                     json!({"f:securityContext": {".": {}, "f:privileged": {}}}),
                     json!({"f:securityContext": {"f:theirs": {}}}),
                 ],
-                Some(("/securityContext/privileged", json!({"securityContext": {"theirs": 1}}))),
+                Some((
+                    "/securityContext/privileged",
+                    json!({"securityContext": {"theirs": 1}}),
+                )),
             ),
             case(
                 "a map, a value that others agree to, and what nobody owns",
@@ -632,7 +699,10 @@ fn only_a_plan_recreates_what_can_never_change() {
     let pointers = ["/spec/size"];
     let recreates = |of: Option<Mark>, plan: &str, owned: &Value| {
         let managed = managed(&[owned.clone(), Value::Null]);
-        let (body, value) = (json!({"spec": {"size": plan, "a": 2}}), json!({"spec": {"size": "1Gi", "a": 1}}));
+        let (body, value) = (
+            json!({"spec": {"size": plan, "a": 2}}),
+            json!({"spec": {"size": "1Gi", "a": 1}}),
+        );
         let planned = Planned {
             body: &body,
             mark: mark(2, 7),
@@ -650,10 +720,28 @@ fn only_a_plan_recreates_what_can_never_change() {
     };
     let ours = json!({"f:spec": {"f:size": {}, "f:a": {}}});
     for (name, of, plan, owned, want) in [
-        ("another form of the same", Some(mark(1, 7)), "1024Mi", &ours, false),
+        (
+            "another form of the same",
+            Some(mark(1, 7)),
+            "1024Mi",
+            &ours,
+            false,
+        ),
         ("another plan of it", Some(mark(1, 8)), "2Gi", &ours, true),
-        ("the same, and nobody knows the plan", None, "1024Mi", &ours, false),
-        ("somebody else's", Some(mark(1, 7)), "2Gi", &json!({"f:spec": {"f:a": {}}}), true),
+        (
+            "the same, and nobody knows the plan",
+            None,
+            "1024Mi",
+            &ours,
+            false,
+        ),
+        (
+            "somebody else's",
+            Some(mark(1, 7)),
+            "2Gi",
+            &json!({"f:spec": {"f:a": {}}}),
+            true,
+        ),
     ] {
         assert_eq!(recreates(of, plan, owned), want, "{name}");
     }
@@ -666,13 +754,23 @@ fn the_mark_gets_the_generation_that_the_write_leads_to() {
         mark,
         plan,
         actual: json!({"metadata": {"labels": {"a": "x"}}, "spec": {"n": 1}}),
-        owned: [Value::Null, json!({"f:metadata": {"f:labels": {"f:a": {}}}, "f:spec": {"f:n": {}}})],
+        owned: [
+            Value::Null,
+            json!({"f:metadata": {"f:labels": {"f:a": {}}}, "f:spec": {"f:n": {}}}),
+        ],
         want: None,
     };
     let generation = |case: Case| corrected(&case, Others::Stay).map(|all| all.mark.generation);
-    assert_eq!(generation(case(Marked::This, json!({"spec": {"n": 2}}))), Some(3));
+    assert_eq!(
+        generation(case(Marked::This, json!({"spec": {"n": 2}}))),
+        Some(3)
+    );
     let label = || json!({"metadata": {"labels": {"a": "b"}}});
-    assert_eq!(generation(case(Marked::Touched, label())), Some(1), "labels move none");
+    assert_eq!(
+        generation(case(Marked::Touched, label())),
+        Some(1),
+        "labels move none"
+    );
     assert_eq!(generation(case(Marked::Another, label())), Some(3));
 }
 
@@ -707,7 +805,10 @@ fn a_list_shows_enough_where_nobody_has_changed_the_spec() {
     let with = |label: &str, cpu: &str| json!({"metadata": {"labels": {"a": label}}, "spec": {"cpu": cpu}});
     assert!(listed(1, Some((DIGEST, 1)), with("b", "500m")));
     assert!(!listed(1, Some((DIGEST, 1)), with("x", "500m")));
-    assert!(!listed(2, Some((DIGEST, 1)), with("b", "0.5")), "somebody has changed something");
+    assert!(
+        !listed(2, Some((DIGEST, 1)), with("b", "0.5")),
+        "somebody has changed something"
+    );
     assert!(!listed(1, Some((!DIGEST, 1)), with("b", "0.5")));
     assert!(listed(1, None, with("b", "0.5")) && !listed(1, None, with("b", "500m")));
 }
