@@ -44,8 +44,10 @@ objects *ARGS:
 objects-report:
     CAMPAIGN_FOLDER=results/reliability scripts/reliability.sh objects
 
-# 100,000 schedules of faults, every pair of crashes, and every known bug: minutes, which it prints.
+# 100,000 schedules of faults and sequences of the queue's model, every pair of crashes, and every known bug: minutes, which it prints.
 simulate SEEDS="100000" RECORDS="target/simulation":
+    QUEUE_SEQUENCES={{SEEDS}} cargo test --release -p tare-runtime --lib -- newest
+    cargo test --release -p tare-runtime --lib --features mutants -- newest::known_bugs
     SIMULATION_RECORDS={{RECORDS}} SEEDS={{SEEDS}} cargo test --release -p tare --test simulation -- --include-ignored --nocapture
     SIMULATION_RECORDS={{RECORDS}} cargo test --release -p tare --features mutants --test simulation -- mutants:: --include-ignored --nocapture
 

@@ -23,6 +23,13 @@ pub(super) fn seen_of<'a, O: Operator>(
     state.child(kind_index(O::KINDS, &child.kind), hash32(&child.name))
 }
 
+/// Whether nothing is known of a child that is to exist.
+pub(super) fn is_unknown<O: Operator>(state: &OwnerState, child: &Child) -> bool {
+    let (kind, name_hash) = id::<O>(child);
+    let mut seen = state.children.iter();
+    child.body.is_some() && !seen.any(|seen| kind.is_some_and(|kind| seen.is(kind, name_hash)))
+}
+
 /// What a field conflict of the child is called.
 pub(super) fn conflict(child: &Child, path: &str) -> String {
     failure::in_conflict(child.kind.kind, &child.name, path)

@@ -21,7 +21,7 @@ use crate::http::request::Api;
 use crate::model::{ChildState, Content, OwnerState, Retention, SeenChild, Triggers, Uid, hash32};
 use crate::reconcile::child;
 use crate::reconcile::child::{Actual, planned_body};
-use crate::reconcile::child_records::{conflict, forget, id, record, seen_of};
+use crate::reconcile::child_records::{conflict, forget, id, is_unknown, record, seen_of};
 use crate::reconcile::child_requests::{ChildRequests, Patched};
 use crate::reconcile::failure::Interrupt;
 use crate::reconcile::fields::{Correction, Mark, Others, Planned, correct};
@@ -142,7 +142,7 @@ impl<O: Operator> ChildReconciler<O> {
             return Ok(false);
         }
         for child in children {
-            let unknown = child.body.is_some() && seen_of::<O>(state, child).is_none();
+            let unknown = is_unknown::<O>(state, child);
             match kind_index(O::KINDS, &child.kind) {
                 Some(_) if unknown && child.kind.workload => {
                     self.ensure(owner, state, child.clone(), false).await?;

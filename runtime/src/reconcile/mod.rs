@@ -39,6 +39,7 @@ use crate::http::request::{Api, Request, WHOLE};
 use crate::model::{ObjectKey, OwnerState, Retention, Triggers};
 use crate::queue::Outcome;
 use crate::reconcile::child_names::ChildNames;
+use crate::reconcile::child_records::is_unknown;
 use crate::reconcile::children::ChildReconciler;
 use crate::reconcile::events::Events;
 use crate::reconcile::owner_requests::OwnerRequests;
@@ -208,10 +209,16 @@ impl<O: Operator> Reconciler<O> {
         if corrections.is_some_and(|all| all.are_due(now_ms)) {
             state.triggers = state.triggers.with(Triggers::CHECK);
         }
-        let wanted = state.triggers.has(Triggers::SPEC.with(Triggers::CHECK));
+        let looks = state.has_pending_children();
+        // A status follows only from children that are known: the owner that was read may be another one.
+        let unknown = !looks
+            && plan
+                .children
+                .iter()
+                .any(|child| is_unknown::<O>(state, child));
+        let wanted = state.triggers.has(Triggers::SPEC.with(Triggers::CHECK)) || unknown;
         // An attempt that ended early, or with its process, may have made children of an earlier spec.
         let is_first_spec = state.generation <= 1 || mutant!(FirstAttemptForgotten);
-        let looks = state.has_pending_children();
         let checks = state.triggers.has(Triggers::CHECK) || looks;
         let fresh = never_seen && is_first_spec && !checks;
         if !fresh && (wanted || looks) {
