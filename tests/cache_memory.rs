@@ -54,7 +54,6 @@ fn owner(n: usize) -> OwnerState {
         content: Content::Recorded(Some(Box::new(LastApplied {
             uid: uid(place + 1),
             body_digest: 1,
-            immutable_digest: 2,
         }))),
     };
     let transition = Transition {

@@ -20,6 +20,7 @@ mod gc;
 mod kinds;
 mod list;
 mod logs;
+mod ownership;
 mod pages;
 mod patch;
 mod rest;
@@ -152,6 +153,7 @@ pub fn cases() -> Vec<Case> {
         containers::CASES,
         zeros::CASES,
         logs::CASES,
+        ownership::CASES,
         access_review::CASES,
     ]
     .concat()

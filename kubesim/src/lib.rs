@@ -8,6 +8,7 @@
 //! | `schema` | structural schemas: parse, prune, default, validate, CEL |
 //! | `model` | kinds, objects as JSON and as records, metadata, selectors, errors of the API |
 //! | `fields`, `patch`, `defaults` | who owns which field; patches; defaults of built-in kinds |
+//! | `admission` | a closure that rewrites what is written |
 //! | `signal` | telling many tasks in their order that something has changed |
 //! | `store` | tables, revisions, history |
 //! | `state` | what all handles of a server share |
@@ -16,6 +17,7 @@
 //! | `serve` | paths, request counts, faults, HTTP |
 //! | `server` | the handle that a test holds |
 
+mod admission;
 mod api;
 mod clock;
 pub mod contract;
@@ -36,6 +38,7 @@ mod state;
 mod store;
 mod tls;
 
+pub use crate::admission::{Admission, AdmissionFacts};
 pub use crate::clock::Clock;
 pub use crate::error::Error;
 pub use crate::faults::{Faults, RequestFacts, RequestFault, WatchFacts, WatchFault};

@@ -7,6 +7,7 @@ use http::Request;
 use serde_json::Value;
 use tokio::net::TcpListener;
 
+use crate::admission::Admission;
 use crate::api::commit::{seed_namespace, written};
 use crate::api::{definition, pod_log};
 use crate::error::Error;
@@ -53,6 +54,11 @@ impl Server {
     /// The faults in force.
     pub fn faults(&self) -> &Faults {
         &self.inner.faults
+    }
+
+    /// What rewrites objects before they are stored.
+    pub fn admission(&self) -> &Admission {
+        &self.inner.admission
     }
 
     /// The newest resourceVersion.
@@ -110,7 +116,7 @@ impl Server {
         self.inner.close_watches();
     }
 
-    /// The pods of a Deployment fail: it is unready from now on, whatever is written to its spec, and as ready as before
+    /// The pods of a Deployment fail: it is not ready from now on, whatever is written to its spec, and as ready as before
     /// after `lasts`. Whether there is such a Deployment.
     pub fn fail_pods(&self, namespace: &str, name: &str, lasts: Duration) -> bool {
         let Some(served) = self.inner.by_plural("deployments") else {

@@ -75,7 +75,7 @@ const TYPES: &[(&str, &str)] = &[
     ("Ask", "Request"),
     ("Lean", "PartialObject"),
     ("Keeps", "Retention"),
-    ("Age Storm Trouble", "Soak, UpdateStorm, Fault"),
+    ("Age Trouble", "Soak, Fault"),
     ("Refused Unready", "Rejected, NeverReady"),
     ("Stage", "Session"),
     ("Book", "Record"),
@@ -95,10 +95,7 @@ const MODULES: &[(&str, &str)] = &[
     ),
     ("shown verdict", "child_snapshot, outcome"),
     ("look", "poll"),
-    (
-        "age storm trouble refused",
-        "soak, update_storm, fault, reject",
-    ),
+    ("age trouble refused", "soak, fault, reject"),
     ("stage sweep", "session, cleanup"),
     (
         "book apart private chance",

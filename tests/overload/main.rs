@@ -95,7 +95,7 @@ const CASES: &[Case] = &[
     case!("takes an hour" slow_link::five_hundred_owners_on_64_kbit_per_s),
     case!("takes 10 minutes" slow_link::fifty_owners_on_64_kbit_per_s),
     case!("takes two hours" storm::other_clients_beside_a_burst_of_1500),
-    case!("takes 15 minutes" storm::a_thousand_become_unready_beside_a_burst_of_2000),
+    case!("takes 15 minutes" storm::a_thousand_lose_readiness_beside_a_burst_of_2000),
     case!("takes 3 minutes" leader::another_replica_follows_each_kill),
     case!(rotated::a_new_authority_is_trusted),
     case!(storm::sixty_idle_without_a_cache),

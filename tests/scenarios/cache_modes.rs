@@ -110,6 +110,8 @@ impl Change {
         match (self, mode) {
             // The owner may be gone, too: it is read before anything is made for it.
             (Self::DeleteService | Self::DeleteDeployment, _) => [1, 0, 0],
+            // What is written is computed from the child as it is.
+            (Self::NewImage | Self::RemovePort, Mode::Pruned) => [0, 0, 1],
             // The garbage collector deletes the children.
             (Self::DeleteOwner, _) | (_, Mode::Pruned) => [0, 0, 0],
             (Self::AnnotateService | Self::EditService, Mode::Metadata) => [1, 1, 0],

@@ -22,13 +22,33 @@ const SECRET: Kind = Kind {
     workload: false,
 };
 
-/// An operator for EdgeApps whose children are what this function makes of an image.
-struct Author(fn(&str) -> Vec<(Kind, Value)>);
+/// An operator for EdgeApps whose children are what this function makes of an image. Its kinds are `KINDS[OF]`.
+pub struct Author<const OF: usize = 0>(pub fn(&str) -> Vec<(Kind, Value)>);
+
+pub const WIDGET: Kind = Kind {
+    api_version: "contract.tare.dev/v1",
+    kind: "Widget",
+    plural: "widgets",
+    workload: false,
+};
+
+pub const BUDGET: Kind = Kind {
+    api_version: "policy/v1",
+    kind: "PodDisruptionBudget",
+    plural: "poddisruptionbudgets",
+    workload: false,
+};
+
+const KINDS: [&[Kind]; 3] = [
+    &[SERVICE, CONFIG_MAP, SECRET, DEPLOYMENT],
+    &[WIDGET, DEPLOYMENT],
+    &[BUDGET, DEPLOYMENT],
+];
 
 /// As much of the status of an EdgeApp as is looked at here.
 #[derive(serde::Serialize, serde::Deserialize, Clone, Debug, Default)]
 #[serde(rename_all = "camelCase")]
-struct Status {
+pub struct Status {
     phase: Option<String>,
     observed_generation: Option<i64>,
     #[serde(default)]
@@ -47,13 +67,13 @@ impl OwnerStatus for Status {
     }
 }
 
-impl Operator for Author {
+impl<const OF: usize> Operator for Author<OF> {
     type Resource = EdgeApp;
     type Status = Status;
     type Error = Infallible;
     const NAME: &'static str = "tare";
     const FINALIZER: Option<&'static str> = None;
-    const KINDS: &'static [Kind] = &[SERVICE, CONFIG_MAP, SECRET, DEPLOYMENT];
+    const KINDS: &'static [Kind] = KINDS[OF];
 
     fn plan(&self, owner: &Owner<Self>, seen: &Children) -> Result<Plan<Status>, Infallible> {
         let name = &*owner.meta.name;
@@ -85,7 +105,11 @@ impl Operator for Author {
     }
 }
 
-fn status(owner: &Owner<Author>, phase: &str, conditions: Vec<Condition>) -> Status {
+fn status<const OF: usize>(
+    owner: &Owner<Author<OF>>,
+    phase: &str,
+    conditions: Vec<Condition>,
+) -> Status {
     Status {
         phase: Some(phase.to_owned()),
         observed_generation: Some(owner.meta.generation),
@@ -93,7 +117,7 @@ fn status(owner: &Owner<Author>, phase: &str, conditions: Vec<Condition>) -> Sta
     }
 }
 
-fn deployment(image: &str) -> Value {
+pub fn deployment(image: &str) -> Value {
     let labels = json!({"app": "web"});
     let spec = json!({"containers": [{"name": "app", "image": image}]});
     json!({"spec": {
@@ -169,6 +193,7 @@ pub async fn what_the_server_stores_in_another_form_is_no_drift(mode: Mode) {
     cluster.until_phase("web", "Running").await;
     pass(120).await;
     assert_eq!(writes_of_children(&cluster), [0, 0, 0, 0]);
+    let before = cluster.get("deployments", "web");
     // What others add makes events, after which the children are compared.
     let patch = Patch::Merge(json!({"metadata": {"annotations": {"theirs": "1"}}}));
     let how = PatchParams::default();
@@ -180,18 +205,22 @@ pub async fn what_the_server_stores_in_another_form_is_no_drift(mode: Mode) {
         .await
         .expect("annotate");
     pass(120).await;
-    assert_eq!(writes_of_children(&cluster), [0, 0, 0, 0]);
+    // An annotation moves the generation of a Deployment: a zero that is missing may have been removed.
+    assert_eq!(writes_of_children(&cluster), [1, 0, 0, 0]);
+    assert_eq!(running.metrics.noop_patches.load(Relaxed), 1);
+    let spec = cluster.get("deployments", "web")["spec"].clone();
+    assert_eq!(spec, before["spec"]);
 
     cluster.change("web", json!({"image": "web:2"})).await;
     pass(120).await;
     // The Service does not name the image.
-    assert_eq!(writes_of_children(&cluster), [1, 0, 1, 1]);
+    assert_eq!(writes_of_children(&cluster), [2, 0, 1, 1]);
     assert_eq!(cluster.phase("web"), "Running");
     running.stop().await;
     let running = operate(&cluster, Author(in_other_forms));
     running.until_ready().await;
     pass(120).await;
-    assert_eq!(writes_of_children(&cluster), [1, 0, 1, 1]);
+    assert_eq!(writes_of_children(&cluster), [2, 0, 1, 1]);
     assert_eq!(running.metrics.noop_patches.load(Relaxed), 0);
     assert_eq!(cluster.server.objects("events"), Vec::<Value>::new());
     running.stop().await;
@@ -207,7 +236,7 @@ fn with_an_empty_affinity(image: &str) -> Vec<(Kind, Value)> {
     vec![(DEPLOYMENT, deployment(image)), (SERVICE, service)]
 }
 
-pub async fn what_only_the_server_knows_to_be_the_same_costs_a_patch_once(mode: Mode) {
+pub async fn what_only_the_server_knows_to_be_the_same_costs_no_patch(mode: Mode) {
     let cluster = Simulated::new(mode);
     let running = operate(&cluster, Author(with_an_empty_affinity));
     for n in 0..3 {
@@ -225,15 +254,14 @@ pub async fn what_only_the_server_knows_to_be_the_same_costs_a_patch_once(mode: 
             pass(90).await;
         }
     }
-    assert_eq!(cluster.requests("patch", "services"), 1);
-    assert_eq!(running.metrics.noop_patches.load(Relaxed), 1);
+    assert_eq!(cluster.requests("patch", "services"), 0);
     assert!(
         running
             .rendered_metrics()
-            .contains("tare_noop_patches_total 1")
+            .contains("tare_noop_patches_total 0")
     );
 
-    // Another value than the one that the server has confirmed is a change.
+    // Another value than the one that the server has set is a change.
     let patch = Patch::Merge(json!({"spec": {"sessionAffinity": "ClientIP"}}));
     let services: kube::Api<k8s_openapi::api::core::v1::Service> = cluster.api();
     let patched = services
@@ -245,7 +273,7 @@ pub async fn what_only_the_server_knows_to_be_the_same_costs_a_patch_once(mode: 
             cluster.get("services", "web-1")["spec"]["sessionAffinity"] == "None"
         })
         .await;
-    assert_eq!(cluster.requests("patch", "services"), 2);
+    assert_eq!(cluster.requests("patch", "services"), 1);
     assert_eq!(cluster.phase("web-1"), "Running");
     assert_eq!(cluster.server.objects("events"), Vec::<Value>::new());
     running.stop().await;
@@ -269,24 +297,28 @@ pub async fn annotations_of_a_deployment_are_set_back_while_its_owner_waits(mode
     running.stop().await;
 }
 
-/// Each worker may ask the server before the first answer is there.
-pub async fn a_thousand_objects_cost_one_noop_patch(mode: Mode) {
+pub async fn a_thousand_objects_in_other_forms_cost_no_patch(mode: Mode) {
     const OWNERS: usize = 1_000;
     let cluster = Simulated::new(mode);
     for n in 0..OWNERS {
         cluster.create(&format!("web-{n}"), web()).await;
     }
-    let author = Author(with_an_empty_affinity);
+    let author: Author = Author(with_an_empty_affinity);
     let running = cluster.operate_with(author, cluster.server.client("tare"), lossy());
     cluster.until_all_running(OWNERS).await;
     let mut lists = cluster.requests("list", "edgeapps");
+    let read = cluster.requests("get", "services");
     for _ in 0..2 {
         pass(650).await;
         let listed = cluster.requests("list", "edgeapps");
         assert!(listed > lists, "it relists");
         lists = listed;
-        let sent = running.metrics.noop_patches.load(Relaxed);
-        assert_eq!(sent, 1, "one worker asks, and a later relist costs none");
+        assert_eq!(cluster.requests("patch", "services"), 0);
+        assert_eq!(
+            cluster.requests("get", "services"),
+            read,
+            "a relist costs none"
+        );
     }
     assert_eq!(cluster.server.objects("events"), Vec::<Value>::new());
     running.stop().await;

@@ -28,6 +28,7 @@ mod deletion;
 mod drift;
 mod examples;
 mod failing;
+mod fields;
 mod foreign;
 mod forms;
 mod kubectl;
@@ -119,9 +120,18 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(anywhere drift::a_deleted_child_comes_back).on_kine(),
     scenario!(anywhere drift::a_service_whose_selector_is_edited_repeatedly_is_set_back_each_time),
     scenario!(anywhere drift::a_key_that_somebody_adds_to_a_selector_is_removed),
+    scenario!(anywhere fields::another_order_of_variables_is_written_and_a_foreign_one_is_set_back),
+    scenario!(anywhere fields::what_others_put_into_a_container_and_a_port_stays),
+    scenario!(anywhere fields::images_that_a_policy_rewrites_are_rolled_out_and_others_are_set_back),
+    scenario!(anywhere fields::a_volume_becomes_an_empty_dir),
+    scenario!(anywhere fields::what_leaves_the_plan_of_a_container_goes),
+    scenario!(anywhere fields::zeros_and_large_numbers_of_a_custom_kind_are_written_and_set_back),
+    scenario!(real "needs PodDisruptionBudgets" fields::a_budget_that_loses_its_zero_gets_it_back),
+    scenario!(simulated "needs hours" fields::a_child_without_its_mark_is_written_with_the_next_difference_only),
+    scenario!(simulated "needs hours" fields::a_child_without_managed_fields_is_compared_field_by_field),
     scenario!(simulated "needs an operator of its own" forms::what_the_server_stores_in_another_form_is_no_drift),
-    scenario!(simulated "needs an operator of its own" forms::what_only_the_server_knows_to_be_the_same_costs_a_patch_once),
-    scenario!(simulated "needs an operator of its own" forms::a_thousand_objects_cost_one_noop_patch),
+    scenario!(simulated "needs an operator of its own" forms::what_only_the_server_knows_to_be_the_same_costs_no_patch),
+    scenario!(simulated "needs an operator of its own" forms::a_thousand_objects_in_other_forms_cost_no_patch),
     scenario!(simulated "needs an operator of its own" forms::annotations_of_a_deployment_are_set_back_while_its_owner_waits),
     scenario!(simulated "needs an operator of its own" forms::a_typo_in_a_plan_is_refused_and_told),
     scenario!(simulated "needs Deployments that are never ready" drift::labels_of_a_deployment_are_set_back_while_its_owner_waits),

@@ -6,7 +6,7 @@
 use serde_json::json;
 use tare_runtime::cache::Mode;
 
-use crate::room::Room;
+use crate::capacity::Capacity;
 use crate::run::run;
 use crate::schedule::Schedule;
 use crate::step::{Edit, Step, When};
@@ -67,7 +67,7 @@ fn schedule(subject: Subject, mode: Mode, crashes: &[(u8, When)]) -> Schedule {
         seed: 1,
         subject,
         mode,
-        room: Room::Wide,
+        capacity: Capacity::Wide,
         ready_delay_ms: 1_000,
         never_ready: false,
         first_unshown: false,

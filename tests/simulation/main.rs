@@ -12,6 +12,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod call;
+mod capacity;
 mod converged;
 mod counts;
 mod edits;
@@ -26,7 +27,6 @@ mod records;
 mod replicas;
 mod report;
 mod rng;
-mod room;
 mod run;
 mod scenes;
 mod schedule;

@@ -74,7 +74,7 @@ pub fn run(schedule: &Schedule, traced: bool) -> Report {
 
 /// How long convergence may take after the last fault.
 fn within(schedule: &Schedule) -> Duration {
-    let mut seconds = PROMPT_S + schedule.room.drain_s();
+    let mut seconds = PROMPT_S + schedule.capacity.drain_s();
     let any = |of: fn(&Step) -> bool| schedule.steps.iter().any(|(_, step)| of(step));
     // Edits and strangers make a field conflict or a collision, which back off as failures do.
     if any(|step| {
@@ -94,12 +94,12 @@ fn within(schedule: &Schedule) -> Duration {
         )
     }) {
         seconds += BACKOFF_S;
-        if schedule.room.is_tight() {
+        if schedule.capacity.is_tight() {
             seconds += EVICTED_S;
         }
     }
     // What could not be decoded is found again by a relist that waits as long.
-    if !schedule.room.is_tight() && any(is_garbage) {
+    if !schedule.capacity.is_tight() && any(is_garbage) {
         seconds += EVICTED_S;
     }
     if schedule.first_unshown {

@@ -5,9 +5,9 @@
 use serde_json::Value;
 use tare_runtime::cache::Mode;
 
+use crate::capacity::Capacity;
 use crate::replicas::with_second_replica;
 use crate::rng::Rng;
-use crate::room::Room;
 use crate::step::{Edit, EventFault, Outage, RequestFault, Step, When};
 use crate::storm;
 use crate::subject::Subject;
@@ -21,7 +21,7 @@ pub struct Schedule {
     pub seed: u64,
     pub subject: Subject,
     pub mode: Mode,
-    pub room: Room,
+    pub capacity: Capacity,
     /// From a change of a Deployment to its status.
     pub ready_delay_ms: u64,
     /// No Deployment becomes ready.
@@ -42,15 +42,15 @@ impl Schedule {
         let mut rng = Rng::new(seed ^ 0x5111_0000);
         let subject = rng.pick(&Subject::ALL);
         let mode = rng.pick(&Mode::ALL);
-        let room = match rng.one_in(4) {
-            true => Room::Tight,
-            false => Room::Wide,
+        let capacity = match rng.one_in(4) {
+            true => Capacity::Tight,
+            false => Capacity::Wide,
         };
         let ready_delay_ms = rng.pick(&[0, 0, 50, 2_000, 20_000]);
         let never_ready = rng.one_in(12);
         let first_unshown = rng.one_in(6);
         let mut draw = Draw {
-            owners: room.owners(),
+            owners: capacity.owners(),
             subject,
             rng,
         };
@@ -77,7 +77,7 @@ impl Schedule {
             seed,
             subject,
             mode,
-            room,
+            capacity,
             ready_delay_ms,
             never_ready,
             first_unshown,

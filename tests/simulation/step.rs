@@ -35,7 +35,7 @@ pub enum Step {
         count: u16,
         spec: Value,
     },
-    /// The pods of an owner's Deployment fail for so long: it becomes unready, and ready again.
+    /// The pods of an owner's Deployment fail for so long: it loses its readiness, and is ready again.
     FailPods {
         owner: u16,
         ms: u64,

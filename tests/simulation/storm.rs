@@ -1,12 +1,12 @@
 //! Storms: a burst of owners fills the queue while other clients work on children of owners that were idle.
 //!
 //! Guarantees: one schedule in [`ONE_IN`] is a storm, which follows from its seed alone; all others are as if there were
-//! none. Leaves to others: how many owners and workers there are (`room`), schedules of a few owners (`schedule`).
+//! none. Leaves to others: how many owners and workers there are (`capacity`), schedules of a few owners (`schedule`).
 
 use tare_runtime::cache::Mode;
 
+use crate::capacity::Capacity;
 use crate::rng::Rng;
-use crate::room::Room;
 use crate::schedule::{Draw, Schedule};
 use crate::step::{Edit, Step};
 use crate::subject::Subject;
@@ -32,7 +32,7 @@ pub fn of(seed: u64) -> Option<Schedule> {
     let burst = rng.pick(&[30, 60, 150]);
     let workers = rng.pick(&[1, 1, 2, 4]);
     let latency_ms = rng.pick(&[60, 200, 500]);
-    let room = Room::Long {
+    let capacity = Capacity::Long {
         owners: idle + burst,
         workers,
         entries: rng.pick(&[100, 640, 640]),
@@ -44,7 +44,7 @@ pub fn of(seed: u64) -> Option<Schedule> {
         subject,
         rng,
     };
-    let window_ms = REQUESTS * room.latency_ms() * u64::from(burst) / u64::from(workers);
+    let window_ms = REQUESTS * capacity.latency_ms() * u64::from(burst) / u64::from(workers);
     let mut timetable = vec![(IDLE_MS, draw.many(idle, burst))];
     for owner in 0..idle {
         let at_ms = IDLE_MS + draw.rng.below(window_ms);
@@ -70,7 +70,7 @@ pub fn of(seed: u64) -> Option<Schedule> {
         seed,
         subject,
         mode,
-        room,
+        capacity,
         ready_delay_ms,
         never_ready: false,
         first_unshown: false,

@@ -63,7 +63,7 @@ impl World {
         });
         let subject = schedule.subject;
         server.install(subject.crd()).expect("the CRD is valid");
-        let faults = Faults::new(schedule.seed, schedule.room.latency_ms(), traced);
+        let faults = Faults::new(schedule.seed, schedule.capacity.latency_ms(), traced);
         if schedule.first_unshown {
             faults.lock().first_unshown = Some(subject.plural());
         }
@@ -75,8 +75,8 @@ impl World {
             faults: faults.clone(),
             outside: outside.clone(),
             makers: Makers::default(),
-            limits: schedule.room.limits(),
-            concurrency: schedule.room.workers(),
+            limits: schedule.capacity.limits(),
+            concurrency: schedule.capacity.workers(),
         };
         let user = server.client("user");
         let mut world = World {

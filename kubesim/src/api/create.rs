@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::HeaderMap;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::api::answer::Answer;
 use crate::api::body::{check_place, decode, insisted_revision};
@@ -12,10 +12,13 @@ use crate::api::{definition, prepare};
 use crate::fields::managed::{Operation, record_update};
 use crate::model::event_view;
 use crate::model::json::{is_deleting, meta_mut, meta_str};
-use crate::model::kind::Rules;
+use crate::model::kind::{Kind, Rules};
 use crate::model::record::Record;
 use crate::model::status::ApiError;
 use crate::store::{CommitError, Expect};
+
+/// What the server allocates for a Service.
+const ALLOCATED: [&str; 4] = ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"];
 
 /// As `names.SimpleNameGenerator`: five letters, none of them a vowel or easily misread.
 const SUFFIX_LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
@@ -27,6 +30,32 @@ pub(crate) fn run(call: &Call<'_>, headers: &HeaderMap, body: &Bytes) -> Result<
         let writer = call.writer(&manager, Operation::Update);
         record_update(&call.served.kind, None, object, &writer);
     })
+}
+
+/// Takes out what the server itself has set: it does so after the owners of fields are recorded.
+fn set_aside(kind: &Kind, sent: &Value, object: &mut Value) -> [Map<String, Value>; 2] {
+    let mut aside = [Map::new(), Map::new()];
+    let [of_object, of_spec] = &mut aside;
+    if let Value::Object(object) = &mut *object {
+        of_object.extend(object.remove_entry("status"));
+    }
+    if matches!(kind.rules, Rules::Service)
+        && let Some(Value::Object(spec)) = object.get_mut("spec")
+    {
+        let sent = |name: &str| sent.pointer(&format!("/spec/{name}")).is_some();
+        let allocated = ALLOCATED.into_iter().filter(|name| !sent(name));
+        of_spec.extend(allocated.filter_map(|name| spec.remove_entry(name)));
+    }
+    aside
+}
+
+fn give_back(object: &mut Value, [of_object, of_spec]: [Map<String, Value>; 2]) {
+    if let Value::Object(object) = &mut *object {
+        object.extend(of_object);
+    }
+    if let Some(Value::Object(spec)) = object.get_mut("spec") {
+        spec.extend(of_spec);
+    }
 }
 
 /// Creates an object; `own` records the field managers.
@@ -58,7 +87,10 @@ pub(crate) fn create(
             meta_mut(&mut candidate).insert("name".to_owned(), json!(name));
         }
         prepare::for_create(call, &mut candidate)?;
+        let by_server = set_aside(kind, &object, &mut candidate);
         own(&mut candidate, call);
+        give_back(&mut candidate, by_server);
+        prepare::admit(call, None, &mut candidate)?;
         match store(call, &candidate) {
             Err(CommitError::Exists) if generate && attempt < 7 => {}
             Err(CommitError::Exists) => {

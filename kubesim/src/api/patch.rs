@@ -77,6 +77,7 @@ fn patched(
         })?;
         let writer = call.writer(&call.manager, Operation::Update);
         record_update(&call.served.kind, Some(old), &mut new, &writer);
+        prepare::admit(call, Some(old), &mut new)?;
         Ok(new)
     })?;
     Ok(show(call, &changed))
@@ -126,6 +127,7 @@ fn applied(call: &Call<'_>, config: &Value) -> Result<Answer, ApiError> {
         )?;
         prepare::for_update(call, old, &mut new)?;
         managers.store(&mut new);
+        prepare::admit(call, Some(old), &mut new)?;
         Ok(new)
     })?;
     Ok(show(call, &changed))

@@ -5,6 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::admission::AdmissionFacts;
 use crate::api::call::Call;
 use crate::api::{definition, scale_rules};
 use crate::defaults::{
@@ -53,6 +54,25 @@ pub(crate) fn for_update(call: &Call<'_>, old: &Value, new: &mut Value) -> Resul
         meta_mut(new).insert("generation".to_owned(), json!(generation(old) + 1));
     }
     Ok(())
+}
+
+/// What a policy makes of an object that is about to be written. The fields are owned already.
+pub(crate) fn admit(call: &Call<'_>, old: Option<&Value>, new: &mut Value) -> Result<(), ApiError> {
+    let facts = AdmissionFacts {
+        manager: &call.manager,
+        resource: &call.served.kind.plural,
+        namespace: call.namespace,
+    };
+    if call.subresource.is_some() || !call.inner.admission.admit(&facts, new) {
+        return Ok(());
+    }
+    match old {
+        Some(old) => for_update(call, old, new),
+        None => {
+            let errors = shape(call, &call.served.kind, new, None)?;
+            refuse(&call.served.kind, meta_str(new, "name"), &errors)
+        }
+    }
 }
 
 fn refuse(kind: &Kind, name: &str, errors: &[FieldError]) -> Result<(), ApiError> {

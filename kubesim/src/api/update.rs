@@ -50,6 +50,7 @@ pub(crate) fn run(call: &Call<'_>, headers: &HeaderMap, body: &Bytes) -> Result<
         prepare::for_update(call, old, &mut new)?;
         let writer = call.writer(&manager, Operation::Update);
         record_update(&call.served.kind, Some(old), &mut new, &writer);
+        prepare::admit(call, Some(old), &mut new)?;
         Ok(new)
     })?;
     Ok(show(call, &changed))

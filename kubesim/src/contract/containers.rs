@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::contract::expect::{Check, Expect, at, blames, equal, field, mentions};
+use crate::contract::expect::{Check, Expect, at, blames, equal, field, holds, mentions};
 use crate::contract::fixture::{deployment, service};
 use crate::contract::{Context, theme};
 
@@ -13,6 +13,7 @@ theme! { "containers":
     names_of_containers_and_variables_are_checked,
     an_image_that_is_no_reference_is_not_pulled_each_time,
     labels_that_no_object_can_have_are_refused,
+    a_volume_has_one_source,
 }
 
 const CONTAINER: &str = "spec.template.spec.containers[0]";
@@ -154,4 +155,22 @@ async fn labels_that_no_object_can_have_are_refused(context: Context) -> Check {
     let created = context.services().create(sent).await;
     let status = created.refused(422, "Invalid", "the selector of a Service")?;
     blames(&status, "spec.selector")
+}
+
+async fn a_volume_has_one_source(context: Context) -> Check {
+    let mut sent = deployment("web");
+    let volume = json!({"name": "data", "configMap": {"name": "a"}, "emptyDir": {}});
+    sent["spec"]["template"]["spec"]["volumes"] = json!([volume]);
+    let created = context.deployments().create(sent).await;
+    let status = created.refused(422, "Invalid", "two sources")?;
+    let causes = status
+        .details
+        .map(|details| details.causes)
+        .unwrap_or_default();
+    let is_it = |field: &str| field.starts_with("spec.template.spec.volumes[0].");
+    holds(
+        causes.iter().any(|cause| is_it(&cause.field)),
+        "a source is blamed",
+        &causes,
+    )
 }

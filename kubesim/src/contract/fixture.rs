@@ -198,6 +198,16 @@ fn spec_schema() -> Value {
             },
             "tags": { "type": "array", "items": { "type": "string" }, "maxItems": 4 },
             "settings": { "type": "object", "additionalProperties": { "type": "string" } },
+            "match": {
+                "type": "object",
+                "additionalProperties": { "type": "string" },
+                "x-kubernetes-map-type": "atomic",
+            },
+            "zones": {
+                "type": "array",
+                "items": { "type": "string" },
+                "x-kubernetes-list-type": "set",
+            },
             "ports": {
                 "type": "array",
                 "items": port,

@@ -44,12 +44,20 @@ pub(crate) fn shape_spec(spec: &mut Value, at: &str) -> Vec<FieldError> {
             shape_container(container, &format!("{at}.{list}[{i}]"), &mut errors);
         }
     }
-    for volume in map
+    for (i, volume) in map
         .get_mut("volumes")
         .and_then(Value::as_array_mut)
         .into_iter()
         .flatten()
+        .enumerate()
     {
+        let sources = volume.as_object().into_iter().flatten();
+        let mut sources = sources.filter(|(name, source)| *name != "name" && !source.is_null());
+        if let (Some(_), Some((second, _))) = (sources.next(), sources.next()) {
+            let field = format!("{at}.volumes[{i}].{second}");
+            let detail = "may not specify more than 1 volume type";
+            errors.push(FieldError::forbidden(field, detail));
+        }
         for source in ["configMap", "secret", "projected", "downwardAPI"] {
             if let Some(Value::Object(source)) = volume.get_mut(source) {
                 default(source, "defaultMode", 420);

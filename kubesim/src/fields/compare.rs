@@ -132,6 +132,7 @@ pub(crate) fn named_by(layout: Layout<'_>, value: &Value) -> Fields {
             }
             fields
         }
+        Value::Array(list) if list.is_empty() => Fields::leaf(),
         Value::Array(list) => {
             let items = layout.items(list.first().unwrap_or(&Value::Null));
             let mut fields = Fields::default();

@@ -184,6 +184,11 @@ pub(crate) fn record_update(kind: &Kind, old: Option<&Value>, new: &mut Value, w
         Some(old) if sent.is_empty() => Managers::of(old),
         _ => Managers::of(new),
     };
+    if old.is_some() && managers.entries.is_empty() {
+        // Nobody tracks what was cleared until somebody applies it (`skipnonapplied.go`).
+        managers.store(new);
+        return;
+    }
     let bare = json!({"apiVersion": writer.api_version, "kind": kind.kind, "metadata": {}});
     let mut comparison = compare(Layout::Root(kind), Some(old.unwrap_or(&bare)), Some(new));
     strip(&mut comparison.changed);

@@ -16,6 +16,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
+use crate::admission::Admission;
 use crate::clock::Clock;
 use crate::defaults::addresses::Addresses;
 use crate::faults::Faults;
@@ -36,6 +37,7 @@ pub(crate) struct Inner {
     pub(crate) store: Store,
     pub(crate) requests: Counters,
     pub(crate) faults: Faults,
+    pub(crate) admission: Admission,
     pub(crate) garbage: Garbage,
     pub(crate) schedule: Schedule,
     pub(crate) logs: PodLogs,
@@ -67,6 +69,7 @@ impl Inner {
             store: Store::new(options.history_events.max(1), options.history_bytes),
             requests: Counters::default(),
             faults: Faults::default(),
+            admission: Admission::default(),
             garbage: Garbage::default(),
             schedule: Schedule::default(),
             logs: PodLogs::default(),

@@ -58,7 +58,7 @@ async fn a_deployment_gets_defaults_and_becomes_ready_after_the_delay() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deployment_whose_pods_fail_is_unready_for_so_long_and_then_ready_again() {
+async fn a_deployment_whose_pods_fail_loses_its_readiness_for_so_long() {
     use std::time::Duration;
     let server = server();
     let api: Api<Deployment> = Api::default_namespaced(server.client("alice"));

@@ -35,7 +35,6 @@ pub use crate::cache::pruned::Pruned;
 
 use crate::api::Operator;
 use crate::model::{ChildEvent, KindId, ObjectKey, OwnerState, Retention, Triggers, Uid};
-use crate::reconcile::normalized::NormalizedFields;
 
 /// A change of a child, with its owner.
 pub struct ChildUpdate<'a> {
@@ -47,8 +46,6 @@ pub struct ChildUpdate<'a> {
     pub line: &'a [u8],
     /// Whether the owner is idle; if not, its entry in the queue gets the change as well.
     pub idle: bool,
-    /// What the server is known to store in another form.
-    pub normalized: &'a NormalizedFields,
 }
 
 /// A cache. Every call comes from the one task that runs the controller.

@@ -9,8 +9,7 @@ use crate::model::{
     ChildState, Content, Finalizers, KindId, LastApplied, Meta, SeenChild, hash32, marks,
 };
 use crate::reconcile::child::{digest, planned_body};
-use crate::reconcile::merge_patch::without_nulls;
-use crate::reconcile::normalized::NormalizedFields;
+use crate::reconcile::fields::without_nulls;
 use crate::reconcile::owner::remember;
 use crate::test_operator::Sites;
 
@@ -91,7 +90,6 @@ fn record(resource_version: u64, plan: Option<u64>) -> SeenChild {
             Box::new(LastApplied {
                 uid: uid(2),
                 body_digest: plan,
-                immutable_digest: 0,
             })
         })),
     }
@@ -133,7 +131,6 @@ fn on_event(cache: &mut dyn Cache, (mut event, line): (ChildEvent, Vec<u8>)) -> 
         event: &mut event,
         line: &line,
         idle: true,
-        normalized: &NormalizedFields::default(),
     })?;
     owner.observe(event.child, &|| Content::Unread);
     Some(owner)
@@ -369,7 +366,6 @@ fn what_was_applied_to_an_earlier_object_of_that_name_is_forgotten() {
         event: &mut shown,
         line: &line,
         idle: false,
-        normalized: &NormalizedFields::default(),
     });
     cache.record(&mut state);
     let known = taken(&*cache).children;

@@ -30,7 +30,6 @@ use crate::model::{AnsweredVersions, Content, KindId, ObjectKey, OwnerState, Tri
 use crate::queue::{Admission, Evicted, Observation, Outcome, Queue};
 use crate::reconcile::child;
 use crate::reconcile::child_names::ChildNames;
-use crate::reconcile::normalized::NormalizedFields;
 use crate::reconcile::observe::Observed;
 use crate::relist::Coverage;
 use crate::relist::schedule::RelistSchedule;
@@ -61,7 +60,6 @@ pub(crate) struct Controller<O: Operator, C> {
     /// How often resourceVersions have started over.
     pub epoch: u32,
     requeues: Requeues,
-    normalized: Arc<NormalizedFields>,
 }
 
 impl<O: Operator, C: Cache> Controller<O, C> {
@@ -71,7 +69,6 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         api: Api,
         paths: Arc<Paths>,
         names: Arc<ChildNames>,
-        normalized: Arc<NormalizedFields>,
         config: &Config,
     ) -> Self {
         let (kinds, finalizer) = (O::KINDS.len(), O::FINALIZER.is_some());
@@ -97,7 +94,6 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             requeues: Requeues::new(config.requeues),
             paths,
             names,
-            normalized,
         }
     }
 
@@ -294,7 +290,6 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                     event: &mut event,
                     line,
                     idle,
-                    normalized: &self.normalized,
                 });
                 let is_whole = self.cache.sees_whole(event.child.kind);
                 let child = Observation::Child {

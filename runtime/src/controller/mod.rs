@@ -44,7 +44,6 @@ use crate::model::Retention;
 pub use crate::queue::Limits;
 use crate::reconcile::Reconciler;
 use crate::reconcile::child_names::ChildNames;
-use crate::reconcile::normalized::NormalizedFields;
 
 type Worker<'a> = Pin<Box<dyn Future<Output = Finished> + Send + 'a>>;
 
@@ -65,7 +64,6 @@ pub async fn run<O: Operator>(
     });
     let api = Api::new(client, metrics, config.request_deadline).with_clock(config.now_s);
     let names = Arc::new(ChildNames::new(O::KINDS.len()));
-    let normalized = Arc::new(NormalizedFields::default());
     let reconciler = Reconciler::new(
         Arc::clone(&operator),
         api.clone(),
@@ -73,9 +71,8 @@ pub async fn run<O: Operator>(
         config.deadline,
         Arc::clone(&names),
         retention,
-        Arc::clone(&normalized),
     );
-    let mut controller = Controller::new(operator, cache, api, paths, names, normalized, &config);
+    let mut controller = Controller::new(operator, cache, api, paths, names, &config);
     let mut workers: FuturesUnordered<Worker<'_>> = FuturesUnordered::new();
     tokio::pin!(shutdown);
     let mut turn = 0;

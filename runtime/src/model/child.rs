@@ -48,8 +48,6 @@ pub struct LastApplied {
     pub uid: Uid,
     /// Digest of the planned body.
     pub body_digest: u64,
-    /// Digest of those of its fields that only a new object can change.
-    pub immutable_digest: u64,
 }
 
 /// A change of a child, from its watch.

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{self, Deserializer, Visitor};
+use serde::de::{self, Deserializer, IgnoredAny, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -26,13 +26,15 @@ pub struct PartialObject<'a> {
 }
 
 /// `L` is what is decoded of the labels: by default they stay JSON. `A` is what is decoded of the annotations:
-/// by default they stay JSON, too.
+/// by default they stay JSON, too. `M` is what is decoded of managedFields: by default they are skipped.
 #[derive(Deserialize, Debug, Default)]
 #[serde(
     rename_all = "camelCase",
-    bound(deserialize = "L: Deserialize<'de> + Default, A: Deserialize<'de> + Default")
+    bound(
+        deserialize = "L: Deserialize<'de> + Default, A: Deserialize<'de> + Default, M: Deserialize<'de>"
+    )
 )]
-pub struct PartialMetadata<'a, L = Labels<'a>, A = Labels<'a>> {
+pub struct PartialMetadata<'a, L = Labels<'a>, A = Labels<'a>, M = IgnoredAny> {
     #[serde(borrow, default)]
     pub name: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -53,6 +55,8 @@ pub struct PartialMetadata<'a, L = Labels<'a>, A = Labels<'a>> {
     pub labels: Option<L>,
     #[serde(default)]
     pub annotations: Option<A>,
+    #[serde(default)]
+    pub managed_fields: Option<M>,
 }
 
 #[derive(Deserialize, Debug)]
@@ -98,7 +102,7 @@ impl Labels<'_> {
     }
 }
 
-impl<L, A> PartialMetadata<'_, L, A> {
+impl<L, A, M> PartialMetadata<'_, L, A, M> {
     /// The key of the object.
     pub fn key(&self) -> ObjectKey {
         ObjectKey::new(&self.namespace, &self.name)

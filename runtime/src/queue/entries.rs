@@ -7,7 +7,7 @@
 
 #[cfg(test)]
 mod checked;
-mod room;
+mod eviction;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 

@@ -1,8 +1,8 @@
 //! A child as it is on the server, as its plan wants it, and the digests that are kept of it.
 //!
-//! Guarantees: managedFields and the status of what is no workload are skipped while decoding, without an
-//! allocation. Of a planned body only what a plan may say is left. Leaves to others: what a difference is
-//! (`drift`), what is done about it (`children`).
+//! Guarantees: managedFields stay JSON, and the status of what is no workload is skipped while decoding. Of a planned body
+//! only what a plan may say is left. Leaves to others: what a difference is (`fields`), what is done about it
+//! (`children`).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -19,6 +19,7 @@ use crate::model::{
     ChildState, Content, LastApplied, ObjectKey, PartialMetadata, Uid, hash32, hash64, marks,
     owner_label_value,
 };
+use crate::reconcile::fields::{Found, Mark, Planned};
 
 const LAST_APPLIED_BY_KUBECTL: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
@@ -43,16 +44,20 @@ pub struct Actual {
     pub state: ChildState,
     /// Digest of its labels and annotations.
     pub marks: u32,
-    /// Labels, annotations and everything outside `metadata` and `status`.
+    /// Labels, annotations and everything outside `metadata` and `status`, without the mark of its plan.
     pub value: Value,
+    /// Which plan it was written from.
+    pub(crate) mark: Option<Mark>,
+    /// Its managedFields as JSON, where they were sent.
+    managed: Option<Box<str>>,
 }
 
 impl Actual {
-    /// Decodes a child.
+    /// Decodes a child, whose annotation `mark` says which plan it was written from.
     ///
     /// # Errors
     /// The JSON is not an object of the API.
-    pub fn decode(raw: &str, workload: bool) -> Result<Self, serde_json::Error> {
+    pub fn decode(raw: &str, workload: bool, mark: &str) -> Result<Self, serde_json::Error> {
         let Wire {
             mut metadata,
             status,
@@ -68,9 +73,11 @@ impl Actual {
             "labels".to_owned(),
             metadata.labels.take().unwrap_or_default(),
         );
+        let mut plan = None;
         if let Some(Value::Object(mut annotations)) = metadata.annotations.take() {
             // A copy of the whole object.
             annotations.remove(LAST_APPLIED_BY_KUBECTL);
+            plan = annotations.remove(mark);
             planable.insert("annotations".to_owned(), annotations.into());
         }
         rest.insert("metadata".to_owned(), planable.into());
@@ -89,14 +96,26 @@ impl Actual {
             state: ChildState::read(metadata.generation, status, workload),
             marks,
             value: Value::Object(rest),
+            mark: plan.and_then(|text| Mark::parse(text.as_str()?)),
+            managed: metadata.managed_fields.map(|json| json.get().into()),
         })
+    }
+
+    /// What a comparison with its plan sees of it.
+    pub(crate) fn found(&self) -> Found<'_> {
+        Found {
+            value: &self.value,
+            generation: self.state.generation,
+            mark: self.mark,
+            managed: self.managed.as_deref(),
+        }
     }
 }
 
 /// What an [`Actual`] needs of an object, in one pass. (`#[serde(flatten)]` would first collect the whole
 /// object.)
 struct Wire<'a> {
-    metadata: PartialMetadata<'a, Value, Value>,
+    metadata: PartialMetadata<'a, Value, Value, &'a RawValue>,
     status: Option<&'a RawValue>,
     rest: Map<String, Value>,
 }
@@ -177,13 +196,31 @@ fn encode_string_data(secret: &mut Map<String, Value>) {
     }
 }
 
-/// The digests of `body`, which a child satisfies; the next planned body is compared with them.
-pub(crate) fn last_applied(uid: Uid, body: &Value, immutable: &[&str]) -> Box<LastApplied> {
+/// The digest of `body`, which a child satisfies; the next planned body is compared with it.
+pub(crate) fn last_applied(uid: Uid, body: &Value) -> Box<LastApplied> {
     Box::new(LastApplied {
         uid,
         body_digest: digest(body),
-        immutable_digest: immutable_digest(body, immutable),
     })
+}
+
+/// A planned body as a child is compared with it. `is_new`: no child was written for that spec yet.
+pub(crate) fn planned<'a, O: Operator>(
+    body: &'a Value,
+    immutable: &'a [&'a str],
+    is_new: bool,
+) -> Planned<'a> {
+    Planned {
+        body,
+        mark: Mark {
+            digest: digest(body),
+            generation: 1,
+            immutable: immutable_digest(body, immutable),
+        },
+        immutable,
+        manager: O::NAME,
+        is_new,
+    }
 }
 
 /// Digest of a planned body.
@@ -192,48 +229,23 @@ pub(crate) fn digest(body: &Value) -> u64 {
 }
 
 /// Digest of the fields of a planned body that only a new object can change.
-pub(crate) fn immutable_digest(body: &Value, immutable: &[&str]) -> u64 {
+fn immutable_digest(body: &Value, immutable: &[&str]) -> u64 {
     immutable
         .iter()
         .filter_map(|pointer| body.pointer(pointer))
         .fold(0, |sum: u64, field| sum.rotate_left(1) ^ digest(field))
 }
 
-/// The object of a watch event, kept until a worker compares it: without managedFields, which are half of its
-/// bytes. What cannot be decoded is read again.
+/// The object of a watch event, kept until a worker compares it. What cannot be decoded is read again.
 pub(crate) fn held(line: &[u8]) -> Content {
     #[derive(Deserialize)]
     struct Event<'a> {
         #[serde(borrow)]
         object: &'a RawValue,
     }
-    #[derive(Deserialize)]
-    struct Spans<'a> {
-        #[serde(borrow)]
-        metadata: MetaSpans<'a>,
-    }
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct MetaSpans<'a> {
-        #[serde(borrow, default)]
-        managed_fields: Option<&'a RawValue>,
-    }
-    let Ok(Event { object }) = serde_json::from_slice::<Event<'_>>(line) else {
-        return Content::Unread;
-    };
-    let object = object.get();
-    let Ok(Spans { metadata }) = serde_json::from_str::<Spans<'_>>(object) else {
-        return Content::Unread;
-    };
-    let Some(managed) = metadata.managed_fields.map(RawValue::get) else {
-        return Content::Held(object.into());
-    };
-    // The span is a part of `object`: it was borrowed from it.
-    let start = managed.as_ptr() as usize - object.as_ptr() as usize;
-    let (before, after) = (&object[..start], &object[start + managed.len()..]);
-    let mut kept = String::with_capacity(before.len() + 2 + after.len());
-    kept.extend([before, "[]", after]);
-    Content::Held(kept.into())
+    serde_json::from_slice::<Event<'_>>(line).map_or(Content::Unread, |event| {
+        Content::Held(event.object.get().into())
+    })
 }
 
 #[cfg(test)]
@@ -255,7 +267,7 @@ mod tests {
 
     #[test]
     fn of_a_child_everything_that_a_plan_may_say_is_kept() -> Result<(), serde_json::Error> {
-        let actual = Actual::decode(&deployment().to_string(), true)?;
+        let actual = Actual::decode(&deployment().to_string(), true, "x/plan")?;
         assert_eq!(
             actual.value,
             json!({"metadata": {"labels": {"a": "b"}, "annotations": {"x": "y"}}, "spec": {"replicas": 2}})
@@ -270,26 +282,32 @@ mod tests {
         );
         assert_eq!(actual.owner_text.as_deref(), Some("Site \"web\""));
         assert_eq!(actual.owner_group.as_deref(), Some("example.com"));
-        assert!(Actual::decode("{\"spec\":{}}", true).is_err());
+        assert!(Actual::decode("{\"spec\":{}}", true, "x/plan").is_err());
         Ok(())
     }
 
     #[test]
-    fn what_is_held_has_no_managed_fields_and_decodes_to_the_same() -> Result<(), serde_json::Error>
+    fn of_a_child_its_mark_and_its_managed_fields_are_kept_apart() -> Result<(), serde_json::Error>
     {
-        let object = deployment();
-        let line = json!({"type": "MODIFIED", "object": object}).to_string();
+        let mut object = deployment();
+        object["metadata"]["annotations"]["x/plan"] = "abc-3".into();
+        let actual = Actual::decode(&object.to_string(), true, "x/plan")?;
+        let found = actual.found();
+        assert_eq!(found.value["metadata"]["annotations"], json!({"x": "y"}));
+        assert_eq!(found.mark, Mark::parse("abc-3"));
+        let managed = object["metadata"]["managedFields"].to_string();
+        assert_eq!(found.managed, Some(managed.as_str()));
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_held_is_the_whole_object() -> Result<(), serde_json::Error> {
+        let line = json!({"type": "MODIFIED", "object": deployment()}).to_string();
         let Content::Held(kept) = held(line.as_bytes()) else {
             panic!("nothing is held");
         };
-        let mut wanted = object.clone();
-        wanted["metadata"]["managedFields"] = json!([]);
-        assert_eq!(serde_json::from_str::<Value>(&kept)?, wanted);
-        assert_eq!(
-            Actual::decode(&kept, true)?.value,
-            Actual::decode(&object.to_string(), true)?.value
-        );
-        assert!(matches!(held(b"{\"object\":3}"), Content::Unread));
+        assert_eq!(serde_json::from_str::<Value>(&kept)?, deployment());
+        assert!(matches!(held(b"{\"object\""), Content::Unread));
         Ok(())
     }
 
@@ -332,14 +350,8 @@ mod tests {
         cluster["spec"]["clusterIP"] = Value::Null;
         let pointers = ["/spec/clusterIP"];
         let [body, ports, cluster] =
-            [&body, &ports, &cluster].map(|b| last_applied(Uid::default(), b, &pointers));
-        assert!(
-            body.body_digest != ports.body_digest
-                && body.immutable_digest == ports.immutable_digest
-        );
-        assert!(
-            body.body_digest != cluster.body_digest
-                && body.immutable_digest != cluster.immutable_digest
-        );
+            [&body, &ports, &cluster].map(|body| planned::<Sites>(body, &pointers, false).mark);
+        assert!(body.digest != ports.digest && body.immutable == ports.immutable);
+        assert!(body.digest != cluster.digest && body.immutable != cluster.immutable);
     }
 }

@@ -60,8 +60,6 @@ pub(super) fn record<O: Operator>(
         resource_version: actual.resource_version,
         state: actual.state,
         marks: actual.marks,
-        content: Content::Recorded(
-            body.map(|body| child::last_applied(actual.uid, body, child.immutable)),
-        ),
+        content: Content::Recorded(body.map(|body| child::last_applied(actual.uid, body))),
     });
 }

@@ -5,8 +5,8 @@
 //! dropped (`fieldValidation=Strict`), so that a typo in a plan is told.
 //! Leaves to others: which of them a child needs, and whether it is ours (`children`).
 //!
-//! Children are created by POST and changed by merge patches that name lists as a whole and removed
-//! fields as `null`. (A later server-side apply would be another field manager, and the fields of the POST
+//! Children are created by POST and changed by merge patches that are computed from the child as it was read
+//! (`fields`). (A later server-side apply would be another field manager, and the fields of the POST
 //! would stay for ever: kubernetes/kubernetes#99003.) Server-side apply from the first write
 //! on is the other way: with a resourceVersion of 1, which nothing has, it creates only and is
 //! refused with 409 where something is. Measured against each other on kube-apiserver 1.36.4 on
@@ -43,7 +43,7 @@ use crate::metrics::Verb;
 use crate::model::{KindId, PartialObject, Uid};
 use crate::reconcile::child::Actual;
 use crate::reconcile::failure::Interrupt;
-use crate::reconcile::merge_patch::{Created, as_merge_patch};
+use crate::reconcile::fields::{Correction, Created, Mark, Planned, annotation};
 use crate::reconcile::{APPLY_PATCH, JSON, MERGE_PATCH, failure, whole};
 
 /// A resourceVersion that no object has: an apply with it only creates.
@@ -53,7 +53,27 @@ const NEVER: u64 = 1;
 pub(super) struct ChildRequests<O> {
     pub(super) api: Api,
     pub(super) paths: Arc<Paths>,
+    /// The annotation on a child that names its plan.
+    mark: String,
     operator: PhantomData<fn() -> O>,
+}
+
+/// How the server took a patch.
+pub(super) enum Patched {
+    Done(Actual),
+    /// It refuses what the child would be.
+    Invalid(Interrupt),
+}
+
+impl Patched {
+    /// # Errors
+    /// The server has refused it.
+    pub(super) fn done(self) -> Result<Actual, Interrupt> {
+        match self {
+            Self::Done(actual) => Ok(actual),
+            Self::Invalid(refusal) => Err(refusal),
+        }
+    }
 }
 
 impl<O: Operator> ChildRequests<O> {
@@ -61,6 +81,7 @@ impl<O: Operator> ChildRequests<O> {
         Self {
             api,
             paths,
+            mark: annotation::<O>(),
             operator: PhantomData,
         }
     }
@@ -78,7 +99,7 @@ impl<O: Operator> ChildRequests<O> {
             .call(Verb::Get, Request::get(&path), OBJECT_BYTES)
             .await
         {
-            Ok(answer) => decode(&answer, kind).map(Some),
+            Ok(answer) => self.decode(&answer, kind).map(Some),
             Err(error) if error.code() == Some(404) => Ok(None),
             Err(error) => Err(failure::asked(error, "get", kind.kind, name)),
         }
@@ -89,9 +110,10 @@ impl<O: Operator> ChildRequests<O> {
         &self,
         owner: &Owner<O>,
         child: &Child,
-        body: &Value,
+        planned: &Planned<'_>,
     ) -> Result<Option<Actual>, Interrupt> {
-        let mut head = self.head(owner, child, body);
+        let body = planned.body;
+        let mut head = self.head(owner, child, body, planned.mark);
         let (path, how);
         match O::WRITES {
             Writes::Patch => {
@@ -109,7 +131,7 @@ impl<O: Operator> ChildRequests<O> {
         // A new object has no status: its metadata are all that is recorded.
         request.accept = METADATA;
         match self.api.call(Verb::Create, request, OBJECT_BYTES).await {
-            Ok(answer) => decode(&answer, &child.kind).map(Some),
+            Ok(answer) => self.decode(&answer, &child.kind).map(Some),
             // An apply with that resourceVersion conflicts with an object that exists.
             Err(error)
                 if error.is("AlreadyExists")
@@ -124,48 +146,57 @@ impl<O: Operator> ChildRequests<O> {
         }
     }
 
-    /// Patches a child that is ours, if its uid and resourceVersion are still those that are known. `actual`: the
-    /// child as far as it is known.
+    /// Makes of a child that is ours what `correction` says, if its uid and resourceVersion are still those that are
+    /// known.
     pub(super) async fn patch(
         &self,
         owner: &Owner<O>,
         child: &Child,
-        body: &Value,
+        planned: &Planned<'_>,
         (uid, resource_version): (Uid, u64),
-        actual: &Value,
-    ) -> Result<Actual, Interrupt> {
+        correction: &Correction,
+    ) -> Result<Patched, Interrupt> {
         let mut path = self.write_path(owner, child, &child.name);
-        let version = |metadata: &mut Value| {
-            metadata["uid"] = uid.to_string().into();
-            metadata["resourceVersion"] = resource_version.to_string().into();
+        let version = |metadata: &mut Map<String, Value>| {
+            metadata.insert("uid".to_owned(), uid.to_string().into());
+            let version = resource_version.to_string();
+            metadata.insert("resourceVersion".to_owned(), version.into());
         };
         // It is in the request's body then: no second copy is held while the answer is awaited.
         let request = match O::WRITES {
-            Writes::Patch => {
-                let mut patch = as_merge_patch(body, actual);
-                version(&mut patch["metadata"]);
-                whole(Method::PATCH, &path, Some((MERGE_PATCH, &patch)))
-            }
-            Writes::Apply => {
+            Writes::Apply if !correction.is_patched && !correction.evicts => {
                 path.push_str("&force=true");
-                let mut head = self.head(owner, child, body);
-                version(&mut head["metadata"]);
+                let mut head = self.head(owner, child, planned.body, correction.mark);
+                within(&mut head, "metadata", version);
+                let body = planned.body;
                 let object = Created { head: &head, body };
                 whole(Method::PATCH, &path, Some((APPLY_PATCH, &object)))
             }
+            Writes::Patch | Writes::Apply => {
+                let mut patch = correction.patch.clone();
+                within(&mut patch, "metadata", |metadata| {
+                    version(metadata);
+                    if O::WRITES == Writes::Patch || correction.is_patched {
+                        self.set_mark(metadata, correction.mark);
+                    }
+                });
+                whole(Method::PATCH, &path, Some((MERGE_PATCH, &patch)))
+            }
         };
         match self.api.call(Verb::Patch, request, OBJECT_BYTES).await {
-            Ok(answer) => decode(&answer, &child.kind),
+            Ok(answer) => self.decode(&answer, &child.kind).map(Patched::Done),
             Err(error) if matches!(error.code(), Some(404 | 409)) => Err(Interrupt::Again),
             Err(error) if is_of_another(&error) && !mutant!(ReplacedIsRejected) => {
                 Err(Interrupt::Again)
             }
-            Err(error) => Err(failure::not_written(
-                error,
-                "patch",
-                child.kind.kind,
-                &child.name,
-            )),
+            Err(error) => {
+                let is_invalid = error.code() == Some(422);
+                let failed = failure::not_written(error, "patch", child.kind.kind, &child.name);
+                match is_invalid {
+                    true => Ok(Patched::Invalid(failed)),
+                    false => Err(failed),
+                }
+            }
         }
     }
 
@@ -207,15 +238,24 @@ impl<O: Operator> ChildRequests<O> {
     }
 
     /// What the whole object has beside `body`, and its metadata.
-    fn head(&self, owner: &Owner<O>, child: &Child, body: &Value) -> Map<String, Value> {
-        let mut metadata = body["metadata"].clone();
-        metadata["name"] = child.name.as_str().into();
-        metadata["namespace"] = owner.meta.namespace.as_ref().into();
-        metadata["ownerReferences"] = json!([self.reference(owner)]);
+    fn head(
+        &self,
+        owner: &Owner<O>,
+        child: &Child,
+        body: &Value,
+        mark: Mark,
+    ) -> Map<String, Value> {
+        let metadata = body.get("metadata").and_then(Value::as_object);
+        let mut metadata = metadata.cloned().unwrap_or_default();
+        self.set_mark(&mut metadata, mark);
+        let mut member = |name: &str, value: Value| drop(metadata.insert(name.to_owned(), value));
+        member("name", child.name.as_str().into());
+        member("namespace", owner.meta.namespace.as_ref().into());
+        member("ownerReferences", json!([self.reference(owner)]));
         Map::from_iter([
             ("apiVersion".to_owned(), child.kind.api_version.into()),
             ("kind".to_owned(), child.kind.kind.into()),
-            ("metadata".to_owned(), metadata),
+            ("metadata".to_owned(), metadata.into()),
         ])
     }
 
@@ -229,6 +269,27 @@ impl<O: Operator> ChildRequests<O> {
             "controller": true,
             "blockOwnerDeletion": true,
         })
+    }
+
+    fn set_mark(&self, metadata: &mut Map<String, Value>, mark: Mark) {
+        within(metadata, "annotations", |annotations| {
+            annotations.insert(self.mark.clone(), mark.to_string().into());
+        });
+    }
+
+    pub(super) fn decode(&self, answer: &[u8], kind: &Kind) -> Result<Actual, Interrupt> {
+        std::str::from_utf8(answer)
+            .map_err(|error| ApiError::Undecodable(error.to_string().into()))
+            .and_then(|text| {
+                Actual::decode(text, kind.workload, &self.mark)
+                    .map_err(|error| ApiError::undecodable(&error))
+            })
+            .map_err(|error| failure::asked(error, "read", kind.kind, ""))
+    }
+
+    /// What an event showed of a child; `None` if that cannot be read.
+    pub(super) fn shown(&self, json: &str, kind: &Kind) -> Option<Actual> {
+        Actual::decode(json, kind.workload, &self.mark).ok()
     }
 
     pub(super) fn write_path(&self, owner: &Owner<O>, child: &Child, name: &str) -> String {
@@ -259,11 +320,12 @@ fn is_of_another(error: &ApiError) -> bool {
         if message.contains("metadata.uid: Invalid value"))
 }
 
-pub(super) fn decode(answer: &[u8], kind: &Kind) -> Result<Actual, Interrupt> {
-    std::str::from_utf8(answer)
-        .map_err(|error| ApiError::Undecodable(error.to_string().into()))
-        .and_then(|text| {
-            Actual::decode(text, kind.workload).map_err(|error| ApiError::undecodable(&error))
-        })
-        .map_err(|error| failure::asked(error, "read", kind.kind, ""))
+/// Edits the map that is a member of `of`, which has one from then on.
+fn within(of: &mut Map<String, Value>, name: &str, edit: impl FnOnce(&mut Map<String, Value>)) {
+    let mut member = match of.remove(name) {
+        Some(Value::Object(member)) => member,
+        _ => Map::new(),
+    };
+    edit(&mut member);
+    of.insert(name.to_owned(), member.into());
 }

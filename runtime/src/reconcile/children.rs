@@ -3,9 +3,9 @@
 //!
 //! Guarantees: a child is changed only by the uid and resourceVersion of an object whose controller is our
 //! owner; a foreign one is not touched. What an event showed is only used with its own resourceVersion, so that a
-//! newer child is never changed because of it. A patch that changed nothing says that the child is as planned. A child
-//! that somebody keeps changing is not written for a while; the others are.
-//! Leaves to others: the requests (`child_requests`), what differs (`drift`), when a child that is kept changed
+//! newer child is never changed because of it. What the server makes of a write is as planned. A child that somebody
+//! keeps changing is not written for a while; the others are.
+//! Leaves to others: the requests (`child_requests`), what differs (`fields`), when a child that is kept changed
 //! is set back (`model::Corrections`), saying so (`reconcile`).
 
 use std::sync::Arc;
@@ -15,18 +15,17 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::api::{Child, Operator, Owner, kind_index};
+use crate::api::{Child, Operator, Owner, OwnerStatus, Status, kind_index};
 use crate::http::paths::Paths;
 use crate::http::request::Api;
 use crate::model::{ChildState, Content, OwnerState, Retention, SeenChild, Triggers, Uid, hash32};
-use crate::reconcile::asked::Turn;
+use crate::reconcile::child;
 use crate::reconcile::child::{Actual, planned_body};
 use crate::reconcile::child_records::{conflict, forget, id, is_unknown, record, seen_of};
-use crate::reconcile::child_requests::ChildRequests;
+use crate::reconcile::child_requests::{ChildRequests, Patched};
 use crate::reconcile::failure::Interrupt;
-use crate::reconcile::normalized::NormalizedFields;
+use crate::reconcile::fields::{Correction, Mark, Others, Planned, correct};
 use crate::reconcile::ownership::{Claim, claim};
-use crate::reconcile::{child, drift};
 
 /// How long something that is being deleted is waited for before it is read again.
 pub(super) const TERMINATING: Duration = Duration::from_secs(1);
@@ -36,24 +35,17 @@ pub(super) struct ChildReconciler<O> {
     requests: ChildRequests<O>,
     api: Api,
     paths: Arc<Paths>,
-    normalized: Arc<NormalizedFields>,
     started: Instant,
     /// Whether the cache retains the last applied bodies of children, which spares reads of them.
     keeps_last_applied: bool,
 }
 
 impl<O: Operator> ChildReconciler<O> {
-    pub(super) fn new(
-        api: Api,
-        paths: Arc<Paths>,
-        retention: Retention,
-        normalized: Arc<NormalizedFields>,
-    ) -> Self {
+    pub(super) fn new(api: Api, paths: Arc<Paths>, retention: Retention) -> Self {
         Self {
             requests: ChildRequests::new(api.clone(), Arc::clone(&paths)),
             api,
             paths,
-            normalized,
             started: Instant::now(),
             keeps_last_applied: retention == Retention::Specs,
         }
@@ -120,20 +112,9 @@ impl<O: Operator> ChildReconciler<O> {
             && is_recorded
             && let Some(seen) = seen_of::<O>(state, child)
             && let Some(applied) = seen.content.last_applied()
+            && applied.body_digest == child::digest(&body)
         {
-            if applied.body_digest == child::digest(&body) {
-                return Ok(());
-            }
-            if applied.immutable_digest == child::immutable_digest(&body, child.immutable) {
-                let version = (applied.uid, seen.resource_version);
-                // Only once: a child that was not patched is read from then on.
-                if !mutant!(ReplacedIsRejected) {
-                    seen.content = Content::Recorded(None);
-                }
-                self.patch(owner, state, child, &body, version, Value::Null)
-                    .await?;
-                return Ok(());
-            }
+            return Ok(());
         }
         if !missing && let Some(actual) = self.actual_of(owner, state, child).await? {
             return self.align(owner, state, child, &body, actual).await;
@@ -232,7 +213,8 @@ impl<O: Operator> ChildReconciler<O> {
         // Until it is answered the child may be there, and nothing that is retained says so.
         let triggers = state.triggers;
         state.triggers = triggers.with(Triggers::READ);
-        let made = self.requests.create(owner, child, body).await;
+        let planned = child::planned::<O>(body, child.immutable, true);
+        let made = self.requests.create(owner, child, &planned).await;
         if made.as_ref().err().is_none_or(Interrupt::is_refusal) {
             state.triggers = triggers;
         }
@@ -264,36 +246,35 @@ impl<O: Operator> ChildReconciler<O> {
             Claim::Ours => actual,
             Claim::Orphan => self.requests.adopt(owner, child, &actual).await?,
         };
-        let Some((path, turn)) = self.difference_to_tell(child, body, &actual).await else {
+        let spec = state.triggers.has(Triggers::SPEC);
+        let planned = child::planned::<O>(body, child.immutable, spec && Status::<O>::OBSERVES);
+        let Some(correction) = correct(&planned, &actual.found(), Others::Stay) else {
             self.record(state, child, &actual, Some(body));
             return Ok(());
         };
-        let correcting = !state.triggers.has(Triggers::SPEC);
-        if correcting
+        let conflict = || conflict(child, &correction.path);
+        if !spec
             && let Some(corrections) = &mut state.corrections
-            && !corrections.permit(id::<O>(child), self.now_ms(), || conflict(child, &path))
+            && !corrections.permit(id::<O>(child), self.now_ms(), conflict)
         {
             self.record(state, child, &actual, None);
             return Ok(());
         }
-        // Where the write fails, the status still has its counts.
+        // Where the write fails, the status still has its counts, and the child is read again.
         self.record(state, child, &actual, None);
-        let version = (actual.uid, actual.resource_version);
-        let kind = kind_index(O::KINDS, &child.kind);
-        let fixed = child.immutable;
-        let changed = if drift::differs_at(body, &actual.value, fixed, kind, &self.normalized) {
+        if let Some(seen) = seen_of::<O>(state, child) {
+            seen.content = Content::Unread;
+        }
+        let changed = if correction.recreates {
+            let version = (actual.uid, actual.resource_version);
             self.recreate(owner, state, child, body, version).await?;
             true
         } else {
-            let actual = actual.value;
-            self.patch(owner, state, child, body, version, actual)
+            self.patch(owner, state, child, &planned, actual, correction)
                 .await?
         };
-        if let Some(turn) = turn {
-            turn.answered();
-        }
         // After a 409, because a status was written in between, or a rejection, nothing was set back.
-        if correcting && changed {
+        if !spec && changed {
             let corrections = state.corrections.get_or_insert_default();
             corrections.corrected(id::<O>(child), self.now_ms());
         }
@@ -321,69 +302,61 @@ impl<O: Operator> ChildReconciler<O> {
         Box::pin(self.create(owner, state, child, body)).await
     }
 
-    /// Patches a child that is ours, if its uid and resourceVersion are still those that are known; `actual` is
-    /// the child as far as it is known. Returns whether that set something back.
+    /// Patches a child that is ours, if it is still `actual`. Returns whether that changed more than its mark.
     ///
-    /// The answer may differ from the plan: the server stores another form of it, or a map has keys that were not
-    /// known. A second patch tells: where that changes nothing, the server takes both for the same.
+    /// Where the server refuses what the child would be, what others have put in the place of a planned field goes.
     async fn patch(
         &self,
         owner: &Owner<O>,
         state: &mut OwnerState,
         child: &Child,
-        body: &Value,
-        (uid, mut resource_version): (Uid, u64),
-        mut actual: Value,
+        planned: &Planned<'_>,
+        actual: Actual,
+        mut correction: Correction,
     ) -> Result<bool, Interrupt> {
-        let mut differing = String::new();
-        for repeated in [false, true] {
-            let version = (uid, resource_version);
-            let after = self
-                .requests
-                .patch(owner, child, body, version, &actual)
-                .await?;
-            drop(std::mem::take(&mut actual));
-            let changed = after.resource_version != resource_version;
-            if !changed {
-                self.api.metrics().noop_patches.fetch_add(1, Relaxed);
-                let kind = kind_index(O::KINDS, &child.kind);
-                drift::confirm(body, &after.value, kind, &self.normalized);
+        let version = (actual.uid, actual.resource_version);
+        let before = child::digest(&actual.value);
+        let patched = self
+            .requests
+            .patch(owner, child, planned, version, &correction);
+        let mut after = match patched.await? {
+            Patched::Done(after) => after,
+            Patched::Invalid(refusal) => {
+                let other = correct(planned, &actual.found(), Others::Yield);
+                let other = other.filter(|other| other.patch != correction.patch);
+                correction = other.ok_or(refusal)?;
+                let patched = self
+                    .requests
+                    .patch(owner, child, planned, version, &correction);
+                patched.await?.done()?
             }
-            match self.difference(child, body, &after).filter(|_| changed) {
-                None => {
-                    self.record(state, child, &after, Some(body));
-                    return Ok(changed || repeated);
-                }
-                Some(path) => differing = path,
-            }
-            self.record(state, child, &after, None);
-            (resource_version, actual) = (after.resource_version, after.value);
+        };
+        drop(actual);
+        let changed = child::digest(&after.value) != before;
+        if !changed {
+            self.api.metrics().noop_patches.fetch_add(1, Relaxed);
         }
-        let corrections = state.corrections.get_or_insert_default();
-        corrections.defied(id::<O>(child), self.now_ms(), || {
-            conflict(child, &differing)
-        });
-        Ok(false)
-    }
-
-    /// The first field of a child that differs from its plan, also by what the server has answered to others that
-    /// asked about that field; with the turn to ask, where nobody has.
-    async fn difference_to_tell(
-        &self,
-        child: &Child,
-        body: &Value,
-        actual: &Actual,
-    ) -> Option<(String, Option<Turn<'_>>)> {
-        let path = self.difference(child, body, actual)?;
-        let kind = kind_index(O::KINDS, &child.kind);
-        let turn = self.normalized.turn(kind, &path).await;
-        Some((self.difference(child, body, actual)?, turn))
-    }
-
-    /// The first field of a child that differs from its plan.
-    fn difference(&self, child: &Child, body: &Value, actual: &Actual) -> Option<String> {
-        let kind = kind_index(O::KINDS, &child.kind);
-        drift::differs(body, &actual.value, kind, &self.normalized)
+        let reached = after.state.generation;
+        if reached != 0
+            && reached < correction.mark.generation
+            && after.mark == Some(correction.mark)
+        {
+            // The server stores the plan as it was stored before. With a generation that comes yet the mark would hide the
+            // next change by somebody else.
+            let generation = reached;
+            correction.mark = Mark {
+                generation,
+                ..correction.mark
+            };
+            correction.patch.clear();
+            let version = (after.uid, after.resource_version);
+            let patched = self
+                .requests
+                .patch(owner, child, planned, version, &correction);
+            after = patched.await?.done()?;
+        }
+        self.record(state, child, &after, Some(planned.body));
+        Ok(changed)
     }
 
     async fn ensure_absent(
@@ -415,7 +388,7 @@ impl<O: Operator> ChildReconciler<O> {
     ) -> Result<Option<Actual>, Interrupt> {
         if let Some(seen) = seen_of::<O>(state, child)
             && let Content::Held(json) = std::mem::replace(&mut seen.content, Content::Unread)
-            && let Ok(actual) = Actual::decode(&json, child.kind.workload)
+            && let Some(actual) = self.requests.shown(&json, &child.kind)
         {
             return Ok(Some(actual));
         }

@@ -2,7 +2,7 @@
 //!
 //! Guarantees: no request; every child that was found is recorded in the owner's state; one that is ours and not
 //! in the plan is a difference.
-//! Leaves to others: finding the children (`relist`), what a difference is (`drift`).
+//! Leaves to others: finding the children (`relist`), what a difference is (`fields`).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,10 +12,9 @@ use crate::http::request::Api;
 use crate::model::{
     Content, KindId, Meta, ObjectKey, OwnerState, PartialObject, Retention, SeenChild, Triggers,
 };
-use crate::reconcile::child::{Actual, last_applied, planned_body};
+use crate::reconcile::child::{Actual, last_applied, planned, planned_body};
 use crate::reconcile::child_names::{ChildNames, is_planned};
-use crate::reconcile::drift;
-use crate::reconcile::normalized::NormalizedFields;
+use crate::reconcile::fields::{Others, annotation, correct, is_as_listed};
 use crate::reconcile::owner;
 use crate::relist::{Compare, Comparison, Coverage};
 
@@ -25,26 +24,21 @@ pub struct Comparer<O> {
     api: Api,
     names: Arc<ChildNames>,
     retention: Retention,
-    normalized: Arc<NormalizedFields>,
+    /// The annotation on a child that names its plan.
+    mark: String,
 }
 
 impl<O: Operator> Comparer<O> {
     /// Compares with the plans of `operator` and counts differences in the metrics of `api`. For a cache that retains
     /// owners, owners without work are reported too; for one that retains specs, the state from the page is
     /// used without a read of the owner.
-    pub fn new(
-        operator: Arc<O>,
-        api: Api,
-        names: Arc<ChildNames>,
-        retention: Retention,
-        normalized: Arc<NormalizedFields>,
-    ) -> Self {
+    pub fn new(operator: Arc<O>, api: Api, names: Arc<ChildNames>, retention: Retention) -> Self {
         Self {
             operator,
             api,
             names,
             retention,
-            normalized,
+            mark: annotation::<O>(),
         }
     }
 
@@ -67,13 +61,19 @@ impl<O: Operator> Comparer<O> {
             (Some(_), None) => true,
             (Some(body), Some(actual)) => {
                 let body = planned_body::<O>(&child.kind, body, &owner.name);
-                let differs = actual.owner != Some(uid)
-                    || drift::differs(&body, &actual.value, kind, &self.normalized).is_some();
+                let planned = planned::<O>(&body, child.immutable, false);
+                let found = actual.found();
+                // A list leaves managedFields out where a generation says whether somebody has changed the spec.
+                let is_as_planned = match found.generation {
+                    0 => correct(&planned, &found, Others::Stay).is_none(),
+                    _ => is_as_listed(&planned, &found),
+                };
+                let differs = actual.owner != Some(uid) || !is_as_planned;
                 if let Some(record) = state.child(kind, actual.name_hash)
                     && !differs
                     && self.retention == Retention::Specs
                 {
-                    let applied = last_applied(actual.uid, &body, child.immutable);
+                    let applied = last_applied(actual.uid, &body);
                     record.content = Content::Recorded(Some(applied));
                 }
                 differs
@@ -94,7 +94,7 @@ impl<O: Operator> Compare for Comparer<O> {
     }
 
     fn child(&self, kind: KindId, raw: &str, key: Option<&ObjectKey>) -> Option<Actual> {
-        let actual = Actual::decode(raw, kind.of(O::KINDS)?.workload).ok()?;
+        let actual = Actual::decode(raw, kind.of(O::KINDS)?.workload, &self.mark).ok()?;
         key.is_none_or(|key| actual.key == *key).then_some(actual)
     }
 

@@ -1,33 +1,15 @@
-//! The comparison and the patch, for plans and objects that nobody thought of.
+//! The comparison and the patch, for plans, objects and managedFields that nobody thought of.
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Map, Value, json};
 
-use crate::reconcile::api_fields::{is_text_map, is_zero, zero_is_absent};
-use crate::reconcile::drift::differs;
-use crate::reconcile::merge_patch::{as_merge_patch, without_nulls};
-use crate::reconcile::normalized::NormalizedFields;
-use crate::reconcile::quantity::same_quantity;
+use crate::reconcile::fields::{Found, Mark, Others, Planned, correct, is_as_listed};
 
 const KEYS: [&str; 3] = ["name", "port", "protocol"];
-/// Names with a meaning for the comparison, and others.
-const FIELDS: [&str; 14] = [
-    "spec",
-    "labels",
-    "selector",
-    "matchLabels",
-    "env",
-    "name",
-    "value",
-    "ports",
-    "port",
-    "requests",
-    "cpu",
-    "replicas",
-    "protocol",
-    "a~b/c",
+const FIELDS: [&str; 9] = [
+    "spec", "metadata", "labels", "selector", "env", "name", "port", "protocol", "a~b/c",
 ];
 
 fn value() -> impl Strategy<Value = Value> {
@@ -62,6 +44,65 @@ fn object() -> impl Strategy<Value = Value> {
     })
 }
 
+/// The set of all paths in `value`, whose lists are told apart by name where all items have one. `take` decides for each.
+fn fields(value: &Value, take: &mut dyn FnMut() -> bool) -> Value {
+    let mut set = Map::new();
+    match value {
+        Value::Object(members) => {
+            for (key, value) in members {
+                if take() {
+                    set.insert(format!("f:{key}"), fields(value, take));
+                }
+            }
+        }
+        Value::Array(items) if items.iter().all(|item| item["name"].is_string()) => {
+            for item in items {
+                if take() {
+                    let mut node = fields(item, take);
+                    node["."] = json!({});
+                    set.insert(format!("k:{}", json!({"name": item["name"]})), node);
+                }
+            }
+        }
+        _ => {}
+    }
+    if !set.is_empty() && take() {
+        set.insert(".".to_owned(), json!({}));
+    }
+    set.into()
+}
+
+fn mark(digest: u64) -> Option<Mark> {
+    Some(Mark {
+        digest,
+        generation: 1,
+        immutable: 0,
+    })
+}
+
+fn planned(body: &Value) -> Planned<'_> {
+    Planned {
+        body,
+        mark: Mark {
+            digest: 1,
+            generation: 1,
+            immutable: 0,
+        },
+        immutable: &["/spec", "/metadata/labels"],
+        manager: "tare",
+        is_new: false,
+    }
+}
+
+fn found<'a>(value: &'a Value, mark: Option<Mark>, managed: Option<&'a str>) -> Found<'a> {
+    Found {
+        value,
+        generation: 1,
+        mark,
+        managed,
+    }
+}
+
 /// RFC 7396, as the server applies it.
 fn merged(target: &Value, patch: &Value) -> Value {
     let Value::Object(patch) = patch else {
@@ -79,92 +120,53 @@ fn merged(target: &Value, patch: &Value) -> Value {
     Value::Object(merged)
 }
 
-/// What Go's `omitempty` leaves of it. The values of a map of texts are kept.
-fn stored(value: &Value, text_map: bool) -> Value {
-    match value {
-        Value::Object(map) => map
-            .iter()
-            .filter(|(key, value)| text_map || !(is_zero(value) && zero_is_absent(key)))
-            .map(|(key, value)| (key.clone(), stored(value, is_text_map(key))))
-            .collect(),
-        Value::Array(list) => list.iter().map(|item| stored(item, text_map)).collect(),
-        other => other.clone(),
-    }
-}
-
-fn difference(plan: &Value, actual: &Value) -> Option<String> {
-    differs(plan, actual, None, &NormalizedFields::default())
-}
-
 proptest! {
-    /// One patch is enough: what it makes of any object has no difference.
+    /// One patch is enough: what it makes of any object is as planned, whoever owns what in it.
     #[test]
-    fn a_patched_object_is_as_planned(plan in object(), actual in object()) {
-        let patch = as_merge_patch(&plan, &actual);
-        let patched = merged(&actual, &patch);
-        prop_assert_eq!(difference(&plan, &patched), None, "{} by {}", patched, patch);
-    }
-
-    #[test]
-    fn a_created_object_is_as_planned_in_the_form_that_is_sent_and_in_the_one_that_is_stored(
-        plan in object(),
+    fn a_patched_object_is_as_planned(
+        plan in object(), actual in object(), ours in vec(any::<bool>(), 1..40), others in vec(any::<bool>(), 1..40),
+        stay in any::<bool>(), of in select(&[None, Some(1), Some(2)][..]),
     ) {
-        let sent = without_nulls(&plan);
-        prop_assert_eq!(difference(&plan, &sent), None, "{}", sent);
-        let stored = stored(&sent, false);
-        prop_assert_eq!(difference(&plan, &stored), None, "{}", stored);
+        let mut take = ours.iter().cycle();
+        let ours = fields(&actual, &mut || *take.next().unwrap_or(&true));
+        let mut take = others.iter().cycle();
+        let theirs = fields(&actual, &mut || *take.next().unwrap_or(&true));
+        let entry = |manager: &str, fields: Value| json!({"manager": manager, "operation": "Update", "fieldsV1": fields});
+        let managed = json!([entry("tare", ours), entry("other", theirs)]).to_string();
+        let others = if stay { Others::Stay } else { Others::Yield };
+        let before = found(&actual, of.and_then(mark), Some(&managed));
+        let Some(correction) = correct(&planned(&plan), &before, others) else { return Ok(()) };
+        let patched = merged(&actual, &correction.patch.into());
+        // What is planned is ours then; the rest of the sets does not matter to it.
+        let after = found(&patched, mark(1), Some(&managed));
+        let again = correct(&planned(&plan), &after, others);
+        let again = again.map(|again| again.path);
+        prop_assert_eq!(again, None, "{} under {}", patched, managed);
+    }
+
+    /// The same where nobody knows who owns what.
+    #[test]
+    fn an_object_that_was_patched_blindly_is_as_planned(plan in object(), actual in object()) {
+        let before = found(&actual, mark(2), None);
+        let correction = correct(&planned(&plan), &before, Others::Stay);
+        let patch = correction.map(|correction| correction.patch).unwrap_or_default();
+        let patched = merged(&actual, &patch.into());
+        let after = found(&patched, mark(1), None);
+        let again = correct(&planned(&plan), &after, Others::Stay).map(|again| again.path);
+        prop_assert_eq!(again, None, "{}", patched);
     }
 
     #[test]
-    fn a_comparison_of_anything_with_anything_ends(plan in value(), actual in value()) {
-        let _ = difference(&plan, &actual);
-        prop_assert_eq!(difference(&actual, &actual), None);
-    }
-
-    #[test]
-    fn a_quantity_is_the_same_as_itself_or_is_none(
-        text in "[+-]?[0-9.]{0,40}[eEinumkKMGTP]{0,3}[+-]?[0-9]{0,12}", any_text: String,
+    fn a_comparison_of_anything_with_anything_ends(
+        plan in value(), actual in value(), managed in value(), text: String,
     ) {
-        for text in [text, any_text] {
-            let value = json!(text);
-            let _ = same_quantity(&value, &json!("1"));
-            let same = same_quantity(&value, &value);
-            prop_assert!(same || !same_quantity(&value, &json!("0")));
+        let managed = json!([{"manager": "tare", "operation": "Apply", "fieldsV1": managed}]).to_string();
+        for managed in [&managed, &text] {
+            for of in [None, mark(1), mark(2)] {
+                let found = found(&actual, of, Some(managed));
+                let _ = correct(&planned(&plan), &found, Others::Yield);
+                let _ = is_as_listed(&planned(&plan), &found);
+            }
         }
     }
-
-    #[test]
-    fn a_quantity_is_the_same_in_thousandths(whole in 0..1_000_000u64, milli in 0..1_000u64) {
-        let one = json!(format!("{whole}.{milli:03}"));
-        for other in [
-            format!("{}m", whole * 1_000 + milli),
-            format!("{}u", (whole * 1_000 + milli) * 1_000),
-            format!("{}e-3", whole * 1_000 + milli),
-            format!("+{whole}.{milli:03}000"),
-        ] {
-            prop_assert!(same_quantity(&one, &json!(other)), "{one} and {other}");
-        }
-    }
-}
-
-/// The server rounds up what is smaller than it can store.
-#[test]
-fn a_fraction_of_a_billionth_is_one() {
-    assert!(same_quantity(&json!("0.1n"), &json!("1n")));
-    assert!(same_quantity(&json!("1e-20"), &json!("1n")));
-    assert!(!same_quantity(&json!("1e-20"), &json!("0")));
-    assert!(same_quantity(&json!("0e-20"), &json!("0")));
-}
-
-#[test]
-fn an_exponent_beyond_all_bounds_is_no_quantity() {
-    for text in [
-        "1.5e-2147483648",
-        "1e2147483648",
-        "1.5e2147483647",
-        "1e99999999999",
-    ] {
-        assert!(!same_quantity(&json!(text), &json!(text)), "{text}");
-    }
-    assert!(!same_quantity(&json!("+-1"), &json!("-1")));
 }

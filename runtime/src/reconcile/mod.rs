@@ -6,28 +6,23 @@
 //! this owner and no other.
 //! Leaves to others: when and how often (`queue`), which owners at once (`controller`).
 
-mod api_fields;
-mod asked;
 pub(crate) mod child;
 pub mod child_names;
 mod child_records;
 mod child_requests;
 mod children;
 pub mod compare;
-pub(crate) mod drift;
 pub(crate) mod events;
 mod failure;
 mod failure_report;
+pub(crate) mod fields;
 #[cfg(test)]
 mod hostile;
-pub(crate) mod merge_patch;
-pub(crate) mod normalized;
 pub mod observe;
 mod owned;
 pub(crate) mod owner;
 mod owner_requests;
 mod ownership;
-mod quantity;
 mod refusals;
 mod teardown;
 mod unplanned;
@@ -49,7 +44,6 @@ use crate::reconcile::child_records::is_unknown;
 use crate::reconcile::children::ChildReconciler;
 use crate::reconcile::events::Events;
 use crate::reconcile::failure::Told;
-use crate::reconcile::normalized::NormalizedFields;
 use crate::reconcile::owner_requests::OwnerRequests;
 use crate::reconcile::teardown::Teardown;
 use crate::reconcile::unplanned::Unplanned;
@@ -86,8 +80,7 @@ pub struct Reconciler<O> {
 
 impl<O: Operator> Reconciler<O> {
     /// A reconciler whose reconciles may take `deadline` each, beside a cache with `retention`. `names`: shared
-    /// with those who see the children. What it learns of fields that the server stores in another form it adds
-    /// to `normalized`.
+    /// with those who see the children.
     pub fn new(
         operator: Arc<O>,
         api: Api,
@@ -95,7 +88,6 @@ impl<O: Operator> Reconciler<O> {
         deadline: Duration,
         names: Arc<ChildNames>,
         retention: Retention,
-        normalized: Arc<NormalizedFields>,
     ) -> Self {
         let unplanned = || {
             let names = Arc::clone(&names);
@@ -108,12 +100,11 @@ impl<O: Operator> Reconciler<O> {
                 Arc::clone(&paths),
                 unplanned(),
                 retention,
-                Arc::clone(&normalized),
             ),
             unplanned: unplanned(),
             operator,
             owners: OwnerRequests::new(api.clone(), Arc::clone(&paths)),
-            children: ChildReconciler::new(api.clone(), Arc::clone(&paths), retention, normalized),
+            children: ChildReconciler::new(api.clone(), Arc::clone(&paths), retention),
             api,
             paths,
             events: Events::default(),

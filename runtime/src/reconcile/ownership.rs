@@ -17,7 +17,7 @@ use crate::http::request::{ApiError, METADATA, OBJECT_BYTES, Request};
 use crate::metrics::Verb;
 use crate::model::{PartialObject, owner_label_value};
 use crate::reconcile::child::Actual;
-use crate::reconcile::child_requests::{ChildRequests, decode};
+use crate::reconcile::child_requests::ChildRequests;
 use crate::reconcile::children::TERMINATING;
 use crate::reconcile::failure::Interrupt;
 use crate::reconcile::owner_requests::is_failed_test;
@@ -107,7 +107,7 @@ impl<O: Operator> ChildRequests<O> {
         match self.api.call(Verb::Patch, request, OBJECT_BYTES).await {
             Ok(answer) => {
                 info!(kind, object = %owner.meta.key(), name, "adopted a child without a controller");
-                decode(&answer, &child.kind)
+                self.decode(&answer, &child.kind)
             }
             Err(error) if matches!(error.code(), Some(404 | 409)) || is_failed_test(&error) => {
                 Err(Interrupt::Again)

@@ -18,7 +18,6 @@ use crate::queue::Outcome;
 use crate::reconcile::child_requests::ChildRequests;
 use crate::reconcile::children::ChildReconciler;
 use crate::reconcile::failure::Interrupt;
-use crate::reconcile::normalized::NormalizedFields;
 use crate::reconcile::owner_requests::OwnerRequests;
 use crate::reconcile::unplanned::Unplanned;
 use crate::reconcile::{failure, owned, owner};
@@ -48,12 +47,11 @@ impl<O: Operator> Teardown<O> {
         paths: Arc<Paths>,
         unplanned: Unplanned,
         retention: Retention,
-        normalized: Arc<NormalizedFields>,
     ) -> Self {
         Self {
             operator,
             owners: OwnerRequests::new(api.clone(), Arc::clone(&paths)),
-            children: ChildReconciler::new(api.clone(), Arc::clone(&paths), retention, normalized),
+            children: ChildReconciler::new(api.clone(), Arc::clone(&paths), retention),
             requests: ChildRequests::new(api.clone(), Arc::clone(&paths)),
             unplanned,
             api,

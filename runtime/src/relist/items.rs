@@ -1,8 +1,8 @@
-//! Cuts a list into its items while it is received, without `managedFields`: they are half of its bytes and
-//! nobody reads them.
+//! Cuts a list into its items while it is received, without `managedFields` where an item has a generation: they are
+//! half of its bytes, and the generation says whether anybody has changed it.
 //!
 //! Guarantees: pure. For well-formed JSON an item differs from what was sent only in white space and in the
-//! member `metadata.managedFields`, wherever the bytes are cut. What is held are the items that were received
+//! member `metadata.managedFields`, if that comes after `metadata.generation`, wherever the bytes are cut. What is held are the items that were received
 //! and not read. An item that is larger than its bound is not held, and counts as an item that cannot be
 //! read.
 //! Leaves to others: decoding (`pages`) and bounds on the list. The server is trusted to send well-formed
@@ -40,6 +40,8 @@ pub(crate) struct Items {
     key_next: bool,
     /// Where the key at hand begins in `kept` or `frame`.
     key_at: usize,
+    /// The item that is being received has a generation.
+    has_generation: bool,
     /// Depth at which a member is being left out.
     without: Option<usize>,
     /// The item that is being received is larger than its bound.
@@ -70,6 +72,7 @@ enum Text {
 /// Keys that lead to it, by depth: `{"items": [{"metadata": {"managedFields": …}}]}`.
 const ITEMS: (usize, &[u8]) = (1, b"items");
 const METADATA: (usize, &[u8]) = (3, b"metadata");
+const GENERATION: (usize, &[u8]) = (4, b"generation");
 const LEFT_OUT: (usize, &[u8]) = (4, b"managedFields");
 
 impl Items {
@@ -87,6 +90,7 @@ impl Items {
             text: Text::Outside,
             key_next: false,
             key_at: 0,
+            has_generation: false,
             without: None,
             too_large: false,
         }
@@ -182,7 +186,7 @@ impl Items {
             b'{' | b'[' => {
                 if byte == b'{' && self.in_items() {
                     self.item_at = Some(self.kept.len());
-                    self.too_large = false;
+                    (self.too_large, self.has_generation) = (false, false);
                 }
                 self.keep(&[byte]);
                 self.depth += 1;
@@ -242,7 +246,10 @@ impl Items {
         let at_items = is(ITEMS);
         let in_list = self.objects & (1 << (ITEMS.0 + 1)) == 0;
         let at_metadata = is(METADATA) && in_list && self.on_path & (1 << ITEMS.0) != 0;
-        let left_out = is(LEFT_OUT) && self.on_path & (1 << METADATA.0) != 0;
+        let in_metadata = self.on_path & (1 << METADATA.0) != 0;
+        let has_generation = self.has_generation || (is(GENERATION) && in_metadata);
+        let left_out = is(LEFT_OUT) && in_metadata && has_generation;
+        self.has_generation = has_generation;
         if self.depth == ITEMS.0 || self.depth == METADATA.0 {
             let bit = 1 << self.depth;
             self.on_path &= !bit;

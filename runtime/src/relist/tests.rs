@@ -19,7 +19,7 @@ use crate::model::{ChildState, Meta, Retention};
 use crate::reconcile::child::planned_body;
 use crate::reconcile::child_names::ChildNames;
 use crate::reconcile::compare::Comparer;
-use crate::reconcile::merge_patch::without_nulls;
+use crate::reconcile::fields::without_nulls;
 use crate::relist::*;
 use crate::test_operator::{Site, Sites};
 
@@ -181,13 +181,7 @@ async fn found_by<O: Operator>(
     let paths = Arc::new(Paths::of::<O>(None, None));
     let operator = Arc::new(operator);
     let names = Arc::new(ChildNames::new(O::KINDS.len()));
-    let comparer = Comparer::new(
-        operator,
-        api.clone(),
-        names,
-        Retention::Nothing,
-        Arc::default(),
-    );
+    let comparer = Comparer::new(operator, api.clone(), names, Retention::Nothing);
     let mut relist = Relist::new(comparer, api.clone(), paths, coverage);
     let mut keys = Vec::new();
     loop {
@@ -265,7 +259,6 @@ async fn completeness(collections: Collections) -> (BTreeMap<String, bool>, Opti
         api.clone(),
         Arc::new(ChildNames::new(Sites::KINDS.len())),
         Retention::Specs,
-        Arc::default(),
     );
     let paths = Arc::new(Paths::of::<Sites>(None, None));
     let mut relist = Relist::new(comparer, api, paths, Coverage::All);

@@ -39,7 +39,7 @@ const LOOKS: u32 = 6;
 /// Seeds of the record.
 const SEEDS: u64 = 20;
 const ROUNDS: u64 = 3;
-/// In which all Deployments become unready, by round.
+/// In which all Deployments lose their readiness, by round.
 const FLAPS_WITHIN: [Duration; 3] = [
     Duration::from_secs(1),
     Duration::from_secs(5),
@@ -127,8 +127,8 @@ pub async fn other_clients_beside_a_burst_of_1500(
     all
 }
 
-/// The Deployments of 1,000 idle EdgeApps become unready and, 1.9 s later, ready again.
-pub async fn a_thousand_become_unready_beside_a_burst_of_2000(
+/// The Deployments of 1,000 idle EdgeApps lose their readiness and are ready again 1.9 s later.
+pub async fn a_thousand_lose_readiness_beside_a_burst_of_2000(
     setting: &Setting,
     figures: &mut Figures,
 ) -> Result<(), Failed> {

@@ -16,6 +16,7 @@ use super::objects::{condition, edgeapp, is_running};
 pub const TIMEOUT: Duration = Duration::from_secs(90);
 
 pub const MERGE: &str = "application/merge-patch+json";
+pub const STRATEGIC: &str = "application/strategic-merge-patch+json";
 pub const JSON: &str = "application/json";
 
 /// Works in one namespace, with every permission.
@@ -33,6 +34,8 @@ impl User {
             "edgeapps" => "/apis/tare.dev/v1alpha1",
             "deployments" | "replicasets" => "/apis/apps/v1",
             "webapps" | "myservices" | "echoes" | "tenants" | "fragiles" => "/apis/example.com/v1",
+            "widgets" => "/apis/contract.tare.dev/v1",
+            "poddisruptionbudgets" => "/apis/policy/v1",
             "inferenceservices" => "/apis/ai.example.com/v1",
             "roles" | "rolebindings" => "/apis/rbac.authorization.k8s.io/v1",
             _ => "/api/v1",
@@ -76,8 +79,13 @@ impl User {
 
     /// Merges `patch` into an object.
     pub async fn patch(&self, resource: &str, name: &str, patch: Value) -> Value {
+        self.patch_with(resource, name, MERGE, patch).await
+    }
+
+    /// Patches an object by a patch of this content type.
+    pub async fn patch_with(&self, resource: &str, name: &str, kind: &str, patch: Value) -> Value {
         let path = self.path(resource, name);
-        let patched = self.request(Method::PATCH, &path, MERGE, &patch);
+        let patched = self.request(Method::PATCH, &path, kind, &patch);
         patched
             .await
             .unwrap_or_else(|error| panic!("patch {resource} {name}: {error}"))

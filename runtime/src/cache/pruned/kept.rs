@@ -11,7 +11,7 @@ use crate::cache::ChildUpdate;
 use crate::model::{Content, KindId, ObjectKey, OwnerState, SeenChild, Triggers, hash32};
 use crate::reconcile::child;
 use crate::reconcile::child::{Actual, planned_body};
-use crate::reconcile::drift;
+use crate::reconcile::fields::{Others, annotation, correct};
 use crate::reconcile::owner;
 
 /// What is retained of one owner.
@@ -115,7 +115,6 @@ impl Kept {
             event,
             line,
             idle,
-            normalized,
         } = update;
         let seen = &mut event.child;
         let index = self.index(seen);
@@ -174,7 +173,7 @@ impl Kept {
             let kind = seen.kind.of(O::KINDS)?;
             let held = child::held(line);
             let actual = match &held {
-                Content::Held(json) => Actual::decode(json, kind.workload).ok(),
+                Content::Held(json) => Actual::decode(json, kind.workload, &annotation::<O>()).ok(),
                 _ => None,
             };
             let body = child
@@ -182,11 +181,12 @@ impl Kept {
                 .as_ref()
                 .map(|body| planned_body::<O>(&child.kind, body.clone(), &planned.meta.name));
             let as_planned = |body: &Value, actual: &Actual| {
-                drift::differs(body, &actual.value, Some(seen.kind), normalized).is_none()
+                let planned = child::planned::<O>(body, child.immutable, false);
+                correct(&planned, &actual.found(), Others::Stay).is_none()
             };
             match (body, actual) {
                 (Some(body), Some(actual)) if as_planned(&body, &actual) => {
-                    let applied = child::last_applied(actual.uid, &body, child.immutable);
+                    let applied = child::last_applied(actual.uid, &body);
                     self.state.children[index].content = Content::Recorded(Some(applied));
                     seen.content = Content::Recorded(None);
                 }

@@ -46,7 +46,6 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             self.api.clone(),
             Arc::clone(&self.names),
             self.cache.retention(),
-            Arc::clone(&self.normalized),
         );
         let paths = Arc::clone(&self.paths);
         let relist = Relist::new(comparer, self.api.clone(), paths, coverage);

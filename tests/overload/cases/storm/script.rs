@@ -19,7 +19,7 @@ use crate::rng::Rng;
 
 /// Of each EdgeApp at the start.
 pub const REPLICAS: i64 = 2;
-/// From unready to ready where nothing else happens: the entry of an idle owner is due after the first second.
+/// From the loss of readiness to ready where nothing else happens: the entry of an idle owner is due after the first second.
 const UNREADY: Duration = Duration::from_millis(1_900);
 /// Two acts that follow each other are at most so far apart.
 const APART_MS: u64 = 3_000;
@@ -30,7 +30,7 @@ const EDITS: u64 = 3;
 #[derive(Clone, Copy, Debug)]
 enum Act {
     /// The Deployment has no ready pod, and nobody else writes its status.
-    Unready,
+    LoseReadiness,
     /// All of its pods are ready.
     Ready,
     /// A harmless edit: an annotation that no plan names.
@@ -84,12 +84,12 @@ impl Script {
         scripts.collect()
     }
 
-    /// Every Deployment becomes unready and ready again.
+    /// Every Deployment loses its readiness and is ready again.
     pub fn of_readiness(seed: u64, idle: usize, window: Duration) -> Vec<Script> {
         let mut rng = Rng::new(seed ^ 0x0f1a_0000);
         let scripts = (0..idle).map(|n| {
             let mut script = Script::begin(n, window, &mut rng);
-            script.then(Duration::ZERO, Act::Unready);
+            script.then(Duration::ZERO, Act::LoseReadiness);
             script.then(UNREADY, Act::Ready);
             script
         });
@@ -118,14 +118,14 @@ impl Script {
             let first = match rng.below(4) {
                 0 => Act::Annotation,
                 1 => Act::NewImage(rng.below(9)),
-                _ => Act::Unready,
+                _ => Act::LoseReadiness,
             };
             self.then(Duration::ZERO, first);
             for _ in 0..1 + rng.below(3) {
                 let after = Duration::from_millis(rng.below(APART_MS));
                 let act = match rng.below(8) {
                     0..2 => Act::Ready,
-                    2 => Act::Unready,
+                    2 => Act::LoseReadiness,
                     3 => Act::NewReplicas(1 + rng.below(3)),
                     4 if rng.one_in(4) => Act::NoPort,
                     _ if edits < EDITS => {
@@ -189,7 +189,7 @@ fn request(name: &str, act: Act) -> Request {
     let edgeapp = |spec| Request::Patch("edgeapps", json!({ "spec": spec }));
     let other = format!("not-{name}");
     match act {
-        Act::Unready => Request::Status(status(name, false)),
+        Act::LoseReadiness => Request::Status(status(name, false)),
         Act::Ready => Request::Status(status(name, true)),
         Act::Annotation => {
             deployment(json!({ "metadata": { "annotations": { "example.com/seen": "yes" } } }))
@@ -212,7 +212,7 @@ fn request(name: &str, act: Act) -> Request {
     }
 }
 
-/// A merge patch of the status of a Deployment. While it is unready the readiness agent leaves it alone; from the first
+/// A merge patch of the status of a Deployment. While it is not ready the readiness agent leaves it alone; from the first
 /// ready one on it sees to the Deployment again, which may have another generation or other replicas by then.
 fn status(name: &str, ready: bool) -> Value {
     let observed = Observed {

@@ -10,9 +10,9 @@ const LATENCY_MS: u64 = 12;
 /// Requests that a worker sends for an owner, one after the other, at most, where nothing fails.
 const REQUESTS: u64 = 12;
 
-/// The room of a schedule.
+/// What a schedule's owners meet.
 #[derive(Clone, Copy, Debug)]
-pub enum Room {
+pub enum Capacity {
     /// Every owner fits, and each has a worker.
     Wide,
     /// A few owners, of which not all fit.
@@ -27,33 +27,33 @@ pub enum Room {
     },
 }
 
-impl Room {
+impl Capacity {
     pub fn owners(self) -> u16 {
         match self {
-            Room::Wide => 3,
-            Room::Tight => 6,
-            Room::Long { owners, .. } => owners,
+            Capacity::Wide => 3,
+            Capacity::Tight => 6,
+            Capacity::Long { owners, .. } => owners,
         }
     }
 
     pub fn workers(self) -> usize {
         match self {
-            Room::Wide => 16,
-            Room::Tight => 2,
-            Room::Long { workers, .. } => workers.into(),
+            Capacity::Wide => 16,
+            Capacity::Tight => 2,
+            Capacity::Long { workers, .. } => workers.into(),
         }
     }
 
     pub fn limits(self) -> Limits {
         match self {
-            Room::Wide => Limits::default(),
-            Room::Tight => Limits {
+            Capacity::Wide => Limits::default(),
+            Capacity::Tight => Limits {
                 entries: 4,
                 spec_bytes: 600,
                 waiting_spec_bytes: 300,
                 ..Limits::default()
             },
-            Room::Long { entries, .. } => Limits {
+            Capacity::Long { entries, .. } => Limits {
                 entries: entries.into(),
                 ..Limits::default()
             },
@@ -68,23 +68,23 @@ impl Room {
     /// How often a schedule that fails is run at most to find fewer steps that fail: one of many owners takes seconds.
     pub fn shrinks(self) -> usize {
         match self {
-            Room::Wide | Room::Tight => usize::MAX,
-            Room::Long { .. } => 40,
+            Capacity::Wide | Capacity::Tight => usize::MAX,
+            Capacity::Long { .. } => 40,
         }
     }
 
     pub fn latency_ms(self) -> u64 {
         match self {
-            Room::Wide | Room::Tight => LATENCY_MS,
-            Room::Long { latency_ms, .. } => latency_ms.into(),
+            Capacity::Wide | Capacity::Tight => LATENCY_MS,
+            Capacity::Long { latency_ms, .. } => latency_ms.into(),
         }
     }
 
     /// In how many seconds at most all of many owners are worked on once.
     pub fn drain_s(self) -> u64 {
         match self {
-            Room::Wide | Room::Tight => 0,
-            Room::Long {
+            Capacity::Wide | Capacity::Tight => 0,
+            Capacity::Long {
                 owners, workers, ..
             } => REQUESTS * self.latency_ms() * u64::from(owners) / u64::from(workers) / 1_000,
         }

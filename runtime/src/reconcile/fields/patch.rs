@@ -1,14 +1,12 @@
-//! A planned body as what is sent: a new object, or a merge patch of one that exists.
+//! What is sent: a new object, or the merge patch that makes one object of another.
 //!
-//! Guarantees: pure. A list is sent as a whole. A patch removes what the plan names as `null`, and the foreign
-//! keys of maps that have one writer. Leaves to others: what differs (`drift`), sending it (`child_requests`).
+//! Guarantees: pure. A patch has the members that differ; a list in it is whole. A new object has no nulls.
+//! Leaves to others: what an object should be (`merge`), sending it (`child_requests`).
 
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::reconcile::api_fields::is_atomic_map;
-
-/// `body` without nulls. Lists lose theirs always: a merge patch replaces a list as it stands.
+/// `body` without nulls.
 pub(crate) fn without_nulls(body: &Value) -> Value {
     match body {
         Value::Object(map) => Value::Object(
@@ -20,6 +18,26 @@ pub(crate) fn without_nulls(body: &Value) -> Value {
         Value::Array(list) => list.iter().map(without_nulls).collect(),
         other => other.clone(),
     }
+}
+
+/// The merge patch (RFC 7396) that makes `wanted` of `actual`. Empty where they are the same.
+pub(super) fn merge_patch(
+    actual: &Map<String, Value>,
+    wanted: &Map<String, Value>,
+) -> Map<String, Value> {
+    let mut patch = Map::new();
+    for (key, value) in wanted {
+        match (actual.get(key), value) {
+            (Some(found), value) if found == value => {}
+            (Some(Value::Object(found)), Value::Object(value)) => {
+                patch.insert(key.clone(), merge_patch(found, value).into());
+            }
+            (_, value) => drop(patch.insert(key.clone(), value.clone())),
+        }
+    }
+    let gone = actual.keys().filter(|key| !wanted.contains_key(*key));
+    patch.extend(gone.map(|key| (key.clone(), Value::Null)));
+    patch
 }
 
 /// An object as it is created, written without a copy of it: the members of `head`, and those of `body` that `head`
@@ -58,68 +76,21 @@ fn members<'a, S: Serializer>(
     serializer.collect_map(present.map(|(key, value)| (key, WithoutNulls(value))))
 }
 
-/// `body` as a merge patch of `actual`, as far as that is known: nulls in maps stay, because they remove what
-/// is there.
-pub(crate) fn as_merge_patch(body: &Value, actual: &Value) -> Value {
-    patch_of("", body, actual)
-}
-
-fn patch_of(field: &str, body: &Value, actual: &Value) -> Value {
-    match body {
-        Value::Object(map) => {
-            let mut patch: Map<String, Value> = map
-                .iter()
-                .map(|(key, planned)| {
-                    let found = actual.get(key).unwrap_or(&Value::Null);
-                    (key.clone(), patch_of(key, planned, found))
-                })
-                .collect();
-            if is_atomic_map(field)
-                && let Value::Object(found) = actual
-            {
-                let foreign = found.keys().filter(|key| !map.contains_key(*key));
-                patch.extend(foreign.map(|key| (key.clone(), Value::Null)));
-            }
-            Value::Object(patch)
-        }
-        Value::Array(list) => list.iter().map(without_nulls).collect(),
-        other => other.clone(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
 
     #[test]
-    fn nulls_stay_in_maps_and_leave_lists() {
-        let plan = json!({"a": null, "b": {"c": null, "d": 1}, "l": [{"name": "x", "env": null}]});
+    fn a_patch_has_what_differs_and_nulls_for_what_goes() {
+        let of = |value: Value| value.as_object().cloned().unwrap_or_default();
+        let actual = of(json!({"a": 1, "b": {"c": 1, "d": 2}, "l": [1], "gone": {"x": 1}}));
+        let wanted = of(json!({"a": 1, "b": {"c": 3}, "l": [1, 2], "new": {}}));
         assert_eq!(
-            as_merge_patch(&plan, &Value::Null),
-            json!({"a": null, "b": {"c": null, "d": 1}, "l": [{"name": "x"}]})
+            Value::from(merge_patch(&actual, &wanted)),
+            json!({"b": {"c": 3, "d": null}, "l": [1, 2], "new": {}, "gone": null})
         );
-        assert_eq!(
-            without_nulls(&plan),
-            json!({"b": {"d": 1}, "l": [{"name": "x"}]})
-        );
-    }
-
-    #[test]
-    fn a_foreign_key_of_a_selector_is_removed_and_one_of_labels_is_not() {
-        let plan =
-            json!({"metadata": {"labels": {"a": "b"}}, "spec": {"selector": {"app": "web"}}});
-        let actual = json!({
-            "metadata": {"labels": {"a": "b", "theirs": "x"}},
-            "spec": {"selector": {"app": "api", "track": "canary"}, "type": "ClusterIP"},
-        });
-        assert_eq!(
-            as_merge_patch(&plan, &actual),
-            json!({
-                "metadata": {"labels": {"a": "b"}},
-                "spec": {"selector": {"app": "web", "track": null}},
-            })
-        );
+        assert!(merge_patch(&actual, &actual).is_empty());
     }
 
     #[test]
