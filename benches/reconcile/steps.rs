@@ -19,11 +19,11 @@ use tare_runtime::api::{Children, DEPLOYMENT, Operator, Owner, SERVICE};
 use tare_runtime::cache::Mode;
 use tare_runtime::controller::Limits;
 use tare_runtime::internals::{
-    Admission, Api, ChildNames, Comparer, Coverage, Found, Observed, Observer, Outcome, Paths,
-    Queue, Relist, WatchEvent, WatchStream,
+    Admission, Api, ChildNames, Comparer, Coverage, Found, Observation, Observed, Observer,
+    Outcome, Paths, Queue, Relist, WatchEvent, WatchStream,
 };
 use tare_runtime::model::{
-    ChildState, Finalizers, KindId, Meta, ObjectKey, OwnerState, Retention, Triggers, Uid,
+    ChildState, Finalizers, KindId, Meta, ObjectKey, OwnerState, Retention, Uid,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -150,10 +150,7 @@ pub fn queue<M: Measurement>() -> impl FnMut(&mut Bencher<'_, M>) {
             |owners| {
                 let mut queue = Queue::new(Limits::default(), EdgeApps::KINDS.len(), true, 7);
                 for (key, new, written) in owners {
-                    assert_eq!(
-                        queue.admit_owner(&key, new, Triggers::default()),
-                        Admission::Accepted
-                    );
+                    assert_eq!(queue.observe(&key, shown(new), 0), Admission::Accepted);
                     let Some((taken, mut state)) = queue.take() else {
                         panic!("{key} was not queued");
                     };
@@ -165,7 +162,7 @@ pub fn queue<M: Measurement>() -> impl FnMut(&mut Bencher<'_, M>) {
                     };
                     queue.finish(&taken, state, outcome, 0);
                     queue.advance(KindId::OWNER, written.resource_version);
-                    queue.admit_owner(&key, written, Triggers::default());
+                    queue.observe(&key, shown(written), 0);
                 }
                 assert!(queue.is_empty(), "a converged owner needs no entry");
                 queue
@@ -173,6 +170,12 @@ pub fn queue<M: Measurement>() -> impl FnMut(&mut Bencher<'_, M>) {
             BatchSize::LargeInput,
         );
     }
+}
+
+/// The watch of the owners shows it.
+fn shown(shown: OwnerState) -> Observation<'static> {
+    let is_known = false;
+    Observation::Owner { shown, is_known }
 }
 
 /// An owner as it is new, and as our write to its status shows it.
@@ -242,13 +245,7 @@ async fn relist_once(client: Client) {
     let api = Api::new(client, Arc::default(), DEADLINE);
     let paths = Arc::new(Paths::of::<EdgeApps>(None, None));
     let names = Arc::new(ChildNames::new(EdgeApps::KINDS.len()));
-    let comparer = Comparer::new(
-        Arc::new(EdgeApps),
-        api.clone(),
-        names,
-        Retention::Nothing,
-        Arc::default(),
-    );
+    let comparer = Comparer::new(Arc::new(EdgeApps), api.clone(), names, Retention::Nothing);
     let mut relist = Relist::new(comparer, api, paths, Coverage::All);
     loop {
         match relist.next().await {

@@ -41,6 +41,7 @@ mod overlays;
 mod periods;
 mod permission_table;
 mod permissions;
+mod policies;
 mod relists;
 mod restored;
 mod rollouts;
@@ -122,7 +123,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(anywhere drift::a_key_that_somebody_adds_to_a_selector_is_removed),
     scenario!(anywhere fields::another_order_of_variables_is_written_and_a_foreign_one_is_set_back),
     scenario!(anywhere fields::what_others_put_into_a_container_and_a_port_stays),
-    scenario!(anywhere fields::images_that_a_policy_rewrites_are_rolled_out_and_others_are_set_back),
+    scenario!(anywhere policies::images_that_a_policy_rewrites_are_rolled_out_and_others_are_set_back),
     scenario!(anywhere fields::a_volume_becomes_an_empty_dir),
     scenario!(anywhere fields::what_leaves_the_plan_of_a_container_goes),
     scenario!(anywhere fields::zeros_and_large_numbers_of_a_custom_kind_are_written_and_set_back),

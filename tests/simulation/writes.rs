@@ -57,6 +57,7 @@ impl Writes {
             }
             if let Some(object) = &before.object
                 && !self.is_ours(object)
+                && !self.is_adoption(server, call, object)
             {
                 wrong.push(format!(
                     "{call}: the object is not ours: {}",
@@ -84,6 +85,31 @@ impl Writes {
     /// Whether the controller of an object is one of our owners.
     fn is_ours(&self, object: &Value) -> bool {
         controller(object).is_some_and(|owner| owner["kind"] == self.subject.kind())
+    }
+
+    /// Whether the write made the owner that an orphan is labelled for its controller, and changed nothing else.
+    fn is_adoption(&self, server: &Server, call: &Call, orphan: &Value) -> bool {
+        let labels = orphan["metadata"]["labels"].as_object();
+        let mut labels = labels.into_iter().flatten();
+        let label = labels.find(|(label, _)| label.ends_with("/owner"));
+        let after = server.object(&call.resource, &call.namespace, &call.name);
+        let (Some((_, name)), Some(after)) = (label, after) else {
+            return false;
+        };
+        let owner = name
+            .as_str()
+            .and_then(|name| server.object(self.subject.plural(), &call.namespace, name));
+        let is_its_controller = controller(&after).is_some_and(|reference| {
+            owner.is_some_and(|owner| owner["metadata"]["uid"] == reference["uid"])
+        });
+        let same = |pointer: &str| after.pointer(pointer) == orphan.pointer(pointer);
+        let is_all = [
+            "/spec",
+            "/data",
+            "/metadata/labels",
+            "/metadata/annotations",
+        ];
+        controller(orphan).is_none() && is_its_controller && is_all.into_iter().all(same)
     }
 
     fn owner(&self, server: &Server, call: &Call, before: Option<Value>, wrong: &mut Vec<String>) {

@@ -30,10 +30,10 @@ fn parse(bytes: &[u8]) -> Value {
 fn wanted(list: &Value) -> Value {
     let mut list = list.clone();
     for item in list["items"].as_array_mut().into_iter().flatten() {
-        if let Some(metadata) = item.get_mut("metadata").and_then(Value::as_object_mut) {
-            if metadata.contains_key("generation") {
-                metadata.remove("managedFields");
-            }
+        if let Some(metadata) = item.get_mut("metadata").and_then(Value::as_object_mut)
+            && metadata.contains_key("generation")
+        {
+            metadata.remove("managedFields");
         }
     }
     list
