@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Map, Value, json};
 
-use crate::reconcile::fields::{Found, Mark, Others, Planned, correct, is_as_listed};
+use crate::reconcile::fields::{Found, Mark, Others, Planned, correct, is_as_listed, merged};
 
 const KEYS: [&str; 3] = ["name", "port", "protocol"];
 const FIELDS: [&str; 9] = [
@@ -101,23 +101,6 @@ fn found<'a>(value: &'a Value, mark: Option<Mark>, managed: Option<&'a str>) -> 
         mark,
         managed,
     }
-}
-
-/// RFC 7396, as the server applies it.
-fn merged(target: &Value, patch: &Value) -> Value {
-    let Value::Object(patch) = patch else {
-        return patch.clone();
-    };
-    let mut merged: Map<String, Value> = target.as_object().cloned().unwrap_or_default();
-    for (key, change) in patch {
-        if change.is_null() {
-            merged.remove(key);
-        } else {
-            let before = merged.get(key).cloned().unwrap_or_default();
-            merged.insert(key.clone(), self::merged(&before, change));
-        }
-    }
-    Value::Object(merged)
 }
 
 proptest! {

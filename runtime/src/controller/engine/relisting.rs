@@ -104,6 +104,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
 
     /// An owner as the running relist shows it, with what its children ask for.
     fn on_found_owner(&mut self, key: &ObjectKey, mut state: OwnerState, triggers: Triggers) {
+        let now_ms = self.now_ms();
         let Some(running) = &mut self.relist else {
             return;
         };
@@ -130,8 +131,6 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             (true, Coverage::Owners) => return,
             (true, Coverage::All) => Observation::PastPage { shown, revisions },
         };
-        let now_ms = self.started.elapsed().as_millis();
-        let now_ms = u64::try_from(now_ms).unwrap_or(u64::MAX);
         let admission = self.queue.observe(key, page, now_ms);
         self.on_admission(admission, coverage);
     }

@@ -32,6 +32,8 @@ pub(crate) use crate::reconcile::fields::merge::Others;
 pub(crate) use crate::reconcile::fields::patch::Created;
 #[cfg(test)]
 pub(crate) use crate::reconcile::fields::patch::without_nulls;
+#[cfg(test)]
+pub(crate) use crate::reconcile::fields::tests::merged;
 
 /// A child as it is planned.
 #[derive(Debug, Clone, Copy)]

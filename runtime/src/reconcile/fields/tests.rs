@@ -71,7 +71,7 @@ fn corrected(case: &Case, others: Others) -> Option<Correction> {
 }
 
 /// RFC 7396, as the server applies it.
-pub(super) fn merged(target: &Value, patch: &Value) -> Value {
+pub(crate) fn merged(target: &Value, patch: &Value) -> Value {
     let Value::Object(patch) = patch else {
         return patch.clone();
     };
