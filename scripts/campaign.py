@@ -33,7 +33,7 @@ import time
 import tomllib
 
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-LOADGEN = os.path.join(CHECKOUT, os.environ.get("CARGO_TARGET_DIR", "target"), "release/loadgen")
+TARGET = os.path.join(CHECKOUT, os.environ.get("CARGO_TARGET_DIR", "target"))
 STATE, QUESTIONS, README = "campaign.json", "questions.toml", "README.md"
 ORIGIN, SUMS = "origin.json", "SHA256SUMS"
 # A one-minute mean; an idle machine with a few daemons has less.
@@ -101,7 +101,7 @@ class Step:
         if self.bench is None:
             return {"runs_left": 1, "left_s": self.minutes * 60, "results_bytes": self.megabytes * 1_000_000,
                     "temporary_bytes": 0, "memory_bytes": 0}
-        done = subprocess.run([LOADGEN, *self.arguments(plan, out, label, resume), "--dry-run"], cwd=CHECKOUT,
+        done = subprocess.run([plan.loadgen, *self.arguments(plan, out, label, resume), "--dry-run"], cwd=CHECKOUT,
                               capture_output=True, text=True)
         if done.returncode != 0:
             return done.stderr.strip().removeprefix("error: ")
@@ -112,7 +112,7 @@ class Step:
 
 
 class Plan:
-    def __init__(self, path):
+    def __init__(self, path, dry_run):
         try:
             with open(path, "rb") as file:
                 table = tomllib.load(file)
@@ -121,6 +121,9 @@ class Plan:
         self.path = path
         # To try the command: on a machine that works, from a checkout with changes.
         self.is_trial = table.get("trial", False)
+        # Where nothing is measured, loadgen is as the tests build it, which is there in a minute.
+        self.profile, folder = ([], "debug") if self.is_trial or dry_run else (["--release"], "release")
+        self.loadgen = os.path.join(TARGET, folder, "loadgen")
         self.budget_hours, self.budget_megabytes = table.get("hours"), table.get("megabytes")
         self.always = shlex.split(table.get("always", ""))
         self.steps = [Step(step) for step in table.get("step", [])]
@@ -202,13 +205,13 @@ def builds_the_same(commit):
     return changed.returncode == 0 and all(name.startswith(NOT_BUILT) and name != CLAIMS for name in names)
 
 
-def begin(out, same, resume):
+def begin(plan, out, same, resume):
     """The state of a new campaign, or with --resume of the one that was interrupted."""
     path = os.path.join(out, STATE)
     if not resume:
         if os.path.exists(path):
             fail(f"{path} exists; go on with --resume, or choose another folder with --out")
-        return {**same, "loadgen_sha256": sha256(LOADGEN), "steps": {}}
+        return {**same, "loadgen_sha256": sha256(plan.loadgen), "steps": {}}
     state = interrupted(out)
     for key, value in same.items():
         if key == "commit" and builds_the_same(state[key]):
@@ -244,7 +247,7 @@ def not_done(steps, entries):
     return [step for step in steps if not is_done(entries.get(step.folder, {}))]
 
 
-def accept(out, steps, state, label):
+def accept(plan, out, steps, state, label):
     """Marks steps that ended with failed runs or cases as done. The folder of a command is sealed as it is."""
     for step in steps:
         folder, entry = os.path.join(out, step.folder), state["steps"].get(step.folder, {})
@@ -258,7 +261,7 @@ def accept(out, steps, state, label):
             seal(folder, step, state, label)
         elif entry.get("exit_code") != 1:
             fail(f"--accept {step.folder}: not a bench of this campaign that ended with failed runs")
-        checked = subprocess.run([LOADGEN, "verify", folder], cwd=CHECKOUT)
+        checked = subprocess.run([plan.loadgen, "verify", folder], cwd=CHECKOUT)
         if checked.returncode != 0:
             fail(f"--accept {step.folder}: it does not verify; --resume takes it again", 1)
         entry["accepted"] = True
@@ -294,7 +297,7 @@ def take(step, plan, out, label, resume, done, keep):
     if step.bench is not None:
         if not plan.is_trial:
             until_idle()
-        command = [LOADGEN, *step.arguments(plan, out, label, resume)]
+        command = [plan.loadgen, *step.arguments(plan, out, label, resume)]
     else:
         command = step.command
     for part in step.parts or [None]:
@@ -380,7 +383,7 @@ def main():
         fail("--accept goes with --resume, and not with --dry-run")
     out = os.path.abspath(args.out)
     shown = os.path.relpath(out, CHECKOUT) if out.startswith(CHECKOUT + os.sep) else out
-    plan = Plan(os.path.abspath(args.plan))
+    plan = Plan(os.path.abspath(args.plan), args.dry_run)
     unknown = [folder for folder in args.only + args.accept if folder not in [step.folder for step in plan.steps]]
     if unknown:
         fail(f"no step {unknown[0]!r}; there are {', '.join(step.folder for step in plan.steps)}")
@@ -392,7 +395,7 @@ def main():
         os.environ["REVISION"] = commit
     if commit != head:
         os.environ["TARE_COMMIT"] = commit[:12]
-    built = subprocess.run(["cargo", "build", "--quiet", "--release", "-p", "loadgen"], cwd=CHECKOUT)
+    built = subprocess.run(["cargo", "build", "--quiet", *plan.profile, "-p", "loadgen"], cwd=CHECKOUT)
     if built.returncode != 0:
         fail("loadgen cannot be built", 1)
     if args.dry_run:
@@ -402,13 +405,13 @@ def main():
             print(f"does not fit: {line}")
         return 1 if lacks else 0
 
-    state = begin(out, identity(plan, out), args.resume)
+    state = begin(plan, out, identity(plan, out), args.resume)
 
     def keep():
         write(os.path.join(out, STATE), json.dumps(state, indent=1) + "\n")
 
     if args.accept:
-        accept(out, [step for step in plan.steps if step.folder in args.accept], state, args.host_label)
+        accept(plan, out, [step for step in plan.steps if step.folder in args.accept], state, args.host_label)
         keep()
     left = not_done(steps, state["steps"])
     for step in left:
@@ -416,7 +419,7 @@ def main():
             fail(f"{os.path.join(shown, step.folder)} is not of this campaign; move it away and repeat the command")
     for line in estimate(plan, left, shown, args.host_label, state["steps"]) if left else []:
         print(f"does not fit: {line}")
-    if left and subprocess.run([LOADGEN, "control-plane", "build"], cwd=CHECKOUT).returncode != 0:
+    if left and subprocess.run([plan.loadgen, "control-plane", "build"], cwd=CHECKOUT).returncode != 0:
         fail("the control plane cannot be built", 1)
     failed = []
     for step in left:
@@ -444,7 +447,7 @@ def main():
     readme = os.path.join(out, README)
     if not os.path.exists(readme):
         write(readme, MARKS)
-    subprocess.run([LOADGEN, "index", shown], cwd=CHECKOUT, check=True)
+    subprocess.run([plan.loadgen, "index", shown], cwd=CHECKOUT, check=True)
     if failed:
         print(f"failed: {', '.join(failed)}")
     return 1 if failed else 0
