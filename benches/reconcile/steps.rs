@@ -93,7 +93,8 @@ pub fn decode<M: Measurement>(
                 let names = Arc::new(ChildNames::new(EdgeApps::KINDS.len()));
                 Observer::<EdgeApps>::new(Arc::clone(&paths), names)
             };
-            WatchStream::new(api, paths, observer, KindId::OWNER, 1)
+            let collection = Arc::clone(paths.collection(KindId::OWNER));
+            WatchStream::new(api, collection, observer, KindId::OWNER, 1)
         };
         assert!(matches!(stream.next().await.event, WatchEvent::Opened));
         stream

@@ -2,6 +2,7 @@
 
 pub(crate) mod buffer;
 pub mod client;
+pub(crate) mod collection;
 mod deadline;
 pub(crate) mod paths;
 pub(crate) mod permission;

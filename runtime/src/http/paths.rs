@@ -3,11 +3,13 @@
 //! Guarantees: names and selectors are encoded. Leaves to others: sending requests.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use kube::core::Resource;
 
 use crate::api::{Kind, MANAGED_BY_LABEL, Operator};
-use crate::http::request::{METADATA, WHOLE, encode};
+use crate::http::collection::Collection;
+use crate::http::request::encode;
 use crate::model::{KindId, ObjectKey, PartialMetadata, group, owner_label_value};
 
 /// The collections that an operator lists and watches: the owners (0) and its kinds of children (from 1).
@@ -21,18 +23,7 @@ pub struct Paths {
     pub owner_label: String,
     /// Field manager of every write.
     pub manager: &'static str,
-    namespace: Option<String>,
-    collections: Vec<Collection>,
-}
-
-#[derive(Debug, Clone)]
-struct Collection {
-    /// `/apis/apps/v1` or `/api/v1`.
-    root: String,
-    plural: String,
-    selector: String,
-    /// What its watch returns.
-    watched_as: &'static str,
+    collections: Vec<Arc<Collection>>,
 }
 
 impl Paths {
@@ -43,30 +34,24 @@ impl Paths {
             false => format!("/api/{api_version}"),
         };
         let owner_api_version = <O::Resource as Resource>::api_version(&()).into_owned();
-        let mut collections = vec![Collection {
-            root: root(&owner_api_version),
-            plural: <O::Resource as Resource>::plural(&()).into_owned(),
-            selector: selector
-                .map(|s| format!("&labelSelector={}", encode(s)))
-                .unwrap_or_default(),
-            watched_as: WHOLE,
-        }];
-        let ours = format!(
-            "&labelSelector={}",
-            encode(&format!("{MANAGED_BY_LABEL}={}", O::NAME))
-        );
-        collections.extend(O::KINDS.iter().map(|kind| Collection {
-            root: root(kind.api_version),
-            plural: kind.plural.to_owned(),
-            selector: ours.clone(),
-            watched_as: WHOLE,
-        }));
+        let labels = |selector: &str| format!("&labelSelector={}", encode(selector));
+        let collection = |api_version: &str, plural: &str, selector| {
+            let (root, within) = (root(api_version), namespace.as_deref());
+            Arc::new(Collection::new(&root, within, plural, selector))
+        };
+        let plural = <O::Resource as Resource>::plural(&());
+        let selected = selector.map(labels).unwrap_or_default();
+        let ours = labels(&format!("{MANAGED_BY_LABEL}={}", O::NAME));
+        let children = O::KINDS
+            .iter()
+            .map(|kind| collection(kind.api_version, kind.plural, ours.clone()));
+        let owners = collection(&owner_api_version, &plural, selected);
+        let collections = std::iter::once(owners).chain(children).collect();
         Self {
             owner_kind: <O::Resource as Resource>::kind(&()).into_owned(),
             owner_api_version,
             owner_label: O::owner_label().into_owned(),
             manager: O::NAME,
-            namespace,
             collections,
         }
     }
@@ -95,16 +80,16 @@ impl Paths {
         let workloads = O::KINDS.iter().map(|kind| kind.workload);
         let whole = std::iter::once(false).chain(workloads);
         for (collection, whole) in self.collections.iter_mut().zip(whole) {
-            collection.watched_as = if whole { WHOLE } else { METADATA };
+            if !whole {
+                *collection = Arc::new(Collection::clone(collection).as_metadata());
+            }
         }
         self
     }
 
-    /// What a watch of `kind` returns: [`METADATA`] or [`WHOLE`].
-    pub fn watched_as(&self, kind: KindId) -> &'static str {
-        self.collections
-            .get(kind.index())
-            .map_or(WHOLE, |collection| collection.watched_as)
+    /// The collection of `kind`. There is one for each kind of the operator.
+    pub fn collection(&self, kind: KindId) -> &Arc<Collection> {
+        &self.collections[kind.index()]
     }
 
     /// The number of collections: the owners and every kind of child.
@@ -119,44 +104,7 @@ impl Paths {
 
     /// `deployments`, ...
     pub fn plural(&self, kind: KindId) -> &str {
-        self.collections
-            .get(kind.index())
-            .map_or("", |collection| &collection.plural)
-    }
-
-    fn collection_path(&self, kind: KindId) -> String {
-        let Some(Collection { root, plural, .. }) = self.collections.get(kind.index()) else {
-            return String::new();
-        };
-        match &self.namespace {
-            Some(namespace) => format!("{root}/namespaces/{}/{plural}", encode(namespace)),
-            None => format!("{root}/{plural}"),
-        }
-    }
-
-    fn selector(&self, kind: KindId) -> &str {
-        self.collections
-            .get(kind.index())
-            .map_or("", |collection| &collection.selector)
-    }
-
-    /// A page of at most `limit` objects, from the start or from the token `resume` on.
-    pub fn list_path(&self, kind: KindId, limit: u32, resume: Option<&str>) -> String {
-        let mut path = format!(
-            "{}?limit={limit}{}",
-            self.collection_path(kind),
-            self.selector(kind)
-        );
-        if let Some(token) = resume {
-            path.push_str("&continue=");
-            path.push_str(&encode(token));
-        }
-        path
-    }
-
-    /// One object of the collection, whichever comes first: its list says where the server is now.
-    pub fn revision_path(&self, kind: KindId) -> String {
-        format!("{}?limit=1", self.collection_path(kind))
+        self.collection(kind).plural()
     }
 
     /// All children of `kind` whose owner label names one of `owners`: in their namespace if they share one,
@@ -170,53 +118,33 @@ impl Paths {
         let first = namespaces.next().filter(|first| !first.is_empty());
         let shared = first.filter(|first| namespaces.all(|other| other == *first));
         let names: Vec<_> = owners.map(|key| owner_label_value(key.name())).collect();
-        let collection = match (shared, self.collections.get(kind.index())) {
-            (Some(namespace), Some(Collection { root, plural, .. })) => {
-                format!("{root}/namespaces/{}/{plural}", encode(namespace))
-            }
-            _ => self.collection_path(kind),
+        let collection = self.collection(kind);
+        let path = match shared {
+            Some(namespace) => collection.path_in(namespace),
+            None => collection.path().to_owned(),
         };
         let term = encode(&format!(",{} in ({})", self.owner_label, names.join(",")));
         format!(
-            "{collection}?{}{term}",
-            self.selector(kind).trim_start_matches('&')
-        )
-    }
-
-    /// A watch from `resource_version` on; the server ends it after `timeout_s`.
-    pub fn watch_path(&self, kind: KindId, resource_version: u64, timeout_s: u64) -> String {
-        format!(
-            "{}?watch=1&allowWatchBookmarks=true&resourceVersion={resource_version}&timeoutSeconds={timeout_s}{}",
-            self.collection_path(kind),
-            self.selector(kind)
+            "{path}?{}{term}",
+            collection.selector().trim_start_matches('&')
         )
     }
 
     /// The owner `key`.
     pub fn owner_path(&self, key: &ObjectKey) -> String {
-        let Some(Collection { root, plural, .. }) = self.collections.first() else {
-            return String::new();
-        };
-        format!(
-            "{root}/namespaces/{}/{plural}/{}",
-            encode(key.namespace()),
-            encode(key.name())
-        )
+        self.collection(KindId::OWNER)
+            .object_path(key.namespace(), key.name())
     }
 
     /// A list that has the owner `key` if it is selected, and nothing else; `None` where all owners are selected.
     /// The server finds it by its name, as cheaply as [`owner_path`](Self::owner_path).
     pub fn selected_owner_path(&self, key: &ObjectKey) -> Option<String> {
-        let Collection {
-            root,
-            plural,
-            selector,
-            ..
-        } = self.collections.first()?;
+        let owners = self.collection(KindId::OWNER);
+        let selector = owners.selector();
         (!selector.is_empty()).then(|| {
             format!(
-                "{root}/namespaces/{}/{plural}?fieldSelector={}{selector}",
-                encode(key.namespace()),
+                "{}?fieldSelector={}{selector}",
+                owners.path_in(key.namespace()),
                 encode(&format!("metadata.name={}", key.name()))
             )
         })
@@ -254,11 +182,11 @@ mod tests {
         let children_kind = KindId::child(0).expect("a kind of child");
         let all = Paths::of::<Sites>(None, Some("a=b"));
         assert_eq!(
-            all.list_path(KindId::OWNER, 5, None),
+            all.collection(KindId::OWNER).list_path(5, None),
             "/apis/example.com/v1/sites?limit=5&labelSelector=a%3Db"
         );
         assert_eq!(
-            all.list_path(children_kind, 5, Some("x=")),
+            all.collection(children_kind).list_path(5, Some("x=")),
             "/api/v1/services?limit=5&labelSelector=app.kubernetes.io%2Fmanaged-by%3Dsites&continue=x%3D"
         );
         let children = |owners: &[&str]| {
@@ -284,7 +212,7 @@ mod tests {
         let one = Paths::of::<Sites>(Some("shop".to_owned()), None);
         assert_eq!(one.selected_owner_path(&"shop/web".into()), None);
         assert_eq!(
-            one.watch_path(KindId::OWNER, 7, 9),
+            one.collection(KindId::OWNER).watch_path(7, 9),
             "/apis/example.com/v1/namespaces/shop/sites?watch=1&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=9"
         );
         assert_eq!(

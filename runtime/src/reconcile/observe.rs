@@ -87,7 +87,7 @@ impl<O: Operator> Decode for Observer<O> {
             return Err(serde_json::Error::custom("the object has no uid"));
         }
         let mut state = Box::new(owner::decode::<O>(object));
-        state.metadata_only = self.paths.watched_as(kind) == METADATA;
+        state.metadata_only = self.paths.collection(kind).watched_as() == METADATA;
         Ok(Some(Observed::Owner { key, state }))
     }
 }

@@ -81,7 +81,9 @@ impl<C: Compare> Relist<C> {
                 Step::Opening(index) if index < self.pages.len() => {
                     let pages = &mut self.pages[index];
                     let kind = pages.kind();
-                    let opened = pages.open(&self.api, &self.paths).await;
+                    let opened = pages
+                        .open(&self.api, self.paths.collection(pages.kind()))
+                        .await;
                     self.step = Step::Opening(index + 1);
                     return match opened {
                         Ok(resource_version) => Ok(Found::Opened {
@@ -97,7 +99,9 @@ impl<C: Compare> Relist<C> {
                 }
                 Step::Opening(_) => {
                     for pages in &mut self.pages {
-                        pages.fill(&self.api, &self.paths).await?;
+                        pages
+                            .fill(&self.api, self.paths.collection(pages.kind()))
+                            .await?;
                     }
                     self.step = Step::Merging;
                 }
@@ -115,7 +119,9 @@ impl<C: Compare> Relist<C> {
                             self.step = Step::Over;
                             return Ok(self.done());
                         }
-                        self.pages[0].advance(&self.api, &self.paths).await?;
+                        self.pages[0]
+                            .advance(&self.api, self.paths.collection(KindId::OWNER))
+                            .await?;
                         continue;
                     };
                     let mut triggers = Triggers::default();
@@ -129,7 +135,9 @@ impl<C: Compare> Relist<C> {
                             continue;
                         }
                     }
-                    self.pages[0].advance(&self.api, &self.paths).await?;
+                    self.pages[0]
+                        .advance(&self.api, self.paths.collection(KindId::OWNER))
+                        .await?;
                     if let Some(found) = self.report(key, state, triggers) {
                         return Ok(found);
                     }
@@ -174,7 +182,9 @@ impl<C: Compare> Relist<C> {
                 }
                 owners.push((key, state));
             }
-            self.pages[0].advance(&self.api, &self.paths).await?;
+            self.pages[0]
+                .advance(&self.api, self.paths.collection(KindId::OWNER))
+                .await?;
         }
         let any = !owners.is_empty();
         while !owners.is_empty() {
@@ -301,7 +311,10 @@ impl<C: Compare> Relist<C> {
                         // It may have left the plan of an owner with other work, or with none.
                         self.skipped = Some(Coverage::All);
                         self.pages[index].pass_over();
-                        self.pages[index].advance(&self.api, &self.paths).await?;
+                        {
+                            let collection = self.paths.collection(self.pages[index].kind());
+                            self.pages[index].advance(&self.api, collection).await?
+                        };
                         continue;
                     }
                 };
@@ -318,7 +331,10 @@ impl<C: Compare> Relist<C> {
                     return Ok(());
                 }
                 self.pages[index].done();
-                self.pages[index].advance(&self.api, &self.paths).await?;
+                {
+                    let collection = self.paths.collection(self.pages[index].kind());
+                    self.pages[index].advance(&self.api, collection).await?
+                };
             }
         }
         Ok(())

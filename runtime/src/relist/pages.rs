@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use tracing::{debug, warn};
 
-use crate::http::paths::Paths;
+use crate::http::collection::Collection;
 use crate::http::request::{Api, ApiError, OBJECT_BYTES};
 use crate::model::{KindId, PartialObject};
 use crate::relist::answer::{Answer, ListMeta};
@@ -102,12 +102,12 @@ impl Pages {
     ///
     /// # Errors
     /// The page could not be read; the collection then starts over.
-    pub async fn open(&mut self, api: &Api, paths: &Paths) -> Result<u64, ListError> {
+    pub async fn open(&mut self, api: &Api, collection: &Collection) -> Result<u64, ListError> {
         let kind = self.kind;
         let opened = async {
-            let version = self.first_page(api, paths).await?;
+            let version = self.first_page(api, collection).await?;
             self.started = true;
-            self.take(api, paths).await?;
+            self.take(api, collection).await?;
             version.parse().map_err(|_| {
                 ApiError::Undecodable("the list has no resourceVersion in decimal".into())
             })
@@ -151,26 +151,26 @@ impl Pages {
     ///
     /// # Errors
     /// The next page could not be read; calling again tries again.
-    pub async fn advance(&mut self, api: &Api, paths: &Paths) -> Result<(), ListError> {
+    pub async fn advance(&mut self, api: &Api, collection: &Collection) -> Result<(), ListError> {
         self.current = None;
-        self.fill(api, paths).await
+        self.fill(api, collection).await
     }
 
     /// Reads on until there is a current object or the collection is at its end.
     ///
     /// # Errors
     /// The next page could not be read; calling again tries again.
-    pub async fn fill(&mut self, api: &Api, paths: &Paths) -> Result<(), ListError> {
+    pub async fn fill(&mut self, api: &Api, collection: &Collection) -> Result<(), ListError> {
         let kind = self.kind;
         while self.started && self.current.is_none() && !self.over {
-            let Err(error) = self.take(api, paths).await else {
+            let Err(error) = self.take(api, collection).await else {
                 continue;
             };
             if !self.breaks_off(&error) {
                 return Err(ListError { kind, error });
             }
             debug!(
-                kind = paths.plural(kind),
+                kind = collection.plural(),
                 %error,
                 limit = self.limit,
                 "a page broke off; requesting the rest of it"
@@ -191,11 +191,11 @@ impl Pages {
     }
 
     /// Takes the next object from the answer, the next answer where there is none.
-    async fn take(&mut self, api: &Api, paths: &Paths) -> Result<(), ApiError> {
+    async fn take(&mut self, api: &Api, collection: &Collection) -> Result<(), ApiError> {
         let answer = match &mut self.answer {
             Some(answer) => answer,
             None => {
-                let opened = self.next_page(api, paths).await?;
+                let opened = self.next_page(api, collection).await?;
                 self.answer.insert(opened)
             }
         };
@@ -218,7 +218,7 @@ impl Pages {
                 self.passed_over = true;
                 api.metrics().undecodable.fetch_add(1, Relaxed);
                 warn!(
-                    kind = paths.plural(self.kind),
+                    kind = collection.plural(),
                     bytes = OBJECT_BYTES,
                     "passed over an object of a list that is larger than what is read"
                 );
@@ -228,9 +228,9 @@ impl Pages {
     }
 
     /// Requests the first page and holds it; its resourceVersion.
-    async fn first_page(&mut self, api: &Api, paths: &Paths) -> Result<String, ApiError> {
+    async fn first_page(&mut self, api: &Api, collection: &Collection) -> Result<String, ApiError> {
         loop {
-            let path = paths.list_path(self.kind, self.limit, None);
+            let path = collection.list_path(self.limit, None);
             let bound = match self.limit {
                 1 => OBJECT_BYTES,
                 _ => PAGE_BYTES,
@@ -246,7 +246,7 @@ impl Pages {
                 Err(ApiError::TooLarge(_)) if self.limit > 1 => {
                     self.limit = (self.limit / 4).max(1);
                     debug!(
-                        kind = paths.plural(self.kind),
+                        kind = collection.plural(),
                         limit = self.limit,
                         "page too large; requesting fewer objects"
                     );
@@ -257,9 +257,9 @@ impl Pages {
     }
 
     /// Requests the page at `token`.
-    async fn next_page(&mut self, api: &Api, paths: &Paths) -> Result<Answer, ApiError> {
+    async fn next_page(&mut self, api: &Api, collection: &Collection) -> Result<Answer, ApiError> {
         loop {
-            let path = paths.list_path(self.kind, self.limit, self.token.as_deref());
+            let path = collection.list_path(self.limit, self.token.as_deref());
             match Answer::open(api, &path).await {
                 // Another token is of another revision: only at the start of a page are the objects the same.
                 Err(ApiError::Status {

@@ -65,8 +65,9 @@ fn events(pieces: Vec<Bytes>) -> Vec<String> {
     runtime.block_on(async {
         let metrics = std::sync::Arc::new(Metrics::default());
         let api = Api::new(client(pieces), metrics, Duration::from_secs(5));
-        let paths = std::sync::Arc::new(Paths::of::<Sites>(None, None));
-        let mut watch = WatchStream::new(api, paths, Keys, KindId::OWNER, 10);
+        let paths = Paths::of::<Sites>(None, None);
+        let collection = std::sync::Arc::clone(paths.collection(KindId::OWNER));
+        let mut watch = WatchStream::new(api, collection, Keys, KindId::OWNER, 10);
         let mut shown = Vec::new();
         // The first failure waits 250 ms before the next request.
         while let Ok(item) = timeout(Duration::from_millis(200), watch.next()).await {

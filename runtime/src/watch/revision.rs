@@ -5,10 +5,9 @@
 
 use serde::Deserialize;
 
-use crate::http::paths::Paths;
+use crate::http::collection::Collection;
 use crate::http::request::{Api, ApiError, METADATA_LIST, OBJECT_BYTES, Request};
 use crate::metrics::Verb;
-use crate::model::KindId;
 
 #[derive(Deserialize)]
 struct List {
@@ -21,12 +20,12 @@ struct ListMeta {
     resource_version: String,
 }
 
-/// The resourceVersion of the collection of `kind`.
+/// The resourceVersion of the collection.
 ///
 /// # Errors
 /// The request failed, or the answer has no resourceVersion in decimal.
-pub(super) async fn newest(api: &Api, paths: &Paths, kind: KindId) -> Result<u64, ApiError> {
-    let path = paths.revision_path(kind);
+pub(crate) async fn newest(api: &Api, collection: &Collection) -> Result<u64, ApiError> {
+    let path = collection.revision_path();
     let mut request = Request::get(&path);
     request.accept = METADATA_LIST;
     let body = api.call(Verb::List, request, OBJECT_BYTES).await?;

@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tracing::{debug, warn};
 
 use crate::http::client;
-use crate::http::paths::Paths;
+use crate::http::collection::Collection;
 use crate::http::request::{Api, Request};
 use crate::http::server_status::ServerStatus;
 use crate::metrics::Verb;
@@ -89,7 +89,7 @@ enum State {
 /// The watch of one kind.
 pub struct WatchStream<D> {
     api: Api,
-    paths: Arc<Paths>,
+    collection: Arc<Collection>,
     decoder: D,
     kind: KindId,
     resource_version: u64,
@@ -103,17 +103,17 @@ pub struct WatchStream<D> {
 }
 
 impl<D: Decode> WatchStream<D> {
-    /// Watches `kind` from `resource_version` on.
+    /// Watches the collection of `kind` from `resource_version` on.
     pub fn new(
         api: Api,
-        paths: Arc<Paths>,
+        collection: Arc<Collection>,
         decoder: D,
         kind: KindId,
         resource_version: u64,
     ) -> Self {
         Self {
             api,
-            paths,
+            collection,
             decoder,
             kind,
             resource_version,
@@ -154,7 +154,7 @@ impl<D: Decode> WatchStream<D> {
                         Ok(Ok(line)) => self.on_line(line, opened),
                         Ok(Err(error)) => {
                             debug!(
-                                kind = self.paths.plural(self.kind),
+                                kind = self.collection.plural(),
                                 error = client::cause(&error),
                                 "watch broke"
                             );
@@ -187,7 +187,7 @@ impl<D: Decode> WatchStream<D> {
         if self.doubted {
             // As of before the question: an answer to a write may overtake the one to it.
             let known = self.answered.newest(self.kind).max(self.resource_version);
-            match revision::newest(&self.api, &self.paths, self.kind).await {
+            match revision::newest(&self.api, &self.collection).await {
                 Ok(newest) if mutant!(ReopenedAtNewest) => {
                     (self.resource_version, self.doubted) = (newest, false);
                 }
@@ -203,11 +203,9 @@ impl<D: Decode> WatchStream<D> {
                 }
             }
         }
-        let path = self
-            .paths
-            .watch_path(self.kind, self.resource_version, WATCH_S);
+        let path = self.collection.watch_path(self.resource_version, WATCH_S);
         let mut request = Request::get(&path);
-        request.accept = self.paths.watched_as(self.kind);
+        request.accept = self.collection.watched_as();
         match self.api.open(Verb::Watch, request).await {
             Ok(body) => {
                 self.state = State::Open {
@@ -344,7 +342,7 @@ impl<D: Decode> WatchStream<D> {
         self.api.metrics().undecodable.fetch_add(1, Relaxed);
         let key = object.as_ref().map_or("(unknown)", |(key, _)| key.as_str());
         warn!(
-            kind = self.paths.plural(self.kind),
+            kind = self.collection.plural(),
             object = key,
             cause,
             "skipped an event that cannot be decoded"

@@ -23,8 +23,8 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         self.publish_readiness();
         if !self.watches.is_open(kind) {
             let observer = Observer::<O>::new(Arc::clone(&self.paths), Arc::clone(&self.names));
-            let (api, paths) = (self.api.clone(), Arc::clone(&self.paths));
-            let stream = WatchStream::new(api, paths, observer, kind, NOWHERE);
+            let collection = Arc::clone(self.paths.collection(kind));
+            let stream = WatchStream::new(self.api.clone(), collection, observer, kind, NOWHERE);
             self.watches.open(kind, stream);
         }
     }

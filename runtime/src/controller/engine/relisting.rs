@@ -170,8 +170,8 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             return;
         }
         let observer = Observer::<O>::new(Arc::clone(&self.paths), Arc::clone(&self.names));
-        let (api, paths) = (self.api.clone(), Arc::clone(&self.paths));
-        let stream = WatchStream::new(api, paths, observer, kind, resource_version)
+        let (api, collection) = (self.api.clone(), Arc::clone(self.paths.collection(kind)));
+        let stream = WatchStream::new(api, collection, observer, kind, resource_version)
             .with_answered(self.answered.clone());
         self.watches.open(kind, stream);
         if !kind.is_owner() {

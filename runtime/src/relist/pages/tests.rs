@@ -15,6 +15,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::http::paths::Paths;
 use crate::metrics::Metrics;
 use crate::test_operator::Sites;
 
@@ -94,13 +95,14 @@ async fn read_slowly(
     let client = client(objects, breaks, Arc::clone(&requests), pause);
     let api = Api::new(client, Arc::new(Metrics::default()), DEADLINE);
     let paths = Paths::of::<Sites>(None, None);
+    let collection = paths.collection(KindId::OWNER);
     let mut pages = Pages::new(KindId::OWNER);
     let mut names = Vec::new();
-    assert_eq!(pages.open(&api, &paths).await?, 7);
-    pages.fill(&api, &paths).await?;
+    assert_eq!(pages.open(&api, collection).await?, 7);
+    pages.fill(&api, collection).await?;
     while let Some(object) = pages.object() {
         names.push(object.expect("an object").metadata.name.into_owned());
-        pages.advance(&api, &paths).await?;
+        pages.advance(&api, collection).await?;
     }
     assert_eq!(pages.read(), names.len());
     let requests = requests.lock().expect("a lock").clone();

@@ -9,6 +9,7 @@ use kube::Client;
 use kube::client::Body;
 
 use super::*;
+use crate::http::paths::Paths;
 use crate::metrics::Metrics;
 use crate::model::OwnerState;
 use crate::test_operator::Sites;
@@ -56,8 +57,9 @@ fn client(ends_after: Duration) -> Client {
 async fn is_noticed_after(ends_after: Duration, shown: u64, answered: u64) -> bool {
     let metrics = Arc::new(Metrics::default());
     let api = Api::new(client(ends_after), metrics, Duration::from_secs(5));
-    let paths = Arc::new(Paths::of::<Sites>(None, None));
-    let watch = WatchStream::new(api, paths, Nothing, KindId::OWNER, shown);
+    let paths = Paths::of::<Sites>(None, None);
+    let collection = std::sync::Arc::clone(paths.collection(KindId::OWNER));
+    let watch = WatchStream::new(api, collection, Nothing, KindId::OWNER, shown);
     let answered_versions = AnsweredVersions::new(1);
     answered_versions.note(&OwnerState {
         own_version: answered,
