@@ -86,6 +86,7 @@ pub mod api;
 pub mod app;
 pub mod cache;
 pub mod controller;
+pub mod free;
 pub mod http;
 pub mod leader;
 pub mod metrics;

@@ -3,7 +3,7 @@
 //! Guarantees: a token and a selector are encoded. Leaves to others: which collections there are (`paths`, `free`),
 //! sending requests.
 
-use crate::http::request::{METADATA, WHOLE, encode};
+use crate::http::request::{METADATA, METADATA_LIST, WHOLE, encode};
 
 /// A collection that is listed and watched.
 #[derive(Debug, Clone)]
@@ -12,23 +12,34 @@ pub struct Collection {
     path: String,
     /// Of it, how long `/apis/apps/v1` is, and how long `deployments`.
     lengths: (usize, usize),
-    /// `&labelSelector=…`, or nothing.
-    selector: String,
-    /// What a watch of it returns.
+    /// By which labels and which fields its objects are selected; empty where by none.
+    selectors: [String; 2],
+    /// What a watch of it returns, and what a list.
     watched_as: &'static str,
+    listed_as: &'static str,
+    is_whole: bool,
 }
 
 impl Collection {
-    /// The `plural` of the API at `root` (`/apis/apps/v1`), in one namespace or in all; whole objects. `selector`:
-    /// `&labelSelector=…`, or nothing.
-    pub fn new(root: &str, namespace: Option<&str>, plural: &str, selector: String) -> Self {
+    /// The `plural` of the API at `root` (`/apis/apps/v1`), in one namespace or in all. Objects are listed without
+    /// managedFields where they have a generation.
+    pub fn new(root: &str, namespace: Option<&str>, plural: &str) -> Self {
         let within = namespace.map(|namespace| format!("/namespaces/{}", encode(namespace)));
         Self {
             path: format!("{root}{}/{plural}", within.unwrap_or_default()),
             lengths: (root.len(), plural.len()),
-            selector,
+            selectors: Default::default(),
             watched_as: WHOLE,
+            listed_as: WHOLE,
+            is_whole: false,
         }
+    }
+
+    /// Of it the objects that these selectors take.
+    #[must_use]
+    pub fn selected_by(mut self, labels: Option<&str>, fields: Option<&str>) -> Self {
+        self.selectors = [labels, fields].map(|selector| selector.unwrap_or_default().to_owned());
+        self
     }
 
     /// Watched as metadata only.
@@ -36,6 +47,30 @@ impl Collection {
     pub fn as_metadata(mut self) -> Self {
         self.watched_as = METADATA;
         self
+    }
+
+    /// Listed as metadata only.
+    #[must_use]
+    pub fn listed_as_metadata(mut self) -> Self {
+        self.listed_as = METADATA_LIST;
+        self
+    }
+
+    /// Listed with all that an object has.
+    #[must_use]
+    pub fn whole(mut self) -> Self {
+        self.is_whole = true;
+        self
+    }
+
+    /// What a list returns.
+    pub fn listed_as(&self) -> &'static str {
+        self.listed_as
+    }
+
+    /// Whether a list keeps all that an object has.
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
     }
 
     /// The path of the collection.
@@ -62,9 +97,33 @@ impl Collection {
         &self.path[self.path.len() - self.lengths.1..]
     }
 
-    /// `&labelSelector=…`, or nothing.
-    pub fn selector(&self) -> &str {
-        &self.selector
+    /// A list that has the object if it is selected, and nothing else; `None` where all objects are selected.
+    /// The server finds it by its name, as cheaply as [`object_path`](Self::object_path).
+    pub fn selected_object_path(&self, namespace: &str, name: &str) -> Option<String> {
+        let [labels, fields] = &self.selectors;
+        if labels.is_empty() && fields.is_empty() {
+            return None;
+        }
+        let mut named = format!("metadata.name={name}");
+        if !fields.is_empty() {
+            named = format!("{named},{fields}");
+        }
+        let path = self.path_in(namespace);
+        Some(format!("{path}?{}", &selection(labels, &named)[1..]))
+    }
+
+    /// The objects of the selected ones that `term` takes, by their labels; in `namespace`, or in all of the collection.
+    pub fn labelled_path(&self, namespace: Option<&str>, term: &str) -> String {
+        let [labels, fields] = &self.selectors;
+        let path = match namespace {
+            Some(namespace) => self.path_in(namespace),
+            None => self.path.clone(),
+        };
+        let labels = format!("{labels},{term}");
+        format!(
+            "{path}?{}",
+            &selection(labels.trim_start_matches(','), fields)[1..]
+        )
     }
 
     /// What a watch returns: [`METADATA`] or [`WHOLE`].
@@ -74,7 +133,9 @@ impl Collection {
 
     /// A page of at most `limit` objects, from the start or from the token `resume` on.
     pub fn list_path(&self, limit: u32, resume: Option<&str>) -> String {
-        let mut path = format!("{}?limit={limit}{}", self.path, self.selector);
+        let [labels, fields] = &self.selectors;
+        let selection = selection(labels, fields);
+        let mut path = format!("{}?limit={limit}{selection}", self.path);
         if let Some(token) = resume {
             path.push_str("&continue=");
             path.push_str(&encode(token));
@@ -89,11 +150,24 @@ impl Collection {
 
     /// A watch from `resource_version` on; the server ends it after `timeout_s`.
     pub fn watch_path(&self, resource_version: u64, timeout_s: u64) -> String {
+        let [labels, fields] = &self.selectors;
+        let selection = selection(labels, fields);
         format!(
-            "{}?watch=1&allowWatchBookmarks=true&resourceVersion={resource_version}&timeoutSeconds={timeout_s}{}",
-            self.path, self.selector
+            "{}?watch=1&allowWatchBookmarks=true&resourceVersion={resource_version}&timeoutSeconds={timeout_s}{selection}",
+            self.path
         )
     }
+}
+
+/// `&fieldSelector=…&labelSelector=…`, without what is empty.
+fn selection(labels: &str, fields: &str) -> String {
+    let mut selection = String::new();
+    for (parameter, selector) in [("fieldSelector", fields), ("labelSelector", labels)] {
+        if !selector.is_empty() {
+            selection = format!("{selection}&{parameter}={}", encode(selector));
+        }
+    }
+    selection
 }
 
 #[cfg(test)]
@@ -102,8 +176,7 @@ mod tests {
 
     #[test]
     fn paths() {
-        let selector = "&labelSelector=a%3Db".to_owned();
-        let all = Collection::new("/api/v1", None, "services", selector);
+        let all = Collection::new("/api/v1", None, "services").selected_by(Some("a=b"), None);
         assert_eq!(all.plural(), "services");
         assert_eq!(
             all.list_path(5, Some("x=")),
@@ -118,7 +191,19 @@ mod tests {
             all.object_path("shop", "web"),
             "/api/v1/namespaces/shop/services/web"
         );
-        let one = Collection::new("/api/v1", Some("shop"), "services", String::new());
+        let one = Collection::new("/api/v1", Some("shop"), "services");
+        assert_eq!(one.selected_object_path("shop", "web"), None);
+        let one = one.selected_by(Some("a=b"), Some("x=y"));
+        assert_eq!(
+            one.selected_object_path("shop", "web").as_deref(),
+            Some(
+                "/api/v1/namespaces/shop/services?fieldSelector=metadata.name%3Dweb%2Cx%3Dy&labelSelector=a%3Db"
+            )
+        );
+        assert_eq!(
+            all.labelled_path(Some("shop"), "c in (d)"),
+            "/api/v1/namespaces/shop/services?labelSelector=a%3Db%2Cc%20in%20%28d%29"
+        );
         assert_eq!(
             (one.path(), one.path_in("shop").as_str()),
             (one.path(), one.path())

@@ -34,18 +34,16 @@ impl Paths {
             false => format!("/api/{api_version}"),
         };
         let owner_api_version = <O::Resource as Resource>::api_version(&()).into_owned();
-        let labels = |selector: &str| format!("&labelSelector={}", encode(selector));
-        let collection = |api_version: &str, plural: &str, selector| {
-            let (root, within) = (root(api_version), namespace.as_deref());
-            Arc::new(Collection::new(&root, within, plural, selector))
+        let collection = |api_version: &str, plural: &str, labels| {
+            let collection = Collection::new(&root(api_version), namespace.as_deref(), plural);
+            Arc::new(collection.selected_by(labels, None))
         };
         let plural = <O::Resource as Resource>::plural(&());
-        let selected = selector.map(labels).unwrap_or_default();
-        let ours = labels(&format!("{MANAGED_BY_LABEL}={}", O::NAME));
+        let ours = format!("{MANAGED_BY_LABEL}={}", O::NAME);
         let children = O::KINDS
             .iter()
-            .map(|kind| collection(kind.api_version, kind.plural, ours.clone()));
-        let owners = collection(&owner_api_version, &plural, selected);
+            .map(|kind| collection(kind.api_version, kind.plural, Some(ours.as_str())));
+        let owners = collection(&owner_api_version, &plural, selector);
         let collections = std::iter::once(owners).chain(children).collect();
         Self {
             owner_kind: <O::Resource as Resource>::kind(&()).into_owned(),
@@ -118,16 +116,8 @@ impl Paths {
         let first = namespaces.next().filter(|first| !first.is_empty());
         let shared = first.filter(|first| namespaces.all(|other| other == *first));
         let names: Vec<_> = owners.map(|key| owner_label_value(key.name())).collect();
-        let collection = self.collection(kind);
-        let path = match shared {
-            Some(namespace) => collection.path_in(namespace),
-            None => collection.path().to_owned(),
-        };
-        let term = encode(&format!(",{} in ({})", self.owner_label, names.join(",")));
-        format!(
-            "{path}?{}{term}",
-            collection.selector().trim_start_matches('&')
-        )
+        let term = format!("{} in ({})", self.owner_label, names.join(","));
+        self.collection(kind).labelled_path(shared, &term)
     }
 
     /// The owner `key`.
@@ -139,15 +129,8 @@ impl Paths {
     /// A list that has the owner `key` if it is selected, and nothing else; `None` where all owners are selected.
     /// The server finds it by its name, as cheaply as [`owner_path`](Self::owner_path).
     pub fn selected_owner_path(&self, key: &ObjectKey) -> Option<String> {
-        let owners = self.collection(KindId::OWNER);
-        let selector = owners.selector();
-        (!selector.is_empty()).then(|| {
-            format!(
-                "{}?fieldSelector={}{selector}",
-                owners.path_in(key.namespace()),
-                encode(&format!("metadata.name={}", key.name()))
-            )
-        })
+        self.collection(KindId::OWNER)
+            .selected_object_path(key.namespace(), key.name())
     }
 
     /// A child, or the collection it is created in where `name` is empty.

@@ -11,6 +11,7 @@ use http_body_util::BodyExt;
 use kube::client::Body;
 use serde::Deserialize;
 
+use crate::http::collection::Collection;
 use crate::http::request::{Api, ApiError, OBJECT_BYTES, Request, unreachable};
 use crate::metrics::Verb;
 use crate::relist::items::{Item, Items};
@@ -40,15 +41,17 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Sends the request for the list at `path`.
+    /// Sends the request for the list of `collection` at `path`.
     ///
     /// # Errors
     /// The server answers with an error, not in time, or cannot be reached.
-    pub async fn open(api: &Api, path: &str) -> Result<Self, ApiError> {
-        let body = api.open(Verb::List, Request::get(path)).await?;
+    pub async fn open(api: &Api, collection: &Collection, path: &str) -> Result<Self, ApiError> {
+        let mut request = Request::get(path);
+        request.accept = collection.listed_as();
+        let body = api.open(Verb::List, request).await?;
         Ok(Self {
             body: Some(body),
-            items: Items::new(OBJECT_BYTES),
+            items: Items::new(OBJECT_BYTES, collection.is_whole()),
         })
     }
 

@@ -94,7 +94,7 @@ impl Listed {
         path: &str,
         bound: usize,
     ) -> Result<Self, ApiError> {
-        let mut answer = Answer::open(api, path).await?;
+        let mut answer = Answer::open(api, paths.collection(kind), path).await?;
         let (mut body, mut items) = (Vec::new(), Vec::new());
         let mut passed_over = false;
         while let Some(item) = answer.next(api).await? {

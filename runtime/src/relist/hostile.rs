@@ -14,6 +14,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::json;
 
+use crate::http::collection::Collection;
 use crate::http::request::{Api, ApiError};
 use crate::metrics::Metrics;
 use crate::relist::answer::Answer;
@@ -25,7 +26,7 @@ const ITEM_BYTES: usize = 400;
 type Read = (Vec<Option<Vec<u8>>>, Vec<u8>, usize);
 
 fn read(pieces: &[&[u8]]) -> Read {
-    let mut items = Items::new(ITEM_BYTES);
+    let mut items = Items::new(ITEM_BYTES, false);
     let (mut all, mut most) = (Vec::new(), 0);
     for piece in pieces {
         items.push(piece);
@@ -150,7 +151,8 @@ fn answered(pieces: &[&[u8]]) -> Result<(usize, String), ApiError> {
     runtime.expect("a runtime").block_on(async {
         let client = Client::new(service, "default");
         let api = Api::new(client, Arc::new(Metrics::default()), Duration::from_secs(5));
-        let mut answer = Answer::open(&api, "/api/v1/configmaps").await?;
+        let maps = Collection::new("/api/v1", None, "configmaps");
+        let mut answer = Answer::open(&api, &maps, maps.path()).await?;
         let mut items = 0;
         while answer.next(&api).await?.is_some() {
             items += 1;

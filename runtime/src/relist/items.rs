@@ -30,6 +30,7 @@ pub(crate) struct Items {
     /// Where the item that is being received begins in `kept`.
     item_at: Option<usize>,
     item_bytes: usize,
+    is_whole: bool,
     depth: usize,
     /// Bit n: what was opened at depth n is an object.
     objects: u64,
@@ -76,14 +77,15 @@ const GENERATION: (usize, &[u8]) = (4, b"generation");
 const LEFT_OUT: (usize, &[u8]) = (4, b"managedFields");
 
 impl Items {
-    /// Items of at most `item_bytes`.
-    pub fn new(item_bytes: usize) -> Self {
+    /// Items of at most `item_bytes`. `is_whole`: with their managedFields.
+    pub fn new(item_bytes: usize, is_whole: bool) -> Self {
         Self {
             kept: Vec::new(),
             frame: Vec::new(),
             whole: VecDeque::new(),
             item_at: None,
             item_bytes,
+            is_whole,
             depth: 0,
             objects: 0,
             on_path: 0,
@@ -248,7 +250,7 @@ impl Items {
         let at_metadata = is(METADATA) && in_list && self.on_path & (1 << ITEMS.0) != 0;
         let in_metadata = self.on_path & (1 << METADATA.0) != 0;
         let has_generation = self.has_generation || (is(GENERATION) && in_metadata);
-        let left_out = is(LEFT_OUT) && in_metadata && has_generation;
+        let left_out = !self.is_whole && is(LEFT_OUT) && in_metadata && has_generation;
         self.has_generation = has_generation;
         if self.depth == ITEMS.0 || self.depth == METADATA.0 {
             let bit = 1 << self.depth;

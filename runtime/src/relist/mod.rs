@@ -23,7 +23,7 @@ use crate::http::paths::Paths;
 use crate::model::{KindId, ObjectKey, OwnerState, PartialObject, Triggers};
 
 pub use crate::relist::merge::Relist;
-pub use crate::relist::pages::ListError;
+pub use crate::relist::pages::{ListError, Pages};
 
 /// Compares owners with their children. A relist knows neither plans nor bodies of children.
 pub trait Compare {

@@ -235,7 +235,7 @@ impl Pages {
                 1 => OBJECT_BYTES,
                 _ => PAGE_BYTES,
             };
-            let mut answer = Answer::open(api, &path).await?;
+            let mut answer = Answer::open(api, collection, &path).await?;
             match answer.hold(api, bound).await {
                 Ok(()) => {
                     let version = answer.meta()?.resource_version;
@@ -260,7 +260,7 @@ impl Pages {
     async fn next_page(&mut self, api: &Api, collection: &Collection) -> Result<Answer, ApiError> {
         loop {
             let path = collection.list_path(self.limit, self.token.as_deref());
-            match Answer::open(api, &path).await {
+            match Answer::open(api, collection, &path).await {
                 // Another token is of another revision: only at the start of a page are the objects the same.
                 Err(ApiError::Status {
                     code: 410,

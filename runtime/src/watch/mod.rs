@@ -12,6 +12,7 @@ mod stream;
 use crate::http::request::ApiError;
 use crate::model::{KindId, ObjectKey, PartialObject, Uid};
 
+pub(crate) use crate::watch::revision::newest;
 pub use crate::watch::stream::WatchStream;
 
 /// Turns the objects of a watch into what its reader works with.

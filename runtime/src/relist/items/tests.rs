@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 /// The list put together again.
 fn strip(text: &str, piece: usize) -> Value {
-    let mut items = Items::new(1 << 20);
+    let mut items = Items::new(1 << 20, false);
     let mut read = Vec::new();
     for bytes in text.as_bytes().chunks(piece) {
         items.push(bytes);
@@ -108,7 +108,7 @@ fn what_was_read_is_not_held() {
         r#"{{"items":[{}],"kind":"List"}}"#,
         vec![item; 1_000].join(",")
     );
-    let mut items = Items::new(1_000);
+    let mut items = Items::new(1_000, false);
     let (mut read, mut most) = (0, 0);
     for bytes in list.as_bytes().chunks(150) {
         items.push(bytes);
@@ -129,7 +129,7 @@ fn an_item_beyond_its_bound_is_passed_over() {
     let item = |name: &str| json!({"metadata": {"name": name}});
     let list = json!({"items": [item("a"), item(&"x".repeat(5_000)), item("b")]}).to_string();
     for piece in [1, 100, list.len()] {
-        let mut items = Items::new(200);
+        let mut items = Items::new(200, false);
         let mut read = Vec::new();
         for bytes in list.as_bytes().chunks(piece) {
             items.push(bytes);

@@ -1,0 +1,123 @@
+//! A list of all objects, page by page, as the queue has room.
+//!
+//! Guarantees: of a page only what was received and not taken is held. What changes while the list is read is left to the
+//! watch, which shows it. Leaves to others: when to list (`engine`), what follows (`queue`).
+
+use std::collections::HashSet;
+
+use futures::stream::{BoxStream, StreamExt, unfold};
+
+use crate::http::collection::Collection;
+use crate::http::request::{Api, ApiError};
+use crate::model::{KindId, ObjectKey, PartialObject};
+use crate::relist::{ListError, Pages};
+
+/// What a list is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Every object is reconciled that was changed after that resourceVersion; every one where it is 0.
+    All { after: u64 },
+    /// Objects with a mark that is due by then, ms.
+    Marked { until_ms: u64 },
+}
+
+/// What a list shows.
+#[derive(Debug)]
+pub(super) enum Listed {
+    Object { key: ObjectKey, json: Vec<u8> },
+    Done,
+    Failed(ApiError),
+}
+
+/// A list that is being read.
+pub(super) struct Pass {
+    pub purpose: Purpose,
+    pub began_ms: u64,
+    listed: BoxStream<'static, Listed>,
+    /// Objects that the watch has shown since: what the list says of them may be older.
+    changed: HashSet<ObjectKey>,
+}
+
+impl Pass {
+    pub fn new(purpose: Purpose, api: Api, collection: &Collection, began_ms: u64) -> Self {
+        let collection = match purpose {
+            Purpose::All { .. } => collection.clone().whole(),
+            Purpose::Marked { .. } => collection.clone().listed_as_metadata(),
+        };
+        let reading = Reading {
+            purpose,
+            api,
+            collection,
+            pages: Pages::new(KindId::OWNER),
+            is_open: false,
+        };
+        let listed = unfold(reading, |mut reading| async {
+            let listed = reading.next().await.unwrap_or_else(Listed::Failed);
+            Some((listed, reading))
+        });
+        Self {
+            purpose,
+            began_ms,
+            listed: listed.boxed(),
+            changed: HashSet::new(),
+        }
+    }
+
+    /// The watch shows the object.
+    pub fn changed(&mut self, key: &ObjectKey) {
+        if matches!(self.purpose, Purpose::All { .. }) {
+            self.changed.insert(key.clone());
+        }
+    }
+
+    /// What the list shows next; nothing after `Done` and `Failed`. What it was of before is not lost where the
+    /// future is dropped.
+    pub async fn next(&mut self) -> Listed {
+        loop {
+            match self.listed.next().await {
+                Some(Listed::Object { key, .. }) if self.changed.contains(&key) => {}
+                Some(listed) => return listed,
+                None => return Listed::Done,
+            }
+        }
+    }
+}
+
+struct Reading {
+    purpose: Purpose,
+    api: Api,
+    collection: Collection,
+    pages: Pages,
+    is_open: bool,
+}
+
+impl Reading {
+    async fn next(&mut self) -> Result<Listed, ApiError> {
+        loop {
+            self.advance().await.map_err(|error| error.error)?;
+            let Some(json) = self.pages.current() else {
+                return Ok(Listed::Done);
+            };
+            // What cannot be decoded here cannot be named either.
+            let Ok(object) = serde_json::from_str::<PartialObject<'_>>(json) else {
+                continue;
+            };
+            let key = object.metadata.key();
+            let json = match self.purpose {
+                Purpose::Marked { .. } => Vec::new(),
+                Purpose::All { after } if object.metadata.resource_version > after => json.into(),
+                Purpose::All { .. } => continue,
+            };
+            return Ok(Listed::Object { key, json });
+        }
+    }
+
+    async fn advance(&mut self) -> Result<(), ListError> {
+        if self.is_open {
+            return self.pages.advance(&self.api, &self.collection).await;
+        }
+        self.pages.open(&self.api, &self.collection).await?;
+        self.is_open = true;
+        self.pages.fill(&self.api, &self.collection).await
+    }
+}
