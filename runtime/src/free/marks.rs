@@ -53,6 +53,7 @@ pub(super) struct Marks {
 }
 
 impl Marks {
+    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.marks.len()
     }

@@ -117,6 +117,7 @@ impl Queue {
     }
 
     /// Objects that wait for a worker.
+    #[cfg(test)]
     pub fn ready(&self) -> usize {
         self.ready.len()
     }
@@ -126,6 +127,7 @@ impl Queue {
     }
 
     /// Objects that have no entry and are due at some time.
+    #[cfg(test)]
     pub fn marked(&self) -> usize {
         self.marks.len()
     }

@@ -1,0 +1,6 @@
+//! Our `Controller`.
+
+use tare_runtime::free::{Action, Config, Controller, Error, finalizer};
+
+#[path = "scenarios.rs"]
+mod scenarios;

@@ -1,0 +1,245 @@
+//! What only our `Controller` promises.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::PartialObjectMeta;
+use kube::runtime::reflector::ObjectRef;
+use kube::runtime::watcher;
+use kube::{Api, ResourceExt};
+use tare_runtime::free::{Action, Config, Controller, Error};
+
+use crate::world::{NAMESPACE, OnPurpose, Seen, World, record, seconds};
+
+async fn reconcile(map: Arc<ConfigMap>, seen: Arc<Seen>) -> Result<Action, OnPurpose> {
+    seen.reconcile(&map, Duration::ZERO).await;
+    Ok(Action::await_change())
+}
+
+fn back_off(_: Arc<ConfigMap>, _: &OnPurpose, _: Arc<Seen>) -> Action {
+    Action::back_off()
+}
+
+fn of_maps(world: &World) -> Controller<ConfigMap> {
+    let maps = Api::namespaced(world.client(), NAMESPACE);
+    Controller::new(maps, watcher::Config::default())
+}
+
+fn start(controller: Controller<ConfigMap>, seen: &Arc<Seen>) {
+    let seen = Arc::clone(seen);
+    tokio::spawn(async move {
+        let said = controller.run(reconcile, back_off, seen);
+        said.for_each(|_| async {}).await;
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn more_objects_than_the_queue_has_room_for_are_each_reconciled_once() {
+    let (world, seen) = (World::new(), record());
+    for n in 0..6_000 {
+        world.create(&format!("map-{n}"), "1", None).await;
+    }
+    start(of_maps(&world), &seen);
+    seconds(120).await;
+    let counts = seen.counts();
+    assert_eq!(counts.len(), 6_000);
+    assert!(counts.values().all(|count| *count == 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn requeues_beyond_the_room_of_the_queue_come_in_their_time() {
+    let (world, seen) = (World::new(), record());
+    for n in 0..6_000 {
+        world.create(&format!("map-{n}"), "1", None).await;
+    }
+    let context = Arc::clone(&seen);
+    let controller = of_maps(&world);
+    tokio::spawn(async move {
+        let reconcile = |map: Arc<ConfigMap>, seen: Arc<Seen>| async move {
+            seen.reconcile(&map, Duration::ZERO).await;
+            Ok(Action::requeue(Duration::from_secs(300)))
+        };
+        let said = controller.run(reconcile, back_off, context);
+        said.for_each(|_| async {}).await;
+    });
+    seconds(100).await;
+    assert_eq!(seen.counts().len(), 6_000);
+    seconds(600).await;
+    let counts = seen.counts();
+    let few = counts.values().filter(|count| !(2..=3).contains(*count));
+    assert_eq!(
+        few.count(),
+        0,
+        "each after about 300 s, twice or three times in 700 s"
+    );
+    let lists = world
+        .server
+        .requests()
+        .count("controller", "list", "configmaps");
+    assert!(
+        lists <= 70 * 14,
+        "a list of 13 pages every 10 s at most: {lists}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn pauses_grow_with_the_failures_of_one_object() {
+    let world = World::new();
+    world.create("bad", "1", None).await;
+    let began = tokio::time::Instant::now();
+    let times = Arc::new(Mutex::new(Vec::new()));
+    let controller = of_maps(&world);
+    let shared = Arc::clone(&times);
+    tokio::spawn(async move {
+        let reconcile = |_: Arc<ConfigMap>, times: Arc<Mutex<Vec<u64>>>| async move {
+            times
+                .lock()
+                .expect("no panic")
+                .push(began.elapsed().as_secs());
+            Err(OnPurpose)
+        };
+        let policy = |_, _: &OnPurpose, _| Action::back_off();
+        let said = controller.run(reconcile, policy, shared);
+        said.for_each(|_| async {}).await;
+    });
+    seconds(1_000).await;
+    let times = times.lock().expect("no panic").clone();
+    // 1, 2, 4, ... 256, 300 s, less a quarter of each at most.
+    assert!((10..=13).contains(&times.len()), "{times:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_is_the_error_of_its_object() {
+    let world = World::new();
+    world.create("bad", "1", None).await;
+    world.create("good", "1", None).await;
+    let reconcile = |map: Arc<ConfigMap>, _: Arc<()>| async move {
+        assert_ne!(map.name_any(), "bad", "on purpose");
+        Ok::<_, OnPurpose>(Action::await_change())
+    };
+    let policy = |_, _: &OnPurpose, _| Action::back_off();
+    let said = of_maps(&world).run(reconcile, policy, Arc::new(()));
+    let said: Vec<_> = said.take(3).collect().await;
+    let panics = said.iter().filter(
+        |said| matches!(said, Err(Error::ReconcilerPanicked(words, object)) if object.name == "bad" && words.contains("on purpose")),
+    );
+    assert_eq!(panics.count(), 2, "{said:?}");
+    assert!(
+        said.iter()
+            .any(|said| said.as_ref().is_ok_and(|(object, _)| object.name == "good"))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_skipped_is_not_reconciled_and_never_seen_as_it_was() {
+    let (world, seen) = (World::new(), record());
+    let is_quiet = |map: &ConfigMap| {
+        let data = map.data.as_ref();
+        data.and_then(|data| data.get("v"))
+            .is_some_and(|v| v.starts_with("quiet"))
+    };
+    let config = Config::default().debounce(Duration::from_secs(1));
+    start(of_maps(&world).skip(is_quiet).with_config(config), &seen);
+    seconds(1).await;
+    world.create("map", "1", None).await;
+    seconds(2).await;
+    world.edit("map", "quiet-2").await;
+    seconds(2).await;
+    assert_eq!(seen.versions("map"), ["1"]);
+    world.edit("map", "3").await;
+    world.edit("map", "quiet-4").await;
+    seconds(2).await;
+    assert_eq!(seen.versions("map"), ["1", "quiet-4"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_happened_while_the_history_was_lost_is_reconciled_and_nothing_else() {
+    let (world, seen) = (World::new(), record());
+    for name in ["a", "b", "c"] {
+        world.create(name, "1", None).await;
+    }
+    start(of_maps(&world), &seen);
+    seconds(10).await;
+    world.lose_history(world.edit("b", "2")).await;
+    seconds(60).await;
+    let expected = [("a", 1), ("b", 2), ("c", 1)].map(|(name, count)| (name.to_owned(), count));
+    assert_eq!(seen.counts(), expected.into());
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_the_watch_of_owned_objects_has_lost_what_happened_everything_is_reconciled() {
+    let (world, seen) = (World::new(), record());
+    world.create("owner", "1", None).await;
+    let owner = world.get("owner").await;
+    world.create("child", "1", owner.as_ref()).await;
+    let maps = Api::<ConfigMap>::namespaced(world.client(), NAMESPACE);
+    let labelled = |label: &str| watcher::Config::default().labels(label);
+    let controller = Controller::new(maps.clone(), labelled("of=owner"));
+    start(controller.owns(maps, labelled("of=child")), &seen);
+    seconds(10).await;
+    world.lose_history(world.delete("child")).await;
+    seconds(60).await;
+    assert_eq!(seen.count("owner"), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn metadata_of_a_watched_object_says_whom_it_concerns() {
+    let (world, seen) = (World::new(), record());
+    world.create("reader", "1", None).await;
+    world.create("referenced", "1", None).await;
+    let maps = Api::<ConfigMap>::namespaced(world.client(), NAMESPACE);
+    let labelled = |label: &str| watcher::Config::default().labels(label);
+    let mapper = |_: PartialObjectMeta<ConfigMap>| {
+        Some(ObjectRef::<ConfigMap>::new("reader").within(NAMESPACE))
+    };
+    let controller = Controller::new(maps.clone(), labelled("of=reader"));
+    let controller = controller.watches_metadata(maps, labelled("of=referenced"), mapper);
+    start(controller, &seen);
+    seconds(10).await;
+    world.edit("referenced", "2").await;
+    seconds(10).await;
+    assert_eq!(seen.count("reader"), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_named_object_is_reconciled_on_request() {
+    let (world, seen) = (World::new(), record());
+    for name in ["a", "b"] {
+        world.create(name, "1", None).await;
+    }
+    let (ask, asked) = futures::channel::mpsc::unbounded();
+    start(of_maps(&world).reconcile_on(asked), &seen);
+    seconds(10).await;
+    let object = ObjectRef::<ConfigMap>::new("b").within(NAMESPACE);
+    ask.unbounded_send(object).expect("the controller runs");
+    seconds(10).await;
+    assert_eq!((seen.count("a"), seen.count("b")), (1, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_costs_no_read_and_that_of_an_owned_object_one() {
+    let (world, seen) = (World::new(), record());
+    world.create("owner", "1", None).await;
+    let owner = world.get("owner").await;
+    world.create("child", "1", owner.as_ref()).await;
+    let maps = Api::<ConfigMap>::namespaced(world.client(), NAMESPACE);
+    let labelled = |label: &str| watcher::Config::default().labels(label);
+    let controller = Controller::new(maps.clone(), labelled("of=owner"));
+    start(controller.owns(maps, labelled("of=child")), &seen);
+    // With a selector, an object is read as a list that has it alone.
+    let reads = || {
+        let requests = world.server.requests();
+        let of = |verb: &str| requests.count("controller", verb, "configmaps");
+        of("get") + of("list")
+    };
+    seconds(10).await;
+    let at_start = reads();
+    world.edit("owner", "2").await;
+    seconds(10).await;
+    assert_eq!((seen.count("owner"), reads() - at_start), (2, 0));
+    world.edit("child", "2").await;
+    seconds(10).await;
+    assert_eq!((seen.count("owner"), reads() - at_start), (3, 1));
+}
