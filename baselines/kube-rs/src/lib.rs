@@ -12,6 +12,10 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 pub mod admin;
 pub mod children;
 pub mod edgeapp;
+/// Where `baselines/tare-controller` has Tare's: all that differs between the two.
+pub mod controller {
+    pub use kube::runtime::controller::*;
+}
 #[path = "../../../runtime/src/metrics/histogram.rs"]
 mod histogram;
 pub mod metrics;

@@ -14,12 +14,12 @@ use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use kube::api::Api;
-use kube::runtime::controller::{self, Action, Controller};
 use kube::runtime::watcher;
 use kube::{Client, ResourceExt};
 use tracing::{debug, instrument, warn};
 
 use crate::children;
+use crate::controller::{self, Action, Controller};
 use crate::edgeapp::EdgeApp;
 use crate::metrics::Metrics;
 use crate::status;

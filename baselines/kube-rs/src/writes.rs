@@ -9,7 +9,6 @@ use std::time::Duration;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::Service;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, Preconditions};
-use kube::runtime::controller::Action;
 use kube::{Client, Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -17,6 +16,7 @@ use serde_json::json;
 use tracing::warn;
 
 use crate::children::is_headless;
+use crate::controller::Action;
 use crate::edgeapp::{EdgeApp, EdgeAppStatus};
 use crate::metrics::Metrics;
 

@@ -1,7 +1,7 @@
 //! The program around an operator: command line, CRD, admin port, allocator, log.
 
 mod admin;
-mod allocator;
+pub mod allocator;
 pub mod cli;
 mod crd;
 mod pause;

@@ -37,6 +37,7 @@ pub use crate::controller::config::Config;
 use crate::controller::engine::Controller;
 use crate::controller::finished::Finished;
 use crate::controller::next::{Next, next};
+pub(crate) use crate::controller::trim::TrimTimer;
 use crate::http::paths::Paths;
 use crate::http::request::Api;
 use crate::metrics::Metrics;

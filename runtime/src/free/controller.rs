@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 
 use crate::free::action::Action;
 use crate::free::config::Config;
-use crate::free::engine::{Ask, End, Engine, Mapper, Parts, Related};
+use crate::free::engine::{Ask, Concerns, End, Engine, Mapper, Parts, Related};
 use crate::free::error::Error;
 use crate::http::collection::Collection;
 use crate::http::request;
@@ -65,7 +65,7 @@ pub struct Controller<K: Resource> {
     client: kube::Client,
     collection: Collection,
     dyntype: K::DynamicType,
-    related: Vec<Related>,
+    related: Vec<Related<K>>,
     asks: SelectAll<BoxStream<'static, Ask>>,
     graceful: FuturesUnordered<End>,
     forceful: FuturesUnordered<End>,
@@ -153,7 +153,10 @@ where
                 .collect())
         });
         let collection = collection(&api, &wc, &dyntype).as_metadata();
-        self.related.push(Related { collection, mapper });
+        self.related.push(Related {
+            collection,
+            concerns: Concerns::Mapped(mapper),
+        });
         self
     }
 
@@ -188,7 +191,10 @@ where
     {
         let collection = collection(&api, &wc, &dyntype);
         let mapper = decoding(mapper);
-        self.related.push(Related { collection, mapper });
+        self.related.push(Related {
+            collection,
+            concerns: Concerns::Mapped(mapper),
+        });
         self
     }
 
@@ -206,7 +212,38 @@ where
     {
         let collection = collection(&api, &wc, &()).as_metadata();
         let mapper = decoding(mapper);
-        self.related.push(Related { collection, mapper });
+        self.related.push(Related {
+            collection,
+            concerns: Concerns::Mapped(mapper),
+        });
+        self
+    }
+
+    /// A change of an object that one of ours names has that reconciled: `references` says what an object names, such as
+    /// the Secrets in its spec. Only metadata is watched. Beyond kube, where a mapper needs a store for that.
+    ///
+    /// Nothing is kept of an object but a hash of each name, 8 to 18 bytes. Where one of them has changed, the objects are
+    /// listed page by page to find those that name it; changes that come meanwhile share the next list.
+    #[must_use]
+    pub fn index<Other, I>(
+        mut self,
+        api: Api<Other>,
+        wc: watcher::Config,
+        references: impl Fn(&K) -> I + Send + 'static,
+    ) -> Self
+    where
+        Other: Resource<DynamicType = ()> + 'static,
+        I: IntoIterator<Item = ObjectRef<Other>>,
+    {
+        let collection = collection(&api, &wc, &()).as_metadata();
+        let references = move |object: &K| {
+            let named = references(object).into_iter();
+            named.map(|object| key(&object)).collect()
+        };
+        self.related.push(Related {
+            collection,
+            concerns: Concerns::Named(Box::new(references)),
+        });
         self
     }
 

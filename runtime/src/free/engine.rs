@@ -1,33 +1,35 @@
 //! The loop of a controller: changes become keys, keys become objects, objects become reconciles.
 //!
 //! Guarantees: watches are read whatever else waits. Everything is reconciled once after all watches have begun, and again
-//! after one of them has lost what happened. At most so many reconciles run at once. Each is a task: a panic ends it alone.
-//! Leaves to others: what is due (`queue`), reading lists and watches (`pass`, `watched`).
+//! after one of them has lost what happened. At most so many reconciles run at once.
+//! Leaves to others: what is due (`queue`), reading lists and watches (`pass`, `watched`), one object (`work`), one change (`changes`).
 
-use std::collections::VecDeque;
+mod changes;
+mod work;
+
+use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::hash::{BuildHasher, RandomState};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::stream::{BoxStream, FuturesUnordered, SelectAll};
-use futures::{FutureExt, StreamExt, TryFuture, TryFutureExt};
+use futures::{StreamExt, TryFuture};
 use kube::Resource;
 use kube::runtime::reflector::ObjectRef;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-use crate::free::action::{Action, Next};
+use crate::controller::TrimTimer;
+use crate::free::action::Action;
 use crate::free::config::Config;
+use crate::free::engine::work::Done;
 use crate::free::error::{Error, QueueError};
 use crate::free::pass::{Listed, Pass, Purpose};
-use crate::free::queue::{Content, Limits, Queue};
+use crate::free::queue::{Limits, Queue};
 use crate::free::watched::{Change, watched};
 use crate::http::collection::Collection;
-use crate::http::request::{Api, ApiError, OBJECT_BYTES, Request};
-use crate::metrics::Verb;
+use crate::http::request::{Api, ApiError};
 use crate::model::ObjectKey;
 
 /// The shortest time between two lists that find what has a mark.
@@ -38,10 +40,21 @@ const LIST_PAUSE_MS: (u64, u64) = (250, 30_000);
 /// Whom a change of a related object asks for.
 pub(super) type Mapper = Box<dyn Fn(&[u8]) -> Result<Vec<ObjectKey>, serde_json::Error> + Send>;
 
+/// The related objects that an object names.
+pub(super) type References<K> = Box<dyn Fn(&K) -> Vec<ObjectKey> + Send>;
+
+/// Whom a change of a related object concerns.
+pub(super) enum Concerns<K> {
+    /// Those that its mapper names.
+    Mapped(Mapper),
+    /// Those that name it: a hash of each name that was met says whether there may be any, and a list says who.
+    Named(References<K>),
+}
+
 /// A collection beside that of the objects, whose changes ask for them.
-pub(super) struct Related {
+pub(super) struct Related<K> {
     pub collection: Collection,
-    pub mapper: Mapper,
+    pub concerns: Concerns<K>,
 }
 
 /// What a trigger of the author asks for.
@@ -61,7 +74,7 @@ pub(super) struct Parts<K: Resource> {
     pub api: Api,
     pub collection: Collection,
     pub dyntype: K::DynamicType,
-    pub related: Vec<Related>,
+    pub related: Vec<Related<K>>,
     pub asks: SelectAll<BoxStream<'static, Ask>>,
     pub graceful: FuturesUnordered<End>,
     pub forceful: FuturesUnordered<End>,
@@ -69,22 +82,25 @@ pub(super) struct Parts<K: Resource> {
     pub config: Config,
 }
 
-/// What a task has found.
-enum Done<K, E> {
-    /// The object was read; `None`: it does not exist.
-    Read(ObjectKey, Result<Option<Content>, ApiError>),
-    /// A reconcile has ended; a panic with its words.
-    Reconciled(ObjectKey, Arc<K>, Result<Result<Action, E>, String>),
+/// All that objects were seen to name, as hashes. What is no longer named stays, and costs a list when it changes.
+#[derive(Default)]
+struct Named {
+    keys: RandomState,
+    hashes: HashSet<u64>,
 }
 
-#[derive(Deserialize)]
-struct InEvent<K> {
-    object: K,
-}
+impl Named {
+    fn add(&mut self, related: usize, key: &ObjectKey) {
+        self.hashes.insert(self.hash(related, key));
+    }
 
-#[derive(Deserialize)]
-struct InList<K> {
-    items: Vec<K>,
+    fn has(&self, related: usize, key: &ObjectKey) -> bool {
+        self.hashes.contains(&self.hash(related, key))
+    }
+
+    fn hash(&self, related: usize, key: &ObjectKey) -> u64 {
+        self.keys.hash_one((related, key.as_str()))
+    }
 }
 
 /// How far a watch is.
@@ -111,6 +127,11 @@ pub(super) struct Engine<K: Resource, R, P, Ctx, E: 'static> {
     begun: Vec<Begun>,
     /// Everything that was changed after that resourceVersion is to be reconciled.
     wanted: Option<u64>,
+    named: Named,
+    /// Related objects that have changed and that somebody may name, by the index of their collection.
+    changed: BTreeSet<(usize, ObjectKey)>,
+    /// Those for which the running list is read.
+    listed_for: BTreeSet<(usize, ObjectKey)>,
     pass: Option<Pass>,
     /// Whether everything was listed, or is.
     has_listed: bool,
@@ -122,6 +143,7 @@ pub(super) struct Engine<K: Resource, R, P, Ctx, E: 'static> {
     said: VecDeque<Said<K, E>>,
     is_ending: bool,
     started: Instant,
+    trim_timer: TrimTimer,
 }
 
 impl<K, R, F, P, Ctx> Engine<K, R, P, Ctx, F::Error>
@@ -150,6 +172,9 @@ where
             begun: vec![Begun::Not; watches.len()],
             watches,
             wanted: Some(0),
+            named: Named::default(),
+            changed: BTreeSet::new(),
+            listed_for: BTreeSet::new(),
             pass: None,
             has_listed: false,
             list_at_ms: 0,
@@ -159,6 +184,7 @@ where
             said: VecDeque::new(),
             is_ending: false,
             started: Instant::now(),
+            trim_timer: TrimTimer::default(),
             parts,
         }
     }
@@ -167,7 +193,7 @@ where
     pub async fn next(&mut self) -> Option<Said<K, F::Error>> {
         loop {
             if !self.is_ending {
-                self.queue.wake(self.now_ms());
+                self.wake();
                 self.begin_pass();
                 self.begin_work();
             }
@@ -197,6 +223,14 @@ where
         }
     }
 
+    fn wake(&mut self) {
+        let now_ms = self.now_ms();
+        self.queue.wake(now_ms);
+        if self.trim_timer.is_due(now_ms) {
+            (self.parts.config.trimmed_by())();
+        }
+    }
+
     fn now_ms(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
@@ -205,12 +239,15 @@ where
     fn due(&self) -> Instant {
         let marks_ms = self.queue.marks_due_ms();
         let marks_ms = marks_ms.map(|due_ms| due_ms.max(self.marks_at_ms).max(self.list_at_ms));
-        let all_ms = self.may_list_all().then_some(self.list_at_ms);
+        let has_changed = !self.changed.is_empty();
+        let all_ms = (self.may_list_all() || has_changed).then_some(self.list_at_ms);
         let list_ms = match self.pass {
             Some(_) => None,
             None => marks_ms.into_iter().chain(all_ms).min(),
         };
-        let due_ms = self.queue.next_due_ms().into_iter().chain(list_ms).min();
+        let trim_ms = self.trim_timer.due_ms();
+        let due_ms = [self.queue.next_due_ms(), list_ms, trim_ms];
+        let due_ms = due_ms.into_iter().flatten().min();
         // An hour: an `Instant` cannot hold every number of milliseconds.
         let longest_ms = self.now_ms() + 3_600_000;
         self.started + Duration::from_millis(due_ms.map_or(longest_ms, |due| due.min(longest_ms)))
@@ -230,6 +267,10 @@ where
             (Some(after), _) if self.may_list_all() => {
                 (self.wanted, self.has_listed) = (None, true);
                 Purpose::All { after }
+            }
+            _ if !self.changed.is_empty() => {
+                self.listed_for = std::mem::take(&mut self.changed);
+                Purpose::Naming
             }
             (_, Some(due_ms)) if due_ms <= now_ms && self.marks_at_ms <= now_ms => {
                 let until_ms = self.queue.resolve_until_ms(now_ms);
@@ -252,169 +293,6 @@ where
         }
     }
 
-    /// Reads an object of which nothing is held.
-    fn read(&mut self, key: ObjectKey) {
-        let api = self.parts.api.clone();
-        let (namespace, name) = (key.namespace(), key.name());
-        let selected = self.parts.collection.selected_object_path(namespace, name);
-        let path = self.parts.collection.object_path(namespace, name);
-        self.tasks.spawn(async move {
-            let read = match selected {
-                None => match api.call(Verb::Get, Request::get(&path), OBJECT_BYTES).await {
-                    Err(error) if error.code() == Some(404) => Ok(None),
-                    read => read.map(|json| Some(Content::Object(json))),
-                },
-                Some(path) => {
-                    let list = api.call(Verb::Get, Request::get(&path), OBJECT_BYTES).await;
-                    list.map(|json| Some(Content::List(json)))
-                }
-            };
-            Done::Read(key, read)
-        });
-    }
-
-    /// Begins the author's reconcile of an object.
-    fn reconcile(&mut self, key: ObjectKey, content: &Content) {
-        let decoded = match content {
-            Content::Object(json) => serde_json::from_slice(json).map(Some),
-            Content::Event(json) => {
-                let event = serde_json::from_slice(json);
-                event.map(|event: InEvent<K>| Some(event.object))
-            }
-            Content::List(json) => {
-                let list = serde_json::from_slice(json);
-                list.map(|mut list: InList<K>| list.items.pop())
-            }
-        };
-        let object = match decoded {
-            Ok(Some(object)) => Arc::new(object),
-            Ok(None) => return self.not_found(&key),
-            Err(error) => {
-                let object = Box::new(self.reference(&key).erase());
-                self.said.push_back(Err(Error::Undecodable(error, object)));
-                return self.queue.finish(&key, Next::Never, self.now_ms());
-            }
-        };
-        let (kept, context) = (Arc::clone(&object), Arc::clone(&self.context));
-        let begin = AssertUnwindSafe(|| (self.reconciler)(object, context));
-        match catch_unwind(begin) {
-            Err(panic) => self.on_done(Done::Reconciled(key, kept, Err(words(&*panic)))),
-            Ok(reconcile) => {
-                let reconcile =
-                    AssertUnwindSafe(TryFutureExt::into_future(reconcile)).catch_unwind();
-                self.tasks.spawn(async move {
-                    let ended = reconcile.await.map_err(|panic| words(&*panic));
-                    Done::Reconciled(key, kept, ended)
-                });
-            }
-        }
-    }
-
-    fn on_done(&mut self, done: Done<K, F::Error>) {
-        let now_ms = self.now_ms();
-        let (key, action, said) = match done {
-            Done::Read(key, Ok(Some(content))) => return self.reconcile(key, &content),
-            Done::Read(key, Ok(None)) => return self.not_found(&key),
-            Done::Read(key, Err(error)) => {
-                let object = Box::new(self.reference(&key).erase());
-                (key, Action::back_off(), Error::ReadFailed(error, object))
-            }
-            Done::Reconciled(key, _, Ok(Ok(action))) => {
-                self.queue.finish(&key, action.0, now_ms);
-                let object = self.reference(&key);
-                return self.said.push_back(Ok((object, action)));
-            }
-            Done::Reconciled(key, object, Ok(Err(error))) => {
-                let context = Arc::clone(&self.context);
-                let decide = AssertUnwindSafe(|| (self.error_policy)(object, &error, context));
-                let action = catch_unwind(decide).unwrap_or_else(|_| Action::back_off());
-                let object = Box::new(self.reference(&key).erase());
-                (key, action, Error::ReconcilerFailed(error, object))
-            }
-            Done::Reconciled(key, _, Err(words)) => {
-                let object = Box::new(self.reference(&key).erase());
-                let said = Error::ReconcilerPanicked(words, object);
-                (key, Action::back_off(), said)
-            }
-        };
-        self.queue.finish(&key, action.0, now_ms);
-        self.said.push_back(Err(said));
-    }
-
-    fn not_found(&mut self, key: &ObjectKey) {
-        self.queue.finish(key, Next::Never, self.now_ms());
-        let object = Box::new(self.reference(key).erase());
-        self.said.push_back(Err(Error::ObjectNotFound(object)));
-    }
-
-    fn on_change(&mut self, index: usize, change: Change) {
-        let now_ms = self.now_ms();
-        match (index, change) {
-            (_, Change::From { after }) => self.on_begun(index, after),
-            (0, Change::Object { seen, line }) => {
-                if let Some(pass) = &mut self.pass {
-                    pass.changed(&seen.key);
-                }
-                let content = Content::Event(line);
-                if seen.is_deleted {
-                    self.queue.forget(&seen.key);
-                } else if self.skips(&content) {
-                    self.queue.renew(&seen.key, content);
-                } else {
-                    self.queue.request(&seen.key, Some(content), now_ms);
-                }
-            }
-            (_, Change::Object { line, .. }) => {
-                match (self.parts.related[index - 1].mapper)(&line) {
-                    Ok(keys) => keys
-                        .iter()
-                        .for_each(|key| self.queue.request(key, None, now_ms)),
-                    Err(error) => self.fail(index, "decode", ApiError::undecodable(&error)),
-                }
-            }
-            (0, Change::Skipped(Some(key))) => self.queue.request(&key, None, now_ms),
-            // Whom it concerns is not known.
-            (_, Change::Skipped(_)) => self.want(0),
-            (_, Change::Failed(what, error)) => {
-                if self.begun[index] == Begun::Not {
-                    self.begun[index] = Begun::Refused;
-                }
-                self.fail(index, what, error);
-            }
-        }
-    }
-
-    /// A watch begins, or begins again. `after`: what it has shown before.
-    fn on_begun(&mut self, index: usize, after: u64) {
-        let is_first = self.begun[index] != Begun::Yes;
-        self.begun[index] = Begun::Yes;
-        match (index, is_first) {
-            (0, _) => self.want(after),
-            // The first list comes after it.
-            (_, true) if !self.has_listed => {}
-            // A related object that is gone is in no list.
-            _ => self.want(0),
-        }
-    }
-
-    fn want(&mut self, after: u64) {
-        self.wanted = Some(self.wanted.map_or(after, |wanted| wanted.min(after)));
-    }
-
-    fn skips(&self, event: &Content) -> bool {
-        let (Some(skip), Content::Event(line)) = (&self.parts.skip, event) else {
-            return false;
-        };
-        serde_json::from_slice::<InEvent<K>>(line).is_ok_and(|event| skip(&event.object))
-    }
-
-    fn on_ask(&mut self, ask: Ask) {
-        match ask {
-            Ask::One(key) => self.queue.request(&key, None, self.now_ms()),
-            Ask::All => self.want(0),
-        }
-    }
-
     fn on_listed(&mut self, listed: Listed) {
         let now_ms = self.now_ms();
         let Some(Pass {
@@ -427,12 +305,18 @@ where
             (Listed::Object { key, json }, Purpose::All { .. }) => {
                 self.queue.offer(&key, json, now_ms);
             }
+            (Listed::Object { key, json }, Purpose::Naming) => {
+                if self.names_changed(&json) {
+                    self.queue.request(&key, None, now_ms);
+                }
+            }
             (Listed::Object { key, .. }, Purpose::Marked { until_ms }) => {
                 self.queue.resolve(&key, until_ms, now_ms);
             }
             (Listed::Done, _) => {
                 self.pass = None;
                 self.list_pause_ms = 0;
+                self.listed_for.clear();
                 if let Purpose::Marked { .. } = purpose {
                     self.queue.listed(began_ms);
                     self.marks_at_ms = now_ms + LIST_EVERY_MS;
@@ -443,6 +327,7 @@ where
                 if let Purpose::All { after } = purpose {
                     self.want(after);
                 }
+                self.changed.append(&mut self.listed_for);
                 self.list_pause_ms =
                     (self.list_pause_ms * 2).clamp(LIST_PAUSE_MS.0, LIST_PAUSE_MS.1);
                 self.list_at_ms = now_ms + self.list_pause_ms;
@@ -470,14 +355,6 @@ where
         self.watches.clear();
         self.parts.asks.clear();
     }
-
-    fn reference(&self, key: &ObjectKey) -> ObjectRef<K> {
-        let object = ObjectRef::new_with(key.name(), self.parts.dyntype.clone());
-        match key.namespace() {
-            "" => object,
-            namespace => object.within(namespace),
-        }
-    }
 }
 
 /// What the list shows next; nothing where none is read.
@@ -486,11 +363,4 @@ async fn listed(pass: &mut Option<Pass>) -> Listed {
         Some(pass) => pass.next().await,
         None => std::future::pending().await,
     }
-}
-
-/// What a panic said.
-fn words(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-    text.unwrap_or_else(|| "without words".to_owned())
 }

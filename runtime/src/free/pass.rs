@@ -17,6 +17,8 @@ use crate::relist::{ListError, Pages};
 pub(super) enum Purpose {
     /// Every object is reconciled that was changed after that resourceVersion; every one where it is 0.
     All { after: u64 },
+    /// Objects that name a related one that has changed.
+    Naming,
     /// Objects with a mark that is due by then, ms.
     Marked { until_ms: u64 },
 }
@@ -42,6 +44,7 @@ impl Pass {
     pub fn new(purpose: Purpose, api: Api, collection: &Collection, began_ms: u64) -> Self {
         let collection = match purpose {
             Purpose::All { .. } => collection.clone().whole(),
+            Purpose::Naming => collection.clone(),
             Purpose::Marked { .. } => collection.clone().listed_as_metadata(),
         };
         let reading = Reading {
@@ -105,6 +108,7 @@ impl Reading {
             let key = object.metadata.key();
             let json = match self.purpose {
                 Purpose::Marked { .. } => Vec::new(),
+                Purpose::Naming => json.into(),
                 Purpose::All { after } if object.metadata.resource_version > after => json.into(),
                 Purpose::All { .. } => continue,
             };

@@ -4,11 +4,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::StreamExt;
-use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::PartialObjectMeta;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::{PartialObjectMeta, Patch, PatchParams, PostParams};
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher;
 use kube::{Api, ResourceExt};
+use serde_json::json;
 use tare_runtime::free::{Action, Config, Controller, Error};
 
 use crate::world::{NAMESPACE, OnPurpose, Seen, World, record, seconds};
@@ -201,6 +202,55 @@ async fn metadata_of_a_watched_object_says_whom_it_concerns() {
     world.edit("referenced", "2").await;
     seconds(10).await;
     assert_eq!(seen.count("reader"), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_of_an_object_that_others_name_has_those_reconciled_alone() {
+    let (world, seen) = (World::new(), record());
+    let secrets = Api::<Secret>::namespaced(world.server.client("user"), NAMESPACE);
+    for name in ["one", "two", "nobodys"] {
+        let secret = json!({"metadata": {"name": name}, "stringData": {"v": "1"}});
+        let secret = serde_json::from_value(secret).expect("a Secret");
+        let created = secrets.create(&PostParams::default(), &secret).await;
+        created.expect("it is created");
+    }
+    for (name, named) in [("a", "one"), ("b", "two"), ("c", "one"), ("d", "")] {
+        world.create(name, named, None).await;
+    }
+    let named = |map: &ConfigMap| {
+        let named = map.data.as_ref().and_then(|data| data.get("v").cloned());
+        let named = named.filter(|name| !name.is_empty());
+        named.map(|name| ObjectRef::<Secret>::new(&name).within(NAMESPACE))
+    };
+    let of_controller = Api::<Secret>::namespaced(world.client(), NAMESPACE);
+    let controller = of_maps(&world);
+    start(
+        controller.index(of_controller, watcher::Config::default(), named),
+        &seen,
+    );
+    seconds(10).await;
+    assert_eq!(seen.counts().values().sum::<usize>(), 4);
+    let lists = || {
+        world
+            .server
+            .requests()
+            .count("controller", "list", "configmaps")
+    };
+    let at_start = lists();
+    for name in ["nobodys", "one"] {
+        let patch = Patch::Merge(json!({"stringData": {"v": "2"}}));
+        let patched = secrets.patch(name, &PatchParams::default(), &patch).await;
+        patched.expect("it is patched");
+        seconds(10).await;
+    }
+    let expected = [("a", 2), ("b", 1), ("c", 2), ("d", 1)];
+    assert_eq!(
+        seen.counts(),
+        expected
+            .map(|(name, count)| (name.to_owned(), count))
+            .into()
+    );
+    assert_eq!(lists() - at_start, 1, "nobody names the other one");
 }
 
 #[tokio::test(start_paused = true)]

@@ -21,6 +21,14 @@ const BUILT_IN: &[(&str, &str)] = &[
         include_str!("../../../subjects/tare-pruned.toml"),
     ),
     (
+        "tare-controller.toml",
+        include_str!("../../../subjects/tare-controller.toml"),
+    ),
+    (
+        "tare-controller-tuned.toml",
+        include_str!("../../../subjects/tare-controller-tuned.toml"),
+    ),
+    (
         "kube-rs-stock.toml",
         include_str!("../../../subjects/kube-rs-stock.toml"),
     ),

@@ -16,6 +16,8 @@ fn the_built_in_subjects_parse() {
             "tare/none",
             "tare/metadata",
             "tare/pruned",
+            "tare/controller",
+            "tare/controller-tuned",
             "kube-rs/stock",
             "kube-rs/predicate",
             "kube-rs/tuned",
