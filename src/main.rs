@@ -3,12 +3,12 @@
 use std::process::ExitCode;
 
 use tare::edgeapp::{CRD_REVISION, CRD_YAML, EdgeApps};
-use tare_runtime::app::program::Program;
+use tare_runtime::app::program::{Definition, Program};
 
 const TARE: Program = Program {
     about: "a lean Kubernetes operator for EdgeApps",
     version: tare::VERSION,
-    crd: CRD_YAML,
+    crd: Definition::Text(CRD_YAML),
     crd_revision: Some(CRD_REVISION),
 };
 

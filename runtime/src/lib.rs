@@ -43,10 +43,8 @@
 //!     }
 //! }
 //!
-//! # const CRD: &str = "";
-//! // `CRD` is the CRD as YAML, made from `Note::crd()`.
 //! fn main() -> ExitCode {
-//!     let program = Program::new("an operator for Notes", env!("CARGO_PKG_VERSION"), CRD);
+//!     let program = Program::of::<Note>("an operator for Notes", env!("CARGO_PKG_VERSION"));
 //!     program.main(Notes, std::env::args_os().skip(1))
 //! }
 //! ```
@@ -72,11 +70,16 @@
 //! | `reconcile` | one owner: children, differences, status, finalizer, Events |
 //! | [`cache`] | what is retained of idle objects: none, metadata, pruned |
 //! | [`controller`] | the loop that joins these rooms |
+//! | [`free`] | `Controller` with kube's signature: the author's reconcile, requeues, error policy |
 //! | [`app`] | the program around it: command line, CRD, admin port, log, allocator |
 //!
 //! Each module uses only those above it. The rooms without a link are private.
 //!
-//! An author needs [`prelude`]: [`api`] and [`Program`](app::program::Program). [`controller::run`] runs an
+//! There are two fronts: [`Operator`](api::Operator), a plan, and [`Controller`](free::Controller), a reconcile of your own.
+//! `docs/runtime.md` of the repository says which one to take, and `runtime/template` is an operator to copy.
+//! [`testing`] starts an operator in a test.
+//!
+//! An author of a plan needs [`prelude`]: [`api`] and [`Program`](app::program::Program). [`controller::run`] runs an
 //! operator inside a program of another kind.
 
 #[macro_use]
@@ -95,6 +98,7 @@ pub mod prelude;
 mod queue;
 mod reconcile;
 mod relist;
+pub mod testing;
 mod watch;
 
 /// What Tare's own benches and tests reach into. Not part of the library's interface: it changes without notice.

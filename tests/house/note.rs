@@ -20,5 +20,5 @@ impl Operator for Notes {
 }
 
 fn main() -> ExitCode {
-    Program::new("notes", "0.1.0", include_str!("note.yaml")).main(Notes, std::env::args_os().skip(1))
+    Program::of::<Note>("notes", "0.1.0").main(Notes, std::env::args_os().skip(1))
 }

@@ -4,6 +4,7 @@
 //! others stay. Where the cluster's CRD is older or newer than the binary's, one line is logged and a
 //! metric is set; the operator continues.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -27,7 +28,7 @@ pub struct Crd {
     /// Field manager of its fields, and the program that installs it.
     pub manager: &'static str,
     /// The CRD as YAML or JSON.
-    pub definition: &'static str,
+    pub definition: Cow<'static, str>,
     /// The annotation that holds its revision.
     pub annotation: String,
     /// Revision of the CRD, where it has one.

@@ -1,0 +1,57 @@
+//! An operator in a test, against any client: that of a simulated server, or of a cluster.
+//!
+//! Guarantees: the operator ends with its handle. Leaves to others: the server (`kubesim`).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::Client;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+
+use crate::api::Operator;
+use crate::cache::Mode;
+use crate::controller::{self, Config};
+
+/// How often a condition is checked, and for how long: on paused time that is no time at all.
+const POLL: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(120));
+
+/// An operator that runs until this is dropped.
+#[derive(Debug)]
+pub struct Running(JoinHandle<()>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Runs `operator` through `client`, with the default options and without a cache. Its CRD has to be installed.
+pub fn start<O: Operator>(operator: O, client: Client) -> Running {
+    let operator = Arc::new(operator);
+    let cache = Mode::None.cache(&operator);
+    Running(tokio::spawn(controller::run(
+        operator,
+        cache,
+        client,
+        Arc::default(),
+        Config::default(),
+        std::future::pending(),
+    )))
+}
+
+/// Waits until `is_so`.
+///
+/// # Panics
+/// It is not so within two minutes: fails the test, which says `what`.
+pub async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(
+            began.elapsed() < POLL.1,
+            "not so within {:?}: {what}",
+            POLL.1
+        );
+        sleep(POLL.0).await;
+    }
+}
