@@ -302,6 +302,9 @@ where
             return;
         };
         match (listed, purpose) {
+            (Listed::Object { key, json }, Purpose::All { .. }) if json.is_empty() => {
+                self.queue.request(&key, None, now_ms);
+            }
             (Listed::Object { key, json }, Purpose::All { .. }) => {
                 self.queue.offer(&key, json, now_ms);
             }

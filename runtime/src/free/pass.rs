@@ -3,7 +3,7 @@
 //! Guarantees: of a page only what was received and not taken is held. What changes while the list is read is left to the
 //! watch, which shows it. Leaves to others: when to list (`engine`), what follows (`queue`).
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use futures::stream::{BoxStream, StreamExt, unfold};
 
@@ -26,7 +26,11 @@ pub(super) enum Purpose {
 /// What a list shows.
 #[derive(Debug)]
 pub(super) enum Listed {
-    Object { key: ObjectKey, json: Vec<u8> },
+    /// `json` is empty where what the list shows may be older than what a watch has shown.
+    Object {
+        key: ObjectKey,
+        json: Vec<u8>,
+    },
     Done,
     Failed(ApiError),
 }
@@ -36,8 +40,11 @@ pub(super) struct Pass {
     pub purpose: Purpose,
     pub began_ms: u64,
     listed: BoxStream<'static, Listed>,
-    /// Objects that the watch has shown since: what the list says of them may be older.
-    changed: HashSet<ObjectKey>,
+    /// Where the list is: servers list in the order of the keys. `None` where this one does not.
+    at: Option<ObjectKey>,
+    /// Objects further on that the watch has shown since, and whether they were asked for: what the list says of them may be
+    /// older.
+    changed: HashMap<ObjectKey, bool>,
 }
 
 impl Pass {
@@ -62,14 +69,16 @@ impl Pass {
             purpose,
             began_ms,
             listed: listed.boxed(),
-            changed: HashSet::new(),
+            at: Some(ObjectKey::new("", "")),
+            changed: HashMap::new(),
         }
     }
 
-    /// The watch shows the object.
-    pub fn changed(&mut self, key: &ObjectKey) {
-        if matches!(self.purpose, Purpose::All { .. }) {
-            self.changed.insert(key.clone());
+    /// The watch shows the object, which is asked for therefore, or not.
+    pub fn changed(&mut self, key: &ObjectKey, is_asked_for: bool) {
+        let is_ahead = self.at.as_ref().is_some_and(|at| key > at);
+        if is_ahead && matches!(self.purpose, Purpose::All { .. }) {
+            self.changed.insert(key.clone(), is_asked_for);
         }
     }
 
@@ -77,11 +86,21 @@ impl Pass {
     /// future is dropped.
     pub async fn next(&mut self) -> Listed {
         loop {
-            match self.listed.next().await {
-                Some(Listed::Object { key, .. }) if self.changed.contains(&key) => {}
+            let (key, json) = match self.listed.next().await {
+                Some(Listed::Object { key, json }) => (key, json),
                 Some(listed) => return listed,
                 None => return Listed::Done,
-            }
+            };
+            self.at = self.at.take().filter(|at| *at <= key);
+            let is_ordered = self.at.is_some();
+            self.at = is_ordered.then(|| key.clone());
+            let json = match self.changed.remove(&key) {
+                Some(true) => continue,
+                None if is_ordered => json,
+                // It is read when its turn comes.
+                Some(false) | None => Vec::new(),
+            };
+            return Listed::Object { key, json };
         }
     }
 }

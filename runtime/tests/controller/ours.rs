@@ -156,6 +156,37 @@ async fn what_is_skipped_is_not_reconciled_and_never_seen_as_it_was() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_skipped_during_the_first_list_is_reconciled_as_it_is_then() {
+    let (world, seen) = (World::new(), record());
+    for n in 0..300 {
+        world.create(&format!("map-{n:03}"), "1", None).await;
+    }
+    let is_quiet = |map: &ConfigMap| {
+        let data = map.data.as_ref();
+        data.and_then(|data| data.get("v"))
+            .is_some_and(|v| v == "quiet")
+    };
+    let context = Arc::clone(&seen);
+    let controller = of_maps(&world).skip(is_quiet);
+    tokio::spawn(async move {
+        let reconcile = |map: Arc<ConfigMap>, seen: Arc<Seen>| async move {
+            seen.reconcile(&map, Duration::from_secs(1)).await;
+            Ok(Action::await_change())
+        };
+        let said = controller.run(reconcile, back_off, context);
+        said.for_each(|_| async {}).await;
+    });
+    seconds(2).await;
+    // The list is read on as workers become free: it has shown the last one as it was before, or will.
+    world.edit("map-299", "quiet").await;
+    world.edit("map-000", "quiet").await;
+    seconds(60).await;
+    assert_eq!(seen.versions("map-299"), ["quiet"]);
+    assert_eq!(seen.versions("map-000"), ["1"]);
+    assert_eq!(seen.counts().len(), 300);
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_happened_while_the_history_was_lost_is_reconciled_and_nothing_else() {
     let (world, seen) = (World::new(), record());
     for name in ["a", "b", "c"] {

@@ -31,16 +31,15 @@ where
         match (index, change) {
             (_, Change::From { after }) => self.on_begun(index, after),
             (0, Change::Object { seen, line }) => {
-                if let Some(pass) = &mut self.pass {
-                    pass.changed(&seen.key);
-                }
                 let content = Content::Event(line);
-                if seen.is_deleted {
-                    self.queue.forget(&seen.key);
-                } else if self.skips(&content) {
-                    self.queue.renew(&seen.key, content);
-                } else {
-                    self.queue.request(&seen.key, Some(content), now_ms);
+                let is_skipped = !seen.is_deleted && self.skips(&content);
+                if let Some(pass) = &mut self.pass {
+                    pass.changed(&seen.key, !is_skipped);
+                }
+                match (seen.is_deleted, is_skipped) {
+                    (true, _) => self.queue.forget(&seen.key),
+                    (_, true) => self.queue.renew(&seen.key, content),
+                    _ => self.queue.request(&seen.key, Some(content), now_ms),
                 }
             }
             (_, Change::Object { seen, line }) => self.on_related(index - 1, seen.key, &line),
