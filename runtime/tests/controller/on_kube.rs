@@ -5,3 +5,6 @@ use kube::runtime::finalizer;
 
 #[path = "scenarios.rs"]
 mod scenarios;
+
+#[path = "articles.rs"]
+mod articles;
