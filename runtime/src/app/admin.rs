@@ -22,6 +22,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 
+use crate::app::allocator;
 use crate::metrics::{Build, Metrics};
 
 /// Connections at once that have sent something: a scraper, two probes, a person, and slow ones. Each may have a buffer of
@@ -35,13 +36,27 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// The largest head of a request, bytes (hyper's smallest).
 const HEAD_BYTES: usize = 8 << 10;
 
+/// What is served of one of those that run in the program.
+pub struct Page<'a> {
+    pub metrics: Arc<Metrics>,
+    /// What the names of its metrics begin with.
+    pub prefix: String,
+    /// The program's.
+    pub version: &'a str,
+}
+
+impl Page<'_> {
+    fn render(&self) -> String {
+        self.metrics.render_own(&Build {
+            prefix: &self.prefix,
+            version: self.version,
+            allocator: allocator::NAME,
+        })
+    }
+}
+
 /// Serves until `shutdown` completes.
-pub async fn serve(
-    listener: TcpListener,
-    metrics: Arc<Metrics>,
-    build: Build<'_>,
-    shutdown: impl Future<Output = ()>,
-) {
+pub async fn serve(listener: TcpListener, pages: &[Page<'_>], shutdown: impl Future<Output = ()>) {
     // The oldest first.
     let mut silent = VecDeque::new();
     let mut connections = VecDeque::with_capacity(CONNECTIONS);
@@ -54,7 +69,7 @@ pub async fn serve(
             stream = first_of(&mut silent), if !silent.is_empty() => {
                 // A client that breaks off or sends nothing gets no answer.
                 if let Some(stream) = stream {
-                    let mut connection = Box::pin(connection(stream, &metrics, build));
+                    let mut connection = Box::pin(connection(stream, pages));
                     // Where its whole request has arrived, it is answered without waiting.
                     if futures::poll!(&mut connection).is_pending() {
                         push(&mut connections, CONNECTIONS, connection);
@@ -117,9 +132,8 @@ async fn served<F: Future<Output = ()>>(connections: &mut VecDeque<Pin<Box<F>>>)
     .await;
 }
 
-async fn connection(stream: TcpStream, metrics: &Metrics, build: Build<'_>) {
-    let answer =
-        service_fn(|request| async move { Ok::<_, Infallible>(answer(&request, metrics, build)) });
+async fn connection(stream: TcpStream, pages: &[Page<'_>]) {
+    let answer = service_fn(|request| async move { Ok::<_, Infallible>(answer(&request, pages)) });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(TIMEOUT)
@@ -130,11 +144,7 @@ async fn connection(stream: TcpStream, metrics: &Metrics, build: Build<'_>) {
     let _ = tokio::time::timeout(TIMEOUT, connection).await;
 }
 
-fn answer(
-    request: &Request<Incoming>,
-    metrics: &Metrics,
-    build: Build<'_>,
-) -> Response<Full<Bytes>> {
+fn answer(request: &Request<Incoming>, pages: &[Page<'_>]) -> Response<Full<Bytes>> {
     if request.method() != Method::GET && request.method() != Method::HEAD {
         return text(
             StatusCode::METHOD_NOT_ALLOWED,
@@ -143,17 +153,36 @@ fn answer(
     }
     match request.uri().path() {
         "/livez" => text(StatusCode::OK, "ok\n".to_owned()),
-        "/readyz" => match metrics.readiness() {
-            Ok(()) if metrics.is_standby() => text(StatusCode::OK, "standby\n".to_owned()),
+        "/readyz" => match readiness(pages) {
+            Ok(()) if pages.iter().any(|page| page.metrics.is_standby()) => {
+                text(StatusCode::OK, "standby\n".to_owned())
+            }
             Ok(()) => text(StatusCode::OK, "ok\n".to_owned()),
             Err(because) => text(StatusCode::SERVICE_UNAVAILABLE, because + "\n"),
         },
-        "/metrics" => text(StatusCode::OK, metrics.render(&build)),
+        "/metrics" => text(StatusCode::OK, render(pages)),
         _ => text(
             StatusCode::NOT_FOUND,
             "use /livez, /readyz or /metrics\n".to_owned(),
         ),
     }
+}
+
+/// All are ready, or why one is not: a standby waits as one.
+fn readiness(pages: &[Page<'_>]) -> Result<(), String> {
+    let (first, others) = match pages {
+        [first, ..] if first.metrics.is_standby() => (first, &[][..]),
+        [first, others @ ..] => (first, others),
+        [] => return Ok(()),
+    };
+    first.metrics.readiness()?;
+    others.iter().try_for_each(|page| page.metrics.readiness())
+}
+
+/// The metrics of all, and of the process once.
+fn render(pages: &[Page<'_>]) -> String {
+    let text = pages.iter().map(Page::render);
+    text.chain([crate::metrics::of_process()]).collect()
 }
 
 fn text(status: StatusCode, body: String) -> Response<Full<Bytes>> {
@@ -182,17 +211,14 @@ mod tests {
     async fn start() -> std::io::Result<SocketAddr> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
-        let build = Build {
-            prefix: "sites",
-            version: "1.2.3",
-            allocator: "system",
-        };
-        tokio::spawn(serve(
-            listener,
-            Arc::default(),
-            build,
-            std::future::pending(),
-        ));
+        tokio::spawn(async move {
+            let pages = [Page {
+                metrics: Arc::default(),
+                prefix: "sites".to_owned(),
+                version: "1.2.3",
+            }];
+            serve(listener, &pages, std::future::pending()).await;
+        });
         Ok(address)
     }
 

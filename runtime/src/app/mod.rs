@@ -4,6 +4,7 @@ mod admin;
 pub mod allocator;
 pub mod cli;
 mod crd;
+pub mod front;
 mod pause;
 pub mod program;
 mod run;

@@ -6,13 +6,13 @@
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use kube::core::{CustomResourceExt, Resource};
 
 use crate::api::Operator;
 use crate::app::cli;
 use crate::app::cli::Command;
+use crate::app::front::{Front, Shared};
 use crate::app::run;
 
 /// Texts, version and CRD of a program; its operator is given separately.
@@ -88,46 +88,17 @@ impl Program {
         operator: O,
         arguments: impl IntoIterator<Item = OsString>,
     ) -> ExitCode {
-        crate::app::allocator::init();
-        let code = self.work(operator, arguments);
-        crate::app::allocator::end();
-        code
+        let front = Front::operator(operator, self.installed::<O>());
+        main(O::NAME, &self, vec![front], arguments)
     }
 
-    fn work<O: Operator>(
-        self,
-        operator: O,
-        arguments: impl IntoIterator<Item = OsString>,
-    ) -> ExitCode {
-        let command = match cli::parse(arguments) {
-            Ok(command) => command,
-            Err(error) => {
-                eprintln!(
-                    "error: {error}; `{} help` lists commands and options",
-                    O::NAME
-                );
-                return ExitCode::from(2);
-            }
-        };
-        let done = match command {
-            Command::Help => run::print(&cli::help(O::NAME, self.about)),
-            Command::Version => run::print(&run::version(O::NAME, &self)),
-            Command::Crd => run::print(&self.crd()),
-            Command::Install(cluster) => {
-                let crd = self.installed::<O>();
-                run::block_on(|| run::install::<O>(cluster, &self, &crd))
-            }
-            Command::Run(options) => {
-                let crd = self.installed::<O>();
-                run::block_on(|| run::run(options, Arc::new(operator), &self, &crd))
-            }
-        };
-        match done {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("error: {error}");
-                ExitCode::FAILURE
-            }
+    /// A program of several operators and controllers, with the name `name`. They share the command line, the client, the Lease and
+    /// the admin port.
+    pub fn several(name: &'static str, about: &'static str, version: &'static str) -> Several {
+        Several {
+            name,
+            program: Self::new(about, version, ""),
+            fronts: Vec::new(),
         }
     }
 
@@ -139,6 +110,100 @@ impl Program {
             manager: O::NAME,
             definition: self.crd(),
             revision: self.crd_revision,
+        }
+    }
+}
+
+/// Operators and controllers in one program: [`Program::several`].
+pub struct Several {
+    name: &'static str,
+    program: Program,
+    fronts: Vec<Front>,
+}
+
+impl Several {
+    /// An operator, with the CRD of its resource.
+    #[must_use]
+    pub fn operator<O: Operator>(mut self, operator: O) -> Self
+    where
+        O::Resource: CustomResourceExt,
+    {
+        let made = Program::of::<O::Resource>(self.program.about, self.program.version);
+        let front = Front::operator(operator, made.installed::<O>());
+        self.fronts.push(front);
+        self
+    }
+
+    /// A controller: `run` gets what all share and ends when that says so.
+    #[must_use]
+    pub fn controller<F>(
+        mut self,
+        name: &str,
+        run: impl FnOnce(Shared) -> F + Send + 'static,
+    ) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.fronts.push(Front::controller(name, run));
+        self
+    }
+
+    /// Parses the command line and runs its command. `arguments` are those after the program's name.
+    pub fn main(self, arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+        main(self.name, &self.program, self.fronts, arguments)
+    }
+}
+
+fn main(
+    name: &'static str,
+    program: &Program,
+    fronts: Vec<Front>,
+    arguments: impl IntoIterator<Item = OsString>,
+) -> ExitCode {
+    crate::app::allocator::init();
+    let code = work(name, program, fronts, arguments);
+    crate::app::allocator::end();
+    code
+}
+
+fn work(
+    name: &'static str,
+    program: &Program,
+    fronts: Vec<Front>,
+    arguments: impl IntoIterator<Item = OsString>,
+) -> ExitCode {
+    let command = match cli::parse(arguments) {
+        Ok(command) => command,
+        Err(error) => {
+            eprintln!("error: {error}; `{name} help` lists commands and options");
+            return ExitCode::from(2);
+        }
+    };
+    let crds = || {
+        fronts
+            .iter()
+            .filter_map(|front| front.crd.clone())
+            .collect::<Vec<_>>()
+    };
+    let done = match command {
+        Command::Help => run::print(&cli::help(name, program.about)),
+        Command::Version => run::print(&run::version(name, program)),
+        Command::Crd => {
+            let crds = crds();
+            let texts: Vec<&str> = crds.iter().map(|crd| &*crd.definition).collect();
+            run::print(&texts.join("\n---\n"))
+        }
+        Command::Install(cluster) => {
+            let crds = crds();
+            run::block_on(|| run::install(cluster, name, program, &crds))
+        }
+        Command::Run(options) => run::block_on(|| run::run(options, name, program, fronts)),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
         }
     }
 }

@@ -8,25 +8,26 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use futures::future::join_all;
 use http::HeaderValue;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use crate::api::Operator;
+use crate::app::admin::Page;
 use crate::app::cli::{Cluster, LeaseName, Run};
 use crate::app::crd;
 use crate::app::crd::Crd;
+use crate::app::front::{Front, Shared};
 use crate::app::program::Program;
 use crate::app::{admin, allocator, pause, telemetry};
-use crate::controller;
 use crate::controller::Config;
 use crate::http::client;
 use crate::http::client::{ClientError, Config as Access};
 use crate::http::request::Api;
 use crate::leader::{Candidate, Election, Lost};
-use crate::metrics::{Build, Metrics};
+use crate::metrics::Metrics;
 
 /// How long the CRD may take to be Established.
 const ESTABLISHED_TIMEOUT: Duration = Duration::from_secs(30);
@@ -118,31 +119,37 @@ pub fn version(name: &str, program: &Program) -> String {
 /// `install`.
 ///
 /// # Errors
-/// There is no valid configuration, or the CRD cannot be installed.
-pub async fn install<O: Operator>(
+/// There is no valid configuration, or a CRD cannot be installed.
+pub async fn install(
     cluster: Cluster,
+    name: &str,
     program: &Program,
-    crd: &Crd,
+    crds: &[Crd],
 ) -> Result<(), RunError> {
     telemetry::init(cluster.log);
-    let access = access::<O>(cluster.context, program).await?;
+    let access = access(cluster.context, name, program).await?;
     let server = access.server.to_string();
     let api = Api::new(client::build(&access)?, Arc::default(), REQUEST_TIMEOUT);
-    crd::install(&api, crd, ESTABLISHED_TIMEOUT)
-        .await
-        .map_err(|cause| RunError::Install { server, cause })?;
-    print(&format!("{} is Established\n", crd.name))
+    for crd in crds {
+        let installed = crd::install(&api, crd, ESTABLISHED_TIMEOUT).await;
+        installed.map_err(|cause| RunError::Install {
+            server: server.clone(),
+            cause,
+        })?;
+        print(&format!("{} is Established\n", crd.name))?;
+    }
+    Ok(())
 }
 
 /// `run`: until SIGTERM or SIGINT.
 ///
 /// # Errors
 /// The configuration is invalid, the admin port cannot be opened, or the Lease was lost. Everything else is retried.
-pub async fn run<O: Operator>(
+pub async fn run(
     options: Run,
-    operator: Arc<O>,
+    name: &'static str,
     program: &Program,
-    crd: &Crd,
+    fronts: Vec<Front>,
 ) -> Result<(), RunError> {
     telemetry::init(options.cluster.log);
     let listener = TcpListener::bind(options.admin)
@@ -151,11 +158,10 @@ pub async fn run<O: Operator>(
             address: options.admin,
             cause: reason(&error),
         })?;
-    let metrics = Arc::new(Metrics::default());
-    metrics.crd_revision.store(-1, Relaxed);
-    metrics
-        .crd_revision_in_binary
-        .store(crd.revision.unwrap_or(0), Relaxed);
+    let pages: Vec<Page<'_>> = fronts
+        .iter()
+        .map(|front| page(front, program.version))
+        .collect();
     let config = Config {
         namespace: options.namespace,
         selector: options.selector,
@@ -166,23 +172,20 @@ pub async fn run<O: Operator>(
         pause: pause::set,
         ..Config::default()
     };
-    let access = access::<O>(options.cluster.context, program).await?;
+    let access = access(options.cluster.context, name, program).await?;
     let server = access.server.to_string();
     let client = client::build(&access)?;
-    let election = options.lease.map(|lease| {
-        let name = match &lease {
-            LeaseName::Operators => O::NAME,
+    // The first one tells of the Lease.
+    let election = options.lease.zip(pages.first()).map(|(lease, first)| {
+        let lease = match &lease {
+            LeaseName::Operators => name,
             LeaseName::Given(name) => name,
         };
-        let candidate = Candidate::new(&access.namespace, name, O::NAME);
-        Election::new(client.clone(), Arc::clone(&metrics), candidate)
+        let candidate = Candidate::new(&access.namespace, lease, name);
+        pages.iter().for_each(|page| page.metrics.set_standby(true));
+        Election::new(client.clone(), Arc::clone(&first.metrics), candidate)
     });
     drop(access);
-    let api = Api::new(
-        client.clone(),
-        Arc::clone(&metrics),
-        config.request_deadline,
-    );
     info!(version = program.version, %server, cache = %options.cache, admin = %options.admin, "starting");
 
     let (stop, stopped) = watch::channel(());
@@ -198,32 +201,23 @@ pub async fn run<O: Operator>(
     };
     let ended =
         |mut stopped: watch::Receiver<()>| async move { while stopped.changed().await.is_ok() {} };
-    // Also the CRD is written by the replica that works, alone.
+    let works = fronts.into_iter().zip(&pages).map(|(front, page)| {
+        let shared = Shared {
+            client: client.clone(),
+            metrics: Arc::clone(&page.metrics),
+            namespace: config.namespace.clone(),
+            config: config.clone(),
+            cache: options.cache,
+            stopped: stopped.clone(),
+        };
+        work(front, shared, options.install_crd)
+    });
+    let works: Vec<_> = works.collect();
     let work = Box::pin(async {
-        if options.install_crd {
-            tokio::select! {
-                () = install_at_start(&api, crd) => {}
-                () = ended(stopped.clone()) => return,
-            }
-        }
-        // A task of its own: what comes from the API server then wakes neither the admin port nor the signals,
-        // and what is on its way within the process costs no look at the sockets.
-        let run = tokio::spawn(controller::run(
-            Arc::clone(&operator),
-            options.cache.cache(&operator),
-            client,
-            Arc::clone(&metrics),
-            config,
-            ended(stopped.clone()),
-        ));
-        tokio::select! {
-            ended = run => {
-                if let Err(panicked) = ended {
-                    std::panic::resume_unwind(panicked.into_panic());
-                }
-            }
-            () = crd::compare(&api, crd) => {}
-        }
+        pages
+            .iter()
+            .for_each(|page| page.metrics.set_standby(false));
+        join_all(works).await;
     });
     let operate = async {
         match election {
@@ -234,18 +228,7 @@ pub async fn run<O: Operator>(
             }
         }
     };
-    let prefix = O::metrics_prefix();
-    let build = Build {
-        prefix: &prefix,
-        version: program.version,
-        allocator: allocator::NAME,
-    };
-    let served = admin::serve(
-        listener,
-        Arc::clone(&metrics),
-        build,
-        std::future::pending(),
-    );
+    let served = admin::serve(listener, &pages, std::future::pending());
     tokio::select! {
         // The admin port answers until the last write is done. A Lease that is lost ends the process at once.
         ended = operate => ended?,
@@ -254,6 +237,56 @@ pub async fn run<O: Operator>(
     }
     info!("stopped");
     Ok(())
+}
+
+/// What is served of one of those that run.
+fn page<'a>(front: &Front, version: &'a str) -> Page<'a> {
+    let metrics = Metrics::default();
+    metrics.crd_revision.store(-1, Relaxed);
+    let revision = front.crd.as_ref().and_then(|crd| crd.revision);
+    metrics
+        .crd_revision_in_binary
+        .store(revision.unwrap_or(0), Relaxed);
+    Page {
+        metrics: Arc::new(metrics),
+        prefix: front.prefix.clone(),
+        version,
+    }
+}
+
+/// Runs one of them to its end.
+async fn work(front: Front, shared: Shared, install_crd: bool) {
+    let Front { crd, run, .. } = front;
+    let metrics = Arc::clone(&shared.metrics);
+    let api = Api::new(
+        shared.client.clone(),
+        metrics,
+        shared.config.request_deadline,
+    );
+    // Also the CRD is written by the replica that works, alone.
+    if let Some(crd) = crd.as_ref().filter(|_| install_crd) {
+        tokio::select! {
+            () = install_at_start(&api, crd) => {}
+            () = shared.ended() => return,
+        }
+    }
+    // A task of its own: what comes from the API server then wakes neither the admin port nor the signals,
+    // and what is on its way within the process costs no look at the sockets.
+    let run = tokio::spawn(run(shared));
+    let compared = async {
+        match &crd {
+            Some(crd) => crd::compare(&api, crd).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        ended = run => {
+            if let Err(panicked) = ended {
+                std::panic::resume_unwind(panicked.into_panic());
+            }
+        }
+        () = compared => {}
+    }
 }
 
 /// Retries until it succeeds: when a node boots, the API server may start after this program.
@@ -268,12 +301,13 @@ async fn install_at_start(api: &Api, crd: &Crd) {
 }
 
 /// The client configuration, with the program's name as `User-Agent`.
-async fn access<O: Operator>(
+async fn access(
     context: Option<String>,
+    name: &str,
     program: &Program,
 ) -> Result<Access, ClientError> {
     let mut access = client::config(context).await?;
-    if let Ok(agent) = HeaderValue::try_from(format!("{}/{}", O::NAME, program.version)) {
+    if let Ok(agent) = HeaderValue::try_from(format!("{name}/{}", program.version)) {
         access.user_agent = agent;
     }
     Ok(access)

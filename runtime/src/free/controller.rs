@@ -112,7 +112,7 @@ where
         self
     }
 
-    /// Counts the requests of this controller there.
+    /// Counts the requests of this controller there, which is ready once everything was listed.
     #[must_use]
     pub fn with_metrics(mut self, metrics: Arc<Metrics>) -> Self {
         self.metrics = metrics;

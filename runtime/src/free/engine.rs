@@ -320,6 +320,7 @@ where
                 self.pass = None;
                 self.list_pause_ms = 0;
                 self.listed_for.clear();
+                self.parts.api.metrics().set_ready();
                 if let Purpose::Marked { .. } = purpose {
                     self.queue.listed(began_ms);
                     self.marks_at_ms = now_ms + LIST_EVERY_MS;

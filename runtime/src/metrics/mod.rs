@@ -161,8 +161,20 @@ impl Metrics {
 
     /// All metrics as Prometheus text. Their names begin with the prefix of `build`.
     pub fn render(&self, build: &Build<'_>) -> String {
+        self.render_own(build) + &of_process()
+    }
+
+    /// The same without what is of the process: for several in one.
+    pub(crate) fn render_own(&self, build: &Build<'_>) -> String {
         text::render(self, build)
     }
+}
+
+/// What the process uses, as Prometheus text: once for a program, whatever runs in it.
+pub(crate) fn of_process() -> String {
+    let mut text = String::new();
+    process::render(&mut text);
+    text
 }
 
 /// Records the duration of a reconcile when it is dropped, on every path.

@@ -5,7 +5,7 @@ use std::fmt::{Arguments, Display, Write};
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::metrics::{Metrics, VERBS, lock, process};
+use crate::metrics::{Metrics, VERBS, lock};
 
 /// What the metrics say about the program itself.
 #[derive(Debug, Clone, Copy)]
@@ -153,7 +153,6 @@ pub(crate) fn render(metrics: &Metrics, build: &Build<'_>) -> String {
         format_args!("version=\"{version}\",arch=\"{arch}\",allocator=\"{allocator}\""),
         1,
     );
-    process::render(&mut page.text);
     page.text
 }
 

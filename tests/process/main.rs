@@ -2,6 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "../example/mod.rs"]
+mod example;
+mod several;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
@@ -118,7 +122,7 @@ fn the_version_names_the_commit() {
 fn the_crd_is_printed_as_it_is_shipped() {
     let output = tare(&folder("crd")).arg("crd").output().unwrap();
     assert!(output.status.success());
-    assert_eq!(output.stdout, include_bytes!("../deploy/base/crd.yaml"));
+    assert_eq!(output.stdout, include_bytes!("../../deploy/base/crd.yaml"));
 }
 
 /// A simulated server on TLS loopback that lives as long as the test.

@@ -1,0 +1,85 @@
+//! What a program runs: operators, and controllers of an author's own, side by side.
+//!
+//! Guarantees: each has metrics under a prefix of its own; all share the client, the Lease and the admin port.
+//! Leaves to others: the command line (`cli`), when they run (`run`).
+
+use std::future::Future;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use kube::Client;
+use tokio::sync::watch;
+
+use crate::api::Operator;
+use crate::app::crd::Crd;
+use crate::cache::Mode;
+use crate::controller;
+use crate::controller::Config;
+use crate::metrics::Metrics;
+
+/// What those that run in one program share.
+pub struct Shared {
+    /// Their client, with its connections.
+    pub client: Client,
+    /// Where this one counts; under a prefix of its own on the admin port. It is ready once
+    /// [`set_ready`](Metrics::set_ready) is called.
+    pub metrics: Arc<Metrics>,
+    /// The namespace that the command line names.
+    pub namespace: Option<String>,
+    pub(super) config: Config,
+    pub(super) cache: Mode,
+    pub(super) stopped: watch::Receiver<()>,
+}
+
+impl Shared {
+    /// Completes when the program is to end.
+    pub fn ended(&self) -> impl Future<Output = ()> + Send + Sync + 'static + use<> {
+        let mut stopped = self.stopped.clone();
+        async move { while stopped.changed().await.is_ok() {} }
+    }
+}
+
+/// One of what a program runs.
+pub(super) struct Front {
+    /// What the names of its metrics begin with.
+    pub prefix: String,
+    /// The CRD of its resource, where the program carries it.
+    pub crd: Option<Crd>,
+    pub run: Box<dyn FnOnce(Shared) -> BoxFuture<'static, ()> + Send>,
+}
+
+impl Front {
+    /// An operator.
+    pub fn operator<O: Operator>(operator: O, crd: Crd) -> Self {
+        let run = move |shared: Shared| -> BoxFuture<'static, ()> {
+            let (operator, ended) = (Arc::new(operator), shared.ended());
+            let cache = shared.cache.cache(&operator);
+            let Shared {
+                client,
+                metrics,
+                config,
+                ..
+            } = shared;
+            Box::pin(controller::run(
+                operator, cache, client, metrics, config, ended,
+            ))
+        };
+        Self {
+            prefix: O::metrics_prefix(),
+            crd: Some(crd),
+            run: Box::new(run),
+        }
+    }
+
+    /// A controller of the author's own.
+    pub fn controller<F>(name: &str, run: impl FnOnce(Shared) -> F + Send + 'static) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        Self {
+            prefix: name.replace(|c: char| !c.is_ascii_alphanumeric(), "_"),
+            crd: None,
+            run: Box::new(|shared| Box::pin(run(shared))),
+        }
+    }
+}
