@@ -42,6 +42,7 @@ pub use crate::admission::{Admission, AdmissionFacts};
 pub use crate::clock::Clock;
 pub use crate::error::Error;
 pub use crate::faults::{Faults, RequestFacts, RequestFault, WatchFacts, WatchFault};
+pub use crate::model::built_in::{BuiltIn, When};
 pub use crate::requests::{RequestCount, RequestCounts};
 pub use crate::server::Server;
 pub use crate::state::options::{Decide, Options, Readiness};
