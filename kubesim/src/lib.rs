@@ -13,7 +13,7 @@
 //! | `store` | tables, revisions, history |
 //! | `state` | what all handles of a server share |
 //! | `api` | the verbs, lists, watches, definitions, discovery, logs |
-//! | `controllers` | garbage collection, namespaces, readiness of Deployments |
+//! | `controllers` | garbage collection, namespaces, readiness |
 //! | `serve` | paths, request counts, faults, HTTP |
 //! | `server` | the handle that a test holds |
 

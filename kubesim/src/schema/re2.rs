@@ -28,6 +28,7 @@ pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
 }
 
 struct Translation<'a> {
+    whole: &'a str,
     rest: &'a str,
     out: String,
     /// Repeats within what was read last, and within each open group around it.
@@ -43,6 +44,7 @@ struct Translation<'a> {
 impl<'a> Translation<'a> {
     fn of(pattern: &'a str) -> Result<String, String> {
         let mut all = Translation {
+            whole: pattern,
             rest: pattern,
             out: String::new(),
             last: 1,
@@ -70,7 +72,7 @@ impl<'a> Translation<'a> {
             '(' => self.group(),
             ')' => {
                 let Some(outside) = self.open.pop() else {
-                    return Err(format!("unexpected ): `{}`", self.rest));
+                    return Err(format!("unexpected ): `{}`", self.whole));
                 };
                 let inside = self.most;
                 self.atom(1, ")")?;
@@ -148,8 +150,11 @@ impl<'a> Translation<'a> {
                 Some((name, rest)) if is_word(name) => {
                     (self.rest.len() - rest.len(), "(?:".to_owned())
                 }
-                _ if name.starts_with(['=', '!']) => return perl(&self.rest[..4]),
-                _ => return Err(format!("invalid named capture: `{}`", self.rest)),
+                _ => {
+                    let end = self.rest.find('>').map_or(self.rest.len(), |at| at + 1);
+                    let capture = &self.rest[..end];
+                    return Err(format!("invalid named capture: `{capture}`"));
+                }
             }
         } else {
             let flags: &str = &self.rest[2..];
@@ -166,7 +171,6 @@ impl<'a> Translation<'a> {
                     (self.repeated, self.has_atom) = (None, false);
                     return Ok(());
                 }
-                None => return Err(format!("missing closing ): `{}`", self.rest)),
                 _ => return perl(read),
             }
         };
@@ -193,8 +197,6 @@ impl<'a> Translation<'a> {
             Some('z') => (2, "\\z".to_owned()),
             Some('b') => (2, "(?-u:\\b)".to_owned()),
             Some('B') => (2, "(?-u:\\B)".to_owned()),
-            // One byte: of what is valid UTF-8, a letter of ASCII or none.
-            Some('C') => (2, "(?s:.)".to_owned()),
             Some(letter) => match perl_class(letter) {
                 Some((negated, class)) => (2, format!("[{negated}{class}]")),
                 None => single(self.rest)?,
