@@ -25,7 +25,7 @@ pub(crate) enum PageAge {
 /// The owners whose reconcile ended since the running relist began, and which it has not shown before that.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
-    versions: HashMap<[u64; 2], u64>,
+    versions: HashMap<Uid, u64>,
     /// The last of the owners that the relist has shown, in the order of keys: those up to it come no more, unless
     /// the server lists them in another order.
     position: Option<ObjectKey>,
@@ -40,9 +40,8 @@ impl Written {
         if resource_version == 0 || was_shown {
             return;
         }
-        let id = uid.halves();
-        if self.versions.len() < MOST || self.versions.contains_key(&id) {
-            self.versions.insert(id, resource_version);
+        if self.versions.len() < MOST || self.versions.contains_key(&uid) {
+            self.versions.insert(uid, resource_version);
         } else {
             self.overflowed = true;
         }
@@ -54,7 +53,7 @@ impl Written {
         if is_in_order {
             self.position = Some(key.clone());
         }
-        match self.versions.get(&uid.halves()) {
+        match self.versions.get(&uid) {
             Some(version) if resource_version < *version => PageAge::Past,
             None if self.overflowed || !is_in_order => PageAge::Unknown,
             Some(_) | None => PageAge::Newest,

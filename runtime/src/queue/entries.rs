@@ -109,7 +109,7 @@ impl Entries {
         let failing = self
             .by_key
             .values()
-            .filter(|entry| entry.owner.attempts > 0);
+            .filter(|entry| entry.owner.work.attempts > 0);
         self.by_key.len() >= self.limits.entries && failing.count() > self.limits.entries / 2
     }
 
@@ -170,7 +170,8 @@ impl Entries {
         state: State,
     ) -> Admission {
         // The spec of a large owner is read again when it is its turn.
-        if owner.large_bytes > 0 && self.queued_bytes + owner.spec_bytes() > self.limits.spec_bytes
+        if owner.object.large_bytes > 0
+            && self.queued_bytes + owner.spec_bytes() > self.limits.spec_bytes
         {
             owner.drop_bodies();
         }
@@ -217,7 +218,10 @@ impl Entries {
         let Some(at_ms) = entry.state.timer_ms() else {
             return Admission::Accepted;
         };
-        let (first, is_retry) = (entry.owner.status_yielded, entry.owner.attempts > 0);
+        let (first, is_retry) = (
+            entry.owner.work.status_yielded,
+            entry.owner.work.attempts > 0,
+        );
         entry.state = State::Queued;
         self.waiting_bytes -= entry.owner.spec_bytes();
         self.queued_bytes += entry.owner.spec_bytes();
@@ -260,7 +264,7 @@ impl Entries {
     pub(super) fn take(&mut self) -> Option<(ObjectKey, OwnerState)> {
         while let Some(key) = self.large.front() {
             let queued = self.queued(key);
-            if queued.is_some_and(|entry| !self.has_room_for(entry.owner.large_bytes)) {
+            if queued.is_some_and(|entry| !self.has_room_for(entry.owner.object.large_bytes)) {
                 break;
             }
             let key = self.large.pop_front()?;
@@ -270,7 +274,7 @@ impl Entries {
         }
         while let Some(key) = self.pop_ready() {
             let queued = self.queued(&key);
-            let large_bytes = queued.map_or(0, |entry| entry.owner.large_bytes);
+            let large_bytes = queued.map_or(0, |entry| entry.owner.object.large_bytes);
             let in_turn = self.large.is_empty() && self.has_room_for(large_bytes);
             if large_bytes > 0 && !in_turn {
                 self.large.push_back(key);
@@ -316,17 +320,17 @@ impl Entries {
         entry.state = State::InFlight;
         let owner = std::mem::take(&mut entry.owner);
         // The identity stays here for events that arrive meanwhile, and the size for the bound.
-        entry.owner.uid = owner.uid;
-        entry.owner.large_bytes = owner.large_bytes;
+        entry.owner.object.uid = owner.object.uid;
+        entry.owner.object.large_bytes = owner.object.large_bytes;
         self.in_flight += 1;
-        self.large_bytes += self.large_share(owner.large_bytes);
+        self.large_bytes += self.large_share(owner.object.large_bytes);
         self.queued_bytes -= owner.spec_bytes();
         Some(owner)
     }
 
     /// A worker is done with an entry: takes what arrived for it meanwhile.
     pub(super) fn returned(&mut self, key: &ObjectKey) -> Option<Arrivals> {
-        let large_share = self.large_share(self.get(key)?.owner.large_bytes);
+        let large_share = self.large_share(self.get(key)?.owner.object.large_bytes);
         let entry = self.by_key.get_mut(key)?;
         self.in_flight -= 1;
         self.large_bytes -= large_share;
@@ -350,7 +354,7 @@ impl Entries {
     pub(super) fn first_yielded(&self) -> Option<ObjectKey> {
         let (_, key) = self.timers.first()?;
         let entry = self.by_key.get(key)?;
-        entry.owner.status_yielded.then(|| key.clone())
+        entry.owner.work.status_yielded.then(|| key.clone())
     }
 
     /// The entry whose wait ends first, and when, ms.

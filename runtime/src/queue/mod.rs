@@ -24,9 +24,9 @@ pub use crate::queue::limits::Limits;
 pub use crate::queue::observe::Observation;
 pub use crate::queue::outcome::{Admission, Evicted, Outcome};
 
-use crate::model::{KindId, ObjectKey, OwnerState, Triggers, Uid};
+use crate::model::{ObjectKey, OwnerState, Triggers, Uid, Versions};
 use crate::queue::entries::Entries;
-use crate::queue::entry::{Entry, Revisions, State};
+use crate::queue::entry::{Entry, State};
 
 /// From this failure in a row on, an owner waits without its spec: it may wait for minutes, and reading it
 /// again is one request beside those that fail.
@@ -38,7 +38,7 @@ pub struct Queue {
     limits: Limits,
     finalizer: bool,
     entries: Entries,
-    revisions: Revisions,
+    versions: Versions,
     random: u64,
 }
 
@@ -49,7 +49,7 @@ impl Queue {
             limits,
             finalizer,
             entries: Entries::new(limits, finalizer),
-            revisions: Revisions::new(kinds),
+            versions: Versions::new(kinds + 1),
             random: seed | 1,
         }
     }
@@ -101,19 +101,14 @@ impl Queue {
         self.entries.take_evicted()
     }
 
-    /// A watch has shown everything of `kind` up to `resource_version`.
-    pub fn advance(&mut self, kind: KindId, resource_version: u64) {
-        self.revisions.advance(kind, resource_version);
-    }
-
-    /// The newest resourceVersion that the watch of each kind has shown, by index of the kind.
-    pub fn shown_versions(&self) -> &[u64] {
-        self.revisions.all()
+    /// How far the server is. An entry is confirmed once the watches have shown its last writes.
+    pub fn versions(&self) -> &Versions {
+        &self.versions
     }
 
     /// resourceVersions start over because the server was restored: forgets all that are compared.
     pub fn forget_revisions(&mut self) {
-        self.revisions.forget();
+        self.versions.forget();
         self.entries.forget_revisions();
     }
 
@@ -121,9 +116,9 @@ impl Queue {
     /// restored from a backup.
     pub fn is_ahead_of(&self, key: &ObjectKey, shown: &OwnerState, list_version: u64) -> bool {
         self.entries.get(key).is_some_and(|entry| {
-            let newest = entry.owner.newest_version();
-            entry.owner.uid == shown.uid
-                && newest > shown.resource_version
+            let newest = entry.owner.object.newest_version();
+            entry.owner.object.uid == shown.object.uid
+                && newest > shown.object.resource_version
                 && newest <= list_version
         })
     }
@@ -135,13 +130,14 @@ impl Queue {
         mut shown: OwnerState,
         beyond: Triggers,
     ) -> Admission {
-        shown.triggers = shown.own_triggers(self.finalizer).with(beyond);
+        shown.work.triggers = shown.object.own_triggers(self.finalizer).with(beyond);
         let Some(entry) = self.entries.get_mut(key) else {
             return self.insert_with_work(key, shown);
         };
-        let same = entry.owner.uid == shown.uid || entry.owner.uid == Uid::default();
+        let same =
+            entry.owner.object.uid == shown.object.uid || entry.owner.object.uid == Uid::default();
         if entry.state == State::InFlight {
-            if shown.large_bytes > 0 {
+            if shown.object.large_bytes > 0 {
                 // The worker has one copy already.
                 shown.drop_bodies();
             }
@@ -149,11 +145,11 @@ impl Queue {
                 .change_arrivals(key, |arrivals| arrivals.on_owner(shown, beyond, same));
             return Admission::Accepted;
         }
-        let newest = entry.owner.newest_version();
-        if newest == 0 && entry.owner.uid != shown.uid {
-            return self.admit_beside_children(key, shown.triggers);
+        let newest = entry.owner.object.newest_version();
+        if newest == 0 && entry.owner.object.uid != shown.object.uid {
+            return self.admit_beside_children(key, shown.work.triggers);
         }
-        if !same && shown.resource_version < newest {
+        if !same && shown.object.resource_version < newest {
             // A page from before the owner was created again.
             return Admission::Idle;
         }
@@ -161,11 +157,11 @@ impl Queue {
             self.entries.remove(key);
             return self.insert_with_work(key, shown);
         }
-        if shown.resource_version > newest {
+        if shown.object.resource_version > newest {
             return self.admit_newer(key, shown, beyond);
         }
         // The entry knows a newer owner than the page does, but not what the page says of its children.
-        let found = match shown.resource_version < newest {
+        let found = match shown.object.resource_version < newest {
             true if mutant!(FindingOfOlderPageDropped) => Triggers::default(),
             true => beyond.only(Triggers::CHILDREN),
             false => beyond,
@@ -174,7 +170,7 @@ impl Queue {
             self.settle(key);
             return Admission::Idle;
         }
-        entry.owner.triggers = entry.owner.triggers.with(found);
+        entry.owner.work.request(found);
         match entry.state {
             State::Delayed { .. } if entry.is_overwritten() => self.entries.enqueue(key),
             // It failed, or changes are being merged: it stays due at the same time.
@@ -184,7 +180,7 @@ impl Queue {
     }
 
     fn insert_with_work(&mut self, key: &ObjectKey, owner: OwnerState) -> Admission {
-        match owner.triggers.is_empty() {
+        match owner.work.triggers.is_empty() {
             true => Admission::Idle,
             false => self.entries.insert(key, owner, State::Queued),
         }
@@ -195,23 +191,23 @@ impl Queue {
         let Some(entry) = self.entries.get(key) else {
             return Admission::Idle;
         };
-        let known = entry.owner.newest_version() > 0;
+        let known = entry.owner.object.newest_version() > 0;
         let spec_changed = known
-            && (shown.generation != entry.owner.generation
-                || shown.deleting != entry.owner.deleting);
+            && (shown.object.generation != entry.owner.object.generation
+                || shown.object.deleting != entry.owner.object.deleting);
         // It failed, or events of its children are being merged.
         let waits = matches!(entry.state, State::Delayed { .. })
-            && (known || shown.triggers.is_empty())
+            && (known || shown.work.triggers.is_empty())
             && !spec_changed
             && (!entry.is_overwritten() || beyond.is_empty());
         let finalizer = self.finalizer;
         self.entries.change_owner(key, |owner| {
-            owner.refresh(shown);
+            owner.refresh(shown.object);
             // Computed again: metadata alone do not tell the observed generation.
-            let own = owner.own_triggers(finalizer);
-            owner.triggers = owner.triggers.with(own).with(beyond);
+            let own = owner.object.own_triggers(finalizer);
+            owner.work.request(own.with(beyond));
             if !waits {
-                owner.attempts = 0;
+                owner.work.attempts = 0;
             }
         });
         if waits {
@@ -240,9 +236,12 @@ impl Queue {
                 continue;
             }
             let owner = &entry.owner;
-            let is_newer = owner.newest_version() > owners_version;
-            let by_event = owner.triggers.has(Triggers::CHILD.with(Triggers::STATUS))
-                || owner.has_pending_children();
+            let is_newer = owner.object.newest_version() > owners_version;
+            let by_event = owner
+                .work
+                .triggers
+                .has(Triggers::CHILD.with(Triggers::STATUS))
+                || owner.children.are_pending();
             if is_newer || by_event {
                 doubted.push(key.clone());
                 if matches!(entry.state, State::Awaiting { .. }) {
@@ -281,14 +280,10 @@ impl Queue {
     pub(super) fn admit_due(&mut self, key: &ObjectKey, uid: Uid, triggers: Triggers) -> Admission {
         let triggers = triggers.with(Triggers::CHECK);
         let Some(entry) = self.entries.get_mut(key) else {
-            let owner = OwnerState {
-                uid,
-                triggers,
-                ..OwnerState::default()
-            };
+            let owner = OwnerState::unread(uid, triggers);
             return self.entries.insert(key, owner, State::Queued);
         };
-        entry.owner.triggers = entry.owner.triggers.with(triggers);
+        entry.owner.work.request(triggers);
         match entry.state {
             State::InFlight => entry.arrivals.request(triggers.with(Triggers::CHILDREN)),
             State::Awaiting { .. } => return self.entries.enqueue(key),
@@ -345,7 +340,7 @@ impl Queue {
     /// Removes an entry as soon as its owner is ready and every watch has shown our last writes.
     fn settle(&mut self, key: &ObjectKey) {
         let entry = self.entries.get(key);
-        if entry.is_some_and(|entry| entry.is_confirmed(&self.revisions)) {
+        if entry.is_some_and(|entry| entry.is_confirmed(&self.versions)) {
             self.entries.remove(key);
         }
     }

@@ -21,17 +21,22 @@ impl Queue {
         is_known: bool,
         now_ms: u64,
     ) -> Admission {
-        let is_own = self.entries.unshown.shows(shown.resource_version);
+        let is_own = self.entries.unshown.shows(shown.object.resource_version);
         let (has_entry, differs) = match self.entries.get(key) {
             // It is compared when the worker returns it.
             Some(entry) if entry.state == State::InFlight => (true, false),
             Some(entry) => {
-                let is_same = entry.owner.uid == shown.uid || entry.owner.uid == Uid::default();
-                (true, is_same && entry.owner.may_be_overwritten(&shown))
+                let is_same = entry.owner.object.uid == shown.object.uid
+                    || entry.owner.object.uid == Uid::default();
+                (
+                    true,
+                    is_same && entry.owner.object.may_be_overwritten(&shown.object),
+                )
             }
             None => (false, !is_known && !is_own),
         };
-        let has_work = shown.deleting || !shown.own_triggers(self.finalizer).is_empty();
+        let has_work =
+            shown.object.deleting || !shown.object.own_triggers(self.finalizer).is_empty();
         if !differs || has_work {
             return self.admit_owner(key, shown, Triggers::default());
         }
@@ -42,10 +47,8 @@ impl Queue {
     }
 
     fn insert_overwritten(&mut self, key: &ObjectKey, shown: OwnerState, now_ms: u64) -> Admission {
-        let mut owner = OwnerState {
-            triggers: Triggers::CHECK,
-            ..shown
-        };
+        let mut owner = shown;
+        owner.work.triggers = Triggers::CHECK;
         let due_ms = now_ms + pause_ms(&mut owner, self.limits.merge_ms);
         let admission = self.entries.insert(key, owner, State::Delayed { due_ms });
         self.entries.drop_specs(key);
@@ -53,8 +56,10 @@ impl Queue {
     }
 
     fn overwrite(&mut self, key: &ObjectKey, shown: OwnerState, now_ms: u64) -> Admission {
-        self.entries
-            .change_owner(key, |owner| owner.on_overwritten(shown));
+        self.entries.change_owner(key, |owner| {
+            owner.work.request(shown.object.comparison());
+            owner.refresh(shown.object);
+        });
         let Some(entry) = self.entries.get_mut(key) else {
             return Admission::Idle;
         };
@@ -69,7 +74,7 @@ impl Queue {
 
 /// Another client has written the status once more: how long the owner waits before it is compared, ms.
 pub(super) fn pause_ms(owner: &mut OwnerState, merge_ms: u64) -> u64 {
-    let doublings = owner.overwritten.min(DOUBLINGS);
-    owner.overwritten = owner.overwritten.saturating_add(1);
+    let doublings = owner.work.overwritten.min(DOUBLINGS);
+    owner.work.overwritten = owner.work.overwritten.saturating_add(1);
     merge_ms << doublings
 }

@@ -18,16 +18,16 @@ impl Queue {
         revisions: &[u64],
     ) -> Admission {
         let Some(entry) = self.entries.get_mut(key) else {
-            return self.admit_due(key, shown.uid, Triggers::default());
+            return self.admit_due(key, shown.object.uid, Triggers::default());
         };
-        if entry.owner.uid != shown.uid && entry.owner.uid != Uid::default() {
+        if entry.owner.object.uid != shown.object.uid && entry.owner.object.uid != Uid::default() {
             return Admission::Idle;
         }
         if entry.state == State::InFlight {
             entry.arrivals.request(Triggers::CHILDREN);
             return Admission::Accepted;
         }
-        if shown.children_complete {
+        if shown.children.complete {
             self.entries.change_owner(key, |owner| {
                 owner.observe_pages(&shown.children, revisions);
             });

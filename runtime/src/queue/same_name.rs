@@ -17,7 +17,7 @@ impl Queue {
             self.entries.change_arrivals(key, |arrivals| {
                 arrivals.on_owner_gone(uid, resource_version)
             });
-        } else if entry.owner.uid == uid {
+        } else if entry.owner.object.uid == uid {
             self.entries.remove(key);
         }
     }
@@ -30,10 +30,10 @@ impl Queue {
         triggers: Triggers,
     ) -> Admission {
         self.entries.change_owner(key, |owner| {
-            if owner.uid != Uid::default() {
+            if owner.object.uid != Uid::default() {
                 owner.doubt();
             }
-            owner.triggers = owner.triggers.with(triggers);
+            owner.work.request(triggers);
         });
         match triggers.is_empty() {
             true => Admission::Accepted,

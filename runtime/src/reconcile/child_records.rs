@@ -20,7 +20,8 @@ pub(super) fn seen_of<'a, O: Operator>(
     state: &'a mut OwnerState,
     child: &Child,
 ) -> Option<&'a mut SeenChild> {
-    state.child(kind_index(O::KINDS, &child.kind), hash32(&child.name))
+    let (kind, name_hash) = id::<O>(child);
+    state.children.get_mut(kind?, name_hash)
 }
 
 /// Whether nothing is known of a child that is to exist.
@@ -37,10 +38,10 @@ pub(super) fn conflict(child: &Child, path: &str) -> String {
 
 /// The child is gone.
 pub(super) fn forget<O: Operator>(state: &mut OwnerState, child: &Child) {
-    let kind = kind_index(O::KINDS, &child.kind);
+    let id = id::<O>(child);
     state
         .children
-        .retain(|seen| Some(seen.kind) != kind || seen.name_hash != hash32(&child.name));
+        .retain(|seen| (Some(seen.kind), seen.name_hash) != id);
 }
 
 /// Records a child as it is now, with the digests of `body` where it is to be remembered that the child satisfies it.
@@ -53,7 +54,7 @@ pub(super) fn record<O: Operator>(
     let Some(kind) = kind_index(O::KINDS, &child.kind) else {
         return;
     };
-    state.record_child(SeenChild {
+    state.children.record(SeenChild {
         kind,
         name_hash: actual.name_hash,
         uid_hash: actual.uid.short(),

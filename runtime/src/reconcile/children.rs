@@ -68,8 +68,8 @@ impl<O: Operator> ChildReconciler<O> {
         let planned = child.body.take();
         let child = &child;
         let namespace = &owner.meta.namespace;
-        let kept = self.keeps_last_applied && !state.triggers.has(Triggers::READ);
-        let complete = kept && state.children_complete;
+        let kept = self.keeps_last_applied && !state.work.triggers.has(Triggers::READ);
+        let complete = kept && state.children.complete;
         let mut seen = seen_of::<O>(state, child);
         let is_recorded = seen.as_ref().is_some_and(|seen| !seen.content.is_pending());
         let missing = match &seen {
@@ -97,9 +97,9 @@ impl<O: Operator> ChildReconciler<O> {
                 None => self.ensure_absent(owner, state, child).await,
             };
         };
-        let corrections = state.corrections.as_deref();
+        let corrections = state.work.corrections.as_deref();
         let paused = corrections.is_some_and(|all| all.is_paused(id::<O>(child), self.now_ms()));
-        if paused && !missing && !state.triggers.has(Triggers::SPEC) {
+        if paused && !missing && !state.work.triggers.has(Triggers::SPEC) {
             seen = seen_of::<O>(state, child);
             if let Some(seen) = seen {
                 // It is looked at when the pause is over.
@@ -148,7 +148,7 @@ impl<O: Operator> ChildReconciler<O> {
                     self.ensure(owner, state, child.clone(), false).await?;
                 }
                 // To a plan such a child only exists, and a ready owner has it.
-                Some(kind) if unknown => state.record_child(SeenChild {
+                Some(kind) if unknown => state.children.record(SeenChild {
                     kind,
                     name_hash: hash32(&child.name),
                     uid_hash: 0,
@@ -171,8 +171,8 @@ impl<O: Operator> ChildReconciler<O> {
         child: &Child,
     ) -> Result<bool, Interrupt> {
         let namespace = &owner.meta.namespace;
-        if self.keeps_last_applied && !state.triggers.has(Triggers::READ) {
-            let complete = state.children_complete;
+        if self.keeps_last_applied && !state.work.triggers.has(Triggers::READ) {
+            let complete = state.children.complete;
             match seen_of::<O>(state, child) {
                 Some(seen) => {
                     let version = seen.resource_version;
@@ -211,12 +211,12 @@ impl<O: Operator> ChildReconciler<O> {
         body: &Value,
     ) -> Result<(), Interrupt> {
         // Until it is answered the child may be there, and nothing that is retained says so.
-        let triggers = state.triggers;
-        state.triggers = triggers.with(Triggers::READ);
+        let triggers = state.work.triggers;
+        state.work.triggers = triggers.with(Triggers::READ);
         let planned = child::planned::<O>(body, child.immutable, true);
         let made = self.requests.create(owner, child, &planned).await;
         if made.as_ref().err().is_none_or(Interrupt::is_refusal) {
-            state.triggers = triggers;
+            state.work.triggers = triggers;
         }
         if let Some(made) = made? {
             self.record(state, child, &made, Some(body));
@@ -246,7 +246,7 @@ impl<O: Operator> ChildReconciler<O> {
             Claim::Ours => actual,
             Claim::Orphan => self.requests.adopt(owner, child, &actual).await?,
         };
-        let spec = state.triggers.has(Triggers::SPEC);
+        let spec = state.work.triggers.has(Triggers::SPEC);
         let planned = child::planned::<O>(body, child.immutable, spec && Status::<O>::OBSERVES);
         let Some(correction) = correct(&planned, &actual.found(), Others::Stay) else {
             self.record(state, child, &actual, Some(body));
@@ -254,7 +254,7 @@ impl<O: Operator> ChildReconciler<O> {
         };
         let conflict = || conflict(child, &correction.path);
         if !spec
-            && let Some(corrections) = &mut state.corrections
+            && let Some(corrections) = &mut state.work.corrections
             && !corrections.permit(id::<O>(child), self.now_ms(), conflict)
         {
             self.record(state, child, &actual, None);
@@ -275,7 +275,7 @@ impl<O: Operator> ChildReconciler<O> {
         };
         // After a 409, because a status was written in between, or a rejection, nothing was set back.
         if !spec && changed {
-            let corrections = state.corrections.get_or_insert_default();
+            let corrections = state.work.corrections.get_or_insert_default();
             corrections.corrected(id::<O>(child), self.now_ms());
         }
         Ok(())

@@ -139,7 +139,7 @@ impl<O: Operator> Reconciler<O> {
 
     /// Starts over while writes meet newer objects, within the deadline.
     async fn attempt(&self, key: &ObjectKey, state: &mut OwnerState) -> Result<Outcome, Interrupt> {
-        let looks = state.has_pending_children();
+        let looks = state.children.are_pending();
         let attempts = async {
             for _ in 0..ATTEMPTS_AT_ONCE {
                 let attempt = self.attempt_once(key, state);
@@ -149,8 +149,8 @@ impl<O: Operator> Reconciler<O> {
                     }
                     Ok(Err(Interrupt::Again)) => {
                         let again = Triggers::REFRESH.with(Triggers::CHECK).with(Triggers::READ);
-                        state.triggers = state.triggers.with(again);
-                        state.release_children();
+                        state.work.request(again);
+                        state.children.release();
                     }
                     Ok(result) => return result,
                     Err(panic) => return Err(failure::panicked(panic.as_ref())),
@@ -164,7 +164,7 @@ impl<O: Operator> Reconciler<O> {
         };
         if result.is_err() && looks {
             // Some of them are recorded now, and the status does not say what follows.
-            state.triggers = state.triggers.with(Triggers::CHECK);
+            state.work.request(Triggers::CHECK);
         }
         result
     }
@@ -174,32 +174,33 @@ impl<O: Operator> Reconciler<O> {
         key: &ObjectKey,
         state: &mut OwnerState,
     ) -> Result<Outcome, Interrupt> {
-        if state.triggers.has(Triggers::REFRESH)
-            || state.resource_version == 0
-            || state.spec.is_none()
+        if state.work.triggers.has(Triggers::REFRESH)
+            || state.object.resource_version == 0
+            || state.object.spec.is_none()
         {
             self.owners.read(key, state).await?;
         }
-        if state.deleting {
+        if state.object.deleting {
             return self.teardown.run(key, state).await;
         }
-        let owner = owner::rebuild::<O>(key, state).map_err(|error| failure::unreadable(&error))?;
-        let never_seen = owner::never_seen::<O>(state);
+        let owner =
+            owner::rebuild::<O>(key, &state.object).map_err(|error| failure::unreadable(&error))?;
+        let never_seen = owner::never_seen::<O>(&state.object);
         self.owners.set_finalizers(key, state).await?;
         let besides = Triggers::RETIRED.with(Triggers::REFRESH);
-        if state.triggers.has(Triggers::RETIRED)
-            && state.triggers.without(besides).is_empty()
-            && state.corrections.is_none()
-            && !state.has_pending_children()
+        if state.work.triggers.has(Triggers::RETIRED)
+            && state.work.triggers.without(besides).is_empty()
+            && state.work.corrections.is_none()
+            && !state.children.are_pending()
         {
             // Nothing is known of its children, and nothing about them has changed.
-            let after_s = Some(state.requeue_after_s).filter(|after_s| *after_s > 0);
+            let after_s = Some(state.work.requeue_after_s).filter(|after_s| *after_s > 0);
             return Ok(Outcome::Written {
-                ready: state.status.ready,
+                ready: state.object.status.ready,
                 requeue_after: after_s.map(|after_s| Duration::from_secs(after_s.into())),
             });
         }
-        let seen = owner::children::<O>(state);
+        let seen = owner::children::<O>(&state.children);
         let mut plan = self.plan(&owner, &seen)?;
         let requeue_after = match plan.requeue {
             Requeue::After(requeue_after) => Some(requeue_after),
@@ -207,34 +208,38 @@ impl<O: Operator> Reconciler<O> {
         };
         self.unplanned.learn(&owner, &plan.children);
         let now_ms = self.children.now_ms();
-        let corrections = state.corrections.as_deref();
+        let corrections = state.work.corrections.as_deref();
         if corrections.is_some_and(|all| all.are_due(now_ms)) {
-            state.triggers = state.triggers.with(Triggers::CHECK);
+            state.work.request(Triggers::CHECK);
         }
-        let looks = state.has_pending_children();
+        let looks = state.children.are_pending();
         // A status follows only from children that are known: the owner that was read may be another one.
         let unknown = !looks
             && plan
                 .children
                 .iter()
                 .any(|child| is_unknown::<O>(state, child));
-        let wanted = state.triggers.has(Triggers::SPEC.with(Triggers::CHECK)) || unknown;
+        let wanted = state
+            .work
+            .triggers
+            .has(Triggers::SPEC.with(Triggers::CHECK))
+            || unknown;
         // An attempt that ended early, or with its process, may have made children of an earlier spec.
-        let is_first_spec = state.generation <= 1 || mutant!(FirstAttemptForgotten);
-        let checks = state.triggers.has(Triggers::CHECK) || looks;
+        let is_first_spec = state.object.generation <= 1 || mutant!(FirstAttemptForgotten);
+        let checks = state.work.triggers.has(Triggers::CHECK) || looks;
         let fresh = never_seen && is_first_spec && !checks;
         if !fresh && (wanted || looks) {
-            let compares = wanted || !state.status.ready;
+            let compares = wanted || !state.object.status.ready;
             self.unplanned
                 .complete(&owner, state, &mut plan.children, compares)
                 .await?;
         }
-        if !wanted && looks && state.status.ready {
+        if !wanted && looks && state.object.status.ready {
             let may_change = self
                 .children
                 .ensure_pending(&owner, state, &plan.children)
                 .await?;
-            state.settle_children();
+            state.children.settle();
             if !may_change && self.field_conflict(state).is_none() {
                 // The status does not change with these children.
                 return Ok(Outcome::Written {
@@ -248,9 +253,9 @@ impl<O: Operator> Reconciler<O> {
             for child in std::mem::take(&mut plan.children) {
                 self.children.ensure(&owner, state, child, fresh).await?;
             }
-            state.settle_children();
-            state.children_complete = true;
-            state.corrections.take_if(|corrections| {
+            state.children.settle();
+            state.children.complete = true;
+            state.work.corrections.take_if(|corrections| {
                 corrections.compared(now_ms);
                 corrections.is_empty()
             });
@@ -258,7 +263,7 @@ impl<O: Operator> Reconciler<O> {
         }
         // The bodies of the children are dropped before the answer is awaited.
         let Plan { mut status, .. } = { plan };
-        let mut children = owner::children::<O>(state);
+        let mut children = owner::children::<O>(&state.children);
         if children.any_refused() {
             self.read_refusals(&owner, &mut children).await?;
             status = self.plan(&owner, &children)?.status;
@@ -268,16 +273,16 @@ impl<O: Operator> Reconciler<O> {
         }
         let ready = status.ready();
         // A large owner would be read once more.
-        let may_yield = !state.status_yielded && state.large_bytes == 0;
+        let may_yield = !state.work.status_yielded && state.object.large_bytes == 0;
         let yields = !ready && may_yield && self.pressure.load(Relaxed);
-        if yields && owner::differs::<O>(state, &mut status) {
-            state.status_yielded = true;
+        if yields && owner::differs::<O>(&state.object, &mut status) {
+            state.work.status_yielded = true;
             return Ok(Outcome::Yielded);
         }
-        state.status_yielded = false;
-        let own_version = state.own_version;
+        state.work.status_yielded = false;
+        let own_version = state.object.own_version;
         self.owners.write_status(key, state, status).await?;
-        if state.own_version != own_version {
+        if state.object.own_version != own_version {
             self.tell_overwritten(key, state).await;
             if let Some(failure) = self.operator.degraded(&owner, &children) {
                 self.tell_degraded(key, state, &failure).await;
@@ -285,7 +290,7 @@ impl<O: Operator> Reconciler<O> {
         }
         if !Status::<O>::OBSERVES {
             // Not on the object, but known as long as the entry or the cache keeps it.
-            state.status.observed_generation = Some(state.generation);
+            state.object.status.observed_generation = Some(state.object.generation);
         }
         Ok(Outcome::Written {
             ready,
@@ -295,7 +300,7 @@ impl<O: Operator> Reconciler<O> {
 
     /// The field conflict that the owner is in.
     fn field_conflict(&self, state: &OwnerState) -> Option<Failure> {
-        let corrections = state.corrections.as_deref()?;
+        let corrections = state.work.corrections.as_deref()?;
         let (message, pause_ms) = corrections.conflict(self.children.now_ms())?;
         let pause = Duration::from_millis(pause_ms);
         Some(failure::field_conflict(message, pause))
@@ -313,8 +318,8 @@ impl<O: Operator> Reconciler<O> {
     ) -> Result<Outcome, Interrupt> {
         // Until that child is looked at again, only what happens to the others is work. The pause grows by
         // itself and not with each look.
-        (state.triggers, state.attempts) = (Triggers::default(), 0);
-        let children = owner::children::<O>(state);
+        (state.work.triggers, state.work.attempts) = (Triggers::default(), 0);
+        let children = owner::children::<O>(&state.children);
         if self.operator.failed(owner, &children, &failure).is_none() {
             self.owners.write_status(key, state, planned).await?;
         }
@@ -332,7 +337,7 @@ impl<O: Operator> Reconciler<O> {
         state: &OwnerState,
         seen: &Children,
     ) -> Result<(), Interrupt> {
-        let children = owner::children::<O>(state);
+        let children = owner::children::<O>(&state.children);
         if children != *seen {
             plan.status = self.plan(owner, &children)?.status;
         }

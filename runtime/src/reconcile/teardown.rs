@@ -68,19 +68,27 @@ impl<O: Operator> Teardown<O> {
         state: &mut OwnerState,
     ) -> Result<Outcome, Interrupt> {
         // An earlier version promised the cleanup with a finalizer that is retired now.
-        let promised = state.finalizers.ours.or(state.finalizers.retired).is_some();
+        let promised = state
+            .object
+            .finalizers
+            .ours
+            .or(state.object.finalizers.retired)
+            .is_some();
         let Some(finalizer) = O::FINALIZER.filter(|_| promised) else {
             self.owners.remove_retired_finalizers(key, state).await?;
             return Err(Interrupt::Gone);
         };
-        if !state.finalizers.orphan && !mutant!(ChildrenLeftAtTeardown) {
-            match owner::plan(&*self.operator, key, state) {
+        if !state.object.finalizers.orphan && !mutant!(ChildrenLeftAtTeardown) {
+            match owner::plan(&*self.operator, key, &state.object, &state.children) {
                 Some((owner, plan)) => self.delete_planned(key, &owner, state, plan).await?,
                 None => self.delete_found(key, state).await?,
             }
         }
         if !mutant!(CleanupSkipped) {
-            let cleanup = self.operator.cleanup(&owner::deleted(key, state)).await;
+            let cleanup = self
+                .operator
+                .cleanup(&owner::deleted(key, &state.object))
+                .await;
             cleanup.map_err(|error| failure::cleanup(&error))?;
         }
         self.owners.remove_retired_finalizers(key, state).await?;
@@ -115,7 +123,8 @@ impl<O: Operator> Teardown<O> {
             let Some(kind) = id.of(O::KINDS) else {
                 continue;
             };
-            let found = owned::list(&self.api, &self.paths, (id, kind), key, state.uid).await?;
+            let found =
+                owned::list(&self.api, &self.paths, (id, kind), key, state.object.uid).await?;
             let any = !found.is_empty();
             for one in found.into_iter().filter(|one| !one.deleting) {
                 let child = Child::absent(*kind, one.name);

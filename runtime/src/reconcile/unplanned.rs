@@ -122,7 +122,8 @@ impl Unplanned {
     /// Whether names do not tell which children of this kind there may be. Until the first relist has ended it has
     /// not shown every name; owners that it finds itself are read anew, and their children were on its pages.
     fn is_listed(&self, kind: KindId, state: &OwnerState) -> bool {
-        let by_event = state.triggers.has(Triggers::SPEC) && !state.triggers.has(Triggers::REFRESH);
+        let by_event =
+            state.work.triggers.has(Triggers::SPEC) && !state.work.triggers.has(Triggers::REFRESH);
         self.names.is_irregular(kind) || (by_event && !self.names.is_complete())
     }
 
@@ -130,8 +131,8 @@ impl Unplanned {
     fn is_recorded<O: Operator>(&self, kind: KindId, state: &OwnerState, plan: &[Child]) -> bool {
         let mut records = state.children.iter().filter(|record| record.kind == kind);
         self.keeps_records
-            && state.children_complete
-            && !state.triggers.has(Triggers::READ)
+            && state.children.complete
+            && !state.work.triggers.has(Triggers::READ)
             && records.all(|record| has::<O>(plan, kind, record.name_hash))
     }
 }
