@@ -1,8 +1,9 @@
 //! Owners that were written while a relist runs: a page may be older than that.
 //!
 //! Guarantees: exact, by uid and resourceVersion; bounded. An owner that does not fit is looked at once more,
-//! which costs requests and loses nothing.
-//! Leaves to others: what a page says of the children (`queue/past.rs`).
+//! which costs requests and loses nothing. It is no part of `Versions`, which know kinds and no owners: what was written
+//! after a page was read says nothing of the others on it.
+//! Leaves to others: what a page says of the children (`queue`).
 
 use std::collections::HashMap;
 

@@ -80,26 +80,11 @@ impl Content {
         !matches!(self, Self::Recorded(_))
     }
 
-    /// Bytes that are held.
-    pub fn bytes(&self) -> usize {
-        match self {
-            Self::Held(json) => json.len(),
-            _ => 0,
-        }
-    }
-
     /// The planned body that the child satisfies, where that is retained.
     pub fn last_applied(&self) -> Option<&LastApplied> {
         match self {
             Self::Recorded(applied) => applied.as_deref(),
             _ => None,
-        }
-    }
-
-    /// Drops what is held: it can be read.
-    pub fn release(&mut self) {
-        if matches!(self, Self::Held(_)) {
-            *self = Self::Unread;
         }
     }
 }
@@ -210,7 +195,11 @@ impl FromIterator<SeenChild> for SeenChildren {
 impl SeenChildren {
     /// Bytes that are held.
     pub fn bytes(&self) -> usize {
-        self.all.iter().map(|child| child.content.bytes()).sum()
+        let held = self.all.iter().map(|child| match &child.content {
+            Content::Held(json) => json.len(),
+            _ => 0,
+        });
+        held.sum()
     }
 
     /// Whether one is to be looked at.
@@ -221,14 +210,9 @@ impl SeenChildren {
     /// Drops what is held: it is read.
     pub fn release(&mut self) {
         for child in &mut self.all {
-            child.content.release();
-        }
-    }
-
-    /// Each may have changed without an event: it is read.
-    pub fn doubt(&mut self) {
-        for child in &mut self.all {
-            child.content = Content::Unread;
+            if matches!(child.content, Content::Held(_)) {
+                child.content = Content::Unread;
+            }
         }
     }
 

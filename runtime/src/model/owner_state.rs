@@ -128,6 +128,11 @@ impl OwnerWork {
 }
 
 impl OwnerObject {
+    /// Whether it is the owner with this uid, as far as is known.
+    pub fn may_be(&self, uid: Uid) -> bool {
+        self.uid == uid || self.uid == Uid::default()
+    }
+
     /// The newest resourceVersion that is known; 0 where only its children were shown.
     pub fn newest_version(&self) -> u64 {
         self.own_version.max(self.resource_version)
@@ -213,7 +218,9 @@ impl OwnerState {
     /// A child may have changed without an event: each is read and compared.
     pub fn recheck(&mut self) {
         self.work.request(Triggers::CHILDREN);
-        self.children.doubt();
+        for child in &mut *self.children {
+            child.content = Content::Unread;
+        }
     }
 
     /// Whether something is to be done: a trigger says so, or a child is to be looked at.

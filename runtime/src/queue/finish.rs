@@ -4,7 +4,7 @@ use crate::model::{ObjectKey, OwnerState, Triggers};
 use crate::queue::arrivals::Meanwhile;
 use crate::queue::entry::State;
 use crate::queue::limits::backoff_ms;
-use crate::queue::overwritten::pause_ms;
+use crate::queue::owner::pause_ms;
 use crate::queue::{Admission, Outcome, Queue, WITHOUT_SPEC_FROM};
 
 impl Queue {

@@ -15,9 +15,7 @@ mod finish;
 mod limits;
 mod observe;
 mod outcome;
-mod overwritten;
-mod past;
-mod same_name;
+mod owner;
 mod unshown;
 
 pub use crate::queue::limits::Limits;
@@ -54,53 +52,6 @@ impl Queue {
         }
     }
 
-    /// Entries in any state.
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// Whether there is no entry.
-    pub fn is_empty(&self) -> bool {
-        self.entries.len() == 0
-    }
-
-    /// Entries that wait for a worker.
-    pub fn depth(&self) -> usize {
-        self.entries.depth()
-    }
-
-    /// Entries that a worker has.
-    pub fn in_flight(&self) -> usize {
-        self.entries.in_flight()
-    }
-
-    /// Bytes of specs in the queue, without those that workers have.
-    pub fn spec_bytes(&self) -> usize {
-        self.entries.spec_bytes()
-    }
-
-    /// Whether a relist may add owners: half of the bounds is free for the watches, and an entry is free or
-    /// one that waits can be evicted.
-    pub fn has_capacity(&self) -> bool {
-        self.entries.has_capacity()
-    }
-
-    /// Whether a status may yield: while it does, its owner keeps an entry, which new owners need too, and its
-    /// spec, which is read again where it is dropped.
-    pub fn has_room_to_yield(&self) -> bool {
-        self.entries.has_room_to_wait()
-    }
-
-    /// Whether all entries are taken and most of them are of failing owners.
-    pub fn is_full_of_failures(&self) -> bool {
-        self.entries.is_full_of_failures()
-    }
-
-    /// What was evicted since the last call. Relists have to find it.
-    pub fn take_evicted(&mut self) -> Evicted {
-        self.entries.take_evicted()
-    }
-
     /// How far the server is. An entry is confirmed once the watches have shown its last writes.
     pub fn versions(&self) -> &Versions {
         &self.versions
@@ -110,112 +61,6 @@ impl Queue {
     pub fn forget_revisions(&mut self) {
         self.versions.forget();
         self.entries.forget_revisions();
-    }
-
-    /// Whether more is known of an owner than a list shows that was read since, at `list_version`: the server was
-    /// restored from a backup.
-    pub fn is_ahead_of(&self, key: &ObjectKey, shown: &OwnerState, list_version: u64) -> bool {
-        self.entries.get(key).is_some_and(|entry| {
-            let newest = entry.owner.object.newest_version();
-            entry.owner.object.uid == shown.object.uid
-                && newest > shown.object.resource_version
-                && newest <= list_version
-        })
-    }
-
-    /// An owner as a watch or a relist shows it. `beyond`: triggers that do not show on the owner itself.
-    pub(crate) fn admit_owner(
-        &mut self,
-        key: &ObjectKey,
-        mut shown: OwnerState,
-        beyond: Triggers,
-    ) -> Admission {
-        shown.work.triggers = shown.object.own_triggers(self.finalizer).with(beyond);
-        let Some(entry) = self.entries.get_mut(key) else {
-            return self.insert_with_work(key, shown);
-        };
-        let same =
-            entry.owner.object.uid == shown.object.uid || entry.owner.object.uid == Uid::default();
-        if entry.state == State::InFlight {
-            if shown.object.large_bytes > 0 {
-                // The worker has one copy already.
-                shown.drop_bodies();
-            }
-            self.entries
-                .change_arrivals(key, |arrivals| arrivals.on_owner(shown, beyond, same));
-            return Admission::Accepted;
-        }
-        let newest = entry.owner.object.newest_version();
-        if newest == 0 && entry.owner.object.uid != shown.object.uid {
-            return self.admit_beside_children(key, shown.work.triggers);
-        }
-        if !same && shown.object.resource_version < newest {
-            // A page from before the owner was created again.
-            return Admission::Idle;
-        }
-        if !same {
-            self.entries.remove(key);
-            return self.insert_with_work(key, shown);
-        }
-        if shown.object.resource_version > newest {
-            return self.admit_newer(key, shown, beyond);
-        }
-        // The entry knows a newer owner than the page does, but not what the page says of its children.
-        let found = match shown.object.resource_version < newest {
-            true if mutant!(FindingOfOlderPageDropped) => Triggers::default(),
-            true => beyond.only(Triggers::CHILDREN),
-            false => beyond,
-        };
-        if found.is_empty() {
-            self.settle(key);
-            return Admission::Idle;
-        }
-        entry.owner.work.request(found);
-        match entry.state {
-            State::Delayed { .. } if entry.is_overwritten() => self.entries.enqueue(key),
-            // It failed, or changes are being merged: it stays due at the same time.
-            State::Delayed { .. } => Admission::Accepted,
-            State::Queued | State::InFlight | State::Awaiting { .. } => self.requeue_or_settle(key),
-        }
-    }
-
-    fn insert_with_work(&mut self, key: &ObjectKey, owner: OwnerState) -> Admission {
-        match owner.work.triggers.is_empty() {
-            true => Admission::Idle,
-            false => self.entries.insert(key, owner, State::Queued),
-        }
-    }
-
-    /// A newer state of an owner that no worker has.
-    fn admit_newer(&mut self, key: &ObjectKey, shown: OwnerState, beyond: Triggers) -> Admission {
-        let Some(entry) = self.entries.get(key) else {
-            return Admission::Idle;
-        };
-        let known = entry.owner.object.newest_version() > 0;
-        let spec_changed = known
-            && (shown.object.generation != entry.owner.object.generation
-                || shown.object.deleting != entry.owner.object.deleting);
-        // It failed, or events of its children are being merged.
-        let waits = matches!(entry.state, State::Delayed { .. })
-            && (known || shown.work.triggers.is_empty())
-            && !spec_changed
-            && (!entry.is_overwritten() || beyond.is_empty());
-        let finalizer = self.finalizer;
-        self.entries.change_owner(key, |owner| {
-            owner.refresh(shown.object);
-            // Computed again: metadata alone do not tell the observed generation.
-            let own = owner.object.own_triggers(finalizer);
-            owner.work.request(own.with(beyond));
-            if !waits {
-                owner.work.attempts = 0;
-            }
-        });
-        if waits {
-            // Nothing that matters changed: it stays due at the same time.
-            self.entries.drop_specs(key);
-            return Admission::Accepted;
-        }
-        self.requeue_or_settle(key)
     }
 
     /// A kind of child was listed and its watch begins at that list: what changed before comes as no event.
@@ -261,8 +106,8 @@ impl Queue {
 
     /// The next owner to work on. Where nobody has work, a status has no reason to yield.
     pub fn take(&mut self) -> Option<(ObjectKey, OwnerState)> {
-        if self.entries.depth() == 0
-            && self.entries.in_flight() == 0
+        if self.depth() == 0
+            && self.in_flight() == 0
             && let Some(key) = self.entries.first_yielded()
         {
             self.entries.enqueue(&key);
@@ -273,24 +118,6 @@ impl Queue {
     /// When something is due next, ms.
     pub fn next_due_ms(&self) -> Option<u64> {
         self.entries.first_timer().map(|(due_ms, _)| *due_ms)
-    }
-
-    /// An owner is to be read and compared, because its plan asked for that or an event could not be decoded.
-    /// `triggers`: beside a comparison of the children.
-    pub(super) fn admit_due(&mut self, key: &ObjectKey, uid: Uid, triggers: Triggers) -> Admission {
-        let triggers = triggers.with(Triggers::CHECK);
-        let Some(entry) = self.entries.get_mut(key) else {
-            let owner = OwnerState::unread(uid, triggers);
-            return self.entries.insert(key, owner, State::Queued);
-        };
-        entry.owner.work.request(triggers);
-        match entry.state {
-            State::InFlight => entry.arrivals.request(triggers.with(Triggers::CHILDREN)),
-            State::Awaiting { .. } => return self.entries.enqueue(key),
-            State::Delayed { .. } if entry.is_overwritten() => return self.entries.enqueue(key),
-            State::Queued | State::Delayed { .. } => {}
-        }
-        Admission::Accepted
     }
 
     /// Queues what is due and removes entries whose wait is over.

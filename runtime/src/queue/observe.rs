@@ -2,7 +2,7 @@
 //!
 //! Guarantees: whatever the state of the entry is, the newest that was said of the owner and of each child is in the entry,
 //! or the caller is told to request a relist.
-//! Leaves to others: how a newer state of an owner counts (`mod`, `overwritten`, `same_name`), what is read and written
+//! Leaves to others: how a newer state of an owner counts (`owner`), what is read and written
 //! then (`reconcile`).
 
 use crate::model::{Change, ChildEvent, Content, ObjectKey, OwnerState, Triggers, Uid};

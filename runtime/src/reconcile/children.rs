@@ -18,11 +18,12 @@ use tokio::time::Instant;
 use crate::api::{Child, Operator, Owner, OwnerStatus, Status, kind_index};
 use crate::http::paths::Paths;
 use crate::http::request::Api;
-use crate::model::{ChildState, Content, OwnerState, Retention, SeenChild, Triggers, Uid, hash32};
+use crate::model::{ChildState, Content, OwnerState, Retention, SeenChild, Triggers, Uid};
 use crate::reconcile::child;
 use crate::reconcile::child::{Actual, planned_body};
-use crate::reconcile::child_records::{conflict, forget, id, is_unknown, record, seen_of};
+use crate::reconcile::child_records::{forget, id, is_unknown, seen_of};
 use crate::reconcile::child_requests::{ChildRequests, Patched};
+use crate::reconcile::failure;
 use crate::reconcile::failure::Interrupt;
 use crate::reconcile::fields::{Correction, Mark, Others, Planned, correct};
 use crate::reconcile::ownership::{Claim, claim};
@@ -32,7 +33,7 @@ pub(super) const TERMINATING: Duration = Duration::from_secs(1);
 
 /// Reconciles the children of owners.
 pub(super) struct ChildReconciler<O> {
-    requests: ChildRequests<O>,
+    pub(super) requests: ChildRequests<O>,
     api: Api,
     paths: Arc<Paths>,
     started: Instant,
@@ -67,49 +68,33 @@ impl<O: Operator> ChildReconciler<O> {
     ) -> Result<(), Interrupt> {
         let planned = child.body.take();
         let child = &child;
-        let namespace = &owner.meta.namespace;
-        let kept = self.keeps_last_applied && !state.work.triggers.has(Triggers::READ);
+        let kept = self.retains(state);
         let complete = kept && state.children.complete;
-        let mut seen = seen_of::<O>(state, child);
-        let is_recorded = seen.as_ref().is_some_and(|seen| !seen.content.is_pending());
+        let seen = seen_of::<O>(state, child);
         let missing = match &seen {
             Some(seen) => seen.content == Content::Gone,
             None => fresh || complete,
         };
         let Some(body) = planned else {
-            if missing {
-                forget::<O>(state, child);
-                return Ok(());
+            if !missing && self.delete_retained(owner, state, child).await?.is_none() {
+                self.delete_actual(owner, state, child).await?;
             }
-            let known = seen.filter(|_| kept).and_then(|seen| {
-                let applied = seen.content.last_applied()?;
-                Some((applied.uid, seen.resource_version))
-            });
-            return match known {
-                Some((uid, version)) => {
-                    if let Some(seen) = seen_of::<O>(state, child) {
-                        seen.content = Content::Unread;
-                    }
-                    self.requests.delete(namespace, child, uid, version).await?;
-                    forget::<O>(state, child);
-                    Ok(())
-                }
-                None => self.ensure_absent(owner, state, child).await,
-            };
+            forget::<O>(state, child);
+            return Ok(());
         };
         let corrections = state.work.corrections.as_deref();
         let paused = corrections.is_some_and(|all| all.is_paused(id::<O>(child), self.now_ms()));
-        if paused && !missing && !state.work.triggers.has(Triggers::SPEC) {
-            seen = seen_of::<O>(state, child);
-            if let Some(seen) = seen {
-                // It is looked at when the pause is over.
-                seen.content = Content::Recorded(None);
-                return Ok(());
-            }
+        if paused
+            && !missing
+            && !state.work.triggers.has(Triggers::SPEC)
+            && let Some(seen) = seen_of::<O>(state, child)
+        {
+            // It is looked at when the pause is over.
+            seen.content = Content::Recorded(None);
+            return Ok(());
         }
         let body = planned_body::<O>(&child.kind, body, &owner.meta.name);
         if kept
-            && is_recorded
             && let Some(seen) = seen_of::<O>(state, child)
             && let Some(applied) = seen.content.last_applied()
             && applied.body_digest == child::digest(&body)
@@ -142,22 +127,24 @@ impl<O: Operator> ChildReconciler<O> {
             return Ok(false);
         }
         for child in children {
-            let unknown = is_unknown::<O>(state, child);
-            match kind_index(O::KINDS, &child.kind) {
-                Some(_) if unknown && child.kind.workload => {
+            if !is_unknown::<O>(state, child) {
+                continue;
+            }
+            match id::<O>(child) {
+                (Some(_), _) if child.kind.workload => {
                     self.ensure(owner, state, child.clone(), false).await?;
                 }
                 // To a plan such a child only exists, and a ready owner has it.
-                Some(kind) if unknown => state.children.record(SeenChild {
+                (Some(kind), name_hash) => state.children.record(SeenChild {
                     kind,
-                    name_hash: hash32(&child.name),
+                    name_hash,
                     uid_hash: 0,
                     resource_version: 0,
                     state: ChildState::default(),
                     marks: 0,
                     content: Content::Recorded(None),
                 }),
-                _ => {}
+                (None, _) => {}
             }
         }
         Ok(true)
@@ -170,28 +157,15 @@ impl<O: Operator> ChildReconciler<O> {
         state: &mut OwnerState,
         child: &Child,
     ) -> Result<bool, Interrupt> {
-        let namespace = &owner.meta.namespace;
-        if self.keeps_last_applied && !state.work.triggers.has(Triggers::READ) {
-            let complete = state.children.complete;
-            match seen_of::<O>(state, child) {
-                Some(seen) => {
-                    let version = seen.resource_version;
-                    let applied = seen.content.last_applied().map(|applied| applied.uid);
-                    if let Some(uid) = applied {
-                        // Only once: a child that still exists is read from then on.
-                        seen.content = Content::Unread;
-                        return self.requests.delete(namespace, child, uid, version).await;
-                    }
-                }
-                // One that is planned is there: a list by label does not show it where somebody changed its label.
-                None if complete && child.body.is_none() => return Ok(false),
-                None => {}
-            }
+        if let Some(still_exists) = self.delete_retained(owner, state, child).await? {
+            return Ok(still_exists);
         }
-        let actual = self
-            .requests
-            .read(&child.kind, namespace, &child.name)
-            .await?;
+        // One that is planned is there: a list by label does not show it where somebody changed its label.
+        let is_retained = self.retains(state) && state.children.complete && child.body.is_none();
+        if is_retained && seen_of::<O>(state, child).is_none() {
+            return Ok(false);
+        }
+        let actual = self.requests.read(owner, child).await?;
         let Some(actual) = actual.filter(|actual| actual.owner == Some(owner.meta.uid)) else {
             return Ok(false);
         };
@@ -199,8 +173,40 @@ impl<O: Operator> ChildReconciler<O> {
             return Ok(true);
         }
         self.requests
-            .delete(namespace, child, actual.uid, actual.resource_version)
+            .delete(
+                &owner.meta.namespace,
+                child,
+                actual.uid,
+                actual.resource_version,
+            )
             .await
+    }
+
+    /// Whether what a cache retains of the children holds.
+    fn retains(&self, state: &OwnerState) -> bool {
+        self.keeps_last_applied && !state.work.triggers.has(Triggers::READ)
+    }
+
+    /// Deletes a child by what is retained of it; `None` where nothing is. True while it still exists.
+    async fn delete_retained(
+        &self,
+        owner: &Owner<O>,
+        state: &mut OwnerState,
+        child: &Child,
+    ) -> Result<Option<bool>, Interrupt> {
+        let retains = self.retains(state);
+        let seen = seen_of::<O>(state, child).filter(|_| retains);
+        let Some((seen, uid)) = seen.and_then(|seen| {
+            let uid = seen.content.last_applied()?.uid;
+            Some((seen, uid))
+        }) else {
+            return Ok(None);
+        };
+        // Only once: a child that still exists is read from then on.
+        seen.content = Content::Unread;
+        let (namespace, version) = (&owner.meta.namespace, seen.resource_version);
+        let deleted = self.requests.delete(namespace, child, uid, version).await;
+        deleted.map(Some)
     }
 
     async fn create(
@@ -222,12 +228,7 @@ impl<O: Operator> ChildReconciler<O> {
             self.record(state, child, &made, Some(body));
             return Ok(());
         }
-        let namespace = &owner.meta.namespace;
-        match self
-            .requests
-            .read(&child.kind, namespace, &child.name)
-            .await?
-        {
+        match self.requests.read(owner, child).await? {
             Some(actual) => self.align(owner, state, child, body, actual).await,
             None => Err(Interrupt::Again),
         }
@@ -252,7 +253,7 @@ impl<O: Operator> ChildReconciler<O> {
             self.record(state, child, &actual, Some(body));
             return Ok(());
         };
-        let conflict = || conflict(child, &correction.path);
+        let conflict = || failure::in_conflict(child.kind.kind, &child.name, &correction.path);
         if !spec
             && let Some(corrections) = &mut state.work.corrections
             && !corrections.permit(id::<O>(child), self.now_ms(), conflict)
@@ -359,7 +360,7 @@ impl<O: Operator> ChildReconciler<O> {
         Ok(changed)
     }
 
-    async fn ensure_absent(
+    async fn delete_actual(
         &self,
         owner: &Owner<O>,
         state: &mut OwnerState,
@@ -374,7 +375,6 @@ impl<O: Operator> ChildReconciler<O> {
                 .delete(&owner.meta.namespace, child, uid, version)
                 .await?;
         }
-        forget::<O>(state, child);
         Ok(())
     }
 
@@ -392,19 +392,14 @@ impl<O: Operator> ChildReconciler<O> {
         {
             return Ok(Some(actual));
         }
-        let namespace = &owner.meta.namespace;
-        self.requests
-            .read(&child.kind, namespace, &child.name)
-            .await
+        self.requests.read(owner, child).await
     }
 
     /// Records a child as it is now, with the digests of `body` where it satisfies that.
     fn record(&self, state: &mut OwnerState, child: &Child, actual: &Actual, body: Option<&Value>) {
-        record::<O>(
-            state,
-            child,
-            actual,
-            body.filter(|_| self.keeps_last_applied),
-        );
+        if let Some(kind) = kind_index(O::KINDS, &child.kind) {
+            let body = body.filter(|_| self.keeps_last_applied);
+            state.children.record(actual.seen(kind, body));
+        }
     }
 }

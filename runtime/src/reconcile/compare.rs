@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::api::{Child, Operator, Owner, OwnerStatus, Requeue, Status, kind_index};
 use crate::http::request::Api;
 use crate::model::{
-    Content, KindId, Meta, ObjectKey, OwnerState, PartialObject, Retention, SeenChild, Triggers,
+    Content, KindId, Meta, ObjectKey, OwnerState, PartialObject, Retention, Triggers,
 };
 use crate::reconcile::child::{Actual, last_applied, planned, planned_body};
 use crate::reconcile::child_names::{ChildNames, is_planned};
@@ -121,15 +121,7 @@ impl<O: Operator> Compare for Comparer<O> {
             return none;
         }
         for (kind, actual) in children {
-            state.children.record(SeenChild {
-                kind: *kind,
-                name_hash: actual.name_hash,
-                uid_hash: actual.uid.short(),
-                resource_version: actual.resource_version,
-                state: actual.state,
-                marks: actual.marks,
-                content: Content::Recorded(None),
-            });
+            state.children.record(actual.seen(*kind, None));
         }
         state.children.complete = true;
         if has_work {

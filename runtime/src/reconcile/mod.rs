@@ -8,7 +8,7 @@
 
 pub(crate) mod child;
 pub mod child_names;
-mod child_records;
+pub(crate) mod child_records;
 mod child_requests;
 mod children;
 pub mod compare;
@@ -37,7 +37,7 @@ use crate::api::{Children, Failure, Operator, Owner, OwnerStatus, Plan, Requeue,
 use crate::http::buffer::Buffer;
 use crate::http::paths::Paths;
 use crate::http::request::{Api, Request, WHOLE};
-use crate::model::{ObjectKey, OwnerState, Retention, Triggers};
+use crate::model::{ObjectKey, OwnerState, Retention, Triggers, Uid};
 use crate::queue::Outcome;
 use crate::reconcile::child_names::ChildNames;
 use crate::reconcile::child_records::is_unknown;
@@ -45,11 +45,11 @@ use crate::reconcile::children::ChildReconciler;
 use crate::reconcile::events::Events;
 use crate::reconcile::failure::Told;
 use crate::reconcile::owner_requests::OwnerRequests;
-use crate::reconcile::teardown::Teardown;
-use crate::reconcile::unplanned::Unplanned;
+use crate::reconcile::unplanned::Beside;
 use futures::FutureExt;
 use http::Method;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 pub(crate) use crate::reconcile::failure::Interrupt;
 
@@ -69,8 +69,8 @@ pub struct Reconciler<O> {
     paths: Arc<Paths>,
     owners: OwnerRequests<O>,
     children: ChildReconciler<O>,
-    unplanned: Unplanned,
-    teardown: Teardown<O>,
+    names: Arc<ChildNames>,
+    retention: Retention,
     events: Events,
     /// How long one reconcile may take.
     deadline: Duration,
@@ -89,19 +89,9 @@ impl<O: Operator> Reconciler<O> {
         names: Arc<ChildNames>,
         retention: Retention,
     ) -> Self {
-        let unplanned = || {
-            let names = Arc::clone(&names);
-            Unplanned::new(api.clone(), Arc::clone(&paths), names, retention)
-        };
         Self {
-            teardown: Teardown::new(
-                Arc::clone(&operator),
-                api.clone(),
-                Arc::clone(&paths),
-                unplanned(),
-                retention,
-            ),
-            unplanned: unplanned(),
+            names,
+            retention,
             operator,
             owners: OwnerRequests::new(api.clone(), Arc::clone(&paths)),
             children: ChildReconciler::new(api.clone(), Arc::clone(&paths), retention),
@@ -181,7 +171,7 @@ impl<O: Operator> Reconciler<O> {
             self.owners.read(key, state).await?;
         }
         if state.object.deleting {
-            return self.teardown.run(key, state).await;
+            return self.tear_down(key, state).await;
         }
         let owner =
             owner::rebuild::<O>(key, &state.object).map_err(|error| failure::unreadable(&error))?;
@@ -206,7 +196,7 @@ impl<O: Operator> Reconciler<O> {
             Requeue::After(requeue_after) => Some(requeue_after),
             Requeue::Default => None,
         };
-        self.unplanned.learn(&owner, &plan.children);
+        self.learn_names(&owner, &plan.children);
         let now_ms = self.children.now_ms();
         let corrections = state.work.corrections.as_deref();
         if corrections.is_some_and(|all| all.are_due(now_ms)) {
@@ -229,9 +219,11 @@ impl<O: Operator> Reconciler<O> {
         let checks = state.work.triggers.has(Triggers::CHECK) || looks;
         let fresh = never_seen && is_first_spec && !checks;
         if !fresh && (wanted || looks) {
-            let compares = wanted || !state.object.status.ready;
-            self.unplanned
-                .complete(&owner, state, &mut plan.children, compares)
+            let beside = match wanted || !state.object.status.ready {
+                true => Beside::Compared,
+                false => Beside::Pending,
+            };
+            self.add_unplanned(&owner, state, &mut plan.children, beside)
                 .await?;
         }
         if !wanted && looks && state.object.status.ready {
@@ -350,6 +342,19 @@ impl<O: Operator> Reconciler<O> {
         failure::check_kinds::<O>(&plan.children)?;
         Ok(plan)
     }
+}
+
+/// A JSON patch of exactly this object, if it is still this one.
+pub(crate) fn guarded((uid, resource_version): (Uid, u64), operations: &[Value]) -> Value {
+    let version = resource_version.to_string();
+    let mut patch = vec![
+        json!({"op": "test", "path": "/metadata/uid", "value": uid.to_string()}),
+        // Not a `test`: a resourceVersion that is part of the object makes the server refuse the write with 409 where
+        // a newer one exists.
+        json!({"op": "replace", "path": "/metadata/resourceVersion", "value": version}),
+    ];
+    patch.extend_from_slice(operations);
+    patch.into()
 }
 
 /// As JSON. Our own values can always be serialised.

@@ -21,7 +21,7 @@ use crate::model::{
     large_bytes,
 };
 use crate::reconcile::failure::Interrupt;
-use crate::reconcile::{JSON_PATCH, encode, failure, owner};
+use crate::reconcile::{JSON_PATCH, encode, failure, guarded, owner};
 
 /// A list with one owner, or with none.
 #[derive(Deserialize)]
@@ -241,13 +241,7 @@ impl<O: Operator> OwnerRequests<O> {
         state: &mut OwnerState,
         operations: &[Value],
     ) -> Result<(), Interrupt> {
-        let mut patch = vec![
-            json!({"op": "test", "path": "/metadata/uid", "value": state.object.uid.to_string()}),
-            // Not a `test`: a resourceVersion that is part of the object makes the server refuse
-            // the write with 409 where a newer one exists.
-            json!({"op": "replace", "path": "/metadata/resourceVersion", "value": state.object.resource_version.to_string()}),
-        ];
-        patch.extend_from_slice(operations);
+        let version = (state.object.uid, state.object.resource_version);
         let mut path = self.paths.owner_path(key);
         path.push_str(subresource);
         path.push_str("?fieldManager=");
@@ -255,7 +249,7 @@ impl<O: Operator> OwnerRequests<O> {
         let request = Request {
             method: Method::PATCH,
             path: &path,
-            body: Some((JSON_PATCH, encode(&Value::Array(patch)))),
+            body: Some((JSON_PATCH, encode(&guarded(version, operations)))),
             accept: METADATA,
         };
         match self.api.call(Verb::Patch, request, OBJECT_BYTES).await {

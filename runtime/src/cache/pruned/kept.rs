@@ -6,13 +6,14 @@
 
 use serde_json::Value;
 
-use crate::api::{Child, Operator, kind_index};
+use crate::api::Operator;
 use crate::cache::ChildUpdate;
 use crate::model::{
-    Content, KindId, ObjectKey, OwnerObject, OwnerState, SeenChild, SeenChildren, Triggers, hash32,
+    Content, KindId, ObjectKey, OwnerObject, OwnerState, SeenChild, SeenChildren, Triggers,
 };
 use crate::reconcile::child;
 use crate::reconcile::child::{Actual, planned_body};
+use crate::reconcile::child_records::id as child_id;
 use crate::reconcile::fields::{Others, annotation, correct};
 use crate::reconcile::owner;
 
@@ -144,7 +145,11 @@ impl Kept {
             seen.content = Content::Unread;
             return Some(self.work(Triggers::CHECK));
         };
-        let child = plan.children.iter().find(|child| is::<O>(child, seen));
+        let id = (Some(seen.kind), seen.name_hash);
+        let child = plan
+            .children
+            .iter()
+            .find(|child| child_id::<O>(child) == id);
         if let Some(child) = child {
             let kind = seen.kind.of(O::KINDS)?;
             let held = child::held(line);
@@ -193,7 +198,7 @@ impl Kept {
     fn wants<O: Operator>(&self, operator: &O, key: &ObjectKey, seen: &SeenChild) -> bool {
         owner::plan(operator, key, &self.object, &self.children).is_none_or(|(_, plan)| {
             let mut wanted = plan.children.iter().filter(|child| child.body.is_some());
-            wanted.any(|child| is::<O>(child, seen))
+            wanted.any(|child| child_id::<O>(child) == (Some(seen.kind), seen.name_hash))
         })
     }
 
@@ -275,8 +280,4 @@ fn take_over(object: &mut OwnerObject, newer: &OwnerObject) {
     object.deleting = newer.deleting;
     object.finalizers = newer.finalizers;
     object.status = newer.status.clone();
-}
-
-fn is<O: Operator>(child: &Child, seen: &SeenChild) -> bool {
-    kind_index(O::KINDS, &child.kind) == Some(seen.kind) && hash32(&child.name) == seen.name_hash
 }

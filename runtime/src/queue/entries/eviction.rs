@@ -44,11 +44,6 @@ impl Entries {
         self.remove(key);
     }
 
-    /// What was evicted since the last call.
-    pub(in crate::queue) fn take_evicted(&mut self) -> Evicted {
-        std::mem::take(&mut self.evicted)
-    }
-
     /// Drops what an owner that waits holds when the bound of those like it is exceeded. One that waits for a worker
     /// keeps its spec, of which one is admitted always.
     pub(in crate::queue) fn drop_specs(&mut self, key: &ObjectKey) {
