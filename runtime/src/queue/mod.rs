@@ -22,7 +22,7 @@ pub use crate::queue::limits::Limits;
 pub use crate::queue::observe::Observation;
 pub use crate::queue::outcome::{Admission, Evicted, Outcome};
 
-use crate::model::{ObjectKey, OwnerState, Triggers, Uid, Versions};
+use crate::model::{ObjectKey, OwnerState, Triggers, Versions};
 use crate::queue::entries::Entries;
 use crate::queue::entry::{Entry, State};
 

@@ -126,7 +126,7 @@ impl Queue {
         }
     }
 
-    fn insert_with_work(&mut self, key: &ObjectKey, owner: OwnerState) -> Admission {
+    pub(super) fn insert_with_work(&mut self, key: &ObjectKey, owner: OwnerState) -> Admission {
         match owner.work.triggers.is_empty() {
             true => Admission::Idle,
             false => self.entries.insert(key, owner, State::Queued),

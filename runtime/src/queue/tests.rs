@@ -10,7 +10,7 @@ mod requeued;
 mod retries;
 mod yielded;
 
-use crate::model::{ChildEvent, ChildState, Content, Finalizers, KindId, SeenChild};
+use crate::model::{ChildEvent, ChildState, Content, Finalizers, KindId, SeenChild, Uid};
 use crate::queue::*;
 
 const KINDS: usize = 2;

@@ -8,21 +8,18 @@
 //! Leaves to others: the requests (`child_requests`), what differs (`fields`), when a child that is kept changed
 //! is set back (`model::Corrections`), saying so (`reconcile`).
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::time::Instant;
 
 use crate::api::{Child, Operator, Owner, OwnerStatus, Status, kind_index};
-use crate::http::paths::Paths;
-use crate::http::request::Api;
 use crate::model::{ChildState, Content, OwnerState, Retention, SeenChild, Triggers, Uid};
+use crate::reconcile::Reconciler;
 use crate::reconcile::child;
 use crate::reconcile::child::{Actual, planned_body};
 use crate::reconcile::child_records::{forget, id, is_unknown, seen_of};
-use crate::reconcile::child_requests::{ChildRequests, Patched};
+use crate::reconcile::child_requests::Patched;
 use crate::reconcile::failure;
 use crate::reconcile::failure::Interrupt;
 use crate::reconcile::fields::{Correction, Mark, Others, Planned, correct};
@@ -31,27 +28,7 @@ use crate::reconcile::ownership::{Claim, claim};
 /// How long something that is being deleted is waited for before it is read again.
 pub(super) const TERMINATING: Duration = Duration::from_secs(1);
 
-/// Reconciles the children of owners.
-pub(super) struct ChildReconciler<O> {
-    pub(super) requests: ChildRequests<O>,
-    api: Api,
-    paths: Arc<Paths>,
-    started: Instant,
-    /// Whether the cache retains the last applied bodies of children, which spares reads of them.
-    keeps_last_applied: bool,
-}
-
-impl<O: Operator> ChildReconciler<O> {
-    pub(super) fn new(api: Api, paths: Arc<Paths>, retention: Retention) -> Self {
-        Self {
-            requests: ChildRequests::new(api.clone(), Arc::clone(&paths)),
-            api,
-            paths,
-            started: Instant::now(),
-            keeps_last_applied: retention == Retention::Specs,
-        }
-    }
-
+impl<O: Operator> Reconciler<O> {
     /// Milliseconds since the start.
     pub(super) fn now_ms(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
@@ -59,7 +36,7 @@ impl<O: Operator> ChildReconciler<O> {
 
     /// Brings one child to the plan. `fresh`: the owner was never reconciled, so that no child of ours can exist
     /// and a POST finds out at once.
-    pub(super) async fn ensure(
+    pub(super) async fn ensure_child(
         &self,
         owner: &Owner<O>,
         state: &mut OwnerState,
@@ -120,7 +97,8 @@ impl<O: Operator> ChildReconciler<O> {
         for child in children {
             if seen_of::<O>(state, child).is_some_and(|seen| seen.content.is_pending()) {
                 workload_seen |= child.kind.workload;
-                self.ensure(owner, state, child.clone(), false).await?;
+                self.ensure_child(owner, state, child.clone(), false)
+                    .await?;
             }
         }
         if !workload_seen {
@@ -132,7 +110,8 @@ impl<O: Operator> ChildReconciler<O> {
             }
             match id::<O>(child) {
                 (Some(_), _) if child.kind.workload => {
-                    self.ensure(owner, state, child.clone(), false).await?;
+                    self.ensure_child(owner, state, child.clone(), false)
+                        .await?;
                 }
                 // To a plan such a child only exists, and a ready owner has it.
                 (Some(kind), name_hash) => state.children.record(SeenChild {
@@ -184,7 +163,7 @@ impl<O: Operator> ChildReconciler<O> {
 
     /// Whether what a cache retains of the children holds.
     fn retains(&self, state: &OwnerState) -> bool {
-        self.keeps_last_applied && !state.work.triggers.has(Triggers::READ)
+        self.retention == Retention::Specs && !state.work.triggers.has(Triggers::READ)
     }
 
     /// Deletes a child by what is retained of it; `None` where nothing is. True while it still exists.
@@ -398,7 +377,7 @@ impl<O: Operator> ChildReconciler<O> {
     /// Records a child as it is now, with the digests of `body` where it satisfies that.
     fn record(&self, state: &mut OwnerState, child: &Child, actual: &Actual, body: Option<&Value>) {
         if let Some(kind) = kind_index(O::KINDS, &child.kind) {
-            let body = body.filter(|_| self.keeps_last_applied);
+            let body = body.filter(|_| self.retention == Retention::Specs);
             state.children.record(actual.seen(kind, body));
         }
     }

@@ -144,7 +144,7 @@ impl<O: Operator> Reconciler<O> {
         };
         let before = state.object.status.digest;
         let written =
-            tokio::time::timeout(self.deadline, self.owners.write_status(key, state, status)).await;
+            tokio::time::timeout(self.deadline, self.write_status(key, state, status)).await;
         match written {
             Ok(result) => result.map(|()| state.object.status.digest != before),
             Err(_) => Err(failure::late(self.deadline)),

@@ -41,15 +41,15 @@ use crate::model::{ObjectKey, OwnerState, Retention, Triggers, Uid};
 use crate::queue::Outcome;
 use crate::reconcile::child_names::ChildNames;
 use crate::reconcile::child_records::is_unknown;
-use crate::reconcile::children::ChildReconciler;
+use crate::reconcile::child_requests::ChildRequests;
 use crate::reconcile::events::Events;
 use crate::reconcile::failure::Told;
-use crate::reconcile::owner_requests::OwnerRequests;
 use crate::reconcile::unplanned::Beside;
 use futures::FutureExt;
 use http::Method;
 use serde::Serialize;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 pub(crate) use crate::reconcile::failure::Interrupt;
 
@@ -67,11 +67,11 @@ pub struct Reconciler<O> {
     operator: Arc<O>,
     api: Api,
     paths: Arc<Paths>,
-    owners: OwnerRequests<O>,
-    children: ChildReconciler<O>,
+    requests: ChildRequests<O>,
     names: Arc<ChildNames>,
     retention: Retention,
     events: Events,
+    started: Instant,
     /// How long one reconcile may take.
     deadline: Duration,
     /// More owners wait than workers are free.
@@ -93,11 +93,11 @@ impl<O: Operator> Reconciler<O> {
             names,
             retention,
             operator,
-            owners: OwnerRequests::new(api.clone(), Arc::clone(&paths)),
-            children: ChildReconciler::new(api.clone(), Arc::clone(&paths), retention),
+            requests: ChildRequests::new(api.clone(), Arc::clone(&paths)),
             api,
             paths,
             events: Events::default(),
+            started: Instant::now(),
             deadline,
             pressure: AtomicBool::new(false),
         }
@@ -168,7 +168,7 @@ impl<O: Operator> Reconciler<O> {
             || state.object.resource_version == 0
             || state.object.spec.is_none()
         {
-            self.owners.read(key, state).await?;
+            self.read_owner(key, state).await?;
         }
         if state.object.deleting {
             return self.tear_down(key, state).await;
@@ -176,7 +176,7 @@ impl<O: Operator> Reconciler<O> {
         let owner =
             owner::rebuild::<O>(key, &state.object).map_err(|error| failure::unreadable(&error))?;
         let never_seen = owner::never_seen::<O>(&state.object);
-        self.owners.set_finalizers(key, state).await?;
+        self.set_finalizers(key, state).await?;
         let besides = Triggers::RETIRED.with(Triggers::REFRESH);
         if state.work.triggers.has(Triggers::RETIRED)
             && state.work.triggers.without(besides).is_empty()
@@ -197,7 +197,7 @@ impl<O: Operator> Reconciler<O> {
             Requeue::Default => None,
         };
         self.learn_names(&owner, &plan.children);
-        let now_ms = self.children.now_ms();
+        let now_ms = self.now_ms();
         let corrections = state.work.corrections.as_deref();
         if corrections.is_some_and(|all| all.are_due(now_ms)) {
             state.work.request(Triggers::CHECK);
@@ -227,10 +227,7 @@ impl<O: Operator> Reconciler<O> {
                 .await?;
         }
         if !wanted && looks && state.object.status.ready {
-            let may_change = self
-                .children
-                .ensure_pending(&owner, state, &plan.children)
-                .await?;
+            let may_change = self.ensure_pending(&owner, state, &plan.children).await?;
             state.children.settle();
             if !may_change && self.field_conflict(state).is_none() {
                 // The status does not change with these children.
@@ -243,7 +240,7 @@ impl<O: Operator> Reconciler<O> {
         } else if wanted || looks {
             // Each body is dropped as soon as it is written: a burst holds one plan for each worker.
             for child in std::mem::take(&mut plan.children) {
-                self.children.ensure(&owner, state, child, fresh).await?;
+                self.ensure_child(&owner, state, child, fresh).await?;
             }
             state.children.settle();
             state.children.complete = true;
@@ -273,7 +270,7 @@ impl<O: Operator> Reconciler<O> {
         }
         state.work.status_yielded = false;
         let own_version = state.object.own_version;
-        self.owners.write_status(key, state, status).await?;
+        self.write_status(key, state, status).await?;
         if state.object.own_version != own_version {
             self.tell_overwritten(key, state).await;
             if let Some(failure) = self.operator.degraded(&owner, &children) {
@@ -293,7 +290,7 @@ impl<O: Operator> Reconciler<O> {
     /// The field conflict that the owner is in.
     fn field_conflict(&self, state: &OwnerState) -> Option<Failure> {
         let corrections = state.work.corrections.as_deref()?;
-        let (message, pause_ms) = corrections.conflict(self.children.now_ms())?;
+        let (message, pause_ms) = corrections.conflict(self.now_ms())?;
         let pause = Duration::from_millis(pause_ms);
         Some(failure::field_conflict(message, pause))
     }
@@ -313,7 +310,7 @@ impl<O: Operator> Reconciler<O> {
         (state.work.triggers, state.work.attempts) = (Triggers::default(), 0);
         let children = owner::children::<O>(&state.children);
         if self.operator.failed(owner, &children, &failure).is_none() {
-            self.owners.write_status(key, state, planned).await?;
+            self.write_status(key, state, planned).await?;
         }
         Err(Interrupt::Failed {
             failure,

@@ -3,8 +3,6 @@
 //! Guarantees: every write names the uid and the resourceVersion that are known; the status is written only
 //! when it differs. Leaves to others: what the status says (`reconcile`), its digest (`owner`).
 
-use std::marker::PhantomData;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use http::Method;
@@ -13,15 +11,14 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::api::{Operator, OwnerStatus, Status};
-use crate::http::paths::Paths;
-use crate::http::request::{Api, ApiError, METADATA, OBJECT_BYTES, Request};
+use crate::http::request::{ApiError, METADATA, OBJECT_BYTES, Request};
 use crate::metrics::Verb;
 use crate::model::{
     LARGE_BYTES, ObjectKey, OwnerObject, OwnerState, PartialObject, SeenChildren, Triggers, Uid,
     large_bytes,
 };
 use crate::reconcile::failure::Interrupt;
-use crate::reconcile::{JSON_PATCH, encode, failure, guarded, owner};
+use crate::reconcile::{JSON_PATCH, Reconciler, encode, failure, guarded, owner};
 
 /// A list with one owner, or with none.
 #[derive(Deserialize)]
@@ -30,24 +27,9 @@ struct Selected<'a> {
     items: Option<Vec<&'a RawValue>>,
 }
 
-/// Sends the requests about owners.
-pub(super) struct OwnerRequests<O> {
-    api: Api,
-    paths: Arc<Paths>,
-    operator: PhantomData<fn() -> O>,
-}
-
-impl<O: Operator> OwnerRequests<O> {
-    pub(super) fn new(api: Api, paths: Arc<Paths>) -> Self {
-        Self {
-            api,
-            paths,
-            operator: PhantomData,
-        }
-    }
-
+impl<O: Operator> Reconciler<O> {
     /// Reads the owner; what is known of its children stays if its uid is the same.
-    pub(super) async fn read(
+    pub(super) async fn read_owner(
         &self,
         key: &ObjectKey,
         state: &mut OwnerState,
@@ -58,7 +40,7 @@ impl<O: Operator> OwnerRequests<O> {
                 .owner_reads_for_children
                 .fetch_add(1, Relaxed);
         }
-        let read = match self.fetch(key, state.object.large_bytes > 0).await {
+        let read = match self.fetch_owner(key, state.object.large_bytes > 0).await {
             Err(Interrupt::Large) => {
                 state.object.large_bytes = u32::MAX;
                 return Err(Interrupt::Large);
@@ -86,7 +68,7 @@ impl<O: Operator> OwnerRequests<O> {
 
     /// The owner as it is now. One that is not selected is gone: a child of it, whose event leads here, belongs to
     /// another shard. One that is not known to be `large` and is: interrupted.
-    async fn fetch(&self, key: &ObjectKey, large: bool) -> Result<OwnerObject, Interrupt> {
+    async fn fetch_owner(&self, key: &ObjectKey, large: bool) -> Result<OwnerObject, Interrupt> {
         let (verb, path) = match self.paths.selected_owner_path(key) {
             Some(path) => (Verb::List, path),
             None => (Verb::Get, self.paths.owner_path(key)),
@@ -156,7 +138,7 @@ impl<O: Operator> OwnerRequests<O> {
             0 => json!({"op": "add", "path": "/metadata/finalizers", "value": [finalizer]}),
             _ => json!({"op": "add", "path": "/metadata/finalizers/-", "value": finalizer}),
         };
-        self.patch(key, "", state, &[add]).await
+        self.patch_owner(key, "", state, &[add]).await
     }
 
     /// Removes our finalizer, if the owner has it.
@@ -174,7 +156,7 @@ impl<O: Operator> OwnerRequests<O> {
             json!({"op": "test", "path": path, "value": finalizer}),
             json!({"op": "remove", "path": path}),
         ];
-        self.patch(key, "", state, &remove).await
+        self.patch_owner(key, "", state, &remove).await
     }
 
     /// Removes the finalizers that the operator no longer uses, with one write for each.
@@ -190,7 +172,7 @@ impl<O: Operator> OwnerRequests<O> {
             // No `test`: with this uid and resourceVersion the list is the one that is known.
             let path = format!("/metadata/finalizers/{place}");
             let remove = json!({"op": "remove", "path": path});
-            self.patch(key, "", state, &[remove]).await?;
+            self.patch_owner(key, "", state, &[remove]).await?;
         }
         Ok(())
     }
@@ -223,7 +205,7 @@ impl<O: Operator> OwnerRequests<O> {
         let triggers = state.work.triggers;
         state.work.triggers = triggers.with(Triggers::REFRESH);
         state.object.status_in_doubt = true;
-        let written = self.patch(key, "/status", state, &[replace]).await;
+        let written = self.patch_owner(key, "/status", state, &[replace]).await;
         if written.as_ref().is_err_and(Interrupt::is_refusal) {
             state.object.status_in_doubt = false;
         }
@@ -234,7 +216,7 @@ impl<O: Operator> OwnerRequests<O> {
     }
 
     /// Patches the owner if its uid and resourceVersion are those that we know.
-    async fn patch(
+    async fn patch_owner(
         &self,
         key: &ObjectKey,
         subresource: &str,

@@ -40,7 +40,7 @@ impl<O: Operator> Reconciler<O> {
             .or(state.object.finalizers.retired)
             .is_some();
         let Some(finalizer) = O::FINALIZER.filter(|_| promised) else {
-            self.owners.remove_retired_finalizers(key, state).await?;
+            self.remove_retired_finalizers(key, state).await?;
             return Err(Interrupt::Gone);
         };
         if !state.object.finalizers.orphan && !mutant!(ChildrenLeftAtTeardown) {
@@ -56,8 +56,8 @@ impl<O: Operator> Reconciler<O> {
                 .await;
             cleanup.map_err(|error| failure::cleanup(&error))?;
         }
-        self.owners.remove_retired_finalizers(key, state).await?;
-        self.owners.remove_finalizer(key, state, finalizer).await?;
+        self.remove_retired_finalizers(key, state).await?;
+        self.remove_finalizer(key, state, finalizer).await?;
         Ok(Outcome::Gone)
     }
 
@@ -73,8 +73,8 @@ impl<O: Operator> Reconciler<O> {
             .await?;
         children.sort_by_key(|child| kind_index(O::KINDS, &child.kind));
         for child in &children {
-            if self.children.delete_owned(owner, state, child).await? {
-                self.owners.write_status(key, state, plan.status).await?;
+            if self.delete_owned(owner, state, child).await? {
+                self.write_status(key, state, plan.status).await?;
                 return Err(Interrupt::Wait(LINGERING));
             }
         }
@@ -89,8 +89,7 @@ impl<O: Operator> Reconciler<O> {
             let any = !found.is_empty();
             for one in found.into_iter().filter(|one| !one.deleting) {
                 let child = Child::absent(*kind, one.name);
-                self.children
-                    .requests
+                self.requests
                     .delete(key.namespace(), &child, one.uid, one.resource_version)
                     .await?;
             }

@@ -45,7 +45,8 @@ impl<O: Operator> Reconciler<O> {
         if mutant!(UnplannedStays) {
             return Ok(());
         }
-        plan.extend(self.names.unplanned::<O>(&owner.meta.name, plan));
+        let by_name = self.names.unplanned::<O>(&owner.meta.name, plan);
+        plan.extend(by_name);
         for (kind, of) in KindId::children(O::KINDS.len()).zip(O::KINDS) {
             if !self.may_have_more(kind, state, plan, beside) {
                 continue;
