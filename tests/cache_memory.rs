@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use tare::edgeapp::EdgeApps;
 use tare_runtime::cache::{Cache, Mode};
 use tare_runtime::model::{
-    ChildState, Content, Finalizers, KindId, LastApplied, OwnerState, SeenChild, StatusRecord,
-    Transition, Uid,
+    ChildState, Content, Finalizers, KindId, LastApplied, OwnerObject, OwnerState, SeenChild,
+    StatusRecord, Transition, Uid,
 };
 
 struct Counting;
@@ -61,7 +61,7 @@ fn owner(n: usize) -> OwnerState {
         status: b'T',
         since_s: 2,
     };
-    OwnerState {
+    let object = OwnerObject {
         uid: uid(0),
         generation: 1,
         resource_version: 9,
@@ -78,9 +78,11 @@ fn owner(n: usize) -> OwnerState {
             ready: true,
             transitions: Box::new([transition; 3]),
         },
-        children: vec![record(0), record(1)],
-        children_complete: true,
-        ..OwnerState::default()
+        ..OwnerObject::default()
+    };
+    OwnerState {
+        children: [record(0), record(1)].into_iter().collect(),
+        ..object.into()
     }
 }
 
@@ -118,7 +120,7 @@ fn a_retained_owner_costs_no_more_than_its_mode_promises() {
         let kept = if mode == Mode::None { 0 } else { COUNT };
         assert_eq!(cache.len(), kept);
         for n in 0..COUNT {
-            cache.on_owner_gone(owner(n).uid);
+            cache.on_owner_gone(owner(n).object.uid);
         }
         assert!(cache.is_empty());
         drop(cache);

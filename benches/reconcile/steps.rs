@@ -23,7 +23,7 @@ use tare_runtime::internals::{
     Outcome, Paths, Queue, Relist, WatchEvent, WatchStream,
 };
 use tare_runtime::model::{
-    ChildState, Finalizers, KindId, Meta, ObjectKey, OwnerState, Retention, Uid,
+    ChildState, Finalizers, KindId, Meta, ObjectKey, OwnerObject, OwnerState, Retention, Uid,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -155,14 +155,16 @@ pub fn queue<M: Measurement>() -> impl FnMut(&mut Bencher<'_, M>) {
                     let Some((taken, mut state)) = queue.take() else {
                         panic!("{key} was not queued");
                     };
-                    state.own_version = written.resource_version;
-                    state.status = written.status.clone();
+                    state.object.own_version = written.object.resource_version;
+                    state.object.status = written.object.status.clone();
                     let outcome = Outcome::Written {
                         ready: true,
                         requeue_after: None,
                     };
                     queue.finish(&taken, state, outcome, 0);
-                    queue.advance(KindId::OWNER, written.resource_version);
+                    queue
+                        .versions()
+                        .advance(KindId::OWNER, written.object.resource_version);
                     queue.observe(&key, shown(written), 0);
                 }
                 assert!(queue.is_empty(), "a converged owner needs no entry");
@@ -181,7 +183,7 @@ fn shown(shown: OwnerState) -> Observation<'static> {
 
 /// An owner as it is new, and as our write to its status shows it.
 fn owner_states(n: usize) -> (ObjectKey, OwnerState, OwnerState) {
-    let new = OwnerState {
+    let new = OwnerState::from(OwnerObject {
         uid: Uid::parse(&format!("00000000-0000-0000-0000-{n:012x}")).unwrap_or_default(),
         generation: 1,
         resource_version: 2 * n as u64 + 1,
@@ -192,12 +194,12 @@ fn owner_states(n: usize) -> (ObjectKey, OwnerState, OwnerState) {
             orphan: false,
         },
         spec: Some(r#"{"image":"registry.local/shop/web:1.4","replicas":1,"port":8080}"#.into()),
-        ..OwnerState::default()
-    };
+        ..OwnerObject::default()
+    });
     let mut written = new.clone();
-    written.resource_version += 1;
-    written.status.observed_generation = Some(1);
-    written.status.ready = true;
+    written.object.resource_version += 1;
+    written.object.status.observed_generation = Some(1);
+    written.object.status.ready = true;
     (ObjectKey::new("default", &format!("ea-{n}")), new, written)
 }
 

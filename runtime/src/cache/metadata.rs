@@ -29,8 +29,7 @@ struct Mark {
 /// The mode `metadata`.
 #[derive(Debug)]
 pub struct Identities {
-    /// By the halves of the uid: with one `u128` an entry would take 32 bytes.
-    marks: HashMap<[u64; 2], Mark>,
+    marks: HashMap<Uid, Mark>,
     epoch: u8,
     /// By kind: whether its events carry the whole object.
     whole: Vec<bool>,
@@ -51,9 +50,9 @@ impl Identities {
         match observed.and_then(|observed| i32::try_from(observed).ok()) {
             Some(observed) => {
                 let epoch = self.epoch;
-                self.marks.insert(uid.halves(), Mark { observed, epoch });
+                self.marks.insert(uid, Mark { observed, epoch });
             }
-            None => drop(self.marks.remove(&uid.halves())),
+            None => drop(self.marks.remove(&uid)),
         }
     }
 }
@@ -68,17 +67,17 @@ impl Cache for Identities {
     }
 
     fn on_owner(&mut self, state: &mut OwnerState, _page: Option<&[u64]>) -> bool {
-        if !state.metadata_only {
-            self.mark(state.uid, state.status.observed_generation);
-        } else if let Some(mark) = self.marks.get_mut(&state.uid.halves()) {
+        if !state.object.metadata_only {
+            self.mark(state.object.uid, state.object.status.observed_generation);
+        } else if let Some(mark) = self.marks.get_mut(&state.object.uid) {
             mark.epoch = self.epoch;
-            state.status.observed_generation = Some(mark.observed.into());
+            state.object.status.observed_generation = Some(mark.observed.into());
         }
         true
     }
 
     fn on_owner_gone(&mut self, uid: Uid) {
-        self.marks.remove(&uid.halves());
+        self.marks.remove(&uid);
         if self.marks.capacity() > 1_024 && self.marks.len() < self.marks.capacity() / 4 {
             self.marks.shrink_to(self.marks.len() * 2);
         }
@@ -95,8 +94,8 @@ impl Cache for Identities {
     fn complete(&self, _state: &mut OwnerState) {}
 
     fn record(&mut self, state: &mut OwnerState) {
-        if state.uid != Uid::default() && !state.metadata_only {
-            self.mark(state.uid, state.status.observed_generation);
+        if state.object.uid != Uid::default() && !state.object.metadata_only {
+            self.mark(state.object.uid, state.object.status.observed_generation);
         }
     }
 

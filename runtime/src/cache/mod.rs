@@ -136,11 +136,8 @@ impl<C: Cache + ?Sized> Cache for Box<C> {
 
 /// The work for a change of a child whose owner is not known: a read of the owner.
 fn unknown(event: &ChildEvent) -> OwnerState {
-    OwnerState {
-        uid: event.owner_uid.unwrap_or_default(),
-        triggers: Triggers::REFRESH.with(Triggers::CHILD),
-        ..OwnerState::default()
-    }
+    let triggers = Triggers::REFRESH.with(Triggers::CHILD);
+    OwnerState::unread(event.owner_uid.unwrap_or_default(), triggers)
 }
 
 /// What is retained, as `--cache` names it.

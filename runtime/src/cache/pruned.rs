@@ -31,8 +31,7 @@ use crate::model::{Content, KindId, OwnerState, Retention, SeenChild, Uid};
 /// The mode `pruned`.
 pub struct Pruned<O> {
     operator: Arc<O>,
-    /// By the halves of the uid, which need less alignment than one `u128`.
-    owners: HashMap<[u64; 2], Box<Kept>>,
+    owners: HashMap<Uid, Box<Kept>>,
     epoch: u8,
     /// While a relist runs: owners that were deleted meanwhile, which its pages may still show.
     departed: Option<HashSet<Uid>>,
@@ -63,25 +62,25 @@ impl<O: Operator> Cache for Pruned<O> {
         if self
             .departed
             .as_ref()
-            .is_some_and(|gone| gone.contains(&state.uid))
+            .is_some_and(|gone| gone.contains(&state.object.uid))
         {
             return false;
         }
         let epoch = self.epoch;
-        let kept = self.owners.entry(state.uid.halves()).or_default();
+        let kept = self.owners.entry(state.object.uid).or_default();
         kept.epoch = epoch;
         kept.shown(state, page);
         true
     }
 
     fn is_ahead_of(&self, state: &OwnerState, page: &[u64]) -> Option<KindId> {
-        let known = self.owners.get(&state.uid.halves())?.state();
+        let known = self.owners.get(&state.object.uid)?;
         let is_past = |kind: KindId, version: u64| {
             let page = page.get(kind.index());
             page.is_some_and(|page| version <= *page)
         };
-        if state.resource_version < known.resource_version
-            && is_past(KindId::OWNER, known.resource_version)
+        if state.object.resource_version < known.object.resource_version
+            && is_past(KindId::OWNER, known.object.resource_version)
         {
             return Some(KindId::OWNER);
         }
@@ -96,12 +95,12 @@ impl<O: Operator> Cache for Pruned<O> {
     }
 
     fn knows_status_of(&self, state: &OwnerState) -> bool {
-        let kept = self.owners.get(&state.uid.halves());
-        kept.is_some_and(|kept| kept.state().status.digest == state.status.digest)
+        let kept = self.owners.get(&state.object.uid);
+        kept.is_some_and(|kept| kept.object.status.digest == state.object.status.digest)
     }
 
     fn on_owner_gone(&mut self, uid: Uid) {
-        self.owners.remove(&uid.halves());
+        self.owners.remove(&uid);
         if let Some(departed) = &mut self.departed {
             departed.insert(uid);
         }
@@ -111,10 +110,7 @@ impl<O: Operator> Cache for Pruned<O> {
     }
 
     fn on_child_event(&mut self, update: ChildUpdate<'_>) -> Option<OwnerState> {
-        let kept = update
-            .event
-            .owner_uid
-            .map(|uid| self.owners.get_mut(&uid.halves()));
+        let kept = update.event.owner_uid.map(|uid| self.owners.get_mut(&uid));
         match kept {
             Some(Some(kept)) => {
                 let idle = update.idle;
@@ -128,18 +124,18 @@ impl<O: Operator> Cache for Pruned<O> {
     }
 
     fn complete(&self, state: &mut OwnerState) {
-        if let Some(kept) = self.owners.get(&state.uid.halves()) {
+        if let Some(kept) = self.owners.get(&state.object.uid) {
             kept.complete(state);
         }
     }
 
     fn record(&mut self, state: &mut OwnerState) {
-        let spec = state.spec.take();
-        if let Some(kept) = self.owners.get_mut(&state.uid.halves()) {
+        let spec = state.object.spec.take();
+        if let Some(kept) = self.owners.get_mut(&state.object.uid) {
             kept.returned(state, spec);
         }
         // The queue needs the resourceVersions, not the digests.
-        for child in &mut state.children {
+        for child in &mut *state.children {
             if let Content::Recorded(applied) = &mut child.content {
                 *applied = None;
             }

@@ -6,7 +6,8 @@ use crate::api::{Children, DEPLOYMENT, Owner};
 use crate::cache::*;
 use crate::http::paths::Paths;
 use crate::model::{
-    ChildState, Content, Finalizers, KindId, LastApplied, Meta, SeenChild, hash32, marks,
+    ChildState, Content, Finalizers, KindId, LastApplied, Meta, SeenChild, SeenChildren, hash32,
+    marks,
 };
 use crate::reconcile::child::{digest, planned_body};
 use crate::reconcile::fields::without_nulls;
@@ -58,22 +59,20 @@ fn planned() -> (Value, crate::test_operator::SiteStatus) {
 /// The owner `shop/web` with its Deployment, as a relist reports it.
 fn converged(resource_version: u64, child_version: u64) -> OwnerState {
     let (body, mut status) = planned();
-    OwnerState {
-        uid: uid(1),
-        generation: 1,
-        resource_version,
-        finalizers: Finalizers {
-            ours: Some(0),
-            retired: None,
-            count: 1,
-            orphan: false,
-        },
-        spec: Some(r#"{"image":"web:1"}"#.into()),
-        status: remember::<Sites>(&mut status),
-        children: vec![record(child_version, Some(digest(&body)))],
-        children_complete: true,
-        ..OwnerState::default()
-    }
+    let mut state = OwnerState::default();
+    state.object.uid = uid(1);
+    state.object.generation = 1;
+    state.object.resource_version = resource_version;
+    state.object.finalizers = Finalizers {
+        ours: Some(0),
+        retired: None,
+        count: 1,
+        orphan: false,
+    };
+    state.object.spec = Some(r#"{"image":"web:1"}"#.into());
+    state.object.status = remember::<Sites>(&mut status);
+    state.children = SeenChildren::from_iter([record(child_version, Some(digest(&body)))]);
+    state
 }
 
 fn record(resource_version: u64, plan: Option<u64>) -> SeenChild {
@@ -138,10 +137,7 @@ fn on_event(cache: &mut dyn Cache, (mut event, line): (ChildEvent, Vec<u8>)) -> 
 
 /// What a worker would get for an owner of which only the uid is known.
 fn taken(cache: &dyn Cache) -> OwnerState {
-    let mut state = OwnerState {
-        uid: uid(1),
-        ..OwnerState::default()
-    };
+    let mut state = OwnerState::unread(uid(1), Triggers::default());
     cache.complete(&mut state);
     state
 }
@@ -184,16 +180,16 @@ fn a_childs_event_asks_only_for_what_it_changes() {
         let mut cache = pruned();
         assert!(cache.on_owner(&mut converged(5, 6), Some(&[9, 9, 9])));
         let asked = on_event(&mut *cache, event(10, case.edit));
-        let differs = asked.as_ref().map(OwnerState::has_pending_children);
+        let differs = asked.as_ref().map(|state| state.children.are_pending());
         assert_eq!(differs, case.differs, "{}", case.name);
         if let Some(state) = asked {
-            assert!(state.triggers.has(Triggers::CHECK), "{}", case.name);
+            assert!(state.work.triggers.has(Triggers::CHECK), "{}", case.name);
             assert!(
-                !state.triggers.has(Triggers::REFRESH),
+                !state.work.triggers.has(Triggers::REFRESH),
                 "{}: no read",
                 case.name
             );
-            assert_eq!(state.resource_version, 5, "{}", case.name);
+            assert_eq!(state.object.resource_version, 5, "{}", case.name);
         }
         let again = on_event(&mut *cache, event(10, case.edit));
         assert_eq!(again, None, "{}: the same event again", case.name);
@@ -205,10 +201,13 @@ fn what_is_older_than_what_is_kept_changes_nothing() {
     let mut cache = pruned();
     cache.on_owner(&mut converged(5, 6), Some(&[9, 9, 9]));
     let mut older = converged(4, 6);
-    older.spec = Some(r#"{"image":"web:0"}"#.into());
+    older.object.spec = Some(r#"{"image":"web:0"}"#.into());
     assert!(cache.on_owner(&mut older, None));
-    assert_eq!(taken(&*cache).resource_version, 5);
-    assert_eq!(taken(&*cache).spec.as_deref(), Some(r#"{"image":"web:1"}"#));
+    assert_eq!(taken(&*cache).object.resource_version, 5);
+    assert_eq!(
+        taken(&*cache).object.spec.as_deref(),
+        Some(r#"{"image":"web:1"}"#)
+    );
     let edit = |object: &mut Value| object["spec"]["replicas"] = 9.into();
     assert_eq!(on_event(&mut *cache, event(6, edit)), None, "our own write");
     assert!(taken(&*cache).children[0].content.last_applied().is_some());
@@ -237,10 +236,8 @@ fn a_relist_forgets_the_owners_that_it_did_not_show() {
         cache.relist_ended(false);
         assert_eq!(cache.len(), 1, "{mode}: that relist failed");
         cache.relist_began();
-        let mut other = OwnerState {
-            uid: uid(3),
-            ..converged(5, 6)
-        };
+        let mut other = converged(5, 6);
+        other.object.uid = uid(3);
         cache.on_owner(&mut other, Some(&[9, 9, 9]));
         cache.relist_ended(true);
         assert_eq!(cache.len(), 1, "{mode}");
@@ -254,10 +251,8 @@ fn a_child_that_no_page_shows_is_gone_unless_it_is_younger_than_the_page() {
     for (page_revision, left) in [(6, 0), (5, 1)] {
         let mut cache = pruned();
         cache.on_owner(&mut converged(5, 6), Some(&[9, 9, 9]));
-        let mut state = OwnerState {
-            children: Vec::new(),
-            ..converged(5, 6)
-        };
+        let mut state = converged(5, 6);
+        state.children = SeenChildren::from_iter([]);
         cache.on_owner(&mut state, Some(&[page_revision; 3]));
         assert_eq!(
             taken(&*cache).children.len(),
@@ -276,13 +271,14 @@ fn a_worker_does_not_bring_back_a_child_that_vanished_meanwhile() {
     event.child.content = Content::Gone;
     let asked = on_event(&mut *cache, (event, line)).expect("it is planned");
     assert!(
-        asked.triggers.has(Triggers::REFRESH),
+        asked.work.triggers.has(Triggers::REFRESH),
         "the owner may be gone, too"
     );
     assert_eq!(asked.children[0].content, Content::Gone);
     cache.record(&mut state);
     assert!(taken(&*cache).children.is_empty());
-    state.children = vec![record(8, None)];
+    state.children.retain(|_| false);
+    state.children.record(record(8, None));
     cache.record(&mut state);
     assert_eq!(taken(&*cache).children.len(), 1, "made anew");
 }
@@ -290,25 +286,27 @@ fn a_worker_does_not_bring_back_a_child_that_vanished_meanwhile() {
 #[test]
 fn metadata_tell_what_is_observed_from_what_was_kept() {
     let mut cache = Mode::Metadata.cache(&Arc::new(Sites));
-    let metadata = || OwnerState {
-        metadata_only: true,
-        spec: None,
-        status: Default::default(),
-        ..converged(7, 6)
+    let metadata = || {
+        let mut state = converged(7, 6);
+        state.object.metadata_only = true;
+        state.object.spec = None;
+        state.object.status = Default::default();
+        state
     };
     let mut unknown = metadata();
     cache.on_owner(&mut unknown, None);
-    assert!(unknown.own_triggers(true).has(Triggers::SPEC), "it is read");
+    assert!(
+        unknown.object.own_triggers(true).has(Triggers::SPEC),
+        "it is read"
+    );
     cache.record(&mut converged(5, 6));
     let mut known = metadata();
     cache.on_owner(&mut known, None);
-    assert!(known.own_triggers(true).is_empty());
-    let mut changed = OwnerState {
-        generation: 2,
-        ..metadata()
-    };
+    assert!(known.object.own_triggers(true).is_empty());
+    let mut changed = metadata();
+    changed.object.generation = 2;
     cache.on_owner(&mut changed, None);
-    assert!(changed.own_triggers(true).has(Triggers::SPEC));
+    assert!(changed.object.own_triggers(true).has(Triggers::SPEC));
 }
 
 #[test]
@@ -324,19 +322,16 @@ fn what_came_of_a_child_before_its_owner_is_not_forgotten() {
     state.observe(shown.child.clone(), &|| Content::Unread);
     assert!(state.has_work());
     assert!(on_event(&mut *cache, (shown, line)).is_none());
-    let mut created = OwnerState {
-        resource_version: 4,
-        children: Vec::new(),
-        children_complete: false,
-        ..converged(4, 0)
-    };
+    let mut created = converged(4, 0);
+    created.object.resource_version = 4;
+    created.children = SeenChildren::default();
     assert!(cache.on_owner(&mut created, None));
     cache.complete(&mut state);
     assert_eq!(
-        (state.children[0].state, state.resource_version),
+        (state.children[0].state, state.object.resource_version),
         (ready(), 5)
     );
-    assert!(state.children_complete);
+    assert!(state.children.complete);
 
     // What the cache knows better stays.
     cache.record(&mut state);
@@ -379,14 +374,14 @@ fn a_child_that_a_worker_has_found_to_be_gone_is_read_before_it_is_relied_on() {
     let mut cache = pruned();
     assert!(cache.on_owner(&mut converged(5, 6), Some(&[6, 6, 6])));
     let mut state = taken(&*cache);
-    state.children.clear();
+    state.children.retain(|_| false);
     cache.record(&mut state);
     assert_eq!(taken(&*cache).children[0].content, Content::Recorded(None));
 
     // A worker that has not compared all children says nothing of the others.
     let mut cache = pruned();
     assert!(cache.on_owner(&mut converged(5, 6), Some(&[6, 6, 6])));
-    (state.children, state.children_complete) = (Vec::new(), false);
+    state.children = SeenChildren::default();
     cache.record(&mut state);
     assert!(taken(&*cache).children[0].content.last_applied().is_some());
 }
@@ -404,7 +399,7 @@ fn modes_are_named_as_they_are_parsed() {
 fn a_deletion_of_a_child_hides_no_older_change_of_another() {
     let mut cache = pruned();
     let mut owner = converged(5, 6);
-    (owner.children, owner.children_complete) = (Vec::new(), false);
+    owner.children = SeenChildren::default();
     assert!(cache.on_owner(&mut owner, None));
     let (mut deleted, line) = event(12, |_| {});
     deleted.child.kind = KindId::child(0).expect("the Services");

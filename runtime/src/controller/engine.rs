@@ -26,7 +26,7 @@ use crate::controller::trim::TrimTimer;
 use crate::controller::watches::Watches;
 use crate::http::paths::Paths;
 use crate::http::request::Api;
-use crate::model::{AnsweredVersions, Content, KindId, ObjectKey, OwnerState, Triggers, Uid};
+use crate::model::{Content, KindId, ObjectKey, OwnerState, Triggers, Uid};
 use crate::queue::{Admission, Evicted, Observation, Outcome, Queue};
 use crate::reconcile::child;
 use crate::reconcile::child_names::ChildNames;
@@ -56,7 +56,6 @@ pub(crate) struct Controller<O: Operator, C> {
     pace: Pace,
     recovery: Recovery,
     departed: Departed,
-    answered: AnsweredVersions,
     /// How often resourceVersions have started over.
     pub epoch: u32,
     requeues: Requeues,
@@ -89,7 +88,6 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             pace: Pace::default(),
             recovery: Recovery::default(),
             departed: Departed::default(),
-            answered: AnsweredVersions::new(paths.len()),
             epoch: 0,
             requeues: Requeues::new(config.requeues),
             paths,
@@ -168,7 +166,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         if self.readiness.is_missing(kind) {
             return self.on_probe(kind, &event);
         }
-        self.queue.advance(kind, resource_version);
+        self.queue.versions().advance(kind, resource_version);
         if !matches!(event, WatchEvent::Closed(_) | WatchEvent::Expired { .. })
             && self.readiness.opened(kind)
         {
@@ -213,7 +211,6 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         self.queue.forget_revisions();
         self.cache.clear();
         self.departed = Departed::default();
-        self.answered.forget();
         self.watches.close_all();
         if self.relist.take().is_some() {
             self.cache.relist_ended(false);
@@ -251,7 +248,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                 self.departed.remove(&key);
                 let is_known = !Status::<O>::WRITTEN || self.cache.knows_status_of(&state);
                 if self.cache.on_owner(&mut state, None) {
-                    let has_work = !state.own_triggers(O::FINALIZER.is_some()).is_empty();
+                    let has_work = !state.object.own_triggers(O::FINALIZER.is_some()).is_empty();
                     // A status is compared with the children.
                     let coverage = match has_work {
                         true => Self::owners(),
@@ -397,14 +394,14 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             ..
         } = finished;
         if outcome != Outcome::Gone && !is_void {
-            self.answered.note(&state);
+            self.queue.versions().answer(&state);
             self.cache.record(&mut state);
         }
-        let uid = state.uid;
+        let uid = state.object.uid;
         if let Some(running) = &mut self.relist
             && matches!(outcome, Outcome::Written { .. })
         {
-            running.written.done(&key, uid, state.own_version);
+            running.written.done(&key, uid, state.object.own_version);
         }
         let admission = self.queue.finish(&key, state, outcome, now_ms);
         // One that was created again meanwhile, and what was seen of its children.

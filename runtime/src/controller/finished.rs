@@ -17,7 +17,7 @@ pub(crate) struct Finished {
 impl Finished {
     /// Whether the owner had failed, and has not this time.
     pub fn succeeds_after_a_failure(&self) -> bool {
-        self.state.attempts > 0
+        self.state.work.attempts > 0
             && matches!(self.outcome, Outcome::Written { .. } | Outcome::Yielded)
     }
 
@@ -25,7 +25,7 @@ impl Finished {
     pub fn start_over(&mut self) {
         self.state.forget_revisions();
         let anew = Triggers::REFRESH.with(Triggers::CHECK).with(Triggers::READ);
-        self.state.triggers = self.state.triggers.with(anew);
+        self.state.work.request(anew);
         match self.outcome {
             Outcome::Failed { .. } | Outcome::Waits { .. } => {}
             Outcome::Written { .. }

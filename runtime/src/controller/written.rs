@@ -1,8 +1,9 @@
 //! Owners that were written while a relist runs: a page may be older than that.
 //!
 //! Guarantees: exact, by uid and resourceVersion; bounded. An owner that does not fit is looked at once more,
-//! which costs requests and loses nothing.
-//! Leaves to others: what a page says of the children (`queue/past.rs`).
+//! which costs requests and loses nothing. It is no part of `Versions`, which know kinds and no owners: what was written
+//! after a page was read says nothing of the others on it.
+//! Leaves to others: what a page says of the children (`queue`).
 
 use std::collections::HashMap;
 
@@ -25,7 +26,7 @@ pub(crate) enum PageAge {
 /// The owners whose reconcile ended since the running relist began, and which it has not shown before that.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
-    versions: HashMap<[u64; 2], u64>,
+    versions: HashMap<Uid, u64>,
     /// The last of the owners that the relist has shown, in the order of keys: those up to it come no more, unless
     /// the server lists them in another order.
     position: Option<ObjectKey>,
@@ -40,9 +41,8 @@ impl Written {
         if resource_version == 0 || was_shown {
             return;
         }
-        let id = uid.halves();
-        if self.versions.len() < MOST || self.versions.contains_key(&id) {
-            self.versions.insert(id, resource_version);
+        if self.versions.len() < MOST || self.versions.contains_key(&uid) {
+            self.versions.insert(uid, resource_version);
         } else {
             self.overflowed = true;
         }
@@ -54,7 +54,7 @@ impl Written {
         if is_in_order {
             self.position = Some(key.clone());
         }
-        match self.versions.get(&uid.halves()) {
+        match self.versions.get(&uid) {
             Some(version) if resource_version < *version => PageAge::Past,
             None if self.overflowed || !is_in_order => PageAge::Unknown,
             Some(_) | None => PageAge::Newest,

@@ -1,10 +1,12 @@
-//! What is known of one child: one value, with a version.
+//! What is known of one child: one value, with a version; and of all children of an owner.
 //!
 //! Guarantees: pure. Whatever says something of a child (an event, a page, an answer) goes through
 //! [`SeenChild::update`]: the newer version wins, and what is newer and neither held nor known to be as recorded is
-//! unread. Leaves to others: which children an owner has (`owner_state`), reading and comparing (`reconcile`).
+//! unread. Leaves to others: what follows for the owner (`owner_state`), reading and comparing (`reconcile`).
 
-use crate::model::{ChildState, KindId, Uid};
+use std::ops::{Deref, DerefMut};
+
+use crate::model::{ChildState, KindId, Triggers, Uid};
 
 /// A child, as the newest that was said of it shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,26 +80,11 @@ impl Content {
         !matches!(self, Self::Recorded(_))
     }
 
-    /// Bytes that are held.
-    pub fn bytes(&self) -> usize {
-        match self {
-            Self::Held(json) => json.len(),
-            _ => 0,
-        }
-    }
-
     /// The planned body that the child satisfies, where that is retained.
     pub fn last_applied(&self) -> Option<&LastApplied> {
         match self {
             Self::Recorded(applied) => applied.as_deref(),
             _ => None,
-        }
-    }
-
-    /// Drops what is held: it can be read.
-    pub fn release(&mut self) {
-        if matches!(self, Self::Held(_)) {
-            *self = Self::Unread;
         }
     }
 }
@@ -160,5 +147,129 @@ impl ChildEvent {
     pub fn is_of_another(&self, owner: Uid) -> bool {
         let another = |uid| uid != owner && owner != Uid::default();
         self.child.content != Content::Gone && self.owner_uid.is_some_and(another)
+    }
+}
+
+/// What is known of the children of an owner.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SeenChildren {
+    /// One for each kind and name.
+    all: Vec<SeenChild>,
+    /// Whether these are all of its children.
+    pub complete: bool,
+}
+
+impl Deref for SeenChildren {
+    type Target = [SeenChild];
+
+    fn deref(&self) -> &[SeenChild] {
+        &self.all
+    }
+}
+
+impl DerefMut for SeenChildren {
+    fn deref_mut(&mut self) -> &mut [SeenChild] {
+        &mut self.all
+    }
+}
+
+impl IntoIterator for SeenChildren {
+    type Item = SeenChild;
+    type IntoIter = std::vec::IntoIter<SeenChild>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.all.into_iter()
+    }
+}
+
+impl FromIterator<SeenChild> for SeenChildren {
+    /// All children of an owner.
+    fn from_iter<I: IntoIterator<Item = SeenChild>>(all: I) -> Self {
+        Self {
+            all: all.into_iter().collect(),
+            complete: true,
+        }
+    }
+}
+
+impl SeenChildren {
+    /// Bytes that are held.
+    pub fn bytes(&self) -> usize {
+        let held = self.all.iter().map(|child| match &child.content {
+            Content::Held(json) => json.len(),
+            _ => 0,
+        });
+        held.sum()
+    }
+
+    /// Whether one is to be looked at.
+    pub fn are_pending(&self) -> bool {
+        self.all.iter().any(|child| child.content.is_pending())
+    }
+
+    /// Drops what is held: it is read.
+    pub fn release(&mut self) {
+        for child in &mut self.all {
+            if matches!(child.content, Content::Held(_)) {
+                child.content = Content::Unread;
+            }
+        }
+    }
+
+    /// All planned children were looked at. What is left was said of objects that are gone, or no children of this
+    /// owner.
+    pub fn settle(&mut self) {
+        self.retain(|child| !child.content.is_pending());
+    }
+
+    /// One of them.
+    pub fn get_mut(&mut self, kind: KindId, name_hash: u32) -> Option<&mut SeenChild> {
+        let mut all = self.all.iter_mut();
+        all.find(|known| known.is(kind, name_hash))
+    }
+
+    /// Keeps those of which this holds.
+    pub fn retain(&mut self, keep: impl FnMut(&SeenChild) -> bool) {
+        self.all.retain(keep);
+    }
+
+    /// Replaces what is known of a child: it was read, written or compared.
+    pub fn record(&mut self, child: SeenChild) {
+        match self.get_mut(child.kind, child.name_hash) {
+            Some(known) => *known = child,
+            None => {
+                self.all.reserve_exact(1);
+                self.all.push(child);
+            }
+        }
+    }
+
+    /// Takes over what is said of a child, and says what follows beside a look at it.
+    pub fn observe(
+        &mut self,
+        mut seen: SeenChild,
+        hold: &dyn Fn() -> Content,
+    ) -> (Change, Triggers) {
+        let none = Triggers::default();
+        if let Some(known) = self.get_mut(seen.kind, seen.name_hash) {
+            return match known.update(seen, hold) {
+                Change::Progress => (Change::Progress, Triggers::STATUS),
+                change => (change, none),
+            };
+        }
+        let found = match seen.content {
+            // It is one that we have deleted.
+            Content::Gone if self.complete => return (Change::Nothing, none),
+            Content::Gone => (Change::Gone, none),
+            Content::Held(_) => (Change::Unclear, none),
+            Content::ByGeneration | Content::Unread => {
+                seen.content = hold();
+                (Change::Unclear, none)
+            }
+            // A cache has compared it, and only a comparison of all children tells what the status says.
+            Content::Recorded(_) => (Change::Progress, Triggers::CHECK),
+        };
+        self.record(seen);
+        found
     }
 }

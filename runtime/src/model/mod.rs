@@ -2,7 +2,6 @@
 //!
 //! Guarantees: no I/O and no clock; no other room is imported.
 
-mod answered;
 mod child;
 mod corrections;
 mod hash;
@@ -17,21 +16,24 @@ mod retention;
 mod timestamp;
 mod triggers;
 mod uid;
+mod versions;
 
-pub use crate::model::child::{Change, ChildEvent, Content, LastApplied, SeenChild};
+pub use crate::model::child::{Change, ChildEvent, Content, LastApplied, SeenChild, SeenChildren};
 pub use crate::model::corrections::{ChildId, Corrections};
 pub use crate::model::key::ObjectKey;
 pub use crate::model::kind_id::KindId;
 pub use crate::model::label::owner_label_value;
 pub use crate::model::meta::Meta;
-pub use crate::model::owner_state::{Finalizers, OwnerState, StatusRecord, Transition};
+pub use crate::model::owner_state::{
+    Finalizers, OwnerObject, OwnerState, OwnerWork, StatusRecord, Transition,
+};
 pub(crate) use crate::model::owner_state::{LARGE_BYTES, large_bytes};
 pub use crate::model::progress::ChildState;
 pub use crate::model::retention::Retention;
 pub use crate::model::triggers::Triggers;
 pub use crate::model::uid::Uid;
+pub use crate::model::versions::Versions;
 
-pub(crate) use crate::model::answered::AnsweredVersions;
 pub(crate) use crate::model::hash::{hash32, hash64, marks};
 pub(crate) use crate::model::object::{PartialMetadata, PartialObject, group};
 pub(crate) use crate::model::progress::refusal;

@@ -1,9 +1,10 @@
-//! What the runtime knows of one owner while it has work.
+//! What the runtime knows of one owner while it has work: the object itself, its children as they were seen, and what is
+//! to be done.
 //!
 //! Guarantees: pure data; an older event never undoes a newer one.
 //! Leaves to others: how long it is kept (`queue`), what the work is (`reconcile`).
 
-use crate::model::{Change, Content, Corrections, KindId, SeenChild, Triggers, Uid};
+use crate::model::{Change, Content, Corrections, SeenChild, SeenChildren, Triggers, Uid};
 
 /// From this size on an object is large, bytes: a reconcile holds up to seven times as much, and only as many
 /// large owners are reconciled at once as the bounds of the queue allow.
@@ -57,14 +58,25 @@ pub struct StatusRecord {
 /// What is known of an owner. A worker takes it and gives it back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OwnerState {
-    /// Identity of the owner; zero while it is not known. Where only its children were shown, as they name it.
+    /// The owner itself.
+    pub object: OwnerObject,
+    /// What is known of its children.
+    pub children: SeenChildren,
+    /// What is to be done for it.
+    pub work: OwnerWork,
+}
+
+/// An owner as the server showed it last, or answered our last write of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OwnerObject {
+    /// Its identity; zero while it is not known. Where only its children were shown, as they name it.
     pub uid: Uid,
-    /// Generation of its spec.
-    pub generation: i64,
     /// Its newest known resourceVersion; 0 when it must be read first.
     pub resource_version: u64,
     /// resourceVersion of our own last write to it.
     pub own_version: u64,
+    /// Generation of its spec.
+    pub generation: i64,
     /// Whether it is being deleted.
     pub deleting: bool,
     /// Its finalizers.
@@ -79,11 +91,12 @@ pub struct OwnerState {
     pub status_in_doubt: bool,
     /// Whether only its metadata were seen: its spec and status are not known.
     pub metadata_only: bool,
-    /// What is known of its children.
-    pub children: Vec<SeenChild>,
-    /// Whether these are all of its children.
-    pub children_complete: bool,
-    /// What is to be done.
+}
+
+/// What is to be done for an owner, beside a look at its children, and how it went before.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OwnerWork {
+    /// Why it is reconciled.
     pub triggers: Triggers,
     /// Failures in a row.
     pub attempts: u8,
@@ -97,75 +110,32 @@ pub struct OwnerState {
     pub requeue_after_s: u32,
 }
 
-impl OwnerState {
-    /// Bytes of the spec and of what is held of the children.
-    pub fn spec_bytes(&self) -> usize {
-        let held = self.children.iter().map(|child| child.content.bytes());
-        self.spec.as_ref().map_or(0, |spec| spec.len()) + held.sum::<usize>()
-    }
-
-    /// Drops the bodies that can be read again.
-    pub fn drop_bodies(&mut self) {
-        self.spec = None;
-        self.release_children();
-    }
-
-    /// Drops what is held of the children: they are read.
-    pub fn release_children(&mut self) {
-        for child in &mut self.children {
-            child.content.release();
+/// Nothing is known of its children, and nothing is to be done.
+impl From<OwnerObject> for OwnerState {
+    fn from(object: OwnerObject) -> Self {
+        Self {
+            object,
+            ..Self::default()
         }
     }
+}
 
-    /// A child may have changed without an event: each is read and compared.
-    pub fn recheck(&mut self) {
-        self.triggers = self.triggers.with(Triggers::CHILDREN);
-        for child in &mut self.children {
-            child.content = Content::Unread;
-        }
+impl OwnerWork {
+    /// This is to be done, too.
+    pub fn request(&mut self, triggers: Triggers) {
+        self.triggers = self.triggers.with(triggers);
+    }
+}
+
+impl OwnerObject {
+    /// Whether it is the owner with this uid, as far as is known.
+    pub fn may_be(&self, uid: Uid) -> bool {
+        self.uid == uid || self.uid == Uid::default()
     }
 
-    /// Whether something is to be done: a trigger says so, or a child is to be looked at.
-    pub fn has_work(&self) -> bool {
-        !self.triggers.is_empty() || self.has_pending_children()
-    }
-
-    /// Whether a child is to be looked at.
-    pub fn has_pending_children(&self) -> bool {
-        self.children.iter().any(|child| child.content.is_pending())
-    }
-
-    /// All planned children were looked at. What is left was said of objects that are gone, or no children of this
-    /// owner.
-    pub fn settle_children(&mut self) {
-        self.children.retain(|child| !child.content.is_pending());
-    }
-
-    /// The newest resourceVersion of the owner itself that is known; 0 where only its children were shown.
+    /// The newest resourceVersion that is known; 0 where only its children were shown.
     pub fn newest_version(&self) -> u64 {
         self.own_version.max(self.resource_version)
-    }
-
-    /// Children of two owners of this name were shown, and no order of the watches tells which of the two is there
-    /// now: it is read, with its children.
-    pub fn doubt(&mut self) {
-        self.forget_revisions();
-        self.uid = Uid::default();
-        self.corrections = None;
-        let anew = Triggers::REFRESH.with(Triggers::CHILDREN);
-        self.triggers = self.triggers.with(anew);
-    }
-
-    /// resourceVersions start over because the server was restored: everything is to be read again. Where something
-    /// is to be done, the status follows from children that are read, and not from none.
-    pub fn forget_revisions(&mut self) {
-        if self.has_work() {
-            self.triggers = self.triggers.with(Triggers::CHILDREN);
-        }
-        self.own_version = 0;
-        self.resource_version = 0;
-        self.children.clear();
-        self.children_complete = false;
     }
 
     /// Whether the finalizer is still to be added, where the operator has one.
@@ -173,7 +143,7 @@ impl OwnerState {
         finalizer && self.finalizers.ours.is_none()
     }
 
-    /// What the owner's own generation, finalizer and deletion ask for.
+    /// What its own generation, finalizer and deletion ask for.
     pub fn own_triggers(&self, finalizer: bool) -> Triggers {
         if self.deleting {
             let ours = self.finalizers.ours.or(self.finalizers.retired);
@@ -189,28 +159,25 @@ impl OwnerState {
         retired
     }
 
-    /// Takes over a newer state of the same owner; what is known of its children stays.
+    /// Takes over a newer state of the same owner.
     pub fn refresh(&mut self, newer: Self) {
-        let spec_changed = self.generation != newer.generation;
-        if spec_changed {
-            self.corrections = None;
+        if !newer.metadata_only {
+            let own_version = self.own_version;
+            *self = Self {
+                own_version,
+                status_in_doubt: false,
+                ..newer
+            };
+            return;
+        }
+        if self.generation != newer.generation {
+            self.spec = None;
         }
         self.uid = newer.uid;
         self.generation = newer.generation;
         self.resource_version = newer.resource_version;
         self.deleting = newer.deleting;
         self.finalizers = newer.finalizers;
-        if newer.metadata_only {
-            if spec_changed {
-                self.spec = None;
-            }
-        } else {
-            self.spec = newer.spec;
-            self.large_bytes = newer.large_bytes;
-            self.status = newer.status;
-            self.status_in_doubt = false;
-            self.metadata_only = false;
-        }
     }
 
     /// Whether another client has written since and its status may be another now. Metadata do not tell.
@@ -226,73 +193,80 @@ impl OwnerState {
             false => Triggers::CHECK,
         }
     }
+}
 
-    /// Takes over a newer state whose status another client may have written: it is compared.
-    pub fn on_overwritten(&mut self, newer: Self) {
-        let comparison = newer.comparison();
-        self.refresh(newer);
-        self.triggers = self.triggers.with(comparison);
+impl OwnerState {
+    /// An owner of which no more is known than its identity, if that, and this to be done.
+    pub fn unread(uid: Uid, triggers: Triggers) -> Self {
+        let mut state = Self::default();
+        state.object.uid = uid;
+        state.work.triggers = triggers;
+        state
     }
 
-    /// What is known of a child.
-    pub fn child(&mut self, kind: Option<KindId>, name_hash: u32) -> Option<&mut SeenChild> {
-        let kind = kind?;
-        let mut children = self.children.iter_mut();
-        children.find(|known| known.is(kind, name_hash))
+    /// Bytes of the spec and of what is held of the children.
+    pub fn spec_bytes(&self) -> usize {
+        self.object.spec.as_ref().map_or(0, |spec| spec.len()) + self.children.bytes()
     }
 
-    /// Replaces what is known of a child: it was read, written or compared.
-    pub fn record_child(&mut self, child: SeenChild) {
-        match self.children.iter_mut().find(|known| known.is_same(&child)) {
-            Some(known) => *known = child,
-            None => {
-                self.children.reserve_exact(1);
-                self.children.push(child);
-            }
+    /// Drops the bodies that can be read again.
+    pub fn drop_bodies(&mut self) {
+        self.object.spec = None;
+        self.children.release();
+    }
+
+    /// A child may have changed without an event: each is read and compared.
+    pub fn recheck(&mut self) {
+        self.work.request(Triggers::CHILDREN);
+        for child in &mut *self.children {
+            child.content = Content::Unread;
         }
+    }
+
+    /// Whether something is to be done: a trigger says so, or a child is to be looked at.
+    pub fn has_work(&self) -> bool {
+        !self.work.triggers.is_empty() || self.children.are_pending()
+    }
+
+    /// Children of two owners of this name were shown, and no order of the watches tells which of the two is there
+    /// now: it is read, with its children.
+    pub fn doubt(&mut self) {
+        self.forget_revisions();
+        self.object.uid = Uid::default();
+        self.work.corrections = None;
+        self.work
+            .request(Triggers::REFRESH.with(Triggers::CHILDREN));
+    }
+
+    /// resourceVersions start over because the server was restored: everything is to be read again. Where something
+    /// is to be done, the status follows from children that are read, and not from none.
+    pub fn forget_revisions(&mut self) {
+        if self.has_work() {
+            self.work.request(Triggers::CHILDREN);
+        }
+        self.object.own_version = 0;
+        self.object.resource_version = 0;
+        self.children = SeenChildren::default();
+    }
+
+    /// Takes over a newer state of the same owner; what is known of its children stays.
+    pub fn refresh(&mut self, newer: OwnerObject) {
+        if self.object.generation != newer.generation {
+            self.work.corrections = None;
+        }
+        self.object.refresh(newer);
     }
 
     /// Takes over what an event or a page says of a child, whatever the state of the owner's entry is, with what has to
     /// be done beside a look at it. `hold`: what becomes of its content where it is to be looked at.
     pub fn observe(&mut self, seen: SeenChild, hold: &dyn Fn() -> Content) -> Change {
-        let known = self.children.iter_mut().find(|known| known.is_same(&seen));
-        let (change, triggers) = match known {
-            Some(known) => match known.update(seen, hold) {
-                Change::Progress => (Change::Progress, Triggers::STATUS),
-                change => (change, Triggers::default()),
-            },
-            None => self.observe_unknown(seen, hold),
-        };
+        let (change, triggers) = self.children.observe(seen, hold);
+        self.work.request(triggers);
         // The owner may be gone too, and no child is made for one that is gone.
-        let triggers = match change == Change::Gone && !self.deleting {
-            true if !mutant!(VanishedOwnerIgnored) => triggers.with(Triggers::REFRESH),
-            _ => triggers,
-        };
-        self.triggers = self.triggers.with(triggers);
+        if change == Change::Gone && !self.object.deleting && !mutant!(VanishedOwnerIgnored) {
+            self.work.request(Triggers::REFRESH);
+        }
         change
-    }
-
-    fn observe_unknown(
-        &mut self,
-        mut seen: SeenChild,
-        hold: &dyn Fn() -> Content,
-    ) -> (Change, Triggers) {
-        let (change, triggers) = match seen.content {
-            // It is one that we have deleted.
-            Content::Gone if self.children_complete => {
-                return (Change::Nothing, Triggers::default());
-            }
-            Content::Gone => (Change::Gone, Triggers::default()),
-            Content::Held(_) => (Change::Unclear, Triggers::default()),
-            Content::ByGeneration | Content::Unread => {
-                seen.content = hold();
-                (Change::Unclear, Triggers::default())
-            }
-            // A cache has compared it, and only a comparison of all children tells what the status says.
-            Content::Recorded(_) => (Change::Progress, Triggers::CHECK),
-        };
-        self.record_child(seen);
-        (change, triggers)
     }
 
     /// The same for all rows of the pages of a relist, each page as of its kind's of `revisions`. A child that is not
@@ -303,27 +277,23 @@ impl OwnerState {
             page.is_some_and(|page| known.resource_version <= page)
                 && !rows.iter().any(|row| row.is_same(known))
         };
-        let gone: Vec<_> = self.children.iter().filter(is_gone).cloned().collect();
-        for known in gone {
-            let seen = SeenChild {
-                // The page would show it as it is known.
-                resource_version: known.resource_version + 1,
-                content: Content::Gone,
-                ..known
-            };
-            self.observe(seen, &|| Content::Unread);
-        }
-        for row in rows {
+        let gone = self.children.iter().filter(is_gone);
+        let gone = gone.map(|known| SeenChild {
+            // The page would show it as it is known.
+            resource_version: known.resource_version + 1,
+            content: Content::Gone,
+            ..*known
+        });
+        let rows = rows.iter().map(|row| SeenChild {
             // It was compared with the owner as it was, which has been written since.
-            let content = match row.state.generation {
+            content: match row.state.generation {
                 0 => Content::Unread,
                 _ => Content::ByGeneration,
-            };
-            let row = SeenChild {
-                content,
-                ..row.clone()
-            };
-            self.observe(row, &|| Content::Unread);
+            },
+            ..*row
+        });
+        for seen in gone.chain(rows).collect::<Vec<_>>() {
+            self.observe(seen, &|| Content::Unread);
         }
     }
 }

@@ -7,12 +7,13 @@ use serde::de::{self, Deserializer, Visitor};
 
 /// A Kubernetes UID. They are UUIDs (RFC 4122), so 16 bytes hold one:
 /// <https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#uids>.
+/// Its high and its low half: one `u128` would need more alignment, and so more bytes wherever it is kept.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub struct Uid(u128);
+pub struct Uid([u64; 2]);
 
 impl Uid {
     /// The uid of no object.
-    pub(crate) const NOBODY: Self = Self(u128::MAX);
+    pub(crate) const NOBODY: Self = Self([u64::MAX; 2]);
 
     /// Parses the hyphenated form; `None` for anything else.
     pub fn parse(text: &str) -> Option<Self> {
@@ -30,25 +31,19 @@ impl Uid {
                 value = value << 4 | u128::from(char::from(*byte).to_digit(16)?);
             }
         }
-        Some(Self(value))
+        Some(Self([(value >> 64) as u64, value as u64]))
     }
 
     /// 32 bits that tell objects of one name apart.
     pub(crate) fn short(self) -> u32 {
-        let [high, low] = self.halves();
-        let both = high ^ low;
+        let both = self.0[0] ^ self.0[1];
         (both >> 32) as u32 ^ both as u32
-    }
-
-    /// High and low half: two words need less alignment than one of 16 bytes.
-    pub(crate) fn halves(self) -> [u64; 2] {
-        [(self.0 >> 64) as u64, self.0 as u64]
     }
 }
 
 impl fmt::Display for Uid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let v = self.0;
+        let v = u128::from(self.0[0]) << 64 | u128::from(self.0[1]);
         let part = |shift: u32, bits: u32| (v >> shift) & ((1 << bits) - 1);
         write!(
             f,

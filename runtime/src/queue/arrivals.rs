@@ -48,9 +48,12 @@ impl Arrivals {
         if same && found.has(Triggers::CHILDREN) {
             self.request(Triggers::CHILDREN);
         }
-        let known = self.owner.as_ref().map(|known| known.resource_version);
+        let known = self
+            .owner
+            .as_ref()
+            .map(|known| known.object.resource_version);
         let gone = self.gone.map(|(_, resource_version)| resource_version);
-        if known.max(gone) < Some(shown.resource_version) {
+        if known.max(gone) < Some(shown.object.resource_version) {
             self.gone = None;
             self.owner = Some(Box::new(shown));
         }
@@ -58,7 +61,7 @@ impl Arrivals {
 
     /// The owner with this uid was deleted at `resource_version`.
     pub(super) fn on_owner_gone(&mut self, uid: Uid, resource_version: u64) {
-        self.owner.take_if(|known| known.uid == uid);
+        self.owner.take_if(|known| known.object.uid == uid);
         self.gone = self.owner.is_none().then_some((uid, resource_version));
     }
 
@@ -101,31 +104,32 @@ impl Arrivals {
                 _ => Meanwhile::Same(Triggers::default()),
             };
         };
-        let newest = owner.newest_version();
-        if newest == 0 && shown.uid != owner.uid {
+        let newest = owner.object.newest_version();
+        if newest == 0 && shown.object.uid != owner.object.uid {
             // It could not be read, and this may be an earlier one.
             owner.doubt();
-            return Meanwhile::Same(shown.triggers);
+            return Meanwhile::Same(shown.work.triggers);
         }
         // Also of an earlier owner of this name: an old page.
-        if shown.resource_version <= newest {
-            let is_same = shown.uid == owner.uid;
-            let found = shown.triggers.only(Triggers::CHILDREN);
+        if shown.object.resource_version <= newest {
+            let is_same = shown.object.uid == owner.object.uid;
+            let found = shown.work.triggers.only(Triggers::CHILDREN);
             return Meanwhile::Same(if is_same { found } else { Triggers::default() });
         }
-        if shown.uid != owner.uid {
+        if shown.object.uid != owner.object.uid {
             return Meanwhile::Recreated(shown);
         }
-        let changed = shown.generation != owner.generation || shown.deleting != owner.deleting;
-        let may_be_overwritten = owner.may_be_overwritten(&shown);
-        let comparison = shown.comparison();
-        let beyond = shown.triggers.without(Triggers::OWN);
-        owner.refresh(*shown);
+        let changed = shown.object.generation != owner.object.generation
+            || shown.object.deleting != owner.object.deleting;
+        let may_be_overwritten = owner.object.may_be_overwritten(&shown.object);
+        let comparison = shown.object.comparison();
+        let beyond = shown.work.triggers.without(Triggers::OWN);
+        owner.refresh(shown.object);
         if changed {
-            owner.attempts = 0;
+            owner.work.attempts = 0;
         }
-        let own = owner.own_triggers(finalizer);
-        if may_be_overwritten && own.is_empty() && !owner.deleting {
+        let own = owner.object.own_triggers(finalizer);
+        if may_be_overwritten && own.is_empty() && !owner.object.deleting {
             return Meanwhile::Overwritten(beyond.with(comparison));
         }
         Meanwhile::Same(own.with(beyond))
@@ -145,11 +149,11 @@ impl Arrivals {
 
     /// Tells the owner that the worker returns what was seen of its children, and what has to be done again.
     pub(super) fn update_children(self, owner: &mut OwnerState) {
-        owner.triggers = owner.triggers.with(self.again);
+        owner.work.request(self.again);
         if self.again.has(Triggers::READ) {
             owner.recheck();
         }
-        let uid = owner.uid;
+        let uid = owner.object.uid;
         for event in self.children {
             if !event.is_of_another(uid) {
                 owner.observe(event.child, &|| Content::Unread);
@@ -161,6 +165,6 @@ impl Arrivals {
 /// Whether `owner` is gone, as one of its name with this uid was deleted at `resource_version`. The worker may have
 /// met the next owner of this name before a watch showed the end of the last one.
 fn is_over(owner: &OwnerState, uid: Uid, resource_version: u64) -> bool {
-    let newest = owner.newest_version();
-    uid == owner.uid || (newest > 0 && resource_version > newest)
+    let newest = owner.object.newest_version();
+    uid == owner.object.uid || (newest > 0 && resource_version > newest)
 }

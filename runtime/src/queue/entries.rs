@@ -12,6 +12,7 @@ mod eviction;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use crate::model::{ObjectKey, OwnerState};
+use crate::queue::Queue;
 use crate::queue::arrivals::Arrivals;
 use crate::queue::entry::{Entry, State};
 use crate::queue::limits::Limits;
@@ -66,51 +67,14 @@ impl Entries {
         }
     }
 
-    /// Entries in any state.
-    pub(super) fn len(&self) -> usize {
-        self.by_key.len()
-    }
-
-    /// Entries that wait for a worker.
-    pub(super) fn depth(&self) -> usize {
-        self.untried() + self.retries.len()
-    }
-
-    /// Those of them that have not failed.
+    /// Entries that wait for a worker and have not failed.
     fn untried(&self) -> usize {
         self.ready.len() + self.large.len()
     }
 
-    /// Entries that a worker has.
-    pub(super) fn in_flight(&self) -> usize {
-        self.in_flight
-    }
-
     /// Bytes of specs, without those that workers have.
-    pub(super) fn spec_bytes(&self) -> usize {
+    fn spec_bytes(&self) -> usize {
         self.queued_bytes + self.waiting_bytes
-    }
-
-    /// Whether half of the bounds is free, and an entry is free or can be made free.
-    pub(super) fn has_capacity(&self) -> bool {
-        (self.by_key.len() < self.limits.entries || !self.timers.is_empty())
-            && self.queued_bytes < self.limits.spec_bytes / 2
-            && self.untried() < self.limits.queued().div_ceil(2)
-    }
-
-    /// Whether few entries wait for a time, and half of the bytes for their specs are free.
-    pub(super) fn has_room_to_wait(&self) -> bool {
-        self.timers.len() < self.limits.entries / 4
-            && self.waiting_bytes < self.limits.waiting_spec_bytes / 2
-    }
-
-    /// Whether all entries are taken and most of them are of failing owners.
-    pub(super) fn is_full_of_failures(&self) -> bool {
-        let failing = self
-            .by_key
-            .values()
-            .filter(|entry| entry.owner.attempts > 0);
-        self.by_key.len() >= self.limits.entries && failing.count() > self.limits.entries / 2
     }
 
     pub(super) fn get(&self, key: &ObjectKey) -> Option<&Entry> {
@@ -170,7 +134,8 @@ impl Entries {
         state: State,
     ) -> Admission {
         // The spec of a large owner is read again when it is its turn.
-        if owner.large_bytes > 0 && self.queued_bytes + owner.spec_bytes() > self.limits.spec_bytes
+        if owner.object.large_bytes > 0
+            && self.queued_bytes + owner.spec_bytes() > self.limits.spec_bytes
         {
             owner.drop_bodies();
         }
@@ -217,7 +182,10 @@ impl Entries {
         let Some(at_ms) = entry.state.timer_ms() else {
             return Admission::Accepted;
         };
-        let (first, is_retry) = (entry.owner.status_yielded, entry.owner.attempts > 0);
+        let (first, is_retry) = (
+            entry.owner.work.status_yielded,
+            entry.owner.work.attempts > 0,
+        );
         entry.state = State::Queued;
         self.waiting_bytes -= entry.owner.spec_bytes();
         self.queued_bytes += entry.owner.spec_bytes();
@@ -260,7 +228,7 @@ impl Entries {
     pub(super) fn take(&mut self) -> Option<(ObjectKey, OwnerState)> {
         while let Some(key) = self.large.front() {
             let queued = self.queued(key);
-            if queued.is_some_and(|entry| !self.has_room_for(entry.owner.large_bytes)) {
+            if queued.is_some_and(|entry| !self.has_room_for(entry.owner.object.large_bytes)) {
                 break;
             }
             let key = self.large.pop_front()?;
@@ -270,7 +238,7 @@ impl Entries {
         }
         while let Some(key) = self.pop_ready() {
             let queued = self.queued(&key);
-            let large_bytes = queued.map_or(0, |entry| entry.owner.large_bytes);
+            let large_bytes = queued.map_or(0, |entry| entry.owner.object.large_bytes);
             let in_turn = self.large.is_empty() && self.has_room_for(large_bytes);
             if large_bytes > 0 && !in_turn {
                 self.large.push_back(key);
@@ -316,17 +284,17 @@ impl Entries {
         entry.state = State::InFlight;
         let owner = std::mem::take(&mut entry.owner);
         // The identity stays here for events that arrive meanwhile, and the size for the bound.
-        entry.owner.uid = owner.uid;
-        entry.owner.large_bytes = owner.large_bytes;
+        entry.owner.object.uid = owner.object.uid;
+        entry.owner.object.large_bytes = owner.object.large_bytes;
         self.in_flight += 1;
-        self.large_bytes += self.large_share(owner.large_bytes);
+        self.large_bytes += self.large_share(owner.object.large_bytes);
         self.queued_bytes -= owner.spec_bytes();
         Some(owner)
     }
 
     /// A worker is done with an entry: takes what arrived for it meanwhile.
     pub(super) fn returned(&mut self, key: &ObjectKey) -> Option<Arrivals> {
-        let large_share = self.large_share(self.get(key)?.owner.large_bytes);
+        let large_share = self.large_share(self.get(key)?.owner.object.large_bytes);
         let entry = self.by_key.get_mut(key)?;
         self.in_flight -= 1;
         self.large_bytes -= large_share;
@@ -350,7 +318,7 @@ impl Entries {
     pub(super) fn first_yielded(&self) -> Option<ObjectKey> {
         let (_, key) = self.timers.first()?;
         let entry = self.by_key.get(key)?;
-        entry.owner.status_yielded.then(|| key.clone())
+        entry.owner.work.status_yielded.then(|| key.clone())
     }
 
     /// The entry whose wait ends first, and when, ms.
@@ -384,6 +352,61 @@ impl Entries {
             self.retries.shrink_to(self.retries.len() * 2);
             self.large.shrink_to(self.large.len() * 2);
         }
+    }
+}
+
+impl Queue {
+    /// Entries in any state.
+    pub fn len(&self) -> usize {
+        self.entries.by_key.len()
+    }
+
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.entries.by_key.is_empty()
+    }
+
+    /// Entries that wait for a worker.
+    pub fn depth(&self) -> usize {
+        self.entries.untried() + self.entries.retries.len()
+    }
+
+    /// Entries that a worker has.
+    pub fn in_flight(&self) -> usize {
+        self.entries.in_flight
+    }
+
+    /// Bytes of specs in the queue, without those that workers have.
+    pub fn spec_bytes(&self) -> usize {
+        self.entries.spec_bytes()
+    }
+
+    /// Whether a relist may add owners: half of the bounds is free for the watches, and an entry is free or
+    /// one that waits can be evicted.
+    pub fn has_capacity(&self) -> bool {
+        let (entries, limits) = (&self.entries, &self.limits);
+        (entries.by_key.len() < limits.entries || !entries.timers.is_empty())
+            && entries.queued_bytes < limits.spec_bytes / 2
+            && entries.untried() < limits.queued().div_ceil(2)
+    }
+
+    /// Whether a status may yield, which needs an entry, as new owners do, and keeps a spec, which is read again where
+    /// it is dropped: few entries wait for a time, and half of the bytes for their specs are free.
+    pub fn has_room_to_yield(&self) -> bool {
+        self.entries.timers.len() < self.limits.entries / 4
+            && self.entries.waiting_bytes < self.limits.waiting_spec_bytes / 2
+    }
+
+    /// Whether all entries are taken and most of them are of failing owners.
+    pub fn is_full_of_failures(&self) -> bool {
+        let failing = self.entries.by_key.values();
+        let failing = failing.filter(|entry| entry.owner.work.attempts > 0);
+        self.len() >= self.limits.entries && failing.count() > self.limits.entries / 2
+    }
+
+    /// What was evicted since the last call. Relists have to find it.
+    pub fn take_evicted(&mut self) -> Evicted {
+        std::mem::take(&mut self.entries.evicted)
     }
 }
 

@@ -4,7 +4,7 @@ use crate::model::{ObjectKey, OwnerState, Triggers};
 use crate::queue::arrivals::Meanwhile;
 use crate::queue::entry::State;
 use crate::queue::limits::backoff_ms;
-use crate::queue::overwritten::pause_ms;
+use crate::queue::owner::pause_ms;
 use crate::queue::{Admission, Outcome, Queue, WITHOUT_SPEC_FROM};
 
 impl Queue {
@@ -27,8 +27,8 @@ impl Queue {
                 return Admission::Idle;
             }
             Meanwhile::Recreated(mut shown) => {
-                let of_children = arrivals.of_children_of(shown.uid);
-                shown.triggers = shown.triggers.with(of_children);
+                let of_children = arrivals.of_children_of(shown.object.uid);
+                shown.work.request(of_children);
                 self.entries.remove(key);
                 return self.insert_with_work(key, *shown);
             }
@@ -45,7 +45,7 @@ impl Queue {
         outcome.leave(&mut owner);
         arrivals.update_children(&mut owner);
         let is_calm = !owner.has_work();
-        owner.triggers = owner.triggers.with(own);
+        owner.work.request(own);
         if let Some(set_back_ms) = set_back_ms
             && matches!(outcome, Outcome::Written { .. })
             && is_calm
@@ -65,8 +65,8 @@ impl Queue {
             return self.delay(key, owner, outcome.base_ms(), now_ms);
         }
         // What becomes ready meanwhile is what the status waits for.
-        let only_status =
-            owner.triggers.without(Triggers::STATUS).is_empty() && !owner.has_pending_children();
+        let only_status = owner.work.triggers.without(Triggers::STATUS).is_empty()
+            && !owner.children.are_pending();
         if outcome == Outcome::Yielded && only_status {
             let due_ms = now_ms + self.limits.yield_ms;
             self.entries.put_back(key, owner, State::Delayed { due_ms });
@@ -74,7 +74,7 @@ impl Queue {
         }
         let keep_ms = if matches!(outcome, Outcome::Written { ready: true, .. }) {
             if !owner.has_work() {
-                owner.spec = None;
+                owner.object.spec = None;
             }
             self.limits.confirm_ms
         } else {
@@ -89,11 +89,11 @@ impl Queue {
 
     /// Backs off, longer after each failure in a row.
     fn delay(&mut self, key: &ObjectKey, mut owner: OwnerState, base_ms: Option<u64>, now_ms: u64) {
-        owner.attempts = owner.attempts.saturating_add(1);
-        if owner.attempts >= WITHOUT_SPEC_FROM {
+        owner.work.attempts = owner.work.attempts.saturating_add(1);
+        if owner.work.attempts >= WITHOUT_SPEC_FROM {
             owner.drop_bodies();
         }
-        let after_ms = backoff_ms(&self.limits, owner.attempts, base_ms, &mut self.random);
+        let after_ms = backoff_ms(&self.limits, owner.work.attempts, base_ms, &mut self.random);
         let due_ms = now_ms + after_ms;
         self.entries.put_back(key, owner, State::Delayed { due_ms });
         self.entries.drop_specs(key);

@@ -2,7 +2,7 @@
 //!
 //! Guarantees: whatever the state of the entry is, the newest that was said of the owner and of each child is in the entry,
 //! or the caller is told to request a relist.
-//! Leaves to others: how a newer state of an owner counts (`mod`, `overwritten`, `same_name`), what is read and written
+//! Leaves to others: how a newer state of an owner counts (`owner`), what is read and written
 //! then (`reconcile`).
 
 use crate::model::{Change, ChildEvent, Content, ObjectKey, OwnerState, Triggers, Uid};
@@ -124,7 +124,7 @@ impl Queue {
         };
         if entry.state == State::InFlight {
             // The worker may have met a new owner of this name: whose child it is shows when it returns.
-            if !(mutant!(RecreatedInFlightIgnored) && event.is_of_another(entry.owner.uid)) {
+            if !(mutant!(RecreatedInFlightIgnored) && event.is_of_another(entry.owner.object.uid)) {
                 entry.arrivals.on_child(event);
             }
             return Admission::Accepted;
@@ -139,7 +139,7 @@ impl Queue {
             return Admission::Accepted;
         }
         let awaits = matches!(entry.state, State::Awaiting { .. });
-        if event.is_of_another(entry.owner.uid) {
+        if event.is_of_another(entry.owner.object.uid) {
             if mutant!(RecreatedInFlightIgnored) {
                 return Admission::Idle;
             }
@@ -150,11 +150,11 @@ impl Queue {
             };
         }
         let of_idle = idle.filter(|_| entry.is_merging());
-        let of_idle = of_idle.map_or(Triggers::default(), |owner| owner.triggers);
+        let of_idle = of_idle.map_or(Triggers::default(), |owner| owner.work.triggers);
         let mut change = Change::Nothing;
         self.entries.change_owner(key, |owner| {
             change = owner.observe(event.child, hold);
-            owner.triggers = owner.triggers.with(of_idle);
+            owner.work.request(of_idle);
         });
         let admission = self.on_change(key, change, due_ms);
         self.entries.drop_specs(key);
@@ -170,7 +170,7 @@ impl Queue {
             (State::Awaiting { .. }, Change::Unclear) => self.entries.delay(key, due_ms),
             (State::Awaiting { .. }, _) => self.requeue_or_settle(key),
             (State::Delayed { .. }, Change::Progress | Change::Gone) if entry.is_failing() => {
-                entry.owner.attempts = 0;
+                entry.owner.work.attempts = 0;
                 self.entries.enqueue(key)
             }
             (State::Delayed { .. }, change)

@@ -64,26 +64,26 @@ impl Outcome {
     pub(super) fn leave(self, owner: &mut OwnerState) {
         // What waits for anything else does not wait as a status that yields: it would be tried at once.
         if !matches!(self, Outcome::Yielded | Outcome::Again) {
-            owner.status_yielded = false;
+            owner.work.status_yielded = false;
         }
         match self {
             Outcome::Written { .. } | Outcome::Gone => {
-                owner.attempts = 0;
-                owner.triggers = Triggers::default();
+                owner.work.attempts = 0;
+                owner.work.triggers = Triggers::default();
             }
             Outcome::Yielded => {
-                owner.attempts = 0;
-                owner.triggers = Triggers::STATUS;
+                owner.work.attempts = 0;
+                owner.work.triggers = Triggers::STATUS;
             }
             Outcome::Stuck => {
-                owner.triggers = Triggers::default();
+                owner.work.triggers = Triggers::default();
                 // Nobody has looked at them. The next plan that can be made is of a change, which reads them.
-                owner.settle_children();
-                owner.children_complete = false;
+                owner.children.settle();
+                owner.children.complete = false;
             }
             Outcome::Failed { .. } if mutant!(FailedForgotten) => {
-                owner.triggers = Triggers::default();
-                owner.settle_children();
+                owner.work.triggers = Triggers::default();
+                owner.children.settle();
             }
             // What failed is still to be done.
             Outcome::Again | Outcome::Failed { .. } | Outcome::Waits { .. } => {}

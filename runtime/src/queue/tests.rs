@@ -10,7 +10,7 @@ mod requeued;
 mod retries;
 mod yielded;
 
-use crate::model::{ChildEvent, ChildState, Content, Finalizers, SeenChild};
+use crate::model::{ChildEvent, ChildState, Content, Finalizers, KindId, SeenChild, Uid};
 use crate::queue::*;
 
 const KINDS: usize = 2;
@@ -29,24 +29,23 @@ fn uid(n: u8) -> Uid {
 
 /// An owner with our finalizer whose newest generation is not observed yet.
 fn owner_at(generation: i64, resource_version: u64) -> OwnerState {
-    OwnerState {
-        uid: uid(1),
-        generation,
-        resource_version,
-        finalizers: Finalizers {
-            ours: Some(0),
-            retired: None,
-            count: 1,
-            orphan: false,
-        },
-        spec: Some(format!("{{\"generation\":{generation}}}").into()),
-        ..OwnerState::default()
-    }
+    let mut state = OwnerState::default();
+    state.object.uid = uid(1);
+    state.object.generation = generation;
+    state.object.resource_version = resource_version;
+    state.object.finalizers = Finalizers {
+        ours: Some(0),
+        retired: None,
+        count: 1,
+        orphan: false,
+    };
+    state.object.spec = Some(format!("{{\"generation\":{generation}}}").into());
+    state
 }
 
 fn observed(mut owner: OwnerState, ready: bool) -> OwnerState {
-    owner.status.observed_generation = Some(owner.generation);
-    owner.status.ready = ready;
+    owner.object.status.observed_generation = Some(owner.object.generation);
+    owner.object.status.ready = ready;
     owner
 }
 
@@ -79,11 +78,10 @@ fn held(resource_version: u64) -> Content {
 
 /// A child's event as the loop passes it on in mode `none`.
 fn on_child_event(queue: &mut Queue, key: &ObjectKey, event: ChildEvent, now_ms: u64) -> Admission {
-    let idle = OwnerState {
-        uid: event.owner_uid.unwrap_or_default(),
-        triggers: Triggers::REFRESH.with(Triggers::CHILD),
-        ..OwnerState::default()
-    };
+    let idle = OwnerState::unread(
+        event.owner_uid.unwrap_or_default(),
+        Triggers::REFRESH.with(Triggers::CHILD),
+    );
     let resource_version = event.child.resource_version;
     let child = Observation::Child {
         idle: queue.is_idle(key).then_some(idle),
@@ -114,7 +112,7 @@ fn looked_at(mut owner: OwnerState) -> OwnerState {
     owner
         .children
         .retain(|child| child.content != Content::Gone);
-    for child in &mut owner.children {
+    for child in &mut *owner.children {
         child.content = Content::Recorded(None);
     }
     owner
@@ -152,18 +150,18 @@ fn an_entry_lives_until_every_watch_has_shown_the_last_write() {
     let mut queue = queue(Limits::default());
     queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
     let (key, mut owner) = take(&mut queue);
-    owner.own_version = 9;
-    owner.record_child(record(8));
+    owner.object.own_version = 9;
+    owner.children.record(record(8));
     queue.finish(&key, observed(owner, true), WRITTEN, 0);
     assert_eq!(queue.len(), 1, "no watch has shown anything");
-    queue.advance(KindId::OWNER, 9);
+    queue.versions().advance(KindId::OWNER, 9);
     queue.admit_owner(
         &"a/x".into(),
         observed(owner_at(1, 9), true),
         Triggers::default(),
     );
     assert_eq!(queue.len(), 1, "the child's watch has not shown our write");
-    queue.advance(child_kind(), 8);
+    queue.versions().advance(child_kind(), 8);
     on_child_event(&mut queue, &"a/x".into(), child(8, 0), 0);
     assert!(queue.is_empty());
 }
@@ -175,8 +173,8 @@ fn our_own_writes_are_no_news() {
     let (key, mut owner) = take(&mut queue);
     queue.admit_owner(&"a/x".into(), owner_at(1, 6), Triggers::default());
     on_child_event(&mut queue, &"a/x".into(), child(8, 0), 0);
-    owner.own_version = 9;
-    owner.record_child(record(8));
+    owner.object.own_version = 9;
+    owner.children.record(record(8));
     queue.finish(&key, observed(owner, false), WAITING, 0);
     assert_eq!(queue.depth(), 0);
 }
@@ -188,11 +186,11 @@ fn a_newer_spec_that_arrives_in_flight_wins() {
     let (key, mut owner) = take(&mut queue);
     queue.admit_owner(&"a/x".into(), owner_at(3, 12), Triggers::default());
     queue.admit_owner(&"a/x".into(), owner_at(2, 11), Triggers::default());
-    owner.own_version = 10;
+    owner.object.own_version = 10;
     queue.finish(&key, observed(owner, true), WRITTEN, 0);
     let (_, again) = take(&mut queue);
     assert_eq!(
-        (again.generation, again.spec.as_deref()),
+        (again.object.generation, again.object.spec.as_deref()),
         (3, Some("{\"generation\":3}"))
     );
 }
@@ -203,11 +201,11 @@ fn a_child_that_becomes_ready_in_flight_is_looked_at_again() {
     queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
     let (key, mut owner) = take(&mut queue);
     on_child_event(&mut queue, &"a/x".into(), child(9, 1), 0);
-    owner.record_child(record(8));
-    owner.own_version = 10;
+    owner.children.record(record(8));
+    owner.object.own_version = 10;
     queue.finish(&key, observed(owner, false), WAITING, 0);
     let (_, again) = take(&mut queue);
-    assert!(again.triggers.has(Triggers::STATUS));
+    assert!(again.work.triggers.has(Triggers::STATUS));
     assert_eq!(again.children[0].state.ready_replicas, 1);
 }
 
@@ -216,19 +214,20 @@ fn re_created_under_the_same_name_is_another_owner() {
     let mut queue = queue(Limits::default());
     queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
     let (key, mut owner) = take(&mut queue);
-    owner.record_child(record(6));
+    owner.children.record(record(6));
     queue.owner_gone(&"a/x".into(), uid(1), 19);
     queue.admit_owner(
         &"a/x".into(),
-        OwnerState {
-            uid: uid(2),
-            ..owner_at(1, 20)
+        {
+            let mut state = owner_at(1, 20);
+            state.object.uid = uid(2);
+            state
         },
         Triggers::default(),
     );
     queue.finish(&key, owner, Outcome::Gone, 0);
     let (_, again) = take(&mut queue);
-    assert_eq!((again.uid, again.children.len()), (uid(2), 0));
+    assert_eq!((again.object.uid, again.children.len()), (uid(2), 0));
 }
 
 #[test]
@@ -253,7 +252,7 @@ fn child_events_without_an_entry_are_merged_for_a_second() {
     assert_eq!(queue.depth(), 0);
     queue.wake(1_010);
     let (_, owner) = take(&mut queue);
-    assert!(owner.triggers.has(Triggers::REFRESH) && owner.triggers.has(Triggers::CHILD));
+    assert!(owner.work.triggers.has(Triggers::REFRESH) && owner.work.triggers.has(Triggers::CHILD));
 }
 
 #[test]
@@ -281,7 +280,7 @@ fn back_off_grows_is_jittered_and_is_reset_by_success() {
     queue.finish(&key, observed(owner, false), WAITING, now_ms);
     queue.admit_owner(&"a/x".into(), owner_at(2, 50), Triggers::default());
     let (_, owner) = take(&mut queue);
-    assert_eq!(owner.attempts, 0);
+    assert_eq!(owner.work.attempts, 0);
 }
 
 #[test]
@@ -356,7 +355,7 @@ fn a_kind_listed_anew_casts_doubt_on_what_changed_since_the_owners_were_listed()
     queue.relisted(5);
     let (key, owner) = queue.take().expect("one is in doubt");
     assert_eq!(key.as_str(), "ns/since");
-    assert!(owner.triggers.has(Triggers::CHECK) && owner.triggers.has(Triggers::READ));
+    assert!(owner.work.triggers.has(Triggers::CHECK) && owner.work.triggers.has(Triggers::READ));
     assert!(queue.take().is_none(), "the join compares the other one");
 
     let written = Outcome::Written {
@@ -366,5 +365,5 @@ fn a_kind_listed_anew_casts_doubt_on_what_changed_since_the_owners_were_listed()
     queue.finish(&at_work, observed(busy, true), written, 0);
     let (key, owner) = queue.take().expect("looked at again");
     assert_eq!(key.as_str(), "ns/at-work");
-    assert!(owner.triggers.has(Triggers::READ));
+    assert!(owner.work.triggers.has(Triggers::READ));
 }

@@ -1,7 +1,8 @@
 //! Our own writes of owners whose entries left before the watch has shown them.
 //!
 //! Guarantees: pure and bounded; where there are more, the oldest are forgotten, and the event of such a write counts as
-//! that of another client. Leaves to others: what that means (`overwritten`).
+//! that of another client. It is no part of `Versions`, whose newest answer does not tell our write from one by somebody
+//! else before it. Leaves to others: what that means (`owner`).
 
 use std::collections::BTreeSet;
 

@@ -16,8 +16,8 @@ use serde_json::{Map, Value};
 
 use crate::api::{Kind, MANAGED_BY_LABEL, Operator};
 use crate::model::{
-    ChildState, Content, LastApplied, ObjectKey, PartialMetadata, Uid, hash32, hash64, marks,
-    owner_label_value,
+    ChildState, Content, KindId, LastApplied, ObjectKey, PartialMetadata, SeenChild, Uid, hash32,
+    hash64, marks, owner_label_value,
 };
 use crate::reconcile::fields::{Found, Mark, Planned};
 
@@ -99,6 +99,19 @@ impl Actual {
             mark: plan.and_then(|text| Mark::parse(text.as_str()?)),
             managed: metadata.managed_fields.map(|json| json.get().into()),
         })
+    }
+
+    /// What is known of it, a child of `kind`, once it was compared or written; with `body` where it satisfies that.
+    pub(crate) fn seen(&self, kind: KindId, body: Option<&Value>) -> SeenChild {
+        SeenChild {
+            kind,
+            name_hash: self.name_hash,
+            uid_hash: self.uid.short(),
+            resource_version: self.resource_version,
+            state: self.state,
+            marks: self.marks,
+            content: Content::Recorded(body.map(|body| last_applied(self.uid, body))),
+        }
     }
 
     /// What a comparison with its plan sees of it.

@@ -89,19 +89,15 @@ impl<O: Operator> ChildRequests<O> {
     /// The child as it is now.
     pub(super) async fn read(
         &self,
-        kind: &Kind,
-        namespace: &str,
-        name: &str,
+        owner: &Owner<O>,
+        child: &Child,
     ) -> Result<Option<Actual>, Interrupt> {
-        let path = Paths::child_path(kind, namespace, name);
-        match self
-            .api
-            .call(Verb::Get, Request::get(&path), OBJECT_BYTES)
-            .await
-        {
-            Ok(answer) => self.decode(&answer, kind).map(Some),
+        let path = Paths::child_path(&child.kind, &owner.meta.namespace, &child.name);
+        let request = Request::get(&path);
+        match self.api.call(Verb::Get, request, OBJECT_BYTES).await {
+            Ok(answer) => self.decode(&answer, &child.kind).map(Some),
             Err(error) if error.code() == Some(404) => Ok(None),
-            Err(error) => Err(failure::asked(error, "get", kind.kind, name)),
+            Err(error) => Err(failure::asked(error, "get", child.kind.kind, &child.name)),
         }
     }
 

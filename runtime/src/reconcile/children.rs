@@ -8,21 +8,19 @@
 //! Leaves to others: the requests (`child_requests`), what differs (`fields`), when a child that is kept changed
 //! is set back (`model::Corrections`), saying so (`reconcile`).
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::time::Instant;
 
 use crate::api::{Child, Operator, Owner, OwnerStatus, Status, kind_index};
-use crate::http::paths::Paths;
-use crate::http::request::Api;
-use crate::model::{ChildState, Content, OwnerState, Retention, SeenChild, Triggers, Uid, hash32};
+use crate::model::{ChildState, Content, OwnerState, Retention, SeenChild, Triggers, Uid};
+use crate::reconcile::Reconciler;
 use crate::reconcile::child;
 use crate::reconcile::child::{Actual, planned_body};
-use crate::reconcile::child_records::{conflict, forget, id, is_unknown, record, seen_of};
-use crate::reconcile::child_requests::{ChildRequests, Patched};
+use crate::reconcile::child_records::{forget, id, is_unknown, seen_of};
+use crate::reconcile::child_requests::Patched;
+use crate::reconcile::failure;
 use crate::reconcile::failure::Interrupt;
 use crate::reconcile::fields::{Correction, Mark, Others, Planned, correct};
 use crate::reconcile::ownership::{Claim, claim};
@@ -30,27 +28,7 @@ use crate::reconcile::ownership::{Claim, claim};
 /// How long something that is being deleted is waited for before it is read again.
 pub(super) const TERMINATING: Duration = Duration::from_secs(1);
 
-/// Reconciles the children of owners.
-pub(super) struct ChildReconciler<O> {
-    requests: ChildRequests<O>,
-    api: Api,
-    paths: Arc<Paths>,
-    started: Instant,
-    /// Whether the cache retains the last applied bodies of children, which spares reads of them.
-    keeps_last_applied: bool,
-}
-
-impl<O: Operator> ChildReconciler<O> {
-    pub(super) fn new(api: Api, paths: Arc<Paths>, retention: Retention) -> Self {
-        Self {
-            requests: ChildRequests::new(api.clone(), Arc::clone(&paths)),
-            api,
-            paths,
-            started: Instant::now(),
-            keeps_last_applied: retention == Retention::Specs,
-        }
-    }
-
+impl<O: Operator> Reconciler<O> {
     /// Milliseconds since the start.
     pub(super) fn now_ms(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
@@ -58,7 +36,7 @@ impl<O: Operator> ChildReconciler<O> {
 
     /// Brings one child to the plan. `fresh`: the owner was never reconciled, so that no child of ours can exist
     /// and a POST finds out at once.
-    pub(super) async fn ensure(
+    pub(super) async fn ensure_child(
         &self,
         owner: &Owner<O>,
         state: &mut OwnerState,
@@ -67,49 +45,33 @@ impl<O: Operator> ChildReconciler<O> {
     ) -> Result<(), Interrupt> {
         let planned = child.body.take();
         let child = &child;
-        let namespace = &owner.meta.namespace;
-        let kept = self.keeps_last_applied && !state.triggers.has(Triggers::READ);
-        let complete = kept && state.children_complete;
-        let mut seen = seen_of::<O>(state, child);
-        let is_recorded = seen.as_ref().is_some_and(|seen| !seen.content.is_pending());
+        let kept = self.retains(state);
+        let complete = kept && state.children.complete;
+        let seen = seen_of::<O>(state, child);
         let missing = match &seen {
             Some(seen) => seen.content == Content::Gone,
             None => fresh || complete,
         };
         let Some(body) = planned else {
-            if missing {
-                forget::<O>(state, child);
-                return Ok(());
+            if !missing && self.delete_retained(owner, state, child).await?.is_none() {
+                self.delete_actual(owner, state, child).await?;
             }
-            let known = seen.filter(|_| kept).and_then(|seen| {
-                let applied = seen.content.last_applied()?;
-                Some((applied.uid, seen.resource_version))
-            });
-            return match known {
-                Some((uid, version)) => {
-                    if let Some(seen) = seen_of::<O>(state, child) {
-                        seen.content = Content::Unread;
-                    }
-                    self.requests.delete(namespace, child, uid, version).await?;
-                    forget::<O>(state, child);
-                    Ok(())
-                }
-                None => self.ensure_absent(owner, state, child).await,
-            };
+            forget::<O>(state, child);
+            return Ok(());
         };
-        let corrections = state.corrections.as_deref();
+        let corrections = state.work.corrections.as_deref();
         let paused = corrections.is_some_and(|all| all.is_paused(id::<O>(child), self.now_ms()));
-        if paused && !missing && !state.triggers.has(Triggers::SPEC) {
-            seen = seen_of::<O>(state, child);
-            if let Some(seen) = seen {
-                // It is looked at when the pause is over.
-                seen.content = Content::Recorded(None);
-                return Ok(());
-            }
+        if paused
+            && !missing
+            && !state.work.triggers.has(Triggers::SPEC)
+            && let Some(seen) = seen_of::<O>(state, child)
+        {
+            // It is looked at when the pause is over.
+            seen.content = Content::Recorded(None);
+            return Ok(());
         }
         let body = planned_body::<O>(&child.kind, body, &owner.meta.name);
         if kept
-            && is_recorded
             && let Some(seen) = seen_of::<O>(state, child)
             && let Some(applied) = seen.content.last_applied()
             && applied.body_digest == child::digest(&body)
@@ -135,29 +97,33 @@ impl<O: Operator> ChildReconciler<O> {
         for child in children {
             if seen_of::<O>(state, child).is_some_and(|seen| seen.content.is_pending()) {
                 workload_seen |= child.kind.workload;
-                self.ensure(owner, state, child.clone(), false).await?;
+                self.ensure_child(owner, state, child.clone(), false)
+                    .await?;
             }
         }
         if !workload_seen {
             return Ok(false);
         }
         for child in children {
-            let unknown = is_unknown::<O>(state, child);
-            match kind_index(O::KINDS, &child.kind) {
-                Some(_) if unknown && child.kind.workload => {
-                    self.ensure(owner, state, child.clone(), false).await?;
+            if !is_unknown::<O>(state, child) {
+                continue;
+            }
+            match id::<O>(child) {
+                (Some(_), _) if child.kind.workload => {
+                    self.ensure_child(owner, state, child.clone(), false)
+                        .await?;
                 }
                 // To a plan such a child only exists, and a ready owner has it.
-                Some(kind) if unknown => state.record_child(SeenChild {
+                (Some(kind), name_hash) => state.children.record(SeenChild {
                     kind,
-                    name_hash: hash32(&child.name),
+                    name_hash,
                     uid_hash: 0,
                     resource_version: 0,
                     state: ChildState::default(),
                     marks: 0,
                     content: Content::Recorded(None),
                 }),
-                _ => {}
+                (None, _) => {}
             }
         }
         Ok(true)
@@ -170,28 +136,15 @@ impl<O: Operator> ChildReconciler<O> {
         state: &mut OwnerState,
         child: &Child,
     ) -> Result<bool, Interrupt> {
-        let namespace = &owner.meta.namespace;
-        if self.keeps_last_applied && !state.triggers.has(Triggers::READ) {
-            let complete = state.children_complete;
-            match seen_of::<O>(state, child) {
-                Some(seen) => {
-                    let version = seen.resource_version;
-                    let applied = seen.content.last_applied().map(|applied| applied.uid);
-                    if let Some(uid) = applied {
-                        // Only once: a child that still exists is read from then on.
-                        seen.content = Content::Unread;
-                        return self.requests.delete(namespace, child, uid, version).await;
-                    }
-                }
-                // One that is planned is there: a list by label does not show it where somebody changed its label.
-                None if complete && child.body.is_none() => return Ok(false),
-                None => {}
-            }
+        if let Some(still_exists) = self.delete_retained(owner, state, child).await? {
+            return Ok(still_exists);
         }
-        let actual = self
-            .requests
-            .read(&child.kind, namespace, &child.name)
-            .await?;
+        // One that is planned is there: a list by label does not show it where somebody changed its label.
+        let is_retained = self.retains(state) && state.children.complete && child.body.is_none();
+        if is_retained && seen_of::<O>(state, child).is_none() {
+            return Ok(false);
+        }
+        let actual = self.requests.read(owner, child).await?;
         let Some(actual) = actual.filter(|actual| actual.owner == Some(owner.meta.uid)) else {
             return Ok(false);
         };
@@ -199,8 +152,40 @@ impl<O: Operator> ChildReconciler<O> {
             return Ok(true);
         }
         self.requests
-            .delete(namespace, child, actual.uid, actual.resource_version)
+            .delete(
+                &owner.meta.namespace,
+                child,
+                actual.uid,
+                actual.resource_version,
+            )
             .await
+    }
+
+    /// Whether what a cache retains of the children holds.
+    fn retains(&self, state: &OwnerState) -> bool {
+        self.retention == Retention::Specs && !state.work.triggers.has(Triggers::READ)
+    }
+
+    /// Deletes a child by what is retained of it; `None` where nothing is. True while it still exists.
+    async fn delete_retained(
+        &self,
+        owner: &Owner<O>,
+        state: &mut OwnerState,
+        child: &Child,
+    ) -> Result<Option<bool>, Interrupt> {
+        let retains = self.retains(state);
+        let seen = seen_of::<O>(state, child).filter(|_| retains);
+        let Some((seen, uid)) = seen.and_then(|seen| {
+            let uid = seen.content.last_applied()?.uid;
+            Some((seen, uid))
+        }) else {
+            return Ok(None);
+        };
+        // Only once: a child that still exists is read from then on.
+        seen.content = Content::Unread;
+        let (namespace, version) = (&owner.meta.namespace, seen.resource_version);
+        let deleted = self.requests.delete(namespace, child, uid, version).await;
+        deleted.map(Some)
     }
 
     async fn create(
@@ -211,23 +196,18 @@ impl<O: Operator> ChildReconciler<O> {
         body: &Value,
     ) -> Result<(), Interrupt> {
         // Until it is answered the child may be there, and nothing that is retained says so.
-        let triggers = state.triggers;
-        state.triggers = triggers.with(Triggers::READ);
+        let triggers = state.work.triggers;
+        state.work.triggers = triggers.with(Triggers::READ);
         let planned = child::planned::<O>(body, child.immutable, true);
         let made = self.requests.create(owner, child, &planned).await;
         if made.as_ref().err().is_none_or(Interrupt::is_refusal) {
-            state.triggers = triggers;
+            state.work.triggers = triggers;
         }
         if let Some(made) = made? {
             self.record(state, child, &made, Some(body));
             return Ok(());
         }
-        let namespace = &owner.meta.namespace;
-        match self
-            .requests
-            .read(&child.kind, namespace, &child.name)
-            .await?
-        {
+        match self.requests.read(owner, child).await? {
             Some(actual) => self.align(owner, state, child, body, actual).await,
             None => Err(Interrupt::Again),
         }
@@ -246,15 +226,15 @@ impl<O: Operator> ChildReconciler<O> {
             Claim::Ours => actual,
             Claim::Orphan => self.requests.adopt(owner, child, &actual).await?,
         };
-        let spec = state.triggers.has(Triggers::SPEC);
+        let spec = state.work.triggers.has(Triggers::SPEC);
         let planned = child::planned::<O>(body, child.immutable, spec && Status::<O>::OBSERVES);
         let Some(correction) = correct(&planned, &actual.found(), Others::Stay) else {
             self.record(state, child, &actual, Some(body));
             return Ok(());
         };
-        let conflict = || conflict(child, &correction.path);
+        let conflict = || failure::in_conflict(child.kind.kind, &child.name, &correction.path);
         if !spec
-            && let Some(corrections) = &mut state.corrections
+            && let Some(corrections) = &mut state.work.corrections
             && !corrections.permit(id::<O>(child), self.now_ms(), conflict)
         {
             self.record(state, child, &actual, None);
@@ -275,7 +255,7 @@ impl<O: Operator> ChildReconciler<O> {
         };
         // After a 409, because a status was written in between, or a rejection, nothing was set back.
         if !spec && changed {
-            let corrections = state.corrections.get_or_insert_default();
+            let corrections = state.work.corrections.get_or_insert_default();
             corrections.corrected(id::<O>(child), self.now_ms());
         }
         Ok(())
@@ -359,7 +339,7 @@ impl<O: Operator> ChildReconciler<O> {
         Ok(changed)
     }
 
-    async fn ensure_absent(
+    async fn delete_actual(
         &self,
         owner: &Owner<O>,
         state: &mut OwnerState,
@@ -374,7 +354,6 @@ impl<O: Operator> ChildReconciler<O> {
                 .delete(&owner.meta.namespace, child, uid, version)
                 .await?;
         }
-        forget::<O>(state, child);
         Ok(())
     }
 
@@ -392,19 +371,14 @@ impl<O: Operator> ChildReconciler<O> {
         {
             return Ok(Some(actual));
         }
-        let namespace = &owner.meta.namespace;
-        self.requests
-            .read(&child.kind, namespace, &child.name)
-            .await
+        self.requests.read(owner, child).await
     }
 
     /// Records a child as it is now, with the digests of `body` where it satisfies that.
     fn record(&self, state: &mut OwnerState, child: &Child, actual: &Actual, body: Option<&Value>) {
-        record::<O>(
-            state,
-            child,
-            actual,
-            body.filter(|_| self.keeps_last_applied),
-        );
+        if let Some(kind) = kind_index(O::KINDS, &child.kind) {
+            let body = body.filter(|_| self.retention == Retention::Specs);
+            state.children.record(actual.seen(kind, body));
+        }
     }
 }

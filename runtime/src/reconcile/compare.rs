@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::api::{Child, Operator, Owner, OwnerStatus, Requeue, Status, kind_index};
 use crate::http::request::Api;
 use crate::model::{
-    Content, KindId, Meta, ObjectKey, OwnerState, PartialObject, Retention, SeenChild, Triggers,
+    Content, KindId, Meta, ObjectKey, OwnerState, PartialObject, Retention, Triggers,
 };
 use crate::reconcile::child::{Actual, last_applied, planned, planned_body};
 use crate::reconcile::child_names::{ChildNames, is_planned};
@@ -69,7 +69,8 @@ impl<O: Operator> Comparer<O> {
                     _ => is_as_listed(&planned, &found),
                 };
                 let differs = actual.owner != Some(uid) || !is_as_planned;
-                if let Some(record) = state.child(kind, actual.name_hash)
+                if let Some(kind) = kind
+                    && let Some(record) = state.children.get_mut(kind, actual.name_hash)
                     && !differs
                     && self.retention == Retention::Specs
                 {
@@ -90,7 +91,7 @@ impl<O: Operator> Compare for Comparer<O> {
     type Child = Actual;
 
     fn owner(&self, object: &PartialObject<'_>) -> Result<OwnerState, serde_json::Error> {
-        Ok(owner::decode::<O>(object))
+        Ok(owner::decode::<O>(object).into())
     }
 
     fn child(&self, kind: KindId, raw: &str, key: Option<&ObjectKey>) -> Option<Actual> {
@@ -106,31 +107,23 @@ impl<O: Operator> Compare for Comparer<O> {
         by_name: bool,
     ) -> Comparison {
         for (kind, actual) in children {
-            if actual.owner == Some(state.uid) {
+            if actual.owner == Some(state.object.uid) {
                 self.names.learn(*kind, key.name(), actual.key.name());
             }
         }
         let none = Comparison::Triggers(Triggers::default());
         let check = Comparison::Triggers(Triggers::CHECK);
-        let own = owner::triggers_beside_children::<O>(state);
+        let own = owner::triggers_beside_children::<O>(&state.object);
         // To remove a retired finalizer says nothing of the children.
-        let has_work = state.deleting || !own.without(Triggers::RETIRED).is_empty();
+        let has_work = state.object.deleting || !own.without(Triggers::RETIRED).is_empty();
         // The worker reads the children of an owner with work, unless the cache retains them.
         if has_work && (self.retention != Retention::Specs || mutant!(PageWithoutChildren)) {
             return none;
         }
         for (kind, actual) in children {
-            state.record_child(SeenChild {
-                kind: *kind,
-                name_hash: actual.name_hash,
-                uid_hash: actual.uid.short(),
-                resource_version: actual.resource_version,
-                state: actual.state,
-                marks: actual.marks,
-                content: Content::Recorded(None),
-            });
+            state.children.record(actual.seen(*kind, None));
         }
-        state.children_complete = true;
+        state.children.complete = true;
         if has_work {
             // What the owner itself asks for may be done since its page, without what the pages show of the children;
             // a watch shows nothing that is older than the records.
@@ -139,20 +132,21 @@ impl<O: Operator> Compare for Comparer<O> {
                 false => check,
             };
         }
-        let Some((owner, plan)) = owner::plan(&*self.operator, key, state) else {
+        let Some((owner, plan)) = owner::plan(&*self.operator, key, &state.object, &state.children)
+        else {
             return check;
         };
         if by_name && let Some(child) = plan.children.iter().find(|c| c.name != *owner.meta.name) {
             return Comparison::NotByName(format!("{} {:?}", child.kind.kind, child.name));
         }
         if let Requeue::After(after) = plan.requeue {
-            state.requeue_after_s = u32::try_from(after.as_secs()).unwrap_or(u32::MAX).max(1);
+            state.work.requeue_after_s = u32::try_from(after.as_secs()).unwrap_or(u32::MAX).max(1);
         }
         // A plan of a large owner is as large as that: each part of both goes as soon as it is not needed.
         let Owner { meta, .. } = owner;
         let mut differs = false;
         for (kind, actual) in children {
-            let ours = actual.owner == Some(state.uid) && !actual.deleting;
+            let ours = actual.owner == Some(state.object.uid) && !actual.deleting;
             if ours && !is_planned::<O>(&plan.children, Some(*kind), actual.key.name()) {
                 self.api.metrics().drift.fetch_add(1, Relaxed);
                 differs = true;
@@ -165,12 +159,12 @@ impl<O: Operator> Compare for Comparer<O> {
             return check;
         }
         let mut status = plan.status;
-        if owner::remember::<O>(&mut status).digest != state.status.digest {
+        if owner::remember::<O>(&mut status).digest != state.object.status.digest {
             // The worker reads what the status follows from.
             return check;
         }
         if !Status::<O>::OBSERVES {
-            state.status.observed_generation = Some(state.generation);
+            state.object.status.observed_generation = Some(state.object.generation);
         }
         none
     }
@@ -183,22 +177,22 @@ impl<O: Operator> Compare for Comparer<O> {
     ) -> Option<Triggers> {
         let finalizer = O::FINALIZER.is_some();
         let own = match coverage {
-            Coverage::All => owner::triggers_beside_children::<O>(state),
-            Coverage::Owners => state.own_triggers(finalizer),
+            Coverage::All => owner::triggers_beside_children::<O>(&state.object),
+            Coverage::Owners => state.object.own_triggers(finalizer),
         };
         let has_work = !own.with(triggers).is_empty();
         // The first write of an owner without our finalizer, or with a retired one, carries the
         // resourceVersion on the page. One that was never seen gets children that do not exist yet.
-        let page_suffices = state.lacks_finalizer(finalizer)
-            || owner::never_seen::<O>(state)
+        let page_suffices = state.object.lacks_finalizer(finalizer)
+            || owner::never_seen::<O>(&state.object)
             || own.has(Triggers::DELETE.with(Triggers::RETIRED))
             || self.retention == Retention::Specs;
         if has_work && !page_suffices {
             // A page may be old: the worker reads the owner first.
             triggers = triggers.with(Triggers::REFRESH);
-            state.spec = None;
+            state.object.spec = None;
         }
-        let reported = has_work || state.requeue_after_s > 0;
+        let reported = has_work || state.work.requeue_after_s > 0;
         (reported || self.retention != Retention::Nothing).then_some(triggers)
     }
 }

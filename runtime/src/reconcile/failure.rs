@@ -50,26 +50,21 @@ const REJECTED: &str = "Rejected";
 const FORBIDDEN: &str = "Forbidden";
 
 fn failed(reason: &'static str, message: String, retry: Retry) -> Interrupt {
-    Interrupt::Failed {
-        failure: Failure {
-            reason,
-            message,
-            retry,
-        },
-        told: Told::AtOnce,
-    }
+    interrupt(reason, message, retry, Told::AtOnce)
 }
 
 /// Like [`failed`], for what is wrong with the server or the connection and not with the owner.
 fn elsewhere(reason: &'static str, message: String, retry: Retry) -> Interrupt {
-    Interrupt::Failed {
-        failure: Failure {
-            reason,
-            message,
-            retry,
-        },
-        told: Told::Never,
-    }
+    interrupt(reason, message, retry, Told::Never)
+}
+
+fn interrupt(reason: &'static str, message: String, retry: Retry, told: Told) -> Interrupt {
+    let failure = Failure {
+        reason,
+        message,
+        retry,
+    };
+    Interrupt::Failed { failure, told }
 }
 
 pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Interrupt {
@@ -204,6 +199,8 @@ pub(crate) fn not_written(error: ApiError, verb: &str, kind: &str, name: &str) -
 
 /// What a request that failed means for the owner it was made for.
 pub(crate) fn asked(error: ApiError, verb: &str, kind: &str, name: &str) -> Interrupt {
+    let told = format!("{verb} {kind} {name:?}: {error}");
+    let is_denied = error.missing_permission().is_some();
     match error {
         ApiError::Status {
             namespace_terminating: true,
@@ -211,29 +208,21 @@ pub(crate) fn asked(error: ApiError, verb: &str, kind: &str, name: &str) -> Inte
         } => Interrupt::Wait(Duration::from_secs(5)),
         ApiError::Status {
             code: 403, message, ..
-        } if permission::is_about_unknown_owner_kind(&message) => elsewhere(
-            "ServerError",
-            format!("{verb} {kind} {name:?}: {message}"),
-            Retry::Backoff,
-        ),
-        _ if error.missing_permission().is_some() => failed(
-            FORBIDDEN,
-            format!("may not {verb} {kind} {name:?}: {error}"),
-            Retry::Backoff,
-        ),
+        } if permission::is_about_unknown_owner_kind(&message) => {
+            let told = format!("{verb} {kind} {name:?}: {message}");
+            elsewhere("ServerError", told, Retry::Backoff)
+        }
+        _ if is_denied => failed(FORBIDDEN, format!("may not {told}"), Retry::Backoff),
         // 403: admission refuses, a quota or a policy.
         ApiError::Status {
             code: 400 | 403 | 405 | 413 | 415 | 422,
             message,
             ..
-        } => failed(
-            REJECTED,
-            format!(
-                "the API server refuses {kind} {name:?}: {}",
-                without_object(&message)
-            ),
-            Retry::Backoff,
-        ),
+        } => {
+            let words = without_object(&message);
+            let told = format!("the API server refuses {kind} {name:?}: {words}");
+            failed(REJECTED, told, Retry::Backoff)
+        }
         ApiError::Status { code: 409, .. } => Interrupt::Again,
         ApiError::Status {
             code: 429 | 500..=599,
@@ -241,23 +230,13 @@ pub(crate) fn asked(error: ApiError, verb: &str, kind: &str, name: &str) -> Inte
             ..
         } => {
             let retry = retry_after.map_or(Retry::Backoff, Retry::From);
-            elsewhere(
-                "ServerError",
-                format!("{verb} {kind} {name:?}: {error}"),
-                retry,
-            )
+            elsewhere("ServerError", told, retry)
         }
-        ApiError::Timeout(_) => failed(
-            "Timeout",
-            format!("{verb} {kind} {name:?}: {error}"),
-            Retry::Backoff,
-        ),
+        ApiError::Timeout(_) => failed("Timeout", told, Retry::Backoff),
         ApiError::Unreachable(_) => elsewhere("Unreachable", error.to_string(), Retry::Backoff),
-        ApiError::Status { .. } | ApiError::TooLarge(_) | ApiError::Undecodable(_) => failed(
-            "Unexpected",
-            format!("{verb} {kind} {name:?}: {error}"),
-            Retry::Backoff,
-        ),
+        ApiError::Status { .. } | ApiError::TooLarge(_) | ApiError::Undecodable(_) => {
+            failed("Unexpected", told, Retry::Backoff)
+        }
     }
 }
 

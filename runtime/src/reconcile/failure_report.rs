@@ -34,14 +34,14 @@ impl<O: Operator> Reconciler<O> {
         let is_told = match told {
             Told::AtOnce => true,
             // Without a second attempt it is told with the first.
-            Told::Repeated => state.attempts > 0 || retry == Retry::AwaitChange,
+            Told::Repeated => state.work.attempts > 0 || retry == Retry::AwaitChange,
             Told::Never => false,
         };
         let kind = &self.paths.owner_kind;
         let mut is_untold = false;
         if is_told {
             let written = self.write_failure(key, state, failure).await;
-            let new = match &mut state.corrections {
+            let new = match &mut state.work.corrections {
                 // Told once, although its status changes with its children.
                 Some(all) if failure.reason == FIELD_CONFLICT => written.map(|_| all.tell()),
                 _ => written,
@@ -80,7 +80,14 @@ impl<O: Operator> Reconciler<O> {
             Told::AtOnce | Told::Never => failure.message.as_str(),
         };
         self.events
-            .warn(&self.api, &self.paths, key, state.uid, failure, tells_apart)
+            .warn(
+                &self.api,
+                &self.paths,
+                key,
+                state.object.uid,
+                failure,
+                tells_apart,
+            )
             .await;
     }
 
@@ -97,7 +104,7 @@ impl<O: Operator> Reconciler<O> {
 
     /// The status was written. Says once that another client keeps writing it too.
     pub(super) async fn tell_overwritten(&self, key: &ObjectKey, state: &OwnerState) {
-        if state.overwritten != OVERWRITTEN_TOLD {
+        if state.work.overwritten != OVERWRITTEN_TOLD {
             return;
         }
         let failure = Failure {
@@ -119,27 +126,27 @@ impl<O: Operator> Reconciler<O> {
     ) -> Result<bool, Interrupt> {
         // With the resourceVersion of an event of metadata alone an older status would replace it. The next attempt
         // reads it first.
-        if state.status_in_doubt {
+        if state.object.status_in_doubt {
             return Err(Interrupt::Again);
         }
-        let first = state.attempts == 0;
-        let Ok(owner) = owner::rebuild::<O>(key, state) else {
+        let first = state.work.attempts == 0;
+        let Ok(owner) = owner::rebuild::<O>(key, &state.object) else {
             return Ok(first);
         };
         let mut owner = owner;
         if mutant!(ObservedGoesBack) {
             owner.meta.observed_generation = None;
         }
-        let children = owner::children::<O>(state);
+        let children = owner::children::<O>(&state.children);
         let status = AssertUnwindSafe(|| self.operator.failed(&owner, &children, failure));
         let Ok(Some(status)) = std::panic::catch_unwind(status) else {
             return Ok(first);
         };
-        let before = state.status.digest;
+        let before = state.object.status.digest;
         let written =
-            tokio::time::timeout(self.deadline, self.owners.write_status(key, state, status)).await;
+            tokio::time::timeout(self.deadline, self.write_status(key, state, status)).await;
         match written {
-            Ok(result) => result.map(|()| state.status.digest != before),
+            Ok(result) => result.map(|()| state.object.status.digest != before),
             Err(_) => Err(failure::late(self.deadline)),
         }
     }

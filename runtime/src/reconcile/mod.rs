@@ -8,7 +8,7 @@
 
 pub(crate) mod child;
 pub mod child_names;
-mod child_records;
+pub(crate) mod child_records;
 mod child_requests;
 mod children;
 pub mod compare;
@@ -37,19 +37,19 @@ use crate::api::{Children, Failure, Operator, Owner, OwnerStatus, Plan, Requeue,
 use crate::http::buffer::Buffer;
 use crate::http::paths::Paths;
 use crate::http::request::{Api, Request, WHOLE};
-use crate::model::{ObjectKey, OwnerState, Retention, Triggers};
+use crate::model::{ObjectKey, OwnerState, Retention, Triggers, Uid};
 use crate::queue::Outcome;
 use crate::reconcile::child_names::ChildNames;
 use crate::reconcile::child_records::is_unknown;
-use crate::reconcile::children::ChildReconciler;
+use crate::reconcile::child_requests::ChildRequests;
 use crate::reconcile::events::Events;
 use crate::reconcile::failure::Told;
-use crate::reconcile::owner_requests::OwnerRequests;
-use crate::reconcile::teardown::Teardown;
-use crate::reconcile::unplanned::Unplanned;
+use crate::reconcile::unplanned::Beside;
 use futures::FutureExt;
 use http::Method;
 use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::time::Instant;
 
 pub(crate) use crate::reconcile::failure::Interrupt;
 
@@ -67,11 +67,11 @@ pub struct Reconciler<O> {
     operator: Arc<O>,
     api: Api,
     paths: Arc<Paths>,
-    owners: OwnerRequests<O>,
-    children: ChildReconciler<O>,
-    unplanned: Unplanned,
-    teardown: Teardown<O>,
+    requests: ChildRequests<O>,
+    names: Arc<ChildNames>,
+    retention: Retention,
     events: Events,
+    started: Instant,
     /// How long one reconcile may take.
     deadline: Duration,
     /// More owners wait than workers are free.
@@ -89,25 +89,15 @@ impl<O: Operator> Reconciler<O> {
         names: Arc<ChildNames>,
         retention: Retention,
     ) -> Self {
-        let unplanned = || {
-            let names = Arc::clone(&names);
-            Unplanned::new(api.clone(), Arc::clone(&paths), names, retention)
-        };
         Self {
-            teardown: Teardown::new(
-                Arc::clone(&operator),
-                api.clone(),
-                Arc::clone(&paths),
-                unplanned(),
-                retention,
-            ),
-            unplanned: unplanned(),
+            names,
+            retention,
             operator,
-            owners: OwnerRequests::new(api.clone(), Arc::clone(&paths)),
-            children: ChildReconciler::new(api.clone(), Arc::clone(&paths), retention),
+            requests: ChildRequests::new(api.clone(), Arc::clone(&paths)),
             api,
             paths,
             events: Events::default(),
+            started: Instant::now(),
             deadline,
             pressure: AtomicBool::new(false),
         }
@@ -139,7 +129,7 @@ impl<O: Operator> Reconciler<O> {
 
     /// Starts over while writes meet newer objects, within the deadline.
     async fn attempt(&self, key: &ObjectKey, state: &mut OwnerState) -> Result<Outcome, Interrupt> {
-        let looks = state.has_pending_children();
+        let looks = state.children.are_pending();
         let attempts = async {
             for _ in 0..ATTEMPTS_AT_ONCE {
                 let attempt = self.attempt_once(key, state);
@@ -149,8 +139,8 @@ impl<O: Operator> Reconciler<O> {
                     }
                     Ok(Err(Interrupt::Again)) => {
                         let again = Triggers::REFRESH.with(Triggers::CHECK).with(Triggers::READ);
-                        state.triggers = state.triggers.with(again);
-                        state.release_children();
+                        state.work.request(again);
+                        state.children.release();
                     }
                     Ok(result) => return result,
                     Err(panic) => return Err(failure::panicked(panic.as_ref())),
@@ -164,7 +154,7 @@ impl<O: Operator> Reconciler<O> {
         };
         if result.is_err() && looks {
             // Some of them are recorded now, and the status does not say what follows.
-            state.triggers = state.triggers.with(Triggers::CHECK);
+            state.work.request(Triggers::CHECK);
         }
         result
     }
@@ -174,67 +164,71 @@ impl<O: Operator> Reconciler<O> {
         key: &ObjectKey,
         state: &mut OwnerState,
     ) -> Result<Outcome, Interrupt> {
-        if state.triggers.has(Triggers::REFRESH)
-            || state.resource_version == 0
-            || state.spec.is_none()
+        if state.work.triggers.has(Triggers::REFRESH)
+            || state.object.resource_version == 0
+            || state.object.spec.is_none()
         {
-            self.owners.read(key, state).await?;
+            self.read_owner(key, state).await?;
         }
-        if state.deleting {
-            return self.teardown.run(key, state).await;
+        if state.object.deleting {
+            return self.tear_down(key, state).await;
         }
-        let owner = owner::rebuild::<O>(key, state).map_err(|error| failure::unreadable(&error))?;
-        let never_seen = owner::never_seen::<O>(state);
-        self.owners.set_finalizers(key, state).await?;
+        let owner =
+            owner::rebuild::<O>(key, &state.object).map_err(|error| failure::unreadable(&error))?;
+        let never_seen = owner::never_seen::<O>(&state.object);
+        self.set_finalizers(key, state).await?;
         let besides = Triggers::RETIRED.with(Triggers::REFRESH);
-        if state.triggers.has(Triggers::RETIRED)
-            && state.triggers.without(besides).is_empty()
-            && state.corrections.is_none()
-            && !state.has_pending_children()
+        if state.work.triggers.has(Triggers::RETIRED)
+            && state.work.triggers.without(besides).is_empty()
+            && state.work.corrections.is_none()
+            && !state.children.are_pending()
         {
             // Nothing is known of its children, and nothing about them has changed.
-            let after_s = Some(state.requeue_after_s).filter(|after_s| *after_s > 0);
+            let after_s = Some(state.work.requeue_after_s).filter(|after_s| *after_s > 0);
             return Ok(Outcome::Written {
-                ready: state.status.ready,
+                ready: state.object.status.ready,
                 requeue_after: after_s.map(|after_s| Duration::from_secs(after_s.into())),
             });
         }
-        let seen = owner::children::<O>(state);
+        let seen = owner::children::<O>(&state.children);
         let mut plan = self.plan(&owner, &seen)?;
         let requeue_after = match plan.requeue {
             Requeue::After(requeue_after) => Some(requeue_after),
             Requeue::Default => None,
         };
-        self.unplanned.learn(&owner, &plan.children);
-        let now_ms = self.children.now_ms();
-        let corrections = state.corrections.as_deref();
+        self.learn_names(&owner, &plan.children);
+        let now_ms = self.now_ms();
+        let corrections = state.work.corrections.as_deref();
         if corrections.is_some_and(|all| all.are_due(now_ms)) {
-            state.triggers = state.triggers.with(Triggers::CHECK);
+            state.work.request(Triggers::CHECK);
         }
-        let looks = state.has_pending_children();
+        let looks = state.children.are_pending();
         // A status follows only from children that are known: the owner that was read may be another one.
         let unknown = !looks
             && plan
                 .children
                 .iter()
                 .any(|child| is_unknown::<O>(state, child));
-        let wanted = state.triggers.has(Triggers::SPEC.with(Triggers::CHECK)) || unknown;
+        let wanted = state
+            .work
+            .triggers
+            .has(Triggers::SPEC.with(Triggers::CHECK))
+            || unknown;
         // An attempt that ended early, or with its process, may have made children of an earlier spec.
-        let is_first_spec = state.generation <= 1 || mutant!(FirstAttemptForgotten);
-        let checks = state.triggers.has(Triggers::CHECK) || looks;
+        let is_first_spec = state.object.generation <= 1 || mutant!(FirstAttemptForgotten);
+        let checks = state.work.triggers.has(Triggers::CHECK) || looks;
         let fresh = never_seen && is_first_spec && !checks;
         if !fresh && (wanted || looks) {
-            let compares = wanted || !state.status.ready;
-            self.unplanned
-                .complete(&owner, state, &mut plan.children, compares)
+            let beside = match wanted || !state.object.status.ready {
+                true => Beside::Compared,
+                false => Beside::Pending,
+            };
+            self.add_unplanned(&owner, state, &mut plan.children, beside)
                 .await?;
         }
-        if !wanted && looks && state.status.ready {
-            let may_change = self
-                .children
-                .ensure_pending(&owner, state, &plan.children)
-                .await?;
-            state.settle_children();
+        if !wanted && looks && state.object.status.ready {
+            let may_change = self.ensure_pending(&owner, state, &plan.children).await?;
+            state.children.settle();
             if !may_change && self.field_conflict(state).is_none() {
                 // The status does not change with these children.
                 return Ok(Outcome::Written {
@@ -246,11 +240,11 @@ impl<O: Operator> Reconciler<O> {
         } else if wanted || looks {
             // Each body is dropped as soon as it is written: a burst holds one plan for each worker.
             for child in std::mem::take(&mut plan.children) {
-                self.children.ensure(&owner, state, child, fresh).await?;
+                self.ensure_child(&owner, state, child, fresh).await?;
             }
-            state.settle_children();
-            state.children_complete = true;
-            state.corrections.take_if(|corrections| {
+            state.children.settle();
+            state.children.complete = true;
+            state.work.corrections.take_if(|corrections| {
                 corrections.compared(now_ms);
                 corrections.is_empty()
             });
@@ -258,7 +252,7 @@ impl<O: Operator> Reconciler<O> {
         }
         // The bodies of the children are dropped before the answer is awaited.
         let Plan { mut status, .. } = { plan };
-        let mut children = owner::children::<O>(state);
+        let mut children = owner::children::<O>(&state.children);
         if children.any_refused() {
             self.read_refusals(&owner, &mut children).await?;
             status = self.plan(&owner, &children)?.status;
@@ -268,16 +262,16 @@ impl<O: Operator> Reconciler<O> {
         }
         let ready = status.ready();
         // A large owner would be read once more.
-        let may_yield = !state.status_yielded && state.large_bytes == 0;
+        let may_yield = !state.work.status_yielded && state.object.large_bytes == 0;
         let yields = !ready && may_yield && self.pressure.load(Relaxed);
-        if yields && owner::differs::<O>(state, &mut status) {
-            state.status_yielded = true;
+        if yields && owner::differs::<O>(&state.object, &mut status) {
+            state.work.status_yielded = true;
             return Ok(Outcome::Yielded);
         }
-        state.status_yielded = false;
-        let own_version = state.own_version;
-        self.owners.write_status(key, state, status).await?;
-        if state.own_version != own_version {
+        state.work.status_yielded = false;
+        let own_version = state.object.own_version;
+        self.write_status(key, state, status).await?;
+        if state.object.own_version != own_version {
             self.tell_overwritten(key, state).await;
             if let Some(failure) = self.operator.degraded(&owner, &children) {
                 self.tell_degraded(key, state, &failure).await;
@@ -285,7 +279,7 @@ impl<O: Operator> Reconciler<O> {
         }
         if !Status::<O>::OBSERVES {
             // Not on the object, but known as long as the entry or the cache keeps it.
-            state.status.observed_generation = Some(state.generation);
+            state.object.status.observed_generation = Some(state.object.generation);
         }
         Ok(Outcome::Written {
             ready,
@@ -295,8 +289,8 @@ impl<O: Operator> Reconciler<O> {
 
     /// The field conflict that the owner is in.
     fn field_conflict(&self, state: &OwnerState) -> Option<Failure> {
-        let corrections = state.corrections.as_deref()?;
-        let (message, pause_ms) = corrections.conflict(self.children.now_ms())?;
+        let corrections = state.work.corrections.as_deref()?;
+        let (message, pause_ms) = corrections.conflict(self.now_ms())?;
         let pause = Duration::from_millis(pause_ms);
         Some(failure::field_conflict(message, pause))
     }
@@ -313,10 +307,10 @@ impl<O: Operator> Reconciler<O> {
     ) -> Result<Outcome, Interrupt> {
         // Until that child is looked at again, only what happens to the others is work. The pause grows by
         // itself and not with each look.
-        (state.triggers, state.attempts) = (Triggers::default(), 0);
-        let children = owner::children::<O>(state);
+        (state.work.triggers, state.work.attempts) = (Triggers::default(), 0);
+        let children = owner::children::<O>(&state.children);
         if self.operator.failed(owner, &children, &failure).is_none() {
-            self.owners.write_status(key, state, planned).await?;
+            self.write_status(key, state, planned).await?;
         }
         Err(Interrupt::Failed {
             failure,
@@ -332,7 +326,7 @@ impl<O: Operator> Reconciler<O> {
         state: &OwnerState,
         seen: &Children,
     ) -> Result<(), Interrupt> {
-        let children = owner::children::<O>(state);
+        let children = owner::children::<O>(&state.children);
         if children != *seen {
             plan.status = self.plan(owner, &children)?.status;
         }
@@ -345,6 +339,19 @@ impl<O: Operator> Reconciler<O> {
         failure::check_kinds::<O>(&plan.children)?;
         Ok(plan)
     }
+}
+
+/// A JSON patch of exactly this object, if it is still this one.
+pub(crate) fn guarded((uid, resource_version): (Uid, u64), operations: &[Value]) -> Value {
+    let version = resource_version.to_string();
+    let mut patch = vec![
+        json!({"op": "test", "path": "/metadata/uid", "value": uid.to_string()}),
+        // Not a `test`: a resourceVersion that is part of the object makes the server refuse the write with 409 where
+        // a newer one exists.
+        json!({"op": "replace", "path": "/metadata/resourceVersion", "value": version}),
+    ];
+    patch.extend_from_slice(operations);
+    patch.into()
 }
 
 /// As JSON. Our own values can always be serialised.

@@ -86,8 +86,8 @@ impl<O: Operator> Decode for Observer<O> {
         if object.metadata.uid == Uid::default() {
             return Err(serde_json::Error::custom("the object has no uid"));
         }
-        let mut state = Box::new(owner::decode::<O>(object));
-        state.metadata_only = self.paths.collection(kind).watched_as() == METADATA;
+        let mut state = Box::new(OwnerState::from(owner::decode::<O>(object)));
+        state.object.metadata_only = self.paths.collection(kind).watched_as() == METADATA;
         Ok(Some(Observed::Owner { key, state }))
     }
 }

@@ -13,8 +13,9 @@ use crate::api::{
     UndecodableSpec,
 };
 use crate::model::{
-    ChildState, Content, Finalizers, Meta, ObjectKey, OwnerState, PartialObject, SeenChild,
-    StatusRecord, Transition, Triggers, hash32, hash64, large_bytes, rfc3339, seconds,
+    ChildState, Content, Finalizers, Meta, ObjectKey, OwnerObject, PartialObject, SeenChild,
+    SeenChildren, StatusRecord, Transition, Triggers, hash32, hash64, large_bytes, rfc3339,
+    seconds,
 };
 use crate::reconcile::failure;
 
@@ -26,7 +27,7 @@ const UNKNOWN: u32 = 0;
 
 /// The state of an owner, from an object of the API. A status that is not of the operator's type counts as one
 /// that speaks of no generation: it is written anew.
-pub(crate) fn decode<O: Operator>(object: &PartialObject<'_>) -> OwnerState {
+pub(crate) fn decode<O: Operator>(object: &PartialObject<'_>) -> OwnerObject {
     let meta = &object.metadata;
     let status = match object.status.map_or("null", |raw| raw.get()) {
         "null" if Status::<O>::WRITTEN => StatusRecord::default(),
@@ -41,7 +42,7 @@ pub(crate) fn decode<O: Operator>(object: &PartialObject<'_>) -> OwnerState {
             }
         },
     };
-    OwnerState {
+    OwnerObject {
         uid: meta.uid,
         generation: meta.generation,
         resource_version: meta.resource_version,
@@ -50,7 +51,7 @@ pub(crate) fn decode<O: Operator>(object: &PartialObject<'_>) -> OwnerState {
         spec: object.spec.map(|raw| raw.get().into()),
         large_bytes: large_bytes(object.spec.map_or(0, |raw| raw.get().len())),
         status,
-        ..OwnerState::default()
+        ..OwnerObject::default()
     }
 }
 
@@ -70,10 +71,10 @@ pub(crate) fn finalizers<O: Operator>(all: &[Cow<'_, str>]) -> Finalizers {
 
 /// Whether nothing was ever written for the owner, by all that it shows. A write of its children then begins
 /// with their creation, which needs no newer state of the owner than the one that is known.
-pub(crate) fn never_seen<O: Operator>(state: &OwnerState) -> bool {
+pub(crate) fn never_seen<O: Operator>(object: &OwnerObject) -> bool {
     match Status::<O>::WRITTEN {
-        true => state.status.digest == 0,
-        false => state.lacks_finalizer(O::FINALIZER.is_some()),
+        true => object.status.digest == 0,
+        false => object.lacks_finalizer(O::FINALIZER.is_some()),
     }
 }
 
@@ -83,49 +84,49 @@ pub(crate) fn never_seen<O: Operator>(state: &OwnerState) -> bool {
 /// The spec is not of the operator's type, or it is not kept any more.
 pub(crate) fn rebuild<O: Operator>(
     key: &ObjectKey,
-    state: &OwnerState,
+    object: &OwnerObject,
 ) -> Result<Owner<O>, serde_json::Error> {
-    let spec: Spec<O> = serde_json::from_str(spec_json(state))?;
+    let spec: Spec<O> = serde_json::from_str(spec_json(object))?;
     Ok(Owner {
-        meta: meta(key, state),
+        meta: meta(key, object),
         spec,
     })
 }
 
 /// The owner as its cleanup sees it.
-pub(crate) fn deleted<O: Operator>(key: &ObjectKey, state: &OwnerState) -> DeletedOwner<O> {
-    let json = spec_json(state);
+pub(crate) fn deleted<O: Operator>(key: &ObjectKey, object: &OwnerObject) -> DeletedOwner<O> {
+    let json = spec_json(object);
     DeletedOwner {
-        meta: meta(key, state),
+        meta: meta(key, object),
         spec: serde_json::from_str(json).map_err(|error| UndecodableSpec {
             json: json.into(),
             cause: error.to_string().into(),
         }),
-        orphaned: state.finalizers.orphan,
+        orphaned: object.finalizers.orphan,
     }
 }
 
-fn spec_json(state: &OwnerState) -> &str {
-    state.spec.as_deref().unwrap_or("{}")
+fn spec_json(object: &OwnerObject) -> &str {
+    object.spec.as_deref().unwrap_or("{}")
 }
 
-fn meta(key: &ObjectKey, state: &OwnerState) -> Meta {
+fn meta(key: &ObjectKey, object: &OwnerObject) -> Meta {
     Meta {
         name: key.name().into(),
         namespace: key.namespace().into(),
-        uid: state.uid,
-        resource_version: state.resource_version,
-        generation: state.generation,
-        observed_generation: state.status.observed_generation,
-        deleting: state.deleting,
+        uid: object.uid,
+        resource_version: object.resource_version,
+        generation: object.generation,
+        observed_generation: object.status.observed_generation,
+        deleting: object.deleting,
     }
 }
 
 /// The children as the plan sees them: of a kind without replicas, only that they exist.
-pub(crate) fn children<O: Operator>(state: &OwnerState) -> Children {
+pub(crate) fn children<O: Operator>(all: &SeenChildren) -> Children {
     let mut children = Children::default();
     let exists = |seen: &&SeenChild| seen.content != Content::Gone;
-    for seen in state.children.iter().filter(exists) {
+    for seen in all.iter().filter(exists) {
         let kind = seen.kind.of(O::KINDS);
         let state = match kind.is_some_and(|kind| kind.workload) {
             true => seen.state,
@@ -141,19 +142,20 @@ pub(crate) fn children<O: Operator>(state: &OwnerState) -> Children {
 pub(crate) fn plan<O: Operator>(
     operator: &O,
     key: &ObjectKey,
-    state: &OwnerState,
+    object: &OwnerObject,
+    seen: &SeenChildren,
 ) -> Option<(Owner<O>, Plan<Status<O>>)> {
-    let owner = rebuild::<O>(key, state).ok()?;
-    let plan = AssertUnwindSafe(|| operator.plan(&owner, &children::<O>(state)));
+    let owner = rebuild::<O>(key, object).ok()?;
+    let plan = AssertUnwindSafe(|| operator.plan(&owner, &children::<O>(seen)));
     let plan = std::panic::catch_unwind(plan).ok()?.ok()?;
     failure::check_kinds::<O>(&plan.children).ok()?;
     Some((owner, plan))
 }
 
 /// The triggers of an owner whose children are compared as well: without what only the children can tell.
-pub(crate) fn triggers_beside_children<O: Operator>(state: &OwnerState) -> Triggers {
-    let own = state.own_triggers(O::FINALIZER.is_some());
-    match Status::<O>::OBSERVES || state.lacks_finalizer(O::FINALIZER.is_some()) {
+pub(crate) fn triggers_beside_children<O: Operator>(object: &OwnerObject) -> Triggers {
+    let own = object.own_triggers(O::FINALIZER.is_some());
+    match Status::<O>::OBSERVES || object.lacks_finalizer(O::FINALIZER.is_some()) {
         true => own,
         false => own.without(Triggers::SPEC),
     }
@@ -189,8 +191,8 @@ pub(crate) fn remember<O: Operator>(status: &mut Status<O>) -> StatusRecord {
 }
 
 /// Whether a status would be written.
-pub(crate) fn differs<O: Operator>(state: &OwnerState, status: &mut Status<O>) -> bool {
-    Status::<O>::WRITTEN && remember::<O>(status).digest != state.status.digest
+pub(crate) fn differs<O: Operator>(object: &OwnerObject, status: &mut Status<O>) -> bool {
+    Status::<O>::WRITTEN && remember::<O>(status).digest != object.status.digest
 }
 
 /// Fills in the transition times: an unchanged condition keeps its own where that is known, any other gets `now_s`.

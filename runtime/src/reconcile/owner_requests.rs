@@ -3,8 +3,6 @@
 //! Guarantees: every write names the uid and the resourceVersion that are known; the status is written only
 //! when it differs. Leaves to others: what the status says (`reconcile`), its digest (`owner`).
 
-use std::marker::PhantomData;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use http::Method;
@@ -13,12 +11,14 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::api::{Operator, OwnerStatus, Status};
-use crate::http::paths::Paths;
-use crate::http::request::{Api, ApiError, METADATA, OBJECT_BYTES, Request};
+use crate::http::request::{ApiError, METADATA, OBJECT_BYTES, Request};
 use crate::metrics::Verb;
-use crate::model::{LARGE_BYTES, ObjectKey, OwnerState, PartialObject, Triggers, Uid, large_bytes};
+use crate::model::{
+    LARGE_BYTES, ObjectKey, OwnerObject, OwnerState, PartialObject, SeenChildren, Triggers, Uid,
+    large_bytes,
+};
 use crate::reconcile::failure::Interrupt;
-use crate::reconcile::{JSON_PATCH, encode, failure, owner};
+use crate::reconcile::{JSON_PATCH, Reconciler, encode, failure, guarded, owner};
 
 /// A list with one owner, or with none.
 #[derive(Deserialize)]
@@ -27,64 +27,48 @@ struct Selected<'a> {
     items: Option<Vec<&'a RawValue>>,
 }
 
-/// Sends the requests about owners.
-pub(super) struct OwnerRequests<O> {
-    api: Api,
-    paths: Arc<Paths>,
-    operator: PhantomData<fn() -> O>,
-}
-
-impl<O: Operator> OwnerRequests<O> {
-    pub(super) fn new(api: Api, paths: Arc<Paths>) -> Self {
-        Self {
-            api,
-            paths,
-            operator: PhantomData,
-        }
-    }
-
+impl<O: Operator> Reconciler<O> {
     /// Reads the owner; what is known of its children stays if its uid is the same.
-    pub(super) async fn read(
+    pub(super) async fn read_owner(
         &self,
         key: &ObjectKey,
         state: &mut OwnerState,
     ) -> Result<(), Interrupt> {
-        if state.triggers.has(Triggers::CHILD) {
+        if state.work.triggers.has(Triggers::CHILD) {
             self.api
                 .metrics()
                 .owner_reads_for_children
                 .fetch_add(1, Relaxed);
         }
-        let read = match self.fetch(key, state.large_bytes > 0).await {
+        let read = match self.fetch_owner(key, state.object.large_bytes > 0).await {
             Err(Interrupt::Large) => {
-                state.large_bytes = u32::MAX;
+                state.object.large_bytes = u32::MAX;
                 return Err(Interrupt::Large);
             }
             read => read?,
         };
-        let is_known = (state.uid, state.generation) == (read.uid, read.generation);
-        if state.uid != read.uid && state.uid != Uid::default() {
-            state.children.clear();
-            state.children_complete = false;
-            state.own_version = 0;
-            state.corrections = None;
+        let is_known = (state.object.uid, state.object.generation) == (read.uid, read.generation);
+        if state.object.uid != read.uid && state.object.uid != Uid::default() {
+            state.children = SeenChildren::default();
+            state.object.own_version = 0;
+            state.work.corrections = None;
         }
         state.refresh(read);
-        let own = owner::triggers_beside_children::<O>(state);
-        if own.is_empty() && state.deleting {
+        let own = owner::triggers_beside_children::<O>(&state.object);
+        if own.is_empty() && state.object.deleting {
             return Err(Interrupt::Gone);
         }
-        state.triggers = state.triggers.with(own);
+        state.work.request(own);
         // Its status does not tell whether this spec was applied, and the event of the owner may be still to come.
         if !Status::<O>::OBSERVES && !is_known && !mutant!(ReadSpecIsApplied) {
-            state.triggers = state.triggers.with(Triggers::CHECK);
+            state.work.request(Triggers::CHECK);
         }
         Ok(())
     }
 
     /// The owner as it is now. One that is not selected is gone: a child of it, whose event leads here, belongs to
     /// another shard. One that is not known to be `large` and is: interrupted.
-    async fn fetch(&self, key: &ObjectKey, large: bool) -> Result<OwnerState, Interrupt> {
+    async fn fetch_owner(&self, key: &ObjectKey, large: bool) -> Result<OwnerObject, Interrupt> {
         let (verb, path) = match self.paths.selected_owner_path(key) {
             Some(path) => (Verb::List, path),
             None => (Verb::Get, self.paths.owner_path(key)),
@@ -118,7 +102,7 @@ impl<O: Operator> OwnerRequests<O> {
             _ => serde_json::from_slice(&body),
         };
         let object: PartialObject<'_> = object.map_err(unreadable)?;
-        Ok(OwnerState {
+        Ok(OwnerObject {
             large_bytes: large_bytes(body.len()),
             ..owner::decode::<O>(&object)
         })
@@ -137,7 +121,7 @@ impl<O: Operator> OwnerRequests<O> {
         key: &ObjectKey,
         state: &mut OwnerState,
     ) -> Result<(), Interrupt> {
-        let lacks_finalizer = state.lacks_finalizer(O::FINALIZER.is_some());
+        let lacks_finalizer = state.object.lacks_finalizer(O::FINALIZER.is_some());
         if let Some(finalizer) = O::FINALIZER.filter(|_| lacks_finalizer) {
             self.add_finalizer(key, state, finalizer).await?;
         }
@@ -150,11 +134,11 @@ impl<O: Operator> OwnerRequests<O> {
         state: &mut OwnerState,
         finalizer: &str,
     ) -> Result<(), Interrupt> {
-        let add = match state.finalizers.count {
+        let add = match state.object.finalizers.count {
             0 => json!({"op": "add", "path": "/metadata/finalizers", "value": [finalizer]}),
             _ => json!({"op": "add", "path": "/metadata/finalizers/-", "value": finalizer}),
         };
-        self.patch(key, "", state, &[add]).await
+        self.patch_owner(key, "", state, &[add]).await
     }
 
     /// Removes our finalizer, if the owner has it.
@@ -164,7 +148,7 @@ impl<O: Operator> OwnerRequests<O> {
         state: &mut OwnerState,
         finalizer: &str,
     ) -> Result<(), Interrupt> {
-        let Some(place) = state.finalizers.ours else {
+        let Some(place) = state.object.finalizers.ours else {
             return Ok(());
         };
         let path = format!("/metadata/finalizers/{place}");
@@ -172,7 +156,7 @@ impl<O: Operator> OwnerRequests<O> {
             json!({"op": "test", "path": path, "value": finalizer}),
             json!({"op": "remove", "path": path}),
         ];
-        self.patch(key, "", state, &remove).await
+        self.patch_owner(key, "", state, &remove).await
     }
 
     /// Removes the finalizers that the operator no longer uses, with one write for each.
@@ -182,13 +166,13 @@ impl<O: Operator> OwnerRequests<O> {
         state: &mut OwnerState,
     ) -> Result<(), Interrupt> {
         for _ in O::RETIRED_FINALIZERS {
-            let Some(place) = state.finalizers.retired else {
+            let Some(place) = state.object.finalizers.retired else {
                 break;
             };
             // No `test`: with this uid and resourceVersion the list is the one that is known.
             let path = format!("/metadata/finalizers/{place}");
             let remove = json!({"op": "remove", "path": path});
-            self.patch(key, "", state, &[remove]).await?;
+            self.patch_owner(key, "", state, &[remove]).await?;
         }
         Ok(())
     }
@@ -204,13 +188,13 @@ impl<O: Operator> OwnerRequests<O> {
             return Ok(());
         }
         let mut memory = owner::remember::<O>(&mut status);
-        if memory.digest == state.status.digest {
-            state.overwritten = 0;
+        if memory.digest == state.object.status.digest {
+            state.work.overwritten = 0;
             return Ok(());
         }
         owner::stamp(
             status.conditions(),
-            &state.status,
+            &state.object.status,
             &mut memory,
             self.api.now_s(),
         );
@@ -218,34 +202,28 @@ impl<O: Operator> OwnerRequests<O> {
         let value = serde_json::to_value(&status).map_err(|error| failure::unreadable(&error))?;
         let replace = json!({"op": "add", "path": "/status", "value": value});
         // Until it is answered it may have been executed: which status the owner has is not known.
-        let triggers = state.triggers;
-        state.triggers = triggers.with(Triggers::REFRESH);
-        state.status_in_doubt = true;
-        let written = self.patch(key, "/status", state, &[replace]).await;
+        let triggers = state.work.triggers;
+        state.work.triggers = triggers.with(Triggers::REFRESH);
+        state.object.status_in_doubt = true;
+        let written = self.patch_owner(key, "/status", state, &[replace]).await;
         if written.as_ref().is_err_and(Interrupt::is_refusal) {
-            state.status_in_doubt = false;
+            state.object.status_in_doubt = false;
         }
         written?;
-        (state.triggers, state.status) = (triggers, memory);
-        state.status_in_doubt = false;
+        (state.work.triggers, state.object.status) = (triggers, memory);
+        state.object.status_in_doubt = false;
         Ok(())
     }
 
     /// Patches the owner if its uid and resourceVersion are those that we know.
-    async fn patch(
+    async fn patch_owner(
         &self,
         key: &ObjectKey,
         subresource: &str,
         state: &mut OwnerState,
         operations: &[Value],
     ) -> Result<(), Interrupt> {
-        let mut patch = vec![
-            json!({"op": "test", "path": "/metadata/uid", "value": state.uid.to_string()}),
-            // Not a `test`: a resourceVersion that is part of the object makes the server refuse
-            // the write with 409 where a newer one exists.
-            json!({"op": "replace", "path": "/metadata/resourceVersion", "value": state.resource_version.to_string()}),
-        ];
-        patch.extend_from_slice(operations);
+        let version = (state.object.uid, state.object.resource_version);
         let mut path = self.paths.owner_path(key);
         path.push_str(subresource);
         path.push_str("?fieldManager=");
@@ -253,7 +231,7 @@ impl<O: Operator> OwnerRequests<O> {
         let request = Request {
             method: Method::PATCH,
             path: &path,
-            body: Some((JSON_PATCH, encode(&Value::Array(patch)))),
+            body: Some((JSON_PATCH, encode(&guarded(version, operations)))),
             accept: METADATA,
         };
         match self.api.call(Verb::Patch, request, OBJECT_BYTES).await {
@@ -261,9 +239,9 @@ impl<O: Operator> OwnerRequests<O> {
                 // It was executed. What is known of the owner is old: the next attempt reads it.
                 let object: PartialObject<'_> = serde_json::from_slice(&body)
                     .map_err(|error| self.garbled(&error, "patch", key))?;
-                state.resource_version = object.metadata.resource_version;
-                state.own_version = object.metadata.resource_version;
-                state.finalizers = owner::finalizers::<O>(&object.metadata.finalizers);
+                state.object.resource_version = object.metadata.resource_version;
+                state.object.own_version = object.metadata.resource_version;
+                state.object.finalizers = owner::finalizers::<O>(&object.metadata.finalizers);
                 Ok(())
             }
             Err(error) if error.code() == Some(404) => Err(Interrupt::Gone),

@@ -8,7 +8,7 @@
 //! Leaves to others: bringing it to its plan (`children`).
 
 use http::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 use tracing::info;
 
 use crate::api::{Child, MANAGED_BY_LABEL, Operator, Owner};
@@ -21,7 +21,7 @@ use crate::reconcile::child_requests::ChildRequests;
 use crate::reconcile::children::TERMINATING;
 use crate::reconcile::failure::Interrupt;
 use crate::reconcile::owner_requests::is_failed_test;
-use crate::reconcile::{JSON_PATCH, failure, whole};
+use crate::reconcile::{JSON_PATCH, failure, guarded, whole};
 
 /// Whose a child is that may be brought to its plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,12 +95,7 @@ impl<O: Operator> ChildRequests<O> {
             0 => json!({"op": "add", "path": "/metadata/ownerReferences", "value": [reference]}),
             _ => json!({"op": "add", "path": "/metadata/ownerReferences/-", "value": reference}),
         };
-        let patch = Value::Array(vec![
-            json!({"op": "test", "path": "/metadata/uid", "value": orphan.uid.to_string()}),
-            // Not a `test`: the server refuses the write with 409 where a newer object exists.
-            json!({"op": "replace", "path": "/metadata/resourceVersion", "value": orphan.resource_version.to_string()}),
-            add,
-        ]);
+        let patch = guarded((orphan.uid, orphan.resource_version), &[add]);
         let path = self.write_path(owner, child, &child.name);
         let request = whole(Method::PATCH, &path, Some((JSON_PATCH, &patch)));
         let (kind, name) = (child.kind.kind, child.name.as_str());

@@ -7,20 +7,14 @@
 //! Leaves to others: when it is tried again (`queue`), children without a finalizer of ours (kube's garbage
 //! collector).
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::api::{Child, Operator, Owner, Plan, Status, kind_index};
-use crate::http::paths::Paths;
-use crate::http::request::Api;
-use crate::model::{KindId, ObjectKey, OwnerState, Retention};
+use crate::model::{KindId, ObjectKey, OwnerState};
 use crate::queue::Outcome;
-use crate::reconcile::child_requests::ChildRequests;
-use crate::reconcile::children::ChildReconciler;
 use crate::reconcile::failure::Interrupt;
-use crate::reconcile::owner_requests::OwnerRequests;
-use crate::reconcile::unplanned::Unplanned;
-use crate::reconcile::{failure, owned, owner};
+use crate::reconcile::unplanned::Beside;
+use crate::reconcile::{Reconciler, failure, owned, owner};
 
 /// How long a child with a finalizer of its own is waited for before it is read again; its deletion is an
 /// event and usually arrives sooner.
@@ -29,62 +23,41 @@ const LINGERING: Duration = Duration::from_secs(10);
 /// How long children that were deleted are given before they are listed again.
 const DELETED: Duration = Duration::from_secs(1);
 
-/// Tears down owners.
-pub(super) struct Teardown<O> {
-    operator: Arc<O>,
-    api: Api,
-    paths: Arc<Paths>,
-    owners: OwnerRequests<O>,
-    children: ChildReconciler<O>,
-    requests: ChildRequests<O>,
-    unplanned: Unplanned,
-}
-
-impl<O: Operator> Teardown<O> {
-    pub(super) fn new(
-        operator: Arc<O>,
-        api: Api,
-        paths: Arc<Paths>,
-        unplanned: Unplanned,
-        retention: Retention,
-    ) -> Self {
-        Self {
-            operator,
-            owners: OwnerRequests::new(api.clone(), Arc::clone(&paths)),
-            children: ChildReconciler::new(api.clone(), Arc::clone(&paths), retention),
-            requests: ChildRequests::new(api.clone(), Arc::clone(&paths)),
-            unplanned,
-            api,
-            paths,
-        }
-    }
-
+impl<O: Operator> Reconciler<O> {
     /// Tears down an owner: first its children, kind by kind, then what lives outside the cluster, then our
     /// finalizer. With the `orphan` finalizer all children stay. An operator without a finalizer leaves the
     /// children to the garbage collector, and frees the owner of those that it used before.
-    pub(super) async fn run(
+    pub(super) async fn tear_down(
         &self,
         key: &ObjectKey,
         state: &mut OwnerState,
     ) -> Result<Outcome, Interrupt> {
         // An earlier version promised the cleanup with a finalizer that is retired now.
-        let promised = state.finalizers.ours.or(state.finalizers.retired).is_some();
+        let promised = state
+            .object
+            .finalizers
+            .ours
+            .or(state.object.finalizers.retired)
+            .is_some();
         let Some(finalizer) = O::FINALIZER.filter(|_| promised) else {
-            self.owners.remove_retired_finalizers(key, state).await?;
+            self.remove_retired_finalizers(key, state).await?;
             return Err(Interrupt::Gone);
         };
-        if !state.finalizers.orphan && !mutant!(ChildrenLeftAtTeardown) {
-            match owner::plan(&*self.operator, key, state) {
+        if !state.object.finalizers.orphan && !mutant!(ChildrenLeftAtTeardown) {
+            match owner::plan(&*self.operator, key, &state.object, &state.children) {
                 Some((owner, plan)) => self.delete_planned(key, &owner, state, plan).await?,
                 None => self.delete_found(key, state).await?,
             }
         }
         if !mutant!(CleanupSkipped) {
-            let cleanup = self.operator.cleanup(&owner::deleted(key, state)).await;
+            let cleanup = self
+                .operator
+                .cleanup(&owner::deleted(key, &state.object))
+                .await;
             cleanup.map_err(|error| failure::cleanup(&error))?;
         }
-        self.owners.remove_retired_finalizers(key, state).await?;
-        self.owners.remove_finalizer(key, state, finalizer).await?;
+        self.remove_retired_finalizers(key, state).await?;
+        self.remove_finalizer(key, state, finalizer).await?;
         Ok(Outcome::Gone)
     }
 
@@ -96,13 +69,12 @@ impl<O: Operator> Teardown<O> {
         plan: Plan<Status<O>>,
     ) -> Result<(), Interrupt> {
         let mut children = plan.children;
-        self.unplanned
-            .complete_teardown(owner, state, &mut children)
+        self.add_unplanned(owner, state, &mut children, Beside::Deleted)
             .await?;
         children.sort_by_key(|child| kind_index(O::KINDS, &child.kind));
         for child in &children {
-            if self.children.delete_owned(owner, state, child).await? {
-                self.owners.write_status(key, state, plan.status).await?;
+            if self.delete_owned(owner, state, child).await? {
+                self.write_status(key, state, plan.status).await?;
                 return Err(Interrupt::Wait(LINGERING));
             }
         }
@@ -111,11 +83,9 @@ impl<O: Operator> Teardown<O> {
 
     /// Deletes the children of an owner without a plan, which could name them.
     async fn delete_found(&self, key: &ObjectKey, state: &OwnerState) -> Result<(), Interrupt> {
-        for id in KindId::children(O::KINDS.len()) {
-            let Some(kind) = id.of(O::KINDS) else {
-                continue;
-            };
-            let found = owned::list(&self.api, &self.paths, (id, kind), key, state.uid).await?;
+        for (id, kind) in KindId::children(O::KINDS.len()).zip(O::KINDS) {
+            let found =
+                owned::list(&self.api, &self.paths, (id, kind), key, state.object.uid).await?;
             let any = !found.is_empty();
             for one in found.into_iter().filter(|one| !one.deleting) {
                 let child = Child::absent(*kind, one.name);

@@ -160,7 +160,7 @@ impl<C: Compare> Relist<C> {
             }
         }
         let comparison = self.comparer.compare(key, state, &children, true);
-        state.children_complete &= is_complete;
+        state.children.complete &= is_complete;
         match comparison {
             Comparison::Triggers(triggers) => triggers,
             Comparison::NotByName(child) => {
@@ -207,7 +207,7 @@ impl<C: Compare> Relist<C> {
                     Some(listed) => {
                         let children = listed.of(&key, &self.comparer);
                         let compared = self.comparer.compare(&key, &mut state, &children, false);
-                        state.children_complete &= listed.is_complete();
+                        state.children.complete &= listed.is_complete();
                         match compared {
                             Comparison::Triggers(triggers) => triggers,
                             Comparison::NotByName(_) => Triggers::default(),

@@ -267,7 +267,7 @@ async fn completeness(collections: Collections) -> (BTreeMap<String, bool>, Opti
         match relist.next().await {
             Found::Opened { .. } | Found::Missing { .. } => {}
             Found::Owner { key, state, .. } => {
-                complete.insert(key.name().to_owned(), state.children_complete);
+                complete.insert(key.name().to_owned(), state.children.complete);
             }
             Found::Done { skipped, .. } => return (complete, skipped),
             Found::Failed(error) => panic!("{error:?}"),

@@ -23,7 +23,7 @@ use crate::http::collection::Collection;
 use crate::http::request::{Api, Request};
 use crate::http::server_status::ServerStatus;
 use crate::metrics::Verb;
-use crate::model::{AnsweredVersions, KindId, ObjectKey, PartialObject, Uid};
+use crate::model::{KindId, ObjectKey, PartialObject, Uid, Versions};
 use crate::watch::lines::{Line, Lines};
 use crate::watch::{Decode, WatchEvent, WatchItem, revision};
 
@@ -94,7 +94,7 @@ pub struct WatchStream<D> {
     kind: KindId,
     resource_version: u64,
     /// How far the server was by its answers, of which the stream may not have shown all.
-    answered: AnsweredVersions,
+    versions: Versions,
     state: State,
     /// Failures in a row.
     failures: u32,
@@ -117,7 +117,7 @@ impl<D: Decode> WatchStream<D> {
             decoder,
             kind,
             resource_version,
-            answered: AnsweredVersions::new(0),
+            versions: Versions::new(0),
             state: State::Closed,
             failures: 0,
             doubted: false,
@@ -126,8 +126,8 @@ impl<D: Decode> WatchStream<D> {
 
     /// With what the server has answered: one that is behind that was restored from a backup.
     #[must_use]
-    pub(crate) fn with_answered(mut self, answered: AnsweredVersions) -> Self {
-        self.answered = answered;
+    pub(crate) fn with_versions(mut self, versions: Versions) -> Self {
+        self.versions = versions;
         self
     }
 
@@ -186,7 +186,7 @@ impl<D: Decode> WatchStream<D> {
     async fn open(&mut self) -> WatchEvent<D::Object> {
         if self.doubted {
             // As of before the question: an answer to a write may overtake the one to it.
-            let known = self.answered.newest(self.kind).max(self.resource_version);
+            let known = self.versions.answered(self.kind).max(self.resource_version);
             match revision::newest(&self.api, &self.collection).await {
                 Ok(newest) if mutant!(ReopenedAtNewest) => {
                     (self.resource_version, self.doubted) = (newest, false);

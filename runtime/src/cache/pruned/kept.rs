@@ -6,19 +6,22 @@
 
 use serde_json::Value;
 
-use crate::api::{Child, Operator, kind_index};
+use crate::api::Operator;
 use crate::cache::ChildUpdate;
-use crate::model::{Content, KindId, ObjectKey, OwnerState, SeenChild, Triggers, hash32};
+use crate::model::{
+    Content, KindId, ObjectKey, OwnerObject, OwnerState, SeenChild, SeenChildren, Triggers,
+};
 use crate::reconcile::child;
 use crate::reconcile::child::{Actual, planned_body};
+use crate::reconcile::child_records::id as child_id;
 use crate::reconcile::fields::{Others, annotation, correct};
 use crate::reconcile::owner;
 
 /// What is retained of one owner.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
-    /// Its state, without triggers: those are in the queue.
-    state: OwnerState,
+    pub(super) object: OwnerObject,
+    pub(super) children: SeenChildren,
     /// resourceVersion of the newest deletion of a child, and which one that was: unrecorded and older, it is gone,
     /// and another may be.
     lost_version: u64,
@@ -29,47 +32,36 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Its state, without triggers.
-    pub(super) fn state(&self) -> &OwnerState {
-        &self.state
-    }
-
     /// A watch or the pages of a relist show the owner. Takes its spec.
     pub(super) fn shown(&mut self, state: &mut OwnerState, page: Option<&[u64]>) {
         if let Some(revisions) = page
-            && state.children_complete
+            && state.children.complete
         {
             self.replace_records(&state.children, revisions);
         }
-        let spec = state.spec.take();
-        if state.resource_version >= self.state.resource_version {
-            let children = std::mem::take(&mut state.children);
-            let mut newer = state.clone();
-            newer.spec = spec;
-            self.state.refresh(newer);
-            state.children = children;
+        let spec = state.object.spec.take();
+        if state.object.resource_version >= self.object.resource_version {
+            self.object.refresh(OwnerObject {
+                spec,
+                ..state.object.clone()
+            });
         }
     }
 
     /// Fills in what is retained where a worker is about to take the owner.
     pub(super) fn complete(&self, state: &mut OwnerState) {
-        let kept = &self.state;
-        if kept.resource_version >= state.resource_version {
-            state.resource_version = kept.resource_version;
-            state.generation = kept.generation;
-            state.deleting = kept.deleting;
-            state.finalizers = kept.finalizers;
-            state.status = kept.status.clone();
-            state.spec = kept.spec.clone();
-        } else if kept.generation == state.generation {
-            state.spec = kept.spec.clone();
+        let (kept, object) = (&self.object, &mut state.object);
+        if kept.resource_version >= object.resource_version {
+            take_over(object, kept);
+            object.spec = kept.spec.clone();
+        } else if kept.generation == object.generation {
+            object.spec = kept.spec.clone();
         }
         // The watch of the owners may be behind: what came of the children before is known to the entry alone.
-        let known = std::mem::replace(&mut state.children, kept.children.clone());
-        state.children_complete |= kept.children_complete;
+        let known = std::mem::replace(&mut state.children, self.children.clone());
+        state.children.complete |= known.complete;
         for seen in known {
-            let retained = state.children.iter_mut().find(|other| other.is_same(&seen));
-            match retained {
+            match state.children.get_mut(seen.kind, seen.name_hash) {
                 Some(older) if older.resource_version < seen.resource_version => *older = seen,
                 // The entry knows that it is to be looked at.
                 Some(same) if same.resource_version == seen.resource_version => {
@@ -78,7 +70,7 @@ impl Kept {
                     }
                 }
                 None if seen.content.is_pending() || !self.is_gone(&seen) => {
-                    state.children.push(seen)
+                    state.children.record(seen);
                 }
                 Some(_) | None => {}
             }
@@ -88,18 +80,13 @@ impl Kept {
     /// Takes over what a worker returns, with the owner's `spec`.
     pub(super) fn returned(&mut self, state: &OwnerState, spec: Option<Box<str>>) {
         self.merge_records(&state.children);
-        if state.children_complete {
+        if state.children.complete {
             self.doubt_forgotten(&state.children);
         }
-        let known = &mut self.state;
-        known.children_complete |= state.children_complete;
-        if state.resource_version >= known.resource_version {
-            known.resource_version = state.resource_version;
-            known.generation = state.generation;
-            known.deleting = state.deleting;
-            known.finalizers = state.finalizers;
-            known.status = state.status.clone();
-            known.spec = spec.or(known.spec.take());
+        self.children.complete |= state.children.complete;
+        if state.object.resource_version >= self.object.resource_version {
+            take_over(&mut self.object, &state.object);
+            self.object.spec = spec.or(self.object.spec.take());
         }
     }
 
@@ -117,14 +104,14 @@ impl Kept {
             idle,
         } = update;
         let seen = &mut event.child;
-        let index = self.index(seen);
         // What came before a deletion of another child may arrive after it: each kind has a watch of its own.
-        let known = index.map(|index| self.state.children[index].resource_version);
-        let known = known.unwrap_or(match mutant!(DeletionHidesOthers) {
+        let known = self.children.get_mut(seen.kind, seen.name_hash);
+        let version = known.as_ref().map(|known| known.resource_version);
+        let version = version.unwrap_or(match mutant!(DeletionHidesOthers) {
             true => self.lost_version,
             false => 0,
         });
-        if seen.resource_version <= known {
+        if seen.resource_version <= version {
             // Our own write, or older than what a worker has read.
             return None;
         }
@@ -133,42 +120,36 @@ impl Kept {
                 self.lost_version = seen.resource_version;
                 (self.lost, self.lost_name_hash) = (Some(seen.kind), seen.name_hash);
             }
-            if let Some(index) = index {
-                self.state.children.swap_remove(index);
-            }
-            let planned = idle && !self.state.deleting && self.wants(operator, key, seen);
+            self.children.retain(|known| !known.is_same(seen));
+            let planned = idle && !self.object.deleting && self.wants(operator, key, seen);
             return planned.then(|| self.work(Triggers::REFRESH.with(Triggers::CHECK)));
         }
-        let unchanged = index.is_some_and(|index| {
-            let record = &self.state.children[index];
+        let is_unchanged = |record: &&mut SeenChild| {
             seen.content == Content::ByGeneration
                 && record.uid_hash == seen.uid_hash
                 && record.state.generation == seen.state.generation
                 && record.marks == seen.marks
-        });
-        let index = index.unwrap_or_else(|| {
-            self.state.children.reserve_exact(1);
-            self.state.children.push(SeenChild {
-                content: Content::Recorded(None),
-                ..seen.clone()
-            });
-            self.state.children.len() - 1
-        });
-        let record = &mut self.state.children[index];
-        record.resource_version = seen.resource_version;
-        record.uid_hash = seen.uid_hash;
-        (record.state, record.marks) = (seen.state, seen.marks);
-        if !idle && unchanged {
+        };
+        if !idle && let Some(record) = known.filter(is_unchanged) {
+            record.resource_version = seen.resource_version;
+            record.state = seen.state;
             // The entry gets the counters; a changed spec would have another generation.
             seen.content = Content::Recorded(None);
             return None;
         }
-        record.content = Content::Recorded(None);
-        let Some((planned, plan)) = owner::plan(operator, key, &self.state) else {
+        self.children.record(SeenChild {
+            content: Content::Recorded(None),
+            ..*seen
+        });
+        let Some((planned, plan)) = owner::plan(operator, key, &self.object, &self.children) else {
             seen.content = Content::Unread;
             return Some(self.work(Triggers::CHECK));
         };
-        let child = plan.children.iter().find(|child| is::<O>(child, seen));
+        let id = (Some(seen.kind), seen.name_hash);
+        let child = plan
+            .children
+            .iter()
+            .find(|child| child_id::<O>(child) == id);
         if let Some(child) = child {
             let kind = seen.kind.of(O::KINDS)?;
             let held = child::held(line);
@@ -187,7 +168,10 @@ impl Kept {
             match (body, actual) {
                 (Some(body), Some(actual)) if as_planned(&body, &actual) => {
                     let applied = child::last_applied(actual.uid, &body);
-                    self.state.children[index].content = Content::Recorded(Some(applied));
+                    self.children.record(SeenChild {
+                        content: Content::Recorded(Some(applied)),
+                        ..*seen
+                    });
                     seen.content = Content::Recorded(None);
                 }
                 _ => {
@@ -196,57 +180,41 @@ impl Kept {
                 }
             }
         }
-        if child.is_none() && !self.state.deleting {
+        if child.is_none() && !self.object.deleting {
             // It left the plan.
             seen.content = child::held(line);
             return Some(self.work(Triggers::CHECK));
         }
-        if !self.state.children_complete {
+        if !self.children.complete {
             return Some(self.work(Triggers::CHECK));
         }
         let mut status = plan.status;
-        let same = owner::remember::<O>(&mut status).digest == self.state.status.digest;
+        let same = owner::remember::<O>(&mut status).digest == self.object.status.digest;
         // The children are compared too: those with current digests cost no request.
         (!same).then(|| self.work(Triggers::CHECK))
     }
 
     /// Whether the plan has a body for the child.
     fn wants<O: Operator>(&self, operator: &O, key: &ObjectKey, seen: &SeenChild) -> bool {
-        owner::plan(operator, key, &self.state).is_none_or(|(_, plan)| {
+        owner::plan(operator, key, &self.object, &self.children).is_none_or(|(_, plan)| {
             let mut wanted = plan.children.iter().filter(|child| child.body.is_some());
-            wanted.any(|child| is::<O>(child, seen))
+            wanted.any(|child| child_id::<O>(child) == (Some(seen.kind), seen.name_hash))
         })
     }
 
     /// The work for the queue; the rest is filled in when a worker takes it.
     fn work(&self, triggers: Triggers) -> OwnerState {
-        OwnerState {
-            uid: self.state.uid,
-            generation: self.state.generation,
-            resource_version: self.state.resource_version,
-            deleting: self.state.deleting,
-            finalizers: self.state.finalizers,
-            status: self.state.status.clone(),
-            triggers: triggers.with(Triggers::CHILD),
-            ..OwnerState::default()
-        }
-    }
-
-    fn index(&self, seen: &SeenChild) -> Option<usize> {
-        let mut children = self.state.children.iter();
-        children.position(|known| known.is_same(seen))
+        let triggers = triggers.with(Triggers::CHILD);
+        let mut work = OwnerState::unread(self.object.uid, triggers);
+        take_over(&mut work.object, &self.object);
+        work
     }
 
     /// Takes over what a worker or a page has recorded, where it is newer.
     fn merge_records(&mut self, children: &[SeenChild]) {
         // What is still to be looked at is known to the entry, and to the cache as far as events told it.
         for record in children.iter().filter(|child| !child.content.is_pending()) {
-            let known = self
-                .state
-                .children
-                .iter_mut()
-                .find(|known| known.is_same(record));
-            match known {
+            match self.children.get_mut(record.kind, record.name_hash) {
                 Some(known) if known.resource_version <= record.resource_version => {
                     known.clone_from(record);
                 }
@@ -265,13 +233,12 @@ impl Kept {
                     if self.is_gone(record) || (may_be_gone && mutant!(DeletionHidesOthers)) {
                         continue;
                     }
-                    self.state.children.reserve_exact(1);
                     let mut record = record.clone();
                     if may_be_gone {
                         // It may have been deleted before the last one: it is read before it is relied on.
                         record.content = Content::Recorded(None);
                     }
-                    self.state.children.push(record);
+                    self.children.record(record);
                 }
             }
         }
@@ -280,7 +247,7 @@ impl Kept {
     /// A worker that knows all children does not know those that it has found to be gone. No event tells that of a
     /// child which another controller had taken over; one that was made meanwhile is not known either: it is read.
     fn doubt_forgotten(&mut self, children: &[SeenChild]) {
-        for known in &mut self.state.children {
+        for known in &mut *self.children {
             if !children.iter().any(|child| child.is_same(known)) {
                 known.content = Content::Recorded(None);
             }
@@ -296,16 +263,21 @@ impl Kept {
     /// Takes over the records from pages: a child that they do not show is gone, unless it is newer than they
     /// are.
     fn replace_records(&mut self, children: &[SeenChild], revisions: &[u64]) {
-        self.state.children.retain(|known| {
+        self.children.retain(|known| {
             let page = revisions.get(known.kind.index());
             page.is_none_or(|page| known.resource_version > *page)
                 || children.iter().any(|record| record.is_same(known))
         });
         self.merge_records(children);
-        self.state.children_complete = true;
+        self.children.complete = true;
     }
 }
 
-fn is<O: Operator>(child: &Child, seen: &SeenChild) -> bool {
-    kind_index(O::KINDS, &child.kind) == Some(seen.kind) && hash32(&child.name) == seen.name_hash
+/// Takes over a state of the owner that is as new or newer, but for its spec.
+fn take_over(object: &mut OwnerObject, newer: &OwnerObject) {
+    object.resource_version = newer.resource_version;
+    object.generation = newer.generation;
+    object.deleting = newer.deleting;
+    object.finalizers = newer.finalizers;
+    object.status = newer.status.clone();
 }

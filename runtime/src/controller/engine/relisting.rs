@@ -50,12 +50,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         let paths = Arc::clone(&self.paths);
         let relist = Relist::new(comparer, self.api.clone(), paths, coverage);
         let kinds = coverage.kinds(&self.paths);
-        let shown = self.queue.shown_versions().iter();
-        let answered = |kind: KindId| self.answered.newest(kind);
-        let known = KindId::all(O::KINDS.len()).zip(shown);
-        let known = known
-            .map(|(kind, shown)| answered(kind).max(*shown))
-            .collect();
+        let known = self.queue.versions().newest();
         self.relist = Some(RunningRelist::new(relist, coverage, kinds, known));
     }
 
@@ -76,10 +71,12 @@ impl<O: Operator, C: Cache> Controller<O, C> {
                     return self.request_all();
                 }
                 self.departed.remove(&key);
-                if state.requeue_after_s > 0 {
-                    let after = Duration::from_secs(state.requeue_after_s.into());
+                if state.work.requeue_after_s > 0 {
+                    let after = Duration::from_secs(state.work.requeue_after_s.into());
                     let now_ms = self.now_ms();
-                    let fits = self.requeues.on_found(&key, state.uid, after, now_ms);
+                    let fits = self
+                        .requeues
+                        .on_found(&key, state.object.uid, after, now_ms);
                     self.on_requeue(fits);
                 }
                 self.on_found_owner(&key, *state, triggers);
@@ -112,13 +109,14 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         let coverage = running.coverage;
         let shown = running
             .written
-            .shows(key, state.uid, state.resource_version);
+            .shows(key, state.object.uid, state.object.resource_version);
         let revisions = &*running.revisions;
         if !self.cache.on_owner(&mut state, Some(revisions)) {
             return;
         }
         let by_children = !triggers.only(Triggers::CHILDREN).is_empty();
-        let is_idle = triggers.is_empty() && state.own_triggers(O::FINALIZER.is_some()).is_empty();
+        let is_idle =
+            triggers.is_empty() && state.object.own_triggers(O::FINALIZER.is_some()).is_empty();
         let is_past = match shown {
             PageAge::Newest => false,
             PageAge::Past => !by_children,
@@ -172,7 +170,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         let observer = Observer::<O>::new(Arc::clone(&self.paths), Arc::clone(&self.names));
         let (api, collection) = (self.api.clone(), Arc::clone(self.paths.collection(kind)));
         let stream = WatchStream::new(api, collection, observer, kind, resource_version)
-            .with_answered(self.answered.clone());
+            .with_versions(self.queue.versions().clone());
         self.watches.open(kind, stream);
         if !kind.is_owner() {
             self.queue.relisted(owners_version);

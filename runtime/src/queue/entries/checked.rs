@@ -15,7 +15,7 @@ impl Entries {
         assert_eq!(self.spec_bytes(), held.sum::<usize>());
         assert_eq!(self.timers.len(), timed.count());
         let in_flight = entries().filter(|e| e.state == State::InFlight);
-        let large = in_flight.map(|e| self.large_share(e.owner.large_bytes));
+        let large = in_flight.map(|e| self.large_share(e.owner.object.large_bytes));
         assert_eq!(self.large_bytes, large.sum::<usize>());
     }
 

@@ -19,11 +19,11 @@ impl Entries {
         {
             let owner = &entry.owner;
             let own = Triggers::OWN.with(Triggers::REFRESH);
-            let beside = owner.triggers.without(own);
+            let beside = owner.work.triggers.without(own);
             let by_itself = beside.is_empty()
-                && !owner.has_pending_children()
-                && !owner.own_triggers(self.finalizer).is_empty();
-            match (owner.attempts, by_itself) {
+                && !owner.children.are_pending()
+                && !owner.object.own_triggers(self.finalizer).is_empty();
+            match (owner.work.attempts, by_itself) {
                 (0, _) => self.evicted.work = true,
                 (_, true) => self.evicted.failing_owners = true,
                 (_, false) => self.evicted.failing_children = true,
@@ -39,14 +39,9 @@ impl Entries {
     pub(in crate::queue) fn end_wait(&mut self, key: &ObjectKey) {
         self.evicted.waiting = true;
         if let Some(entry) = self.by_key.get(key) {
-            self.unshown.insert(entry.owner.own_version);
+            self.unshown.insert(entry.owner.object.own_version);
         }
         self.remove(key);
-    }
-
-    /// What was evicted since the last call.
-    pub(in crate::queue) fn take_evicted(&mut self) -> Evicted {
-        std::mem::take(&mut self.evicted)
     }
 
     /// Drops what an owner that waits holds when the bound of those like it is exceeded. One that waits for a worker
@@ -57,11 +52,9 @@ impl Entries {
         };
         let (pool, bound, drop): (_, _, fn(&mut OwnerState)) = match entry.state {
             State::InFlight => return,
-            State::Queued => (
-                &mut self.queued_bytes,
-                self.limits.spec_bytes,
-                OwnerState::release_children,
-            ),
+            State::Queued => (&mut self.queued_bytes, self.limits.spec_bytes, |owner| {
+                owner.children.release()
+            }),
             State::Delayed { .. } | State::Awaiting { .. } => (
                 &mut self.waiting_bytes,
                 self.limits.waiting_spec_bytes,

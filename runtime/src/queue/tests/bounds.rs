@@ -73,8 +73,8 @@ proptest! {
             match step {
                 Step::Owner { key, uid: id, generation, deleting } => {
                     let large_bytes = if key < 3 { 40 } else { 0 };
-                    let owner = OwnerState { uid: uid(id), deleting, large_bytes, ..owner_at(generation, version) };
-                    queue.advance(KindId::OWNER, version);
+                    let mut owner = owner_at(generation, version); owner.object.uid = uid(id); owner.object.deleting = deleting; owner.object.large_bytes = large_bytes;
+                    queue.versions().advance(KindId::OWNER, version);
                     let key = format!("n/{key}").as_str().into();
                     // Rejected or idle as another owner, it has no entry any more, and the caller knows that.
                     queue.admit_owner(&key, owner, Triggers::default());
@@ -86,7 +86,7 @@ proptest! {
                     ended = Some(key);
                 }
                 Step::Child { key, ready, deleted } => {
-                    queue.advance(child_kind(), version);
+                    queue.versions().advance(child_kind(), version);
                     let event = if deleted { gone(version) } else { child(version, ready) };
                     let event = ChildEvent { owner_uid: None, ..event };
                     on_child_event(&mut queue, &format!("n/{key}").as_str().into(), event, now_ms);
@@ -100,8 +100,8 @@ proptest! {
                 Step::Finish { which, outcome } => {
                     if flying.is_empty() { continue; }
                     let (key, mut owner) = flying.swap_remove(which % flying.len());
-                    owner.own_version = version;
-                    owner.resource_version = version;
+                    owner.object.own_version = version;
+                    owner.object.resource_version = version;
                     let outcome = match outcome {
                         0 => WRITTEN,
                         1 => WAITING,
@@ -118,12 +118,12 @@ proptest! {
                 }
                 Step::Wake { after_ms } => { now_ms += after_ms; queue.wake(now_ms); }
                 Step::Bookmark => {
-                    for kind in KindId::all(KINDS) { queue.advance(kind, version); }
+                    for kind in KindId::all(KINDS) { queue.versions().advance(kind, version); }
                     queue.settle_all();
                 }
             }
             prop_assert_eq!(queue.in_flight(), flying.len());
-            let large = flying.iter().filter(|(_, owner)| owner.large_bytes > 0).count();
+            let large = flying.iter().filter(|(_, owner)| owner.object.large_bytes > 0).count();
             prop_assert!(large <= 2, "{large} of 40 bytes in a bound of 100");
             queue.entries.assert_consistent();
             // Work is in an entry or needs a relist, never neither.
@@ -142,8 +142,8 @@ proptest! {
             now_ms += 700_000;
             queue.wake(now_ms);
             while let Some((key, mut owner)) = queue.take() {
-                owner.own_version = version;
-                owner.resource_version = version;
+                owner.object.own_version = version;
+                owner.object.resource_version = version;
                 queue.finish(&key, looked_at(observed(owner, true)), WRITTEN, now_ms);
             }
         }

@@ -24,10 +24,10 @@ fn service_record(resource_version: u64) -> SeenChild {
 fn written(queue: &mut Queue, key: &str) {
     queue.admit_owner(&key.into(), owner_at(1, 5), Triggers::default());
     let (key, mut owner) = take(queue);
-    owner.own_version = 9;
-    owner.resource_version = 9;
-    owner.children_complete = true;
-    owner.record_child(service_record(8));
+    owner.object.own_version = 9;
+    owner.object.resource_version = 9;
+    owner.children.complete = true;
+    owner.children.record(service_record(8));
     queue.finish(&key, observed(owner, true), WRITTEN, 0);
 }
 
@@ -49,7 +49,7 @@ fn a_change_of_a_child_without_a_generation_may_be_drift() {
     for version in 19..=20 {
         on_child_event(&mut queue, &key, service(version), 1_200);
     }
-    owner.record_child(service_record(19));
+    owner.children.record(service_record(19));
     queue.finish(&key, observed(owner, true), WRITTEN, 1_300);
     assert_eq!(take(&mut queue).1.children[0].content, Content::Unread);
 }
@@ -72,7 +72,7 @@ fn a_child_deleted_and_created_again_in_flight_is_another_object() {
     let (key, mut owner) = take(&mut queue);
     on_child_event(&mut queue, &key, gone(9), 0);
     on_child_event(&mut queue, &key, child(10, 0), 0);
-    owner.record_child(record(8));
+    owner.children.record(record(8));
     queue.finish(&key, observed(owner, true), WRITTEN, 0);
     assert_eq!(take(&mut queue).1.children[0].content, Content::Unread);
 }
@@ -93,7 +93,7 @@ fn a_finding_on_an_older_page_than_the_entry_is_done() {
     written(&mut queue, "a/x");
     let admission = queue.admit_owner(&"a/x".into(), page(7), found());
     assert_eq!(admission, Admission::Accepted);
-    assert!(take(&mut queue).1.triggers.has(Triggers::CHECK));
+    assert!(take(&mut queue).1.work.triggers.has(Triggers::CHECK));
 }
 
 #[test]
@@ -114,11 +114,14 @@ fn work_in_flight_that_is_doubted_is_done_again() {
         queue.admit_owner(&key, page(version), found());
         // A newer state of the owner does not take the finding away.
         queue.admit_owner(&key, page(8), Triggers::default());
-        owner.own_version = 9;
+        owner.object.own_version = 9;
         queue.finish(&key, observed(owner, true), WRITTEN, 0);
         let (_, again) = take(&mut queue);
-        assert!(again.triggers.has(Triggers::CHECK), "page at {version}");
-        assert!(again.triggers.has(Triggers::READ), "page at {version}");
+        assert!(
+            again.work.triggers.has(Triggers::CHECK),
+            "page at {version}"
+        );
+        assert!(again.work.triggers.has(Triggers::READ), "page at {version}");
     }
 }
 
@@ -132,15 +135,14 @@ fn a_finding_does_not_cut_a_back_off_short() {
     queue.admit_owner(&key, page(5), found());
     assert_eq!((queue.depth(), queue.next_due_ms()), (0, due_ms));
     queue.wake(1_000);
-    assert!(take(&mut queue).1.triggers.has(Triggers::CHECK));
+    assert!(take(&mut queue).1.work.triggers.has(Triggers::CHECK));
 }
 
 /// The owner as it was before it was deleted and created again.
 fn earlier() -> OwnerState {
-    OwnerState {
-        uid: uid(2),
-        ..page(4)
-    }
+    let mut state = page(4);
+    state.object.uid = uid(2);
+    state
 }
 
 #[test]
@@ -149,12 +151,12 @@ fn an_old_page_does_not_bring_an_earlier_owner_of_the_name_back() {
     queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
     queue.admit_owner(&"a/x".into(), earlier(), found());
     let (key, owner) = take(&mut queue);
-    assert_eq!(owner.uid, uid(1), "while it waits");
+    assert_eq!(owner.object.uid, uid(1), "while it waits");
     queue.admit_owner(&key, earlier(), found());
     queue.finish(&key, observed(owner, false), WAITING, 0);
     assert_eq!(queue.depth(), 0, "while it is with a worker");
     let entry = queue.entries.get(&key).expect("it is waited for");
-    assert_eq!(entry.owner.uid, uid(1));
+    assert_eq!(entry.owner.object.uid, uid(1));
 }
 
 #[test]
@@ -176,10 +178,8 @@ fn an_owner_created_again_in_flight_is_rejected_where_there_is_no_capacity() {
     });
     queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
     let (key, owner) = take(&mut queue);
-    let again = OwnerState {
-        uid: uid(2),
-        ..owner_at(1, 9)
-    };
+    let mut again = owner_at(1, 9);
+    again.object.uid = uid(2);
     queue.owner_gone(&key, uid(1), 8);
     queue.admit_owner(&key, again, Triggers::default());
     for name in ["a/b", "a/c"] {
@@ -227,15 +227,15 @@ fn a_child_of_an_owner_that_was_created_again_in_flight_is_its_child() {
     queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
     let (key, mut owner) = take(&mut queue);
     // The worker meets the new owner and makes its child, which becomes ready.
-    owner.uid = uid(2);
-    owner.record_child(record(8));
+    owner.object.uid = uid(2);
+    owner.children.record(record(8));
     let ready = ChildEvent {
         owner_uid: Some(uid(2)),
         ..child(9, 1)
     };
     on_child_event(&mut queue, &key, ready, 0);
     queue.finish(&key, observed(owner, false), WAITING, 0);
-    assert!(take(&mut queue).1.triggers.has(Triggers::STATUS));
+    assert!(take(&mut queue).1.work.triggers.has(Triggers::STATUS));
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn a_child_of_an_earlier_owner_says_nothing_in_flight() {
     let mut queue = queue(Limits::default());
     queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
     let (key, mut owner) = take(&mut queue);
-    owner.record_child(record(8));
+    owner.children.record(record(8));
     let of_another = ChildEvent {
         owner_uid: Some(uid(2)),
         ..child(9, 1)
@@ -255,13 +255,11 @@ fn a_child_of_an_earlier_owner_says_nothing_in_flight() {
 
 /// A worker took the owner with uid 1 and returns its successor, read at 20, whose status it wrote at 23.
 fn successor_met(owner: OwnerState) -> OwnerState {
-    let mut successor = OwnerState {
-        uid: uid(2),
-        resource_version: 23,
-        own_version: 23,
-        ..observed(owner, false)
-    };
-    successor.record_child(record(21));
+    let mut successor = observed(owner, false);
+    successor.object.uid = uid(2);
+    successor.object.resource_version = 23;
+    successor.object.own_version = 23;
+    successor.children.record(record(21));
     successor
 }
 
@@ -278,8 +276,11 @@ fn the_end_of_an_earlier_owner_is_not_the_end_of_the_one_that_the_worker_met() {
     on_child_event(&mut queue, &key, ready, 0);
     queue.finish(&key, successor_met(owner), WAITING, 0);
     let (_, again) = take(&mut queue);
-    assert_eq!(again.uid, uid(2));
-    assert!(again.triggers.has(Triggers::STATUS), "its child is ready");
+    assert_eq!(again.object.uid, uid(2));
+    assert!(
+        again.work.triggers.has(Triggers::STATUS),
+        "its child is ready"
+    );
 }
 
 #[test]
@@ -315,7 +316,11 @@ fn assert_is_read(queue: &mut Queue) {
     queue.wake(600_000);
     let (_, again) = take(queue);
     for trigger in [Triggers::REFRESH, Triggers::CHECK] {
-        assert!(again.triggers.has(trigger), "{:?}", again.triggers);
+        assert!(
+            again.work.triggers.has(trigger),
+            "{:?}",
+            again.work.triggers
+        );
     }
     queue.entries.assert_consistent();
 }
@@ -355,7 +360,7 @@ fn a_change_of_a_child_outlives_an_earlier_owner_whose_reading_failed() {
     show_the_end_of_the_first(&mut queue, &key);
     queue.finish(&key, unread, Outcome::Failed { base_ms: None }, 1_000);
     queue.wake(600_000);
-    assert!(take(&mut queue).1.triggers.has(Triggers::REFRESH));
+    assert!(take(&mut queue).1.work.triggers.has(Triggers::REFRESH));
 }
 
 #[test]
@@ -367,13 +372,11 @@ fn a_change_of_a_child_outlives_a_worker_that_had_the_earlier_owner() {
     on_child_event(&mut queue, &key, of_the_next(22), 0);
     queue.owner_gone(&key, uid(1), 19);
     // Only its children are still to be looked at.
-    let next = OwnerState {
-        uid: uid(2),
-        ..observed(owner_at(1, 20), false)
-    };
+    let mut next = observed(owner_at(1, 20), false);
+    next.object.uid = uid(2);
     queue.admit_owner(&key, next, Triggers::default());
     queue.finish(&key, first, Outcome::Gone, 0);
-    assert!(take(&mut queue).1.triggers.has(Triggers::CHECK));
+    assert!(take(&mut queue).1.work.triggers.has(Triggers::CHECK));
 }
 
 #[test]
@@ -390,9 +393,9 @@ fn with_changed_children(queue: &mut Queue) {
     on_child_event(queue, &"a/idle".into(), child(9, 0), 0);
     queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
     let (key, mut owner) = take(queue);
-    owner.own_version = 9;
-    owner.resource_version = 9;
-    owner.record_child(record(8));
+    owner.object.own_version = 9;
+    owner.object.resource_version = 9;
+    owner.children.record(record(8));
     queue.finish(&key, observed(owner, false), WAITING, 0);
     on_child_event(queue, &key, child(10, 1), 0);
 }
@@ -403,8 +406,8 @@ fn assert_children_are_read(queue: &mut Queue) {
     queue.wake(1_000);
     for _ in 0..2 {
         let (key, owner) = take(queue);
-        assert!(owner.triggers.has(Triggers::CHECK), "{}", key.as_str());
-        assert!(owner.triggers.has(Triggers::READ), "{}", key.as_str());
+        assert!(owner.work.triggers.has(Triggers::CHECK), "{}", key.as_str());
+        assert!(owner.work.triggers.has(Triggers::READ), "{}", key.as_str());
         let unread = |child: &SeenChild| child.content == Content::Unread;
         assert!(owner.children.iter().all(unread), "{}", key.as_str());
     }

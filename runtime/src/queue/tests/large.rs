@@ -3,10 +3,9 @@
 use crate::queue::tests::*;
 
 fn large(bytes: u32) -> OwnerState {
-    OwnerState {
-        large_bytes: bytes,
-        ..owner_at(1, 5)
-    }
+    let mut state = owner_at(1, 5);
+    state.object.large_bytes = bytes;
+    state
 }
 
 fn queue_with_room_for(large_bytes: usize) -> Queue {
@@ -56,10 +55,8 @@ fn one_that_turns_out_to_be_large_waits_for_the_others() {
     admit(&mut queue, "a/1", large(80));
     admit(&mut queue, "a/2", large(0));
     assert_eq!(taken(&mut queue), ["a/1", "a/2"]);
-    let unread = OwnerState {
-        triggers: Triggers::SPEC,
-        ..large(u32::MAX)
-    };
+    let mut unread = large(u32::MAX);
+    unread.work.triggers = Triggers::SPEC;
     queue.finish(&"a/2".into(), unread, Outcome::Again, 0);
     assert_eq!(taken(&mut queue), Vec::<String>::new());
     queue.finish(&"a/1".into(), observed(large(80), true), WRITTEN, 0);

@@ -5,15 +5,15 @@ use crate::queue::tests::*;
 /// `a/x`, ready, as a client left it at this resourceVersion.
 fn shown(resource_version: u64, digest: u64) -> OwnerState {
     let mut owner = observed(owner_at(1, resource_version), true);
-    owner.status.digest = digest;
+    owner.object.status.digest = digest;
     owner
 }
 
 /// A worker returns `a/x`, which it wrote at this resourceVersion.
 fn return_written(queue: &mut Queue, resource_version: u64, digest: u64, now_ms: u64) {
     let (key, mut owner) = take(queue);
-    owner.own_version = resource_version;
-    owner.refresh(shown(resource_version, digest));
+    owner.object.own_version = resource_version;
+    owner.refresh(shown(resource_version, digest).object);
     queue.finish(&key, owner, WRITTEN, now_ms);
 }
 
@@ -27,7 +27,7 @@ fn a_status_that_is_not_known_is_compared_a_second_later() {
     ] {
         let mut queue = queue(Limits::default());
         let mut owner = shown(5, 1);
-        owner.generation = generation;
+        owner.object.generation = generation;
         queue.admit_watched(&key, owner, is_known, 0);
         let due_ms = match queue.depth() {
             0 => queue.next_due_ms(),
@@ -65,8 +65,8 @@ fn what_arrives_while_a_worker_has_the_owner_is_compared_after_a_pause() {
     queue.wake(1_000);
     let (_, mut owner) = take(&mut queue);
     queue.admit_watched(&key, shown(3, 1), false, 1_000);
-    owner.own_version = 2;
-    owner.refresh(shown(2, 7));
+    owner.object.own_version = 2;
+    owner.refresh(shown(2, 7).object);
     queue.finish(&key, owner, WRITTEN, 1_000);
     assert_eq!((queue.depth(), queue.next_due_ms()), (0, Some(3_000)));
     // What a relist finds does not wait.
@@ -83,12 +83,10 @@ fn our_own_write_is_known_after_its_entry_was_evicted() {
     let mut queue = queue(limits);
     queue.admit_owner(&"a/x".into(), owner_at(1, 1), Triggers::default());
     let (key, mut owner) = take(&mut queue);
-    owner.own_version = 5;
+    owner.object.own_version = 5;
     queue.finish(&key, observed(owner, false), WRITTEN, 0);
-    let other = OwnerState {
-        uid: uid(2),
-        ..owner_at(1, 2)
-    };
+    let mut other = owner_at(1, 2);
+    other.object.uid = uid(2);
     queue.admit_watched(&"a/y".into(), other, false, 0);
     assert_eq!(queue.depth(), 1);
     let own = queue.admit_watched(&key, shown(5, 1), false, 0);

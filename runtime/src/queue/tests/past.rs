@@ -7,11 +7,9 @@ const REVISIONS: [u64; 3] = [5, 20, 20];
 
 /// The owner `a/x` as a page shows it from before its work was done, with these children.
 fn page(children: Vec<SeenChild>) -> OwnerState {
-    OwnerState {
-        children,
-        children_complete: true,
-        ..observed(owner_at(1, 5), true)
-    }
+    let mut state = observed(owner_at(1, 5), true);
+    state.children = children.into_iter().collect();
+    state
 }
 
 fn at(resource_version: u64, change: impl FnOnce(&mut ChildState)) -> SeenChild {
@@ -24,9 +22,9 @@ fn at(resource_version: u64, change: impl FnOnce(&mut ChildState)) -> SeenChild 
 fn waiting(queue: &mut Queue) {
     queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
     let (key, mut owner) = take(queue);
-    (owner.own_version, owner.resource_version) = (9, 9);
-    owner.record_child(at(8, |state| state.generation = 1));
-    owner.children_complete = true;
+    (owner.object.own_version, owner.object.resource_version) = (9, 9);
+    owner.children.record(at(8, |state| state.generation = 1));
+    owner.children.complete = true;
     queue.finish(&key, observed(owner, false), WRITTEN, 0);
 }
 
@@ -68,7 +66,10 @@ fn what_only_a_page_shows_of_the_children_is_work() {
         queue.admit_past(&"a/x".into(), &page(children), &REVISIONS);
         let found = queue.take().map_or(nothing.clone(), |(_, owner)| {
             let looks = owner.children.into_iter().map(|child| child.content);
-            (owner.triggers, looks.filter(Content::is_pending).collect())
+            (
+                owner.work.triggers,
+                looks.filter(Content::is_pending).collect(),
+            )
         });
         assert_eq!(found, want, "{what}");
     }
@@ -87,7 +88,7 @@ fn the_children_of_an_owner_whose_entry_is_gone_are_compared() {
     let mut queue = queue(Limits::default());
     let admission = queue.admit_past(&"a/x".into(), &page(vec![]), &REVISIONS);
     assert_eq!(admission, Admission::Accepted);
-    assert!(take(&mut queue).1.triggers.has(Triggers::CHECK));
+    assert!(take(&mut queue).1.work.triggers.has(Triggers::CHECK));
 }
 
 #[test]
@@ -100,6 +101,6 @@ fn an_owner_that_a_worker_has_is_looked_at_again() {
     // The worker relies on what was retained before this page.
     queue.admit_past(&key, &page(vec![]), &REVISIONS);
     queue.finish(&key, observed(owner, true), WRITTEN, 0);
-    let triggers = take(&mut queue).1.triggers;
+    let triggers = take(&mut queue).1.work.triggers;
     assert!(triggers.has(Triggers::CHECK.with(Triggers::READ)));
 }

@@ -10,8 +10,11 @@ fn an_idle_owner_that_is_due_is_read_and_compared() {
         Admission::Accepted
     );
     let (_, owner) = take(&mut queue);
-    assert_eq!((owner.uid, owner.resource_version), (uid(1), 0));
-    assert!(owner.triggers.has(Triggers::CHECK));
+    assert_eq!(
+        (owner.object.uid, owner.object.resource_version),
+        (uid(1), 0)
+    );
+    assert!(owner.work.triggers.has(Triggers::CHECK));
 }
 
 #[test]
@@ -20,12 +23,12 @@ fn one_that_has_work_when_it_is_due_is_compared_with_it() {
     queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
     queue.admit_due(&"a/x".into(), uid(1), Triggers::default());
     let (key, owner) = take(&mut queue);
-    assert!(owner.triggers.has(Triggers::CHECK) && owner.triggers.has(Triggers::SPEC));
+    assert!(owner.work.triggers.has(Triggers::CHECK) && owner.work.triggers.has(Triggers::SPEC));
 
     queue.admit_due(&key, uid(1), Triggers::default());
     queue.finish(&key, observed(owner, true), WRITTEN, 0);
     let (key, owner) = take(&mut queue);
-    assert!(owner.triggers.has(Triggers::CHECK), "a worker had it");
+    assert!(owner.work.triggers.has(Triggers::CHECK), "a worker had it");
 
     queue.finish(&key, owner, Outcome::Failed { base_ms: None }, 0);
     queue.admit_due(&key, uid(1), Triggers::default());
@@ -51,13 +54,13 @@ fn a_child_that_was_deleted_in_flight_is_gone() {
     let mut queue = queue(Limits::default());
     queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
     let (key, mut owner) = take(&mut queue);
-    owner.record_child(record(8));
+    owner.children.record(record(8));
     on_child_event(&mut queue, &key, gone(9), 0);
     queue.finish(&key, observed(owner, false), WAITING, 0);
     let (_, owner) = take(&mut queue);
     assert_eq!(owner.children[0].content, Content::Gone);
     assert!(
-        owner.triggers.has(Triggers::REFRESH),
+        owner.work.triggers.has(Triggers::REFRESH),
         "the owner may be gone"
     );
 }

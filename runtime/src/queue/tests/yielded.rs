@@ -7,8 +7,8 @@ fn with_one_yielded() -> Queue {
     let mut queue = queue(Limits::default());
     queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
     let (key, mut owner) = take(&mut queue);
-    owner.record_child(record(8));
-    owner.status_yielded = true;
+    owner.children.record(record(8));
+    owner.work.status_yielded = true;
     queue.finish(&key, owner, Outcome::Yielded, 0);
     queue
 }
@@ -25,7 +25,7 @@ fn it_is_due_within_a_second_and_then_before_all_others() {
     queue.wake(1_000);
     let (key, owner) = take(&mut queue);
     assert_eq!(key, "a/x".into());
-    assert!(owner.status_yielded && owner.triggers.has(Triggers::STATUS));
+    assert!(owner.work.status_yielded && owner.work.triggers.has(Triggers::STATUS));
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_failure_after_it_backs_off_like_any_other() {
     ] {
         let mut queue = with_one_yielded();
         let (key, owner) = take(&mut queue);
-        assert!(owner.status_yielded);
+        assert!(owner.work.status_yielded);
         queue.finish(&key, owner, outcome, 1_000);
         assert!(queue.take().is_none(), "{outcome:?}");
         assert!(queue.next_due_ms() > Some(1_000), "{outcome:?}");

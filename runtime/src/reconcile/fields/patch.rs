@@ -8,16 +8,8 @@ use serde_json::{Map, Value};
 
 /// `body` without nulls.
 pub(crate) fn without_nulls(body: &Value) -> Value {
-    match body {
-        Value::Object(map) => Value::Object(
-            map.iter()
-                .filter(|(_, v)| !v.is_null())
-                .map(|(k, v)| (k.clone(), without_nulls(v)))
-                .collect(),
-        ),
-        Value::Array(list) => list.iter().map(without_nulls).collect(),
-        other => other.clone(),
-    }
+    // Our own values can always be serialised.
+    serde_json::to_value(WithoutNulls(body)).unwrap_or_default()
 }
 
 /// The merge patch (RFC 7396) that makes `wanted` of `actual`. Empty where they are the same.

@@ -58,14 +58,15 @@ async fn is_noticed_after(ends_after: Duration, shown: u64, answered: u64) -> bo
     let metrics = Arc::new(Metrics::default());
     let api = Api::new(client(ends_after), metrics, Duration::from_secs(5));
     let paths = Paths::of::<Sites>(None, None);
-    let collection = std::sync::Arc::clone(paths.collection(KindId::OWNER));
+    let collection = Arc::clone(paths.collection(KindId::OWNER));
     let watch = WatchStream::new(api, collection, Nothing, KindId::OWNER, shown);
-    let answered_versions = AnsweredVersions::new(1);
-    answered_versions.note(&OwnerState {
-        own_version: answered,
-        ..OwnerState::default()
+    let versions = Versions::new(1);
+    versions.answer(&{
+        let mut state = OwnerState::default();
+        state.object.own_version = answered;
+        state
     });
-    let mut watch = watch.with_answered(answered_versions);
+    let mut watch = watch.with_versions(versions);
     let first = watch.next().await.event;
     assert!(matches!(first, WatchEvent::Opened), "{first:?}");
     match watch.next().await.event {

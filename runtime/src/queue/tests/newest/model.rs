@@ -156,9 +156,9 @@ impl Model {
     pub(super) fn owner_state(&self, owner: usize) -> OwnerState {
         let shown = &self.owners[owner];
         let mut state = owner_at(shown.generation, shown.version);
-        state.status.observed_generation = Some(shown.observed);
-        state.status.ready = shown.ready;
-        state.status.digest = 1 + u64::from(shown.ready) + 2 * shown.observed.unsigned_abs();
+        state.object.status.observed_generation = Some(shown.observed);
+        state.object.status.ready = shown.ready;
+        state.object.status.digest = 1 + u64::from(shown.ready) + 2 * shown.observed.unsigned_abs();
         state
     }
 
@@ -196,7 +196,7 @@ impl Model {
             return false;
         };
         if kind_index == 0 {
-            self.queue.advance(KindId::OWNER, version);
+            self.queue.versions().advance(KindId::OWNER, version);
             // As the owner was then; later writes of it are still to be shown.
             let is_newest = !self.logs[0].iter().any(|(other, ..)| *other == owner);
             if is_newest {
@@ -207,7 +207,7 @@ impl Model {
             return true;
         }
         let child = kind_index - 1;
-        self.queue.advance(kind(child), version);
+        self.queue.versions().advance(kind(child), version);
         let content = match (&object, child) {
             (None, _) => Content::Gone,
             (_, 0) => Content::ByGeneration,
@@ -225,11 +225,7 @@ impl Model {
             owner_uid: Some(uid(1)),
             child: self.seen(child, &shown, content),
         };
-        let idle = OwnerState {
-            uid: uid(1),
-            triggers: Triggers::REFRESH.with(Triggers::CHILD),
-            ..OwnerState::default()
-        };
+        let idle = OwnerState::unread(uid(1), Triggers::REFRESH.with(Triggers::CHILD));
         let idle = self.queue.is_idle(&key(owner)).then_some(idle);
         let json = format!("{} {} {}", shown.version, shown.edit, u8::from(shown.ready));
         let hold = || Content::Held(json.as_str().into());
@@ -243,7 +239,7 @@ impl Model {
         self.requested = false;
         if let Some(child) = lost {
             self.logs[child + 1].clear();
-            self.queue.advance(kind(child), self.version);
+            self.queue.versions().advance(kind(child), self.version);
             self.queue.relisted(self.version);
         }
         for owner in 0..OWNERS {
@@ -254,7 +250,7 @@ impl Model {
                 || server.observed != server.generation;
             if differs {
                 let mut shown = self.owner_state(owner);
-                shown.spec = None;
+                shown.object.spec = None;
                 let beyond = Triggers::CHECK.with(Triggers::REFRESH);
                 self.observe(owner, Observation::Page { shown, beyond });
             }
@@ -272,7 +268,7 @@ impl Model {
 
     pub(super) fn past_page(&mut self, owner: usize) {
         let mut shown = self.owner_state(owner);
-        shown.resource_version -= 1;
+        shown.object.resource_version -= 1;
         let rows = self.owners[owner].children.iter().enumerate();
         shown.children = rows
             .filter_map(|(child, object)| {
@@ -280,7 +276,7 @@ impl Model {
                 Some(self.seen(child, object, Content::Recorded(None)))
             })
             .collect();
-        shown.children_complete = true;
+        shown.children.complete = true;
         let revisions = &[self.version; KINDS + 1][..];
         self.observe(owner, Observation::PastPage { shown, revisions });
     }

@@ -9,20 +9,24 @@ impl Model {
     /// What a worker does, as `reconcile` does it: reads the owner where it has to, looks at the children that are
     /// pending, or at all, and writes what differs.
     pub(super) fn work(&mut self, state: &mut OwnerState, owner: usize) -> Outcome {
-        let must_read = state.triggers.has(Triggers::REFRESH)
-            || state.resource_version == 0
-            || state.spec.is_none();
+        let must_read = state.work.triggers.has(Triggers::REFRESH)
+            || state.object.resource_version == 0
+            || state.object.spec.is_none();
         if must_read {
             let read = self.owner_state(owner);
-            state.refresh(read);
-            state.triggers = state.triggers.with(state.own_triggers(true));
+            state.refresh(read.object);
+            state.work.request(state.object.own_triggers(true));
         }
-        let pending = state.has_pending_children();
-        let wanted = state.triggers.has(Triggers::SPEC.with(Triggers::CHECK));
-        let all = wanted || (pending && !state.status.ready);
+        let pending = state.children.are_pending();
+        let wanted = state
+            .work
+            .triggers
+            .has(Triggers::SPEC.with(Triggers::CHECK));
+        let all = wanted || (pending && !state.object.status.ready);
         for child in 0..KINDS {
             let known = state
-                .child(Some(kind(child)), 1)
+                .children
+                .get_mut(kind(child), 1)
                 .map(|seen| seen.content.clone());
             let is_pending = known.as_ref().is_some_and(Content::is_pending);
             // The status of a ready owner follows from its workload, which is read where it is not known.
@@ -31,7 +35,7 @@ impl Model {
                 continue;
             }
             let on_server = self.owners[owner].children[child];
-            if !is_planned(child, state.generation) {
+            if !is_planned(child, state.object.generation) {
                 if known != Some(Content::Gone) && on_server.is_some() {
                     self.set_child(owner, child, None);
                 }
@@ -47,12 +51,14 @@ impl Model {
                     if edit != 0 && !is_newest {
                         // The patch meets a newer object.
                         let anew = Triggers::REFRESH.with(Triggers::CHILDREN);
-                        state.triggers = state.triggers.with(anew);
-                        state.release_children();
+                        state.work.request(anew);
+                        state.children.release();
                         return Outcome::Again;
                     }
-                    let (uid_hash, generation, marks) =
-                        state.child(Some(kind(child)), 1).map_or((0, 0, 0), |seen| {
+                    let (uid_hash, generation, marks) = state
+                        .children
+                        .get_mut(kind(child), 1)
+                        .map_or((0, 0, 0), |seen| {
                             (seen.uid_hash, seen.state.generation, seen.marks)
                         });
                     Some(Object {
@@ -80,30 +86,33 @@ impl Model {
                 _ => written,
             };
             if let Some(object) = recorded {
-                state.record_child(self.seen(child, &object, Content::Recorded(None)));
+                state
+                    .children
+                    .record(self.seen(child, &object, Content::Recorded(None)));
             }
         }
-        state.settle_children();
-        state.children_complete |= all;
-        let workload = state.child(Some(kind(0)), 1);
+        state.children.settle();
+        state.children.complete |= all;
+        let workload = state.children.get_mut(kind(0), 1);
         let ready = workload.map_or(self.owners[owner].ready, |seen| {
             seen.state.ready_replicas > 0
         });
-        let is_current = self.owners[owner].version == state.resource_version;
-        if ready != state.status.ready || state.status.observed_generation != Some(state.generation)
+        let is_current = self.owners[owner].version == state.object.resource_version;
+        if ready != state.object.status.ready
+            || state.object.status.observed_generation != Some(state.object.generation)
         {
             if !is_current {
                 let anew = Triggers::REFRESH.with(Triggers::CHILDREN);
-                state.triggers = state.triggers.with(anew);
+                state.work.request(anew);
                 return Outcome::Again;
             }
-            let generation = state.generation;
+            let generation = state.object.generation;
             let version = self.write_owner(owner, |owner| {
                 (owner.observed, owner.ready) = (generation, ready);
             });
             let written = self.owner_state(owner);
-            state.refresh(written);
-            (state.own_version, state.resource_version) = (version, version);
+            state.refresh(written.object);
+            (state.object.own_version, state.object.resource_version) = (version, version);
         }
         Outcome::Written {
             ready,
@@ -146,11 +155,11 @@ impl Model {
             _ => {
                 self.do_work(worker);
                 let done = self.workers[worker].outcome;
-                let yields = !self.workers[worker].state.status_yielded;
+                let yields = !self.workers[worker].state.work.status_yielded;
                 match (how, done) {
                     // Its children are looked at, and the status that was written yields as well as one that was not.
                     (2, Some(Outcome::Written { ready: false, .. })) if yields => {
-                        self.workers[worker].state.status_yielded = true;
+                        self.workers[worker].state.work.status_yielded = true;
                         Outcome::Yielded
                     }
                     (_, Some(done)) => done,
@@ -160,7 +169,7 @@ impl Model {
         };
         let Worker { key, mut state, .. } = self.workers.swap_remove(worker);
         if outcome != Outcome::Yielded {
-            state.status_yielded = false;
+            state.work.status_yielded = false;
         }
         let admission = self.queue.finish(&key, state, outcome, self.now_ms);
         self.requested |= admission == Admission::Rejected;

@@ -1,0 +1,267 @@
+//! What is said of an owner itself: by its watch, by a page, by its plan.
+//!
+//! Guarantees: an older state never undoes a newer one. The end of an owner ends no entry that the children of another one
+//! of its name have made; where the watch of the owners, which may be behind, does not tell the two apart, the owner is
+//! read. A status that another client has written is compared within a second; where that client writes again each time,
+//! the pause before the next comparison doubles, up to about four minutes. A change of a child that only a page shows is
+//! work also where the page's owner is past.
+//! Leaves to others: what is said of a child (`observe`), what arrives while a worker has the owner (`arrivals`), what a
+//! cache knows of a status (`cache`).
+
+use crate::model::{ObjectKey, OwnerState, Triggers, Uid};
+use crate::queue::entry::State;
+use crate::queue::{Admission, Queue};
+
+/// A pause doubles as often at most: from one second to 256.
+const DOUBLINGS: u8 = 8;
+
+impl Queue {
+    /// An owner as its watch shows it. `is_known`: its status is the one that the cache knows.
+    pub(super) fn admit_watched(
+        &mut self,
+        key: &ObjectKey,
+        shown: OwnerState,
+        is_known: bool,
+        now_ms: u64,
+    ) -> Admission {
+        let is_own = self.entries.unshown.shows(shown.object.resource_version);
+        let (has_entry, differs) = match self.entries.get(key) {
+            // It is compared when the worker returns it.
+            Some(entry) if entry.state == State::InFlight => (true, false),
+            Some(entry) => {
+                let known = &entry.owner.object;
+                let is_same = known.may_be(shown.object.uid);
+                (true, is_same && known.may_be_overwritten(&shown.object))
+            }
+            None => (false, !is_known && !is_own),
+        };
+        let has_work =
+            shown.object.deleting || !shown.object.own_triggers(self.finalizer).is_empty();
+        if !differs || has_work {
+            return self.admit_owner(key, shown, Triggers::default());
+        }
+        match has_entry {
+            true => self.overwrite(key, shown, now_ms),
+            false => self.insert_overwritten(key, shown, now_ms),
+        }
+    }
+
+    fn insert_overwritten(&mut self, key: &ObjectKey, shown: OwnerState, now_ms: u64) -> Admission {
+        let mut owner = shown;
+        owner.work.triggers = Triggers::CHECK;
+        let due_ms = now_ms + pause_ms(&mut owner, self.limits.merge_ms);
+        let admission = self.entries.insert(key, owner, State::Delayed { due_ms });
+        self.entries.drop_specs(key);
+        admission
+    }
+
+    fn overwrite(&mut self, key: &ObjectKey, shown: OwnerState, now_ms: u64) -> Admission {
+        self.entries.change_owner(key, |owner| {
+            owner.work.request(shown.object.comparison());
+            owner.refresh(shown.object);
+        });
+        let Some(entry) = self.entries.get_mut(key) else {
+            return Admission::Idle;
+        };
+        if matches!(entry.state, State::Awaiting { .. }) {
+            let due_ms = now_ms + pause_ms(&mut entry.owner, self.limits.merge_ms);
+            self.entries.delay(key, due_ms);
+        }
+        self.entries.drop_specs(key);
+        Admission::Accepted
+    }
+
+    /// An owner as a watch or a relist shows it. `beyond`: triggers that do not show on the owner itself.
+    pub(crate) fn admit_owner(
+        &mut self,
+        key: &ObjectKey,
+        mut shown: OwnerState,
+        beyond: Triggers,
+    ) -> Admission {
+        shown.work.triggers = shown.object.own_triggers(self.finalizer).with(beyond);
+        let Some(entry) = self.entries.get_mut(key) else {
+            return self.insert_with_work(key, shown);
+        };
+        let same = entry.owner.object.may_be(shown.object.uid);
+        if entry.state == State::InFlight {
+            if shown.object.large_bytes > 0 {
+                // The worker has one copy already.
+                shown.drop_bodies();
+            }
+            self.entries
+                .change_arrivals(key, |arrivals| arrivals.on_owner(shown, beyond, same));
+            return Admission::Accepted;
+        }
+        let newest = entry.owner.object.newest_version();
+        if newest == 0 && entry.owner.object.uid != shown.object.uid {
+            return self.admit_beside_children(key, shown.work.triggers);
+        }
+        if !same && shown.object.resource_version < newest {
+            // A page from before the owner was created again.
+            return Admission::Idle;
+        }
+        if !same {
+            self.entries.remove(key);
+            return self.insert_with_work(key, shown);
+        }
+        if shown.object.resource_version > newest {
+            return self.admit_newer(key, shown, beyond);
+        }
+        // The entry knows a newer owner than the page does, but not what the page says of its children.
+        let found = match shown.object.resource_version < newest {
+            true if mutant!(FindingOfOlderPageDropped) => Triggers::default(),
+            true => beyond.only(Triggers::CHILDREN),
+            false => beyond,
+        };
+        if found.is_empty() {
+            self.settle(key);
+            return Admission::Idle;
+        }
+        entry.owner.work.request(found);
+        match entry.state {
+            State::Delayed { .. } if entry.is_overwritten() => self.entries.enqueue(key),
+            // It failed, or changes are being merged: it stays due at the same time.
+            State::Delayed { .. } => Admission::Accepted,
+            State::Queued | State::InFlight | State::Awaiting { .. } => self.requeue_or_settle(key),
+        }
+    }
+
+    pub(super) fn insert_with_work(&mut self, key: &ObjectKey, owner: OwnerState) -> Admission {
+        match owner.work.triggers.is_empty() {
+            true => Admission::Idle,
+            false => self.entries.insert(key, owner, State::Queued),
+        }
+    }
+
+    /// A newer state of an owner that no worker has.
+    fn admit_newer(&mut self, key: &ObjectKey, shown: OwnerState, beyond: Triggers) -> Admission {
+        let Some(entry) = self.entries.get(key) else {
+            return Admission::Idle;
+        };
+        let known = entry.owner.object.newest_version() > 0;
+        let spec_changed = known
+            && (shown.object.generation != entry.owner.object.generation
+                || shown.object.deleting != entry.owner.object.deleting);
+        // It failed, or events of its children are being merged.
+        let waits = matches!(entry.state, State::Delayed { .. })
+            && (known || shown.work.triggers.is_empty())
+            && !spec_changed
+            && (!entry.is_overwritten() || beyond.is_empty());
+        let finalizer = self.finalizer;
+        self.entries.change_owner(key, |owner| {
+            owner.refresh(shown.object);
+            // Computed again: metadata alone do not tell the observed generation.
+            let own = owner.object.own_triggers(finalizer);
+            owner.work.request(own.with(beyond));
+            if !waits {
+                owner.work.attempts = 0;
+            }
+        });
+        if waits {
+            // Nothing that matters changed: it stays due at the same time.
+            self.entries.drop_specs(key);
+            return Admission::Accepted;
+        }
+        self.requeue_or_settle(key)
+    }
+
+    /// An owner as it was before its work was done, with its children as pages of `revisions` show them. Where its entry
+    /// is gone, nobody knows whether the work has met them: they are compared.
+    pub(super) fn admit_past(
+        &mut self,
+        key: &ObjectKey,
+        shown: &OwnerState,
+        revisions: &[u64],
+    ) -> Admission {
+        let Some(entry) = self.entries.get_mut(key) else {
+            return self.admit_due(key, shown.object.uid, Triggers::default());
+        };
+        if !entry.owner.object.may_be(shown.object.uid) {
+            return Admission::Idle;
+        }
+        if entry.state == State::InFlight {
+            entry.arrivals.request(Triggers::CHILDREN);
+            return Admission::Accepted;
+        }
+        if shown.children.complete {
+            self.entries.change_owner(key, |owner| {
+                owner.observe_pages(&shown.children, revisions);
+            });
+        }
+        let state = self.entries.get(key).map(|entry| entry.state);
+        match state {
+            // It failed, or changes are being merged: it stays due at the same time.
+            Some(State::Delayed { .. }) => Admission::Accepted,
+            _ => self.requeue_or_settle(key),
+        }
+    }
+
+    /// An owner is to be read and compared, because its plan asked for that or an event could not be decoded.
+    /// `triggers`: beside a comparison of the children.
+    pub(super) fn admit_due(&mut self, key: &ObjectKey, uid: Uid, triggers: Triggers) -> Admission {
+        let triggers = triggers.with(Triggers::CHECK);
+        let Some(entry) = self.entries.get_mut(key) else {
+            let owner = OwnerState::unread(uid, triggers);
+            return self.entries.insert(key, owner, State::Queued);
+        };
+        entry.owner.work.request(triggers);
+        match entry.state {
+            State::InFlight => entry.arrivals.request(triggers.with(Triggers::CHILDREN)),
+            State::Awaiting { .. } => return self.entries.enqueue(key),
+            State::Delayed { .. } if entry.is_overwritten() => return self.entries.enqueue(key),
+            State::Queued | State::Delayed { .. } => {}
+        }
+        Admission::Accepted
+    }
+
+    /// The owner was deleted at `resource_version`.
+    pub(super) fn owner_gone(&mut self, key: &ObjectKey, uid: Uid, resource_version: u64) {
+        let Some(entry) = self.entries.get(key) else {
+            return;
+        };
+        if entry.state == State::InFlight {
+            self.entries.change_arrivals(key, |arrivals| {
+                arrivals.on_owner_gone(uid, resource_version)
+            });
+        } else if entry.owner.object.uid == uid {
+            self.entries.remove(key);
+        }
+    }
+
+    /// An owner with work, where the entry is of children of another one of this name, or of nobody known: this may be
+    /// the earlier of the two, shown late.
+    pub(super) fn admit_beside_children(
+        &mut self,
+        key: &ObjectKey,
+        triggers: Triggers,
+    ) -> Admission {
+        self.entries.change_owner(key, |owner| {
+            if owner.object.uid != Uid::default() {
+                owner.doubt();
+            }
+            owner.work.request(triggers);
+        });
+        match triggers.is_empty() {
+            true => Admission::Accepted,
+            false => self.entries.enqueue(key),
+        }
+    }
+
+    /// Whether more is known of an owner than a list shows that was read since, at `list_version`: the server was
+    /// restored from a backup.
+    pub fn is_ahead_of(&self, key: &ObjectKey, shown: &OwnerState, list_version: u64) -> bool {
+        self.entries.get(key).is_some_and(|entry| {
+            let newest = entry.owner.object.newest_version();
+            entry.owner.object.uid == shown.object.uid
+                && newest > shown.object.resource_version
+                && newest <= list_version
+        })
+    }
+}
+
+/// Another client has written the status once more: how long the owner waits before it is compared, ms.
+pub(super) fn pause_ms(owner: &mut OwnerState, merge_ms: u64) -> u64 {
+    let doublings = owner.work.overwritten.min(DOUBLINGS);
+    owner.work.overwritten = owner.work.overwritten.saturating_add(1);
+    merge_ms << doublings
+}
