@@ -209,6 +209,7 @@ fn sources() -> Vec<PathBuf> {
         "benches",
         "examples",
         "baselines/kube-rs",
+        "baselines/tare-controller",
     ];
     folders
         .iter()
