@@ -5,7 +5,6 @@
 use crate::model::{ObjectKey, OwnerState, Triggers};
 use crate::queue::entries::Entries;
 use crate::queue::entry::State;
-use crate::queue::outcome::Evicted;
 
 impl Entries {
     /// Evicts the entry that is due last. One that waits for its children comes back when a watch shows that they
