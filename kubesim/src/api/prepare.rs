@@ -9,9 +9,9 @@ use crate::admission::AdmissionFacts;
 use crate::api::call::Call;
 use crate::api::{definition, scale_rules};
 use crate::defaults::{
-    configmap, declared, empty, event, namespace, pod, secret, service, typed, zero,
+    configmap, deployment, empty, event, namespace, pod, secret, service, typed, zero,
 };
-use crate::model::json::{generation, map_at, meta, meta_mut, meta_str};
+use crate::model::json::{generation, meta, meta_mut, meta_str};
 use crate::model::kind::{Kind, Rules};
 use crate::model::metadata;
 use crate::model::record::Uid;
@@ -142,7 +142,7 @@ fn moves_generation(kind: &Kind, old: &Value, new: &Value) -> bool {
 /// `pkg/registry/apps/deployment/strategy.go`).
 fn annotates_replica_sets(kind: &Kind, old: &Value, new: &Value) -> bool {
     let annotations = |object| meta(object).and_then(|meta| meta.get("annotations"));
-    kind.is_built_in_that(|kind| kind.counts_annotations) && annotations(old) != annotations(new)
+    matches!(kind.rules, Rules::Deployment) && annotations(old) != annotations(new)
 }
 
 /// Defaults and validation by kind.
@@ -152,22 +152,18 @@ fn shape(
     object: &mut Value,
     old: Option<&Value>,
 ) -> Result<Vec<FieldError>, ApiError> {
-    let mut errors = Vec::new();
-    if let Some(built_in) = &kind.built_in {
-        if kind.has_status && built_in.typed.is_some() && !matches!(kind.rules, Rules::Namespace) {
-            // A struct without omitempty.
-            map_at(object, "status");
-        }
+    if !kind.is_custom() {
         let unknown = typed::typed(kind, object)?;
         refuse_unknown(call, &unknown)?;
-        if built_in.has_typed_zeros {
+        if kind.has_typed_zeros() {
             zero::drop_zeros(object);
         }
         empty::drop_empty(object);
-        errors = declared::shape(built_in, object, old);
     }
-    errors.extend(match &kind.rules {
+    Ok(match &kind.rules {
         Rules::Custom(schema) => custom(call, schema, object, old)?,
+        Rules::Deployment => deployment::shape(object, old),
+        Rules::ReplicaSet => deployment::shape_replica_set(object, old),
         Rules::Service => service::shape(&call.inner.addresses, object, old),
         Rules::Pod => pod::shape(object),
         Rules::ConfigMap => configmap::shape(object, old),
@@ -177,13 +173,12 @@ fn shape(
             Vec::new()
         }
         Rules::Event | Rules::EventView => event::validate(object),
-        Rules::Data => Vec::new(),
+        Rules::Lease => Vec::new(),
         Rules::Definition => {
             definition::shape(&call.inner.clock.now(), object, old)?;
             Vec::new()
         }
-    });
-    Ok(errors)
+    })
 }
 
 fn custom(

@@ -109,9 +109,7 @@ fn scale_of(call: &Call<'_>, object: &Value) -> Value {
         }
     }
     if let Some(paths) = &call.served.kind.scale {
-        // Left out where it is zero.
-        let replicas = at(object, &paths.spec_replicas);
-        if let Some(replicas) = replicas.filter(|replicas| replicas.as_i64() != Some(0)) {
+        if let Some(replicas) = at(object, &paths.spec_replicas) {
             scale["spec"]["replicas"] = replicas.clone();
         }
         if let Some(replicas) = at(object, &paths.status_replicas) {

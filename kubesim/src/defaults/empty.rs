@@ -1,27 +1,21 @@
-//! What Go's `omitempty` leaves out of built-in kinds: nulls, empty lists, empty maps.
+//! What Go's `omitempty` leaves out of built-in kinds: nulls, empty lists, most empty maps.
 
 use serde_json::Value;
 
-/// Maps, which go when they are empty. What else has fields is a struct, whose emptiness means something.
-const MAPS: [&str; 18] = [
-    "allocatedResourceStatuses",
-    "allocatedResources",
-    "annotations",
-    "binaryData",
-    "capacity",
-    "data",
-    "hard",
-    "labels",
-    "limits",
-    "matchLabels",
-    "nodeSelector",
-    "options",
-    "overhead",
-    "parameters",
-    "requests",
-    "stringData",
-    "used",
-    "volumeAttributes",
+/// Structs behind pointers (or without omitempty), whose emptiness means something.
+const KEPT: [&str; 12] = [
+    "securityContext",
+    "resources",
+    "emptyDir",
+    "status",
+    "spec",
+    "selector",
+    "loadBalancer",
+    "metadata",
+    "template",
+    "strategy",
+    "podSelector",
+    "creationTimestamp",
 ];
 
 /// Annotations, labels and data keep what they hold: only containers are dropped.
@@ -45,7 +39,7 @@ pub(crate) fn drop_empty(object: &mut Value) {
             }
             Value::Object(_) => {
                 drop_empty(value);
-                !MAPS.contains(&key.as_str()) || value.as_object().is_some_and(|m| !m.is_empty())
+                KEPT.contains(&key.as_str()) || value.as_object().is_some_and(|m| !m.is_empty())
             }
             _ => true,
         }

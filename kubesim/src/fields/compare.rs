@@ -100,13 +100,8 @@ fn mark_containers(layout: Layout<'_>, value: &Value, fields: &mut Fields) {
     match value {
         Value::Object(map) if !layout.is_atomic_map() => {
             for (key, value) in map {
-                let below = layout.field(key);
-                // A field that always exists is nobody's while it is empty.
-                let is_empty = value.as_object().is_some_and(serde_json::Map::is_empty);
-                if below.is_struct() && is_empty || below.is_built_in() && value.is_null() {
-                    fields.children.remove(&format!("f:{key}"));
-                }
                 if let Some(child) = fields.children.get_mut(&format!("f:{key}")) {
+                    let below = layout.field(key);
                     child.own |= !below.is_struct();
                     mark_containers(below, value, child);
                 }

@@ -2,8 +2,6 @@
 //!
 //! Pure: no clock, no lock, no I/O.
 
-pub(crate) mod built_in;
-pub(crate) mod built_ins;
 pub(crate) mod event_view;
 pub(crate) mod json;
 pub(crate) mod kind;
@@ -12,4 +10,3 @@ pub(crate) mod names;
 pub(crate) mod record;
 pub(crate) mod selector;
 pub(crate) mod status;
-pub(crate) mod versions;

@@ -4,7 +4,5 @@
 
 mod access_review;
 pub(crate) mod https;
-pub(crate) mod in_process;
 pub(crate) mod request;
 pub(crate) mod route;
-pub(crate) mod websocket;

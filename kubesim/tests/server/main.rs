@@ -5,7 +5,6 @@
 #![allow(clippy::unwrap_used)]
 
 mod apply;
-mod built_ins;
 mod crud;
 mod faults;
 mod fixtures;
