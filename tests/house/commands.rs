@@ -34,6 +34,14 @@ const LISTED: &[(&str, &str)] = &[
     ("cargo test --workspace", "it is what runs these tests"),
     ("cargo test -p *", "a part of the above"),
     (
+        "cargo test",
+        "in a copy of runtime/template; scripts/template.sh runs it",
+    ),
+    (
+        "cargo run -- *",
+        "in a copy of runtime/template; scripts/template.sh runs `crd`",
+    ),
+    (
         "cargo bench*",
         "takes minutes; tests/benches runs the benches without measuring",
     ),

@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 
 use crate::free::action::Action;
 use crate::free::config::Config;
-use crate::free::engine::{Ask, Concerns, End, Engine, Mapper, Parts, Related};
+use crate::free::engine::{Concerns, End, Engine, Mapper, Parts, Related, Requested, Skip};
 use crate::free::error::Error;
 use crate::http::collection::Collection;
 use crate::http::request;
@@ -66,10 +66,10 @@ pub struct Controller<K: Resource> {
     collection: Collection,
     dyntype: K::DynamicType,
     related: Vec<Related<K>>,
-    asks: SelectAll<BoxStream<'static, Ask>>,
+    asks: SelectAll<BoxStream<'static, Requested>>,
     graceful: FuturesUnordered<End>,
     forceful: FuturesUnordered<End>,
-    skip: Option<Box<dyn Fn(&K) -> bool + Send>>,
+    skip: Option<Skip<K>>,
     config: Config,
     metrics: Arc<Metrics>,
 }
@@ -152,7 +152,7 @@ where
                 .map(|owner| ObjectKey::new(namespace, &owner.name))
                 .collect())
         });
-        let collection = collection(&api, &wc, &dyntype).as_metadata();
+        let collection = collection(&api, &wc, &dyntype).watched_as_metadata();
         self.related.push(Related {
             collection,
             concerns: Concerns::Mapped(mapper),
@@ -210,7 +210,7 @@ where
         Other: Resource<DynamicType = ()> + 'static,
         I: IntoIterator<Item = ObjectRef<K>>,
     {
-        let collection = collection(&api, &wc, &()).as_metadata();
+        let collection = collection(&api, &wc, &()).watched_as_metadata();
         let mapper = decoding(mapper);
         self.related.push(Related {
             collection,
@@ -235,7 +235,7 @@ where
         Other: Resource<DynamicType = ()> + 'static,
         I: IntoIterator<Item = ObjectRef<Other>>,
     {
-        let collection = collection(&api, &wc, &()).as_metadata();
+        let collection = collection(&api, &wc, &()).watched_as_metadata();
         let references = move |object: &K| {
             let named = references(object).into_iter();
             named.map(|object| key(&object)).collect()
@@ -261,7 +261,7 @@ where
         mut self,
         trigger: impl Stream<Item = ObjectRef<K>> + Send + 'static,
     ) -> Self {
-        let asks = trigger.map(|object| Ask::One(key(&object)));
+        let asks = trigger.map(|object| Requested::One(key(&object)));
         self.asks.push(asks.boxed());
         self
     }
@@ -269,7 +269,7 @@ where
     /// Reconciles everything, each time that `trigger` says so.
     #[must_use]
     pub fn reconcile_all_on(mut self, trigger: impl Stream<Item = ()> + Send + 'static) -> Self {
-        self.asks.push(trigger.map(|()| Ask::All).boxed());
+        self.asks.push(trigger.map(|()| Requested::All).boxed());
         self
     }
 

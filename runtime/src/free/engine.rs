@@ -58,7 +58,7 @@ pub(super) struct Related<K> {
 }
 
 /// What a trigger of the author asks for.
-pub(super) enum Ask {
+pub(super) enum Requested {
     One(ObjectKey),
     All,
 }
@@ -75,7 +75,7 @@ pub(super) struct Parts<K: Resource> {
     pub collection: Collection,
     pub dyntype: K::DynamicType,
     pub related: Vec<Related<K>>,
-    pub asks: SelectAll<BoxStream<'static, Ask>>,
+    pub asks: SelectAll<BoxStream<'static, Requested>>,
     pub graceful: FuturesUnordered<End>,
     pub forceful: FuturesUnordered<End>,
     pub skip: Option<Skip<K>>,
@@ -108,7 +108,7 @@ impl Named {
 enum Begun {
     Not,
     /// The server did not let it begin.
-    Refused,
+    Rejected,
     Yes,
 }
 

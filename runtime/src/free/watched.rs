@@ -25,7 +25,7 @@ pub(super) enum Change {
     /// not known.
     From { after: u64 },
     /// An object as it is now.
-    Object { seen: Seen, line: Vec<u8> },
+    Object { seen: Changed, line: Vec<u8> },
     /// An object that cannot be decoded.
     Skipped(Option<ObjectKey>),
     /// The collection cannot be listed or watched now.
@@ -34,7 +34,7 @@ pub(super) enum Change {
 
 /// An object that a watch shows.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct Changed {
     pub key: ObjectKey,
     pub is_deleted: bool,
 }
@@ -42,15 +42,15 @@ pub(super) struct Seen {
 struct Keys;
 
 impl Decode for Keys {
-    type Object = Seen;
+    type Object = Changed;
 
     fn decode(
         &self,
         _: KindId,
         object: &PartialObject<'_>,
         is_deleted: bool,
-    ) -> Result<Option<Seen>, serde_json::Error> {
-        Ok(Some(Seen {
+    ) -> Result<Option<Changed>, serde_json::Error> {
+        Ok(Some(Changed {
             key: object.metadata.key(),
             is_deleted,
         }))
@@ -63,7 +63,7 @@ enum State {
         after: u64,
         pause: Duration,
     },
-    Watching(WatchStream<Keys>),
+    Watching(Box<WatchStream<Keys>>),
 }
 
 /// Watches `collection` for as long as it is polled.
@@ -89,7 +89,7 @@ async fn next(state: State, api: &Api, collection: &Arc<Collection>) -> (Change,
                     let (api, collection) = (api.clone(), Arc::clone(collection));
                     let stream =
                         WatchStream::new(api, collection, Keys, KindId::OWNER, resource_version);
-                    (Change::From { after }, State::Watching(stream))
+                    (Change::From { after }, State::Watching(Box::new(stream)))
                 }
                 Err(error) => {
                     let pause = (pause * 2).clamp(PAUSE.0, PAUSE.1);

@@ -44,7 +44,7 @@ impl Collection {
 
     /// Watched as metadata only.
     #[must_use]
-    pub fn as_metadata(mut self) -> Self {
+    pub fn watched_as_metadata(mut self) -> Self {
         self.watched_as = METADATA;
         self
     }

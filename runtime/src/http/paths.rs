@@ -79,7 +79,7 @@ impl Paths {
         let whole = std::iter::once(false).chain(workloads);
         for (collection, whole) in self.collections.iter_mut().zip(whole) {
             if !whole {
-                *collection = Arc::new(Collection::clone(collection).as_metadata());
+                *collection = Arc::new(Collection::clone(collection).watched_as_metadata());
             }
         }
         self

@@ -12,14 +12,14 @@ use kube::{Api, ResourceExt};
 use serde_json::json;
 use tare_runtime::free::{Action, Config, Controller, Error};
 
-use crate::world::{NAMESPACE, OnPurpose, Seen, World, record, seconds};
+use crate::world::{NAMESPACE, OnPurpose, Reconciled, World, record, seconds};
 
-async fn reconcile(map: Arc<ConfigMap>, seen: Arc<Seen>) -> Result<Action, OnPurpose> {
+async fn reconcile(map: Arc<ConfigMap>, seen: Arc<Reconciled>) -> Result<Action, OnPurpose> {
     seen.reconcile(&map, Duration::ZERO).await;
     Ok(Action::await_change())
 }
 
-fn back_off(_: Arc<ConfigMap>, _: &OnPurpose, _: Arc<Seen>) -> Action {
+fn back_off(_: Arc<ConfigMap>, _: &OnPurpose, _: Arc<Reconciled>) -> Action {
     Action::back_off()
 }
 
@@ -28,7 +28,7 @@ fn of_maps(world: &World) -> Controller<ConfigMap> {
     Controller::new(maps, watcher::Config::default())
 }
 
-fn start(controller: Controller<ConfigMap>, seen: &Arc<Seen>) {
+fn start(controller: Controller<ConfigMap>, seen: &Arc<Reconciled>) {
     let seen = Arc::clone(seen);
     tokio::spawn(async move {
         let said = controller.run(reconcile, back_off, seen);
@@ -58,7 +58,7 @@ async fn requeues_beyond_the_room_of_the_queue_come_in_their_time() {
     let context = Arc::clone(&seen);
     let controller = of_maps(&world);
     tokio::spawn(async move {
-        let reconcile = |map: Arc<ConfigMap>, seen: Arc<Seen>| async move {
+        let reconcile = |map: Arc<ConfigMap>, seen: Arc<Reconciled>| async move {
             seen.reconcile(&map, Duration::ZERO).await;
             Ok(Action::requeue(Duration::from_secs(300)))
         };
@@ -169,7 +169,7 @@ async fn what_is_skipped_during_the_first_list_is_reconciled_as_it_is_then() {
     let context = Arc::clone(&seen);
     let controller = of_maps(&world).skip(is_quiet);
     tokio::spawn(async move {
-        let reconcile = |map: Arc<ConfigMap>, seen: Arc<Seen>| async move {
+        let reconcile = |map: Arc<ConfigMap>, seen: Arc<Reconciled>| async move {
             seen.reconcile(&map, Duration::from_secs(1)).await;
             Ok(Action::await_change())
         };

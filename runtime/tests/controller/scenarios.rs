@@ -14,13 +14,13 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::{Action, Config, Controller, Error, finalizer};
-use crate::world::{NAMESPACE, OnPurpose, Seen, World, record, seconds};
+use crate::world::{NAMESPACE, OnPurpose, Reconciled, World, record, seconds};
 
 const AT_ONCE: Duration = Duration::ZERO;
 
 /// How a test's reconcile behaves.
 struct Context {
-    seen: Arc<Seen>,
+    seen: Arc<Reconciled>,
     lasts: Duration,
     action: Action,
     /// Fails so many times.
@@ -28,7 +28,7 @@ struct Context {
 }
 
 impl Context {
-    fn new(seen: &Arc<Seen>, lasts: Duration, action: Action) -> Arc<Context> {
+    fn new(seen: &Arc<Reconciled>, lasts: Duration, action: Action) -> Arc<Context> {
         Arc::new(Context {
             seen: Arc::clone(seen),
             lasts,
@@ -335,7 +335,7 @@ async fn a_built_in_kind_of_another_sort_is_reconciled_too() {
     let created = secrets.create(&Default::default(), &secret).await;
     created.expect("it is created");
     let said = Controller::new(secrets, watcher::Config::default()).run(
-        |secret: Arc<Secret>, seen: Arc<Seen>| async move {
+        |secret: Arc<Secret>, seen: Arc<Reconciled>| async move {
             let named = ConfigMap {
                 metadata: secret.metadata.clone(),
                 ..ConfigMap::default()

@@ -93,14 +93,14 @@ impl World {
 
 /// What reconciles saw: names with the `v` of each, in order.
 #[derive(Default)]
-pub struct Seen {
+pub struct Reconciled {
     all: Mutex<Vec<(String, String)>>,
     working: Mutex<BTreeSet<String>>,
     /// How many ran at once, at most.
     most: Mutex<usize>,
 }
 
-impl Seen {
+impl Reconciled {
     /// A reconcile of `map` that takes `lasts`. Fails the test where the object has two at once.
     pub async fn reconcile(&self, map: &ConfigMap, lasts: Duration) {
         let name = map.metadata.name.clone().unwrap_or_default();
@@ -153,6 +153,6 @@ pub async fn seconds(seconds: u64) {
 pub struct OnPurpose;
 
 /// A record that a controller and a test share.
-pub fn record() -> Arc<Seen> {
+pub fn record() -> Arc<Reconciled> {
     Arc::default()
 }

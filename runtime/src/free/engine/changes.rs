@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use crate::free::action::Action;
 use crate::free::engine::work::InEvent;
-use crate::free::engine::{Ask, Begun, Concerns, Engine};
+use crate::free::engine::{Begun, Concerns, Engine, Requested};
 use crate::free::queue::Content;
 use crate::free::watched::Change;
 use crate::http::request::ApiError;
@@ -48,7 +48,7 @@ where
             (_, Change::Skipped(_)) => self.want(0),
             (_, Change::Failed(what, error)) => {
                 if self.begun[index] == Begun::Not {
-                    self.begun[index] = Begun::Refused;
+                    self.begun[index] = Begun::Rejected;
                 }
                 self.fail(index, what, error);
             }
@@ -112,10 +112,10 @@ where
         serde_json::from_slice::<InEvent<K>>(line).is_ok_and(|event| skip(&event.object))
     }
 
-    pub(super) fn on_ask(&mut self, ask: Ask) {
+    pub(super) fn on_ask(&mut self, ask: Requested) {
         match ask {
-            Ask::One(key) => self.queue.request(&key, None, self.now_ms()),
-            Ask::All => self.want(0),
+            Requested::One(key) => self.queue.request(&key, None, self.now_ms()),
+            Requested::All => self.want(0),
         }
     }
 }
