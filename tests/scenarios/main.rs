@@ -139,6 +139,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs counts request by request" drift::child_events_of_an_idle_owner_are_handled_together),
 
     scenario!(anywhere statuses::a_status_that_another_client_writes_is_set_back),
+    scenario!(simulated "delays requests" statuses::a_status_that_has_yielded_is_written_after_a_harmless_change_of_a_child),
     scenario!(simulated "needs twenty minutes" statuses::pauses_grow_where_another_client_writes_the_status_each_time),
 
     scenario!(real "needs the namespace controller" namespaces::a_terminating_namespace_is_left_to_end).on_kine(),

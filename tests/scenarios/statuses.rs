@@ -5,14 +5,17 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Service;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
+use kubesim::{Options, RequestFault};
 use serde_json::json;
+use tare::edgeapp::EdgeApps;
 use tare_runtime::cache::Mode;
+use tare_runtime::controller::Config;
 use tokio::time::Instant;
 
 use crate::cache_modes::with_idle_web;
 use crate::cluster::Cluster;
 use crate::cluster::objects::web;
-use crate::cluster::simulated::{Simulated, pass};
+use crate::cluster::simulated::{Simulated, config, pass};
 
 pub async fn a_status_that_another_client_writes_is_set_back(cluster: Cluster) {
     let operator = cluster.operate().await;
@@ -75,5 +78,64 @@ pub async fn pauses_grow_where_another_client_writes_the_status_each_time(mode: 
     pass(400).await;
     assert_eq!(cluster.phase("web"), "Running");
     assert_eq!(running.metrics.entries.load(Relaxed), 0);
+    running.stop().await;
+}
+
+/// The status of a new spec yields while other EdgeApps wait for the only worker. Before it is written, something harmless
+/// happens to a child of that EdgeApp.
+pub async fn a_status_that_has_yielded_is_written_after_a_harmless_change_of_a_child(mode: Mode) {
+    let ready_delay = Duration::from_secs(40);
+    let cluster = Simulated::with(
+        mode,
+        Options {
+            ready_delay,
+            ..Options::default()
+        },
+    );
+    let config = Config {
+        concurrency: 1,
+        ..config()
+    };
+    let running = cluster.operate_with(EdgeApps, cluster.server.client("tare"), config);
+    running.until_ready().await;
+    cluster.create("web", web()).await;
+    cluster.until_phase("web", "Running").await;
+    pass(70).await;
+    cluster
+        .server
+        .faults()
+        .on_request(|facts| match facts.user {
+            "tare" => RequestFault::Delay(Duration::from_millis(100)),
+            _ => RequestFault::Pass,
+        });
+    for n in 0..60 {
+        cluster.create(&format!("other-{n}"), web()).await;
+    }
+    cluster.change("web", json!({ "image": "web:2" })).await;
+    let image = "/spec/template/spec/containers/0/image";
+    let what = "its Deployment has the new image";
+    cluster
+        .until(what, |cluster| {
+            cluster.get("deployments", "web").pointer(image) == Some(&json!("web:2"))
+        })
+        .await;
+    let harmless = Patch::Merge(json!({ "metadata": { "annotations": { "example.com/a": "b" } } }));
+    let services = cluster.api::<Service>();
+    services
+        .patch("web", &PatchParams::default(), &harmless)
+        .await
+        .expect("annotate the Service");
+    // Its Deployment becomes ready after 40 s: that would have the status written, too.
+    let began = Instant::now();
+    cluster
+        .until("the status speaks of the new spec", |cluster| {
+            cluster.get("edgeapps", "web")["status"]["observedGeneration"] == 2
+        })
+        .await;
+    assert!(
+        began.elapsed() < Duration::from_secs(30),
+        "{:?}",
+        began.elapsed()
+    );
     running.stop().await;
 }
