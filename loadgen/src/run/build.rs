@@ -242,6 +242,10 @@ mod tests {
             [
                 ("cargo build --profile dist -p tare".into(), "/w".into()),
                 (
+                    "cargo build --profile dist -p baseline-tare-controller".into(),
+                    "/w".into()
+                ),
+                (
                     "cargo build --profile dist -p baseline-kube-rs".into(),
                     "/w".into()
                 ),
