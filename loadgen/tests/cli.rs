@@ -77,7 +77,7 @@ fn bad_input_is_one_line_that_says_what_where_and_what_to_do() {
             2,
             &[
                 "\"tare/nome\"",
-                "tare/none, tare/metadata, tare/pruned, kube-rs/stock",
+                "tare/none, tare/metadata, tare/pruned, tare/controller, tare/controller-tuned, kube-rs/stock",
                 "--subject FILE",
             ],
         ),
