@@ -12,6 +12,7 @@ mod status;
 pub(crate) use crate::api::child::kind_index;
 pub use crate::api::child::{CONFIG_MAP, Child, Children, DEPLOYMENT, Kind, SERVICE};
 pub use crate::api::error::{Failure, PlanError, Retry};
+pub(crate) use crate::api::operator::prefix_of;
 pub use crate::api::operator::{
     DeletedOwner, MANAGED_BY_LABEL, Operator, Owner, Spec, Status, UndecodableSpec, Writes,
 };

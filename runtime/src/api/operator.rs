@@ -108,8 +108,13 @@ pub trait Operator: Send + Sync + 'static {
     /// What the names of the operator's metrics begin with, without the underscore after it: its
     /// [`NAME`](Self::NAME) with `_` for every character that a metric name cannot hold.
     fn metrics_prefix() -> String {
-        Self::NAME.replace(|c: char| !c.is_ascii_alphanumeric(), "_")
+        prefix_of(Self::NAME)
     }
+}
+
+/// `name` with `_` for every character that the name of a metric cannot hold.
+pub(crate) fn prefix_of(name: &str) -> String {
+    name.replace(|c: char| !c.is_ascii_alphanumeric(), "_")
 }
 
 /// One owner as a plan sees it: identity and spec. Its previous status is left out, so that a plan

@@ -170,13 +170,10 @@ fn answer(request: &Request<Incoming>, pages: &[Page<'_>]) -> Response<Full<Byte
 
 /// All are ready, or why one is not: a standby waits as one.
 fn readiness(pages: &[Page<'_>]) -> Result<(), String> {
-    let (first, others) = match pages {
-        [first, ..] if first.metrics.is_standby() => (first, &[][..]),
-        [first, others @ ..] => (first, others),
-        [] => return Ok(()),
-    };
-    first.metrics.readiness()?;
-    others.iter().try_for_each(|page| page.metrics.readiness())
+    match pages.first().filter(|page| page.metrics.is_standby()) {
+        Some(first) => first.metrics.readiness(),
+        None => pages.iter().try_for_each(|page| page.metrics.readiness()),
+    }
 }
 
 /// The metrics of all, and of the process once.

@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 use kube::Client;
 use tokio::sync::watch;
 
-use crate::api::Operator;
+use crate::api::{Operator, prefix_of};
 use crate::app::crd::Crd;
 use crate::cache::Mode;
 use crate::controller;
@@ -34,9 +34,13 @@ pub struct Shared {
 impl Shared {
     /// Completes when the program is to end.
     pub fn ended(&self) -> impl Future<Output = ()> + Send + Sync + 'static + use<> {
-        let mut stopped = self.stopped.clone();
-        async move { while stopped.changed().await.is_ok() {} }
+        ended(self.stopped.clone())
     }
+}
+
+/// Completes when the sender of `stopped` is gone.
+pub(super) async fn ended(mut stopped: watch::Receiver<()>) {
+    while stopped.changed().await.is_ok() {}
 }
 
 /// One of what a program runs.
@@ -77,7 +81,7 @@ impl Front {
         F: Future<Output = ()> + Send + 'static,
     {
         Self {
-            prefix: name.replace(|c: char| !c.is_ascii_alphanumeric(), "_"),
+            prefix: prefix_of(name),
             crd: None,
             run: Box::new(|shared| Box::pin(run(shared))),
         }

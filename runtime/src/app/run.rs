@@ -19,7 +19,7 @@ use crate::app::admin::Page;
 use crate::app::cli::{Cluster, LeaseName, Run};
 use crate::app::crd;
 use crate::app::crd::Crd;
-use crate::app::front::{Front, Shared};
+use crate::app::front::{Front, Shared, ended};
 use crate::app::program::Program;
 use crate::app::{admin, allocator, pause, telemetry};
 use crate::controller::Config;
@@ -199,8 +199,6 @@ pub async fn run(
         drop(stop);
         std::future::pending().await
     };
-    let ended =
-        |mut stopped: watch::Receiver<()>| async move { while stopped.changed().await.is_ok() {} };
     let works = fronts.into_iter().zip(&pages).map(|(front, page)| {
         let shared = Shared {
             client: client.clone(),

@@ -26,7 +26,7 @@ use crate::controller::trim::TrimTimer;
 use crate::controller::watches::Watches;
 use crate::http::paths::Paths;
 use crate::http::request::Api;
-use crate::model::{Content, KindId, ObjectKey, OwnerState, Triggers, Uid};
+use crate::model::{Content, KindId, ObjectKey, OwnerState, Triggers, Uid, millis};
 use crate::queue::{Admission, Evicted, Observation, Outcome, Queue};
 use crate::reconcile::child;
 use crate::reconcile::child_names::ChildNames;
@@ -97,7 +97,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
 
     /// Milliseconds since the start.
     pub fn now_ms(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+        millis(self.started.elapsed())
     }
 
     /// How many owners may be reconciled at once.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tracing::warn;
 
-use crate::model::{ObjectKey, Uid};
+use crate::model::{ObjectKey, Uid, millis};
 
 /// The shortest time after which a plan is computed again, ms.
 const LEAST_MS: u64 = 1_000;
@@ -48,7 +48,7 @@ impl Requeues {
     }
 
     fn insert(&mut self, key: &ObjectKey, uid: Uid, after: Duration, now_ms: u64) -> bool {
-        let after_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
+        let after_ms = millis(after);
         let due_ms = now_ms.saturating_add(after_ms.max(LEAST_MS));
         let fits = self.by_key.len() < self.most;
         if !fits {

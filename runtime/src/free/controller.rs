@@ -11,14 +11,15 @@ use kube::api::PartialObjectMeta;
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher;
 use kube::{Api, Resource};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
 use crate::free::action::Action;
 use crate::free::config::Config;
-use crate::free::engine::{Concerns, End, Engine, Mapper, Parts, Related, Requested, Skip};
+use crate::free::engine::{
+    Concerns, End, Engine, InEvent, Mapper, Parts, Related, Requested, Skip,
+};
 use crate::free::error::Error;
 use crate::http::collection::Collection;
 use crate::http::request;
@@ -140,7 +141,7 @@ where
         let (group, kind) = (group.into_owned(), kind.into_owned());
         let is_namespaced = is_namespaced::<K>(&self.dyntype);
         let mapper: Mapper = Box::new(move |line| {
-            let event: OfEvent<PartialObject<'_>> = serde_json::from_slice(line)?;
+            let event: InEvent<PartialObject<'_>> = serde_json::from_slice(line)?;
             let metadata = event.object.metadata;
             let namespace = match is_namespaced {
                 true => &*metadata.namespace,
@@ -329,11 +330,6 @@ where
     }
 }
 
-#[derive(Deserialize)]
-struct OfEvent<T> {
-    object: T,
-}
-
 /// Decodes what a watch shows for `mapper`.
 fn decoding<K, Other, I>(mapper: impl Fn(Other) -> I + Send + 'static) -> Mapper
 where
@@ -342,7 +338,7 @@ where
     I: IntoIterator<Item = ObjectRef<K>>,
 {
     Box::new(move |line| {
-        let event: OfEvent<Other> = serde_json::from_slice(line)?;
+        let event: InEvent<Other> = serde_json::from_slice(line)?;
         Ok(mapper(event.object)
             .into_iter()
             .map(|object| key(&object))

@@ -24,13 +24,14 @@ use crate::controller::TrimTimer;
 use crate::free::action::Action;
 use crate::free::config::Config;
 use crate::free::engine::work::Done;
+pub(super) use crate::free::engine::work::InEvent;
 use crate::free::error::{Error, QueueError};
 use crate::free::pass::{Listed, Pass, Purpose};
 use crate::free::queue::{Limits, Queue};
 use crate::free::watched::{Change, watched};
 use crate::http::collection::Collection;
 use crate::http::request::{Api, ApiError};
-use crate::model::ObjectKey;
+use crate::model::{ObjectKey, millis};
 
 /// The shortest time between two lists that find what has a mark.
 const LIST_EVERY_MS: u64 = 10_000;
@@ -115,7 +116,8 @@ enum Begun {
 /// What a controller's stream says.
 pub(super) type Said<K, E> = Result<(ObjectRef<K>, Action), Error<E>>;
 
-/// A controller that runs.
+/// A controller that runs. Its functions are parameters of their own, and not behind one trait: with that the compiler does
+/// not see that a stream is `Send` whose context has a lifetime in its type (`with_finalizer` in `tests/controller`).
 pub(super) struct Engine<K: Resource, R, P, Ctx, E: 'static> {
     reconciler: R,
     error_policy: P,
@@ -232,7 +234,7 @@ where
     }
 
     fn now_ms(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+        millis(self.started.elapsed())
     }
 
     /// When the loop has to wake up without an event.

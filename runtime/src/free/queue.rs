@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use crate::free::action::Next;
 use crate::free::marks::{Mark, Marks};
-use crate::model::ObjectKey;
+use crate::model::{ObjectKey, hash64, millis};
 
 /// Objects with an entry: about 150 bytes each, beside their content.
 const ENTRIES: usize = 4_096;
@@ -140,7 +140,7 @@ impl Queue {
 
     /// The object is to be reconciled. `content`: as a watch or a list shows it now; `None` where it is to be read.
     pub fn request(&mut self, key: &ObjectKey, content: Option<Content>, now_ms: u64) {
-        let due_ms = now_ms + self.debounce_ms;
+        let due_ms = now_ms.saturating_add(self.debounce_ms);
         let state = match self.entries.get(key).map(|entry| entry.state) {
             None => return self.admit(key, content, Mark::new(due_ms, 0), now_ms),
             Some(State::Ready) => State::Ready,
@@ -384,14 +384,9 @@ impl Queue {
     fn pause_ms(&self, key: &ObjectKey, failures: u8) -> u64 {
         let doubled = BACK_OFF_MS.0 << failures.saturating_sub(1).min(20);
         let pause_ms = doubled.min(BACK_OFF_MS.1);
-        let chance =
-            crate::model::hash64(key.as_str().as_bytes()) ^ self.seed ^ u64::from(failures);
+        let chance = hash64(key.as_str().as_bytes()) ^ self.seed ^ u64::from(failures);
         pause_ms - pause_ms / 4 * (chance.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) / 256
     }
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX >> 8)
 }
 
 #[cfg(test)]

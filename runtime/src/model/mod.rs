@@ -37,4 +37,4 @@ pub use crate::model::versions::Versions;
 pub(crate) use crate::model::hash::{hash32, hash64, marks};
 pub(crate) use crate::model::object::{PartialMetadata, PartialObject, group};
 pub(crate) use crate::model::progress::refusal;
-pub(crate) use crate::model::timestamp::{now_s, rfc3339, seconds};
+pub(crate) use crate::model::timestamp::{millis, now_s, rfc3339, seconds};

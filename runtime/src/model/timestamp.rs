@@ -1,9 +1,9 @@
-//! Timestamps of the Kubernetes API: RFC 3339, in whole seconds.
+//! Timestamps of the Kubernetes API: RFC 3339, in whole seconds; and durations in milliseconds.
 //!
 //! Guarantees: pure but for [`now_s`]; any text is a timestamp or `None`. Limits: from 1970 to 2106, which is what four
 //! bytes hold; a clock that was never set says a day of 2026. Why not a library: a calendar and its error messages were 1 % of the binary.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const DAY_S: i64 = 86_400;
 
@@ -14,6 +14,11 @@ const EARLIEST_S: u32 = 1_795_219_200;
 /// Seconds since 1970 by the clock of the system, and not before [`EARLIEST_S`].
 pub(crate) fn now_s() -> u32 {
     at(SystemTime::now())
+}
+
+/// Whole milliseconds; the most that fit where it is longer.
+pub(crate) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn at(time: SystemTime) -> u32 {

@@ -14,7 +14,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::api::{Child, Operator, Owner, OwnerStatus, Status, kind_index};
-use crate::model::{ChildState, Content, OwnerState, Retention, SeenChild, Triggers, Uid};
+use crate::model::{ChildState, Content, OwnerState, Retention, SeenChild, Triggers, Uid, millis};
 use crate::reconcile::Reconciler;
 use crate::reconcile::child;
 use crate::reconcile::child::{Actual, planned_body};
@@ -31,7 +31,7 @@ pub(super) const TERMINATING: Duration = Duration::from_secs(1);
 impl<O: Operator> Reconciler<O> {
     /// Milliseconds since the start.
     pub(super) fn now_ms(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+        millis(self.started.elapsed())
     }
 
     /// Brings one child to the plan. `fresh`: the owner was never reconciled, so that no child of ours can exist

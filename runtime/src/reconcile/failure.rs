@@ -67,12 +67,14 @@ fn interrupt(reason: &'static str, message: String, retry: Retry, told: Told) ->
     Interrupt::Failed { failure, told }
 }
 
+/// What a panic said.
+pub(crate) fn words(panic: &(dyn Any + Send)) -> Option<String> {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+}
+
 pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Interrupt {
-    let what = panic
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_default();
+    let what = words(panic).unwrap_or_default();
     failed(
         "Panic",
         format!("the operator panicked: {what}"),

@@ -9,10 +9,10 @@ use std::panic::AssertUnwindSafe;
 use tracing::{debug, warn};
 
 use crate::api::{Failure, Operator, Retry};
-use crate::model::{ObjectKey, OwnerState};
+use crate::model::{ObjectKey, OwnerState, millis};
 use crate::queue::Outcome;
 use crate::reconcile::failure::{FIELD_CONFLICT, Interrupt, Told};
-use crate::reconcile::{Reconciler, failure, millis, owner};
+use crate::reconcile::{Reconciler, failure, owner};
 
 /// With this time in a row that the status is set back, somebody is told. Three edits by hand are not.
 const OVERWRITTEN_TOLD: u8 = 4;

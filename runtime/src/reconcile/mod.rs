@@ -13,7 +13,7 @@ mod child_requests;
 mod children;
 pub mod compare;
 pub(crate) mod events;
-mod failure;
+pub(crate) mod failure;
 mod failure_report;
 pub(crate) mod fields;
 #[cfg(test)]
@@ -37,7 +37,7 @@ use crate::api::{Children, Failure, Operator, Owner, OwnerStatus, Plan, Requeue,
 use crate::http::buffer::Buffer;
 use crate::http::paths::Paths;
 use crate::http::request::{Api, Request, WHOLE};
-use crate::model::{ObjectKey, OwnerState, Retention, Triggers, Uid};
+use crate::model::{ObjectKey, OwnerState, Retention, Triggers, Uid, millis};
 use crate::queue::Outcome;
 use crate::reconcile::child_names::ChildNames;
 use crate::reconcile::child_records::is_unknown;
@@ -361,10 +361,6 @@ pub(crate) fn encode(value: &impl Serialize) -> Vec<u8> {
     let mut json = Buffer::default();
     let _ = serde_json::to_writer(&mut json, value);
     json.0
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A request for one whole object.

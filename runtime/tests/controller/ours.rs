@@ -23,6 +23,12 @@ fn back_off(_: Arc<ConfigMap>, _: &OnPurpose, _: Arc<Reconciled>) -> Action {
     Action::back_off()
 }
 
+fn is_quiet(map: &ConfigMap) -> bool {
+    let data = map.data.as_ref();
+    data.and_then(|data| data.get("v"))
+        .is_some_and(|v| v.starts_with("quiet"))
+}
+
 fn of_maps(world: &World) -> Controller<ConfigMap> {
     let maps = Api::namespaced(world.client(), NAMESPACE);
     Controller::new(maps, watcher::Config::default())
@@ -136,11 +142,6 @@ async fn a_panic_is_the_error_of_its_object() {
 #[tokio::test(start_paused = true)]
 async fn what_is_skipped_is_not_reconciled_and_never_seen_as_it_was() {
     let (world, seen) = (World::new(), record());
-    let is_quiet = |map: &ConfigMap| {
-        let data = map.data.as_ref();
-        data.and_then(|data| data.get("v"))
-            .is_some_and(|v| v.starts_with("quiet"))
-    };
     let config = Config::default().debounce(Duration::from_secs(1));
     start(of_maps(&world).skip(is_quiet).with_config(config), &seen);
     seconds(1).await;
@@ -161,11 +162,6 @@ async fn what_is_skipped_during_the_first_list_is_reconciled_as_it_is_then() {
     for n in 0..300 {
         world.create(&format!("map-{n:03}"), "1", None).await;
     }
-    let is_quiet = |map: &ConfigMap| {
-        let data = map.data.as_ref();
-        data.and_then(|data| data.get("v"))
-            .is_some_and(|v| v == "quiet")
-    };
     let context = Arc::clone(&seen);
     let controller = of_maps(&world).skip(is_quiet);
     tokio::spawn(async move {

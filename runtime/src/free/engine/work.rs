@@ -19,6 +19,7 @@ use crate::free::queue::Content;
 use crate::http::request::{ApiError, OBJECT_BYTES, Request};
 use crate::metrics::Verb;
 use crate::model::ObjectKey;
+use crate::reconcile::failure::words;
 
 /// What a task has found.
 pub(super) enum Done<K, E> {
@@ -28,8 +29,9 @@ pub(super) enum Done<K, E> {
     Reconciled(ObjectKey, Arc<K>, Result<Result<Action, E>, String>),
 }
 
+/// An object in an event of a watch.
 #[derive(Deserialize)]
-pub(super) struct InEvent<K> {
+pub(in crate::free) struct InEvent<K> {
     pub object: K,
 }
 
@@ -60,7 +62,9 @@ where
                     read => read.map(|json| Some(Content::Object(json))),
                 },
                 Some(path) => {
-                    let list = api.call(Verb::Get, Request::get(&path), OBJECT_BYTES).await;
+                    let list = api
+                        .call(Verb::List, Request::get(&path), OBJECT_BYTES)
+                        .await;
                     list.map(|json| Some(Content::List(json)))
                 }
             };
@@ -99,12 +103,12 @@ where
         let (kept, context) = (Arc::clone(&object), Arc::clone(&self.context));
         let begin = AssertUnwindSafe(|| (self.reconciler)(object, context));
         match catch_unwind(begin) {
-            Err(panic) => self.on_done(Done::Reconciled(key, kept, Err(words(&*panic)))),
+            Err(panic) => self.on_done(Done::Reconciled(key, kept, Err(said_by(&*panic)))),
             Ok(reconcile) => {
                 let reconcile =
                     AssertUnwindSafe(TryFutureExt::into_future(reconcile)).catch_unwind();
                 self.tasks.spawn(async move {
-                    let ended = reconcile.await.map_err(|panic| words(&*panic));
+                    let ended = reconcile.await.map_err(|panic| said_by(&*panic));
                     Done::Reconciled(key, kept, ended)
                 });
             }
@@ -158,9 +162,7 @@ where
     }
 }
 
-/// What a panic said.
-fn words(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-    text.unwrap_or_else(|| "without words".to_owned())
+/// What a panic said, for the stream.
+fn said_by(panic: &(dyn std::any::Any + Send)) -> String {
+    words(panic).unwrap_or_else(|| "without words".to_owned())
 }
