@@ -36,7 +36,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// The largest head of a request, bytes (hyper's smallest).
 const HEAD_BYTES: usize = 8 << 10;
 
-/// What is served of one of those that run in the program.
+/// What is served of an operator or a controller of the program.
 pub struct Page<'a> {
     pub metrics: Arc<Metrics>,
     /// What the names of its metrics begin with.
@@ -168,7 +168,7 @@ fn answer(request: &Request<Incoming>, pages: &[Page<'_>]) -> Response<Full<Byte
     }
 }
 
-/// All are ready, or why one is not: a standby waits as one.
+/// Whether all are ready, or why one is not. While the program stands by, the first one tells.
 fn readiness(pages: &[Page<'_>]) -> Result<(), String> {
     match pages.first().filter(|page| page.metrics.is_standby()) {
         Some(first) => first.metrics.readiness(),

@@ -1,4 +1,4 @@
-//! What a program runs: operators, and controllers of an author's own, side by side.
+//! The operators and controllers that one program runs.
 //!
 //! Guarantees: each has metrics under a prefix of its own; all share the client, the Lease and the admin port.
 //! Leaves to others: the command line (`cli`), when they run (`run`).
@@ -17,11 +17,11 @@ use crate::controller;
 use crate::controller::Config;
 use crate::metrics::Metrics;
 
-/// What those that run in one program share.
+/// What the operators and controllers of one program share.
 pub struct Shared {
     /// Their client, with its connections.
     pub client: Client,
-    /// Where this one counts; under a prefix of its own on the admin port. It is ready once
+    /// The metrics of this operator or controller, on the admin port under its own prefix. It is ready once
     /// [`set_ready`](Metrics::set_ready) is called.
     pub metrics: Arc<Metrics>,
     /// The namespace that the command line names.
@@ -43,7 +43,7 @@ pub(super) async fn ended(mut stopped: watch::Receiver<()>) {
     while stopped.changed().await.is_ok() {}
 }
 
-/// One of what a program runs.
+/// An operator or a controller that a program runs.
 pub(super) struct Front {
     /// What the names of its metrics begin with.
     pub prefix: String,

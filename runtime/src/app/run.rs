@@ -237,7 +237,7 @@ pub async fn run(
     Ok(())
 }
 
-/// What is served of one of those that run.
+/// What the admin port serves of an operator or a controller.
 fn page<'a>(front: &Front, version: &'a str) -> Page<'a> {
     let metrics = Metrics::default();
     metrics.crd_revision.store(-1, Relaxed);
@@ -252,7 +252,7 @@ fn page<'a>(front: &Front, version: &'a str) -> Page<'a> {
     }
 }
 
-/// Runs one of them to its end.
+/// Runs an operator or a controller to its end.
 async fn work(front: Front, shared: Shared, install_crd: bool) {
     let Front { crd, run, .. } = front;
     let metrics = Arc::clone(&shared.metrics);

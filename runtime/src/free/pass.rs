@@ -74,7 +74,7 @@ impl Pass {
         }
     }
 
-    /// The watch shows the object, which is asked for therefore, or not.
+    /// The watch shows the object. `is_asked_for`: it is reconciled for that.
     pub fn changed(&mut self, key: &ObjectKey, is_asked_for: bool) {
         let is_ahead = self.at.as_ref().is_some_and(|at| key > at);
         if is_ahead && matches!(self.purpose, Purpose::All { .. }) {
@@ -82,8 +82,8 @@ impl Pass {
         }
     }
 
-    /// What the list shows next; nothing after `Done` and `Failed`. What it was of before is not lost where the
-    /// future is dropped.
+    /// What the list shows next; nothing after `Done` and `Failed`. Nothing is lost where the future is
+    /// dropped before it is done.
     pub async fn next(&mut self) -> Listed {
         loop {
             let (key, json) = match self.listed.next().await {
