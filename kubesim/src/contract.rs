@@ -10,8 +10,12 @@
 mod access_review;
 mod apply;
 mod apply_refusals;
+mod built_in_refusals;
+mod built_in_rules;
+mod built_ins;
 mod containers;
 mod create;
+mod definitions;
 mod delete;
 mod discovery;
 mod expect;
@@ -29,6 +33,7 @@ mod status;
 mod update;
 mod watch;
 mod watch_start;
+mod websocket;
 mod zeros;
 
 use std::sync::Arc;
@@ -136,6 +141,7 @@ impl Report {
 pub fn cases() -> Vec<Case> {
     [
         discovery::CASES,
+        definitions::CASES,
         create::CASES,
         update::CASES,
         status::CASES,
@@ -149,8 +155,12 @@ pub fn cases() -> Vec<Case> {
         pages::CASES,
         watch::CASES,
         watch_start::CASES,
+        websocket::CASES,
         kinds::CASES,
         containers::CASES,
+        built_ins::CASES,
+        built_in_rules::CASES,
+        built_in_refusals::CASES,
         zeros::CASES,
         logs::CASES,
         ownership::CASES,

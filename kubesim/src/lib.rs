@@ -13,7 +13,7 @@
 //! | `store` | tables, revisions, history |
 //! | `state` | what all handles of a server share |
 //! | `api` | the verbs, lists, watches, definitions, discovery, logs |
-//! | `controllers` | garbage collection, namespaces, readiness of Deployments |
+//! | `controllers` | garbage collection, namespaces, readiness |
 //! | `serve` | paths, request counts, faults, HTTP |
 //! | `server` | the handle that a test holds |
 
@@ -42,6 +42,7 @@ pub use crate::admission::{Admission, AdmissionFacts};
 pub use crate::clock::Clock;
 pub use crate::error::Error;
 pub use crate::faults::{Faults, RequestFacts, RequestFault, WatchFacts, WatchFault};
+pub use crate::model::built_in::{BuiltIn, When};
 pub use crate::requests::{RequestCount, RequestCounts};
 pub use crate::server::Server;
 pub use crate::state::options::{Decide, Options, Readiness};

@@ -12,8 +12,10 @@ use crate::api::commit::{seed_namespace, written};
 use crate::api::{definition, pod_log};
 use crate::error::Error;
 use crate::faults::Faults;
+use crate::model::built_in::BuiltIn;
+use crate::model::kind::Kind;
 use crate::requests::RequestCounts;
-use crate::serve::{https, request};
+use crate::serve::{https, in_process};
 use crate::state::Inner;
 use crate::state::options::Options;
 use crate::store::Backup;
@@ -44,6 +46,13 @@ impl Server {
             .map_err(|cause| Error::Definition(cause.to_string()))?;
         definition::install(&self.inner, definition)
             .map_err(|refusal| Error::Definition(refusal.message))
+    }
+
+    /// Serves one more kind of Kubernetes itself, as data. A kind that is served already is replaced, without its
+    /// objects.
+    pub fn declare(&self, kind: BuiltIn) {
+        self.inner.drop_kind(kind.group, kind.plural);
+        self.inner.serve_kind(Kind::from(kind));
     }
 
     /// The requests of every user so far.
@@ -143,7 +152,7 @@ impl Server {
         let user: Arc<str> = user.into();
         let service = tower::service_fn(move |request: Request<kube::client::Body>| {
             let (inner, user) = (inner.clone(), user.clone());
-            async move { request::answer(&inner, &user, request).await }
+            in_process::answer(inner, user, request)
         });
         kube::Client::new(service, "default")
     }

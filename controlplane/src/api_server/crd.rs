@@ -1,6 +1,6 @@
 //! Installs CRDs.
 //!
-//! Guarantees: when it returns, their resources are served.
+//! Guarantees: when it returns, every version that is to be served is served.
 
 use std::path::Path;
 use std::time::Duration;
@@ -37,18 +37,29 @@ async fn apply(client: &Client, text: &str) -> Result<(), String> {
         "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{}",
         field("/metadata/name")?
     );
-    let list = format!(
-        "/apis/{}/{}/{}?limit=1",
-        field("/spec/group")?,
-        field("/spec/versions/0/name")?,
-        field("/spec/names/plural")?
-    );
+    let (group, plural) = (field("/spec/group")?, field("/spec/names/plural")?);
+    let versions = crd.pointer("/spec/versions").and_then(Value::as_array);
+    let served = versions
+        .into_iter()
+        .flatten()
+        .filter(|version| version["served"] == true);
+    let lists = served.filter_map(|version| {
+        let version = version["name"].as_str()?;
+        Some(format!("/apis/{group}/{version}/{plural}?limit=1"))
+    });
     let apply = format!("{url}?fieldManager=controlplane&force=true");
     request(client, Method::PATCH, &apply, crd.to_string().into_bytes()).await?;
     let deadline = Instant::now() + SERVED_WITHIN;
-    // Established comes a moment before the resource is served: a list shows both.
+    for list in lists {
+        is_served(client, &list, deadline).await?;
+    }
+    Ok(())
+}
+
+/// Established comes a moment before the resource is served: a list shows both.
+async fn is_served(client: &Client, list: &str, deadline: Instant) -> Result<(), String> {
     loop {
-        match request(client, Method::GET, &list, Vec::new()).await {
+        match request(client, Method::GET, list, Vec::new()).await {
             Ok(_) => return Ok(()),
             Err(cause) if Instant::now() > deadline => {
                 let waited_s = SERVED_WITHIN.as_secs();

@@ -8,6 +8,7 @@ use crate::api::answer::Answer;
 use crate::api::list::{full, metadata_only};
 use crate::api::query::{Query, Shape};
 use crate::fields::managed::{Operation, Writer};
+use crate::model::kind::Kind;
 use crate::model::record::{Draft, Record};
 use crate::model::status::ApiError;
 use crate::state::{Inner, Served};
@@ -36,6 +37,14 @@ impl Call<'_> {
             .store
             .get(self.served.table, &self.key())
             .ok_or_else(|| ApiError::not_found(&self.served.kind, self.name))
+    }
+
+    /// The kind in the version in which objects are stored.
+    pub(crate) fn storage(&self) -> Arc<Kind> {
+        let kind = &self.served.kind;
+        let stored = || self.inner.served_by_id(self.served.table);
+        let storage = kind.is_custom().then(stored).flatten();
+        storage.map_or_else(|| kind.clone(), |storage| storage.kind)
     }
 
     pub(crate) fn is_dry_run(&self) -> bool {

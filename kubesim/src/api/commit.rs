@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-use crate::model::json::{generation, is_deleting, owner_references};
-use crate::model::kind::Rules;
+use crate::defaults::becoming;
+use crate::model::json::{is_deleting, owner_references};
 use crate::model::record::{Draft, Record, Uid};
 use crate::state::{Inner, Served};
 use crate::store::{CommitError, Expect};
@@ -36,15 +36,12 @@ pub(crate) fn written(inner: &Arc<Inner>, served: &Served, record: &Record, obje
         inner.garbage.deleting(at());
         work = true;
     }
-    if matches!(served.kind.rules, Rules::Deployment) && !is_deleting(object) {
-        let observed = object
-            .get("status")
-            .and_then(|status| status.get("observedGeneration"))
-            .and_then(Value::as_i64);
-        if observed != Some(generation(object)) {
-            inner.schedule.add(inner.options.ready_delay, at());
-            work = true;
-        }
+    if !is_deleting(object)
+        && let Some(built_in) = &served.kind.built_in
+        && becoming::is_due(built_in, object)
+    {
+        inner.schedule.add(inner.options.ready_delay, at());
+        work = true;
     }
     if work {
         inner.work.notify_one();

@@ -9,12 +9,14 @@ use crate::api::body::{check_place, decode, insisted_revision};
 use crate::api::call::Call;
 use crate::api::commit::commit;
 use crate::api::{definition, prepare};
+use crate::defaults::declared;
 use crate::fields::managed::{Operation, record_update};
 use crate::model::event_view;
 use crate::model::json::{is_deleting, meta_mut, meta_str};
 use crate::model::kind::{Kind, Rules};
 use crate::model::record::Record;
 use crate::model::status::ApiError;
+use crate::model::versions;
 use crate::store::{CommitError, Expect};
 
 /// What the server allocates for a Service.
@@ -90,7 +92,11 @@ pub(crate) fn create(
         let by_server = set_aside(kind, &object, &mut candidate);
         own(&mut candidate, call);
         give_back(&mut candidate, by_server);
+        if let Some(built_in) = &kind.built_in {
+            declared::stamp(built_in, &mut candidate);
+        }
         prepare::admit(call, None, &mut candidate)?;
+        candidate = versions::stored(&call.storage(), candidate);
         match store(call, &candidate) {
             Err(CommitError::Exists) if generate && attempt < 7 => {}
             Err(CommitError::Exists) => {

@@ -1,6 +1,6 @@
 //! CustomResourceDefinitions: how they are read, checked, served and removed.
 //!
-//! Limits: one served version, no conversion. Both conditions are set with the write that creates
+//! Limits: no conversion webhooks. Both conditions are set with the write that creates
 //! the definition, where a real server needs a few milliseconds more.
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::model::kind::{Kind, Rules, Scale};
 use crate::model::status::ApiError;
 use crate::schema::Schema;
 use crate::schema::field_error::FieldError;
-use crate::state::{Inner, Served};
+use crate::state::Inner;
 
 /// Creates or replaces a definition, as an administrator.
 pub(crate) fn install(inner: &Arc<Inner>, mut definition: Value) -> Result<(), ApiError> {
@@ -52,7 +52,7 @@ pub(crate) fn install(inner: &Arc<Inner>, mut definition: Value) -> Result<(), A
 
 /// Defaults of a definition, and its status.
 pub(crate) fn shape(now: &str, object: &mut Value, old: Option<&Value>) -> Result<(), ApiError> {
-    let kind = read(object)?;
+    let Versions { storage: kind, .. } = read(object)?;
     let names = map_at(&mut object["spec"], "names");
     names.entry("singular").or_insert(json!(kind.singular));
     names.entry("listKind").or_insert(json!(kind.list_kind));
@@ -71,6 +71,14 @@ pub(crate) fn shape(now: &str, object: &mut Value, old: Option<&Value>) -> Resul
             "storedVersions": [kind.version],
         });
     }
+    let stored = map_at(object, "status")
+        .entry("storedVersions")
+        .or_insert(json!([]));
+    if let Value::Array(versions) = stored
+        && !versions.contains(&json!(kind.version))
+    {
+        versions.push(json!(kind.version));
+    }
     Ok(())
 }
 
@@ -79,19 +87,14 @@ pub(crate) fn established(inner: &Inner, definition: &Value) -> Result<(), ApiEr
     if is_deleting(definition) {
         return Ok(());
     }
-    let kind = read(definition)?;
-    match inner.served(&kind.group, &kind.plural) {
-        Some(Served { table, .. }) => inner.update_kind(table, kind),
-        None => {
-            inner.serve_kind(kind);
-        }
-    }
+    let Versions { storage, served } = read(definition)?;
+    inner.serve_definition(storage, served);
     Ok(())
 }
 
 /// The definition is gone: its objects go with it, its watches end, its path is 404.
 pub(crate) fn removed(inner: &Inner, definition: &Value) {
-    let Ok(kind) = read(definition) else {
+    let Ok(Versions { storage: kind, .. }) = read(definition) else {
         return;
     };
     for record in inner.drop_kind(&kind.group, &kind.plural) {
@@ -99,25 +102,19 @@ pub(crate) fn removed(inner: &Inner, definition: &Value) {
     }
 }
 
-/// A definition as a kind to serve.
-fn read(definition: &Value) -> Result<Kind, ApiError> {
-    let text = |path: &str| {
-        definition
-            .pointer(path)
-            .and_then(Value::as_str)
-            .unwrap_or("")
-            .to_owned()
-    };
-    let texts = |path: &str| -> Vec<String> {
-        definition
-            .pointer(path)
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .map(str::to_owned)
-            .collect()
-    };
+/// The versions of a definition as kinds.
+struct Versions {
+    storage: Kind,
+    served: Vec<Kind>,
+}
+
+fn text(definition: &Value, path: &str) -> String {
+    let text = definition.pointer(path).and_then(Value::as_str);
+    text.unwrap_or("").to_owned()
+}
+
+fn read(definition: &Value) -> Result<Versions, ApiError> {
+    let text = |path: &str| text(definition, path);
     let name = meta_str(definition, "name");
     let refuse = |error: FieldError| refused(name, error);
     for path in [
@@ -144,36 +141,62 @@ fn read(definition: &Value) -> Result<Kind, ApiError> {
     if text("/spec/conversion/strategy") == "Webhook" {
         return Err(ApiError::not_implemented("conversion webhooks"));
     }
-    let served: Vec<&Value> = definition
+    let all = definition
         .pointer("/spec/versions")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter(|version| version.get("served").and_then(Value::as_bool) == Some(true))
-        .collect();
-    let [version] = served.as_slice() else {
-        return Err(if served.is_empty() {
-            refuse(FieldError::required(
-                "spec.versions",
-                "must have at least one served version",
-            ))
-        } else {
-            ApiError::not_implemented("CustomResourceDefinitions with several served versions")
-        });
+        .and_then(Value::as_array);
+    let all = all.map_or(&[][..], Vec::as_slice);
+    let of = |field: &'static str| {
+        let has = move |version: &&Value| version.get(field) == Some(&Value::Bool(true));
+        all.iter()
+            .enumerate()
+            .filter(move |(_, version)| has(version))
     };
-    let source = version.pointer("/schema/openAPIV3Schema").ok_or_else(|| {
-        refuse(FieldError::required(
-            "spec.versions[0].schema.openAPIV3Schema",
-            "schemas are required",
-        ))
-    })?;
-    let schema = Schema::parse(source).map_err(|why| {
-        refuse(FieldError::invalid(
-            "spec.versions[0].schema.openAPIV3Schema",
-            &json!(why),
-            &why,
-        ))
-    })?;
+    let kind = |(i, version): (usize, &Value)| read_version(definition, i, version);
+    let mut storage = of("storage");
+    let (Some(stored), None) = (storage.next(), storage.next()) else {
+        let shown = Value::from(all.to_vec());
+        let detail = "must have exactly one version marked as storage version";
+        return Err(refuse(FieldError::invalid("spec.versions", &shown, detail)));
+    };
+    let mut names = std::collections::BTreeSet::new();
+    if !all
+        .iter()
+        .all(|version| names.insert(version["name"].to_string()))
+    {
+        let shown = Value::from(all.to_vec());
+        let detail = "must contain unique version names";
+        return Err(refuse(FieldError::invalid("spec.versions", &shown, detail)));
+    }
+    for version in all.iter().enumerate() {
+        kind(version)?;
+    }
+    Ok(Versions {
+        storage: kind(stored)?,
+        served: of("served").map(kind).collect::<Result<_, _>>()?,
+    })
+}
+
+/// One version of a definition as a kind.
+fn read_version(definition: &Value, index: usize, version: &Value) -> Result<Kind, ApiError> {
+    let text = |path: &str| text(definition, path);
+    let at = format!("spec.versions[{index}].schema.openAPIV3Schema");
+    let refuse = |error: FieldError| refused(meta_str(definition, "name"), error);
+    let texts = |path: &str| -> Vec<String> {
+        definition
+            .pointer(path)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect()
+    };
+    let (group, plural) = (text("/spec/group"), text("/spec/names/plural"));
+    let source = version
+        .pointer("/schema/openAPIV3Schema")
+        .ok_or_else(|| refuse(FieldError::required(&at, "schemas are required")))?;
+    let schema =
+        Schema::parse(source).map_err(|why| refuse(FieldError::invalid(&at, &json!(why), &why)))?;
     let kind = text("/spec/names/kind");
     let or = |given: String, otherwise: String| if given.is_empty() { otherwise } else { given };
     let path = |field: &str| {
@@ -207,6 +230,7 @@ fn read(definition: &Value) -> Result<Kind, ApiError> {
                 selector: Some(path("labelSelectorPath").unwrap_or_default()),
             }),
         rules: Rules::Custom(Arc::new(schema)),
+        built_in: None,
         group,
         plural,
         kind,

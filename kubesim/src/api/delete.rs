@@ -55,11 +55,11 @@ pub(crate) fn run(call: &Call<'_>, body: &Bytes) -> Result<Answer, ApiError> {
     }
 }
 
-/// Most kinds answer with a Status; Pods and Services with the object (`ReturnDeletedObject` in
+/// Most kinds answer with a Status; Pods, Services and some others with the object (`ReturnDeletedObject` in
 /// Kubernetes v1.36.4, `pkg/registry`).
 fn gone(call: &Call<'_>, record: &Record) -> Answer {
     let kind = &call.served.kind;
-    if matches!(kind.rules, Rules::Pod | Rules::Service) {
+    if kind.is_built_in_that(|built_in| built_in.shown_when_deleted) {
         return call.show(200, record);
     }
     let object = record.object();

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::model::kind::{Kind, Rules};
 use crate::model::status::ApiError;
+use crate::model::versions::by_priority;
 use crate::state::Inner;
 
 pub(crate) fn version() -> Value {
@@ -29,35 +30,37 @@ pub(crate) fn core_versions() -> Value {
 }
 
 pub(crate) fn groups(inner: &Inner) -> Value {
-    let mut groups: Vec<(String, String)> = inner
-        .all_served()
-        .iter()
-        .filter(|served| !served.kind.group.is_empty())
-        .map(|served| (served.kind.group.clone(), served.kind.version.clone()))
-        .collect();
-    groups.dedup_by(|a, b| a.0 == b.0);
-    let groups: Vec<Value> = groups
-        .iter()
-        .map(|(name, version)| group_json(name, version))
-        .collect();
+    let mut groups: Vec<Value> = Vec::new();
+    let mut last = String::new();
+    for served in inner.all_served() {
+        let name = &served.kind.group;
+        if !name.is_empty() && *name != last {
+            groups.extend(group_json(inner, name));
+            last.clone_from(name);
+        }
+    }
     json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
 }
 
 pub(crate) fn group(inner: &Inner, name: &str) -> Result<Value, ApiError> {
-    let served = inner
-        .all_served()
-        .into_iter()
-        .find(|served| served.kind.group == name && !name.is_empty())
-        .ok_or_else(ApiError::no_such_path)?;
-    let mut group = group_json(name, &served.kind.version);
+    let mut group = group_json(inner, name).ok_or_else(ApiError::no_such_path)?;
     group["kind"] = json!("APIGroup");
     group["apiVersion"] = json!("v1");
     Ok(group)
 }
 
-fn group_json(name: &str, version: &str) -> Value {
-    let version = json!({"groupVersion": format!("{name}/{version}"), "version": version});
-    json!({"name": name, "versions": [version], "preferredVersion": version})
+/// A group with the versions of its resources, the preferred first.
+fn group_json(inner: &Inner, name: &str) -> Option<Value> {
+    let served = inner.all_served();
+    let of_group = served.iter().filter(|served| served.kind.group == name);
+    let mut versions: Vec<&str> = of_group.map(|served| &*served.kind.version).collect();
+    versions.sort_by(|one, other| by_priority(one, other));
+    versions.dedup();
+    let version =
+        |version: &&str| json!({"groupVersion": format!("{name}/{version}"), "version": version});
+    let versions: Vec<Value> = versions.iter().map(version).collect();
+    let preferred = versions.first().filter(|_| !name.is_empty())?.clone();
+    Some(json!({"name": name, "versions": versions, "preferredVersion": preferred}))
 }
 
 pub(crate) fn resources(inner: &Inner, group: &str, version: &str) -> Result<Value, ApiError> {

@@ -20,6 +20,7 @@ use crate::model::kind::{Kind, Rules};
 use crate::model::record::Record;
 use crate::model::selector::Selector;
 use crate::model::status::ApiError;
+use crate::model::versions;
 use crate::store::{State, Store, Table, TableId};
 
 /// The records of one page and its list metadata.
@@ -341,10 +342,12 @@ fn item(out: &mut Vec<u8>, record: &Record, kind: &Kind, shape: Shape) {
 
 /// The whole object as clients of this kind see it.
 pub(crate) fn full(kind: &Kind, record: &Record) -> Bytes {
-    if matches!(kind.rules, Rules::EventView) {
-        Bytes::from(event_view::shown(kind, record.object()).to_string())
-    } else {
-        record.bytes.clone()
+    match kind.rules {
+        Rules::EventView => Bytes::from(event_view::shown(kind, record.object()).to_string()),
+        Rules::Custom(_) if record.api_version() != kind.api_version() => {
+            Bytes::from(versions::shown(kind, record.object()).to_string())
+        }
+        _ => record.bytes.clone(),
     }
 }
 

@@ -9,9 +9,9 @@ use crate::admission::AdmissionFacts;
 use crate::api::call::Call;
 use crate::api::{definition, scale_rules};
 use crate::defaults::{
-    configmap, deployment, empty, event, namespace, pod, secret, service, typed, zero,
+    configmap, declared, empty, event, namespace, pod, secret, service, typed, zero,
 };
-use crate::model::json::{generation, meta, meta_mut, meta_str};
+use crate::model::json::{generation, map_at, meta, meta_mut, meta_str};
 use crate::model::kind::{Kind, Rules};
 use crate::model::metadata;
 use crate::model::record::Uid;
@@ -83,7 +83,7 @@ fn refuse(kind: &Kind, name: &str, errors: &[FieldError]) -> Result<(), ApiError
     }
 }
 
-/// A status write changes status; built-in kinds let it change annotations and finalizers too.
+/// A status write changes status; built-in kinds let it change metadata too, and some of them keep the labels.
 fn keep_all_but_status(kind: &Kind, old: &Value, new: &mut Value) {
     let status = new.get("status").cloned();
     let sent_meta = meta(new).cloned().unwrap_or_default();
@@ -102,13 +102,15 @@ fn keep_all_but_status(kind: &Kind, old: &Value, new: &mut Value) {
             meta_mut(&mut kept).insert("managedFields".to_owned(), managed.clone());
         }
     } else {
-        let labels = meta(old).and_then(|m| m.get("labels")).cloned();
-        let mut meta: Map<String, Value> = sent_meta;
-        match labels {
-            Some(labels) => meta.insert("labels".to_owned(), labels),
-            None => meta.remove("labels"),
-        };
-        kept["metadata"] = Value::Object(meta);
+        kept["metadata"] = Value::Object(sent_meta);
+        if kind.is_built_in_that(|kind| kind.status_keeps_labels) {
+            let labels = meta(old).and_then(|meta| meta.get("labels")).cloned();
+            let meta = meta_mut(&mut kept);
+            match labels {
+                Some(labels) => meta.insert("labels".to_owned(), labels),
+                None => meta.remove("labels"),
+            };
+        }
     }
     *new = kept;
 }
@@ -142,7 +144,7 @@ fn moves_generation(kind: &Kind, old: &Value, new: &Value) -> bool {
 /// `pkg/registry/apps/deployment/strategy.go`).
 fn annotates_replica_sets(kind: &Kind, old: &Value, new: &Value) -> bool {
     let annotations = |object| meta(object).and_then(|meta| meta.get("annotations"));
-    matches!(kind.rules, Rules::Deployment) && annotations(old) != annotations(new)
+    kind.is_built_in_that(|kind| kind.counts_annotations) && annotations(old) != annotations(new)
 }
 
 /// Defaults and validation by kind.
@@ -152,18 +154,22 @@ fn shape(
     object: &mut Value,
     old: Option<&Value>,
 ) -> Result<Vec<FieldError>, ApiError> {
-    if !kind.is_custom() {
+    let mut errors = Vec::new();
+    if let Some(built_in) = &kind.built_in {
+        if kind.has_status && built_in.typed.is_some() && !matches!(kind.rules, Rules::Namespace) {
+            // A struct without omitempty.
+            map_at(object, "status");
+        }
         let unknown = typed::typed(kind, object)?;
         refuse_unknown(call, &unknown)?;
-        if kind.has_typed_zeros() {
+        if built_in.has_typed_zeros {
             zero::drop_zeros(object);
         }
         empty::drop_empty(object);
+        errors = declared::shape(built_in, object, old);
     }
-    Ok(match &kind.rules {
+    errors.extend(match &kind.rules {
         Rules::Custom(schema) => custom(call, schema, object, old)?,
-        Rules::Deployment => deployment::shape(object, old),
-        Rules::ReplicaSet => deployment::shape_replica_set(object, old),
         Rules::Service => service::shape(&call.inner.addresses, object, old),
         Rules::Pod => pod::shape(object),
         Rules::ConfigMap => configmap::shape(object, old),
@@ -173,12 +179,13 @@ fn shape(
             Vec::new()
         }
         Rules::Event | Rules::EventView => event::validate(object),
-        Rules::Lease => Vec::new(),
+        Rules::Data => Vec::new(),
         Rules::Definition => {
             definition::shape(&call.inner.clock.now(), object, old)?;
             Vec::new()
         }
-    })
+    });
+    Ok(errors)
 }
 
 fn custom(

@@ -109,7 +109,9 @@ fn scale_of(call: &Call<'_>, object: &Value) -> Value {
         }
     }
     if let Some(paths) = &call.served.kind.scale {
-        if let Some(replicas) = at(object, &paths.spec_replicas) {
+        // Left out where it is zero.
+        let replicas = at(object, &paths.spec_replicas);
+        if let Some(replicas) = replicas.filter(|replicas| replicas.as_i64() != Some(0)) {
             scale["spec"]["replicas"] = replicas.clone();
         }
         if let Some(replicas) = at(object, &paths.status_replicas) {

@@ -14,11 +14,13 @@ use crate::api::delete::remove_stored;
 use crate::api::query::{Query, Shape};
 use crate::api::{create, definition, prepare};
 use crate::fields::managed::{Operation, record_update};
+use crate::model::built_in::BuiltIn;
 use crate::model::event_view;
 use crate::model::json::{finalizers, is_deleting, meta_mut, meta_str};
 use crate::model::kind::{Kind, Rules};
 use crate::model::record::{Draft, Record};
 use crate::model::status::ApiError;
+use crate::model::versions;
 use crate::schema::field_error::FieldError;
 use crate::state::{Inner, Served};
 use crate::store::{CommitError, Expect};
@@ -35,8 +37,9 @@ pub(crate) enum Changed {
 pub(crate) fn run(call: &Call<'_>, headers: &HeaderMap, body: &Bytes) -> Result<Answer, ApiError> {
     let mut object = decode(call, headers, body)?;
     check_place(call, &mut object)?;
-    // Only Leases can be created by an update (`AllowCreateOnUpdate`).
-    if matches!(call.served.kind.rules, Rules::Lease)
+    let by_update = |kind: &BuiltIn| kind.created_by_update;
+    if call.served.kind.is_built_in_that(by_update)
+        && call.subresource.is_none()
         && insisted_revision(&object).is_none()
         && call.stored().is_err()
     {
@@ -114,10 +117,7 @@ fn check_revision(call: &Call<'_>, old: &Value, new: &Value) -> Result<(), ApiEr
 
 /// Most built-in kinds take an update without a resourceVersion.
 fn allows_unconditional_update(kind: &Kind) -> bool {
-    !matches!(
-        kind.rules,
-        Rules::Custom(_) | Rules::Lease | Rules::Definition
-    )
+    kind.is_built_in_that(|built_in| !built_in.needs_revision)
 }
 
 /// Computes the new state from the stored one, again when another write came in between.
@@ -127,8 +127,10 @@ pub(crate) fn change(
 ) -> Result<Changed, ApiError> {
     loop {
         let record = call.stored()?;
-        let old = record.object();
-        let new = compute(&old)?;
+        let storage = call.storage();
+        let old = versions::stored(&storage, record.object());
+        let new = compute(&versions::shown(&call.served.kind, old.clone()))?;
+        let new = versions::stored(&storage, new);
         match store_change(call, &record, &old, new) {
             Ok(changed) => {
                 if let Changed::Stored(record) = &changed

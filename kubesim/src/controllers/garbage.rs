@@ -124,7 +124,14 @@ fn deleting(inner: &Arc<Inner>, served: &Served, record: &Record) {
         return;
     }
     let held = finalizers(&object);
-    if held.contains(&"orphan") {
+    let own = served
+        .kind
+        .built_in
+        .as_ref()
+        .and_then(|kind| kind.own_finalizer);
+    if let Some(own) = own.filter(|own| held.contains(own)) {
+        drop_finalizer(inner, served, &record.key, own);
+    } else if held.contains(&"orphan") {
         orphan_dependents(inner, record);
         drop_finalizer(inner, served, &record.key, "orphan");
     } else if held.contains(&"foregroundDeletion") {

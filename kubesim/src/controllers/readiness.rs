@@ -1,14 +1,16 @@
-//! The controller behind Deployments: one status write `ready_delay` after each change of a spec, and one whenever pods fail
-//! or are ready again.
+//! The controllers behind Deployments and the other kinds that become ready: one status write `ready_delay` after each
+//! change of a spec, and one whenever the pods of a Deployment fail or are ready again.
 //!
 //! Guarantees: the writes are the server's own; no user's request counts contain them.
-//! Leaves to others: what the status says ([`crate::readiness`]).
+//! Leaves to others: what the status says ([`crate::readiness`], [`crate::defaults::becoming`]).
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use crate::api::update::write_as;
+use crate::defaults::becoming::merge_into;
+use crate::model::built_in::Ready;
 use crate::model::json::{generation, is_deleting, meta_mut, meta_str};
 use crate::readiness::Observed;
 use crate::state::Inner;
@@ -33,16 +35,31 @@ pub(crate) fn step(inner: &Arc<Inner>) -> bool {
             Readiness::When(decide) => decide(namespace, name),
         };
         let now = inner.clock.now();
-        write_as(inner, &served, &key, MANAGER, Some("status"), |object| {
-            if !is_deleting(object) {
-                observe(object, ready, &now);
-            }
-        });
+        let rule = served
+            .kind
+            .built_in
+            .as_ref()
+            .and_then(|kind| kind.ready.as_ref());
+        write_as(
+            inner,
+            &served,
+            &key,
+            MANAGER,
+            Some("status"),
+            |object| match rule {
+                _ if is_deleting(object) => {}
+                None => {}
+                Some(Ready::Deployment) => observe(object, ready, &now),
+                Some(Ready::Rule { ready: rule, .. }) if ready => merge_into(object, rule, &now),
+                Some(Ready::Rule { waiting, .. }) if waiting.is_null() => {}
+                Some(Ready::Rule { waiting, .. }) => merge_into(object, waiting, &now),
+            },
+        );
     }
     true
 }
 
-/// Sets the status that belongs to the spec.
+/// Sets the status that belongs to the spec of a Deployment.
 fn observe(object: &mut Value, ready: bool, now: &str) {
     let replicas = object.pointer("/spec/replicas").and_then(Value::as_i64);
     let observed = Observed {

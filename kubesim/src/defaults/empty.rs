@@ -1,21 +1,27 @@
-//! What Go's `omitempty` leaves out of built-in kinds: nulls, empty lists, most empty maps.
+//! What Go's `omitempty` leaves out of built-in kinds: nulls, empty lists, empty maps.
 
 use serde_json::Value;
 
-/// Structs behind pointers (or without omitempty), whose emptiness means something.
-const KEPT: [&str; 12] = [
-    "securityContext",
-    "resources",
-    "emptyDir",
-    "status",
-    "spec",
-    "selector",
-    "loadBalancer",
-    "metadata",
-    "template",
-    "strategy",
-    "podSelector",
-    "creationTimestamp",
+/// Maps, which go when they are empty. What else has fields is a struct, whose emptiness means something.
+const MAPS: [&str; 18] = [
+    "allocatedResourceStatuses",
+    "allocatedResources",
+    "annotations",
+    "binaryData",
+    "capacity",
+    "data",
+    "hard",
+    "labels",
+    "limits",
+    "matchLabels",
+    "nodeSelector",
+    "options",
+    "overhead",
+    "parameters",
+    "requests",
+    "stringData",
+    "used",
+    "volumeAttributes",
 ];
 
 /// Annotations, labels and data keep what they hold: only containers are dropped.
@@ -39,7 +45,7 @@ pub(crate) fn drop_empty(object: &mut Value) {
             }
             Value::Object(_) => {
                 drop_empty(value);
-                KEPT.contains(&key.as_str()) || value.as_object().is_some_and(|m| !m.is_empty())
+                !MAPS.contains(&key.as_str()) || value.as_object().is_some_and(|m| !m.is_empty())
             }
             _ => true,
         }

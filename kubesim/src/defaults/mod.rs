@@ -1,12 +1,14 @@
 //! Defaults and validation of the built-in kinds, as far as operators notice them.
 //!
-//! Follows `pkg/apis/apps/v1/defaults.go`, `pkg/apis/core/v1/defaults.go` of Kubernetes v0.36.4.
+//! Follows `pkg/apis/*/v1/defaults.go` of Kubernetes v1.36.4. Most kinds are declared ([`declared`]); the others have a module.
 
 pub(crate) mod addresses;
+pub(crate) mod becoming;
 pub(crate) mod configmap;
-pub(crate) mod deployment;
+pub(crate) mod declared;
 pub(crate) mod empty;
 pub(crate) mod event;
+pub(crate) mod fill;
 mod image;
 pub(crate) mod namespace;
 pub(crate) mod pod;
@@ -15,6 +17,7 @@ mod resources;
 pub(crate) mod secret;
 pub(crate) mod service;
 pub(crate) mod typed;
+mod workload;
 pub(crate) mod zero;
 
 use serde_json::{Map, Value};

@@ -89,10 +89,22 @@ fn compare_lists(layout: Layout<'_>, before: &[Value], after: &[Value], result: 
 
 /// Every path of a value that appeared or vanished as a whole.
 fn all(layout: Layout<'_>, value: &Value) -> Fields {
+    if is_nobodys(layout, value) {
+        return Fields::default();
+    }
     let mut fields = named_by(layout, value);
     fields.own |= !layout.is_struct();
     mark_containers(layout, value, &mut fields);
     fields
+}
+
+/// A field of a built-in kind that always exists is nobody's while it is empty.
+fn is_nobodys(layout: Layout<'_>, value: &Value) -> bool {
+    match value {
+        Value::Null => layout.is_built_in(),
+        Value::Object(map) => map.is_empty() && layout.is_struct(),
+        _ => false,
+    }
 }
 
 /// Maps and lists that appeared as a whole are owned themselves too.
@@ -100,8 +112,11 @@ fn mark_containers(layout: Layout<'_>, value: &Value, fields: &mut Fields) {
     match value {
         Value::Object(map) if !layout.is_atomic_map() => {
             for (key, value) in map {
+                let below = layout.field(key);
+                if is_nobodys(below, value) {
+                    fields.children.remove(&format!("f:{key}"));
+                }
                 if let Some(child) = fields.children.get_mut(&format!("f:{key}")) {
-                    let below = layout.field(key);
                     child.own |= !below.is_struct();
                     mark_containers(below, value, child);
                 }

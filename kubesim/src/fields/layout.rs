@@ -12,9 +12,9 @@ use crate::schema::{ListType, Schema};
 #[derive(Clone, Copy)]
 pub(crate) enum Layout<'a> {
     Root(&'a Kind),
-    Metadata,
+    Metadata(&'a Kind),
     /// In a built-in kind, under this field.
-    BuiltIn(&'a str),
+    BuiltIn(&'a Kind, &'a str),
     Schema(&'a Schema),
     /// Unknown fields: maps merge, lists are replaced.
     Free,
@@ -31,13 +31,12 @@ pub(crate) enum Items<'a> {
 impl<'a> Layout<'a> {
     pub(crate) fn field(self, name: &'a str) -> Layout<'a> {
         match self {
-            Layout::Root(_) if name == "metadata" => Layout::Metadata,
+            Layout::Root(kind) if name == "metadata" => Layout::Metadata(kind),
             Layout::Root(kind) => match &kind.rules {
                 Rules::Custom(schema) => Layout::Schema(schema).field(name),
-                _ => Layout::BuiltIn(name),
+                _ => Layout::BuiltIn(kind, name),
             },
-            Layout::Metadata => Layout::BuiltIn(name),
-            Layout::BuiltIn(_) => Layout::BuiltIn(name),
+            Layout::Metadata(kind) | Layout::BuiltIn(kind, _) => Layout::BuiltIn(kind, name),
             Layout::Schema(schema) => schema.field(name).map_or(Layout::Free, Layout::Schema),
             Layout::Free => Layout::Free,
         }
@@ -50,9 +49,14 @@ impl<'a> Layout<'a> {
         }
     }
 
+    pub(crate) fn is_built_in(self) -> bool {
+        matches!(self, Layout::BuiltIn(..))
+    }
+
     pub(crate) fn is_atomic_map(self) -> bool {
         match self {
-            Layout::BuiltIn(name) => matches!(
+            Layout::BuiltIn(kind, name) if is_atomic(kind, name) => true,
+            Layout::BuiltIn(_, name) => matches!(
                 name,
                 "selector"
                     | "labelSelector"
@@ -63,6 +67,8 @@ impl<'a> Layout<'a> {
                     | "nodeSelector"
                     | "matchLabels"
                     | "involvedObject"
+                    | "roleRef"
+                    | "port"
             ),
             Layout::Schema(schema) => schema.map_is_atomic,
             _ => false,
@@ -73,19 +79,23 @@ impl<'a> Layout<'a> {
     /// does not own the struct itself.
     pub(crate) fn is_struct(self) -> bool {
         match self {
-            Layout::Root(_) | Layout::Metadata => true,
-            Layout::BuiltIn(name) => {
-                matches!(
-                    name,
-                    "metadata"
-                        | "spec"
-                        | "status"
-                        | "template"
-                        | "strategy"
-                        | "containers"
-                        | "loadBalancer"
-                        | "names"
-                )
+            Layout::Root(_) | Layout::Metadata(_) => true,
+            Layout::BuiltIn(kind, name) => {
+                kind.is_built_in_that(|kind| kind.structs.contains(&name))
+                    || matches!(
+                        name,
+                        "metadata"
+                            | "spec"
+                            | "status"
+                            | "template"
+                            | "strategy"
+                            | "updateStrategy"
+                            | "scaleTargetRef"
+                            | "podSelector"
+                            | "containers"
+                            | "loadBalancer"
+                            | "names"
+                    )
             }
             _ => false,
         }
@@ -93,7 +103,8 @@ impl<'a> Layout<'a> {
 
     pub(crate) fn items(self, sample: &Value) -> Items<'a> {
         match self {
-            Layout::BuiltIn(name) => match name {
+            Layout::BuiltIn(kind, name) if is_atomic(kind, name) => Items::Atomic,
+            Layout::BuiltIn(_, name) => match name {
                 "finalizers" => Items::Set,
                 "ownerReferences" => Items::Keyed(vec![("uid", None)]),
                 "conditions" => Items::Keyed(vec![("type", None)]),
@@ -102,7 +113,8 @@ impl<'a> Layout<'a> {
                 | "ephemeralContainers"
                 | "env"
                 | "volumes"
-                | "imagePullSecrets" => Items::Keyed(vec![("name", None)]),
+                | "imagePullSecrets"
+                | "secrets" => Items::Keyed(vec![("name", None)]),
                 "volumeMounts" => Items::Keyed(vec![("mountPath", None)]),
                 "volumeDevices" => Items::Keyed(vec![("devicePath", None)]),
                 "hostAliases" => Items::Keyed(vec![("ip", None)]),
@@ -123,6 +135,10 @@ impl<'a> Layout<'a> {
             _ => Items::Atomic,
         }
     }
+}
+
+fn is_atomic(kind: &Kind, name: &str) -> bool {
+    kind.is_built_in_that(|kind| kind.atomic.contains(&name))
 }
 
 /// How `x-kubernetes-list-type` and `x-kubernetes-list-map-keys` tell items apart.

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use k8s_openapi::api::core::v1::Event;
+
+use crate::model::built_in::BuiltIn;
 use crate::schema::Schema;
 
-/// A served resource. Two versions of one resource are not held.
+/// A served resource in one version.
 #[derive(Debug)]
 pub(crate) struct Kind {
     pub(crate) group: String,
@@ -19,6 +22,8 @@ pub(crate) struct Kind {
     pub(crate) has_status: bool,
     pub(crate) scale: Option<Scale>,
     pub(crate) rules: Rules,
+    /// The declaration of a kind of Kubernetes itself.
+    pub(crate) built_in: Option<Arc<BuiltIn>>,
 }
 
 /// Where `/scale` reads and writes, as field paths.
@@ -33,13 +38,12 @@ pub(crate) struct Scale {
 /// The defaults, validation and generation rules that an object follows.
 #[derive(Clone, Debug)]
 pub(crate) enum Rules {
-    Deployment,
-    ReplicaSet,
+    /// What its declaration says, and no more.
+    Data,
     Service,
     ConfigMap,
     Secret,
     Pod,
-    Lease,
     Namespace,
     Event,
     /// events.k8s.io/v1 over the store of [`Rules::Event`].
@@ -81,27 +85,14 @@ impl Kind {
 
     /// Whether `metadata.generation` is kept (it is not for Services, ConfigMaps, Leases, …).
     pub(crate) fn has_generation(&self) -> bool {
-        matches!(
-            self.rules,
-            Rules::Deployment
-                | Rules::ReplicaSet
-                | Rules::Pod
-                | Rules::Definition
-                | Rules::Custom(_)
-        )
+        self.built_in
+            .as_ref()
+            .is_none_or(|built_in| built_in.has_generation)
     }
 
-    /// Whether it is of those whose zero values are known (`defaults::zero`).
-    pub(crate) fn has_typed_zeros(&self) -> bool {
-        matches!(
-            self.rules,
-            Rules::Deployment
-                | Rules::ReplicaSet
-                | Rules::Service
-                | Rules::ConfigMap
-                | Rules::Secret
-                | Rules::Pod
-        )
+    /// Whether it is of Kubernetes itself and says so of itself.
+    pub(crate) fn is_built_in_that(&self, is: impl Fn(&BuiltIn) -> bool) -> bool {
+        self.built_in.as_deref().is_some_and(is)
     }
 
     /// `namespace/name`, or the name alone for cluster scope.
@@ -114,151 +105,38 @@ impl Kind {
     }
 }
 
-struct BuiltIn(
-    &'static str,
-    &'static str,
-    &'static str,
-    &'static str,
-    &'static str,
-    bool,
-    bool,
-    Rules,
-);
-
-/// The kinds that are there before any CRD.
-pub(crate) fn built_in() -> Vec<Kind> {
-    // group, version, plural, kind, short name, namespaced, status subresource, rules
-    [
-        BuiltIn(
-            "apps",
-            "v1",
-            "deployments",
-            "Deployment",
-            "deploy",
-            true,
-            true,
-            Rules::Deployment,
-        ),
-        BuiltIn(
-            "apps",
-            "v1",
-            "replicasets",
-            "ReplicaSet",
-            "rs",
-            true,
-            true,
-            Rules::ReplicaSet,
-        ),
-        BuiltIn(
-            "",
-            "v1",
-            "services",
-            "Service",
-            "svc",
-            true,
-            true,
-            Rules::Service,
-        ),
-        BuiltIn(
-            "",
-            "v1",
-            "configmaps",
-            "ConfigMap",
-            "cm",
-            true,
-            false,
-            Rules::ConfigMap,
-        ),
-        BuiltIn(
-            "",
-            "v1",
-            "secrets",
-            "Secret",
-            "",
-            true,
-            false,
-            Rules::Secret,
-        ),
-        BuiltIn("", "v1", "pods", "Pod", "po", true, true, Rules::Pod),
-        BuiltIn(
-            "",
-            "v1",
-            "namespaces",
-            "Namespace",
-            "ns",
-            false,
-            true,
-            Rules::Namespace,
-        ),
-        BuiltIn("", "v1", "events", "Event", "ev", true, false, Rules::Event),
-        BuiltIn(
-            "coordination.k8s.io",
-            "v1",
-            "leases",
-            "Lease",
-            "",
-            true,
-            false,
-            Rules::Lease,
-        ),
-        BuiltIn(
-            "apiextensions.k8s.io",
-            "v1",
-            "customresourcedefinitions",
-            "CustomResourceDefinition",
-            "crd",
-            false,
-            true,
-            Rules::Definition,
-        ),
-    ]
-    .into_iter()
-    .map(
-        |BuiltIn(group, version, plural, kind, short, namespaced, has_status, rules)| {
-            let scales = matches!(rules, Rules::Deployment | Rules::ReplicaSet);
-            Kind {
-                group: group.to_owned(),
-                version: version.to_owned(),
-                plural: plural.to_owned(),
-                singular: kind.to_lowercase(),
-                kind: kind.to_owned(),
-                list_kind: format!("{kind}List"),
-                short_names: Some(short)
-                    .filter(|s| !s.is_empty())
-                    .map(str::to_owned)
-                    .into_iter()
-                    .collect(),
-                categories: Vec::new(),
-                namespaced,
-                has_status,
-                scale: scales.then(|| Scale {
-                    spec_replicas: vec!["spec".to_owned(), "replicas".to_owned()],
-                    status_replicas: vec!["status".to_owned(), "replicas".to_owned()],
-                    selector: None,
-                }),
-                rules,
-            }
-        },
-    )
-    .collect()
+impl From<BuiltIn> for Kind {
+    fn from(built_in: BuiltIn) -> Kind {
+        let kind = built_in.kind;
+        let texts = |text: Option<&str>| text.into_iter().map(str::to_owned).collect();
+        Kind {
+            group: built_in.group.to_owned(),
+            version: built_in.version.to_owned(),
+            plural: built_in.plural.to_owned(),
+            singular: kind.to_lowercase(),
+            kind: kind.to_owned(),
+            list_kind: format!("{kind}List"),
+            short_names: texts(built_in.short_name),
+            categories: texts(built_in.is_in_all.then_some("all")),
+            namespaced: built_in.namespaced,
+            has_status: built_in.has_status,
+            scale: built_in.scales.then(|| Scale {
+                spec_replicas: vec!["spec".to_owned(), "replicas".to_owned()],
+                status_replicas: vec!["status".to_owned(), "replicas".to_owned()],
+                selector: None,
+            }),
+            rules: built_in.rules.clone(),
+            built_in: Some(Arc::new(built_in)),
+        }
+    }
 }
 
 /// Events as events.k8s.io/v1 shows them.
 pub(crate) fn event_view() -> Kind {
-    Kind {
-        group: "events.k8s.io".to_owned(),
-        version: "v1".to_owned(),
-        plural: "events".to_owned(),
-        singular: "event".to_owned(),
-        kind: "Event".to_owned(),
-        list_kind: "EventList".to_owned(),
-        short_names: vec!["ev".to_owned()],
-        categories: Vec::new(),
-        namespaced: true,
-        has_status: false,
-        scale: None,
-        rules: Rules::EventView,
-    }
+    let mut view = Kind::from(BuiltIn::of::<Event>().short_name("ev").keeps_zeros());
+    view.group = "events.k8s.io".to_owned();
+    view.rules = Rules::EventView;
+    view
 }
 
 /// Resources that a real server has and this one has not: 501 instead of 404.

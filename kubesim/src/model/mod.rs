@@ -2,6 +2,8 @@
 //!
 //! Pure: no clock, no lock, no I/O.
 
+pub(crate) mod built_in;
+pub(crate) mod built_ins;
 pub(crate) mod event_view;
 pub(crate) mod json;
 pub(crate) mod kind;
@@ -10,3 +12,4 @@ pub(crate) mod names;
 pub(crate) mod record;
 pub(crate) mod selector;
 pub(crate) mod status;
+pub(crate) mod versions;

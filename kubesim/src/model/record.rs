@@ -190,6 +190,14 @@ impl Record {
         }
     }
 
+    /// The version that it is stored in.
+    pub(crate) fn api_version(&self) -> &str {
+        let start = b"{\"apiVersion\":\"".len();
+        let rest = self.bytes.get(start..).unwrap_or_default();
+        let length = rest.iter().position(|byte| *byte == b'"').unwrap_or(0);
+        std::str::from_utf8(&rest[..length]).unwrap_or("")
+    }
+
     /// The bytes after `{"apiVersion":…,"kind":…,`: list items of built-in kinds carry neither.
     pub(crate) fn without_type(&self) -> &[u8] {
         &self.bytes[usize::from(self.type_prefix)..]

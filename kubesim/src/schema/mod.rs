@@ -7,6 +7,7 @@ mod format;
 mod optional_old;
 mod parse;
 pub(crate) mod prune;
+mod re2;
 pub(crate) mod rules;
 pub(crate) mod validate;
 pub(crate) mod whole;

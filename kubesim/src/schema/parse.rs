@@ -1,8 +1,8 @@
 //! From `openAPIV3Schema` to [`Schema`].
 
-use regex::Regex;
 use serde_json::Value;
 
+use crate::schema::re2;
 use crate::schema::rules::Rules;
 use crate::schema::{ListType, Schema, Type};
 
@@ -59,7 +59,9 @@ fn parse(source: &Value, at: &str) -> Result<Schema, String> {
     };
     let pattern = match map.get("pattern").and_then(Value::as_str) {
         None | Some("") => None,
-        Some(text) => Some(Regex::new(text).map_err(|cause| format!("{at}.pattern: {cause}"))?),
+        Some(text) => Some(re2::compile(text).map_err(|cause| {
+            format!("{at}.pattern: Invalid value: {}: must be a valid regular expression, but isn't: {cause}", Value::from(text))
+        })?),
     };
     let list = match map.get("x-kubernetes-list-type").and_then(Value::as_str) {
         Some("set") => ListType::Set,

@@ -19,8 +19,9 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::error::Error;
 use crate::model::status::ApiError;
-use crate::serve::request;
 use crate::serve::request::{Body, Dropped};
+use crate::serve::websocket::Upgraded;
+use crate::serve::{request, websocket};
 use crate::state::Inner;
 use crate::tls::Tls;
 
@@ -90,15 +91,19 @@ async fn connection(
         }
         Err(_) => return,
     };
-    let service = service_fn(move |request: Request<Incoming>| {
+    let upgraded = Upgraded::default();
+    let of_requests = upgraded.clone();
+    let service = service_fn(move |mut request: Request<Incoming>| {
         let inner = inner.clone();
+        request.extensions_mut().insert(of_requests.clone());
         async move { authenticated(&inner, request).await }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIME)
         .max_buf_size(HEADER_BYTES)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
     tokio::pin!(connection);
     let told_to_stop = async { stopped.wait_for(|stop| *stop).await.is_ok() };
     tokio::select! {
@@ -107,6 +112,10 @@ async fn connection(
             connection.as_mut().graceful_shutdown();
             log_end(connection.await);
         }
+    }
+    // A WebSocket ends with its watch, which the end of the server cuts.
+    if let Some(websocket) = upgraded.take() {
+        websocket.await;
     }
 }
 
@@ -118,16 +127,21 @@ fn log_end(ended: Result<(), hyper::Error>) {
 
 async fn authenticated(
     inner: &Arc<Inner>,
-    request: Request<Incoming>,
+    mut request: Request<Incoming>,
 ) -> Result<Response<Body>, Dropped> {
     let path = request.uri().path();
     let open = matches!(path, "/livez" | "/readyz" | "/healthz" | "/version");
-    let user = request
-        .headers()
-        .get(header::AUTHORIZATION)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.strip_prefix("Bearer "))
-        .and_then(|token| inner.user_of_token(token.trim()));
+    let token = match request.headers().get(header::AUTHORIZATION) {
+        Some(value) => value.to_str().ok().and_then(|value| {
+            let token = value.strip_prefix("Bearer ")?;
+            Some(token.trim().to_owned())
+        }),
+        None if websocket::is_asked(request.headers()) => {
+            websocket::take_token(request.headers_mut())
+        }
+        None => None,
+    };
+    let user = token.and_then(|token| inner.user_of_token(&token));
     match user {
         Some(user) => request::answer(inner, &user, request).await,
         None if open => request::answer(inner, "system:anonymous", request).await,

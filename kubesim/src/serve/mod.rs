@@ -4,5 +4,7 @@
 
 mod access_review;
 pub(crate) mod https;
+pub(crate) mod in_process;
 pub(crate) mod request;
 pub(crate) mod route;
+pub(crate) mod websocket;

@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
 use futures::StreamExt;
-use http::{HeaderMap, Method, Request, Response, Uri, header};
+use http::request::Parts;
+use http::{HeaderMap, Method, Request, Response, header};
 use http_body::{Body as HttpBody, Frame};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, Limited, StreamBody};
@@ -24,7 +25,7 @@ use crate::model::kind;
 use crate::model::status::ApiError;
 use crate::requests::Counter;
 use crate::serve::route::{Route, Target};
-use crate::serve::{access_review, route};
+use crate::serve::{access_review, route, websocket};
 use crate::state::{Inner, Served};
 
 /// Every response body.
@@ -47,20 +48,9 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     controllers::ensure(inner);
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
     match Route::parse(parts.uri.path()) {
-        Route::Resource(target) => {
-            resource(
-                inner,
-                user,
-                &parts.method,
-                &parts.uri,
-                &parts.headers,
-                target,
-                body,
-            )
-            .await
-        }
+        Route::Resource(target) => resource(inner, user, &mut parts, target, body).await,
         route => Ok(respond(other(inner, user, &parts.method, &route), None)),
     }
 }
@@ -98,9 +88,7 @@ fn other(inner: &Inner, user: &str, method: &Method, route: &Route) -> Answer {
 async fn resource<B>(
     inner: &Arc<Inner>,
     user: &str,
-    method: &Method,
-    uri: &Uri,
-    headers: &HeaderMap,
+    parts: &mut Parts,
     target: Target,
     body: B,
 ) -> Result<Response<Body>, Dropped>
@@ -109,7 +97,9 @@ where
     B::Data: Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let query = match Query::parse(uri) {
+    let connection = websocket::Connection::of(&mut parts.extensions);
+    let (method, headers) = (&parts.method, &parts.headers);
+    let query = match Query::parse(&parts.uri) {
         Ok(query) => query,
         Err(error) => return Ok(respond(refusal(&error), None)),
     };
@@ -161,6 +151,16 @@ where
     if fault == RequestFault::AfterDrop {
         return Err(Dropped);
     }
+    if verb == "watch"
+        && websocket::is_asked(headers)
+        && let Answer::Stream(lines) = answer
+    {
+        let lines = lines.inspect(move |bytes| {
+            let bytes = bytes.len() as u64;
+            counter.response_bytes.fetch_add(bytes, Relaxed);
+        });
+        return Ok(websocket::answer(headers, connection, lines.boxed()));
+    }
     Ok(respond(answer, Some(&counter)))
 }
 
@@ -193,9 +193,8 @@ fn dispatch(
     query: Query,
     body: &Bytes,
 ) -> Result<Answer, ApiError> {
-    let Some(Served { table, kind }) = inner
-        .served(&target.group, &target.resource)
-        .filter(|served| served.kind.version == target.version)
+    let Some(Served { table, kind }) =
+        inner.served_version(&target.group, &target.version, &target.resource)
     else {
         return Err(if kind::known_elsewhere(&target.group, &target.resource) {
             ApiError::not_implemented(&format!(

@@ -20,8 +20,10 @@ use crate::admission::Admission;
 use crate::clock::Clock;
 use crate::defaults::addresses::Addresses;
 use crate::faults::Faults;
-use crate::model::kind::{Kind, built_in, event_view};
+use crate::model::built_ins;
+use crate::model::kind::{Kind, event_view};
 use crate::model::record::Record;
+use crate::model::versions::by_priority;
 use crate::requests::Counters;
 use crate::signal::Signal;
 use crate::state::garbage::Garbage;
@@ -46,14 +48,21 @@ pub(crate) struct Inner {
     /// Wakes the controllers.
     pub(crate) work: Arc<Notify>,
     /// By group and plural.
-    kinds: RwLock<HashMap<(String, String), Served>>,
+    kinds: RwLock<HashMap<(String, String), Resource>>,
     entropy: AtomicU64,
     secret: u64,
     pub(crate) controllers: Mutex<Option<AbortHandle>>,
     pub(crate) addresses: Addresses,
 }
 
-/// A resource that answers requests.
+/// A resource in all of its versions.
+struct Resource {
+    table: TableId,
+    /// The served ones, the preferred first.
+    versions: Vec<Arc<Kind>>,
+}
+
+/// A resource that answers requests, in one version.
 #[derive(Clone)]
 pub(crate) struct Served {
     pub(crate) table: TableId,
@@ -82,8 +91,8 @@ impl Inner {
             addresses: Addresses::default(),
             options,
         };
-        for kind in built_in() {
-            inner.serve_kind(kind);
+        for kind in built_ins::all() {
+            inner.serve_kind(Kind::from(kind));
         }
         inner.serve_event_view();
         inner
@@ -105,43 +114,46 @@ impl Inner {
         known.then(|| user.to_owned())
     }
 
-    pub(crate) fn serve_kind(&self, kind: Kind) -> Served {
+    /// A new resource with one version.
+    pub(crate) fn serve_kind(&self, kind: Kind) {
         let kind = Arc::new(kind);
         let table = self.store.add_table(kind.clone());
-        let served = Served { table, kind };
-        self.kinds
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(
-                (served.kind.group.clone(), served.kind.plural.clone()),
-                served.clone(),
-            );
-        served
+        self.serve_versions(table, &kind.clone(), vec![kind]);
     }
 
     fn serve_event_view(&self) {
         if let Some(Served { table, .. }) = self.served("", "events") {
             let view = Arc::new(event_view());
-            self.kinds
-                .write()
-                .unwrap_or_else(PoisonError::into_inner)
-                .insert(
-                    (view.group.clone(), view.plural.clone()),
-                    Served { table, kind: view },
-                );
+            self.serve_versions(table, &view.clone(), vec![view]);
         }
     }
 
-    /// A changed CRD: the same objects under new rules.
-    pub(crate) fn update_kind(&self, table: TableId, kind: Kind) {
-        let kind = Arc::new(kind);
-        self.store.replace_kind(table, kind.clone());
+    /// A custom resource: a new one, or the same objects under new rules.
+    pub(crate) fn serve_definition(&self, storage: Kind, served: Vec<Kind>) {
+        let storage = Arc::new(storage);
+        let of = (storage.group.clone(), storage.plural.clone());
+        let known = {
+            let kinds = self.kinds.read().unwrap_or_else(PoisonError::into_inner);
+            kinds.get(&of).map(|resource| resource.table)
+        };
+        let table = match known {
+            Some(table) => {
+                self.store.replace_kind(table, storage.clone());
+                table
+            }
+            None => self.store.add_table(storage.clone()),
+        };
+        self.serve_versions(table, &storage, served.into_iter().map(Arc::new).collect());
+    }
+
+    fn serve_versions(&self, table: TableId, of: &Kind, mut versions: Vec<Arc<Kind>>) {
+        versions.sort_by(|one, other| by_priority(&one.version, &other.version));
         self.kinds
             .write()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(
-                (kind.group.clone(), kind.plural.clone()),
-                Served { table, kind },
+                (of.group.clone(), of.plural.clone()),
+                Resource { table, versions },
             );
     }
 
@@ -155,18 +167,41 @@ impl Inner {
         served.map_or_else(Vec::new, |served| self.store.remove_table(served.table))
     }
 
+    /// The preferred version of a resource.
     pub(crate) fn served(&self, group: &str, plural: &str) -> Option<Served> {
-        self.kinds
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(&(group.to_owned(), plural.to_owned()))
-            .cloned()
+        self.find(group, plural, |_| true)
     }
 
-    /// Every kind that is served, sorted by group and plural.
+    pub(crate) fn served_version(
+        &self,
+        group: &str,
+        version: &str,
+        plural: &str,
+    ) -> Option<Served> {
+        self.find(group, plural, |kind| kind.version == version)
+    }
+
+    fn find(&self, group: &str, plural: &str, is: impl Fn(&Kind) -> bool) -> Option<Served> {
+        let kinds = self.kinds.read().unwrap_or_else(PoisonError::into_inner);
+        let resource = kinds.get(&(group.to_owned(), plural.to_owned()))?;
+        let kind = resource.versions.iter().find(|kind| is(kind))?;
+        Some(Served {
+            table: resource.table,
+            kind: kind.clone(),
+        })
+    }
+
+    /// Every version that is served, sorted by group and plural, the preferred version first.
     pub(crate) fn all_served(&self) -> Vec<Served> {
         let kinds = self.kinds.read().unwrap_or_else(PoisonError::into_inner);
-        let mut all: Vec<_> = kinds.values().cloned().collect();
+        let of = |resource: &Resource| {
+            let table = resource.table;
+            let kinds = resource.versions.iter().cloned();
+            kinds
+                .map(move |kind| Served { table, kind })
+                .collect::<Vec<_>>()
+        };
+        let mut all: Vec<_> = kinds.values().flat_map(of).collect();
         all.sort_by(|a, b| (&a.kind.group, &a.kind.plural).cmp(&(&b.kind.group, &b.kind.plural)));
         all
     }
@@ -177,7 +212,7 @@ impl Inner {
             .find(|served| served.kind.plural == plural)
     }
 
-    /// The kind in its table, for controllers that only have an id.
+    /// The kind in its table, for controllers that only have an id: of a custom resource, the storage version.
     pub(crate) fn served_by_id(&self, table: TableId) -> Option<Served> {
         let kind = self.store.lock().table(table)?.kind.clone();
         Some(Served { table, kind })

@@ -4,16 +4,16 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Whether the Deployment of this namespace and name becomes ready.
+/// Whether the object of this namespace and name becomes ready.
 pub type Decide = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
 
-/// When Deployments become ready.
+/// When workloads and claims become ready.
 #[derive(Clone, Default)]
 pub enum Readiness {
     /// Every one, after the delay.
     #[default]
     All,
-    /// None: their status says that every replica is unavailable.
+    /// None: their status says what they wait for.
     Never,
     /// Those for which the closure answers true; it is given namespace and name.
     When(Decide),
@@ -32,9 +32,9 @@ impl fmt::Debug for Readiness {
 /// How the server behaves.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The time from a change of a Deployment's spec to its status.
+    /// The time from a change of the spec of a workload to its status.
     pub ready_delay: Duration,
-    /// Which Deployments become ready.
+    /// Which workloads and claims become ready.
     pub ready: Readiness,
     /// The time between bookmarks on an otherwise silent watch.
     pub bookmark_every: Duration,

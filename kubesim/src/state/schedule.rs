@@ -1,4 +1,4 @@
-//! When Deployments become ready: one ordered schedule for all of them, and those whose pods fail for a while.
+//! When objects become ready: one ordered schedule for all of them, and the Deployments whose pods fail for a while.
 //!
 //! Leaves to others: the status write itself ([`crate::controllers`]).
 
@@ -60,7 +60,7 @@ impl Schedule {
             .map(|((at, _), _)| *at)
     }
 
-    /// The first Deployment whose time has come; it leaves the schedule.
+    /// The first object whose time has come; it leaves the schedule.
     pub(crate) fn take_due(&self) -> Option<Location> {
         let mut due = self.lock();
         let first = due.entries.first_entry()?;

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod apply;
+mod built_ins;
 mod crud;
 mod faults;
 mod fixtures;
