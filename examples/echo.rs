@@ -58,13 +58,14 @@ impl Operator for Echoes {
     type Resource = Echo;
     type Status = NoStatus;
     type Error = Infallible;
+    type Observed = ();
     const NAME: &'static str = "echo-operator";
     const FINALIZER: Option<&'static str> = Some("echoes.example.com/finalizer");
     const KINDS: &'static [Kind] = &[DEPLOYMENT];
 
     fn plan(&self, echo: &Owner<Self>, seen: &Children) -> Result<Plan<NoStatus>, Infallible> {
         let name = &*echo.meta.name;
-        let deployed = seen.state::<Self>(&DEPLOYMENT, name).is_some();
+        let deployed = seen.get(&DEPLOYMENT, name).is_some();
         let child = match action(echo.meta.deleting, deployed) {
             Action::Delete => Child::absent(DEPLOYMENT, name),
             Action::Create | Action::NoOp => {

@@ -39,6 +39,7 @@ impl Operator for MyServices {
     type Resource = MyService;
     type Status = NoStatus;
     type Error = Infallible;
+    type Observed = ();
     const NAME: &'static str = "myservice-operator";
     // Nothing lives outside the cluster: the garbage collector deletes both children.
     const FINALIZER: Option<&'static str> = None;

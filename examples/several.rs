@@ -36,7 +36,7 @@ const SECRET: Kind = Kind {
     api_version: "v1",
     kind: "Secret",
     plural: "secrets",
-    workload: false,
+    status: &[],
 };
 
 struct Notes;
@@ -45,6 +45,7 @@ impl Operator for Notes {
     type Resource = Note;
     type Status = NoStatus;
     type Error = Infallible;
+    type Observed = ();
     const NAME: &'static str = "notes";
     const FINALIZER: Option<&'static str> = None;
     const KINDS: &'static [Kind] = &[CONFIG_MAP];
@@ -61,6 +62,7 @@ impl Operator for Memos {
     type Resource = Memo;
     type Status = NoStatus;
     type Error = Infallible;
+    type Observed = ();
     const NAME: &'static str = "memos";
     const FINALIZER: Option<&'static str> = None;
     const KINDS: &'static [Kind] = &[SECRET];

@@ -45,6 +45,7 @@ impl Operator for Tenants {
     type Resource = Tenant;
     type Status = NoStatus;
     type Error = DirectoryError;
+    type Observed = ();
     const NAME: &'static str = "tenant-operator";
     const FINALIZER: Option<&'static str> = Some("tenants.example.com/directory");
     const KINDS: &'static [Kind] = &[DEPLOYMENT];

@@ -58,6 +58,7 @@ impl Operator for WebApps {
     type Resource = WebApp;
     type Status = WebAppStatus;
     type Error = Infallible;
+    type Observed = ();
     const NAME: &'static str = "webapp-operator";
     const FINALIZER: Option<&'static str> = Some("webapp.example.com/cleanup");
     const KINDS: &'static [Kind] = &[DEPLOYMENT];
@@ -75,10 +76,7 @@ impl Operator for WebApps {
                 "spec": {"containers": [{"name": "web", "image": spec.image}]},
             },
         }});
-        let state = seen
-            .state::<Self>(&DEPLOYMENT, name)
-            .copied()
-            .unwrap_or_default();
+        let state = seen.get(&DEPLOYMENT, name).cloned().unwrap_or_default();
         let available_replicas = state.available_replicas;
         Ok(Plan {
             children: vec![Child::new(DEPLOYMENT, name, deployment).immutable(&["/spec/selector"])],

@@ -71,12 +71,13 @@ fn owner(n: usize) -> OwnerState {
             count: 1,
             orphan: false,
         },
-        spec: Some(SPEC.into()),
+        body: Some(SPEC.into()),
         status: StatusRecord {
             digest: 3,
             observed_generation: Some(1),
             ready: true,
             transitions: Box::new([transition; 3]),
+            foreign: None,
         },
         ..OwnerObject::default()
     };

@@ -39,8 +39,7 @@ fn ready(replicas: i32) -> ChildState {
         updated_replicas: replicas,
         ready_replicas: replicas,
         available_replicas: replicas,
-        stalled: false,
-        refused: false,
+        ..ChildState::default()
     }
 }
 
@@ -140,19 +139,19 @@ fn fixtures_on_disk_are_what_edgeapps_become() {
 }
 
 fn fixture(case: &Case) -> Value {
-    let owner = Owner::<EdgeApps> {
-        meta: Meta {
+    let owner = Owner::<EdgeApps>::new(
+        Meta {
             name: "web".into(),
             namespace: "shop".into(),
             generation: 7,
             observed_generation: Some(6),
             ..Meta::default()
         },
-        spec: serde_json::from_value(case.spec.clone()).unwrap(),
-    };
+        serde_json::from_value(case.spec.clone()).unwrap(),
+    );
     let mut children = Children::default();
-    if let Some(state) = case.deployment {
-        children.record::<EdgeApps>(&DEPLOYMENT, "web", state);
+    if let Some(state) = &case.deployment {
+        children.record(&DEPLOYMENT, "web", state.clone());
     }
     let plan: Plan<Status<EdgeApps>> = EdgeApps.plan(&owner, &children).unwrap();
     let body = |kind: Kind| plan.children.iter().find(|c| c.kind == kind)?.body.clone();
@@ -174,7 +173,7 @@ fn fixture(case: &Case) -> Value {
             // As the API server keeps it, with its defaults.
             "spec": owner.spec,
         },
-        "deployment": case.deployment.map(|state| json!({
+        "deployment": case.deployment.as_ref().map(|state| json!({
             "generation": state.generation,
             "observedGeneration": state.observed_generation,
             "replicas": state.replicas,

@@ -42,15 +42,15 @@ const QUEUED: usize = 500;
 /// The scenario's object cannot be read.
 pub fn plan<M: Measurement>() -> anyhow::Result<impl FnMut(&mut Bencher<'_, M>)> {
     let object = Template::read()?.object("web", 1);
-    let owner = Owner::<EdgeApps> {
-        meta: Meta {
+    let owner = Owner::<EdgeApps>::new(
+        Meta {
             name: "web".into(),
             namespace: "default".into(),
             generation: 1,
             ..Meta::default()
         },
-        spec: serde_json::from_value(object["spec"].clone())?,
-    };
+        serde_json::from_value(object["spec"].clone())?,
+    );
     let ready = ChildState {
         generation: 1,
         observed_generation: 1,
@@ -58,12 +58,11 @@ pub fn plan<M: Measurement>() -> anyhow::Result<impl FnMut(&mut Bencher<'_, M>)>
         updated_replicas: 1,
         ready_replicas: 1,
         available_replicas: 1,
-        stalled: false,
-        refused: false,
+        ..ChildState::default()
     };
     let mut children = Children::default();
-    children.record::<EdgeApps>(&DEPLOYMENT, "web", ready);
-    children.record::<EdgeApps>(&SERVICE, "web", ChildState::default());
+    children.record(&DEPLOYMENT, "web", ready);
+    children.record(&SERVICE, "web", ChildState::default());
     Ok(move |bencher: &mut Bencher<'_, M>| {
         bencher.iter(|| EdgeApps.plan(black_box(&owner), black_box(&children)));
     })
@@ -193,7 +192,7 @@ fn owner_states(n: usize) -> (ObjectKey, OwnerState, OwnerState) {
             count: 1,
             orphan: false,
         },
-        spec: Some(r#"{"image":"registry.local/shop/web:1.4","replicas":1,"port":8080}"#.into()),
+        body: Some(r#"{"image":"registry.local/shop/web:1.4","replicas":1,"port":8080}"#.into()),
         ..OwnerObject::default()
     });
     let mut written = new.clone();

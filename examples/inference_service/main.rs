@@ -18,6 +18,7 @@ impl Operator for InferenceServices {
     type Resource = InferenceService;
     type Status = InferenceServiceStatus;
     type Error = InferenceError;
+    type Observed = ();
     const NAME: &'static str = "inference-operator";
     const FINALIZER: Option<&'static str> = None;
     const KINDS: &'static [Kind] = &[SERVICE, DEPLOYMENT];
@@ -31,7 +32,7 @@ impl Operator for InferenceServices {
         let (name, spec) = (&*service.meta.name, &service.spec);
         let deployment = children::deployment(name, spec, &self.image)?;
         let front = children::front(name);
-        let state = seen.state::<Self>(&DEPLOYMENT, name);
+        let state = seen.get(&DEPLOYMENT, name);
         let phase = match state {
             None => Phase::Pending,
             Some(state) if state.is_ready(spec.replicas) => Phase::Ready,

@@ -29,6 +29,7 @@
 //!     type Resource = Note;
 //!     type Status = NoteStatus;
 //!     type Error = Infallible;
+//!     type Observed = ();
 //!     const NAME: &'static str = "notes";
 //!     const FINALIZER: Option<&'static str> = None;
 //!     const KINDS: &'static [Kind] = &[CONFIG_MAP];
@@ -100,6 +101,12 @@ mod reconcile;
 mod relist;
 pub mod testing;
 mod watch;
+
+// What the types and macros of this crate need of others, in the versions that they need.
+pub use k8s_openapi;
+pub use kube;
+pub use schemars;
+pub use serde_json;
 
 /// What Tare's own benches and tests reach into. Not part of the library's interface: it changes without notice.
 #[doc(hidden)]

@@ -10,7 +10,11 @@ pub use serde::{Deserialize, Serialize};
 pub use serde_json::{Value, json};
 
 pub use crate::api::{
-    CONFIG_MAP, Child, Children, DEPLOYMENT, DeletedOwner, Failure, Kind, NoStatus, Operator,
-    Owner, OwnerStatus, Plan, PlanError, Requeue, Retry, SERVICE, Writes,
+    CONFIG_MAP, CRON_JOB, Child, Children, Condition, DAEMON_SET, DEPLOYMENT, DeletedOwner,
+    Failure, HORIZONTAL_POD_AUTOSCALER, INGRESS, JOB, Kind, LOAD_BALANCER, NETWORK_POLICY,
+    NoStatus, Operator, Owner, OwnerStatus, PERSISTENT_VOLUME_CLAIM, POD, POD_DISRUPTION_BUDGET,
+    Plan, PlanError, ROLE, ROLE_BINDING, Requeue, Retry, SECRET, SERVICE, SERVICE_ACCOUNT,
+    STATEFUL_SET, Writes,
 };
 pub use crate::app::program::Program;
+pub use crate::model::ChildState;

@@ -70,6 +70,7 @@ impl Operator for Sites {
     type Resource = Site;
     type Status = SiteStatus;
     type Error = Infallible;
+    type Observed = ();
 
     const NAME: &'static str = "sites";
     const FINALIZER: Option<&'static str> = Some("example.com/cleanup");
@@ -81,10 +82,7 @@ impl Operator for Sites {
         children: &Children,
     ) -> Result<Plan<SiteStatus>, Infallible> {
         let (name, generation) = (owner.meta.name.as_ref(), owner.meta.generation);
-        let seen = children
-            .state::<Self>(&DEPLOYMENT, name)
-            .copied()
-            .unwrap_or_default();
+        let seen = children.get(&DEPLOYMENT, name).cloned().unwrap_or_default();
         let ready = seen.is_ready(owner.spec.replicas);
         let labels = json!({"site": name});
         let deployment = json!({"spec": {

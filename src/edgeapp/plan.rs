@@ -34,6 +34,7 @@ impl Operator for EdgeApps {
     type Resource = EdgeApp;
     type Status = EdgeAppStatus;
     type Error = Infallible;
+    type Observed = ();
 
     const NAME: &'static str = "tare";
     // The garbage collector deletes the children, as it does those of Deployments.
@@ -177,8 +178,7 @@ mod tests {
             updated_replicas: ready,
             ready_replicas: ready,
             available_replicas: ready,
-            stalled: false,
-            refused: false,
+            ..ChildState::default()
         }
     }
 
@@ -312,14 +312,11 @@ mod tests {
                 generation: 7,
                 ..Meta::default()
             };
-            let owner = Owner {
-                meta,
-                spec: serde_json::from_value(case.spec)?,
-            };
+            let owner = Owner::new(meta, serde_json::from_value(case.spec)?);
             let mut children = Children::default();
             if let Some(state) = case.deployment {
-                children.record::<EdgeApps>(&DEPLOYMENT, "web", state);
-                children.record_refusal::<EdgeApps>(&DEPLOYMENT, "web", "exceeded quota");
+                children.record(&DEPLOYMENT, "web", state);
+                children.record_refusal(&DEPLOYMENT, "web", "exceeded quota");
             }
             let plan = EdgeApps.plan(&owner, &children)?;
             let body = |kind: Kind| {

@@ -120,7 +120,7 @@ pub(crate) fn degraded(owner: &Owner<EdgeApps>, children: &Children) -> Option<F
     let is_waiting = seen.is_current() && !seen.is_ready(owner.spec.replicas);
     let (reason, message) = match is_waiting {
         true if seen.refused => {
-            let words = children.refusal::<EdgeApps>(&DEPLOYMENT, name);
+            let words = children.refusal(&DEPLOYMENT, name);
             let words = words.unwrap_or("its condition ReplicaFailure says why");
             (
                 "ReplicaFailure",
@@ -142,8 +142,8 @@ pub(crate) fn degraded(owner: &Owner<EdgeApps>, children: &Children) -> Option<F
 
 /// How far its Deployment is.
 fn progress(owner: &Owner<EdgeApps>, children: &Children) -> ChildState {
-    let seen = children.state::<EdgeApps>(&DEPLOYMENT, &owner.meta.name);
-    seen.copied().unwrap_or_default()
+    let seen = children.get(&DEPLOYMENT, &owner.meta.name);
+    seen.cloned().unwrap_or_default()
 }
 
 /// The status of an EdgeApp that failed.
@@ -181,7 +181,7 @@ pub(crate) fn failed(
 
 /// What every status has.
 fn base_status(owner: &Owner<EdgeApps>) -> EdgeAppStatus {
-    let Owner { meta, spec } = owner;
+    let Owner { meta, spec, .. } = owner;
     // A headless Service maps no ports: its name leads to the pods, and they listen on theirs.
     let port = match spec.headless {
         Some(true) => spec.port,

@@ -9,6 +9,7 @@ impl Operator for Notes {
     type Resource = Note;
     type Status = NoStatus;
     type Error = Infallible;
+    type Observed = ();
     const NAME: &'static str = "notes";
     const FINALIZER: Option<&'static str> = None;
     const KINDS: &'static [Kind] = &[CONFIG_MAP];

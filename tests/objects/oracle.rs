@@ -126,10 +126,10 @@ async fn check_owner<S: Subject>(
         .collect();
     let mut observed = Children::default();
     for (kind, child) in &own {
-        observed.record::<S>(kind, &text(child, "/metadata/name"), progress(kind, child));
+        observed.record(kind, &text(child, "/metadata/name"), progress(kind, child));
     }
     let planned = S::operator()
-        .plan(&Owner { meta, spec }, &observed)
+        .plan(&Owner::new(meta, spec), &observed)
         .map_err(|error| format!("it has no plan: {error}"))?;
 
     let named = |(kind, child): &(Kind, Value), name: &str| {
@@ -194,7 +194,7 @@ async fn is_as_planned<S: Subject>(
     };
     let metadata = &found["metadata"];
     match comparable(&tried) == comparable(found) {
-        true if child.kind.workload
+        true if child.kind.status.contains(&"/observedGeneration")
             && found["status"]["observedGeneration"] != metadata["generation"] =>
         {
             Err(format!("{what} is not ready yet"))
@@ -234,7 +234,7 @@ fn meta(owner: &Value) -> Option<Meta> {
 
 /// What a plan sees of a child.
 fn progress(kind: &Kind, child: &Value) -> ChildState {
-    if !kind.workload {
+    if !kind.has_status() {
         return ChildState::default();
     }
     let status = &child["status"];
@@ -257,6 +257,7 @@ fn progress(kind: &Kind, child: &Value) -> ChildState {
         available_replicas: count("availableReplicas"),
         stalled: has("Progressing", "False"),
         refused: has("ReplicaFailure", "True"),
+        ..ChildState::default()
     }
 }
 

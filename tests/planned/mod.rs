@@ -46,16 +46,16 @@ where
         observed_generation: number("/status/observedGeneration"),
         ..Meta::default()
     };
-    let owner = Owner::<O> {
+    let owner = Owner::<O>::new(
         meta,
-        spec: serde_json::from_value(owner["spec"].clone()).expect("a valid spec"),
-    };
+        serde_json::from_value(owner["spec"].clone()).expect("a valid spec"),
+    );
     let plan = |children: &Children| operator.plan(&owner, children).expect("a plan");
     let mut seen = Children::default();
     for planned in plan(&Children::default()).children {
         if let Some(object) = child(&planned.kind, &planned.name) {
-            let state = state(&object, planned.kind.workload);
-            seen.record::<O>(&planned.kind, &planned.name, state);
+            let state = state(&object, planned.kind.has_status());
+            seen.record(&planned.kind, &planned.name, state);
         }
     }
     let Plan {
@@ -181,8 +181,8 @@ fn timeless(status: &Value) -> Value {
 }
 
 /// A child's progress, from its object.
-fn state(object: &Value, workload: bool) -> ChildState {
-    let status = |field: &str| match workload {
+fn state(object: &Value, has_status: bool) -> ChildState {
+    let status = |field: &str| match has_status {
         true => object["status"][field].as_i64().unwrap_or_default(),
         false => 0,
     };
@@ -196,7 +196,6 @@ fn state(object: &Value, workload: bool) -> ChildState {
         updated_replicas: count("updatedReplicas"),
         ready_replicas: count("readyReplicas"),
         available_replicas: count("availableReplicas"),
-        stalled: false,
-        refused: false,
+        ..ChildState::default()
     }
 }

@@ -45,6 +45,7 @@ impl Operator for Fragiles {
     type Resource = Fragile;
     type Status = NoStatus;
     type Error = Infallible;
+    type Observed = ();
     const NAME: &'static str = "fragile-operator";
     const FINALIZER: Option<&'static str> = Some("fragile.example.com/cleanup");
     const KINDS: &'static [Kind] = &[CONFIG_MAP];

@@ -65,6 +65,7 @@ impl Operator for Outside {
     type Status = EdgeAppStatus;
     type Resource = EdgeApp;
     type Error = Impossible;
+    type Observed = ();
     const NAME: &'static str = EdgeApps::NAME;
     const FINALIZER: Option<&'static str> = Some(FINALIZER);
     const RETIRED_FINALIZERS: &'static [&'static str] = &[OLD_FINALIZER];
@@ -79,10 +80,7 @@ impl Operator for Outside {
             "panic" => panic!("this image is not for plans"),
             "error" => Err(Impossible),
             _ => {
-                let owner = Owner {
-                    meta: owner.meta.clone(),
-                    spec: owner.spec.clone(),
-                };
+                let owner = Owner::new(owner.meta.clone(), owner.spec.clone());
                 EdgeApps
                     .plan(&owner, children)
                     .map_err(|never| match never {})

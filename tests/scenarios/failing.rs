@@ -266,6 +266,7 @@ impl Operator for Panicky {
     type Status = EdgeAppStatus;
     type Resource = EdgeApp;
     type Error = std::convert::Infallible;
+    type Observed = ();
     const NAME: &'static str = EdgeApps::NAME;
     const FINALIZER: Option<&'static str> = EdgeApps::FINALIZER;
     const KINDS: &'static [Kind] = EdgeApps::KINDS;
@@ -290,10 +291,7 @@ impl Operator for Panicky {
 }
 
 fn as_edgeapps(owner: &Owner<Panicky>) -> Owner<EdgeApps> {
-    Owner {
-        meta: owner.meta.clone(),
-        spec: owner.spec.clone(),
-    }
+    Owner::new(owner.meta.clone(), owner.spec.clone())
 }
 
 pub async fn a_panic_in_a_plan_is_that_objects_failure_and_nobody_elses(mode: Mode) {

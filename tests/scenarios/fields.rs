@@ -2,7 +2,7 @@
 
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::{Value, json};
-use tare_runtime::api::{DEPLOYMENT, Kind};
+use tare_runtime::api::{DEPLOYMENT, Kind, POD_DISRUPTION_BUDGET};
 use tare_runtime::cache::Mode;
 use tare_runtime::controller::Config;
 
@@ -10,7 +10,7 @@ use crate::cluster::Cluster;
 use crate::cluster::objects::{container, text, web};
 use crate::cluster::simulated::{Running, Simulated, config, pass};
 use crate::cluster::user::STRATEGIC;
-use crate::forms::{Author, BUDGET, WIDGET, deployment};
+use crate::forms::{Author, WIDGET, deployment};
 
 const MARK: &str = "/metadata/annotations/tare.dev~1plan";
 
@@ -248,7 +248,7 @@ fn with_a_budget(_: &str) -> Vec<(Kind, Value)> {
     let budget =
         json!({"spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "web"}}}});
     vec![
-        (BUDGET, budget),
+        (POD_DISRUPTION_BUDGET, budget),
         (DEPLOYMENT, deployment("registry.local/web:1")),
     ]
 }

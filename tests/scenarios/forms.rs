@@ -8,19 +8,12 @@ use serde_json::{Value, json};
 use tare::edgeapp::EdgeApp;
 use tare_runtime::api::{
     CONFIG_MAP, Child, Children, Condition, DEPLOYMENT, Failure, Kind, Operator, Owner,
-    OwnerStatus, Plan, Requeue, SERVICE,
+    OwnerStatus, POD_DISRUPTION_BUDGET, Plan, Requeue, SECRET, SERVICE,
 };
 use tare_runtime::cache::Mode;
 use tare_runtime::model::ChildState;
 
 use crate::cluster::simulated::{Running, Simulated, config, lossy, pass, web};
-
-const SECRET: Kind = Kind {
-    api_version: "v1",
-    kind: "Secret",
-    plural: "secrets",
-    workload: false,
-};
 
 /// An operator for EdgeApps whose children are what this function makes of an image. Its kinds are `KINDS[OF]`.
 pub struct Author<const OF: usize = 0>(pub fn(&str) -> Vec<(Kind, Value)>);
@@ -29,20 +22,13 @@ pub const WIDGET: Kind = Kind {
     api_version: "contract.tare.dev/v1",
     kind: "Widget",
     plural: "widgets",
-    workload: false,
-};
-
-pub const BUDGET: Kind = Kind {
-    api_version: "policy/v1",
-    kind: "PodDisruptionBudget",
-    plural: "poddisruptionbudgets",
-    workload: false,
+    status: &[],
 };
 
 const KINDS: [&[Kind]; 3] = [
     &[SERVICE, CONFIG_MAP, SECRET, DEPLOYMENT],
     &[WIDGET, DEPLOYMENT],
-    &[BUDGET, DEPLOYMENT],
+    &[POD_DISRUPTION_BUDGET, DEPLOYMENT],
 ];
 
 /// As much of the status of an EdgeApp as is looked at here.
@@ -71,6 +57,7 @@ impl<const OF: usize> Operator for Author<OF> {
     type Resource = EdgeApp;
     type Status = Status;
     type Error = Infallible;
+    type Observed = ();
     const NAME: &'static str = "tare";
     const FINALIZER: Option<&'static str> = None;
     const KINDS: &'static [Kind] = KINDS[OF];
@@ -78,7 +65,7 @@ impl<const OF: usize> Operator for Author<OF> {
     fn plan(&self, owner: &Owner<Self>, seen: &Children) -> Result<Plan<Status>, Infallible> {
         let name = &*owner.meta.name;
         let children = (self.0)(&owner.spec.image).into_iter();
-        let deployment = seen.state::<Self>(&DEPLOYMENT, name).copied();
+        let deployment = seen.get(&DEPLOYMENT, name).cloned();
         let phase = match deployment.is_some_and(|seen: ChildState| seen.is_ready(0)) {
             true => "Running",
             false => "Progressing",

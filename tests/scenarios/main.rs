@@ -19,6 +19,7 @@
 
 mod admission;
 mod alerts;
+mod authors;
 mod broken;
 mod burst;
 mod cache_modes;
@@ -208,6 +209,14 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs another CRD" told::an_owner_with_the_longest_name_has_its_event),
     scenario!(real "needs admission webhooks" told::a_policy_engine_that_is_down_is_told),
     scenario!(anywhere told::an_endpoint_has_the_port_that_answers),
+
+    scenario!(simulated "needs an operator of its own" authors::a_plan_sees_what_a_kind_declares_of_a_status),
+    scenario!(simulated "needs an operator of its own" authors::a_paused_owner_is_left_as_it_is_until_it_is_resumed),
+    scenario!(simulated "needs an operator of its own" authors::a_label_of_an_owner_plans_it_again),
+    scenario!(simulated "needs an operator of its own" authors::a_failure_that_awaits_a_change_ends_with_an_annotation),
+    scenario!(simulated "needs an operator of its own" authors::a_failed_status_sees_the_children_in_every_mode),
+    scenario!(simulated "needs an operator of its own" authors::conditions_of_another_client_stay),
+    scenario!(simulated "needs an operator of its own" authors::a_field_that_left_the_plan_goes_however_children_are_written),
 
     scenario!(simulated "needs an operator of its own" optional_kinds::owners_that_do_not_need_a_missing_kind_are_reconciled),
     scenario!(simulated "needs an operator of its own" optional_kinds::an_owner_that_needs_a_missing_kind_says_so_until_it_is_there),

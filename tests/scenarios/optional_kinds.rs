@@ -17,7 +17,7 @@ const POLICY: Kind = Kind {
     api_version: "policy.example.com/v1",
     kind: "Policy",
     plural: "policies",
-    workload: false,
+    status: &[],
 };
 
 /// An operator for EdgeApps that become a ConfigMap, or a Policy where their image is `policy`, or a Deployment, which
@@ -51,6 +51,7 @@ impl Operator for Optional {
     type Resource = EdgeApp;
     type Status = Status;
     type Error = Infallible;
+    type Observed = ();
     const NAME: &'static str = "tare";
     const FINALIZER: Option<&'static str> = None;
     const KINDS: &'static [Kind] = &[POLICY, CONFIG_MAP];

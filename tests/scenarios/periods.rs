@@ -235,6 +235,7 @@ impl Operator for Impossible {
     type Status = EdgeAppStatus;
     type Resource = EdgeApp;
     type Error = NotPossible;
+    type Observed = ();
     const NAME: &'static str = EdgeApps::NAME;
     const FINALIZER: Option<&'static str> = None;
     const KINDS: &'static [Kind] = EdgeApps::KINDS;
@@ -249,10 +250,7 @@ impl Operator for Impossible {
         children: &Children,
         failure: &Failure,
     ) -> Option<EdgeAppStatus> {
-        let owner = Owner {
-            meta: owner.meta.clone(),
-            spec: owner.spec.clone(),
-        };
+        let owner = Owner::new(owner.meta.clone(), owner.spec.clone());
         EdgeApps.failed(&owner, children, failure)
     }
 }

@@ -30,6 +30,7 @@ impl Operator for Sparing {
     type Status = EdgeAppStatus;
     type Resource = EdgeApp;
     type Error = Infallible;
+    type Observed = ();
     const NAME: &'static str = EdgeApps::NAME;
     const FINALIZER: Option<&'static str> = None;
     const KINDS: &'static [Kind] = &[SERVICE, DEPLOYMENT, CONFIG_MAP];
@@ -40,10 +41,7 @@ impl Operator for Sparing {
         children: &Children,
     ) -> Result<Plan<EdgeAppStatus>, Infallible> {
         let mut plan = EdgeApps.plan(
-            &Owner {
-                meta: owner.meta.clone(),
-                spec: owner.spec.clone(),
-            },
+            &Owner::new(owner.meta.clone(), owner.spec.clone()),
             children,
         )?;
         let labels = json!({ "app": "sparing" });
@@ -227,6 +225,7 @@ impl Operator for Guarded {
     type Status = EdgeAppStatus;
     type Resource = EdgeApp;
     type Error = Infallible;
+    type Observed = ();
     const NAME: &'static str = EdgeApps::NAME;
     const FINALIZER: Option<&'static str> = Some("example.com/children-first");
     const KINDS: &'static [Kind] = Sparing::KINDS;
@@ -236,10 +235,7 @@ impl Operator for Guarded {
         owner: &Owner<Self>,
         children: &Children,
     ) -> Result<Plan<EdgeAppStatus>, Infallible> {
-        let owner = Owner {
-            meta: owner.meta.clone(),
-            spec: owner.spec.clone(),
-        };
+        let owner = Owner::new(owner.meta.clone(), owner.spec.clone());
         Sparing.plan(&owner, children)
     }
 }

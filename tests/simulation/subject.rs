@@ -167,6 +167,7 @@ impl Operator for Outside {
     type Resource = WebApp;
     type Status = WebAppStatus;
     type Error = Away;
+    type Observed = ();
     const NAME: &'static str = WebApps::NAME;
     const FINALIZER: Option<&'static str> = WebApps::FINALIZER;
     const KINDS: &'static [Kind] = &[CONFIG_MAP, DEPLOYMENT];
@@ -174,14 +175,11 @@ impl Operator for Outside {
     const RETRY: Retry = WebApps::RETRY;
 
     fn plan(&self, app: &Owner<Self>, seen: &Children) -> Result<Plan<WebAppStatus>, Away> {
-        let owner = Owner::<WebApps> {
-            meta: app.meta.clone(),
-            spec: app.spec.clone(),
-        };
+        let owner = Owner::<WebApps>::new(app.meta.clone(), app.spec.clone());
         // A plan sees a child by its kind's place among those of its operator.
         let mut deployment = Children::default();
-        if let Some(state) = seen.state::<Self>(&DEPLOYMENT, &app.meta.name) {
-            deployment.record::<WebApps>(&DEPLOYMENT, &app.meta.name, *state);
+        if let Some(state) = seen.get(&DEPLOYMENT, &app.meta.name) {
+            deployment.record(&DEPLOYMENT, &app.meta.name, state.clone());
         }
         let mut plan = WebApps
             .plan(&owner, &deployment)

@@ -1,50 +1,17 @@
-//! The children of an owner: their kinds, the wanted ones, the observed ones.
+//! The children of an owner: the wanted ones, the observed ones.
 
-use serde_json::Value;
+use k8s_openapi::Metadata;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::Serialize;
+use serde_json::{Value, json};
 
-use crate::api::operator::Operator;
-use crate::model::{ChildState, KindId, hash32};
-
-/// A kind of child.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kind {
-    /// `apps/v1`, or `v1` for the core group.
-    pub api_version: &'static str,
-    /// `Deployment`.
-    pub kind: &'static str,
-    /// `deployments`.
-    pub plural: &'static str,
-    /// Whether its status counts replicas as that of a Deployment, StatefulSet or DaemonSet does, so that a plan can
-    /// wait for them ([`ChildState::is_ready`]).
-    pub workload: bool,
-}
-
-/// `apps/v1` Deployment.
-pub const DEPLOYMENT: Kind = Kind {
-    api_version: "apps/v1",
-    kind: "Deployment",
-    plural: "deployments",
-    workload: true,
-};
-/// `v1` Service.
-pub const SERVICE: Kind = Kind {
-    api_version: "v1",
-    kind: "Service",
-    plural: "services",
-    workload: false,
-};
-/// `v1` ConfigMap.
-pub const CONFIG_MAP: Kind = Kind {
-    api_version: "v1",
-    kind: "ConfigMap",
-    plural: "configmaps",
-    workload: false,
-};
+use crate::api::kind::Kind;
+use crate::model::{ChildState, hash32};
 
 /// One child of a plan: an object that must exist, or one that must be absent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Child {
-    /// Which kind; one of [`Operator::KINDS`].
+    /// Which kind; one of [`Operator::KINDS`](crate::api::Operator::KINDS).
     pub kind: Kind,
     /// Name in the owner's namespace.
     pub name: String,
@@ -68,6 +35,32 @@ impl Child {
         }
     }
 
+    /// A child that must exist, from an object of `k8s_openapi`: its name, and every field that is set but `status`. Labels,
+    /// annotations, lists and maps are as in [`new`](Self::new).
+    ///
+    /// ```
+    /// use tare_runtime::api::Child;
+    /// use tare_runtime::k8s_openapi::api::core::v1::ConfigMap;
+    ///
+    /// let mut map = ConfigMap::default();
+    /// map.metadata.name = Some("settings".to_owned());
+    /// map.data = Some([("colour".to_owned(), "blue".to_owned())].into());
+    /// let child = Child::of(&map);
+    /// assert_eq!((child.kind.plural, &*child.name), ("configmaps", "settings"));
+    /// ```
+    pub fn of<K: Metadata<Ty = ObjectMeta> + Serialize>(object: &K) -> Self {
+        let kind = Kind {
+            api_version: K::API_VERSION,
+            kind: K::KIND,
+            plural: K::URL_PATH_SEGMENT,
+            // The operator's declaration says what a plan looks at.
+            status: &[],
+        };
+        let name = object.metadata().name.clone().unwrap_or_default();
+        // An object of the API can always be written as JSON.
+        Self::new(kind, name, json!(object))
+    }
+
     /// A child that must not exist.
     pub fn absent(kind: Kind, name: impl Into<String>) -> Self {
         Self {
@@ -89,85 +82,71 @@ impl Child {
 /// The observed children of an owner, as its plan sees them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Children {
-    states: Vec<(KindId, u32, ChildState)>,
-    /// The words with which their pods are refused. They are read when a status is made, and not retained.
-    refusals: Vec<(KindId, u32, Box<str>)>,
+    seen: Vec<Observed>,
+}
+
+/// One of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Observed {
+    kind: Kind,
+    name_hash: u32,
+    state: ChildState,
+    /// The words with which its pods are refused. They are read when a status is made, and not retained.
+    refusal: Option<Box<str>>,
 }
 
 impl Children {
-    /// The last observed state of a child; `None` when it does not exist or was not observed yet.
-    pub fn state<O: Operator>(&self, kind: &Kind, name: &str) -> Option<&ChildState> {
-        let index = kind_index(O::KINDS, kind)?;
-        let hash = hash32(name);
-        self.states
-            .iter()
-            .find(|(k, h, _)| (*k, *h) == (index, hash))
-            .map(|(_, _, state)| state)
+    /// The last observed state of a child; `None` when it does not exist or was not observed yet. Of a kind without
+    /// [`Kind::status`] it says no more than that the child exists.
+    pub fn get(&self, kind: &Kind, name: &str) -> Option<&ChildState> {
+        self.observed(kind, hash32(name)).map(|seen| &seen.state)
     }
 
     /// The server's words, where the pods of a child are refused ([`ChildState::refused`]): a quota that is exceeded, a
     /// profile of Pod Security that is violated.
-    pub fn refusal<O: Operator>(&self, kind: &Kind, name: &str) -> Option<&str> {
-        let id = (kind_index(O::KINDS, kind)?, hash32(name));
-        let mut refusals = self.refusals.iter();
-        let found = refusals.find(|(kind, hash, _)| (*kind, *hash) == id);
-        found.map(|(_, _, words)| &**words)
+    pub fn refusal(&self, kind: &Kind, name: &str) -> Option<&str> {
+        self.observed(kind, hash32(name))?.refusal.as_deref()
     }
 
-    /// Records the words with which the pods of a child are refused.
-    pub fn record_refusal<O: Operator>(&mut self, kind: &Kind, name: &str, words: &str) {
-        if let Some(index) = kind_index(O::KINDS, kind) {
-            self.refusals.push((index, hash32(name), words.into()));
+    /// Records the state of a child; a later record replaces an earlier one. For tests of a plan.
+    pub fn record(&mut self, kind: &Kind, name: &str, state: ChildState) {
+        self.set(kind, hash32(name), state);
+    }
+
+    /// Records the words with which the pods of a child are refused that is recorded.
+    pub fn record_refusal(&mut self, kind: &Kind, name: &str, words: &str) {
+        let name_hash = hash32(name);
+        let mut seen = self.seen.iter_mut();
+        if let Some(seen) = seen.find(|seen| seen.is(kind, name_hash)) {
+            seen.refusal = Some(words.into());
         }
     }
 
     /// Whether the pods of one are refused.
     pub(crate) fn any_refused(&self) -> bool {
-        self.states.iter().any(|(_, _, state)| state.refused)
+        self.seen.iter().any(|seen| seen.state.refused)
     }
 
-    /// Records the state of a child; a later record replaces an earlier one.
-    pub fn record<O: Operator>(&mut self, kind: &Kind, name: &str, state: ChildState) {
-        if let Some(index) = kind_index(O::KINDS, kind) {
-            self.set(index, hash32(name), state);
+    pub(crate) fn set(&mut self, kind: &Kind, name_hash: u32, state: ChildState) {
+        let mut all = self.seen.iter_mut();
+        match all.find(|seen| seen.is(kind, name_hash)) {
+            Some(seen) => seen.state = state,
+            None => self.seen.push(Observed {
+                kind: *kind,
+                name_hash,
+                state,
+                refusal: None,
+            }),
         }
     }
 
-    pub(crate) fn set(&mut self, kind: KindId, name_hash: u32, state: ChildState) {
-        match self
-            .states
-            .iter_mut()
-            .find(|(k, h, _)| (*k, *h) == (kind, name_hash))
-        {
-            Some(known) => known.2 = state,
-            None => self.states.push((kind, name_hash, state)),
-        }
+    fn observed(&self, kind: &Kind, name_hash: u32) -> Option<&Observed> {
+        self.seen.iter().find(|seen| seen.is(kind, name_hash))
     }
 }
 
-/// The index of `kind` in [`Operator::KINDS`].
-pub(crate) fn kind_index(kinds: &[Kind], kind: &Kind) -> Option<KindId> {
-    kinds
-        .iter()
-        .position(|k| (k.api_version, k.plural) == (kind.api_version, kind.plural))
-        .and_then(KindId::child)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kinds_of_one_plural_in_two_groups_are_two_kinds() {
-        const KNATIVE_SERVICE: Kind = Kind {
-            api_version: "serving.knative.dev/v1",
-            kind: "Service",
-            plural: "services",
-            workload: false,
-        };
-        let kinds = [SERVICE, KNATIVE_SERVICE];
-        assert_eq!(kind_index(&kinds, &KNATIVE_SERVICE), KindId::child(1));
-        assert_eq!(kind_index(&kinds, &SERVICE), KindId::child(0));
-        assert_eq!(kind_index(&[SERVICE], &KNATIVE_SERVICE), None);
+impl Observed {
+    fn is(&self, kind: &Kind, name_hash: u32) -> bool {
+        self.name_hash == name_hash && self.kind.is(kind)
     }
 }

@@ -5,16 +5,22 @@
 
 mod child;
 mod error;
+mod kind;
 mod operator;
 mod plan;
 mod status;
 
-pub(crate) use crate::api::child::kind_index;
-pub use crate::api::child::{CONFIG_MAP, Child, Children, DEPLOYMENT, Kind, SERVICE};
+pub use crate::api::child::{Child, Children};
 pub use crate::api::error::{Failure, PlanError, Retry};
-pub(crate) use crate::api::operator::prefix_of;
+pub use crate::api::kind::{
+    CONFIG_MAP, CRON_JOB, DAEMON_SET, DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, INGRESS, JOB, Kind,
+    LOAD_BALANCER, NETWORK_POLICY, PERSISTENT_VOLUME_CLAIM, POD, POD_DISRUPTION_BUDGET, ROLE,
+    ROLE_BINDING, SECRET, SERVICE, SERVICE_ACCOUNT, STATEFUL_SET,
+};
+pub(crate) use crate::api::kind::{is_counter, kind_index};
 pub use crate::api::operator::{
     DeletedOwner, MANAGED_BY_LABEL, Operator, Owner, Spec, Status, UndecodableSpec, Writes,
 };
+pub(crate) use crate::api::operator::{is_observed, prefix_of};
 pub use crate::api::plan::{Plan, Requeue};
 pub use crate::api::status::{Condition, NoStatus, OwnerStatus};

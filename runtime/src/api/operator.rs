@@ -1,5 +1,6 @@
 //! The operator: one resource, its pure plan, and how its children are written.
 
+use std::any::TypeId;
 use std::borrow::Cow;
 use std::future::{Future, ready};
 use std::time::Duration;
@@ -8,8 +9,9 @@ use kube::core::object::HasSpec;
 use kube::core::{NamespaceResourceScope, Resource};
 use serde::de::DeserializeOwned;
 
-use crate::api::child::{Children, Kind};
+use crate::api::child::Children;
 use crate::api::error::{Failure, PlanError, Retry};
+use crate::api::kind::Kind;
 use crate::api::plan::Plan;
 use crate::api::status::OwnerStatus;
 use crate::model::Meta;
@@ -32,6 +34,8 @@ pub trait Operator: Send + Sync + 'static {
     type Status: OwnerStatus;
     /// Why a plan cannot be made.
     type Error: PlanError;
+    /// What [`observe`](Self::observe) finds; `()` where a plan needs nothing but the cluster.
+    type Observed: Default + Send + Sync + 'static;
 
     /// Name of the operator: the field manager of every write, the value of the managed-by label, and
     /// the default prefix of its metrics.
@@ -52,6 +56,22 @@ pub trait Operator: Send + Sync + 'static {
     /// over the lists, however many owners there are. Without it, and where the period of the relist is configured,
     /// that holds.
     const DRIFT_PERIOD: Option<Duration> = None;
+
+    /// What lives outside the cluster, or cannot be declared: asked for before each plan, which finds it in
+    /// [`Owner::observed`] and stays a pure function. `previous` is the status as it was. It counts towards the time that
+    /// a reconcile may take, and every relist asks for all owners once; a plan that is to be made again without an event
+    /// says when ([`Plan::requeue`]).
+    ///
+    /// # Errors
+    /// As those of a plan: the owner's status tells it, and it is retried as the error says.
+    fn observe(
+        &self,
+        owner: &Owner<Self>,
+        previous: Option<Status<Self>>,
+    ) -> impl Future<Output = Result<Self::Observed, Self::Error>> + Send {
+        let _ = (owner, previous);
+        ready(Ok(Self::Observed::default()))
+    }
 
     /// What should exist for `owner`, and the status that follows from what exists.
     ///
@@ -80,6 +100,14 @@ pub trait Operator: Send + Sync + 'static {
     fn degraded(&self, owner: &Owner<Self>, children: &Children) -> Option<Failure> {
         let _ = (owner, children);
         None
+    }
+
+    /// Whether the owner is to be left as it is, as by an annotation that its user sets: neither its children nor its status
+    /// are written until the owner changes. Nothing of that is an error: no Event, no condition, no pauses that grow. An
+    /// owner that is being deleted is torn down all the same.
+    fn is_paused(&self, owner: &Owner<Self>) -> bool {
+        let _ = owner;
+        false
     }
 
     /// Deletes what lives outside the cluster. Runs under the finalizer, after the children are gone, for every
@@ -117,13 +145,31 @@ pub(crate) fn prefix_of(name: &str) -> String {
     name.replace(|c: char| !c.is_ascii_alphanumeric(), "_")
 }
 
-/// One owner as a plan sees it: identity and spec. Its previous status is left out, so that a plan
+/// One owner as a plan sees it: identity, spec and what was observed for it. Its previous status is left out, so that a plan
 /// cannot depend on an earlier plan.
 pub struct Owner<O: Operator + ?Sized> {
     /// Identity and life cycle.
     pub meta: Meta,
     /// What the user wants.
     pub spec: Spec<O>,
+    /// What [`Operator::observe`] found.
+    pub observed: O::Observed,
+}
+
+impl<O: Operator> Owner<O> {
+    /// An owner of which nothing was observed. For tests of a plan.
+    pub fn new(meta: Meta, spec: Spec<O>) -> Self {
+        Self {
+            meta,
+            spec,
+            observed: O::Observed::default(),
+        }
+    }
+}
+
+/// Whether a plan of `O` needs what [`Operator::observe`] finds.
+pub(crate) fn is_observed<O: Operator>() -> bool {
+    TypeId::of::<O::Observed>() != TypeId::of::<()>()
 }
 
 /// An owner that is being deleted, as [`Operator::cleanup`] sees it. Identity is always known: name what lives

@@ -13,6 +13,11 @@ pub trait OwnerStatus: Serialize + DeserializeOwned + Send + Sync {
     /// Whether the resource has a status to write.
     const WRITTEN: bool = true;
 
+    /// The types of the conditions that are this operator's, where another client writes conditions into the same status:
+    /// theirs then stay as they are. Name those of earlier versions, too, so that they go. Empty: all conditions are its
+    /// own, and what another client adds is taken away again. Either way everything else in the status is its own.
+    const CONDITIONS: &'static [&'static str] = &[];
+
     /// The generation of the spec that this status is about.
     fn observed_generation(&self) -> Option<i64> {
         None

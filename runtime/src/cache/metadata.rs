@@ -41,7 +41,7 @@ impl Identities {
         Self {
             marks: HashMap::new(),
             epoch: 0,
-            whole: O::KINDS.iter().map(|kind| kind.workload).collect(),
+            whole: O::KINDS.iter().map(|kind| kind.has_status()).collect(),
         }
     }
 

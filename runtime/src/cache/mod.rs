@@ -59,14 +59,14 @@ pub trait Cache: Send {
         self.len() == 0
     }
     /// An owner was shown by a watch, or by a page of a relist; `page` then has the resourceVersions of the
-    /// first page of each kind. A cache that retains specs takes `state.spec`. False: it is known to be gone.
+    /// first page of each kind. A cache that retains specs takes its body. False: it is known to be gone.
     fn on_owner(&mut self, state: &mut OwnerState, page: Option<&[u64]>) -> bool;
     /// The kind of which more is known than a page shows that was read since, `page` as above: the server was
     /// restored from a backup. Before [`on_owner`](Self::on_owner).
     fn is_ahead_of(&self, _state: &OwnerState, _page: &[u64]) -> Option<KindId> {
         None
     }
-    /// Whether the status of an owner that a watch shows is the one that is retained. Before
+    /// Whether the status, labels and annotations of an owner that a watch shows are those that are retained. Before
     /// [`on_owner`](Self::on_owner).
     fn knows_status_of(&self, _state: &OwnerState) -> bool {
         false

@@ -96,7 +96,10 @@ impl<O: Operator> Cache for Pruned<O> {
 
     fn knows_status_of(&self, state: &OwnerState) -> bool {
         let kept = self.owners.get(&state.object.uid);
-        kept.is_some_and(|kept| kept.object.status.digest == state.object.status.digest)
+        kept.is_some_and(|kept| {
+            let (kept, shown) = (&kept.object, &state.object);
+            (kept.status.digest, kept.marks) == (shown.status.digest, shown.marks)
+        })
     }
 
     fn on_owner_gone(&mut self, uid: Uid) {
@@ -130,9 +133,9 @@ impl<O: Operator> Cache for Pruned<O> {
     }
 
     fn record(&mut self, state: &mut OwnerState) {
-        let spec = state.object.spec.take();
+        let body = state.object.body.take();
         if let Some(kept) = self.owners.get_mut(&state.object.uid) {
-            kept.returned(state, spec);
+            kept.returned(state, body);
         }
         // The queue needs the resourceVersions, not the digests.
         for child in &mut *state.children {

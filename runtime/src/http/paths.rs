@@ -71,12 +71,11 @@ impl Paths {
         labels.get(&self.owner_label).map(Cow::Owned)
     }
 
-    /// Watches metadata only, except for workloads among the children, whose status says whether they are
-    /// ready.
+    /// Watches metadata only, except for the kinds of children whose status a plan looks at.
     #[must_use]
     pub fn watched_as_metadata<O: Operator>(mut self) -> Self {
-        let workloads = O::KINDS.iter().map(|kind| kind.workload);
-        let whole = std::iter::once(false).chain(workloads);
+        let children = O::KINDS.iter().map(Kind::has_status);
+        let whole = std::iter::once(false).chain(children);
         for (collection, whole) in self.collections.iter_mut().zip(whole) {
             if !whole {
                 *collection = Arc::new(Collection::clone(collection).watched_as_metadata());

@@ -9,17 +9,23 @@ pub(crate) fn hash32(text: &str) -> u32 {
     })
 }
 
+/// What kubectl and the controller of Deployments write of their own accord.
+const OF_OTHERS: [&str; 2] = [
+    "deployment.kubernetes.io/",
+    "kubectl.kubernetes.io/last-applied",
+];
+
+/// Whether a label or annotation of this name says nothing that a plan says or sees.
+pub(crate) fn is_of_others(name: &str) -> bool {
+    OF_OTHERS.iter().any(|other| name.starts_with(other))
+}
+
 /// Digest of the labels and annotations of an object, in the order of their names. What kubectl and the controller of
 /// Deployments write there of their own accord is not in it: no plan says that, and it comes with every rollout.
 pub(crate) fn marks(labels: &Value, annotations: &Value) -> u32 {
-    const OF_OTHERS: [&str; 2] = [
-        "deployment.kubernetes.io/",
-        "kubectl.kubernetes.io/last-applied",
-    ];
     let fold = |sum: u32, marks: &Value| {
         let marks = marks.as_object().into_iter().flatten();
-        let marks =
-            marks.filter(|(name, _)| !OF_OTHERS.iter().any(|other| name.starts_with(other)));
+        let marks = marks.filter(|(name, _)| !is_of_others(name));
         marks.fold(sum, |sum, (name, value)| {
             let value = hash32(value.as_str().unwrap_or_default());
             sum.wrapping_mul(31) ^ hash32(name).rotate_left(1) ^ value

@@ -1,5 +1,7 @@
 //! An owner's identity as its plan sees it.
 
+use std::collections::BTreeMap;
+
 use crate::model::{ObjectKey, Uid};
 
 /// Identity and life cycle of an owner.
@@ -19,6 +21,12 @@ pub struct Meta {
     pub observed_generation: Option<i64>,
     /// Whether the object waits for its finalizers to go.
     pub deleting: bool,
+    /// When it was created, seconds since 1970; 0 where that is not known.
+    pub created_s: u64,
+    /// Its labels. A change of one plans the owner again.
+    pub labels: BTreeMap<String, String>,
+    /// Its annotations, without what kubectl keeps there. A change of one plans the owner again.
+    pub annotations: BTreeMap<String, String>,
 }
 
 impl Meta {

@@ -2,6 +2,7 @@
 //!
 //! Guarantees: no I/O and no clock; no other room is imported.
 
+mod body;
 mod child;
 mod corrections;
 mod hash;
@@ -18,6 +19,7 @@ mod triggers;
 mod uid;
 mod versions;
 
+pub use crate::model::body::Body;
 pub use crate::model::child::{Change, ChildEvent, Content, LastApplied, SeenChild, SeenChildren};
 pub use crate::model::corrections::{ChildId, Corrections};
 pub use crate::model::key::ObjectKey;
@@ -28,7 +30,7 @@ pub use crate::model::owner_state::{
     Finalizers, OwnerObject, OwnerState, OwnerWork, StatusRecord, Transition,
 };
 pub(crate) use crate::model::owner_state::{LARGE_BYTES, large_bytes};
-pub use crate::model::progress::ChildState;
+pub use crate::model::progress::{ChildState, Fields};
 pub use crate::model::retention::Retention;
 pub use crate::model::triggers::Triggers;
 pub use crate::model::uid::Uid;

@@ -12,6 +12,7 @@ use serde::de::{self, Deserializer, IgnoredAny, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::model::hash::is_of_others;
 use crate::model::{ObjectKey, Uid, marks};
 
 /// One object of a list page, a watch event or an answer, borrowed from its JSON.
@@ -45,6 +46,8 @@ pub struct PartialMetadata<'a, L = Labels<'a>, A = Labels<'a>, M = IgnoredAny> {
     pub resource_version: u64,
     #[serde(default)]
     pub generation: i64,
+    #[serde(borrow, default)]
+    pub creation_timestamp: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     pub deletion_timestamp: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -94,6 +97,15 @@ pub struct Labels<'a>(#[serde(borrow)] Option<&'a RawValue>);
 impl Labels<'_> {
     pub(crate) fn get(&self, label: &str) -> Option<String> {
         self.value().get(label)?.as_str().map(str::to_owned)
+    }
+
+    /// All of them as JSON, without what is of no interest to a plan; `None` where there are none.
+    pub(crate) fn own_json(&self) -> Option<Box<str>> {
+        let Value::Object(mut all) = self.value() else {
+            return None;
+        };
+        all.retain(|name, _| !is_of_others(name));
+        (!all.is_empty()).then(|| Value::from(all).to_string().into())
     }
 
     fn value(&self) -> Value {
@@ -180,6 +192,7 @@ fn revision<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::DEPLOYMENT;
     use crate::model::ChildState;
 
     #[test]
@@ -205,7 +218,7 @@ mod tests {
             let owner = object.metadata.owner_name(other, "example.com/owner");
             assert_eq!(owner, None, "{other:?}");
         }
-        let state = ChildState::of(&object, true);
+        let state = ChildState::of(&object, DEPLOYMENT.status);
         assert_eq!(
             (state.generation, state.ready_replicas, state.stalled),
             (3, 1, true)

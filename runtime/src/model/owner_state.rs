@@ -4,7 +4,7 @@
 //! Guarantees: pure data; an older event never undoes a newer one.
 //! Leaves to others: how long it is kept (`queue`), what the work is (`reconcile`).
 
-use crate::model::{Change, Content, Corrections, SeenChild, SeenChildren, Triggers, Uid};
+use crate::model::{Body, Change, Content, Corrections, SeenChild, SeenChildren, Triggers, Uid};
 
 /// From this size on an object is large, bytes: a reconcile holds up to seven times as much, and only as many
 /// large owners are reconciled at once as the bounds of the queue allow.
@@ -53,6 +53,8 @@ pub struct StatusRecord {
     pub ready: bool,
     /// Transition times of its conditions.
     pub transitions: Box<[Transition]>,
+    /// Conditions of other clients, a JSON array; `None` where there are none.
+    pub foreign: Option<Box<str>>,
 }
 
 /// What is known of an owner. A worker takes it and gives it back.
@@ -81,8 +83,12 @@ pub struct OwnerObject {
     pub deleting: bool,
     /// Its finalizers.
     pub finalizers: Finalizers,
-    /// Its spec as JSON, while it is kept.
-    pub spec: Option<Box<str>>,
+    /// When it was created, seconds since 1970; 0 while that is not known.
+    pub created_s: u32,
+    /// Digest of its labels and annotations.
+    pub marks: u32,
+    /// Its spec, labels and annotations, while they are kept.
+    pub body: Option<Body>,
     /// Bytes of the object where it is known to be large, else 0; stays known where the spec is dropped.
     pub large_bytes: u32,
     /// Its status, while that is known.
@@ -170,9 +176,10 @@ impl OwnerObject {
             };
             return;
         }
-        if self.generation != newer.generation {
-            self.spec = None;
+        if self.generation != newer.generation || self.marks != newer.marks {
+            self.body = None;
         }
+        self.marks = newer.marks;
         self.uid = newer.uid;
         self.generation = newer.generation;
         self.resource_version = newer.resource_version;
@@ -184,6 +191,12 @@ impl OwnerObject {
     pub fn may_be_overwritten(&self, newer: &Self) -> bool {
         newer.resource_version > self.newest_version()
             && (newer.metadata_only || newer.status.digest != self.status.digest)
+    }
+
+    /// Whether somebody has changed labels or annotations since, which a plan may look at.
+    pub fn is_marked_anew(&self, newer: &Self) -> bool {
+        let known = self.newest_version();
+        known > 0 && newer.resource_version > known && newer.marks != self.marks
     }
 
     /// What compares the status that this shows with the plan. Metadata do not show it: it is read before.
@@ -204,14 +217,14 @@ impl OwnerState {
         state
     }
 
-    /// Bytes of the spec and of what is held of the children.
+    /// Bytes of the body and of what is held of the children.
     pub fn spec_bytes(&self) -> usize {
-        self.object.spec.as_ref().map_or(0, |spec| spec.len()) + self.children.bytes()
+        self.object.body.as_ref().map_or(0, Body::len) + self.children.bytes()
     }
 
     /// Drops the bodies that can be read again.
     pub fn drop_bodies(&mut self) {
-        self.object.spec = None;
+        self.object.body = None;
         self.children.release();
     }
 
@@ -282,7 +295,7 @@ impl OwnerState {
             // The page would show it as it is known.
             resource_version: known.resource_version + 1,
             content: Content::Gone,
-            ..*known
+            ..known.clone()
         });
         let rows = rows.iter().map(|row| SeenChild {
             // It was compared with the owner as it was, which has been written since.
@@ -290,7 +303,7 @@ impl OwnerState {
                 0 => Content::Unread,
                 _ => Content::ByGeneration,
             },
-            ..*row
+            ..row.clone()
         });
         for seen in gone.chain(rows).collect::<Vec<_>>() {
             self.observe(seen, &|| Content::Unread);

@@ -1,21 +1,24 @@
-//! How far a child is, as its status says.
+//! What a plan sees of a child's status.
 //!
-//! Guarantees: pure; a status of another shape tells nothing. What counts as ready is what `kubectl rollout status`
+//! Guarantees: pure; a status of another shape tells nothing. Of a status only what its kind declares is kept. What counts as ready is what `kubectl rollout status`
 //! waits for. Leaves to others: what follows from it (the plan), the words of a refusal (`reconcile`).
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
+use crate::api::{Kind, is_counter};
 use crate::model::PartialObject;
 
 /// As many as an Event holds.
 const WORDS: usize = 1_024;
 
-/// What a child tells about its progress. To a plan a child of a kind without replicas tells only
-/// that it exists: all of this is then 0.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// What a child tells of itself. To a plan a child of a kind that declares nothing of its status
+/// ([`Kind::status`](crate::api::Kind::status)) tells only that it exists: all of this is then 0.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChildState {
     /// Generation of the child's spec.
     pub generation: i64,
@@ -34,6 +37,26 @@ pub struct ChildState {
     /// Whether its controller may not make its pods (`ReplicaFailure` is `True`): a quota, Pod Security, a webhook.
     /// [`Children::refusal`](crate::api::Children::refusal) has the words.
     pub refused: bool,
+    /// What else its kind declares: [`field`](Self::field) has it.
+    pub fields: Fields,
+}
+
+/// Values of a status by their pointers, a JSON object. Boxed twice: most children have none, and those that are retained
+/// take eight bytes then.
+#[expect(clippy::redundant_allocation, reason = "one pointer and not two words")]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Fields(Option<Box<Box<str>>>);
+
+impl Fields {
+    fn of(values: Map<String, Value>) -> Self {
+        let json = (!values.is_empty()).then(|| Value::from(values).to_string().into());
+        Self(json.map(Box::new))
+    }
+
+    fn values(&self) -> Map<String, Value> {
+        let values = self.0.as_ref().map(|json| serde_json::from_str(json));
+        values.and_then(Result::ok).unwrap_or_default()
+    }
 }
 
 #[derive(Deserialize, Default)]
@@ -91,17 +114,50 @@ impl ChildState {
             && self.available_replicas >= self.updated_replicas
     }
 
-    /// Reads the counters of `object`; a status of another shape leaves them at zero.
-    pub(crate) fn of(object: &PartialObject<'_>, workload: bool) -> Self {
-        Self::read(object.metadata.generation, object.status, workload)
+    /// What its status has at one of the pointers that its kind declares ([`Kind::status`](crate::api::Kind::status)), as
+    /// `T`; `None` where there is nothing, or something else than a `T`. Counts of replicas are fields of their own.
+    pub fn field<T: DeserializeOwned>(&self, pointer: &str) -> Option<T> {
+        T::deserialize(self.fields.values().remove(pointer)?).ok()
+    }
+
+    /// The status (`True`, `False`, `Unknown`) of the condition `type_`, where the kind declares `/conditions`.
+    pub fn condition(&self, type_: &str) -> Option<String> {
+        let conditions: Vec<Value> = self.field("/conditions")?;
+        let found = conditions.iter().find(|found| found["type"] == type_)?;
+        found["status"].as_str().map(str::to_owned)
+    }
+
+    /// The same with `value` at `pointer`. For tests of a plan.
+    #[must_use]
+    pub fn with_field(mut self, pointer: &str, value: impl Into<Value>) -> Self {
+        let mut values = self.fields.values();
+        values.insert(pointer.to_owned(), value.into());
+        self.fields = Fields::of(values);
+        self
+    }
+
+    /// As a plan sees it: of a kind that declares nothing of its status, only that it exists.
+    pub(crate) fn told(&self, kind: &Kind) -> Self {
+        match kind.has_status() {
+            true => self.clone(),
+            false => Self::default(),
+        }
+    }
+
+    /// Reads the fields of `object` that its kind declares; a status of another shape leaves them empty.
+    pub(crate) fn of(object: &PartialObject<'_>, declared: &[&str]) -> Self {
+        Self::read(object.metadata.generation, object.status, declared)
     }
 
     /// The same from its parts.
-    pub(crate) fn read(generation: i64, status: Option<&RawValue>, workload: bool) -> Self {
-        let status: WorkloadStatus<'_> = match status {
-            Some(raw) if workload => serde_json::from_str(raw.get()).unwrap_or_default(),
-            _ => WorkloadStatus::default(),
-        };
+    pub(crate) fn read(generation: i64, status: Option<&RawValue>, declared: &[&str]) -> Self {
+        let status = status.filter(|_| !declared.is_empty());
+        let fields = status
+            .and_then(|raw| fields(raw, declared))
+            .unwrap_or_default();
+        let status: WorkloadStatus<'_> = status
+            .and_then(|raw| serde_json::from_str(raw.get()).ok())
+            .unwrap_or_default();
         Self {
             generation,
             observed_generation: status.observed_generation,
@@ -114,8 +170,24 @@ impl ChildState {
                 .iter()
                 .any(|c| c.is("Progressing", "False")),
             refused: status.conditions.iter().any(WorkloadCondition::is_refusal),
+            fields,
         }
     }
+}
+
+/// What a status has at the pointers that are no counters; `None` where none is declared.
+fn fields(status: &RawValue, declared: &[&str]) -> Option<Fields> {
+    let mut declared = declared
+        .iter()
+        .filter(|pointer| !is_counter(pointer))
+        .peekable();
+    declared.peek()?;
+    let status: Value = serde_json::from_str(status.get()).ok()?;
+    let found = declared.filter_map(|pointer| {
+        let value = status.pointer(pointer)?;
+        Some(((*pointer).to_owned(), value.clone()))
+    });
+    Some(Fields::of(found.collect()))
 }
 
 /// The words with which the pods of a workload are refused, from its status; the first [`WORDS`] characters of them.
@@ -131,10 +203,11 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::api::{DEPLOYMENT, JOB, LOAD_BALANCER, PERSISTENT_VOLUME_CLAIM, SERVICE};
 
     fn state(status: &Value) -> ChildState {
         let raw = serde_json::value::to_raw_value(status).expect("JSON");
-        ChildState::read(3, Some(&raw), true)
+        ChildState::read(3, Some(&raw), DEPLOYMENT.status)
     }
 
     #[test]
@@ -224,5 +297,51 @@ mod tests {
             assert_eq!(refusal(&raw).as_deref(), want);
             assert_eq!(state(&status(holds)).refused, want.is_some());
         }
+    }
+
+    #[test]
+    fn a_plan_sees_what_the_kind_declares_and_nothing_else() {
+        let read = |kind: &Kind, status: Value| {
+            let raw = serde_json::value::to_raw_value(&status).expect("JSON");
+            ChildState::read(1, Some(&raw), kind.status)
+        };
+        let claim =
+            json!({"phase": "Bound", "capacity": {"storage": "1Gi"}, "accessModes": ["RWO"]});
+        let claim = read(&PERSISTENT_VOLUME_CLAIM, claim);
+        assert_eq!(claim.field("/phase"), Some("Bound".to_owned()));
+        assert_eq!(claim.field("/capacity/storage"), Some("1Gi".to_owned()));
+        assert_eq!(claim.field::<Value>("/accessModes"), None);
+        assert_eq!(claim.field::<u32>("/phase"), None, "another type");
+        let balancer = json!({"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}});
+        let found = read(&LOAD_BALANCER, balancer.clone());
+        let addresses: Vec<Value> = found.field("/loadBalancer/ingress").expect("addresses");
+        assert_eq!(addresses[0]["ip"], "192.0.2.1");
+        assert_eq!(
+            read(&SERVICE, balancer),
+            ChildState {
+                generation: 1,
+                ..ChildState::default()
+            }
+        );
+        let job = json!({"succeeded": 1, "conditions": [{"type": "Complete", "status": "True"}]});
+        let job = read(&JOB, job);
+        assert_eq!(job.condition("Complete").as_deref(), Some("True"));
+        assert_eq!(job.condition("Failed"), None);
+        assert_eq!(job.field("/succeeded"), Some(1));
+        let same = ChildState {
+            generation: 1,
+            ..ChildState::default()
+        };
+        let same = same.with_field("/succeeded", 1);
+        let same = same.with_field(
+            "/conditions",
+            json!([{"type": "Complete", "status": "True"}]),
+        );
+        assert_eq!(job, same);
+        assert_eq!(
+            read(&JOB, json!({"succeeded": 2})).field("/succeeded"),
+            Some(2)
+        );
+        assert_eq!(read(&JOB, json!("odd")).fields, Fields::default());
     }
 }

@@ -120,7 +120,9 @@ impl Arrivals {
             return Meanwhile::Recreated(shown);
         }
         let changed = shown.object.generation != owner.object.generation
-            || shown.object.deleting != owner.object.deleting;
+            || shown.object.deleting != owner.object.deleting
+            || shown.object.marks != owner.object.marks;
+        let is_marked_anew = owner.object.is_marked_anew(&shown.object);
         let may_be_overwritten = owner.object.may_be_overwritten(&shown.object);
         let comparison = shown.object.comparison();
         let beyond = shown.work.triggers.without(Triggers::OWN);
@@ -129,6 +131,9 @@ impl Arrivals {
             owner.work.attempts = 0;
         }
         let own = owner.object.own_triggers(finalizer);
+        if is_marked_anew {
+            return Meanwhile::Same(own.with(beyond).with(comparison));
+        }
         if may_be_overwritten && own.is_empty() && !owner.object.deleting {
             return Meanwhile::Overwritten(beyond.with(comparison));
         }

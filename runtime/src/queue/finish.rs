@@ -74,7 +74,7 @@ impl Queue {
         }
         let keep_ms = if matches!(outcome, Outcome::Written { ready: true, .. }) {
             if !owner.has_work() {
-                owner.object.spec = None;
+                owner.object.body = None;
             }
             self.limits.confirm_ms
         } else {

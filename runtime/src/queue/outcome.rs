@@ -49,7 +49,7 @@ pub enum Outcome {
         /// First delay, ms.
         base_ms: Option<u64>,
     },
-    /// Failed; only a change can help.
+    /// Only a change can help: it failed, or is to be left as it is.
     Stuck,
     /// Nothing failed, but something has to happen first, such as the end of a child that is being deleted.
     /// Retried after the delay, which grows, unless an event arrives sooner.

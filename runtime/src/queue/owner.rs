@@ -35,6 +35,10 @@ impl Queue {
             }
             None => (false, !is_known && !is_own),
         };
+        if self.is_marked_anew(key, &shown) {
+            let comparison = shown.object.comparison();
+            return self.admit_owner(key, shown, comparison);
+        }
         let has_work =
             shown.object.deleting || !shown.object.own_triggers(self.finalizer).is_empty();
         if !differs || has_work {
@@ -44,6 +48,17 @@ impl Queue {
             true => self.overwrite(key, shown, now_ms),
             false => self.insert_overwritten(key, shown, now_ms),
         }
+    }
+
+    /// Whether somebody has changed the labels or annotations of an owner that has an entry. What arrives while a worker
+    /// has it is told apart when that returns it.
+    fn is_marked_anew(&self, key: &ObjectKey, shown: &OwnerState) -> bool {
+        self.entries.get(key).is_some_and(|entry| {
+            let known = &entry.owner.object;
+            entry.state != State::InFlight
+                && known.uid == shown.object.uid
+                && known.is_marked_anew(&shown.object)
+        })
     }
 
     fn insert_overwritten(&mut self, key: &ObjectKey, shown: OwnerState, now_ms: u64) -> Admission {
@@ -139,13 +154,14 @@ impl Queue {
             return Admission::Idle;
         };
         let known = entry.owner.object.newest_version() > 0;
-        let spec_changed = known
+        let changed = known
             && (shown.object.generation != entry.owner.object.generation
-                || shown.object.deleting != entry.owner.object.deleting);
+                || shown.object.deleting != entry.owner.object.deleting
+                || shown.object.marks != entry.owner.object.marks);
         // It failed, or events of its children are being merged.
         let waits = matches!(entry.state, State::Delayed { .. })
             && (known || shown.work.triggers.is_empty())
-            && !spec_changed
+            && !changed
             && (!entry.is_overwritten() || beyond.is_empty());
         let finalizer = self.finalizer;
         self.entries.change_owner(key, |owner| {

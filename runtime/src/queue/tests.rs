@@ -39,7 +39,7 @@ fn owner_at(generation: i64, resource_version: u64) -> OwnerState {
         count: 1,
         orphan: false,
     };
-    state.object.spec = Some(format!("{{\"generation\":{generation}}}").into());
+    state.object.body = Some(format!("{{\"generation\":{generation}}}").into());
     state
 }
 
@@ -190,7 +190,10 @@ fn a_newer_spec_that_arrives_in_flight_wins() {
     queue.finish(&key, observed(owner, true), WRITTEN, 0);
     let (_, again) = take(&mut queue);
     assert_eq!(
-        (again.object.generation, again.object.spec.as_deref()),
+        (
+            again.object.generation,
+            again.object.body.as_ref().map(|body| &*body.spec)
+        ),
         (3, Some("{\"generation\":3}"))
     );
 }

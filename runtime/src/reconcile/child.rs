@@ -1,6 +1,6 @@
 //! A child as it is on the server, as its plan wants it, and the digests that are kept of it.
 //!
-//! Guarantees: managedFields stay JSON, and the status of what is no workload is skipped while decoding. Of a planned body
+//! Guarantees: managedFields stay JSON, and a status that no plan looks at is skipped while decoding. Of a planned body
 //! only what a plan may say is left. Leaves to others: what a difference is (`fields`), what is done about it
 //! (`children`).
 
@@ -57,7 +57,7 @@ impl Actual {
     ///
     /// # Errors
     /// The JSON is not an object of the API.
-    pub fn decode(raw: &str, workload: bool, mark: &str) -> Result<Self, serde_json::Error> {
+    pub fn decode(raw: &str, declared: &[&str], mark: &str) -> Result<Self, serde_json::Error> {
         let Wire {
             mut metadata,
             status,
@@ -93,7 +93,7 @@ impl Actual {
                 .map(|reference| format!("{} {:?}", reference.kind, reference.name)),
             owner_group: controller.map(|reference| reference.group().into()),
             references: metadata.owner_references.len(),
-            state: ChildState::read(metadata.generation, status, workload),
+            state: ChildState::read(metadata.generation, status, declared),
             marks,
             value: Value::Object(rest),
             mark: plan.and_then(|text| Mark::parse(text.as_str()?)),
@@ -108,7 +108,7 @@ impl Actual {
             name_hash: self.name_hash,
             uid_hash: self.uid.short(),
             resource_version: self.resource_version,
-            state: self.state,
+            state: self.state.clone(),
             marks: self.marks,
             content: Content::Recorded(body.map(|body| last_applied(self.uid, body))),
         }
@@ -264,7 +264,7 @@ pub(crate) fn held(line: &[u8]) -> Content {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::SERVICE;
+    use crate::api::{DEPLOYMENT, SECRET, SERVICE};
     use crate::test_operator::Sites;
     use serde_json::json;
 
@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn of_a_child_everything_that_a_plan_may_say_is_kept() -> Result<(), serde_json::Error> {
-        let actual = Actual::decode(&deployment().to_string(), true, "x/plan")?;
+        let actual = Actual::decode(&deployment().to_string(), DEPLOYMENT.status, "x/plan")?;
         assert_eq!(
             actual.value,
             json!({"metadata": {"labels": {"a": "b"}, "annotations": {"x": "y"}}, "spec": {"replicas": 2}})
@@ -295,7 +295,7 @@ mod tests {
         );
         assert_eq!(actual.owner_text.as_deref(), Some("Site \"web\""));
         assert_eq!(actual.owner_group.as_deref(), Some("example.com"));
-        assert!(Actual::decode("{\"spec\":{}}", true, "x/plan").is_err());
+        assert!(Actual::decode("{\"spec\":{}}", DEPLOYMENT.status, "x/plan").is_err());
         Ok(())
     }
 
@@ -304,7 +304,7 @@ mod tests {
     {
         let mut object = deployment();
         object["metadata"]["annotations"]["x/plan"] = "abc-3".into();
-        let actual = Actual::decode(&object.to_string(), true, "x/plan")?;
+        let actual = Actual::decode(&object.to_string(), DEPLOYMENT.status, "x/plan")?;
         let found = actual.found();
         assert_eq!(found.value["metadata"]["annotations"], json!({"x": "y"}));
         assert_eq!(found.mark, Mark::parse("abc-3"));
@@ -339,14 +339,8 @@ mod tests {
 
     #[test]
     fn string_data_of_a_secret_is_compared_and_written_as_data() {
-        let secret = Kind {
-            api_version: "v1",
-            kind: "Secret",
-            plural: "secrets",
-            workload: false,
-        };
         let body = json!({"data": {"key": "b2xk", "other": "b3RoZXI="}, "stringData": {"key": "new", "gone": null}});
-        let body = planned_body::<Sites>(&secret, body, "web");
+        let body = planned_body::<Sites>(&SECRET, body, "web");
         assert_eq!(
             body["data"],
             json!({"key": "bmV3", "other": "b3RoZXI=", "gone": null})

@@ -277,7 +277,7 @@ impl<O: Operator> ChildRequests<O> {
         std::str::from_utf8(answer)
             .map_err(|error| ApiError::Undecodable(error.to_string().into()))
             .and_then(|text| {
-                Actual::decode(text, kind.workload, &self.mark)
+                Actual::decode(text, kind.status, &self.mark)
                     .map_err(|error| ApiError::undecodable(&error))
             })
             .map_err(|error| failure::asked(error, "read", kind.kind, ""))
@@ -285,7 +285,7 @@ impl<O: Operator> ChildRequests<O> {
 
     /// What an event showed of a child; `None` if that cannot be read.
     pub(super) fn shown(&self, json: &str, kind: &Kind) -> Option<Actual> {
-        Actual::decode(json, kind.workload, &self.mark).ok()
+        Actual::decode(json, kind.status, &self.mark).ok()
     }
 
     pub(super) fn write_path(&self, owner: &Owner<O>, child: &Child, name: &str) -> String {

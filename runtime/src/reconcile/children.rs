@@ -86,22 +86,23 @@ impl<O: Operator> Reconciler<O> {
     }
 
     /// Brings the children that are to be looked at to the plan, and leaves the others alone: nothing says that
-    /// they changed. Returns whether a workload was among them, so that the status may change.
+    /// they changed. Returns whether one was among them whose status the plan looks at, so that the status may change.
     pub(super) async fn ensure_pending(
         &self,
         owner: &Owner<O>,
         state: &mut OwnerState,
         children: &[Child],
     ) -> Result<bool, Interrupt> {
-        let mut workload_seen = false;
+        let mut status_seen = false;
         for child in children {
+            let has_status = child.kind.has_status();
             if seen_of::<O>(state, child).is_some_and(|seen| seen.content.is_pending()) {
-                workload_seen |= child.kind.workload;
+                status_seen |= has_status;
                 self.ensure_child(owner, state, child.clone(), false)
                     .await?;
             }
         }
-        if !workload_seen {
+        if !status_seen {
             return Ok(false);
         }
         for child in children {
@@ -109,7 +110,7 @@ impl<O: Operator> Reconciler<O> {
                 continue;
             }
             match id::<O>(child) {
-                (Some(_), _) if child.kind.workload => {
+                (Some(_), _) if child.kind.has_status() => {
                     self.ensure_child(owner, state, child.clone(), false)
                         .await?;
                 }

@@ -95,7 +95,7 @@ impl<O: Operator> Compare for Comparer<O> {
     }
 
     fn child(&self, kind: KindId, raw: &str, key: Option<&ObjectKey>) -> Option<Actual> {
-        let actual = Actual::decode(raw, kind.of(O::KINDS)?.workload, &self.mark).ok()?;
+        let actual = Actual::decode(raw, kind.of(O::KINDS)?.status, &self.mark).ok()?;
         key.is_none_or(|key| actual.key == *key).then_some(actual)
     }
 
@@ -190,7 +190,7 @@ impl<O: Operator> Compare for Comparer<O> {
         if has_work && !page_suffices {
             // A page may be old: the worker reads the owner first.
             triggers = triggers.with(Triggers::REFRESH);
-            state.object.spec = None;
+            state.object.body = None;
         }
         let reported = has_work || state.work.requeue_after_s > 0;
         (reported || self.retention != Retention::Nothing).then_some(triggers)

@@ -140,23 +140,32 @@ pub(crate) fn kind_missing(kind: &Kind, name: &str) -> Interrupt {
     failed("KindMissing", message, Retry::Backoff)
 }
 
-/// A plan with a child of a kind that the operator does not declare: neither listed nor watched, it would never be
-/// found again.
-pub(crate) fn check_kinds<O: Operator>(plan: &[Child]) -> Result<(), Interrupt> {
-    let is_undeclared = |child: &&Child| kind_index(O::KINDS, &child.kind).is_none();
-    let Some(child) = plan.iter().find(is_undeclared) else {
-        return Ok(());
-    };
+/// Gives the children of a plan their kinds as the operator declares them.
+///
+/// # Errors
+/// A child is of a kind that is not declared, or has no name.
+pub(crate) fn declare_kinds<O: Operator>(plan: &mut [Child]) -> Result<(), Interrupt> {
     let named = |kind: &Kind| format!("{} of {}", kind.kind, kind.api_version);
-    let declared: Vec<_> = O::KINDS.iter().map(named).collect();
-    let message = format!(
-        "the plan has a {} ({:?}), which is not among the KINDS of the operator {}: {}",
-        named(&child.kind),
-        child.name,
-        O::NAME,
-        declared.join(", ")
-    );
-    Err(failed("UndeclaredKind", message, Retry::AwaitChange))
+    for child in plan {
+        let declared = kind_index(O::KINDS, &child.kind).and_then(|index| index.of(O::KINDS));
+        let Some(declared) = declared else {
+            let declared: Vec<_> = O::KINDS.iter().map(named).collect();
+            let message = format!(
+                "the plan has a {} ({:?}), which is not among the KINDS of the operator {}: {}",
+                named(&child.kind),
+                child.name,
+                O::NAME,
+                declared.join(", ")
+            );
+            return Err(failed("UndeclaredKind", message, Retry::AwaitChange));
+        };
+        if child.name.is_empty() {
+            let message = format!("the plan has a {} without a name", named(declared));
+            return Err(failed("NamelessChild", message, Retry::AwaitChange));
+        }
+        child.kind = *declared;
+    }
+    Ok(())
 }
 
 /// The reason of a field conflict.

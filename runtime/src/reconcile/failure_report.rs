@@ -8,11 +8,11 @@ use std::panic::AssertUnwindSafe;
 
 use tracing::{debug, warn};
 
-use crate::api::{Failure, Operator, Retry};
+use crate::api::{Children, Failure, Operator, Owner, Retry};
 use crate::model::{ObjectKey, OwnerState, millis};
 use crate::queue::Outcome;
 use crate::reconcile::failure::{FIELD_CONFLICT, Interrupt, Told};
-use crate::reconcile::{Reconciler, failure, owner};
+use crate::reconcile::{Reconciler, child_records, failure, owner};
 
 /// With this time in a row that the status is set back, somebody is told. Three edits by hand are not.
 const OVERWRITTEN_TOLD: u8 = 4;
@@ -116,6 +116,35 @@ impl<O: Operator> Reconciler<O> {
         self.tell_degraded(key, state, &failure).await;
     }
 
+    /// The children that the owner is known to have had, as they are: what a cache mode does not retain is read. What is
+    /// read is not recorded, because nothing compares it with a plan.
+    async fn all_children(
+        &self,
+        owner: &Owner<O>,
+        state: &OwnerState,
+    ) -> Result<Children, Interrupt> {
+        let mut children = owner::children::<O>(&state.children);
+        if state.children.complete || owner::never_seen::<O>(&state.object) {
+            return Ok(children);
+        }
+        for child in self.names.unplanned::<O>(&owner.meta.name, &[]) {
+            let (kind, name_hash) = child_records::id::<O>(&child);
+            let mut seen = state.children.iter();
+            if seen.any(|seen| kind.is_some_and(|kind| seen.is(kind, name_hash))) {
+                continue;
+            }
+            match self.requests.read(owner, &child).await {
+                Ok(Some(actual)) if actual.owner == Some(owner.meta.uid) => {
+                    children.set(&child.kind, name_hash, actual.state.told(&child.kind));
+                }
+                Err(interrupt) if !interrupt.is_refusal() => return Err(interrupt),
+                // It is gone, or somebody else's, or may not be read: the plan sees it in no mode.
+                Ok(_) | Err(_) => {}
+            }
+        }
+        Ok(children)
+    }
+
     /// Writes the failure to the status. Returns whether it is new: to the status, or, where the status does
     /// not report failures, since the last success.
     async fn write_failure(
@@ -137,7 +166,7 @@ impl<O: Operator> Reconciler<O> {
         if mutant!(ObservedGoesBack) {
             owner.meta.observed_generation = None;
         }
-        let children = owner::children::<O>(&state.children);
+        let children = self.all_children(&owner, state).await?;
         let status = AssertUnwindSafe(|| self.operator.failed(&owner, &children, failure));
         let Ok(Some(status)) = std::panic::catch_unwind(status) else {
             return Ok(first);

@@ -33,11 +33,13 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use crate::api::{Children, Failure, Operator, Owner, OwnerStatus, Plan, Requeue, Status};
+use crate::api::{
+    Children, Failure, Operator, Owner, OwnerStatus, Plan, Requeue, Status, is_observed,
+};
 use crate::http::buffer::Buffer;
 use crate::http::paths::Paths;
 use crate::http::request::{Api, Request, WHOLE};
-use crate::model::{ObjectKey, OwnerState, Retention, Triggers, Uid, millis};
+use crate::model::{Body, ObjectKey, OwnerState, Retention, Triggers, Uid, millis};
 use crate::queue::Outcome;
 use crate::reconcile::child_names::ChildNames;
 use crate::reconcile::child_records::is_unknown;
@@ -166,15 +168,19 @@ impl<O: Operator> Reconciler<O> {
     ) -> Result<Outcome, Interrupt> {
         if state.work.triggers.has(Triggers::REFRESH)
             || state.object.resource_version == 0
-            || state.object.spec.is_none()
+            || state.object.body.is_none()
         {
             self.read_owner(key, state).await?;
         }
         if state.object.deleting {
             return self.tear_down(key, state).await;
         }
-        let owner =
+        let mut owner =
             owner::rebuild::<O>(key, &state.object).map_err(|error| failure::unreadable(&error))?;
+        if self.operator.is_paused(&owner) {
+            (state.work.attempts, state.work.corrections) = (0, None);
+            return Ok(Outcome::Stuck);
+        }
         let never_seen = owner::never_seen::<O>(&state.object);
         self.set_finalizers(key, state).await?;
         let besides = Triggers::RETIRED.with(Triggers::REFRESH);
@@ -190,6 +196,7 @@ impl<O: Operator> Reconciler<O> {
                 requeue_after: after_s.map(|after_s| Duration::from_secs(after_s.into())),
             });
         }
+        self.observe(&mut owner, state).await?;
         let seen = owner::children::<O>(&state.children);
         let mut plan = self.plan(&owner, &seen)?;
         let requeue_after = match plan.requeue {
@@ -335,10 +342,22 @@ impl<O: Operator> Reconciler<O> {
         Ok(())
     }
 
+    /// Makes the observation that the plan needs.
+    async fn observe(&self, owner: &mut Owner<O>, state: &OwnerState) -> Result<(), Interrupt> {
+        if !is_observed::<O>() {
+            return Ok(());
+        }
+        let body = state.object.body.as_ref();
+        let previous = body.and_then(Body::status);
+        let observed = self.operator.observe(owner, previous).await;
+        owner.observed = observed.map_err(|error| failure::planned(&error))?;
+        Ok(())
+    }
+
     fn plan(&self, owner: &Owner<O>, children: &Children) -> Result<Plan<Status<O>>, Interrupt> {
         let plan = self.operator.plan(owner, children);
-        let plan = plan.map_err(|error| failure::planned(&error))?;
-        failure::check_kinds::<O>(&plan.children)?;
+        let mut plan = plan.map_err(|error| failure::planned(&error))?;
+        failure::declare_kinds::<O>(&mut plan.children)?;
         Ok(plan)
     }
 }

@@ -109,7 +109,7 @@ pub(crate) fn child_event<O: Operator>(
             .former_owner_of(meta)
             .filter(|_| !mutant!(TakenOverIgnored))
     })?;
-    let state = ChildState::of(object, kind.of(O::KINDS)?.workload);
+    let state = ChildState::of(object, kind.of(O::KINDS)?.status);
     // A kind without a generation (Service, ConfigMap, Secret): nothing in the event says what changed.
     let is_unclear = state.generation == 0 && !mutant!(UnclearIsUnchanged);
     let event = ChildEvent {

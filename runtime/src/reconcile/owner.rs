@@ -6,18 +6,22 @@
 use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
 
+use serde_json::Value;
 use tracing::debug;
 
 use crate::api::{
     Children, Condition, DeletedOwner, Operator, Owner, OwnerStatus, Plan, Spec, Status,
-    UndecodableSpec,
+    UndecodableSpec, is_observed,
 };
 use crate::model::{
-    ChildState, Content, Finalizers, Meta, ObjectKey, OwnerObject, PartialObject, SeenChild,
+    Body, Content, Finalizers, Meta, ObjectKey, OwnerObject, PartialObject, SeenChild,
     SeenChildren, StatusRecord, Transition, Triggers, hash32, hash64, large_bytes, rfc3339,
     seconds,
 };
 use crate::reconcile::failure;
+
+/// Where a status has its conditions.
+const CONDITIONS: &str = "conditions";
 
 /// The finalizer that tells the garbage collector to keep the children.
 const ORPHAN: &str = "orphan";
@@ -31,8 +35,11 @@ pub(crate) fn decode<O: Operator>(object: &PartialObject<'_>) -> OwnerObject {
     let meta = &object.metadata;
     let status = match object.status.map_or("null", |raw| raw.get()) {
         "null" if Status::<O>::WRITTEN => StatusRecord::default(),
-        json => match serde_json::from_str(json) {
-            Ok(mut status) => remember::<O>(&mut status),
+        json => match read_status::<O>(json) {
+            Ok((mut status, foreign)) => StatusRecord {
+                foreign,
+                ..remember::<O>(&mut status)
+            },
             Err(error) => {
                 debug!(object = %meta.key(), %error, "the status cannot be decoded");
                 StatusRecord {
@@ -42,17 +49,62 @@ pub(crate) fn decode<O: Operator>(object: &PartialObject<'_>) -> OwnerObject {
             }
         },
     };
+    let mut body = Body::of(object);
+    if let (Some(body), Some(status), true) = (&mut body, object.status, is_observed::<O>()) {
+        body.keep_status(status.get());
+    }
+    let created = meta.creation_timestamp.as_deref().and_then(seconds);
     OwnerObject {
         uid: meta.uid,
         generation: meta.generation,
         resource_version: meta.resource_version,
         deleting: meta.deleting(),
         finalizers: finalizers::<O>(&meta.finalizers),
-        spec: object.spec.map(|raw| raw.get().into()),
-        large_bytes: large_bytes(object.spec.map_or(0, |raw| raw.get().len())),
+        created_s: created.unwrap_or_default(),
+        marks: meta.marks(),
+        large_bytes: large_bytes(body.as_ref().map_or(0, Body::len)),
+        body,
         status,
         ..OwnerObject::default()
     }
+}
+
+/// A status, and the conditions in it that are other clients'.
+fn read_status<O: Operator>(
+    json: &str,
+) -> Result<(Status<O>, Option<Box<str>>), serde_json::Error> {
+    let own = Status::<O>::CONDITIONS;
+    if own.is_empty() {
+        return Ok((serde_json::from_str(json)?, None));
+    }
+    let mut status: Value = serde_json::from_str(json)?;
+    let conditions = status.get_mut(CONDITIONS).and_then(Value::as_array_mut);
+    let foreign: Vec<_> = conditions.map_or(Vec::new(), |conditions| {
+        let is_foreign = |condition: &mut Value| {
+            let type_ = condition["type"].as_str().unwrap_or_default();
+            !own.contains(&type_)
+        };
+        conditions.extract_if(.., is_foreign).collect()
+    });
+    let foreign = (!foreign.is_empty()).then(|| Value::from(foreign).to_string().into());
+    Ok((serde_json::from_value(status)?, foreign))
+}
+
+/// The status as it is written: with the conditions of other clients, which stay.
+pub(crate) fn written<O: Operator>(
+    status: &Status<O>,
+    before: &StatusRecord,
+) -> Result<Value, serde_json::Error> {
+    let mut status = serde_json::to_value(status)?;
+    let Some(foreign) = &before.foreign else {
+        return Ok(status);
+    };
+    let foreign: Vec<Value> = serde_json::from_str(foreign)?;
+    match status.get_mut(CONDITIONS).and_then(Value::as_array_mut) {
+        Some(own) => own.extend(foreign),
+        None => status[CONDITIONS] = foreign.into(),
+    }
+    Ok(status)
 }
 
 /// What the runtime needs of a list of finalizers.
@@ -87,10 +139,7 @@ pub(crate) fn rebuild<O: Operator>(
     object: &OwnerObject,
 ) -> Result<Owner<O>, serde_json::Error> {
     let spec: Spec<O> = serde_json::from_str(spec_json(object))?;
-    Ok(Owner {
-        meta: meta(key, object),
-        spec,
-    })
+    Ok(Owner::new(meta(key, object), spec))
 }
 
 /// The owner as its cleanup sees it.
@@ -107,7 +156,7 @@ pub(crate) fn deleted<O: Operator>(key: &ObjectKey, object: &OwnerObject) -> Del
 }
 
 fn spec_json(object: &OwnerObject) -> &str {
-    object.spec.as_deref().unwrap_or("{}")
+    object.body.as_ref().map_or("{}", |body| &*body.spec)
 }
 
 fn meta(key: &ObjectKey, object: &OwnerObject) -> Meta {
@@ -119,36 +168,44 @@ fn meta(key: &ObjectKey, object: &OwnerObject) -> Meta {
         generation: object.generation,
         observed_generation: object.status.observed_generation,
         deleting: object.deleting,
+        created_s: object.created_s.into(),
+        labels: object.body.as_ref().map(Body::labels).unwrap_or_default(),
+        annotations: object
+            .body
+            .as_ref()
+            .map(Body::annotations)
+            .unwrap_or_default(),
     }
 }
 
-/// The children as the plan sees them: of a kind without replicas, only that they exist.
+/// The children as the plan sees them: of a kind that declares nothing of its status, only that they exist.
 pub(crate) fn children<O: Operator>(all: &SeenChildren) -> Children {
     let mut children = Children::default();
     let exists = |seen: &&SeenChild| seen.content != Content::Gone;
     for seen in all.iter().filter(exists) {
-        let kind = seen.kind.of(O::KINDS);
-        let state = match kind.is_some_and(|kind| kind.workload) {
-            true => seen.state,
-            false => ChildState::default(),
+        let Some(kind) = seen.kind.of(O::KINDS) else {
+            continue;
         };
-        children.set(seen.kind, seen.name_hash, state);
+        children.set(kind, seen.name_hash, seen.state.told(kind));
     }
     children
 }
 
-/// The plan of an owner, from what is known of it; `None` where there is none that can be applied. A worker then
-/// finds the cause and reports it.
+/// The plan of an owner, from what is known of it; `None` where there is none that can be applied, whose cause a worker
+/// then finds and reports, and where it needs an observation, which only a worker makes.
 pub(crate) fn plan<O: Operator>(
     operator: &O,
     key: &ObjectKey,
     object: &OwnerObject,
     seen: &SeenChildren,
 ) -> Option<(Owner<O>, Plan<Status<O>>)> {
+    if is_observed::<O>() {
+        return None;
+    }
     let owner = rebuild::<O>(key, object).ok()?;
     let plan = AssertUnwindSafe(|| operator.plan(&owner, &children::<O>(seen)));
-    let plan = std::panic::catch_unwind(plan).ok()?.ok()?;
-    failure::check_kinds::<O>(&plan.children).ok()?;
+    let mut plan = std::panic::catch_unwind(plan).ok()?.ok()?;
+    failure::declare_kinds::<O>(&mut plan.children).ok()?;
     Some((owner, plan))
 }
 
@@ -187,6 +244,7 @@ pub(crate) fn remember<O: Operator>(status: &mut Status<O>) -> StatusRecord {
         observed_generation: status.observed_generation(),
         ready: status.ready(),
         transitions,
+        foreign: None,
     }
 }
 

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::api::{Operator, OwnerStatus, Status};
+use crate::api::{Operator, OwnerStatus, Status, is_observed};
 use crate::http::request::{ApiError, METADATA, OBJECT_BYTES, Request};
 use crate::metrics::Verb;
 use crate::model::{
@@ -198,8 +198,15 @@ impl<O: Operator> Reconciler<O> {
             &mut memory,
             self.api.now_s(),
         );
-        // The whole status is ours: it is replaced at once, so that nothing of an earlier one is left.
-        let value = serde_json::to_value(&status).map_err(|error| failure::unreadable(&error))?;
+        // Replaced at once, so that nothing of an earlier one is left.
+        let value = owner::written::<O>(&status, &state.object.status)
+            .map_err(|error| failure::unreadable(&error))?;
+        memory.foreign = state.object.status.foreign.clone();
+        if let Some(body) = &mut state.object.body
+            && is_observed::<O>()
+        {
+            body.keep_status(&value.to_string());
+        }
         let replace = json!({"op": "add", "path": "/status", "value": value});
         // Until it is answered it may have been executed: which status the owner has is not known.
         let triggers = state.work.triggers;

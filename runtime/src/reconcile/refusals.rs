@@ -24,13 +24,13 @@ impl<O: Operator> Reconciler<O> {
         let planned = self.plan(owner, children)?.children.into_iter();
         let named = planned.map(|child| (child.kind, child.name));
         let is_refused = |(kind, name): &(Kind, String)| {
-            let state = children.state::<O>(kind, name);
+            let state = children.get(kind, name);
             state.is_some_and(|state| state.refused)
         };
         let refused: Vec<_> = named.filter(is_refused).collect();
         for (kind, name) in refused {
             if let Some(words) = self.refusal(&kind, &owner.meta.namespace, &name).await? {
-                children.record_refusal::<O>(&kind, &name, &words);
+                children.record_refusal(&kind, &name, &words);
             }
         }
         Ok(())

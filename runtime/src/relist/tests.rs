@@ -79,12 +79,12 @@ fn world(n: usize, name: &str, fault: Fault) -> (Value, Option<Value>) {
         ready_replicas: 1,
         available_replicas: 1,
         stalled: false,
-        refused: false,
+        ..ChildState::default()
     };
     let mut children = Children::default();
-    children.record::<Sites>(&DEPLOYMENT, name, state);
+    children.record(&DEPLOYMENT, name, state);
     let plan = Sites
-        .plan(&Owner { meta, spec }, &children)
+        .plan(&Owner::new(meta, spec), &children)
         .expect("infallible");
     owner["status"] = serde_json::to_value(&plan.status).expect("a status");
 
@@ -320,6 +320,7 @@ impl Operator for Suffixed {
     type Resource = Site;
     type Status = crate::api::NoStatus;
     type Error = std::convert::Infallible;
+    type Observed = ();
     const NAME: &'static str = "suffixed";
     const FINALIZER: Option<&'static str> = None;
     const KINDS: &'static [crate::api::Kind] = &[DEPLOYMENT];

@@ -35,6 +35,7 @@ impl Operator for Notes {
     type Resource = Note;
     type Status = NoteStatus;
     type Error = Infallible;
+    type Observed = ();
     const NAME: &'static str = "notes";
     const FINALIZER: Option<&'static str> = None;
     const KINDS: &'static [Kind] = &[CONFIG_MAP];

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::api::Operator;
 use crate::cache::ChildUpdate;
 use crate::model::{
-    Content, KindId, ObjectKey, OwnerObject, OwnerState, SeenChild, SeenChildren, Triggers,
+    Body, Content, KindId, ObjectKey, OwnerObject, OwnerState, SeenChild, SeenChildren, Triggers,
 };
 use crate::reconcile::child;
 use crate::reconcile::child::{Actual, planned_body};
@@ -32,17 +32,17 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// A watch or the pages of a relist show the owner. Takes its spec.
+    /// A watch or the pages of a relist show the owner. Takes its body.
     pub(super) fn shown(&mut self, state: &mut OwnerState, page: Option<&[u64]>) {
         if let Some(revisions) = page
             && state.children.complete
         {
             self.replace_records(&state.children, revisions);
         }
-        let spec = state.object.spec.take();
+        let body = state.object.body.take();
         if state.object.resource_version >= self.object.resource_version {
             self.object.refresh(OwnerObject {
-                spec,
+                body,
                 ..state.object.clone()
             });
         }
@@ -53,9 +53,9 @@ impl Kept {
         let (kept, object) = (&self.object, &mut state.object);
         if kept.resource_version >= object.resource_version {
             take_over(object, kept);
-            object.spec = kept.spec.clone();
-        } else if kept.generation == object.generation {
-            object.spec = kept.spec.clone();
+            object.body = kept.body.clone();
+        } else if (kept.generation, kept.marks) == (object.generation, object.marks) {
+            object.body = kept.body.clone();
         }
         // The watch of the owners may be behind: what came of the children before is known to the entry alone.
         let known = std::mem::replace(&mut state.children, self.children.clone());
@@ -77,8 +77,8 @@ impl Kept {
         }
     }
 
-    /// Takes over what a worker returns, with the owner's `spec`.
-    pub(super) fn returned(&mut self, state: &OwnerState, spec: Option<Box<str>>) {
+    /// Takes over what a worker returns, with the owner's `body`.
+    pub(super) fn returned(&mut self, state: &OwnerState, body: Option<Body>) {
         self.merge_records(&state.children);
         if state.children.complete {
             self.doubt_forgotten(&state.children);
@@ -86,7 +86,7 @@ impl Kept {
         self.children.complete |= state.children.complete;
         if state.object.resource_version >= self.object.resource_version {
             take_over(&mut self.object, &state.object);
-            self.object.spec = spec.or(self.object.spec.take());
+            self.object.body = body.or(self.object.body.take());
         }
     }
 
@@ -132,14 +132,14 @@ impl Kept {
         };
         if !idle && let Some(record) = known.filter(is_unchanged) {
             record.resource_version = seen.resource_version;
-            record.state = seen.state;
+            record.state = seen.state.clone();
             // The entry gets the counters; a changed spec would have another generation.
             seen.content = Content::Recorded(None);
             return None;
         }
         self.children.record(SeenChild {
             content: Content::Recorded(None),
-            ..*seen
+            ..seen.clone()
         });
         let Some((planned, plan)) = owner::plan(operator, key, &self.object, &self.children) else {
             seen.content = Content::Unread;
@@ -154,7 +154,7 @@ impl Kept {
             let kind = seen.kind.of(O::KINDS)?;
             let held = child::held(line);
             let actual = match &held {
-                Content::Held(json) => Actual::decode(json, kind.workload, &annotation::<O>()).ok(),
+                Content::Held(json) => Actual::decode(json, kind.status, &annotation::<O>()).ok(),
                 _ => None,
             };
             let body = child
@@ -170,7 +170,7 @@ impl Kept {
                     let applied = child::last_applied(actual.uid, &body);
                     self.children.record(SeenChild {
                         content: Content::Recorded(Some(applied)),
-                        ..*seen
+                        ..seen.clone()
                     });
                     seen.content = Content::Recorded(None);
                 }
@@ -279,5 +279,7 @@ fn take_over(object: &mut OwnerObject, newer: &OwnerObject) {
     object.generation = newer.generation;
     object.deleting = newer.deleting;
     object.finalizers = newer.finalizers;
+    object.created_s = newer.created_s;
+    object.marks = newer.marks;
     object.status = newer.status.clone();
 }

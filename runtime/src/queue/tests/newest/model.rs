@@ -250,7 +250,7 @@ impl Model {
                 || server.observed != server.generation;
             if differs {
                 let mut shown = self.owner_state(owner);
-                shown.object.spec = None;
+                shown.object.body = None;
                 let beyond = Triggers::CHECK.with(Triggers::REFRESH);
                 self.observe(owner, Observation::Page { shown, beyond });
             }

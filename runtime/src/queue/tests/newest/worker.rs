@@ -11,7 +11,7 @@ impl Model {
     pub(super) fn work(&mut self, state: &mut OwnerState, owner: usize) -> Outcome {
         let must_read = state.work.triggers.has(Triggers::REFRESH)
             || state.object.resource_version == 0
-            || state.object.spec.is_none();
+            || state.object.body.is_none();
         if must_read {
             let read = self.owner_state(owner);
             state.refresh(read.object);

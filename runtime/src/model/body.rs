@@ -1,0 +1,133 @@
+//! What a plan needs of an owner beside its identity and life cycle.
+//!
+//! Guarantees: it stays JSON until a plan is made; what kubectl keeps in an annotation, a copy of the whole object, is not
+//! in it. Leaves to others: how long it is kept (`queue`, `cache`).
+
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
+
+use crate::model::PartialObject;
+
+/// Spec, labels and annotations of an owner as JSON.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Body {
+    /// The spec.
+    pub spec: Box<str>,
+    /// What most owners do not have.
+    rest: Option<Box<Rest>>,
+}
+
+/// Labels, annotations and the status, JSON objects, or empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Rest {
+    labels: Box<str>,
+    annotations: Box<str>,
+    /// Only where an observation is to see it.
+    status: Box<str>,
+}
+
+impl Body {
+    /// The body of `object`; `None` where it shows no spec. The status is set where it is needed.
+    pub(crate) fn of(object: &PartialObject<'_>) -> Option<Self> {
+        let meta = &object.metadata;
+        let [labels, annotations] = [&meta.labels, &meta.annotations]
+            .map(|marks| marks.as_ref().and_then(|marks| marks.own_json()));
+        let rest = (labels.is_some() || annotations.is_some()).then(|| {
+            Box::new(Rest {
+                labels: labels.unwrap_or_default(),
+                annotations: annotations.unwrap_or_default(),
+                status: Box::default(),
+            })
+        });
+        Some(Self {
+            spec: object.spec?.get().into(),
+            rest,
+        })
+    }
+
+    /// Bytes that are held.
+    pub fn len(&self) -> usize {
+        let rest = self.rest.as_ref().map_or(0, |rest| {
+            rest.labels.len() + rest.annotations.len() + rest.status.len()
+        });
+        self.spec.len() + rest
+    }
+
+    /// Whether nothing is held.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Its labels.
+    pub(crate) fn labels(&self) -> BTreeMap<String, String> {
+        self.rest
+            .as_ref()
+            .and_then(|rest| read(&rest.labels))
+            .unwrap_or_default()
+    }
+
+    /// Its annotations.
+    pub(crate) fn annotations(&self) -> BTreeMap<String, String> {
+        self.rest
+            .as_ref()
+            .and_then(|rest| read(&rest.annotations))
+            .unwrap_or_default()
+    }
+
+    /// Its status, where that is kept and is an `S`.
+    pub(crate) fn status<S: DeserializeOwned>(&self) -> Option<S> {
+        read(&self.rest.as_ref()?.status)
+    }
+
+    /// Keeps its status.
+    pub(crate) fn keep_status(&mut self, json: &str) {
+        self.rest.get_or_insert_default().status = json.into();
+    }
+}
+
+/// With this spec, without labels and annotations.
+impl<S: Into<Box<str>>> From<S> for Body {
+    fn from(spec: S) -> Self {
+        Self {
+            spec: spec.into(),
+            rest: None,
+        }
+    }
+}
+
+fn read<T: DeserializeOwned>(json: &str) -> Option<T> {
+    serde_json::from_str(json).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_and_annotations_are_kept_without_the_copy_of_kubectl() -> Result<(), serde_json::Error>
+    {
+        let json = r#"{"metadata":{"name":"web","labels":{"a":"b"},"annotations":{
+            "kubectl.kubernetes.io/last-applied-configuration":"{\"spec\":{}}","x":"y"}},"spec":{"n":1}}"#;
+        let object: PartialObject<'_> = serde_json::from_str(json)?;
+        let body = Body::of(&object).expect("a spec");
+        assert_eq!(&*body.spec, r#"{"n":1}"#);
+        assert_eq!(body.labels()["a"], "b");
+        assert_eq!(
+            Vec::from_iter(body.annotations()),
+            [("x".to_owned(), "y".to_owned())]
+        );
+        let json = r#"{"metadata":{"name":"web","annotations":{
+            "kubectl.kubernetes.io/last-applied-configuration":"{}"}},"spec":{}}"#;
+        let object: PartialObject<'_> = serde_json::from_str(json)?;
+        assert_eq!(Body::of(&object), Some(Body::from("{}")));
+        assert_eq!(
+            Body::of(&PartialObject {
+                spec: None,
+                ..object
+            }),
+            None
+        );
+        Ok(())
+    }
+}
