@@ -8,6 +8,7 @@ mod error;
 mod kind;
 mod operator;
 mod plan;
+mod reference;
 mod status;
 
 pub use crate::api::child::{Child, Children};
@@ -21,6 +22,7 @@ pub(crate) use crate::api::kind::{is_counter, kind_index};
 pub use crate::api::operator::{
     DeletedOwner, MANAGED_BY_LABEL, Operator, Owner, Spec, Status, UndecodableSpec, Writes,
 };
-pub(crate) use crate::api::operator::{is_observed, prefix_of};
+pub(crate) use crate::api::operator::{is_observed, needs_worker, prefix_of};
 pub use crate::api::plan::{Plan, Requeue};
+pub use crate::api::reference::{Reference, References};
 pub use crate::api::status::{Condition, NoStatus, OwnerStatus};

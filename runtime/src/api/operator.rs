@@ -13,6 +13,7 @@ use crate::api::child::Children;
 use crate::api::error::{Failure, PlanError, Retry};
 use crate::api::kind::Kind;
 use crate::api::plan::Plan;
+use crate::api::reference::{Reference, References};
 use crate::api::status::OwnerStatus;
 use crate::model::Meta;
 
@@ -47,6 +48,8 @@ pub trait Operator: Send + Sync + 'static {
     const RETIRED_FINALIZERS: &'static [&'static str] = &[];
     /// Every kind of child that this operator may own, in the order in which children are deleted.
     const KINDS: &'static [Kind];
+    /// Every kind of object that an owner may name and does not own ([`references`](Self::references)).
+    const REFERENCES: &'static [Kind] = &[];
     /// How children are written.
     const WRITES: Writes = Writes::Patch;
     /// When an owner is retried after the API server rejected a request or could not be reached.
@@ -56,6 +59,14 @@ pub trait Operator: Send + Sync + 'static {
     /// over the lists, however many owners there are. Without it, and where the period of the relist is configured,
     /// that holds.
     const DRIFT_PERIOD: Option<Duration> = None;
+
+    /// The objects that the owner names: a Secret of its user, a class. Each is read before each plan, which finds it in
+    /// [`Owner::references`], and nothing of it is retained. When one changes, appears or goes, the plans of those who name
+    /// it are made again. An operator of one namespace notices changes in that one alone.
+    fn references(&self, owner: &Owner<Self>) -> Vec<Reference> {
+        let _ = owner;
+        Vec::new()
+    }
 
     /// What lives outside the cluster, or cannot be declared: asked for before each plan, which finds it in
     /// [`Owner::observed`] and stays a pure function. `previous` is the status as it was. It counts towards the time that
@@ -152,24 +163,32 @@ pub struct Owner<O: Operator + ?Sized> {
     pub meta: Meta,
     /// What the user wants.
     pub spec: Spec<O>,
+    /// What it names, as far as that is there.
+    pub references: References,
     /// What [`Operator::observe`] found.
     pub observed: O::Observed,
 }
 
 impl<O: Operator> Owner<O> {
-    /// An owner of which nothing was observed. For tests of a plan.
+    /// An owner that names nothing that is there, and of which nothing was observed. For tests of a plan.
     pub fn new(meta: Meta, spec: Spec<O>) -> Self {
         Self {
             meta,
             spec,
+            references: References::default(),
             observed: O::Observed::default(),
         }
     }
 }
 
-/// Whether a plan of `O` needs what [`Operator::observe`] finds.
+/// Whether there is anything for [`Operator::observe`] to find.
 pub(crate) fn is_observed<O: Operator>() -> bool {
     TypeId::of::<O::Observed>() != TypeId::of::<()>()
+}
+
+/// Whether a plan of `O` needs more than the owner and its children, which only a worker reads.
+pub(crate) fn needs_worker<O: Operator>() -> bool {
+    is_observed::<O>() || !O::REFERENCES.is_empty()
 }
 
 /// An owner that is being deleted, as [`Operator::cleanup`] sees it. Identity is always known: name what lives

@@ -20,6 +20,7 @@ use crate::controller::gauges;
 use crate::controller::pace::Pace;
 use crate::controller::readiness::{Readiness, cause};
 use crate::controller::recovery::Recovery;
+use crate::controller::references::Referrer;
 use crate::controller::requeues::Requeues;
 use crate::controller::running::RunningRelist;
 use crate::controller::trim::TrimTimer;
@@ -233,6 +234,14 @@ impl<O: Operator, C: Cache> Controller<O, C> {
     /// An owner is to be read and compared.
     fn on_due(&mut self, key: &ObjectKey, uid: Uid, triggers: Triggers) {
         self.observe(key, Observation::Due { uid, triggers }, Coverage::All);
+    }
+
+    /// Something has changed that owners name: their plans are made again.
+    pub fn on_referrer(&mut self, referrer: Referrer) {
+        match referrer {
+            Referrer::One(key, uid) => self.on_due(&key, uid, Triggers::REFRESH),
+            Referrer::All => self.request_all(),
+        }
     }
 
     /// Tells the queue. `coverage`: of the relist that finds what it has no room for.

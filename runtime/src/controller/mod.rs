@@ -16,6 +16,7 @@ mod next;
 mod pace;
 mod readiness;
 mod recovery;
+mod references;
 mod requeues;
 mod running;
 mod trim;
@@ -37,6 +38,7 @@ pub use crate::controller::config::Config;
 use crate::controller::engine::Controller;
 use crate::controller::finished::Finished;
 use crate::controller::next::{Next, next};
+use crate::controller::references::References;
 pub(crate) use crate::controller::trim::TrimTimer;
 use crate::http::paths::Paths;
 use crate::http::request::Api;
@@ -73,6 +75,12 @@ pub async fn run<O: Operator>(
         Arc::clone(&names),
         retention,
     );
+    let mut references = References::new(
+        Arc::clone(&operator),
+        api.clone(),
+        Arc::clone(&paths),
+        reconciler.referenced.clone(),
+    );
     let mut controller = Controller::new(operator, cache, api, paths, names, &config);
     let mut workers: FuturesUnordered<Worker<'_>> = FuturesUnordered::new();
     tokio::pin!(shutdown);
@@ -103,12 +111,13 @@ pub async fn run<O: Operator>(
         let next = tokio::select! {
             biased;
             () = &mut shutdown => break,
-            next = next(&mut controller, &mut workers, &mut turn) => next,
+            next = next(&mut controller, &mut workers, &mut references, &mut turn) => next,
         };
         match next {
             Next::Item(item) => controller.on_watch_item(item),
             Next::Finished(finished) => controller.on_finished(finished),
             Next::Found(found) => controller.on_found(found),
+            Next::Referrer(referrer) => controller.on_referrer(referrer),
             Next::Due => controller.wake(),
         }
     }

@@ -16,6 +16,7 @@ use crate::api::Operator;
 use crate::controller::Worker;
 use crate::controller::engine::Controller;
 use crate::controller::finished::Finished;
+use crate::controller::references::{References, Referrer};
 use crate::controller::running::RunningRelist;
 use crate::reconcile::observe::Observed;
 use crate::relist::Found;
@@ -29,17 +30,20 @@ pub(super) enum Next {
     Finished(Finished),
     /// The relist has found something.
     Found(Found),
+    /// Something has changed that owners name.
+    Referrer(Referrer),
     /// Something is due.
     Due,
 }
 
 /// How many kinds of events there are.
-const KINDS: usize = 4;
+const KINDS: usize = 5;
 
 /// Waits for the next event. `turn`: which kind is polled first; it moves on.
 pub(super) async fn next<O: Operator, C: crate::cache::Cache>(
     controller: &mut Controller<O, C>,
     workers: &mut FuturesUnordered<Worker<'_>>,
+    references: &mut References<O>,
     turn: &mut usize,
 ) -> Next {
     let relist_may_go_on = controller.relist_may_go_on();
@@ -51,6 +55,7 @@ pub(super) async fn next<O: Operator, C: crate::cache::Cache>(
                 1 => some(workers.poll_next_unpin(cx)).map(Next::Finished),
                 2 if relist_may_go_on => poll_relist(&mut controller.relist, cx).map(Next::Found),
                 2 => Poll::Pending,
+                3 => references.poll_next(cx).map(Next::Referrer),
                 _ => due.as_mut().poll(cx).map(|()| Next::Due),
             };
             if polled.is_ready() {

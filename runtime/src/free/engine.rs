@@ -7,8 +7,10 @@
 mod changes;
 mod work;
 
-use std::collections::{BTreeSet, HashSet, VecDeque};
-use std::hash::{BuildHasher, RandomState};
+use std::collections::hash_map::RandomState;
+use std::collections::{BTreeSet, VecDeque};
+use std::hash::BuildHasher;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,12 +28,12 @@ use crate::free::config::Config;
 use crate::free::engine::work::Done;
 pub(super) use crate::free::engine::work::InEvent;
 use crate::free::error::{Error, QueueError};
-use crate::free::pass::{Listed, Pass, Purpose};
 use crate::free::queue::{Limits, Queue};
-use crate::free::watched::{Change, watched};
 use crate::http::collection::Collection;
 use crate::http::request::{Api, ApiError};
-use crate::model::{ObjectKey, millis};
+use crate::model::{Named, ObjectKey, millis};
+use crate::relist::pass::{Listed, Pass, Purpose};
+use crate::watch::changes::{Change, watched};
 
 /// The shortest time between two lists that find what has a mark.
 const LIST_EVERY_MS: u64 = 10_000;
@@ -81,27 +83,6 @@ pub(super) struct Parts<K: Resource> {
     pub forceful: FuturesUnordered<End>,
     pub skip: Option<Skip<K>>,
     pub config: Config,
-}
-
-/// All that objects were seen to name, as hashes. What is no longer named stays, and costs a list when it changes.
-#[derive(Default)]
-struct Named {
-    keys: RandomState,
-    hashes: HashSet<u64>,
-}
-
-impl Named {
-    fn add(&mut self, related: usize, key: &ObjectKey) {
-        self.hashes.insert(self.hash(related, key));
-    }
-
-    fn has(&self, related: usize, key: &ObjectKey) -> bool {
-        self.hashes.contains(&self.hash(related, key))
-    }
-
-    fn hash(&self, related: usize, key: &ObjectKey) -> u64 {
-        self.keys.hash_one((related, key.as_str()))
-    }
 }
 
 /// How far a watch is.

@@ -42,9 +42,7 @@ mod engine;
 mod error;
 pub mod finalizer;
 mod marks;
-mod pass;
 mod queue;
-mod watched;
 
 pub use crate::free::action::Action;
 pub use crate::free::config::Config;

@@ -24,6 +24,8 @@ pub struct Paths {
     /// Field manager of every write.
     pub manager: &'static str,
     collections: Vec<Arc<Collection>>,
+    /// The kinds that owners name.
+    references: Vec<Arc<Collection>>,
 }
 
 impl Paths {
@@ -43,6 +45,10 @@ impl Paths {
         let children = O::KINDS
             .iter()
             .map(|kind| collection(kind.api_version, kind.plural, Some(ours.as_str())));
+        let references = O::REFERENCES.iter().map(|kind| {
+            let named = collection(kind.api_version, kind.plural, None);
+            Arc::new(Collection::clone(&named).watched_as_metadata())
+        });
         let owners = collection(&owner_api_version, &plural, selector);
         let collections = std::iter::once(owners).chain(children).collect();
         Self {
@@ -51,6 +57,7 @@ impl Paths {
             owner_label: O::owner_label().into_owned(),
             manager: O::NAME,
             collections,
+            references: references.collect(),
         }
     }
 
@@ -87,6 +94,11 @@ impl Paths {
     /// The collection of `kind`. There is one for each kind of the operator.
     pub fn collection(&self, kind: KindId) -> &Arc<Collection> {
         &self.collections[kind.index()]
+    }
+
+    /// The collection with this index in [`Operator::REFERENCES`].
+    pub fn reference(&self, index: usize) -> &Arc<Collection> {
+        &self.references[index]
     }
 
     /// The number of collections: the owners and every kind of child.

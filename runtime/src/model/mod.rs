@@ -10,6 +10,7 @@ mod key;
 mod kind_id;
 mod label;
 mod meta;
+mod named;
 mod object;
 mod owner_state;
 mod progress;
@@ -37,6 +38,7 @@ pub use crate::model::uid::Uid;
 pub use crate::model::versions::Versions;
 
 pub(crate) use crate::model::hash::{hash32, hash64, marks};
+pub(crate) use crate::model::named::Named;
 pub(crate) use crate::model::object::{PartialMetadata, PartialObject, group};
 pub(crate) use crate::model::progress::refusal;
 pub(crate) use crate::model::timestamp::{millis, now_s, rfc3339, seconds};

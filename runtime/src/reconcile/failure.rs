@@ -5,7 +5,7 @@
 use std::any::Any;
 use std::time::Duration;
 
-use crate::api::{Child, Failure, Kind, Operator, PlanError, Retry, kind_index};
+use crate::api::{Child, Failure, Kind, Operator, PlanError, Reference, Retry, kind_index};
 use crate::http::permission;
 use crate::http::permission::Permission;
 use crate::http::request::ApiError;
@@ -166,6 +166,17 @@ pub(crate) fn declare_kinds<O: Operator>(plan: &mut [Child]) -> Result<(), Inter
         child.kind = *declared;
     }
     Ok(())
+}
+
+/// An owner names an object of a kind that the operator does not declare: it is not watched.
+pub(crate) fn undeclared_reference<O: Operator>(reference: &Reference) -> Interrupt {
+    let message = format!(
+        "the owner names a {} ({:?}), which is not among the REFERENCES of the operator {}",
+        reference.kind.kind,
+        reference.name,
+        O::NAME
+    );
+    failed("UndeclaredKind", message, Retry::AwaitChange)
 }
 
 /// The reason of a field conflict.

@@ -23,6 +23,7 @@ mod owned;
 pub(crate) mod owner;
 mod owner_requests;
 mod ownership;
+pub(crate) mod references;
 mod refusals;
 mod teardown;
 mod unplanned;
@@ -46,6 +47,7 @@ use crate::reconcile::child_records::is_unknown;
 use crate::reconcile::child_requests::ChildRequests;
 use crate::reconcile::events::Events;
 use crate::reconcile::failure::Told;
+use crate::reconcile::references::SharedNames;
 use crate::reconcile::unplanned::Beside;
 use futures::FutureExt;
 use http::Method;
@@ -78,6 +80,8 @@ pub struct Reconciler<O> {
     deadline: Duration,
     /// More owners wait than workers are free.
     pressure: AtomicBool,
+    /// What owners were seen to name.
+    pub(crate) referenced: SharedNames,
 }
 
 impl<O: Operator> Reconciler<O> {
@@ -102,6 +106,7 @@ impl<O: Operator> Reconciler<O> {
             started: Instant::now(),
             deadline,
             pressure: AtomicBool::new(false),
+            referenced: SharedNames::default(),
         }
     }
 
@@ -196,6 +201,7 @@ impl<O: Operator> Reconciler<O> {
                 requeue_after: after_s.map(|after_s| Duration::from_secs(after_s.into())),
             });
         }
+        self.read_references(&mut owner).await?;
         self.observe(&mut owner, state).await?;
         let seen = owner::children::<O>(&state.children);
         let mut plan = self.plan(&owner, &seen)?;

@@ -11,7 +11,7 @@ use tracing::debug;
 
 use crate::api::{
     Children, Condition, DeletedOwner, Operator, Owner, OwnerStatus, Plan, Spec, Status,
-    UndecodableSpec, is_observed,
+    UndecodableSpec, is_observed, needs_worker,
 };
 use crate::model::{
     Body, Content, Finalizers, Meta, ObjectKey, OwnerObject, PartialObject, SeenChild,
@@ -192,14 +192,14 @@ pub(crate) fn children<O: Operator>(all: &SeenChildren) -> Children {
 }
 
 /// The plan of an owner, from what is known of it; `None` where there is none that can be applied, whose cause a worker
-/// then finds and reports, and where it needs an observation, which only a worker makes.
+/// then finds and reports, and where it needs more, which only a worker reads.
 pub(crate) fn plan<O: Operator>(
     operator: &O,
     key: &ObjectKey,
     object: &OwnerObject,
     seen: &SeenChildren,
 ) -> Option<(Owner<O>, Plan<Status<O>>)> {
-    if is_observed::<O>() {
+    if needs_worker::<O>() {
         return None;
     }
     let owner = rebuild::<O>(key, object).ok()?;

@@ -17,13 +17,14 @@ mod hostile;
 mod items;
 mod merge;
 mod pages;
+pub(crate) mod pass;
 pub mod schedule;
 
 use crate::http::paths::Paths;
 use crate::model::{KindId, ObjectKey, OwnerState, PartialObject, Triggers};
 
 pub use crate::relist::merge::Relist;
-pub use crate::relist::pages::{ListError, Pages};
+pub use crate::relist::pages::ListError;
 
 /// Compares owners with their children. A relist knows neither plans nor bodies of children.
 pub trait Compare {

@@ -3,6 +3,7 @@
 //! Guarantees: what a watch shows is passed on in the order of the server; the stream is always read.
 //! Leaves to others: lists (`relist`), what an object means ([`Decode`]), what to drop (`controller`).
 
+pub(crate) mod changes;
 #[cfg(test)]
 mod hostile;
 mod lines;

@@ -1,7 +1,7 @@
 //! What the changes that watches show ask for.
 //!
 //! Guarantees: a change asks for whom it concerns, or, where that is not known, for everything.
-//! Leaves to others: what a watch is (`watched`), when what is asked for is done (`queue`).
+//! Leaves to others: what a watch is (`watch`), when what is asked for is done (`queue`).
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ use crate::free::action::Action;
 use crate::free::engine::work::InEvent;
 use crate::free::engine::{Begun, Concerns, Engine, Requested};
 use crate::free::queue::Content;
-use crate::free::watched::Change;
 use crate::http::request::ApiError;
 use crate::model::ObjectKey;
+use crate::watch::changes::Change;
 
 impl<K, R, F, P, Ctx> Engine<K, R, P, Ctx, F::Error>
 where

@@ -1,8 +1,8 @@
-//! The watch of one collection, which begins where the server is, and begins there again when the server no longer has what
+//! The watch of one collection of which only keys are of interest, which begins where the server is, and begins there again when the server no longer has what
 //! was missed.
 //!
 //! Guarantees: all that happens after the last [`Change::From`] is shown, in the order of the server.
-//! Leaves to others: what happened before (`pass`), what an object means.
+//! Leaves to others: what happened before (`relist::pass`), what an object means.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(250), Duration::from_
 
 /// What a watch says.
 #[derive(Debug)]
-pub(super) enum Change {
+pub(crate) enum Change {
     /// From now on everything is shown. `after`: everything up to that resourceVersion was shown before; 0 where that is
     /// not known.
     From { after: u64 },
@@ -34,7 +34,7 @@ pub(super) enum Change {
 
 /// An object that a watch shows.
 #[derive(Debug)]
-pub(super) struct Changed {
+pub(crate) struct Changed {
     pub key: ObjectKey,
     pub is_deleted: bool,
 }
@@ -67,7 +67,7 @@ enum State {
 }
 
 /// Watches `collection` for as long as it is polled.
-pub(super) fn watched(api: Api, collection: Arc<Collection>) -> BoxStream<'static, Change> {
+pub(crate) fn watched(api: Api, collection: Arc<Collection>) -> BoxStream<'static, Change> {
     let begin = State::Asking {
         after: 0,
         pause: Duration::ZERO,

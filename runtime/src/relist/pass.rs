@@ -1,7 +1,7 @@
 //! A list of all objects, page by page, as the queue has room.
 //!
 //! Guarantees: of a page only what was received and not taken is held. What changes while the list is read is left to the
-//! watch, which shows it. Leaves to others: when to list (`engine`), what follows (`queue`).
+//! watch, which shows it. Leaves to others: when to list, what follows.
 
 use std::collections::HashMap;
 
@@ -10,11 +10,11 @@ use futures::stream::{BoxStream, StreamExt, unfold};
 use crate::http::collection::Collection;
 use crate::http::request::{Api, ApiError};
 use crate::model::{KindId, ObjectKey, PartialObject};
-use crate::relist::{ListError, Pages};
+use crate::relist::pages::{ListError, Pages};
 
 /// What a list is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(crate) enum Purpose {
     /// Every object is reconciled that was changed after that resourceVersion; every one where it is 0.
     All { after: u64 },
     /// Objects that name a related one that has changed.
@@ -25,7 +25,7 @@ pub(super) enum Purpose {
 
 /// What a list shows.
 #[derive(Debug)]
-pub(super) enum Listed {
+pub(crate) enum Listed {
     /// `json` is empty where what the list shows may be older than what a watch has shown.
     Object {
         key: ObjectKey,
@@ -36,7 +36,7 @@ pub(super) enum Listed {
 }
 
 /// A list that is being read.
-pub(super) struct Pass {
+pub(crate) struct Pass {
     pub purpose: Purpose,
     pub began_ms: u64,
     listed: BoxStream<'static, Listed>,

@@ -1,0 +1,59 @@
+//! Objects that an owner names and does not own: a Secret of its user, a class.
+//!
+//! Guarantees: data only. Leaves to others: reading and watching them (`reconcile`, `controller`).
+
+use serde_json::Value;
+
+use crate::api::kind::Kind;
+
+/// An object that an owner names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reference {
+    /// Which kind; one of [`Operator::REFERENCES`](crate::api::Operator::REFERENCES).
+    pub kind: Kind,
+    /// Its namespace; `None`: that of the owner; empty where its kind has none.
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+}
+
+impl Reference {
+    /// An object in the namespace of the owner.
+    pub fn new(kind: Kind, name: impl Into<String>) -> Self {
+        Self {
+            kind,
+            namespace: None,
+            name: name.into(),
+        }
+    }
+
+    /// The same in another namespace; empty: of a kind without namespaces.
+    #[must_use]
+    pub fn in_namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.namespace = Some(namespace.into());
+        self
+    }
+}
+
+/// The objects that an owner names, as they are.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct References {
+    found: Vec<(Reference, Value)>,
+}
+
+impl References {
+    /// The object; `None` where it is not there.
+    pub fn get(&self, reference: &Reference) -> Option<&Value> {
+        let is_it = |found: &&(Reference, Value)| {
+            let found = &found.0;
+            found.kind.is(&reference.kind)
+                && (&found.namespace, &found.name) == (&reference.namespace, &reference.name)
+        };
+        self.found.iter().find(is_it).map(|(_, object)| object)
+    }
+
+    /// The object is there. For tests of a plan.
+    pub fn record(&mut self, reference: Reference, object: Value) {
+        self.found.push((reference, object));
+    }
+}
