@@ -1,4 +1,4 @@
-//! What objects were seen to name, at eight bytes each.
+//! What objects were seen to name, as hashes.
 //!
 //! Guarantees: what was named is found again; what is no longer named stays, and costs a list when it changes.
 //! Leaves to others: who names it, which a list of the owners says.

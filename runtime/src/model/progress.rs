@@ -43,7 +43,6 @@ pub struct ChildState {
 
 /// Values of a status by their pointers, a JSON object. Boxed twice: most children have none, and those that are retained
 /// take eight bytes then.
-#[expect(clippy::redundant_allocation, reason = "one pointer and not two words")]
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fields(Option<Box<Box<str>>>);
 

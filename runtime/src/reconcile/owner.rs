@@ -96,7 +96,8 @@ pub(crate) fn written<O: Operator>(
     before: &StatusRecord,
 ) -> Result<Value, serde_json::Error> {
     let mut status = serde_json::to_value(status)?;
-    let Some(foreign) = &before.foreign else {
+    let foreign = before.foreign.as_ref();
+    let Some(foreign) = foreign.filter(|_| !Status::<O>::CONDITIONS.is_empty()) else {
         return Ok(status);
     };
     let foreign: Vec<Value> = serde_json::from_str(foreign)?;
