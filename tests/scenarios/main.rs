@@ -20,6 +20,7 @@
 mod admission;
 mod alerts;
 mod authors;
+mod beyond;
 mod broken;
 mod burst;
 mod cache_modes;
@@ -216,8 +217,8 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs an operator of its own" authors::a_failure_that_awaits_a_change_ends_with_an_annotation),
     scenario!(simulated "needs an operator of its own" authors::a_failed_status_sees_the_children_in_every_mode),
     scenario!(simulated "needs an operator of its own" authors::conditions_of_another_client_stay),
-    scenario!(simulated "needs an operator of its own" authors::a_plan_follows_what_is_observed_outside),
-    scenario!(simulated "needs an operator of its own" authors::a_plan_follows_what_its_owner_names),
+    scenario!(simulated "needs an operator of its own" beyond::a_plan_follows_what_is_observed_outside),
+    scenario!(simulated "needs an operator of its own" beyond::a_plan_follows_what_its_owner_names),
     scenario!(simulated "needs an operator of its own" authors::a_field_that_left_the_plan_goes_however_children_are_written),
 
     scenario!(simulated "needs an operator of its own" optional_kinds::owners_that_do_not_need_a_missing_kind_are_reconciled),

@@ -2,7 +2,7 @@
 //!
 //! Guarantees: data only. Leaves to others: reading what is declared here (`model::progress`).
 
-use crate::model::KindId;
+use crate::model::{KindId, REPLICAS, SCHEDULED};
 
 /// A kind of child. For a kind without a constant write one:
 ///
@@ -30,29 +30,6 @@ pub struct Kind {
     /// ([`ChildState::is_ready`](crate::model::ChildState::is_ready)); whatever else is named is what
     /// [`ChildState::field`](crate::model::ChildState::field) has.
     pub status: &'static [&'static str],
-}
-
-/// Counts of a Deployment or StatefulSet.
-const REPLICAS: &[&str] = &[
-    "/observedGeneration",
-    "/replicas",
-    "/updatedReplicas",
-    "/readyReplicas",
-    "/availableReplicas",
-];
-
-/// Counts of a DaemonSet.
-const SCHEDULED: &[&str] = &[
-    "/observedGeneration",
-    "/desiredNumberScheduled",
-    "/updatedNumberScheduled",
-    "/numberReady",
-    "/numberAvailable",
-];
-
-/// The pointers that [`ChildState`](crate::model::ChildState) has a field for.
-pub(crate) fn is_counter(pointer: &str) -> bool {
-    REPLICAS.contains(&pointer) || SCHEDULED.contains(&pointer)
 }
 
 /// Declares the constant of a kind.

@@ -40,5 +40,5 @@ pub use crate::model::versions::Versions;
 pub(crate) use crate::model::hash::{hash32, hash64, marks};
 pub(crate) use crate::model::named::Named;
 pub(crate) use crate::model::object::{PartialMetadata, PartialObject, group};
-pub(crate) use crate::model::progress::refusal;
+pub(crate) use crate::model::progress::{REPLICAS, SCHEDULED, refusal};
 pub(crate) use crate::model::timestamp::{millis, now_s, rfc3339, seconds};

@@ -192,7 +192,6 @@ fn revision<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::DEPLOYMENT;
     use crate::model::ChildState;
 
     #[test]
@@ -218,7 +217,7 @@ mod tests {
             let owner = object.metadata.owner_name(other, "example.com/owner");
             assert_eq!(owner, None, "{other:?}");
         }
-        let state = ChildState::of(&object, DEPLOYMENT.status);
+        let state = ChildState::of(&object, crate::model::REPLICAS);
         assert_eq!(
             (state.generation, state.ready_replicas, state.stalled),
             (3, 1, true)

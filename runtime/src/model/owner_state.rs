@@ -54,7 +54,7 @@ pub struct StatusRecord {
     /// Transition times of its conditions.
     pub transitions: Box<[Transition]>,
     /// Conditions of other clients, a JSON array; `None` where there are none.
-    pub foreign: Option<Box<str>>,
+    pub foreign: Option<Box<Box<str>>>,
 }
 
 /// What is known of an owner. A worker takes it and gives it back.

@@ -135,7 +135,11 @@ impl<O: Operator> Reconciler<O> {
             }
             match self.requests.read(owner, &child).await {
                 Ok(Some(actual)) if actual.owner == Some(owner.meta.uid) => {
-                    children.set(&child.kind, name_hash, actual.state.told(&child.kind));
+                    children.set(
+                        &child.kind,
+                        name_hash,
+                        owner::told(&child.kind, &actual.state),
+                    );
                 }
                 Err(interrupt) if !interrupt.is_refusal() => return Err(interrupt),
                 // It is gone, or somebody else's, or may not be read: the plan sees it in no mode.

@@ -10,11 +10,11 @@ use serde_json::Value;
 use tracing::debug;
 
 use crate::api::{
-    Children, Condition, DeletedOwner, Operator, Owner, OwnerStatus, Plan, Spec, Status,
+    Children, Condition, DeletedOwner, Kind, Operator, Owner, OwnerStatus, Plan, Spec, Status,
     UndecodableSpec, is_observed, needs_worker,
 };
 use crate::model::{
-    Body, Content, Finalizers, Meta, ObjectKey, OwnerObject, PartialObject, SeenChild,
+    Body, ChildState, Content, Finalizers, Meta, ObjectKey, OwnerObject, PartialObject, SeenChild,
     SeenChildren, StatusRecord, Transition, Triggers, hash32, hash64, large_bytes, rfc3339,
     seconds,
 };
@@ -72,7 +72,7 @@ pub(crate) fn decode<O: Operator>(object: &PartialObject<'_>) -> OwnerObject {
 /// A status, and the conditions in it that are other clients'.
 fn read_status<O: Operator>(
     json: &str,
-) -> Result<(Status<O>, Option<Box<str>>), serde_json::Error> {
+) -> Result<(Status<O>, Option<Box<Box<str>>>), serde_json::Error> {
     let own = Status::<O>::CONDITIONS;
     if own.is_empty() {
         return Ok((serde_json::from_str(json)?, None));
@@ -86,7 +86,7 @@ fn read_status<O: Operator>(
         };
         conditions.extract_if(.., is_foreign).collect()
     });
-    let foreign = (!foreign.is_empty()).then(|| Value::from(foreign).to_string().into());
+    let foreign = (!foreign.is_empty()).then(|| Box::new(Value::from(foreign).to_string().into()));
     Ok((serde_json::from_value(status)?, foreign))
 }
 
@@ -187,9 +187,17 @@ pub(crate) fn children<O: Operator>(all: &SeenChildren) -> Children {
         let Some(kind) = seen.kind.of(O::KINDS) else {
             continue;
         };
-        children.set(kind, seen.name_hash, seen.state.told(kind));
+        children.set(kind, seen.name_hash, told(kind, &seen.state));
     }
     children
+}
+
+/// The state of a child as a plan sees it.
+pub(crate) fn told(kind: &Kind, state: &ChildState) -> ChildState {
+    match kind.has_status() {
+        true => state.clone(),
+        false => ChildState::default(),
+    }
 }
 
 /// The plan of an owner, from what is known of it; `None` where there is none that can be applied, whose cause a worker
