@@ -11,7 +11,7 @@ use kubesim::Clock;
 use kubesim::readiness::Observed;
 use libtest_mimic::Failed;
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::cluster::Cluster;
 use crate::cluster::user::{JSON, MERGE};
@@ -25,6 +25,10 @@ const UNREADY: Duration = Duration::from_millis(1_900);
 const APART_MS: u64 = 3_000;
 /// Edits of the children of one EdgeApp at most; the fourth of a child within a minute is a field conflict.
 const EDITS: u64 = 3;
+
+/// How often an act is tried where the server is too busy, and after which time.
+const TRIES: u32 = 10;
+const RETRY: Duration = Duration::from_secs(2);
 
 /// What happens to an EdgeApp and its children.
 #[derive(Clone, Copy, Debug)]
@@ -168,12 +172,21 @@ impl Script {
             Method::DELETE => JSON,
             _ => MERGE,
         };
-        match cluster.request(method, &path, content_type, &body).await {
-            Ok(_) => Ok(()),
-            // A child may be gone, or be the next one of its name without a status.
-            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409 | 422) => Ok(()),
-            Err(error) => Err(format!("{name}: {act:?}: {error}").into()),
+        for tries_left in (0..TRIES).rev() {
+            let answer = cluster.request(method.clone(), &path, content_type, &body);
+            match answer.await {
+                Ok(_) => return Ok(()),
+                Err(kube::Error::Api(status)) => match status.code {
+                    // A child may be gone, or be the next one of its name without a status.
+                    404 | 409 | 422 => return Ok(()),
+                    // The server is too busy to answer in time. Any client of it tries again.
+                    429 | 500.. if tries_left > 0 => sleep(RETRY).await,
+                    _ => return Err(format!("{name}: {act:?}: {status:?}").into()),
+                },
+                Err(error) => return Err(format!("{name}: {act:?}: {error}").into()),
+            }
         }
+        Ok(())
     }
 }
 
