@@ -28,7 +28,7 @@ pub use crate::model::kind_id::KindId;
 pub use crate::model::label::owner_label_value;
 pub use crate::model::meta::Meta;
 pub use crate::model::owner_state::{
-    Finalizers, OwnerObject, OwnerState, OwnerWork, StatusRecord, Transition,
+    Finalizers, ForeignConditions, OwnerObject, OwnerState, OwnerWork, StatusRecord, Transition,
 };
 pub(crate) use crate::model::owner_state::{LARGE_BYTES, large_bytes};
 pub use crate::model::progress::{ChildState, Fields};

@@ -42,6 +42,9 @@ pub struct Transition {
     pub since_s: u32,
 }
 
+/// Boxed twice: most owners have none, and those that are retained take eight bytes then.
+pub type ForeignConditions = Box<Box<str>>;
+
 /// What is remembered of the status last written: enough to tell whether a new one differs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StatusRecord {
@@ -54,7 +57,7 @@ pub struct StatusRecord {
     /// Transition times of its conditions.
     pub transitions: Box<[Transition]>,
     /// Conditions of other clients, a JSON array; `None` where there are none.
-    pub foreign: Option<Box<Box<str>>>,
+    pub foreign: Option<ForeignConditions>,
 }
 
 /// What is known of an owner. A worker takes it and gives it back.

@@ -14,9 +14,9 @@ use crate::api::{
     UndecodableSpec, is_observed, needs_worker,
 };
 use crate::model::{
-    Body, ChildState, Content, Finalizers, Meta, ObjectKey, OwnerObject, PartialObject, SeenChild,
-    SeenChildren, StatusRecord, Transition, Triggers, hash32, hash64, large_bytes, rfc3339,
-    seconds,
+    Body, ChildState, Content, Finalizers, ForeignConditions, Meta, ObjectKey, OwnerObject,
+    PartialObject, SeenChild, SeenChildren, StatusRecord, Transition, Triggers, hash32, hash64,
+    large_bytes, rfc3339, seconds,
 };
 use crate::reconcile::failure;
 
@@ -72,7 +72,7 @@ pub(crate) fn decode<O: Operator>(object: &PartialObject<'_>) -> OwnerObject {
 /// A status, and the conditions in it that are other clients'.
 fn read_status<O: Operator>(
     json: &str,
-) -> Result<(Status<O>, Option<Box<Box<str>>>), serde_json::Error> {
+) -> Result<(Status<O>, Option<ForeignConditions>), serde_json::Error> {
     let own = Status::<O>::CONDITIONS;
     if own.is_empty() {
         return Ok((serde_json::from_str(json)?, None));
