@@ -13,8 +13,8 @@ use crate::api::query::{Query, Shape};
 use crate::model::json::{is_deleting, map_at, meta_str};
 use crate::model::kind::{Kind, Rules, Scale};
 use crate::model::status::ApiError;
-use crate::schema::Schema;
 use crate::schema::field_error::FieldError;
+use crate::schema::{Schema, strings};
 use crate::state::Inner;
 
 /// Creates or replaces a definition, as an administrator.
@@ -181,16 +181,6 @@ fn read_version(definition: &Value, index: usize, version: &Value) -> Result<Kin
     let text = |path: &str| text(definition, path);
     let at = format!("spec.versions[{index}].schema.openAPIV3Schema");
     let refuse = |error: FieldError| refused(meta_str(definition, "name"), error);
-    let texts = |path: &str| -> Vec<String> {
-        definition
-            .pointer(path)
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .map(str::to_owned)
-            .collect()
-    };
     let (group, plural) = (text("/spec/group"), text("/spec/names/plural"));
     let source = version
         .pointer("/schema/openAPIV3Schema")
@@ -218,8 +208,8 @@ fn read_version(definition: &Value, index: usize, version: &Value) -> Result<Kin
             .to_owned(),
         singular: or(text("/spec/names/singular"), kind.to_lowercase()),
         list_kind: or(text("/spec/names/listKind"), format!("{kind}List")),
-        short_names: texts("/spec/names/shortNames"),
-        categories: texts("/spec/names/categories"),
+        short_names: strings(definition.pointer("/spec/names/shortNames")),
+        categories: strings(definition.pointer("/spec/names/categories")),
         namespaced: text("/spec/scope") == "Namespaced",
         has_status: version.pointer("/subresources/status").is_some(),
         scale: path("specReplicasPath")

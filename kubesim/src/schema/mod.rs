@@ -17,6 +17,8 @@ use std::collections::BTreeMap;
 use regex::Regex;
 use serde_json::Value;
 
+pub(crate) use parse::strings;
+
 /// One level of a structural schema.
 #[derive(Debug, Default)]
 pub(crate) struct Schema {

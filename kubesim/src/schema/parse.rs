@@ -127,7 +127,8 @@ fn parse(source: &Value, at: &str) -> Result<Schema, String> {
     Ok(schema)
 }
 
-fn strings(value: Option<&Value>) -> Vec<String> {
+/// The texts in a list; none where it is no list.
+pub(crate) fn strings(value: Option<&Value>) -> Vec<String> {
     value
         .and_then(Value::as_array)
         .into_iter()

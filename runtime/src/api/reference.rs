@@ -5,6 +5,7 @@
 use serde_json::Value;
 
 use crate::api::kind::Kind;
+use crate::model::ObjectKey;
 
 /// An object that an owner names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +33,14 @@ impl Reference {
     pub fn in_namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = Some(namespace.into());
         self
+    }
+
+    /// Its place among the `declared` kinds, and its key where an owner in `namespace` names it; `None` where its kind is not
+    /// declared.
+    pub(crate) fn place(&self, declared: &[Kind], namespace: &str) -> Option<(usize, ObjectKey)> {
+        let place = declared.iter().position(|kind| kind.is(&self.kind))?;
+        let namespace = self.namespace.as_deref().unwrap_or(namespace);
+        Some((place, ObjectKey::new(namespace, &self.name)))
     }
 }
 

@@ -158,11 +158,8 @@ impl<O: Operator> References<O> {
         let owner = owner::rebuild::<O>(key, &owner::decode::<O>(&object)).ok()?;
         let mut named = self.operator.references(&owner).into_iter();
         let is_changed = named.any(|reference| {
-            let mut declared = O::REFERENCES.iter();
-            let index = declared.position(|kind| kind.is(&reference.kind));
-            let namespace = reference.namespace.as_deref().unwrap_or(key.namespace());
-            let named = ObjectKey::new(namespace, &reference.name);
-            index.is_some_and(|index| listed_for.contains(&(index, named)))
+            let place = reference.place(O::REFERENCES, key.namespace());
+            place.is_some_and(|place| listed_for.contains(&place))
         });
         is_changed.then_some(object.metadata.uid)
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::de::DeserializeOwned;
 
-use crate::model::PartialObject;
+use crate::model::{PartialObject, hash32};
 
 /// Spec, labels and annotations of an owner as JSON.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -28,11 +28,15 @@ struct Rest {
 }
 
 impl Body {
-    /// The body of `object`; `None` where it shows no spec. The status is set where it is needed.
-    pub(crate) fn of(object: &PartialObject<'_>) -> Option<Self> {
+    /// The body of `object`, `None` where it shows no spec, and a digest of its labels and annotations. The status is set where
+    /// it is needed.
+    pub(crate) fn of(object: &PartialObject<'_>) -> (Option<Self>, u32) {
         let meta = &object.metadata;
         let [labels, annotations] = [&meta.labels, &meta.annotations]
             .map(|marks| marks.as_ref().and_then(|marks| marks.own_json()));
+        // So that a label is not taken for an annotation.
+        let digest = |json: &Option<Box<str>>| json.as_deref().map_or(0, hash32);
+        let marks = digest(&labels).rotate_left(1) ^ digest(&annotations);
         let rest = (labels.is_some() || annotations.is_some()).then(|| {
             Box::new(Rest {
                 labels: labels.unwrap_or_default(),
@@ -40,10 +44,11 @@ impl Body {
                 status: Box::default(),
             })
         });
-        Some(Self {
-            spec: object.spec?.get().into(),
+        let body = object.spec.map(|spec| Self {
+            spec: spec.get().into(),
             rest,
-        })
+        });
+        (body, marks)
     }
 
     /// Bytes that are held.
@@ -110,24 +115,41 @@ mod tests {
         let json = r#"{"metadata":{"name":"web","labels":{"a":"b"},"annotations":{
             "kubectl.kubernetes.io/last-applied-configuration":"{\"spec\":{}}","x":"y"}},"spec":{"n":1}}"#;
         let object: PartialObject<'_> = serde_json::from_str(json)?;
-        let body = Body::of(&object).expect("a spec");
+        let (body, marks) = Body::of(&object);
+        let body = body.expect("a spec");
         assert_eq!(&*body.spec, r#"{"n":1}"#);
         assert_eq!(body.labels()["a"], "b");
         assert_eq!(
             Vec::from_iter(body.annotations()),
             [("x".to_owned(), "y".to_owned())]
         );
+        let without_spec = PartialObject {
+            spec: None,
+            ..object
+        };
+        assert_eq!(Body::of(&without_spec), (None, marks));
         let json = r#"{"metadata":{"name":"web","annotations":{
             "kubectl.kubernetes.io/last-applied-configuration":"{}"}},"spec":{}}"#;
         let object: PartialObject<'_> = serde_json::from_str(json)?;
-        assert_eq!(Body::of(&object), Some(Body::from("{}")));
-        assert_eq!(
-            Body::of(&PartialObject {
-                spec: None,
-                ..object
-            }),
-            None
-        );
+        assert_eq!(Body::of(&object), (Some(Body::from("{}")), 0));
+        Ok(())
+    }
+
+    #[test]
+    fn a_digest_tells_a_label_from_an_annotation_and_one_value_from_another()
+    -> Result<(), serde_json::Error> {
+        let mut all = Vec::new();
+        for marks in [
+            r#""labels":{"a":"b"}"#,
+            r#""annotations":{"a":"b"}"#,
+            r#""labels":{"a":"c"}"#,
+            r#""labels":{"a":"b"},"annotations":{"a":"b"}"#,
+        ] {
+            let json = format!(r#"{{"metadata":{{"name":"web",{marks}}},"spec":{{}}}}"#);
+            all.push(Body::of(&serde_json::from_str(&json)?).1);
+        }
+        let different: std::collections::BTreeSet<_> = all.iter().collect();
+        assert_eq!(different.len(), all.len(), "{all:?}");
         Ok(())
     }
 }

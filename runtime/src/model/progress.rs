@@ -1,7 +1,7 @@
 //! What a plan sees of a child's status.
 //!
-//! Guarantees: pure; a status of another shape tells nothing. Of a status only what its kind declares is kept. What counts as ready is what `kubectl rollout status`
-//! waits for. Leaves to others: what follows from it (the plan), the words of a refusal (`reconcile`).
+//! Guarantees: pure; a status of another shape tells nothing. Of a status only what its kind declares is kept. What counts
+//! as ready is what `kubectl rollout status` waits for. Leaves to others: what follows from it (the plan), the words of a refusal (`reconcile`).
 
 use std::borrow::Cow;
 

@@ -19,11 +19,16 @@ pub(super) fn seen_of<'a, O: Operator>(
     state.children.get_mut(kind?, name_hash)
 }
 
-/// Whether nothing is known of a child that is to exist.
-pub(super) fn is_unknown<O: Operator>(state: &OwnerState, child: &Child) -> bool {
+/// Whether something is known of a child.
+pub(super) fn is_seen<O: Operator>(state: &OwnerState, child: &Child) -> bool {
     let (kind, name_hash) = id::<O>(child);
     let mut seen = state.children.iter();
-    child.body.is_some() && !seen.any(|seen| kind.is_some_and(|kind| seen.is(kind, name_hash)))
+    seen.any(|seen| kind.is_some_and(|kind| seen.is(kind, name_hash)))
+}
+
+/// Whether nothing is known of a child that is to exist.
+pub(super) fn is_unknown<O: Operator>(state: &OwnerState, child: &Child) -> bool {
+    child.body.is_some() && !is_seen::<O>(state, child)
 }
 
 /// The child is gone.

@@ -95,9 +95,8 @@ impl<O: Operator> Reconciler<O> {
     ) -> Result<bool, Interrupt> {
         let mut status_seen = false;
         for child in children {
-            let has_status = child.kind.has_status();
             if seen_of::<O>(state, child).is_some_and(|seen| seen.content.is_pending()) {
-                status_seen |= has_status;
+                status_seen |= child.kind.has_status();
                 self.ensure_child(owner, state, child.clone(), false)
                     .await?;
             }

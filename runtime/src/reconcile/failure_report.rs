@@ -11,8 +11,9 @@ use tracing::{debug, warn};
 use crate::api::{Children, Failure, Operator, Owner, Retry};
 use crate::model::{ObjectKey, OwnerState, millis};
 use crate::queue::Outcome;
+use crate::reconcile::child_records::is_seen;
 use crate::reconcile::failure::{FIELD_CONFLICT, Interrupt, Told};
-use crate::reconcile::{Reconciler, child_records, failure, owner};
+use crate::reconcile::{Reconciler, failure, owner};
 
 /// With this time in a row that the status is set back, somebody is told. Three edits by hand are not.
 const OVERWRITTEN_TOLD: u8 = 4;
@@ -128,18 +129,13 @@ impl<O: Operator> Reconciler<O> {
             return Ok(children);
         }
         for child in self.names.unplanned::<O>(&owner.meta.name, &[]) {
-            let (kind, name_hash) = child_records::id::<O>(&child);
-            let mut seen = state.children.iter();
-            if seen.any(|seen| kind.is_some_and(|kind| seen.is(kind, name_hash))) {
+            if is_seen::<O>(state, &child) {
                 continue;
             }
             match self.requests.read(owner, &child).await {
                 Ok(Some(actual)) if actual.owner == Some(owner.meta.uid) => {
-                    children.set(
-                        &child.kind,
-                        name_hash,
-                        owner::told(&child.kind, &actual.state),
-                    );
+                    let told = owner::told(&child.kind, &actual.state);
+                    children.record(&child.kind, &child.name, told);
                 }
                 Err(interrupt) if !interrupt.is_refusal() => return Err(interrupt),
                 // It is gone, or somebody else's, or may not be read: the plan sees it in no mode.

@@ -49,7 +49,7 @@ pub(crate) fn decode<O: Operator>(object: &PartialObject<'_>) -> OwnerObject {
             }
         },
     };
-    let mut body = Body::of(object);
+    let (mut body, marks) = Body::of(object);
     if let (Some(body), Some(status), true) = (&mut body, object.status, is_observed::<O>()) {
         body.keep_status(status.get());
     }
@@ -61,7 +61,7 @@ pub(crate) fn decode<O: Operator>(object: &PartialObject<'_>) -> OwnerObject {
         deleting: meta.deleting(),
         finalizers: finalizers::<O>(&meta.finalizers),
         created_s: created.unwrap_or_default(),
-        marks: meta.marks(),
+        marks,
         large_bytes: large_bytes(body.as_ref().map_or(0, Body::len)),
         body,
         status,

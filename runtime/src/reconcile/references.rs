@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::api::{Operator, Owner};
 use crate::http::request::{ApiError, OBJECT_BYTES, Request};
 use crate::metrics::Verb;
-use crate::model::{Named, ObjectKey};
+use crate::model::Named;
 use crate::reconcile::failure::Interrupt;
 use crate::reconcile::{Reconciler, failure};
 
@@ -28,22 +28,16 @@ impl<O: Operator> Reconciler<O> {
     /// Reads what the owner names into it.
     pub(super) async fn read_references(&self, owner: &mut Owner<O>) -> Result<(), Interrupt> {
         for reference in self.operator.references(owner) {
-            let mut declared = O::REFERENCES.iter();
-            let Some(index) = declared.position(|kind| kind.is(&reference.kind)) else {
+            let Some((index, key)) = reference.place(O::REFERENCES, &owner.meta.namespace) else {
                 return Err(failure::undeclared_reference::<O>(&reference));
             };
-            let namespace = reference.namespace.as_deref();
-            let namespace = namespace.unwrap_or(&owner.meta.namespace);
             if reference.name.is_empty() {
                 // Its path would be that of a list.
                 continue;
             }
-            let key = ObjectKey::new(namespace, &reference.name);
             self.referenced.with(|named| named.add(index, &key));
-            let path = self
-                .paths
-                .reference(index)
-                .object_path(namespace, &reference.name);
+            let collection = self.paths.reference(index);
+            let path = collection.object_path(key.namespace(), key.name());
             let answer = self
                 .api
                 .call(Verb::Get, Request::get(&path), OBJECT_BYTES)
