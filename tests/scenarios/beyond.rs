@@ -136,6 +136,7 @@ impl Operator for Naming {
     const REFERENCES: &'static [Kind] = &[SECRET];
 
     fn references(&self, owner: &Owner<Self>) -> Vec<Reference> {
+        assert_ne!(&*owner.spec.image, "panic", "this image is not for plans");
         vec![Reference::new(SECRET, &*owner.spec.image)]
     }
 
@@ -217,5 +218,27 @@ pub async fn a_plan_follows_what_its_owner_names(mode: Mode) {
     until_key("c", "Zm91cg==").await;
     secret(&cluster, "shared", Some("Zml2ZQ==")).await;
     until_key("c", "Zml2ZQ==").await;
+    running.stop().await;
+}
+
+/// The list that says who names a Secret asks every owner.
+pub async fn a_panic_in_references_is_that_owners_failure_and_nobody_elses(mode: Mode) {
+    let cluster = Simulated::new(mode);
+    let running = cluster.operate_with(Naming, cluster.server.client("tare"), config());
+    for (name, names) in [("a", "shared"), ("bad", "panic"), ("c", "shared")] {
+        cluster.create(name, json!({"image": names})).await;
+    }
+    running.until_ready().await;
+    for key in ["b25l", "dHdv"] {
+        pass(60).await;
+        secret(&cluster, "shared", Some(key)).await;
+        for name in ["a", "c"] {
+            cluster
+                .until(&format!("{name} has {key}"), |cluster| {
+                    cluster.get("configmaps", name)["data"]["key"] == key
+                })
+                .await;
+        }
+    }
     running.stop().await;
 }

@@ -219,6 +219,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs an operator of its own" authors::conditions_of_another_client_stay),
     scenario!(simulated "needs an operator of its own" beyond::a_plan_follows_what_is_observed_outside),
     scenario!(simulated "needs an operator of its own" beyond::a_plan_follows_what_its_owner_names),
+    scenario!(simulated "needs an operator of its own" beyond::a_panic_in_references_is_that_owners_failure_and_nobody_elses),
     scenario!(simulated "needs an operator of its own" authors::a_field_that_left_the_plan_goes_however_children_are_written),
 
     scenario!(simulated "needs an operator of its own" optional_kinds::owners_that_do_not_need_a_missing_kind_are_reconciled),

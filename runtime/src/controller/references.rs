@@ -1,11 +1,13 @@
 //! Whose plan is to be made again because something has changed that owners name.
 //!
 //! Guarantees: every change after the watches have begun leads to those who name the object, and what they may have missed
-//! to all; changes within a second are looked up together, one list at a time. Where nothing is declared, nothing is watched.
+//! to all; changes within a second are looked up together, one list at a time. A panic of an author
+//! ends nothing here. Where nothing is declared, nothing is watched.
 //! Leaves to others: who was seen to name what (`reconcile::references`), the work (`queue`).
 
 use std::collections::HashSet;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -156,7 +158,9 @@ impl<O: Operator> References<O> {
         let (_, listed_for) = self.lookup.as_ref()?;
         let object: PartialObject<'_> = serde_json::from_slice(json).ok()?;
         let owner = owner::rebuild::<O>(key, &owner::decode::<O>(&object)).ok()?;
-        let mut named = self.operator.references(&owner).into_iter();
+        // A worker that makes its plan panics too, and tells it.
+        let named = AssertUnwindSafe(|| self.operator.references(&owner));
+        let mut named = catch_unwind(named).ok()?.into_iter();
         let is_changed = named.any(|reference| {
             let place = reference.place(O::REFERENCES, key.namespace());
             place.is_some_and(|place| listed_for.contains(&place))
