@@ -253,9 +253,9 @@ async fn what_is_not_implemented_is_501_and_what_does_not_exist_404() {
             status(client.request::<Value>(request).await.unwrap_err())
         }
     };
-    let accounts = code("/api/v1/namespaces/default/serviceaccounts").await;
-    assert_eq!(accounts.code, 501);
-    assert!(accounts.message.contains("serviceaccounts"));
+    let controllers = code("/api/v1/namespaces/default/replicationcontrollers").await;
+    assert_eq!(controllers.code, 501);
+    assert!(controllers.message.contains("replicationcontrollers"));
     assert_eq!(code("/apis/none.dev/v1/things").await.code, 404);
 }
 
