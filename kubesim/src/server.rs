@@ -141,6 +141,11 @@ impl Server {
         true
     }
 
+    /// No status of a workload or claim changes from now on, as where kube-controller-manager is down.
+    pub fn stop_readiness(&self) {
+        self.inner.schedule.stop();
+    }
+
     /// The bearer token that makes a request `user`'s.
     pub fn token(&self, user: &str) -> String {
         self.inner.token(user)

@@ -146,5 +146,8 @@ mod chosen {
         VanishedOwnerIgnored,
         /// A spec that was read for an event of a child counts as applied.
         ReadSpecIsApplied,
+        // Found by the storms on a real server.
+        /// A status that has yielded to other work is dropped after a harmless change of a child.
+        YieldedForgotten,
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! - time that passes, owners that are created, and changes of a spec by which no child leaves the plan or has to be made
 //!   again (a Service whose `clusterIP` comes or goes): what a fault delays is then made later, and once;
-//! - edits of a child, which are set back by patches, and pods that fail for a while;
+//! - edits of a child, which are set back by patches, pods that fail for a while and the end of all readiness;
 //! - every fault of requests, events, watches, history and processes: a CREATE that is repeated makes nothing.
 //!
 //! Outside are a second replica (one that has an older spec deletes a child of a newer one), the deletion of an owner or a child (whether a child is there depends on what was done before), what
@@ -78,6 +78,7 @@ pub fn steady(schedule: &Schedule) -> Vec<usize> {
         | Step::SecondStarts => false,
         Step::Pass { .. }
         | Step::FailPods { .. }
+        | Step::StopReadiness
         | Step::Edit { .. }
         | Step::Vacate
         | Step::Request { .. }
@@ -106,6 +107,7 @@ fn users(schedule: &Schedule) -> Vec<usize> {
                 | Step::Create { .. }
                 | Step::CreateMany { .. }
                 | Step::FailPods { .. }
+                | Step::StopReadiness
                 | Step::Change { .. }
                 | Step::Edit { .. }
         )

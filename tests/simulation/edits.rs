@@ -28,10 +28,14 @@ pub fn edited(edit: Edit, subject: Subject, owner: &str, salt: u64) -> (&'static
             "deployments",
             json!({ "spec": { "minReadySeconds": number } }),
         ),
-        Edit::Annotation => {
-            let annotations = json!({ "example.com/seen": number.to_string() });
+        Edit::Annotation | Edit::AnnotationBeside => {
+            let annotations = json!({ "example.com/seen": salt.to_string() });
+            let resource = match edit {
+                Edit::Annotation => "deployments",
+                _ => subject.optional_child(),
+            };
             (
-                "deployments",
+                resource,
                 json!({ "metadata": { "annotations": annotations } }),
             )
         }

@@ -40,6 +40,8 @@ pub enum Step {
         owner: u16,
         ms: u64,
     },
+    /// What makes Deployments ready is down from here on.
+    StopReadiness,
     /// Somebody edits a child.
     Edit {
         owner: u16,
@@ -124,6 +126,7 @@ impl Step {
             Step::Create { .. } => "owner created",
             Step::CreateMany { .. } => "many owners created",
             Step::FailPods { .. } => "pods fail for a while",
+            Step::StopReadiness => "status of Deployments stands still",
             Step::Change { .. } => "owner changed",
             Step::Delete { .. } => "owner deleted",
             Step::Recreate { .. } => "owner deleted and created again",
@@ -158,8 +161,10 @@ pub enum Edit {
     Image,
     /// A field that no plan names.
     Unplanned,
-    /// An annotation that no plan names.
+    /// An annotation of the Deployment that no plan names.
     Annotation,
+    /// One of the child that comes and goes, whose status no plan looks at.
+    AnnotationBeside,
     /// A label that is planned.
     Label,
     Selector,

@@ -17,6 +17,8 @@ const ONE_IN: u64 = 70;
 const APART_MS: u64 = 3_000;
 /// Requests that a worker sends for a new owner, about: so long the queue is full.
 const REQUESTS: u64 = 2;
+/// So many harmless edits follow a new spec.
+const HARMLESS: u64 = 6;
 /// After so long the owners that come before a burst have no work.
 const IDLE_MS: u64 = 90_000;
 
@@ -46,9 +48,16 @@ pub fn of(seed: u64) -> Option<Schedule> {
     };
     let window_ms = REQUESTS * capacity.latency_ms() * u64::from(burst) / u64::from(workers);
     let mut timetable = vec![(IDLE_MS, draw.many(idle, burst))];
+    let is_still = draw.rng.one_in(4);
+    if is_still {
+        timetable.push((IDLE_MS, Step::StopReadiness));
+    }
     for owner in 0..idle {
         let at_ms = IDLE_MS + draw.rng.below(window_ms);
-        draw.clients(owner, at_ms, &mut timetable);
+        match is_still {
+            true => draw.new_spec_beside_harmless_edits(owner, at_ms, &mut timetable),
+            false => draw.clients(owner, at_ms, &mut timetable),
+        }
     }
     if draw.rng.one_in(3) {
         let at_ms = IDLE_MS + draw.rng.below(window_ms);
@@ -122,6 +131,22 @@ impl Draw {
                 },
             };
             timetable.push((at_ms, next));
+        }
+    }
+
+    /// A status that says that the new spec is not ready yet may wait, and nothing that it counts changes after it.
+    fn new_spec_beside_harmless_edits(
+        &mut self,
+        owner: u16,
+        mut at_ms: u64,
+        timetable: &mut Vec<(u64, Step)>,
+    ) {
+        let spec = self.subject.spec_with(&mut self.rng, true);
+        timetable.push((at_ms, Step::Change { owner, spec }));
+        let edit = Edit::AnnotationBeside;
+        for _ in 0..HARMLESS {
+            at_ms += self.rng.below(APART_MS);
+            timetable.push((at_ms, Step::Edit { owner, edit }));
         }
     }
 

@@ -114,6 +114,7 @@ impl World {
                 let lasts = Duration::from_millis(*ms);
                 self.server.fail_pods(NAMESPACE, &name(*owner), lasts);
             }
+            Step::StopReadiness => self.server.stop_readiness(),
             Step::Change { owner, spec } => {
                 // What the new spec does not name goes.
                 let old = self.object(self.subject.plural(), &name(*owner));

@@ -312,6 +312,8 @@ async fn patterns_match_by_the_rules_of_re2(context: Context) -> Check {
             } else {
                 let status = created.refused(422, "Invalid", &what)?;
                 blames(&status, &format!("spec.{name}"))?;
+                let told = format!("spec.{name} in body should match '{pattern}'");
+                mentions("the message", &status.message, &told)?;
             }
         }
     }

@@ -14,7 +14,7 @@ pub(crate) mod whole;
 
 use std::collections::BTreeMap;
 
-use regex::Regex;
+use re2::Pattern;
 use serde_json::Value;
 
 pub(crate) use parse::strings;
@@ -39,7 +39,7 @@ pub(crate) struct Schema {
     pub(crate) multiple_of: Option<f64>,
     pub(crate) min_length: Option<u64>,
     pub(crate) max_length: Option<u64>,
-    pub(crate) pattern: Option<Regex>,
+    pub(crate) pattern: Option<Pattern>,
     pub(crate) format: Option<String>,
     pub(crate) min_items: Option<u64>,
     pub(crate) max_items: Option<u64>,

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::schema::re2;
+use crate::schema::re2::Pattern;
 use crate::schema::rules::Rules;
 use crate::schema::{ListType, Schema, Type};
 
@@ -59,7 +59,7 @@ fn parse(source: &Value, at: &str) -> Result<Schema, String> {
     };
     let pattern = match map.get("pattern").and_then(Value::as_str) {
         None | Some("") => None,
-        Some(text) => Some(re2::compile(text).map_err(|cause| {
+        Some(text) => Some(Pattern::new(text).map_err(|cause| {
             format!("{at}.pattern: Invalid value: {}: must be a valid regular expression, but isn't: {cause}", Value::from(text))
         })?),
     };

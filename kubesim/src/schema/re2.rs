@@ -16,15 +16,36 @@ const POSIX: [&str; 14] = [
     "space", "upper", "word", "xdigit",
 ];
 
-/// # Errors
-/// Go's own text: ``error parsing regexp: invalid repeat count: `{1001}` ``.
-pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
-    let error = |what: String| format!("error parsing regexp: {what}");
-    let translated = Translation::of(pattern).map_err(error)?;
-    RegexBuilder::new(&translated)
-        .size_limit(SIZE_LIMIT)
-        .build()
-        .map_err(|cause| error(cause.to_string()))
+/// Matches as Go would; is shown as it is written.
+#[derive(Debug, Clone)]
+pub(crate) struct Pattern {
+    written: String,
+    translated: Regex,
+}
+
+impl Pattern {
+    /// # Errors
+    /// Go's own text: ``error parsing regexp: invalid repeat count: `{1001}` ``.
+    pub(crate) fn new(pattern: &str) -> Result<Self, String> {
+        let error = |what: String| format!("error parsing regexp: {what}");
+        let translated = Translation::of(pattern).map_err(error)?;
+        let translated = RegexBuilder::new(&translated)
+            .size_limit(SIZE_LIMIT)
+            .build()
+            .map_err(|cause| error(cause.to_string()))?;
+        Ok(Pattern {
+            written: pattern.to_owned(),
+            translated,
+        })
+    }
+
+    pub(crate) fn is_match(&self, text: &str) -> bool {
+        self.translated.is_match(text)
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.written
+    }
 }
 
 struct Translation<'a> {

@@ -23,6 +23,8 @@ struct Due {
     entries: BTreeMap<(Instant, u64), Location>,
     /// Until when the pods of a Deployment fail.
     failing: HashMap<Location, Instant>,
+    /// Nothing is due any more.
+    is_stopped: bool,
 }
 
 impl Schedule {
@@ -38,6 +40,12 @@ impl Schedule {
         let until = *until;
         due.add(now, at.clone());
         due.add(until, at);
+    }
+
+    pub(crate) fn stop(&self) {
+        let mut due = self.lock();
+        due.is_stopped = true;
+        due.entries.clear();
     }
 
     /// Whether the pods of this Deployment fail now.
@@ -74,6 +82,9 @@ impl Schedule {
 
 impl Due {
     fn add(&mut self, at: Instant, of: Location) {
+        if self.is_stopped {
+            return;
+        }
         self.next += 1;
         self.entries.insert((at, self.next), of);
     }

@@ -243,7 +243,7 @@ impl<O: Operator> Reconciler<O> {
             let may_change = self.ensure_pending(&owner, state, &plan.children).await?;
             state.children.settle();
             // One that has yielded is still to be written, whatever the children say now.
-            let is_owed = state.work.triggers.has(Triggers::STATUS);
+            let is_owed = state.work.triggers.has(Triggers::STATUS) && !mutant!(YieldedForgotten);
             if !may_change && !is_owed && self.field_conflict(state).is_none() {
                 // The status does not change with these children.
                 return Ok(Outcome::Written {
