@@ -80,6 +80,7 @@ pub fn steady(schedule: &Schedule) -> Vec<usize> {
         | Step::FailPods { .. }
         | Step::StopReadiness
         | Step::Edit { .. }
+        | Step::EditAfterWrite { .. }
         | Step::Vacate
         | Step::Request { .. }
         | Step::Event { .. }
@@ -110,6 +111,7 @@ fn users(schedule: &Schedule) -> Vec<usize> {
                 | Step::StopReadiness
                 | Step::Change { .. }
                 | Step::Edit { .. }
+                | Step::EditAfterWrite { .. }
         )
     };
     let steps = schedule.steps.iter();

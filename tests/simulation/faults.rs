@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::call::Call;
+use crate::reaction::Reaction;
 use crate::records::Counts;
 use crate::rng::Rng;
 use crate::step::{EventFault, Outage, RequestFault, Resource, When};
@@ -49,6 +50,8 @@ pub struct State {
     first_uid: Option<String>,
     /// The next crash, and those that follow: each counts its writes from the one before.
     pub crashes: VecDeque<Crash>,
+    /// Of clients that follow the operator.
+    pub reactions: Vec<Reaction>,
     /// What the oracles have found.
     pub violations: Vec<String>,
     /// Writes of the operator that were executed.
@@ -79,6 +82,7 @@ impl Faults {
             first_name: None,
             first_uid: None,
             crashes: VecDeque::new(),
+            reactions: Vec::new(),
             violations: Vec::new(),
             writes: 0,
             met: Counts::new(),
@@ -207,6 +211,12 @@ impl State {
         true
     }
 
+    /// What somebody does once this write is done.
+    pub fn reaction_to(&mut self, call: &Call) -> Option<Reaction> {
+        let index = self.reactions.iter().position(|one| one.is_to(call))?;
+        Some(self.reactions.remove(index))
+    }
+
     /// Whether the operator is killed at this write.
     pub fn of_write(&mut self) -> Option<Crash> {
         let crash = self.crashes.front_mut()?;
@@ -224,6 +234,7 @@ impl State {
         self.requests.clear();
         self.events.clear();
         self.crashes.clear();
+        self.reactions.clear();
         self.outage = None;
     }
 }

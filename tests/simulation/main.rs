@@ -23,6 +23,7 @@ mod keeper;
 #[cfg(feature = "mutants")]
 mod mutants;
 mod process;
+mod reaction;
 mod records;
 mod replicas;
 mod report;

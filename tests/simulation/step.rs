@@ -47,6 +47,12 @@ pub enum Step {
         owner: u16,
         edit: Edit,
     },
+    /// Somebody edits a child so long after the operator has next changed the Deployment of the owner.
+    EditAfterWrite {
+        owner: u16,
+        edit: Edit,
+        after_ms: u64,
+    },
     DeleteChild {
         owner: u16,
         resource: Resource,
@@ -131,6 +137,7 @@ impl Step {
             Step::Delete { .. } => "owner deleted",
             Step::Recreate { .. } => "owner deleted and created again",
             Step::Edit { .. } => "child edited",
+            Step::EditAfterWrite { .. } => "child edited after a write",
             Step::DeleteChild { .. } => "child deleted",
             Step::ReplaceChild { .. } => "child deleted and created again",
             Step::TakeOver { .. } => "child taken over",

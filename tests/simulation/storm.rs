@@ -17,8 +17,6 @@ const ONE_IN: u64 = 70;
 const APART_MS: u64 = 3_000;
 /// Requests that a worker sends for a new owner, about: so long the queue is full.
 const REQUESTS: u64 = 2;
-/// So many harmless edits follow a new spec.
-const HARMLESS: u64 = 6;
 /// After so long the owners that come before a burst have no work.
 const IDLE_MS: u64 = 90_000;
 
@@ -48,15 +46,17 @@ pub fn of(seed: u64) -> Option<Schedule> {
     };
     let window_ms = REQUESTS * capacity.latency_ms() * u64::from(burst) / u64::from(workers);
     let mut timetable = vec![(IDLE_MS, draw.many(idle, burst))];
-    let is_still = draw.rng.one_in(4);
+    let is_still = draw.rng.one_in(3);
     if is_still {
-        timetable.push((IDLE_MS, Step::StopReadiness));
+        timetable.push((IDLE_MS - APART_MS, Step::StopReadiness));
     }
     for owner in 0..idle {
-        let at_ms = IDLE_MS + draw.rng.below(window_ms);
         match is_still {
-            true => draw.new_spec_beside_harmless_edits(owner, at_ms, &mut timetable),
-            false => draw.clients(owner, at_ms, &mut timetable),
+            true => draw.new_spec_before_a_harmless_edit(owner, &mut timetable),
+            false => {
+                let at_ms = IDLE_MS + draw.rng.below(window_ms);
+                draw.clients(owner, at_ms, &mut timetable);
+            }
         }
     }
     if draw.rng.one_in(3) {
@@ -134,20 +134,18 @@ impl Draw {
         }
     }
 
-    /// A status that says that the new spec is not ready yet may wait, and nothing that it counts changes after it.
-    fn new_spec_beside_harmless_edits(
-        &mut self,
-        owner: u16,
-        mut at_ms: u64,
-        timetable: &mut Vec<(u64, Step)>,
-    ) {
+    /// A status that says that the new spec is not ready yet waits while the burst does, and nothing that it counts changes
+    /// after it.
+    fn new_spec_before_a_harmless_edit(&mut self, owner: u16, timetable: &mut Vec<(u64, Step)>) {
         let spec = self.subject.spec_with(&mut self.rng, true);
+        let at_ms = IDLE_MS - self.rng.below(APART_MS);
         timetable.push((at_ms, Step::Change { owner, spec }));
-        let edit = Edit::AnnotationBeside;
-        for _ in 0..HARMLESS {
-            at_ms += self.rng.below(APART_MS);
-            timetable.push((at_ms, Step::Edit { owner, edit }));
-        }
+        let after = Step::EditAfterWrite {
+            owner,
+            edit: Edit::AnnotationBeside,
+            after_ms: self.rng.below(APART_MS),
+        };
+        timetable.push((at_ms, after));
     }
 
     /// A child is deleted and created again, and within seconds the plan no longer names it.

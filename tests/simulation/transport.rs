@@ -106,7 +106,11 @@ impl Transport {
             state.writes += 1;
             state.made_and_deleted.0 += u64::from(code == 201 && call.resource != "events");
             state.made_and_deleted.1 += u64::from(call.verb == "delete");
+            let reaction = state.reaction_to(&call);
             drop(state);
+            if let Some(reaction) = reaction {
+                tokio::spawn(reaction.act(self.server.client("user")));
+            }
             let wrong = self.writes.after(&self.server, &call, before);
             if self.faults.lock().restores == restores {
                 wrong.into_iter().for_each(|one| self.faults.violation(one));

@@ -19,6 +19,7 @@ use crate::edits::edited;
 use crate::faults::{Awaited, Crash, Faults};
 use crate::keeper::{Replica, Starter};
 use crate::process::Process;
+use crate::reaction::Reaction;
 use crate::schedule::Schedule;
 use crate::step::Step;
 use crate::subject::{NAMESPACE, Outside, Subject};
@@ -145,6 +146,20 @@ impl World {
                 let (resource, patch) = edited(*edit, self.subject, &name(*owner), number as u64);
                 self.patch(resource, &self.child(resource, *owner), &patch)
                     .await;
+            }
+            Step::EditAfterWrite {
+                owner,
+                edit,
+                after_ms,
+            } => {
+                let (resource, patch) = edited(*edit, self.subject, &name(*owner), number as u64);
+                let reaction = Reaction {
+                    deployment: self.child("deployments", *owner),
+                    after_ms: *after_ms,
+                    path: self.path(resource, &self.child(resource, *owner)),
+                    patch,
+                };
+                self.faults.lock().reactions.push(reaction);
             }
             Step::DeleteChild { owner, resource } => {
                 self.delete(resource, &self.child(resource, *owner), "Background")
@@ -338,6 +353,17 @@ impl World {
         let _ = self.send(Method::DELETE, resource, name, &options).await;
     }
 
+    /// Of an object, or of all where the name is empty.
+    fn path(&self, resource: &str, name: &str) -> String {
+        let group = match resource {
+            "deployments" => "/apis/apps/v1".to_owned(),
+            one if one == self.subject.plural() => format!("/apis/{}", self.subject.api_version()),
+            _ => "/api/v1".to_owned(),
+        };
+        let slash = if name.is_empty() { "" } else { "/" };
+        format!("{group}/namespaces/{NAMESPACE}/{resource}{slash}{name}")
+    }
+
     /// A request of the user, who may be refused: a step does not know what is there.
     async fn send(
         &self,
@@ -346,20 +372,13 @@ impl World {
         name: &str,
         body: &Value,
     ) -> Result<Value, kube::Error> {
-        let group = match resource {
-            "deployments" => "/apis/apps/v1".to_owned(),
-            one if one == self.subject.plural() => format!("/apis/{}", self.subject.api_version()),
-            _ => "/api/v1".to_owned(),
-        };
-        let slash = if name.is_empty() { "" } else { "/" };
-        let path = format!("{group}/namespaces/{NAMESPACE}/{resource}{slash}{name}");
         let content_type = match method {
             Method::PATCH => "application/merge-patch+json",
             _ => "application/json",
         };
         let request = Request::builder()
             .method(method)
-            .uri(path)
+            .uri(self.path(resource, name))
             .header(http::header::CONTENT_TYPE, content_type)
             .body(body.to_string().into_bytes());
         self.user.request(request.expect("a valid request")).await
