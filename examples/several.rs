@@ -36,6 +36,7 @@ const SECRET: Kind = Kind {
     api_version: "v1",
     kind: "Secret",
     plural: "secrets",
+    namespaced: true,
     status: &[],
 };
 

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use kube::core::Resource;
 
-use crate::api::{Kind, MANAGED_BY_LABEL, Operator};
+use crate::api::{Kind, MANAGED_BY_LABEL, Operator, is_namespaced, may_be_labelled};
 use crate::http::collection::Collection;
 use crate::http::request::encode;
-use crate::model::{KindId, ObjectKey, PartialMetadata, group, owner_label_value};
+use crate::model::{KindId, ObjectKey, PartialMetadata, Uid, group, owner_label_value};
 
 /// The collections that an operator lists and watches: the owners (0) and its kinds of children (from 1).
 #[derive(Debug, Clone)]
@@ -21,11 +21,39 @@ pub struct Paths {
     pub owner_api_version: String,
     /// Label on every child that names its owner.
     pub owner_label: String,
+    /// Labels on a child that its owner cannot be the controller of: the namespace and the uid of that. `None` where no
+    /// child is like that.
+    place_labels: Option<[String; 2]>,
+    /// Whether owners are in namespaces.
+    is_namespaced: bool,
     /// Field manager of every write.
     pub manager: &'static str,
     collections: Vec<Arc<Collection>>,
     /// The kinds that owners name.
     references: Vec<Arc<Collection>>,
+}
+
+/// The owner of a child, as the child says.
+#[derive(Debug, PartialEq, Eq)]
+pub struct OwnerOf<'a> {
+    /// Its namespace; empty where it has none.
+    pub namespace: Cow<'a, str>,
+    /// Its name.
+    pub name: Cow<'a, str>,
+    /// Its identity, where the child says it.
+    pub uid: Option<Uid>,
+}
+
+impl OwnerOf<'_> {
+    /// Its key.
+    pub fn key(&self) -> ObjectKey {
+        ObjectKey::new(&self.namespace, &self.name)
+    }
+}
+
+/// The labels that name the namespace and the uid of an owner of `O`, beside the one that names the owner.
+pub(crate) fn place_labels<O: Operator>() -> [String; 2] {
+    ["namespace", "uid"].map(|part| format!("{}-{part}", O::owner_label()))
 }
 
 impl Paths {
@@ -36,25 +64,28 @@ impl Paths {
             false => format!("/api/{api_version}"),
         };
         let owner_api_version = <O::Resource as Resource>::api_version(&()).into_owned();
-        let collection = |api_version: &str, plural: &str, labels| {
-            let collection = Collection::new(&root(api_version), namespace.as_deref(), plural);
+        let collection = |api_version: &str, plural: &str, namespaced: bool, labels| {
+            let within = namespace.as_deref().filter(|_| namespaced);
+            let collection = Collection::new(&root(api_version), within, plural);
             Arc::new(collection.selected_by(labels, None))
         };
         let plural = <O::Resource as Resource>::plural(&());
         let ours = format!("{MANAGED_BY_LABEL}={}", O::NAME);
         let children = O::KINDS
             .iter()
-            .map(|kind| collection(kind.api_version, kind.plural, Some(ours.as_str())));
+            .map(|kind| collection(kind.api_version, kind.plural, kind.namespaced, Some(ours.as_str())));
         let references = O::REFERENCES.iter().map(|kind| {
-            let named = collection(kind.api_version, kind.plural, None);
+            let named = collection(kind.api_version, kind.plural, kind.namespaced, None);
             Arc::new(Collection::clone(&named).watched_as_metadata())
         });
-        let owners = collection(&owner_api_version, &plural, selector);
+        let owners = collection(&owner_api_version, &plural, is_namespaced::<O>(), selector);
         let collections = std::iter::once(owners).chain(children).collect();
         Self {
             owner_kind: <O::Resource as Resource>::kind(&()).into_owned(),
             owner_api_version,
             owner_label: O::owner_label().into_owned(),
+            place_labels: may_be_labelled::<O>().then(place_labels::<O>),
+            is_namespaced: is_namespaced::<O>(),
             manager: O::NAME,
             collections,
             references: references.collect(),
@@ -66,16 +97,55 @@ impl Paths {
         group(&self.owner_api_version)
     }
 
-    /// Name of the owner of a child, where that is of our kind.
-    pub fn owner_of<'a>(&self, child: &'a PartialMetadata<'_>) -> Option<Cow<'a, str>> {
-        let kind = (self.owner_group(), self.owner_kind.as_str());
-        child.owner_name(kind, &self.owner_label)
+    /// The owner of a child, where that is of our kind: by the controller reference, else by the labels.
+    pub fn owner_of<'a>(&self, child: &'a PartialMetadata<'_>) -> Option<OwnerOf<'a>> {
+        let Some(reference) = child.controller() else {
+            return self.labelled_owner_of(child);
+        };
+        let is_ours =
+            reference.kind == self.owner_kind && reference.group() == self.owner_group();
+        is_ours.then(|| OwnerOf {
+            namespace: self.beside(child),
+            name: Cow::Borrowed(&*reference.name),
+            uid: Some(reference.uid),
+        })
     }
 
-    /// Name of the owner that a child had before another controller took it over, as its label says.
-    pub fn former_owner_of<'a>(&self, child: &'a PartialMetadata<'_>) -> Option<Cow<'a, str>> {
-        let labels = child.labels.as_ref()?;
-        labels.get(&self.owner_label).map(Cow::Owned)
+    /// The owner of a child as its labels say, which name an owner with a name that a label can hold. Another controller may
+    /// have taken the child over since.
+    pub fn labelled_owner_of<'a>(&self, child: &'a PartialMetadata<'_>) -> Option<OwnerOf<'a>> {
+        let name = Cow::Owned(child.label(&self.owner_label)?);
+        let labels = self.place_labels.as_ref().map(|labels| labels.each_ref().map(|label| child.label(label)));
+        Some(match labels {
+            Some([Some(namespace), uid]) => OwnerOf {
+                namespace: Cow::Owned(namespace),
+                name,
+                uid: uid.and_then(|uid| Uid::parse(&uid)),
+            },
+            _ => OwnerOf {
+                namespace: self.beside(child),
+                name,
+                uid: None,
+            },
+        })
+    }
+
+    /// Whether a child bears some of the labels that name its owner where that cannot be its controller, and others not:
+    /// somebody has removed them, and whose it is cannot be told.
+    pub fn is_half_labelled(&self, child: &PartialMetadata<'_>) -> bool {
+        let Some([namespace, uid]) = &self.place_labels else {
+            return false;
+        };
+        let has = [&self.owner_label, namespace, uid].map(|label| child.label(label).is_some());
+        child.controller().is_none() && (has[1] || has[2]) && has != [true; 3]
+    }
+
+    /// The namespace of an owner whose child is beside it.
+    fn beside<'a>(&self, child: &'a PartialMetadata<'_>) -> Cow<'a, str> {
+        match self.is_namespaced {
+            true => Cow::Borrowed(&*child.namespace),
+            false => Cow::Borrowed(""),
+        }
     }
 
     /// Watches metadata only, except for the kinds of children whose status a plan looks at.
@@ -116,15 +186,21 @@ impl Paths {
         self.collection(kind).plural()
     }
 
-    /// All children of `kind` whose owner label names one of `owners`: in their namespace if they share one,
-    /// else in all that the operator watches.
+    /// Whether children may be where an owner in a namespace is not.
+    pub fn may_be_labelled(&self) -> bool {
+        self.place_labels.is_some()
+    }
+
+    /// All children of `kind` whose owner label names one of `owners`: in their namespace if they share one, unless
+    /// children may be `elsewhere`; else in all that the operator watches.
     pub fn children_path<'a>(
         &self,
         kind: KindId,
         owners: impl Iterator<Item = &'a ObjectKey> + Clone,
+        elsewhere: bool,
     ) -> String {
         let mut namespaces = owners.clone().map(ObjectKey::namespace);
-        let first = namespaces.next().filter(|first| !first.is_empty());
+        let first = namespaces.next().filter(|first| !first.is_empty() && !elsewhere);
         let shared = first.filter(|first| namespaces.all(|other| other == *first));
         let names: Vec<_> = owners.map(|key| owner_label_value(key.name())).collect();
         let term = format!("{} in ({})", self.owner_label, names.join(","));
@@ -144,19 +220,20 @@ impl Paths {
             .selected_object_path(key.namespace(), key.name())
     }
 
-    /// A child, or the collection it is created in where `name` is empty.
+    /// A child, or the collection it is created in where `name` is empty. `namespace` is empty where its kind has none.
     pub fn child_path(kind: &Kind, namespace: &str, name: &str) -> String {
         let root = if kind.api_version.contains('/') {
             "apis"
         } else {
             "api"
         };
-        let mut path = format!(
-            "/{root}/{}/namespaces/{}/{}",
-            kind.api_version,
-            encode(namespace),
-            kind.plural
-        );
+        let mut path = format!("/{root}/{}", kind.api_version);
+        if !namespace.is_empty() {
+            path.push_str("/namespaces/");
+            path.push_str(&encode(namespace));
+        }
+        path.push('/');
+        path.push_str(kind.plural);
         if !name.is_empty() {
             path.push('/');
             path.push_str(&encode(name));
@@ -168,8 +245,42 @@ impl Paths {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::DEPLOYMENT;
+    use crate::api::{CLUSTER_ROLE, DEPLOYMENT};
     use crate::test_operator::Sites;
+
+    #[test]
+    fn the_owner_of_a_child_is_its_controller_or_what_its_labels_name() -> Result<(), serde_json::Error> {
+        let paths = Paths::of::<Sites>(None, None);
+        let uid = "01234567-89ab-cdef-0123-456789abcdef";
+        let labels = |labels: &str| format!(r#"{{"name":"x","namespace":"infra","labels":{{{labels}}}}}"#);
+        let controlled = |group: &str, kind: &str| {
+            format!(
+                r#"{{"name":"x","namespace":"shop","ownerReferences":[{{"apiVersion":"{group}/v1","kind":"{kind}",
+                "name":"web","uid":"{uid}","controller":true}}]}}"#
+            )
+        };
+        let place = format!(
+            r#""example.com/owner":"web","example.com/owner-namespace":"shop","example.com/owner-uid":"{uid}""#
+        );
+        for (metadata, want, is_half) in [
+            (controlled("example.com", "Site"), Some(("shop/web", true)), false),
+            (controlled("example.com", "WebApp"), None, false),
+            (controlled("other.example.com", "Site"), None, false),
+            (labels(r#""example.com/owner":"web""#), Some(("infra/web", false)), false),
+            (labels(&place), Some(("shop/web", true)), false),
+            (labels(&place.replace("owner-namespace", "other")), Some(("infra/web", false)), true),
+            (labels(&place.replace(uid, "x")), Some(("shop/web", false)), false),
+            (labels(r#""a":"b""#), None, false),
+        ] {
+            let metadata: PartialMetadata<'_> = serde_json::from_str(&metadata)?;
+            let found = paths.owner_of(&metadata);
+            let found = found.map(|owner| (owner.key(), owner.uid.is_some()));
+            let want = want.map(|(key, has_uid)| (ObjectKey::from(key), has_uid));
+            assert_eq!(found, want, "{metadata:?}");
+            assert_eq!(paths.is_half_labelled(&metadata), is_half, "{metadata:?}");
+        }
+        Ok(())
+    }
 
     #[test]
     fn paths() {
@@ -185,7 +296,7 @@ mod tests {
         );
         let children = |owners: &[&str]| {
             let owners: Vec<ObjectKey> = owners.iter().map(|key| (*key).into()).collect();
-            all.children_path(children_kind, owners.iter())
+            all.children_path(children_kind, owners.iter(), false)
         };
         let terms =
             "labelSelector=app.kubernetes.io%2Fmanaged-by%3Dsites%2Cexample.com%2Fowner%20in%20%28";
@@ -216,6 +327,10 @@ mod tests {
         assert_eq!(
             Paths::child_path(&DEPLOYMENT, "shop", "web"),
             "/apis/apps/v1/namespaces/shop/deployments/web"
+        );
+        assert_eq!(
+            Paths::child_path(&CLUSTER_ROLE, "", "web"),
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles/web"
         );
     }
 }

@@ -95,7 +95,7 @@ fn on_child_event(queue: &mut Queue, key: &ObjectKey, event: ChildEvent, now_ms:
 fn record(resource_version: u64) -> SeenChild {
     SeenChild {
         kind: child_kind(),
-        name_hash: 1,
+        place_hash: 1,
         uid_hash: 1,
         resource_version,
         state: ChildState {

@@ -49,7 +49,8 @@ impl ChildrenByLabel {
     ) -> Result<Self, ListError> {
         let mut kinds = Vec::with_capacity(paths.len() - 1);
         for kind in KindId::children(paths.len() - 1) {
-            let path = paths.children_path(kind, owners.iter().map(|(key, _)| key));
+            let keys = owners.iter().map(|(key, _)| key);
+            let path = paths.children_path(kind, keys, paths.may_be_labelled());
             let bound = match owners.len() {
                 1 => OBJECT_BYTES,
                 _ => PAGE_BYTES,
@@ -113,8 +114,7 @@ impl Listed {
                 continue;
             };
             if let Some(owner) = paths.owner_of(&object.metadata) {
-                let key = ObjectKey::new(&object.metadata.namespace, &owner);
-                items.push((key, body.len()..body.len() + bytes.len()));
+                items.push((owner.key(), body.len()..body.len() + bytes.len()));
                 body.extend_from_slice(bytes);
             }
         }

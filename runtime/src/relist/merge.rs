@@ -116,6 +116,9 @@ impl<C: Compare> Relist<C> {
                 Step::Merging => {
                     let Some((key, mut state)) = self.owner() else {
                         if self.pages[0].current().is_none() {
+                            if self.has_stray_behind().await? {
+                                continue;
+                            }
                             self.step = Step::Over;
                             return Ok(self.done());
                         }
@@ -126,7 +129,7 @@ impl<C: Compare> Relist<C> {
                     };
                     let mut triggers = Triggers::default();
                     if self.coverage == Coverage::All {
-                        self.catch_up(&key).await?;
+                        self.catch_up(Some(&key)).await?;
                         if self.ordered {
                             triggers = self.compare_by_name(&key, &mut state);
                         }
@@ -145,6 +148,25 @@ impl<C: Compare> Relist<C> {
                 Step::Over => return Ok(self.done()),
             }
         }
+    }
+
+    /// Reads on behind the last owner. Where a child there is not named like its owner, that was compared without it: true,
+    /// and all owners are to be compared in groups.
+    async fn has_stray_behind(&mut self) -> Result<bool, ListError> {
+        if self.coverage != Coverage::All {
+            return Ok(false);
+        }
+        self.catch_up(None).await?;
+        if self.ordered {
+            return Ok(false);
+        }
+        let owners = self.paths.collection(KindId::OWNER);
+        let pages = &mut self.pages[0];
+        *pages = Pages::new(KindId::OWNER);
+        pages.open(&self.api, owners).await?;
+        pages.fill(&self.api, owners).await?;
+        self.last_keys[0].clear();
+        Ok(true)
     }
 
     /// Compares an owner with the current children that are named like it.
@@ -290,8 +312,8 @@ impl<C: Compare> Relist<C> {
         }
     }
 
-    /// Moves the children's lists up to the owner `key`.
-    async fn catch_up(&mut self, key: &ObjectKey) -> Result<(), ListError> {
+    /// Moves the children's lists up to the owner `key`, or to their ends.
+    async fn catch_up(&mut self, key: Option<&ObjectKey>) -> Result<(), ListError> {
         for index in 1..self.pages.len() {
             loop {
                 let (stray, foreign) = match self.pages[index].object() {
@@ -299,9 +321,13 @@ impl<C: Compare> Relist<C> {
                     Some(Ok(object)) => {
                         let meta = &object.metadata;
                         let owner = self.paths.owner_of(meta);
-                        let foreign = owner.is_some_and(|owner| owner != meta.name);
-                        let order = ObjectKey::cmp_to(&meta.namespace, &meta.name, key);
-                        if !foreign && order != Ordering::Less {
+                        let foreign = owner.is_some_and(|owner| {
+                            owner.namespace != meta.namespace || owner.name != meta.name
+                        });
+                        let is_behind = |key| {
+                            ObjectKey::cmp_to(&meta.namespace, &meta.name, key) == Ordering::Less
+                        };
+                        if !foreign && !key.is_none_or(is_behind) {
                             break;
                         }
                         (meta.key(), foreign)

@@ -89,7 +89,7 @@ fn world(n: usize, name: &str, fault: Fault) -> (Value, Option<Value>) {
     owner["status"] = serde_json::to_value(&plan.status).expect("a status");
 
     let body = plan.children[0].body.clone().expect("a body");
-    let mut child = without_nulls(&planned_body::<Sites>(&DEPLOYMENT, body, name));
+    let mut child = without_nulls(&planned_body::<Sites>(&Child::absent(DEPLOYMENT, name), body, &Meta { name: name.into(), ..Meta::default() }));
     child["metadata"]["name"] = name.into();
     child["metadata"]["namespace"] = "n".into();
     child["metadata"]["uid"] = uid(n + 1_000).into();

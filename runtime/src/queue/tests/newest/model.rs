@@ -165,7 +165,7 @@ impl Model {
     pub(super) fn seen(&self, child: usize, object: &Object, content: Content) -> SeenChild {
         SeenChild {
             kind: kind(child),
-            name_hash: 1,
+            place_hash: 1,
             uid_hash: object.uid_hash,
             resource_version: object.version,
             state: ChildState {
