@@ -47,6 +47,7 @@ mod policies;
 mod relists;
 mod restored;
 mod rollouts;
+mod scope;
 mod shards;
 mod shipped;
 mod spec;
@@ -298,6 +299,9 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs other limits" admission::failing_owners_that_were_evicted_are_tried_again),
     scenario!(simulated "needs other limits" admission::owners_that_are_evicted_while_a_list_is_slow_become_ready),
     scenario!(simulated "needs other limits" admission::an_owner_created_again_while_a_worker_has_it_is_not_lost),
+
+    scenario!(anywhere scope::an_owner_without_a_namespace_has_children_in_any),
+    scenario!(anywhere scope::children_elsewhere_are_found_by_label_and_go_under_the_finalizer),
 
     scenario!(anywhere webapp::it_applies_its_deployment_corrects_it_follows_its_spec_and_goes).on_kine(),
     scenario!(anywhere webapp::what_changed_while_it_was_down_is_found),

@@ -1,0 +1,442 @@
+//! Owners without a namespace, and children where their owners are not: the same story for both, and what only one has.
+
+use std::convert::Infallible;
+
+use http::Method;
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tare_runtime::api::{
+    CLUSTER_ROLE, CONFIG_MAP, Child, Children, Condition, DEPLOYMENT, Failure, Kind, Operator,
+    Owner, OwnerStatus, Plan, Requeue,
+};
+use tare_runtime::app::program::Program;
+use tare_runtime::controller::Config;
+use tare_runtime::model::Meta;
+
+use crate::cluster::Cluster;
+use crate::cluster::objects::{condition, text};
+use crate::cluster::simulated::{Running, config};
+use crate::cluster::user::{JSON, MERGE};
+use crate::fields::rest;
+
+const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const FINALIZER: &str = "scope.example.com/children";
+
+/// What an owner without a namespace wants.
+#[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug)]
+#[kube(group = "scope.example.com", version = "v1", kind = "Team", status = "Status")]
+pub struct TeamSpec {
+    pub colour: String,
+    /// Where it has a ConfigMap.
+    pub namespaces: Vec<String>,
+}
+
+/// What an owner in a namespace wants.
+#[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug)]
+#[kube(group = "scope.example.com", version = "v1", kind = "Room", status = "Status", namespaced)]
+pub struct RoomSpec {
+    pub colour: String,
+    /// Where it has a ConfigMap beside the one in its own namespace.
+    pub namespaces: Vec<String>,
+    /// Where it has a Deployment.
+    pub works_in: Option<String>,
+}
+
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default)]
+#[serde(rename_all = "camelCase")]
+pub struct Status {
+    /// Children that the plan has seen.
+    #[serde(default)]
+    pub seen: usize,
+    /// Whether its Deployment is ready.
+    #[serde(default)]
+    pub works: bool,
+    pub observed_generation: Option<i64>,
+    #[serde(default)]
+    #[schemars(schema_with = "any_list")]
+    pub conditions: Vec<Condition>,
+}
+
+fn any_list(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({"type": "array", "items": {
+        "type": "object", "x-kubernetes-preserve-unknown-fields": true,
+    }})
+}
+
+impl OwnerStatus for Status {
+    fn observed_generation(&self) -> Option<i64> {
+        self.observed_generation
+    }
+    fn ready(&self) -> bool {
+        self.conditions.iter().any(|one| one.status == "True")
+    }
+    fn conditions(&mut self) -> &mut [Condition] {
+        &mut self.conditions
+    }
+}
+
+/// A ConfigMap in each namespace, and a ClusterRole.
+fn children(meta: &Meta, colour: &str, namespaces: &[String]) -> Vec<Child> {
+    let data = || json!({"data": {"colour": colour}});
+    let name = &*meta.name;
+    let maps = namespaces
+        .iter()
+        .map(|namespace| Child::new(CONFIG_MAP, name, data()).in_namespace(namespace));
+    let rule = json!({"apiGroups": [colour], "resources": ["pods"], "verbs": ["get"]});
+    let role = Child::new(CLUSTER_ROLE, role(meta), json!({"rules": [rule]}));
+    maps.chain([role]).collect()
+}
+
+/// The name of the ClusterRole: those of owners in two namespaces are two.
+fn role(meta: &Meta) -> String {
+    format!("{}{}", meta.namespace, meta.name)
+}
+
+fn status(meta: &Meta, seen: usize, wanted: usize) -> Status {
+    Status {
+        seen,
+        observed_generation: Some(meta.generation),
+        conditions: vec![Condition::new("Ready", seen == wanted, "Counted", "", 0)],
+        ..Status::default()
+    }
+}
+
+fn failed(meta: &Meta, failure: &Failure) -> Option<Status> {
+    let message = &*failure.message;
+    Some(Status {
+        observed_generation: meta.observed_generation,
+        conditions: vec![Condition::new("Ready", false, failure.reason, message, 0)],
+        ..Status::default()
+    })
+}
+
+fn seen(meta: &Meta, seen: &Children, namespaces: &[String]) -> usize {
+    let maps = namespaces
+        .iter()
+        .filter(|namespace| seen.get_in(namespace, &CONFIG_MAP, &meta.name).is_some());
+    maps.count() + usize::from(seen.get(&CLUSTER_ROLE, &role(meta)).is_some())
+}
+
+struct Teams;
+
+impl Operator for Teams {
+    type Resource = Team;
+    type Status = Status;
+    type Error = Infallible;
+    type Observed = ();
+    const NAME: &'static str = "teams";
+    const FINALIZER: Option<&'static str> = None;
+    const KINDS: &'static [Kind] = &[CONFIG_MAP, CLUSTER_ROLE];
+
+    fn plan(&self, owner: &Owner<Self>, all: &Children) -> Result<Plan<Status>, Infallible> {
+        let (meta, spec) = (&owner.meta, &owner.spec);
+        let children = match &*spec.colour {
+            "nowhere" => vec![Child::new(CONFIG_MAP, "lost", json!({}))],
+            colour => children(meta, colour, &spec.namespaces),
+        };
+        let seen = seen(meta, all, &spec.namespaces);
+        Ok(Plan {
+            status: status(meta, seen, children.len()),
+            children,
+            requeue: Requeue::Default,
+        })
+    }
+
+    fn failed(&self, owner: &Owner<Self>, _: &Children, failure: &Failure) -> Option<Status> {
+        failed(&owner.meta, failure)
+    }
+}
+
+/// With a finalizer, or without the one that it needs.
+struct Rooms<const FINALIZED: bool>;
+
+impl<const FINALIZED: bool> Operator for Rooms<FINALIZED> {
+    type Resource = Room;
+    type Status = Status;
+    type Error = Infallible;
+    type Observed = ();
+    const NAME: &'static str = "rooms";
+    const FINALIZER: Option<&'static str> = if FINALIZED { Some(FINALIZER) } else { None };
+    const KINDS: &'static [Kind] = &[CONFIG_MAP, CLUSTER_ROLE, DEPLOYMENT];
+
+    fn plan(&self, owner: &Owner<Self>, all: &Children) -> Result<Plan<Status>, Infallible> {
+        let (meta, spec) = (&owner.meta, &owner.spec);
+        assert_ne!(spec.colour, "panic", "this colour is not for plans");
+        let mut children = children(meta, &spec.colour, &spec.namespaces);
+        let own = json!({"data": {"colour": spec.colour}});
+        children.push(Child::new(CONFIG_MAP, format!("own-{}", meta.name), own));
+        let mut status = status(meta, seen(meta, all, &spec.namespaces), children.len() - 1);
+        if let Some(namespace) = &spec.works_in {
+            let labels = json!({"app": &*meta.name});
+            let pod = json!({"containers": [{"name": "c", "image": spec.colour}]});
+            let body = json!({"spec": {
+                "selector": {"matchLabels": labels},
+                "template": {"metadata": {"labels": labels}, "spec": pod},
+            }});
+            children.push(Child::new(DEPLOYMENT, &*meta.name, body).in_namespace(namespace));
+            let deployment = all.get_in(namespace, &DEPLOYMENT, &meta.name);
+            status.works = deployment.is_some_and(|deployment| deployment.is_ready(1));
+        }
+        Ok(Plan {
+            children,
+            status,
+            requeue: Requeue::Default,
+        })
+    }
+
+    fn failed(&self, owner: &Owner<Self>, _: &Children, failure: &Failure) -> Option<Status> {
+        failed(&owner.meta, failure)
+    }
+}
+
+/// One owner in a cluster with two more namespaces.
+struct Scene {
+    cluster: Cluster,
+    /// `teams` or `rooms`.
+    owners: &'static str,
+    name: String,
+    namespaces: [String; 2],
+}
+
+impl Scene {
+    async fn new(cluster: Cluster, owners: &'static str) -> Scene {
+        let namespaces = ["a", "z"].map(|end| format!("{end}-{owners}-{}", cluster.namespace));
+        for namespace in &namespaces {
+            let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+            let made = cluster.request(Method::POST, "/api/v1/namespaces", JSON, &object);
+            made.await.expect("create a namespace");
+        }
+        for crd in [Program::of::<Team>("", "").crd(), Program::of::<Room>("", "").crd()] {
+            let crd = serde_json::from_str(&crd).expect("a CRD");
+            match cluster.request(Method::POST, CRDS, JSON, &crd).await {
+                // Another scenario's on the same server.
+                Err(kube::Error::Api(status)) if status.code == 409 => {}
+                installed => drop(installed.expect("install the CRD")),
+            }
+        }
+        let scene = Scene {
+            name: format!("web-{}", cluster.namespace),
+            cluster,
+            owners,
+            namespaces,
+        };
+        let served = |list: &Value| list["items"].is_array();
+        let all = format!("/apis/scope.example.com/v1/{owners}");
+        scene.cluster.until_at("the kind is served", &all, served).await;
+        scene
+    }
+
+    fn is_namespaced(&self) -> bool {
+        self.owners == "rooms"
+    }
+
+    fn owner_path(&self, name: &str) -> String {
+        match self.is_namespaced() {
+            true => format!(
+                "/apis/scope.example.com/v1/namespaces/{}/rooms/{name}",
+                self.cluster.namespace
+            ),
+            false => format!("/apis/scope.example.com/v1/teams/{name}"),
+        }
+    }
+
+    /// A ConfigMap in one of the two namespaces.
+    fn map(&self, place: usize) -> String {
+        format!("/api/v1/namespaces/{}/configmaps/{}", self.namespaces[place], self.name)
+    }
+
+    fn role(&self) -> String {
+        let namespace = match self.is_namespaced() {
+            true => &*self.cluster.namespace,
+            false => "",
+        };
+        format!("/apis/rbac.authorization.k8s.io/v1/clusterroles/{namespace}{}", self.name)
+    }
+
+    /// Starts the operator; it takes this scene's owners alone.
+    async fn operate(&self) -> Running {
+        let (mode, timeout) = (self.cluster.mode, self.cluster.timeout);
+        let client = match self.cluster.as_simulated() {
+            Some(simulated) => simulated.server.client("tare"),
+            None => self.cluster.client.clone(),
+        };
+        let config = Config {
+            selector: Some(format!("scene={}", self.cluster.namespace)),
+            ..config()
+        };
+        let running = match self.is_namespaced() {
+            true => Running::start(Rooms::<true>, mode, timeout, client, config),
+            false => Running::start(Teams, mode, timeout, client, config),
+        };
+        running.until_ready().await;
+        running
+    }
+
+    async fn send(&self, method: Method, path: &str, body: Value) -> Value {
+        let kind = match method {
+            Method::PATCH => MERGE,
+            _ => JSON,
+        };
+        let sent = self.cluster.request(method.clone(), path, kind, &body).await;
+        sent.unwrap_or_else(|error| panic!("{method} {path}: {error}"))
+    }
+
+    async fn create(&self, name: &str, spec: Value) -> Value {
+        let kind = match self.is_namespaced() {
+            true => "Room",
+            false => "Team",
+        };
+        let object = json!({
+            "apiVersion": "scope.example.com/v1", "kind": kind, "spec": spec,
+            "metadata": {"name": name, "labels": {"scene": self.cluster.namespace}},
+        });
+        let path = self.owner_path("");
+        self.send(Method::POST, path.trim_end_matches('/'), object).await
+    }
+
+    async fn change(&self, spec: Value) {
+        let path = self.owner_path(&self.name);
+        self.send(Method::PATCH, &path, json!({"spec": spec})).await;
+    }
+
+    async fn delete(&self, path: &str) {
+        let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"});
+        self.send(Method::DELETE, path, options).await;
+    }
+
+    async fn until_gone(&self, path: &str) {
+        let gone = Value::is_null;
+        self.cluster.until_at(&format!("{path} is gone"), path, gone).await;
+    }
+
+    async fn until_colour(&self, path: &str, colour: &str) -> Value {
+        let has = |object: &Value| {
+            object["data"]["colour"] == colour || object["rules"][0]["apiGroups"][0] == colour
+        };
+        self.cluster.until_at(&format!("{path} is {colour}"), path, has).await
+    }
+
+    /// Waits until the owner is ready and `count` children were seen.
+    async fn until_seen(&self, count: usize) -> Value {
+        let path = self.owner_path(&self.name);
+        let what = format!("{count} children are seen");
+        let has_seen = |object: &Value| {
+            object["status"]["seen"] == count
+                && condition(object, "Ready")["status"] == "True"
+                && object["status"]["observedGeneration"] == object["metadata"]["generation"]
+        };
+        self.cluster.until_at(&what, &path, has_seen).await
+    }
+
+    async fn until_failed(&self, name: &str, reason: &str) -> String {
+        let failed = |object: &Value| condition(object, "Ready")["reason"] == reason;
+        let path = self.owner_path(name);
+        let object = self.cluster.until_at(reason, &path, failed).await;
+        text(condition(&object, "Ready"), "/message")
+    }
+
+    /// How a child says whose it is.
+    fn assert_is_of(&self, child: &Value, owner: &Value) {
+        let uid = text(owner, "/metadata/uid");
+        let labels = &child["metadata"]["labels"];
+        assert_eq!(labels["scope.example.com/owner"], *self.name);
+        if self.is_namespaced() {
+            assert_eq!(labels["scope.example.com/owner-namespace"], *self.cluster.namespace);
+            assert_eq!(labels["scope.example.com/owner-uid"], *uid);
+            assert!(child["metadata"]["ownerReferences"].is_null(), "{child}");
+        } else {
+            assert_eq!(text(child, "/metadata/ownerReferences/0/uid"), uid);
+            assert_eq!(child["metadata"]["ownerReferences"][0]["controller"], true);
+        }
+    }
+}
+
+/// Children elsewhere come, are set back, leave the plan, collide and go as those in the owner's namespace do.
+async fn as_at_home(scene: Scene) {
+    let [first, second] = &scene.namespaces;
+    let (role, maps) = (scene.role(), [scene.map(0), scene.map(1)]);
+    let operator = scene.operate().await;
+    let owner = scene
+        .create(&scene.name, json!({"colour": "blue", "namespaces": [first, second]}))
+        .await;
+    for path in [&maps[0], &maps[1], &role] {
+        let child = scene.until_colour(path, "blue").await;
+        scene.assert_is_of(&child, &owner);
+    }
+    scene.until_seen(3).await;
+    // Drift, long after the owner was idle.
+    for path in [&maps[0], &maps[1]] {
+        rest(&scene.cluster).await;
+        scene.send(Method::PATCH, path, json!({"data": {"colour": "grey"}})).await;
+        scene.until_colour(path, "blue").await;
+    }
+    for path in [&maps[1], &role] {
+        rest(&scene.cluster).await;
+        scene.delete(path).await;
+        scene.until_colour(path, "blue").await;
+    }
+    // A change, and one that leaves the plan.
+    scene.change(json!({"colour": "red", "namespaces": [second]})).await;
+    scene.until_gone(&maps[0]).await;
+    for path in [&maps[1], &role] {
+        scene.until_colour(path, "red").await;
+    }
+    scene.until_seen(2).await;
+    // Somebody else's object of that name.
+    let foreign = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": scene.name}, "data": {"colour": "grey"},
+    });
+    let (there, _) = maps[0].rsplit_once('/').expect("a path");
+    scene.send(Method::POST, there, foreign).await;
+    scene.change(json!({"namespaces": [first, second]})).await;
+    let told = scene.until_failed(&scene.name, "Collision").await;
+    assert!(told.contains(&format!("{first}/{}", scene.name)), "{told}");
+    scene.until_colour(&maps[0], "grey").await;
+    scene.delete(&maps[0]).await;
+    scene.until_colour(&maps[0], "red").await;
+    scene.until_seen(3).await;
+    // What happens while no operator runs.
+    operator.kill().await;
+    scene.send(Method::PATCH, &maps[0], json!({"data": {"colour": "grey"}})).await;
+    scene.delete(&role).await;
+    let operator = scene.operate().await;
+    scene.until_colour(&maps[0], "red").await;
+    scene.until_colour(&role, "red").await;
+    operator.kill().await;
+    scene.change(json!({"colour": "green", "namespaces": [first]})).await;
+    let operator = scene.operate().await;
+    scene.until_gone(&maps[1]).await;
+    scene.until_colour(&maps[0], "green").await;
+    scene.until_seen(2).await;
+    // The end, and a new owner of the same name.
+    let owner = scene.owner_path(&scene.name);
+    scene.delete(&owner).await;
+    let spec = json!({"colour": "blue", "namespaces": [first, second]});
+    for path in [&maps[0], &role, &owner] {
+        scene.until_gone(path).await;
+    }
+    let again = scene.create(&scene.name, spec).await;
+    for path in [&maps[0], &maps[1], &role] {
+        let child = scene.until_colour(path, "blue").await;
+        scene.assert_is_of(&child, &again);
+    }
+    scene.until_seen(3).await;
+    if scene.cluster.as_simulated().is_some() {
+        scene.cluster.assert_stays_idle(&["tare"]).await;
+    }
+    scene.delete(&owner).await;
+    for path in [&maps[0], &maps[1], &role, &owner] {
+        scene.until_gone(path).await;
+    }
+    operator.stop().await;
+}
+
+pub async fn an_owner_without_a_namespace_has_children_in_any(cluster: Cluster) {
+    as_at_home(Scene::new(cluster, "teams").await).await;
+}
+
+pub async fn children_elsewhere_are_found_by_label_and_go_under_the_finalizer(cluster: Cluster) {
+    as_at_home(Scene::new(cluster, "rooms").await).await;
+}
