@@ -28,6 +28,7 @@ mod cluster;
 mod conflicts;
 mod deletion;
 mod drift;
+mod elsewhere;
 mod examples;
 mod failing;
 mod fields;
@@ -302,6 +303,13 @@ const SCENARIOS: &[Scenario] = &[
 
     scenario!(anywhere scope::an_owner_without_a_namespace_has_children_in_any),
     scenario!(anywhere scope::children_elsewhere_are_found_by_label_and_go_under_the_finalizer),
+    scenario!(simulated "needs operators of its own" elsewhere::a_child_where_it_cannot_be_is_told_on_its_owner),
+    scenario!(simulated "needs an hour" elsewhere::a_plan_sees_the_status_of_a_child_elsewhere),
+    scenario!(simulated "needs counts request by request" elsewhere::a_child_of_a_namesake_in_another_namespace_is_not_touched),
+    scenario!(simulated "needs an operator of its own" elsewhere::children_of_an_earlier_owner_of_the_same_name_are_taken_over),
+    scenario!(simulated "needs hours" elsewhere::a_child_without_one_of_its_labels_gets_it_back),
+    scenario!(simulated "needs an operator of its own" elsewhere::an_owner_without_a_plan_goes_with_its_children_elsewhere),
+    scenario!(simulated "needs other namespaces" elsewhere::an_operator_of_two_namespaces_works_in_both_and_nowhere_else),
 
     scenario!(anywhere webapp::it_applies_its_deployment_corrects_it_follows_its_spec_and_goes).on_kine(),
     scenario!(anywhere webapp::what_changed_while_it_was_down_is_found),

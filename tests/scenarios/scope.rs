@@ -26,7 +26,12 @@ const FINALIZER: &str = "scope.example.com/children";
 
 /// What an owner without a namespace wants.
 #[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug)]
-#[kube(group = "scope.example.com", version = "v1", kind = "Team", status = "Status")]
+#[kube(
+    group = "scope.example.com",
+    version = "v1",
+    kind = "Team",
+    status = "Status"
+)]
 pub struct TeamSpec {
     pub colour: String,
     /// Where it has a ConfigMap.
@@ -35,7 +40,14 @@ pub struct TeamSpec {
 
 /// What an owner in a namespace wants.
 #[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug)]
-#[kube(group = "scope.example.com", version = "v1", kind = "Room", status = "Status", namespaced)]
+#[kube(
+    group = "scope.example.com",
+    version = "v1",
+    kind = "Room",
+    status = "Status",
+    namespaced
+)]
+#[serde(rename_all = "camelCase")]
 pub struct RoomSpec {
     pub colour: String,
     /// Where it has a ConfigMap beside the one in its own namespace.
@@ -119,7 +131,7 @@ fn seen(meta: &Meta, seen: &Children, namespaces: &[String]) -> usize {
     maps.count() + usize::from(seen.get(&CLUSTER_ROLE, &role(meta)).is_some())
 }
 
-struct Teams;
+pub struct Teams;
 
 impl Operator for Teams {
     type Resource = Team;
@@ -150,7 +162,7 @@ impl Operator for Teams {
 }
 
 /// With a finalizer, or without the one that it needs.
-struct Rooms<const FINALIZED: bool>;
+pub struct Rooms<const FINALIZED: bool>;
 
 impl<const FINALIZED: bool> Operator for Rooms<FINALIZED> {
     type Resource = Room;
@@ -192,23 +204,27 @@ impl<const FINALIZED: bool> Operator for Rooms<FINALIZED> {
 }
 
 /// One owner in a cluster with two more namespaces.
-struct Scene {
-    cluster: Cluster,
+pub struct Scene {
+    pub cluster: Cluster,
     /// `teams` or `rooms`.
     owners: &'static str,
-    name: String,
-    namespaces: [String; 2],
+    pub name: String,
+    pub namespaces: [String; 2],
 }
 
 impl Scene {
-    async fn new(cluster: Cluster, owners: &'static str) -> Scene {
+    pub async fn new(cluster: Cluster, owners: &'static str) -> Scene {
         let namespaces = ["a", "z"].map(|end| format!("{end}-{owners}-{}", cluster.namespace));
         for namespace in &namespaces {
-            let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+            let object =
+                json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
             let made = cluster.request(Method::POST, "/api/v1/namespaces", JSON, &object);
             made.await.expect("create a namespace");
         }
-        for crd in [Program::of::<Team>("", "").crd(), Program::of::<Room>("", "").crd()] {
+        for crd in [
+            Program::of::<Team>("", "").crd(),
+            Program::of::<Room>("", "").crd(),
+        ] {
             let crd = serde_json::from_str(&crd).expect("a CRD");
             match cluster.request(Method::POST, CRDS, JSON, &crd).await {
                 // Another scenario's on the same server.
@@ -224,7 +240,10 @@ impl Scene {
         };
         let served = |list: &Value| list["items"].is_array();
         let all = format!("/apis/scope.example.com/v1/{owners}");
-        scene.cluster.until_at("the kind is served", &all, served).await;
+        scene
+            .cluster
+            .until_at("the kind is served", &all, served)
+            .await;
         scene
     }
 
@@ -232,7 +251,7 @@ impl Scene {
         self.owners == "rooms"
     }
 
-    fn owner_path(&self, name: &str) -> String {
+    pub fn owner_path(&self, name: &str) -> String {
         match self.is_namespaced() {
             true => format!(
                 "/apis/scope.example.com/v1/namespaces/{}/rooms/{name}",
@@ -243,20 +262,26 @@ impl Scene {
     }
 
     /// A ConfigMap in one of the two namespaces.
-    fn map(&self, place: usize) -> String {
-        format!("/api/v1/namespaces/{}/configmaps/{}", self.namespaces[place], self.name)
+    pub fn map(&self, place: usize) -> String {
+        format!(
+            "/api/v1/namespaces/{}/configmaps/{}",
+            self.namespaces[place], self.name
+        )
     }
 
-    fn role(&self) -> String {
+    pub fn role(&self) -> String {
         let namespace = match self.is_namespaced() {
             true => &*self.cluster.namespace,
             false => "",
         };
-        format!("/apis/rbac.authorization.k8s.io/v1/clusterroles/{namespace}{}", self.name)
+        format!(
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles/{namespace}{}",
+            self.name
+        )
     }
 
     /// Starts the operator; it takes this scene's owners alone.
-    async fn operate(&self) -> Running {
+    pub async fn operate(&self) -> Running {
         let (mode, timeout) = (self.cluster.mode, self.cluster.timeout);
         let client = match self.cluster.as_simulated() {
             Some(simulated) => simulated.server.client("tare"),
@@ -274,16 +299,19 @@ impl Scene {
         running
     }
 
-    async fn send(&self, method: Method, path: &str, body: Value) -> Value {
+    pub async fn send(&self, method: Method, path: &str, body: Value) -> Value {
         let kind = match method {
             Method::PATCH => MERGE,
             _ => JSON,
         };
-        let sent = self.cluster.request(method.clone(), path, kind, &body).await;
+        let sent = self
+            .cluster
+            .request(method.clone(), path, kind, &body)
+            .await;
         sent.unwrap_or_else(|error| panic!("{method} {path}: {error}"))
     }
 
-    async fn create(&self, name: &str, spec: Value) -> Value {
+    pub async fn create(&self, name: &str, spec: Value) -> Value {
         let kind = match self.is_namespaced() {
             true => "Room",
             false => "Team",
@@ -293,33 +321,39 @@ impl Scene {
             "metadata": {"name": name, "labels": {"scene": self.cluster.namespace}},
         });
         let path = self.owner_path("");
-        self.send(Method::POST, path.trim_end_matches('/'), object).await
+        self.send(Method::POST, path.trim_end_matches('/'), object)
+            .await
     }
 
-    async fn change(&self, spec: Value) {
+    pub async fn change(&self, spec: Value) {
         let path = self.owner_path(&self.name);
         self.send(Method::PATCH, &path, json!({"spec": spec})).await;
     }
 
-    async fn delete(&self, path: &str) {
-        let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"});
+    pub async fn delete(&self, path: &str) {
+        let options =
+            json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"});
         self.send(Method::DELETE, path, options).await;
     }
 
-    async fn until_gone(&self, path: &str) {
+    pub async fn until_gone(&self, path: &str) {
         let gone = Value::is_null;
-        self.cluster.until_at(&format!("{path} is gone"), path, gone).await;
+        self.cluster
+            .until_at(&format!("{path} is gone"), path, gone)
+            .await;
     }
 
-    async fn until_colour(&self, path: &str, colour: &str) -> Value {
+    pub async fn until_colour(&self, path: &str, colour: &str) -> Value {
         let has = |object: &Value| {
             object["data"]["colour"] == colour || object["rules"][0]["apiGroups"][0] == colour
         };
-        self.cluster.until_at(&format!("{path} is {colour}"), path, has).await
+        self.cluster
+            .until_at(&format!("{path} is {colour}"), path, has)
+            .await
     }
 
     /// Waits until the owner is ready and `count` children were seen.
-    async fn until_seen(&self, count: usize) -> Value {
+    pub async fn until_seen(&self, count: usize) -> Value {
         let path = self.owner_path(&self.name);
         let what = format!("{count} children are seen");
         let has_seen = |object: &Value| {
@@ -330,7 +364,7 @@ impl Scene {
         self.cluster.until_at(&what, &path, has_seen).await
     }
 
-    async fn until_failed(&self, name: &str, reason: &str) -> String {
+    pub async fn until_failed(&self, name: &str, reason: &str) -> String {
         let failed = |object: &Value| condition(object, "Ready")["reason"] == reason;
         let path = self.owner_path(name);
         let object = self.cluster.until_at(reason, &path, failed).await;
@@ -338,12 +372,15 @@ impl Scene {
     }
 
     /// How a child says whose it is.
-    fn assert_is_of(&self, child: &Value, owner: &Value) {
+    pub fn assert_is_of(&self, child: &Value, owner: &Value) {
         let uid = text(owner, "/metadata/uid");
         let labels = &child["metadata"]["labels"];
         assert_eq!(labels["scope.example.com/owner"], *self.name);
         if self.is_namespaced() {
-            assert_eq!(labels["scope.example.com/owner-namespace"], *self.cluster.namespace);
+            assert_eq!(
+                labels["scope.example.com/owner-namespace"],
+                *self.cluster.namespace
+            );
             assert_eq!(labels["scope.example.com/owner-uid"], *uid);
             assert!(child["metadata"]["ownerReferences"].is_null(), "{child}");
         } else {
@@ -359,7 +396,10 @@ async fn as_at_home(scene: Scene) {
     let (role, maps) = (scene.role(), [scene.map(0), scene.map(1)]);
     let operator = scene.operate().await;
     let owner = scene
-        .create(&scene.name, json!({"colour": "blue", "namespaces": [first, second]}))
+        .create(
+            &scene.name,
+            json!({"colour": "blue", "namespaces": [first, second]}),
+        )
         .await;
     for path in [&maps[0], &maps[1], &role] {
         let child = scene.until_colour(path, "blue").await;
@@ -369,7 +409,9 @@ async fn as_at_home(scene: Scene) {
     // Drift, long after the owner was idle.
     for path in [&maps[0], &maps[1]] {
         rest(&scene.cluster).await;
-        scene.send(Method::PATCH, path, json!({"data": {"colour": "grey"}})).await;
+        scene
+            .send(Method::PATCH, path, json!({"data": {"colour": "grey"}}))
+            .await;
         scene.until_colour(path, "blue").await;
     }
     for path in [&maps[1], &role] {
@@ -378,7 +420,9 @@ async fn as_at_home(scene: Scene) {
         scene.until_colour(path, "blue").await;
     }
     // A change, and one that leaves the plan.
-    scene.change(json!({"colour": "red", "namespaces": [second]})).await;
+    scene
+        .change(json!({"colour": "red", "namespaces": [second]}))
+        .await;
     scene.until_gone(&maps[0]).await;
     for path in [&maps[1], &role] {
         scene.until_colour(path, "red").await;
@@ -399,13 +443,17 @@ async fn as_at_home(scene: Scene) {
     scene.until_seen(3).await;
     // What happens while no operator runs.
     operator.kill().await;
-    scene.send(Method::PATCH, &maps[0], json!({"data": {"colour": "grey"}})).await;
+    scene
+        .send(Method::PATCH, &maps[0], json!({"data": {"colour": "grey"}}))
+        .await;
     scene.delete(&role).await;
     let operator = scene.operate().await;
     scene.until_colour(&maps[0], "red").await;
     scene.until_colour(&role, "red").await;
     operator.kill().await;
-    scene.change(json!({"colour": "green", "namespaces": [first]})).await;
+    scene
+        .change(json!({"colour": "green", "namespaces": [first]}))
+        .await;
     let operator = scene.operate().await;
     scene.until_gone(&maps[1]).await;
     scene.until_colour(&maps[0], "green").await;

@@ -179,6 +179,12 @@ fn work(
             return ExitCode::from(2);
         }
     };
+    let of_cluster = fronts.iter().find_map(|front| front.of_cluster.as_deref());
+    if let (Command::Run(options), Some(kind)) = (&command, of_cluster)
+        && !options.namespaces.is_empty()
+    {
+        return program.misused(&format!("--namespace: a {kind} is in no namespace"));
+    }
     let crds = || {
         fronts
             .iter()

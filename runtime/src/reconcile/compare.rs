@@ -74,7 +74,9 @@ impl<O: Operator> Comparer<O> {
                 };
                 let differs = actual.owner != Some(uid) || !is_as_planned;
                 if let Some(kind) = kind
-                    && let Some(record) = state.children.get_mut(kind, actual.place_hash(&owner.namespace))
+                    && let Some(record) = state
+                        .children
+                        .get_mut(kind, actual.place_hash(&owner.namespace))
                     && !differs
                     && self.retention == Retention::Specs
                 {
@@ -126,7 +128,9 @@ impl<O: Operator> Compare for Comparer<O> {
             return none;
         }
         for (kind, actual) in children {
-            state.children.record(actual.seen(*kind, key.namespace(), None));
+            state
+                .children
+                .record(actual.seen(*kind, key.namespace(), None));
         }
         state.children.complete = true;
         if has_work {
@@ -141,9 +145,8 @@ impl<O: Operator> Compare for Comparer<O> {
         else {
             return check;
         };
-        let is_named_otherwise = |child: &&Child| {
-            child.name != *owner.meta.name || child.namespace.is_some()
-        };
+        let is_named_otherwise =
+            |child: &&Child| child.name != *owner.meta.name || child.namespace.is_some();
         if by_name && let Some(child) = plan.children.iter().find(is_named_otherwise) {
             return Comparison::NotByName(format!("{} {:?}", child.kind.kind, child.name));
         }
@@ -155,7 +158,14 @@ impl<O: Operator> Compare for Comparer<O> {
         let mut differs = false;
         for (kind, actual) in children {
             let ours = actual.owner == Some(state.object.uid) && !actual.deleting;
-            if ours && !is_planned::<O>(&plan.children, Some(*kind), key.namespace(), (actual.key.namespace(), actual.key.name())) {
+            if ours
+                && !is_planned::<O>(
+                    &plan.children,
+                    Some(*kind),
+                    key.namespace(),
+                    (actual.key.namespace(), actual.key.name()),
+                )
+            {
                 self.api.metrics().drift.fetch_add(1, Relaxed);
                 differs = true;
             }

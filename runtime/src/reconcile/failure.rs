@@ -9,6 +9,7 @@ use crate::api::{
     Child, Failure, Kind, Operator, PlanError, Reference, Retry, is_labelled, is_namespaced,
     kind_index,
 };
+use crate::http::paths::Paths;
 use crate::http::permission;
 use crate::http::permission::Permission;
 use crate::http::request::ApiError;
@@ -177,20 +178,40 @@ pub(crate) fn declare_children<O: Operator>(
     Ok(())
 }
 
+/// # Errors
+/// A child is where nothing of it is seen.
+pub(crate) fn check_watched(paths: &Paths, plan: &[Child]) -> Result<(), Interrupt> {
+    for child in plan {
+        let namespace = child.namespace.as_deref().unwrap_or_default();
+        if !paths.are_in(namespace) {
+            let message = format!(
+                "{} {:?} is in the namespace {namespace}, which this operator does not watch: run it with --namespace {namespace} too",
+                child.kind.kind, child.name
+            );
+            return Err(failed("NotWatched", message, Retry::Backoff));
+        }
+    }
+    Ok(())
+}
+
 /// Names the namespace of a child only where that is not its owner's: empty where its kind has none.
 fn place_child<O: Operator>(owner: &Meta, child: &mut Child) -> Result<(), Interrupt> {
     if !child.kind.namespaced {
         child.namespace = Some(String::new());
     }
-    child.namespace.take_if(|namespace| **namespace == *owner.namespace);
+    child
+        .namespace
+        .take_if(|namespace| **namespace == *owner.namespace);
     let (kind, name) = (child.kind.kind, &child.name);
     let (reason, why) = match child.namespace.as_deref() {
-        None if child.kind.namespaced && !is_namespaced::<O>() => {
-            ("NoNamespace", "is in no namespace, and neither is its owner: say which (in_namespace)")
-        }
-        Some("") if child.kind.namespaced => {
-            ("NoNamespace", "is in no namespace, and its kind has namespaces: say which (in_namespace)")
-        }
+        None if child.kind.namespaced && !is_namespaced::<O>() => (
+            "NoNamespace",
+            "is in no namespace, and neither is its owner: say which (in_namespace)",
+        ),
+        Some("") if child.kind.namespaced => (
+            "NoNamespace",
+            "is in no namespace, and its kind has namespaces: say which (in_namespace)",
+        ),
         Some(_) if is_namespaced::<O>() && O::FINALIZER.is_none() => (
             "NeedsFinalizer",
             "is not in the namespace of its owner: the garbage collector would not delete it, and the operator has no FINALIZER under which to do that",
@@ -202,7 +223,10 @@ fn place_child<O: Operator>(owner: &Meta, child: &mut Child) -> Result<(), Inter
         ),
         _ => return Ok(()),
     };
-    let message = format!("the plan of {} has a {kind} {name:?} that {why}", owner.key());
+    let message = format!(
+        "the plan of {} has a {kind} {name:?} that {why}",
+        owner.key()
+    );
     Err(failed(reason, message, Retry::AwaitChange))
 }
 

@@ -36,6 +36,7 @@ use std::time::Duration;
 
 use crate::api::{
     Children, Failure, Operator, Owner, OwnerStatus, Plan, Requeue, Status, is_observed,
+    may_be_elsewhere,
 };
 use crate::http::buffer::Buffer;
 use crate::http::paths::Paths;
@@ -364,6 +365,9 @@ impl<O: Operator> Reconciler<O> {
         let plan = self.operator.plan(owner, children);
         let mut plan = plan.map_err(|error| failure::planned(&error))?;
         failure::declare_children::<O>(&owner.meta, &mut plan.children)?;
+        if may_be_elsewhere::<O>() {
+            failure::check_watched(&self.paths, &plan.children)?;
+        }
         Ok(plan)
     }
 }

@@ -54,18 +54,21 @@ pub(super) async fn list(
     owner: Uid,
     elsewhere: bool,
 ) -> Result<Vec<OwnedChild>, Interrupt> {
-    let all = paths.children_path(id, once(key), elsewhere);
-    let one = format!("{all}&limit=1");
-    let answer = match read(api, &all).await {
-        Err(ApiError::TooLarge(_)) => read(api, &one).await,
-        answer => answer,
-    };
-    if answer.as_ref().is_err_and(ApiError::is_of_missing_kind) {
-        return Ok(Vec::new());
+    let mut found = Vec::new();
+    for all in paths.children_paths(id, once(key), elsewhere) {
+        let one = format!("{all}&limit=1");
+        let answer = match read(api, &all).await {
+            Err(ApiError::TooLarge(_)) => read(api, &one).await,
+            answer => answer,
+        };
+        if answer.as_ref().is_err_and(ApiError::is_of_missing_kind) {
+            continue;
+        }
+        let owned = answer.and_then(|answer| owned_by(&answer, paths, owner));
+        found
+            .extend(owned.map_err(|error| failure::asked(error, "list", kind.kind, key.as_str()))?);
     }
-    answer
-        .and_then(|answer| owned_by(&answer, paths, owner))
-        .map_err(|error| failure::asked(error, "list", kind.kind, key.as_str()))
+    Ok(found)
 }
 
 async fn read(api: &Api, path: &str) -> Result<Vec<u8>, ApiError> {

@@ -74,7 +74,10 @@ pub(super) fn claim<O: Operator>(
             None => "was not made by this operator".to_owned(),
         },
     };
-    let namespace = child.namespace.as_deref().filter(|namespace| !namespace.is_empty());
+    let namespace = child
+        .namespace
+        .as_deref()
+        .filter(|namespace| !namespace.is_empty());
     let named = namespace.map(|namespace| format!("{namespace}/{}", child.name));
     Err(failure::collision(
         child.kind.kind,
@@ -118,8 +121,12 @@ impl<O: Operator> ChildRequests<O> {
         } else {
             let reference = self.reference(owner);
             match orphan.references {
-                0 => json!({"op": "add", "path": "/metadata/ownerReferences", "value": [reference]}),
-                _ => json!({"op": "add", "path": "/metadata/ownerReferences/-", "value": reference}),
+                0 => {
+                    json!({"op": "add", "path": "/metadata/ownerReferences", "value": [reference]})
+                }
+                _ => {
+                    json!({"op": "add", "path": "/metadata/ownerReferences/-", "value": reference})
+                }
             }
         };
         let patch = guarded((orphan.uid, orphan.resource_version), &[add]);

@@ -39,7 +39,7 @@ impl<O: Operator> Reconciler<O> {
                 continue;
             }
             self.referenced.with(|named| named.add(index, &key));
-            let collection = self.paths.reference(index);
+            let collection = &self.paths.references(index)[0];
             let path = collection.object_path(key.namespace(), key.name());
             let answer = self
                 .api

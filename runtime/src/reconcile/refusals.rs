@@ -27,7 +27,13 @@ impl<O: Operator> Reconciler<O> {
             let state = children.get_in(namespace, &child.kind, &child.name);
             state.is_some_and(|state| state.refused)
         };
-        let refused: Vec<_> = planned.filter(is_refused).map(|child| Child { body: None, ..child }).collect();
+        let refused: Vec<_> = planned
+            .filter(is_refused)
+            .map(|child| Child {
+                body: None,
+                ..child
+            })
+            .collect();
         for child in refused {
             let namespace = child.namespace_of(&owner.meta.namespace);
             if let Some(words) = self.refusal(&child, namespace).await? {
@@ -38,11 +44,7 @@ impl<O: Operator> Reconciler<O> {
     }
 
     /// The words of one child; `None` where its pods are refused no more.
-    async fn refusal(
-        &self,
-        child: &Child,
-        namespace: &str,
-    ) -> Result<Option<String>, Interrupt> {
+    async fn refusal(&self, child: &Child, namespace: &str) -> Result<Option<String>, Interrupt> {
         let (kind, name) = (&child.kind, child.name.as_str());
         let path = Paths::child_path(kind, namespace, name);
         let request = Request::get(&path);

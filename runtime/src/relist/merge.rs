@@ -45,6 +45,11 @@ pub struct Relist<C: Compare> {
     skipped: Option<Coverage>,
 }
 
+/// All objects of `kind`.
+fn pages(paths: &Paths, kind: KindId) -> Pages {
+    Pages::new(kind, paths.parts(kind).to_vec())
+}
+
 impl<C: Compare> Relist<C> {
     /// A relist that has read nothing yet.
     pub fn new(comparer: C, api: Api, paths: Arc<Paths>, coverage: Coverage) -> Self {
@@ -52,8 +57,10 @@ impl<C: Compare> Relist<C> {
         Self {
             comparer,
             api,
+            pages: KindId::all(kinds - 1)
+                .map(|kind| pages(&paths, kind))
+                .collect(),
             paths,
-            pages: KindId::all(kinds - 1).map(Pages::new).collect(),
             step: Step::Opening(0),
             last_keys: vec![String::new(); kinds],
             ordered: true,
@@ -81,9 +88,7 @@ impl<C: Compare> Relist<C> {
                 Step::Opening(index) if index < self.pages.len() => {
                     let pages = &mut self.pages[index];
                     let kind = pages.kind();
-                    let opened = pages
-                        .open(&self.api, self.paths.collection(pages.kind()))
-                        .await;
+                    let opened = pages.open(&self.api).await;
                     self.step = Step::Opening(index + 1);
                     return match opened {
                         Ok(resource_version) => Ok(Found::Opened {
@@ -99,9 +104,7 @@ impl<C: Compare> Relist<C> {
                 }
                 Step::Opening(_) => {
                     for pages in &mut self.pages {
-                        pages
-                            .fill(&self.api, self.paths.collection(pages.kind()))
-                            .await?;
+                        pages.fill(&self.api).await?;
                     }
                     self.step = Step::Merging;
                 }
@@ -122,9 +125,7 @@ impl<C: Compare> Relist<C> {
                             self.step = Step::Over;
                             return Ok(self.done());
                         }
-                        self.pages[0]
-                            .advance(&self.api, self.paths.collection(KindId::OWNER))
-                            .await?;
+                        self.pages[0].advance(&self.api).await?;
                         continue;
                     };
                     let mut triggers = Triggers::default();
@@ -138,9 +139,7 @@ impl<C: Compare> Relist<C> {
                             continue;
                         }
                     }
-                    self.pages[0]
-                        .advance(&self.api, self.paths.collection(KindId::OWNER))
-                        .await?;
+                    self.pages[0].advance(&self.api).await?;
                     if let Some(found) = self.report(key, state, triggers) {
                         return Ok(found);
                     }
@@ -160,11 +159,10 @@ impl<C: Compare> Relist<C> {
         if self.ordered {
             return Ok(false);
         }
-        let owners = self.paths.collection(KindId::OWNER);
-        let pages = &mut self.pages[0];
-        *pages = Pages::new(KindId::OWNER);
-        pages.open(&self.api, owners).await?;
-        pages.fill(&self.api, owners).await?;
+        let owners = &mut self.pages[0];
+        *owners = pages(&self.paths, KindId::OWNER);
+        owners.open(&self.api).await?;
+        owners.fill(&self.api).await?;
         self.last_keys[0].clear();
         Ok(true)
     }
@@ -204,9 +202,7 @@ impl<C: Compare> Relist<C> {
                 }
                 owners.push((key, state));
             }
-            self.pages[0]
-                .advance(&self.api, self.paths.collection(KindId::OWNER))
-                .await?;
+            self.pages[0].advance(&self.api).await?;
         }
         let any = !owners.is_empty();
         while !owners.is_empty() {
@@ -337,10 +333,7 @@ impl<C: Compare> Relist<C> {
                         // It may have left the plan of an owner with other work, or with none.
                         self.skipped = Some(Coverage::All);
                         self.pages[index].pass_over();
-                        {
-                            let collection = self.paths.collection(self.pages[index].kind());
-                            self.pages[index].advance(&self.api, collection).await?
-                        };
+                        self.pages[index].advance(&self.api).await?;
                         continue;
                     }
                 };
@@ -357,10 +350,7 @@ impl<C: Compare> Relist<C> {
                     return Ok(());
                 }
                 self.pages[index].done();
-                {
-                    let collection = self.paths.collection(self.pages[index].kind());
-                    self.pages[index].advance(&self.api, collection).await?
-                };
+                self.pages[index].advance(&self.api).await?;
             }
         }
         Ok(())

@@ -89,7 +89,14 @@ fn world(n: usize, name: &str, fault: Fault) -> (Value, Option<Value>) {
     owner["status"] = serde_json::to_value(&plan.status).expect("a status");
 
     let body = plan.children[0].body.clone().expect("a body");
-    let mut child = without_nulls(&planned_body::<Sites>(&Child::absent(DEPLOYMENT, name), body, &Meta { name: name.into(), ..Meta::default() }));
+    let mut child = without_nulls(&planned_body::<Sites>(
+        &Child::absent(DEPLOYMENT, name),
+        body,
+        &Meta {
+            name: name.into(),
+            ..Meta::default()
+        },
+    ));
     child["metadata"]["name"] = name.into();
     child["metadata"]["namespace"] = "n".into();
     child["metadata"]["uid"] = uid(n + 1_000).into();
@@ -178,7 +185,7 @@ async fn found_by<O: Operator>(
         Arc::new(Metrics::default()),
         Duration::from_secs(5),
     );
-    let paths = Arc::new(Paths::of::<O>(None, None));
+    let paths = Arc::new(Paths::of::<O>(&[], None));
     let operator = Arc::new(operator);
     let names = Arc::new(ChildNames::new(O::KINDS.len()));
     let comparer = Comparer::new(operator, api.clone(), names, Retention::Nothing);
@@ -260,7 +267,7 @@ async fn completeness(collections: Collections) -> (BTreeMap<String, bool>, Opti
         Arc::new(ChildNames::new(Sites::KINDS.len())),
         Retention::Specs,
     );
-    let paths = Arc::new(Paths::of::<Sites>(None, None));
+    let paths = Arc::new(Paths::of::<Sites>(&[], None));
     let mut relist = Relist::new(comparer, api, paths, Coverage::All);
     let mut complete = BTreeMap::new();
     loop {
