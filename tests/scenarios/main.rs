@@ -22,6 +22,7 @@ mod alerts;
 mod authors;
 mod beyond;
 mod broken;
+mod built_in;
 mod burst;
 mod cache_modes;
 mod cluster;
@@ -303,6 +304,7 @@ const SCENARIOS: &[Scenario] = &[
 
     scenario!(anywhere scope::an_owner_without_a_namespace_has_children_in_any),
     scenario!(anywhere scope::children_elsewhere_are_found_by_label_and_go_under_the_finalizer),
+    scenario!(simulated "needs an operator of its own" built_in::a_built_in_kind_is_an_owner),
     scenario!(simulated "needs operators of its own" elsewhere::a_child_where_it_cannot_be_is_told_on_its_owner),
     scenario!(simulated "needs an hour" elsewhere::a_plan_sees_the_status_of_a_child_elsewhere),
     scenario!(simulated "needs counts request by request" elsewhere::a_child_of_a_namesake_in_another_namespace_is_not_touched),

@@ -57,7 +57,7 @@ pub(super) struct Front {
 
 impl Front {
     /// An operator.
-    pub fn operator<O: Operator>(operator: O, crd: Crd) -> Self {
+    pub fn operator<O: Operator>(operator: O, crd: Option<Crd>) -> Self {
         let run = move |shared: Shared| -> BoxFuture<'static, ()> {
             let (operator, ended) = (Arc::new(operator), shared.ended());
             let cache = shared.cache.cache(&operator);
@@ -73,7 +73,7 @@ impl Front {
         };
         Self {
             prefix: O::metrics_prefix(),
-            crd: Some(crd),
+            crd,
             of_cluster: (!is_namespaced::<O>()).then(|| O::Resource::kind(&()).into_owned()),
             run: Box::new(run),
         }

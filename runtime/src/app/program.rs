@@ -66,7 +66,8 @@ impl Program {
         self.crd.text()
     }
 
-    /// A program of version `version` with its CRD; the CRD has no revision.
+    /// A program of version `version` with its CRD; the CRD has no revision. The text is empty where the owner is of a kind of
+    /// Kubernetes itself.
     pub const fn new(about: &'static str, version: &'static str, crd: &'static str) -> Self {
         Self {
             about,
@@ -88,7 +89,9 @@ impl Program {
         operator: O,
         arguments: impl IntoIterator<Item = OsString>,
     ) -> ExitCode {
-        let front = Front::operator(operator, self.installed::<O>());
+        let crd = Some(self.installed::<O>());
+        // There is none of a kind of Kubernetes itself.
+        let front = Front::operator(operator, crd.filter(|crd| !crd.definition.is_empty()));
         main(O::NAME, &self, vec![front], arguments)
     }
 
@@ -129,7 +132,7 @@ impl Several {
         O::Resource: CustomResourceExt,
     {
         let made = Program::of::<O::Resource>(self.program.about, self.program.version);
-        let front = Front::operator(operator, made.installed::<O>());
+        let front = Front::operator(operator, Some(made.installed::<O>()));
         self.fronts.push(front);
         self
     }
