@@ -257,7 +257,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         match object {
             Observed::Owner { key, mut state } => {
                 self.departed.remove(&key);
-                let is_known = !Status::<O>::WRITTEN || self.cache.knows_status_of(&state);
+                let is_known = self.cache.knows_status_of(&state);
                 if self.cache.on_owner(&mut state, None) {
                     let has_work = !state.object.own_triggers(O::FINALIZER.is_some()).is_empty();
                     // A status is compared with the children.
