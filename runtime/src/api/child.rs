@@ -111,7 +111,7 @@ impl Child {
 /// The observed children of an owner, as its plan sees them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Children {
-    /// The namespace of the owner, where children may be elsewhere.
+    /// The namespace of the owner.
     namespace: Box<str>,
     seen: Vec<Observed>,
 }
@@ -133,7 +133,7 @@ impl Children {
         self.get_in("", kind, name)
     }
 
-    /// The same of a child in another namespace.
+    /// The same of a child in any namespace.
     pub fn get_in(&self, namespace: &str, kind: &Kind, name: &str) -> Option<&ChildState> {
         let seen = self.observed(kind, self.place_hash(namespace, name));
         seen.map(|seen| &seen.state)

@@ -11,7 +11,7 @@ use tracing::debug;
 
 use crate::api::{
     Children, Condition, DeletedOwner, Kind, Operator, Owner, OwnerStatus, Plan, Spec, Status,
-    UndecodableSpec, is_observed, may_be_elsewhere, needs_worker,
+    UndecodableSpec, is_observed, needs_worker,
 };
 use crate::model::{
     Body, ChildState, Content, Finalizers, ForeignConditions, Meta, ObjectKey, OwnerObject,
@@ -182,11 +182,7 @@ fn meta(key: &ObjectKey, object: &OwnerObject) -> Meta {
 /// The children as the plan sees them: of a kind that declares nothing of its status, only that they exist.
 /// `of_owner`: the namespace of their owner.
 pub(crate) fn children<O: Operator>(of_owner: &str, all: &SeenChildren) -> Children {
-    let mut children = Children::of_owner_in(match may_be_elsewhere::<O>() {
-        true => of_owner,
-        // Nobody asks for others.
-        false => "",
-    });
+    let mut children = Children::of_owner_in(of_owner);
     let exists = |seen: &&SeenChild| seen.content != Content::Gone;
     for seen in all.iter().filter(exists) {
         let Some(kind) = seen.kind.of(O::KINDS) else {

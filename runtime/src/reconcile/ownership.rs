@@ -67,7 +67,9 @@ pub(super) fn claim<O: Operator>(
             {
                 return Ok(Claim::Orphan);
             }
-            Some(("", name)) => format!("was made for {} {name:?}", paths.owner_kind),
+            Some((namespace, name)) if namespace == &*owner.meta.namespace => {
+                format!("was made for {} {name:?}", paths.owner_kind)
+            }
             Some((namespace, name)) => {
                 format!("was made for {} {name:?} in {namespace}", paths.owner_kind)
             }

@@ -345,7 +345,9 @@ impl<C: Compare> Relist<C> {
                     return Ok(());
                 }
                 // The garbage collector deletes a child without its owner.
-                self.check_order(index, &stray);
+                if key.is_some() {
+                    self.check_order(index, &stray);
+                }
                 if !self.ordered {
                     return Ok(());
                 }

@@ -256,6 +256,22 @@ proptest! {
     }
 }
 
+/// An earlier plan has made it, and no owner comes after it.
+#[tokio::test]
+async fn a_child_of_another_name_behind_the_last_owner_is_found() {
+    let (owner, child) = world(1, "a", Fault::None);
+    let mut left = child.clone().expect("a child");
+    left["metadata"]["name"] = "z".into();
+    for (services, want) in [(vec![left], vec!["n/a"]), (Vec::new(), Vec::new())] {
+        let collections: Collections = Arc::new(BTreeMap::from([
+            ("/apis/example.com/v1/sites", vec![owner.clone()]),
+            ("/apis/apps/v1/deployments", child.iter().cloned().collect()),
+            ("/api/v1/services", services),
+        ]));
+        assert_eq!(found(collections, 5, Coverage::All).await, want);
+    }
+}
+
 /// Whether a relist says of each owner that it has all of its children, for a cache that keeps them; and what is to be
 /// listed again.
 async fn completeness(collections: Collections) -> (BTreeMap<String, bool>, Option<Coverage>) {
