@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use futures::StreamExt;
+use futures::future::join_all;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, Patch, PatchParams};
 use kube::runtime::watcher;
@@ -36,6 +37,7 @@ const SECRET: Kind = Kind {
     api_version: "v1",
     kind: "Secret",
     plural: "secrets",
+    namespaced: true,
     status: &[],
 };
 
@@ -97,10 +99,19 @@ async fn count(note: Arc<Note>, client: Arc<Client>) -> Result<Action, kube::Err
 }
 
 async fn counter(shared: Shared) {
-    let notes = match &shared.namespace {
-        Some(namespace) => Api::<Note>::namespaced(shared.client.clone(), namespace),
-        None => Api::<Note>::all(shared.client.clone()),
-    };
+    let client = || shared.client.clone();
+    let named = shared.namespaces.iter();
+    let mut places: Vec<_> = named
+        .map(|namespace| Api::<Note>::namespaced(client(), namespace))
+        .collect();
+    if places.is_empty() {
+        places.push(Api::all(client()));
+    }
+    // A controller is of one namespace, or of all.
+    join_all(places.into_iter().map(|notes| count_in(notes, &shared))).await;
+}
+
+async fn count_in(notes: Api<Note>, shared: &Shared) {
     Controller::new(notes, watcher::Config::default())
         .with_metrics(Arc::clone(&shared.metrics))
         .graceful_shutdown_on(shared.ended())

@@ -46,7 +46,7 @@ fn owner(n: usize) -> OwnerState {
     };
     let record = |place: usize| SeenChild {
         kind: KindId::child(place).expect("a kind of child"),
-        name_hash: 7,
+        place_hash: 7,
         uid_hash: 7,
         resource_version: 8,
         state: ChildState::default(),

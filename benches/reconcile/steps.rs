@@ -81,7 +81,7 @@ pub fn decode<M: Measurement>(
     let mut stream = runtime.block_on(async {
         let event = event(mode, &template).await;
         let api = Api::new(canned::endless_watch(&event), Arc::default(), DEADLINE);
-        let paths = Paths::of::<EdgeApps>(None, None);
+        let paths = Paths::of::<EdgeApps>(&[], None);
         let paths = match mode {
             Mode::Metadata => paths.watched_as_metadata::<EdgeApps>(),
             Mode::None | Mode::Pruned => paths,
@@ -163,7 +163,7 @@ pub fn queue<M: Measurement>() -> impl FnMut(&mut Bencher<'_, M>) {
                     queue.finish(&taken, state, outcome, 0);
                     queue
                         .versions()
-                        .advance(KindId::OWNER, written.object.resource_version);
+                        .advance(KindId::OWNER, 0, written.object.resource_version);
                     queue.observe(&key, shown(written), 0);
                 }
                 assert!(queue.is_empty(), "a converged owner needs no entry");
@@ -245,7 +245,7 @@ fn remembered(edgeapps: usize) -> (Runtime, Client) {
 
 async fn relist_once(client: Client) {
     let api = Api::new(client, Arc::default(), DEADLINE);
-    let paths = Arc::new(Paths::of::<EdgeApps>(None, None));
+    let paths = Arc::new(Paths::of::<EdgeApps>(&[], None));
     let names = Arc::new(ChildNames::new(EdgeApps::KINDS.len()));
     let comparer = Comparer::new(Arc::new(EdgeApps), api.clone(), names, Retention::Nothing);
     let mut relist = Relist::new(comparer, api, paths, Coverage::All);

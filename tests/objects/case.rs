@@ -70,7 +70,7 @@ async fn start<S: Subject>(cluster: &Cluster) -> Running {
         None => cluster.client.clone(),
     };
     let config = Config {
-        namespace: Some(cluster.namespace.clone()),
+        namespaces: vec![cluster.namespace.clone()],
         resync: Some(RELIST_PERIOD),
         ..config()
     };

@@ -102,7 +102,7 @@ pub async fn operate(cluster: &Cluster) -> Running {
         None => cluster.client.clone(),
     };
     let config = Config {
-        namespace: Some(cluster.namespace.clone()),
+        namespaces: vec![cluster.namespace.clone()],
         ..config()
     };
     let running = Running::start(Fragiles, cluster.mode, cluster.timeout, client, config);

@@ -16,12 +16,12 @@ const MARK: &str = "/metadata/annotations/tare.dev~1plan";
 
 /// Runs an operator of its own in this namespace.
 pub async fn operate<const OF: usize>(cluster: &Cluster, author: Author<OF>) -> Running {
-    let (client, namespace) = match cluster.as_simulated() {
-        Some(simulated) => (simulated.server.client("tare"), None),
-        None => (cluster.client.clone(), Some(cluster.namespace.clone())),
+    let (client, namespaces) = match cluster.as_simulated() {
+        Some(simulated) => (simulated.server.client("tare"), Vec::new()),
+        None => (cluster.client.clone(), vec![cluster.namespace.clone()]),
     };
     let config = Config {
-        namespace,
+        namespaces,
         ..config()
     };
     let running = Running::start(author, cluster.mode, cluster.timeout, client, config);

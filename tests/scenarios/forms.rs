@@ -22,6 +22,7 @@ pub const WIDGET: Kind = Kind {
     api_version: "contract.tare.dev/v1",
     kind: "Widget",
     plural: "widgets",
+    namespaced: true,
     status: &[],
 };
 

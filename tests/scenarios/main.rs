@@ -22,12 +22,14 @@ mod alerts;
 mod authors;
 mod beyond;
 mod broken;
+mod built_in;
 mod burst;
 mod cache_modes;
 mod cluster;
 mod conflicts;
 mod deletion;
 mod drift;
+mod elsewhere;
 mod examples;
 mod failing;
 mod fields;
@@ -47,6 +49,7 @@ mod policies;
 mod relists;
 mod restored;
 mod rollouts;
+mod scope;
 mod shards;
 mod shipped;
 mod spec;
@@ -298,6 +301,17 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs other limits" admission::failing_owners_that_were_evicted_are_tried_again),
     scenario!(simulated "needs other limits" admission::owners_that_are_evicted_while_a_list_is_slow_become_ready),
     scenario!(simulated "needs other limits" admission::an_owner_created_again_while_a_worker_has_it_is_not_lost),
+
+    scenario!(anywhere scope::an_owner_without_a_namespace_has_children_in_any),
+    scenario!(anywhere scope::children_elsewhere_are_found_by_label_and_go_under_the_finalizer),
+    scenario!(simulated "needs an operator of its own" built_in::a_built_in_kind_is_an_owner),
+    scenario!(simulated "needs operators of its own" elsewhere::a_child_where_it_cannot_be_is_told_on_its_owner),
+    scenario!(simulated "needs an hour" elsewhere::a_plan_sees_the_status_of_a_child_elsewhere),
+    scenario!(simulated "needs counts request by request" elsewhere::a_child_of_a_namesake_in_another_namespace_is_not_touched),
+    scenario!(simulated "needs an operator of its own" elsewhere::children_of_an_earlier_owner_of_the_same_name_are_taken_over),
+    scenario!(simulated "needs hours" elsewhere::a_child_without_one_of_its_labels_gets_it_back),
+    scenario!(simulated "needs an operator of its own" elsewhere::an_owner_without_a_plan_goes_with_its_children_elsewhere),
+    scenario!(simulated "needs other namespaces" elsewhere::an_operator_of_two_namespaces_works_in_both_and_nowhere_else),
 
     scenario!(anywhere webapp::it_applies_its_deployment_corrects_it_follows_its_spec_and_goes).on_kine(),
     scenario!(anywhere webapp::what_changed_while_it_was_down_is_found),

@@ -17,6 +17,7 @@ const POLICY: Kind = Kind {
     api_version: "policy.example.com/v1",
     kind: "Policy",
     plural: "policies",
+    namespaced: true,
     status: &[],
 };
 

@@ -178,7 +178,7 @@ pub async fn a_newer_spec_that_arrives_during_a_reconcile_wins(mode: Mode) {
 pub async fn only_selected_owners_of_the_chosen_namespace_are_reconciled(mode: Mode) {
     let cluster = Simulated::new(mode);
     let config = Config {
-        namespace: Some("default".to_owned()),
+        namespaces: vec!["default".to_owned()],
         selector: Some("tier=edge".to_owned()),
         ..config()
     };

@@ -13,6 +13,7 @@ use crate::model::{KindId, REPLICAS, SCHEDULED};
 ///     api_version: "cert-manager.io/v1",
 ///     kind: "Certificate",
 ///     plural: "certificates",
+///     namespaced: true,
 ///     status: &["/conditions", "/notAfter"],
 /// };
 /// ```
@@ -24,6 +25,8 @@ pub struct Kind {
     pub kind: &'static str,
     /// `deployments`.
     pub plural: &'static str,
+    /// Whether its objects are in namespaces.
+    pub namespaced: bool,
     /// What of its status a plan looks at, JSON pointers into `status` (RFC 6901). A change of one of them plans the owner
     /// again. Empty: a plan sees only that the child exists, and in cache mode `metadata` only its metadata are watched.
     /// What counts replicas is read of every kind that has some here
@@ -34,13 +37,14 @@ pub struct Kind {
 
 /// Declares the constant of a kind.
 macro_rules! kinds {
-    ($($name:ident = $api_version:literal $kind:literal $plural:literal $status:expr;)*) => {
+    (namespaced: $namespaced:literal; $($name:ident = $api_version:literal $kind:literal $plural:literal $status:expr;)*) => {
         $(
             #[doc = concat!("`", $api_version, "` ", $kind, ".")]
             pub const $name: Kind = Kind {
                 api_version: $api_version,
                 kind: $kind,
                 plural: $plural,
+                namespaced: $namespaced,
                 status: $status,
             };
         )*
@@ -48,6 +52,7 @@ macro_rules! kinds {
 }
 
 kinds! {
+    namespaced: true;
     CONFIG_MAP = "v1" "ConfigMap" "configmaps" &[];
     CRON_JOB = "batch/v1" "CronJob" "cronjobs" &["/active", "/lastSuccessfulTime"];
     DAEMON_SET = "apps/v1" "DaemonSet" "daemonsets" SCHEDULED;
@@ -70,6 +75,16 @@ kinds! {
     LOAD_BALANCER = "v1" "Service" "services" &["/loadBalancer/ingress"];
     SERVICE_ACCOUNT = "v1" "ServiceAccount" "serviceaccounts" &[];
     STATEFUL_SET = "apps/v1" "StatefulSet" "statefulsets" REPLICAS;
+}
+
+kinds! {
+    namespaced: false;
+    CLUSTER_ROLE = "rbac.authorization.k8s.io/v1" "ClusterRole" "clusterroles" &[];
+    CLUSTER_ROLE_BINDING = "rbac.authorization.k8s.io/v1" "ClusterRoleBinding" "clusterrolebindings" &[];
+    NAMESPACE = "v1" "Namespace" "namespaces" &["/phase"];
+    PERSISTENT_VOLUME = "v1" "PersistentVolume" "persistentvolumes" &["/phase"];
+    PRIORITY_CLASS = "scheduling.k8s.io/v1" "PriorityClass" "priorityclasses" &[];
+    STORAGE_CLASS = "storage.k8s.io/v1" "StorageClass" "storageclasses" &[];
 }
 
 impl Kind {
@@ -100,6 +115,7 @@ mod tests {
             api_version: "serving.knative.dev/v1",
             kind: "Service",
             plural: "services",
+            namespaced: true,
             status: &["/url"],
         };
         let kinds = [SERVICE, KNATIVE_SERVICE];

@@ -15,14 +15,19 @@ pub use crate::api::child::{Child, Children};
 pub use crate::api::error::{Failure, PlanError, Retry};
 pub(crate) use crate::api::kind::kind_index;
 pub use crate::api::kind::{
-    CONFIG_MAP, CRON_JOB, DAEMON_SET, DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, INGRESS, JOB, Kind,
-    LOAD_BALANCER, NETWORK_POLICY, PERSISTENT_VOLUME_CLAIM, POD, POD_DISRUPTION_BUDGET, ROLE,
-    ROLE_BINDING, SECRET, SERVICE, SERVICE_ACCOUNT, STATEFUL_SET,
+    CLUSTER_ROLE, CLUSTER_ROLE_BINDING, CONFIG_MAP, CRON_JOB, DAEMON_SET, DEPLOYMENT,
+    HORIZONTAL_POD_AUTOSCALER, INGRESS, JOB, Kind, LOAD_BALANCER, NAMESPACE, NETWORK_POLICY,
+    PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, POD_DISRUPTION_BUDGET, PRIORITY_CLASS, ROLE,
+    ROLE_BINDING, SECRET, SERVICE, SERVICE_ACCOUNT, STATEFUL_SET, STORAGE_CLASS,
 };
 pub use crate::api::operator::{
-    DeletedOwner, MANAGED_BY_LABEL, Operator, Owner, Spec, Status, UndecodableSpec, Writes,
+    DeletedOwner, MANAGED_BY_LABEL, Operator, Owner, OwnerScope, Spec, Status, UndecodableSpec,
+    Writes,
 };
-pub(crate) use crate::api::operator::{is_observed, needs_worker, prefix_of};
+pub(crate) use crate::api::operator::{
+    is_labelled, is_namespaced, is_observed, may_be_elsewhere, may_be_labelled, needs_worker,
+    prefix_of,
+};
 pub use crate::api::plan::{Plan, Requeue};
 pub use crate::api::reference::{Reference, References};
 pub use crate::api::status::{Condition, NoStatus, OwnerStatus};

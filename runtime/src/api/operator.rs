@@ -6,10 +6,10 @@ use std::future::{Future, ready};
 use std::time::Duration;
 
 use kube::core::object::HasSpec;
-use kube::core::{NamespaceResourceScope, Resource};
+use kube::core::{ClusterResourceScope, NamespaceResourceScope, Resource};
 use serde::de::DeserializeOwned;
 
-use crate::api::child::Children;
+use crate::api::child::{Child, Children};
 use crate::api::error::{Failure, PlanError, Retry};
 use crate::api::kind::Kind;
 use crate::api::plan::Plan;
@@ -26,10 +26,24 @@ pub type Spec<O> = <<O as Operator>::Resource as HasSpec>::Spec;
 /// The status of an operator's resource.
 pub type Status<O> = <O as Operator>::Status;
 
-/// An operator for one namespaced resource whose children live in the owner's namespace.
+/// Whether owners are in namespaces; the scope of a resource says it.
+pub trait OwnerScope {
+    /// Whether they are.
+    const NAMESPACED: bool;
+}
+
+impl OwnerScope for NamespaceResourceScope {
+    const NAMESPACED: bool = true;
+}
+
+impl OwnerScope for ClusterResourceScope {
+    const NAMESPACED: bool = false;
+}
+
+/// An operator for one resource, in namespaces or of the whole cluster.
 pub trait Operator: Send + Sync + 'static {
     /// The custom resource, from `#[derive(CustomResource)]`.
-    type Resource: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+    type Resource: Resource<DynamicType = (), Scope: OwnerScope>
         + HasSpec<Spec: DeserializeOwned + Send + Sync>;
     /// Its status: the type named in `#[kube(status = ..)]`, or [`NoStatus`](crate::api::NoStatus).
     type Status: OwnerStatus;
@@ -42,7 +56,8 @@ pub trait Operator: Send + Sync + 'static {
     /// the default prefix of its metrics.
     const NAME: &'static str;
     /// Finalizer for an ordered teardown and [`cleanup`](Self::cleanup). With `None` the garbage
-    /// collector deletes the children.
+    /// collector deletes the children, which are then where their owner can be their controller: in its namespace, or
+    /// anywhere where it has none.
     const FINALIZER: Option<&'static str>;
     /// Finalizers of earlier versions of the operator. An owner that has one is freed of it.
     const RETIRED_FINALIZERS: &'static [&'static str] = &[];
@@ -141,7 +156,11 @@ pub trait Operator: Send + Sync + 'static {
     /// ([`owner_label_value`](crate::model::owner_label_value)). `<group of the resource>/owner` unless
     /// the operator says otherwise.
     fn owner_label() -> Cow<'static, str> {
-        format!("{}/owner", Self::Resource::group(&())).into()
+        match &*Self::Resource::group(&()) {
+            // The group of the kinds of Kubernetes itself that have none.
+            "" => "owner".into(),
+            group => format!("{group}/owner").into(),
+        }
     }
 
     /// What the names of the operator's metrics begin with, without the underscore after it: its
@@ -179,6 +198,26 @@ impl<O: Operator> Owner<O> {
             observed: O::Observed::default(),
         }
     }
+}
+
+/// Whether the owners of `O` are in namespaces.
+pub(crate) const fn is_namespaced<O: Operator>() -> bool {
+    <<O::Resource as Resource>::Scope as OwnerScope>::NAMESPACED
+}
+
+/// Whether children may be where their owners are not: known to the compiler, so that nothing of that is in other operators.
+pub(crate) const fn may_be_elsewhere<O: Operator>() -> bool {
+    !is_namespaced::<O>() || O::FINALIZER.is_some()
+}
+
+/// Whether owners cannot be the controllers of all children, which then bear labels instead.
+pub(crate) const fn may_be_labelled<O: Operator>() -> bool {
+    is_namespaced::<O>() && O::FINALIZER.is_some()
+}
+
+/// Whether the owner cannot be the controller of this child.
+pub(crate) fn is_labelled<O: Operator>(child: &Child) -> bool {
+    may_be_labelled::<O>() && child.namespace.is_some()
 }
 
 /// Whether there is anything for [`Operator::observe`] to find.

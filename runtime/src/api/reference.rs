@@ -12,14 +12,14 @@ use crate::model::ObjectKey;
 pub struct Reference {
     /// Which kind; one of [`Operator::REFERENCES`](crate::api::Operator::REFERENCES).
     pub kind: Kind,
-    /// Its namespace; `None`: that of the owner; empty where its kind has none.
+    /// Its namespace; `None`: that of the owner, or none where its kind has none.
     pub namespace: Option<String>,
     /// Its name.
     pub name: String,
 }
 
 impl Reference {
-    /// An object in the namespace of the owner.
+    /// An object in the namespace of the owner, or of a kind without namespaces.
     pub fn new(kind: Kind, name: impl Into<String>) -> Self {
         Self {
             kind,
@@ -28,7 +28,7 @@ impl Reference {
         }
     }
 
-    /// The same in another namespace; empty: of a kind without namespaces.
+    /// The same in another namespace.
     #[must_use]
     pub fn in_namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = Some(namespace.into());
@@ -36,10 +36,13 @@ impl Reference {
     }
 
     /// Its place among the `declared` kinds, and its key where an owner in `namespace` names it; `None` where its kind is not
-    /// declared.
+    /// declared. One of a kind without namespaces is in none.
     pub(crate) fn place(&self, declared: &[Kind], namespace: &str) -> Option<(usize, ObjectKey)> {
         let place = declared.iter().position(|kind| kind.is(&self.kind))?;
-        let namespace = self.namespace.as_deref().unwrap_or(namespace);
+        let namespace = match declared[place].namespaced {
+            true => self.namespace.as_deref().unwrap_or(namespace),
+            false => "",
+        };
         Some((place, ObjectKey::new(namespace, &self.name)))
     }
 }

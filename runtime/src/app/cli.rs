@@ -29,7 +29,7 @@ Options of run:
                        none: nothing; memory follows the work in flight
                        metadata: their identity; for large specs that change rarely
                        pruned: their specs; no reads, for children that change often
-  --namespace NS       only this namespace                               [all]
+  --namespace NS       only this namespace, or these where it is repeated [all]
   --selector LABELS    only objects with these labels, as in kubectl -l  [all]
   --concurrency N      objects reconciled at once, 1 to 256              [16]
   --relist-period S    seconds between relists, 10 to 86400              [36000]
@@ -118,8 +118,8 @@ pub struct Run {
     pub cluster: Cluster,
     /// What is retained of idle objects.
     pub cache: Mode,
-    /// Only this namespace.
-    pub namespace: Option<String>,
+    /// Only these namespaces; none: all of them.
+    pub namespaces: Vec<String>,
     /// Only owners with these labels.
     pub selector: Option<String>,
     /// Owners reconciled at once.
@@ -166,7 +166,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, U
             log: LevelFilter::INFO,
         },
         cache: Mode::default(),
-        namespace: None,
+        namespaces: Vec::new(),
         selector: None,
         concurrency: 16,
         relist_period: None,
@@ -191,7 +191,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, U
                     .parse()
                     .map_err(|error| UsageError(format!("--cache: {error}")))?;
             }
-            Long("namespace") if running => run.namespace = Some(parser.value()?.string()?),
+            Long("namespace") if running => run.namespaces.push(parser.value()?.string()?),
             Long("selector") if running => run.selector = Some(parser.value()?.string()?),
             Long("concurrency") if running => {
                 let value = parser.value()?.string()?;
@@ -234,7 +234,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, U
 
 /// Replicas with different work must not wait for each other: the second would stand by for ever.
 fn lease(run: &Run, name: Option<String>) -> Result<Option<LeaseName>, UsageError> {
-    let is_part = run.namespace.is_some() || run.selector.is_some();
+    let is_part = !run.namespaces.is_empty() || run.selector.is_some();
     match (&run.lease, name) {
         (None, None) => Ok(None),
         (None, Some(_)) => Err(UsageError("--lease needs --leader-elect".to_owned())),
@@ -277,13 +277,13 @@ mod tests {
         assert_eq!(parse_line("crd"), Ok(Command::Crd));
         assert_eq!(parse_line("run --help"), Ok(Command::Help));
         let Ok(Command::Run(run)) =
-            parse_line("run --concurrency 4 --admin [::1]:9 --namespace shop")
+            parse_line("run --concurrency 4 --admin [::1]:9 --namespace shop --namespace=infra")
         else {
             panic!("a valid line is refused");
         };
         assert_eq!(
-            (run.concurrency, run.admin.port(), run.namespace.as_deref()),
-            (4, 9, Some("shop"))
+            (run.concurrency, run.admin.port(), run.namespaces),
+            (4, 9, vec!["shop".to_owned(), "infra".to_owned()])
         );
     }
 

@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use kube::Client;
+use kube::core::Resource;
 use tokio::sync::watch;
 
-use crate::api::{Operator, prefix_of};
+use crate::api::{Operator, is_namespaced, prefix_of};
 use crate::app::crd::Crd;
 use crate::cache::Mode;
 use crate::controller;
@@ -24,8 +25,8 @@ pub struct Shared {
     /// The metrics of this operator or controller, on the admin port under its own prefix. It is ready once
     /// [`set_ready`](Metrics::set_ready) is called.
     pub metrics: Arc<Metrics>,
-    /// The namespace that the command line names.
-    pub namespace: Option<String>,
+    /// The namespaces that the command line names; none: all of them.
+    pub namespaces: Vec<String>,
     pub(super) config: Config,
     pub(super) cache: Mode,
     pub(super) stopped: watch::Receiver<()>,
@@ -49,12 +50,14 @@ pub(super) struct Front {
     pub prefix: String,
     /// The CRD of its resource, where the program carries it.
     pub crd: Option<Crd>,
+    /// The kind of its owners, where those are in no namespace.
+    pub of_cluster: Option<String>,
     pub run: Box<dyn FnOnce(Shared) -> BoxFuture<'static, ()> + Send>,
 }
 
 impl Front {
     /// An operator.
-    pub fn operator<O: Operator>(operator: O, crd: Crd) -> Self {
+    pub fn operator<O: Operator>(operator: O, crd: Option<Crd>) -> Self {
         let run = move |shared: Shared| -> BoxFuture<'static, ()> {
             let (operator, ended) = (Arc::new(operator), shared.ended());
             let cache = shared.cache.cache(&operator);
@@ -70,7 +73,8 @@ impl Front {
         };
         Self {
             prefix: O::metrics_prefix(),
-            crd: Some(crd),
+            crd,
+            of_cluster: (!is_namespaced::<O>()).then(|| O::Resource::kind(&()).into_owned()),
             run: Box::new(run),
         }
     }
@@ -83,6 +87,7 @@ impl Front {
         Self {
             prefix: prefix_of(name),
             crd: None,
+            of_cluster: None,
             run: Box::new(|shared| Box::pin(run(shared))),
         }
     }

@@ -66,7 +66,8 @@ impl Program {
         self.crd.text()
     }
 
-    /// A program of version `version` with its CRD; the CRD has no revision.
+    /// A program of version `version` with its CRD; the CRD has no revision. The text is empty where the owner is of a kind of
+    /// Kubernetes itself.
     pub const fn new(about: &'static str, version: &'static str, crd: &'static str) -> Self {
         Self {
             about,
@@ -88,7 +89,9 @@ impl Program {
         operator: O,
         arguments: impl IntoIterator<Item = OsString>,
     ) -> ExitCode {
-        let front = Front::operator(operator, self.installed::<O>());
+        let crd = Some(self.installed::<O>());
+        // There is none of a kind of Kubernetes itself.
+        let front = Front::operator(operator, crd.filter(|crd| !crd.definition.is_empty()));
         main(O::NAME, &self, vec![front], arguments)
     }
 
@@ -129,7 +132,7 @@ impl Several {
         O::Resource: CustomResourceExt,
     {
         let made = Program::of::<O::Resource>(self.program.about, self.program.version);
-        let front = Front::operator(operator, made.installed::<O>());
+        let front = Front::operator(operator, Some(made.installed::<O>()));
         self.fronts.push(front);
         self
     }
@@ -166,13 +169,25 @@ fn main(
     code
 }
 
+/// The command, where all fronts can run it.
+fn fits(command: Command, fronts: &[Front]) -> Result<Command, String> {
+    let of_cluster = fronts.iter().find_map(|front| front.of_cluster.as_deref());
+    match (&command, of_cluster) {
+        (Command::Run(options), Some(kind)) if !options.namespaces.is_empty() => Err(format!(
+            "--namespace cannot be given: a {kind} is in no namespace"
+        )),
+        _ => Ok(command),
+    }
+}
+
 fn work(
     name: &'static str,
     program: &Program,
     fronts: Vec<Front>,
     arguments: impl IntoIterator<Item = OsString>,
 ) -> ExitCode {
-    let command = match cli::parse(arguments) {
+    let command = cli::parse(arguments).map_err(|error| error.to_string());
+    let command = match command.and_then(|command| fits(command, &fronts)) {
         Ok(command) => command,
         Err(error) => {
             eprintln!("error: {error}; `{name} help` lists commands and options");
@@ -205,5 +220,30 @@ fn work(
             eprintln!("error: {error}");
             ExitCode::FAILURE
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_namespace_is_refused_where_owners_are_in_none() {
+        let front = |of_cluster: Option<&str>| Front {
+            of_cluster: of_cluster.map(str::to_owned),
+            ..Front::controller("teams", |_| async {})
+        };
+        let fronts = [front(None), front(Some("Team"))];
+        let run = |line: &str| {
+            let arguments = line.split(' ').map(OsString::from);
+            cli::parse(arguments).expect("a valid line")
+        };
+        let narrowed = || run("run --namespace shop");
+        assert!(fits(run("run"), &fronts).is_ok() && fits(narrowed(), &fronts[..1]).is_ok());
+        let refused = fits(narrowed(), &fronts).err();
+        assert_eq!(
+            refused.as_deref(),
+            Some("--namespace cannot be given: a Team is in no namespace")
+        );
     }
 }

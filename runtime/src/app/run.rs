@@ -163,7 +163,7 @@ pub async fn run(
         .map(|front| page(front, program.version))
         .collect();
     let config = Config {
-        namespace: options.namespace,
+        namespaces: options.namespaces,
         selector: options.selector,
         concurrency: options.concurrency,
         resync: options.relist_period,
@@ -203,7 +203,7 @@ pub async fn run(
         let shared = Shared {
             client: client.clone(),
             metrics: Arc::clone(&page.metrics),
-            namespace: config.namespace.clone(),
+            namespaces: config.namespaces.clone(),
             config: config.clone(),
             cache: options.cache,
             stopped: stopped.clone(),

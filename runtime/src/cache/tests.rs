@@ -51,7 +51,14 @@ fn planned() -> (Value, crate::test_operator::SiteStatus) {
     let plan = Sites.plan(&owner, &children).expect("infallible");
     let body = plan.children[0].body.as_ref().expect("a Deployment");
     (
-        planned_body::<Sites>(&DEPLOYMENT, body.clone(), "web"),
+        planned_body::<Sites>(
+            &Child::absent(DEPLOYMENT, "web"),
+            body.clone(),
+            &Meta {
+                name: "web".into(),
+                ..Meta::default()
+            },
+        ),
         plan.status,
     )
 }
@@ -80,7 +87,7 @@ fn record(resource_version: u64, plan: Option<u64>) -> SeenChild {
     let metadata = &body["metadata"];
     SeenChild {
         kind: deployments(),
-        name_hash: hash32("web"),
+        place_hash: hash32("web"),
         uid_hash: uid(2).short(),
         resource_version,
         state: ready(),
@@ -114,7 +121,7 @@ fn event(resource_version: u64, edit: impl FnOnce(&mut Value)) -> (ChildEvent, V
         &object,
         deployments(),
         false,
-        &Paths::of::<Sites>(None, None),
+        &Paths::of::<Sites>(&[], None),
     );
     (event.expect("a child").1, line.into_bytes())
 }

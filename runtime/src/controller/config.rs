@@ -10,8 +10,8 @@ use crate::queue::Limits;
 /// How a controller runs.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Only this namespace; all of them without.
-    pub namespace: Option<String>,
+    /// Only these namespaces; all of them where none is named. A child in another one is an error.
+    pub namespaces: Vec<String>,
     /// Only owners with these labels.
     pub selector: Option<String>,
     /// Owners reconciled at once.
@@ -43,7 +43,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            namespace: None,
+            namespaces: Vec::new(),
             selector: None,
             concurrency: 16,
             resync: None,

@@ -27,7 +27,7 @@ use crate::controller::trim::TrimTimer;
 use crate::controller::watches::Watches;
 use crate::http::paths::Paths;
 use crate::http::request::Api;
-use crate::model::{Content, KindId, ObjectKey, OwnerState, Triggers, Uid, millis};
+use crate::model::{Content, KindId, ObjectKey, OwnerState, Triggers, Uid, Versions, millis};
 use crate::queue::{Admission, Evicted, Observation, Outcome, Queue};
 use crate::reconcile::child;
 use crate::reconcile::child_names::ChildNames;
@@ -76,7 +76,8 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             operator,
             cache,
             api,
-            queue: Queue::new(config.limits, kinds, finalizer, config.seed),
+            queue: Queue::new(config.limits, kinds, finalizer, config.seed)
+                .with_versions(Versions::of(paths.part_counts())),
             schedule: RelistSchedule::new(config.resync.or(O::DRIFT_PERIOD), config.seed),
             watches: Watches::new(paths.len()),
             relist: None,
@@ -161,15 +162,16 @@ impl<O: Operator, C: Cache> Controller<O, C> {
     pub fn on_watch_item(&mut self, item: WatchItem<Observed>) {
         let WatchItem {
             kind,
+            part,
             resource_version,
             event,
         } = item;
         if self.readiness.is_missing(kind) {
             return self.on_probe(kind, &event);
         }
-        self.queue.versions().advance(kind, resource_version);
+        self.queue.versions().advance(kind, part, resource_version);
         if !matches!(event, WatchEvent::Closed(_) | WatchEvent::Expired { .. })
-            && self.readiness.opened(kind)
+            && self.readiness.opened(kind, part)
         {
             self.publish_readiness();
             self.recovery.awaited = true;
@@ -196,7 +198,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             }
             WatchEvent::Closed(error) => {
                 let because = cause::<O>(&self.paths, "watch", kind, &error);
-                self.readiness.closed(kind, because);
+                self.readiness.closed(kind, part, because);
                 self.publish_readiness();
             }
         }
@@ -255,7 +257,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         match object {
             Observed::Owner { key, mut state } => {
                 self.departed.remove(&key);
-                let is_known = !Status::<O>::WRITTEN || self.cache.knows_status_of(&state);
+                let is_known = self.cache.knows_status_of(&state);
                 if self.cache.on_owner(&mut state, None) {
                     let has_work = !state.object.own_triggers(O::FINALIZER.is_some()).is_empty();
                     // A status is compared with the children.

@@ -60,7 +60,7 @@ pub async fn run<O: Operator>(
     shutdown: impl Future<Output = ()>,
 ) {
     let retention = cache.retention();
-    let paths = Paths::of::<O>(config.namespace.clone(), config.selector.as_deref());
+    let paths = Paths::of::<O>(&config.namespaces, config.selector.as_deref());
     let paths = Arc::new(match retention {
         Retention::Identities => paths.watched_as_metadata::<O>(),
         Retention::Nothing | Retention::Specs => paths,

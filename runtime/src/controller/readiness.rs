@@ -15,8 +15,8 @@ use crate::model::KindId;
 /// Whether the controller is ready.
 #[derive(Debug)]
 pub(crate) struct Readiness {
-    /// By index of the kind: why its watch is not open.
-    closed: Vec<Option<String>>,
+    /// By index of the kind and of its part: why its watch is not open.
+    closed: Vec<Vec<Option<String>>>,
     /// By index of the kind: whether the server does not serve it.
     missing: Vec<bool>,
     /// The kind that the last relist could not list, and why.
@@ -29,21 +29,22 @@ impl Readiness {
     /// Not ready; `kinds` collections are watched.
     pub fn new(kinds: usize) -> Self {
         Self {
-            closed: vec![None; kinds],
+            closed: vec![Vec::new(); kinds],
             missing: vec![false; kinds],
             unlisted: None,
             relisted: false,
         }
     }
 
-    /// The watch of `kind` works. True where it did not.
-    pub fn opened(&mut self, kind: KindId) -> bool {
-        self.closed[kind.index()].take().is_some()
+    /// The watch of this part of `kind` works. True where it did not.
+    pub fn opened(&mut self, kind: KindId, part: usize) -> bool {
+        let closed = self.closed[kind.index()].get_mut(part);
+        closed.is_some_and(|closed| closed.take().is_some())
     }
 
     /// The server does not serve `kind`.
     pub fn missing(&mut self, kind: KindId, paths: &Paths) {
-        self.closed[kind.index()] = None;
+        self.closed[kind.index()].clear();
         self.unlisted.take_if(|(unlisted, _)| *unlisted == kind);
         if !std::mem::replace(&mut self.missing[kind.index()], true) {
             let kind = paths.plural(kind);
@@ -65,9 +66,13 @@ impl Readiness {
         std::mem::take(&mut self.missing[kind.index()])
     }
 
-    /// The watch of `kind` cannot be opened.
-    pub fn closed(&mut self, kind: KindId, because: String) {
-        let closed = &mut self.closed[kind.index()];
+    /// The watch of this part of `kind` cannot be opened.
+    pub fn closed(&mut self, kind: KindId, part: usize, because: String) {
+        let parts = &mut self.closed[kind.index()];
+        if parts.len() <= part {
+            parts.resize(part + 1, None);
+        }
+        let closed = &mut parts[part];
         if closed.as_ref() != Some(&because) {
             warn!("{because}");
             *closed = Some(because);
@@ -94,7 +99,7 @@ impl Readiness {
 
     /// Publishes the state.
     pub fn publish(&self, metrics: &Metrics, after_ms: u64) {
-        let causes = self.closed.iter().flatten();
+        let causes = self.closed.iter().flatten().flatten();
         let causes = causes.chain(self.unlisted.as_ref().map(|(_, because)| because));
         if let Some(because) = causes.last() {
             metrics.set_not_ready(because);

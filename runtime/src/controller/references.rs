@@ -60,9 +60,15 @@ pub(super) struct References<O> {
 
 impl<O: Operator> References<O> {
     pub fn new(operator: Arc<O>, api: Api, paths: Arc<Paths>, names: SharedNames) -> Self {
-        let watches = (0..O::REFERENCES.len()).map(|index| {
-            let changes = watched(api.clone(), Arc::clone(paths.reference(index)));
-            changes.map(move |change| (index, change)).boxed()
+        let watches = (0..O::REFERENCES.len()).flat_map(|index| {
+            let parts = paths.references(index).iter();
+            parts.map({
+                let api = api.clone();
+                move |part| {
+                    let changes = watched(api.clone(), Arc::clone(part));
+                    changes.map(move |change| (index, change)).boxed()
+                }
+            })
         });
         Self {
             changes: watches.collect(),
@@ -92,7 +98,7 @@ impl<O: Operator> References<O> {
             && let Some(due) = &mut self.due
             && due.as_mut().poll(cx).is_ready()
         {
-            let owners = self.paths.collection(KindId::OWNER);
+            let owners = self.paths.parts(KindId::OWNER).iter().map(AsRef::as_ref);
             let pass = Pass::new(Purpose::Naming, self.api.clone(), owners, 0);
             self.lookup = Some((pass, std::mem::take(&mut self.changed)));
             self.due = None;

@@ -1,4 +1,4 @@
-//! The watches of all kinds.
+//! The watches of all kinds, one for each part of a kind.
 //!
 //! Guarantees: each is read in its turn, so that a busy one does not keep the others waiting.
 //! Leaves to others: how one recovers (`watch`), what its items mean (`engine`).
@@ -16,8 +16,9 @@ type Watch = BoxStream<'static, WatchItem<Observed>>;
 
 /// The watches of all kinds.
 pub(crate) struct Watches {
-    /// By index of the kind; `None` while a watch waits for a relist to know where it begins.
-    streams: Vec<Option<Watch>>,
+    kinds: usize,
+    /// Those of a kind wait for a relist to know where they begin.
+    streams: Vec<(KindId, Watch)>,
     /// Index of the one that is polled first.
     turn: usize,
 }
@@ -26,22 +27,23 @@ impl Watches {
     /// None of `kinds` watches is open.
     pub fn new(kinds: usize) -> Self {
         Self {
-            streams: (0..kinds).map(|_| None).collect(),
+            kinds,
+            streams: Vec::new(),
             turn: 0,
         }
     }
 
     /// Whether there is a watch of `kind`.
     pub fn is_open(&self, kind: KindId) -> bool {
-        self.streams[kind.index()].is_some()
+        self.streams.iter().any(|(of, _)| *of == kind)
     }
 
     /// Whether there is a watch of every kind.
     pub fn are_open(&self) -> bool {
-        self.streams.iter().all(Option::is_some)
+        KindId::all(self.kinds - 1).all(|kind| self.is_open(kind))
     }
 
-    /// The watch of `kind` begins.
+    /// A watch of `kind` begins.
     pub fn open<D>(&mut self, kind: KindId, stream: WatchStream<D>)
     where
         D: Decode<Object = Observed> + Send + Sync + 'static,
@@ -49,17 +51,18 @@ impl Watches {
         let items = unfold(stream, |mut stream| async {
             Some((stream.next().await, stream))
         });
-        self.streams[kind.index()] = Some(items.boxed());
+        let at = self.streams.partition_point(|(of, _)| *of <= kind);
+        self.streams.insert(at, (kind, items.boxed()));
     }
 
-    /// The watch of `kind` ends.
+    /// The watches of `kind` end.
     pub fn close(&mut self, kind: KindId) {
-        self.streams[kind.index()] = None;
+        self.streams.retain(|(of, _)| *of != kind);
     }
 
     /// All watches end.
     pub fn close_all(&mut self) {
-        self.streams.fill_with(|| None);
+        self.streams.clear();
     }
 
     /// The next item of any watch; they take turns.
@@ -67,9 +70,7 @@ impl Watches {
         let count = self.streams.len();
         for step in 0..count {
             let index = (self.turn + step) % count;
-            if let Some(watch) = &mut self.streams[index]
-                && let Poll::Ready(Some(item)) = watch.poll_next_unpin(cx)
-            {
+            if let Poll::Ready(Some(item)) = self.streams[index].1.poll_next_unpin(cx) {
                 self.turn = index + 1;
                 return Poll::Ready(item);
             }

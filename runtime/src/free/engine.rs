@@ -262,7 +262,7 @@ where
             _ => return,
         };
         let api = self.parts.api.clone();
-        self.pass = Some(Pass::new(purpose, api, &self.parts.collection, now_ms));
+        self.pass = Some(Pass::new(purpose, api, [&self.parts.collection], now_ms));
     }
 
     fn begin_work(&mut self) {

@@ -18,6 +18,8 @@ pub struct Collection {
     watched_as: &'static str,
     listed_as: &'static str,
     is_whole: bool,
+    /// Its objects are in no namespace.
+    is_of_cluster: bool,
 }
 
 impl Collection {
@@ -32,7 +34,15 @@ impl Collection {
             watched_as: WHOLE,
             listed_as: WHOLE,
             is_whole: false,
+            is_of_cluster: false,
         }
+    }
+
+    /// Of a kind without namespaces: its objects have the same path in each.
+    #[must_use]
+    pub fn of_cluster(mut self) -> Self {
+        self.is_of_cluster = true;
+        self
     }
 
     /// Of it the objects that these selectors take.
@@ -81,9 +91,9 @@ impl Collection {
     /// The same collection in `namespace` alone; with none, without one.
     pub fn path_in(&self, namespace: &str) -> String {
         let (root, plural) = (&self.path[..self.lengths.0], self.plural());
-        match namespace {
-            "" => format!("{root}/{plural}"),
-            _ => format!("{root}/namespaces/{}/{plural}", encode(namespace)),
+        match namespace.is_empty() || self.is_of_cluster {
+            true => format!("{root}/{plural}"),
+            false => format!("{root}/namespaces/{}/{plural}", encode(namespace)),
         }
     }
 
@@ -191,6 +201,8 @@ mod tests {
             all.object_path("shop", "web"),
             "/api/v1/namespaces/shop/services/web"
         );
+        let of_cluster = Collection::new("/api/v1", None, "nodes").of_cluster();
+        assert_eq!(of_cluster.object_path("shop", "one"), "/api/v1/nodes/one");
         let one = Collection::new("/api/v1", Some("shop"), "services");
         assert_eq!(one.selected_object_path("shop", "web"), None);
         let one = one.selected_by(Some("a=b"), Some("x=y"));

@@ -13,8 +13,8 @@ use crate::model::{ChildState, KindId, Triggers, Uid};
 pub struct SeenChild {
     /// Its kind.
     pub kind: KindId,
-    /// Hash of its name.
-    pub name_hash: u32,
+    /// Hash of its place: its name, and its namespace where that is not the owner's.
+    pub place_hash: u32,
     /// Hash of its uid: tells it from another object of its name.
     pub uid_hash: u32,
     /// resourceVersion of what was said last.
@@ -90,14 +90,14 @@ impl Content {
 }
 
 impl SeenChild {
-    /// Whether this is the same child, whatever object has its name.
-    pub fn is(&self, kind: KindId, name_hash: u32) -> bool {
-        (self.kind, self.name_hash) == (kind, name_hash)
+    /// Whether this is the same child, whatever object is in its place.
+    pub fn is(&self, kind: KindId, place_hash: u32) -> bool {
+        (self.kind, self.place_hash) == (kind, place_hash)
     }
 
-    /// Whether both speak of the same child, whatever object has its name.
+    /// Whether both speak of the same child, whatever object is in its place.
     pub fn is_same(&self, other: &Self) -> bool {
-        self.is(other.kind, other.name_hash)
+        self.is(other.kind, other.place_hash)
     }
 
     /// Takes over what was said of this child later. What is not newer changes nothing. `hold`: what becomes of the
@@ -153,7 +153,7 @@ impl ChildEvent {
 /// What is known of the children of an owner.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SeenChildren {
-    /// One for each kind and name.
+    /// One for each kind and place.
     all: Vec<SeenChild>,
     /// Whether these are all of its children.
     pub complete: bool,
@@ -223,9 +223,9 @@ impl SeenChildren {
     }
 
     /// One of them.
-    pub fn get_mut(&mut self, kind: KindId, name_hash: u32) -> Option<&mut SeenChild> {
+    pub fn get_mut(&mut self, kind: KindId, place_hash: u32) -> Option<&mut SeenChild> {
         let mut all = self.all.iter_mut();
-        all.find(|known| known.is(kind, name_hash))
+        all.find(|known| known.is(kind, place_hash))
     }
 
     /// Keeps those of which this holds.
@@ -235,7 +235,7 @@ impl SeenChildren {
 
     /// Replaces what is known of a child: it was read, written or compared.
     pub fn record(&mut self, child: SeenChild) {
-        match self.get_mut(child.kind, child.name_hash) {
+        match self.get_mut(child.kind, child.place_hash) {
             Some(known) => *known = child,
             None => {
                 self.all.reserve_exact(1);
@@ -251,7 +251,7 @@ impl SeenChildren {
         hold: &dyn Fn() -> Content,
     ) -> (Change, Triggers) {
         let none = Triggers::default();
-        if let Some(known) = self.get_mut(seen.kind, seen.name_hash) {
+        if let Some(known) = self.get_mut(seen.kind, seen.place_hash) {
             return match known.update(seen, hold) {
                 Change::Progress => (Change::Progress, Triggers::STATUS),
                 change => (change, none),

@@ -16,7 +16,7 @@ const FIRST_PAUSE_MS: u64 = 5_000;
 /// With the jitter of the queue, which adds up to half of it, 5 minutes.
 const LONGEST_PAUSE_MS: u64 = 200_000;
 
-/// A child of the owner: its kind and the hash of its name.
+/// A child of the owner: its kind and the hash of its place.
 pub type ChildId = (Option<KindId>, u32);
 
 /// The children of an owner that were set back lately.

@@ -9,6 +9,15 @@ pub(crate) fn hash32(text: &str) -> u32 {
     })
 }
 
+/// Tells the children of one kind of an owner in the namespace `of_owner` apart: by the name alone where the child is there
+/// too or its kind has no namespaces.
+pub(crate) fn place_hash(of_owner: &str, namespace: &str, name: &str) -> u32 {
+    match namespace.is_empty() || namespace == of_owner {
+        true => hash32(name),
+        false => hash32(namespace).rotate_left(1) ^ hash32(name),
+    }
+}
+
 /// What kubectl and the controller of Deployments write of their own accord.
 const OF_OTHERS: [&str; 2] = [
     "deployment.kubernetes.io/",

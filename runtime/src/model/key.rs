@@ -65,9 +65,10 @@ impl Borrow<str> for ObjectKey {
     }
 }
 
+/// `namespace/name`, or the name alone where there is no namespace.
 impl fmt::Display for ObjectKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self.0.trim_start_matches('/'))
     }
 }
 

@@ -37,7 +37,7 @@ pub use crate::model::triggers::Triggers;
 pub use crate::model::uid::Uid;
 pub use crate::model::versions::Versions;
 
-pub(crate) use crate::model::hash::{hash32, hash64, marks};
+pub(crate) use crate::model::hash::{hash32, hash64, marks, place_hash};
 pub(crate) use crate::model::named::Named;
 pub(crate) use crate::model::object::{PartialMetadata, PartialObject, group};
 pub(crate) use crate::model::progress::{REPLICAS, SCHEDULED, refusal};

@@ -146,20 +146,9 @@ impl PartialMetadata<'_> {
         )
     }
 
-    /// Name of the owner of `kind` in the API group `group`: by the controller reference, else by the label
-    /// `owner_label`, which names an owner with a name that a label can hold.
-    pub fn owner_name(
-        &self,
-        (group, kind): (&str, &str),
-        owner_label: &str,
-    ) -> Option<Cow<'_, str>> {
-        match self.controller() {
-            Some(reference) if reference.kind == kind && reference.group() == group => {
-                Some(Cow::Borrowed(&*reference.name))
-            }
-            Some(_) => None,
-            None => self.labels.as_ref()?.get(owner_label).map(Cow::Owned),
-        }
+    /// The value of a label.
+    pub fn label(&self, label: &str) -> Option<String> {
+        self.labels.as_ref()?.get(label)
     }
 }
 
@@ -206,17 +195,8 @@ mod tests {
         let object: PartialObject<'_> = serde_json::from_str(json)?;
         assert_eq!(object.metadata.key().as_str(), "shop/web");
         assert_eq!(object.metadata.resource_version, 42);
-        assert_eq!(
-            object
-                .metadata
-                .owner_name(("example.com", "Site"), "example.com/owner")
-                .as_deref(),
-            Some("web")
-        );
-        for other in [("example.com", "WebApp"), ("other.example.com", "Site")] {
-            let owner = object.metadata.owner_name(other, "example.com/owner");
-            assert_eq!(owner, None, "{other:?}");
-        }
+        let label = object.metadata.label("example.com/owner");
+        assert_eq!(label.as_deref(), Some("web"));
         let state = ChildState::of(&object, crate::model::REPLICAS);
         assert_eq!(
             (state.generation, state.ready_replicas, state.stalled),

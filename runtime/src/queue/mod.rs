@@ -52,6 +52,13 @@ impl Queue {
         }
     }
 
+    /// With these versions, of kinds in several parts.
+    #[must_use]
+    pub fn with_versions(mut self, versions: Versions) -> Self {
+        self.versions = versions;
+        self
+    }
+
     /// How far the server is. An entry is confirmed once the watches have shown its last writes.
     pub fn versions(&self) -> &Versions {
         &self.versions

@@ -95,7 +95,7 @@ fn on_child_event(queue: &mut Queue, key: &ObjectKey, event: ChildEvent, now_ms:
 fn record(resource_version: u64) -> SeenChild {
     SeenChild {
         kind: child_kind(),
-        name_hash: 1,
+        place_hash: 1,
         uid_hash: 1,
         resource_version,
         state: ChildState {
@@ -154,14 +154,14 @@ fn an_entry_lives_until_every_watch_has_shown_the_last_write() {
     owner.children.record(record(8));
     queue.finish(&key, observed(owner, true), WRITTEN, 0);
     assert_eq!(queue.len(), 1, "no watch has shown anything");
-    queue.versions().advance(KindId::OWNER, 9);
+    queue.versions().advance(KindId::OWNER, 0, 9);
     queue.admit_owner(
         &"a/x".into(),
         observed(owner_at(1, 9), true),
         Triggers::default(),
     );
     assert_eq!(queue.len(), 1, "the child's watch has not shown our write");
-    queue.versions().advance(child_kind(), 8);
+    queue.versions().advance(child_kind(), 0, 8);
     on_child_event(&mut queue, &"a/x".into(), child(8, 0), 0);
     assert!(queue.is_empty());
 }

@@ -14,10 +14,11 @@ use serde::de::{self, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::api::{Kind, MANAGED_BY_LABEL, Operator};
+use crate::api::{Child, MANAGED_BY_LABEL, Operator, is_labelled, may_be_labelled};
+use crate::http::paths::place_labels;
 use crate::model::{
-    ChildState, Content, KindId, LastApplied, ObjectKey, PartialMetadata, SeenChild, Uid, hash32,
-    hash64, marks, owner_label_value,
+    ChildState, Content, KindId, LastApplied, Meta, ObjectKey, PartialMetadata, SeenChild, Uid,
+    hash64, marks, owner_label_value, place_hash,
 };
 use crate::reconcile::fields::{Found, Mark, Planned};
 
@@ -30,12 +31,12 @@ const PLANABLE_METADATA: [&str; 2] = ["labels", "annotations"];
 #[derive(Debug)]
 pub struct Actual {
     pub key: ObjectKey,
-    pub name_hash: u32,
     pub uid: Uid,
     pub resource_version: u64,
     pub deleting: bool,
-    /// uid of its controller, of whatever kind that is, and how a message names it.
+    /// uid of its controller, of whatever kind that is, else of the owner that its labels name.
     pub owner: Option<Uid>,
+    /// How a message names its controller.
     pub owner_text: Option<String>,
     /// API group of its controller.
     pub owner_group: Option<Box<str>>,
@@ -84,7 +85,6 @@ impl Actual {
         let controller = metadata.controller();
         Ok(Self {
             key: metadata.key(),
-            name_hash: hash32(&metadata.name),
             uid: metadata.uid,
             resource_version: metadata.resource_version,
             deleting: metadata.deleting(),
@@ -101,17 +101,40 @@ impl Actual {
         })
     }
 
-    /// What is known of it, a child of `kind`, once it was compared or written; with `body` where it satisfies that.
-    pub(crate) fn seen(&self, kind: KindId, body: Option<&Value>) -> SeenChild {
+    /// The same of a child of `O`, which may bear the uid of its owner as a label.
+    ///
+    /// # Errors
+    /// The JSON is not an object of the API.
+    pub fn of<O: Operator>(
+        raw: &str,
+        declared: &[&str],
+        mark: &str,
+    ) -> Result<Self, serde_json::Error> {
+        let mut actual = Self::decode(raw, declared, mark)?;
+        if may_be_labelled::<O>() && actual.owner.is_none() {
+            let [_, uid] = place_labels::<O>();
+            let uid = actual.value["metadata"]["labels"][uid].as_str();
+            actual.owner = uid.and_then(Uid::parse);
+        }
+        Ok(actual)
+    }
+
+    /// What is known of it, a child of `kind` of an owner in the namespace `of_owner`, once it was compared or written; with `body` where it satisfies that.
+    pub(crate) fn seen(&self, kind: KindId, of_owner: &str, body: Option<&Value>) -> SeenChild {
         SeenChild {
             kind,
-            name_hash: self.name_hash,
+            place_hash: self.place_hash(of_owner),
             uid_hash: self.uid.short(),
             resource_version: self.resource_version,
             state: self.state.clone(),
             marks: self.marks,
             content: Content::Recorded(body.map(|body| last_applied(self.uid, body))),
         }
+    }
+
+    /// Tells it from others of its kind of an owner in the namespace `of_owner`.
+    pub(crate) fn place_hash(&self, of_owner: &str) -> u32 {
+        place_hash(of_owner, self.key.namespace(), self.key.name())
     }
 
     /// What a comparison with its plan sees of it.
@@ -166,10 +189,11 @@ impl<'de: 'a, 'a> Deserialize<'de> for Wire<'a> {
 #[derive(Deserialize)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// A child's body as it is compared and written: with the labels that make it ours, without what is not for a
+/// A child's body as it is compared and written: with the labels that make it that of `owner`, without what is not for a
 /// plan to say (the type, the name, the status), and with `stringData` of a Secret as the `data` that the
 /// server makes of it.
-pub(crate) fn planned_body<O: Operator>(kind: &Kind, mut body: Value, owner_name: &str) -> Value {
+pub(crate) fn planned_body<O: Operator>(child: &Child, mut body: Value, owner: &Meta) -> Value {
+    let kind = &child.kind;
     let Value::Object(map) = &mut body else {
         return body;
     };
@@ -188,7 +212,12 @@ pub(crate) fn planned_body<O: Operator>(kind: &Kind, mut body: Value, owner_name
             .entry("labels")
             .or_insert_with(|| Value::Object(Default::default()));
         labels[MANAGED_BY_LABEL] = O::NAME.into();
-        labels[&*O::owner_label()] = owner_label_value(owner_name).into();
+        labels[&*O::owner_label()] = owner_label_value(&owner.name).into();
+        if is_labelled::<O>(child) {
+            let [namespace, uid] = place_labels::<O>();
+            labels[namespace] = (*owner.namespace).into();
+            labels[uid] = owner.uid.to_string().into();
+        }
     }
     body
 }
@@ -263,6 +292,13 @@ pub(crate) fn held(line: &[u8]) -> Content {
 
 #[cfg(test)]
 mod tests {
+    fn web() -> Meta {
+        Meta {
+            name: "web".into(),
+            ..Meta::default()
+        }
+    }
+
     use super::*;
     use crate::api::{DEPLOYMENT, SECRET, SERVICE};
     use crate::test_operator::Sites;
@@ -325,13 +361,30 @@ mod tests {
     }
 
     #[test]
+    fn a_child_that_its_owner_cannot_control_names_it_by_labels() {
+        let child = Child::absent(SERVICE, "web").in_namespace("infra");
+        let uid = "01234567-89ab-cdef-0123-456789abcdef";
+        let owner = Meta {
+            namespace: "shop".into(),
+            uid: Uid::parse(uid).unwrap_or_default(),
+            ..web()
+        };
+        let body = planned_body::<Sites>(&child, json!({}), &owner);
+        let labels = json!({
+            "app.kubernetes.io/managed-by": "sites", "example.com/owner": "web",
+            "example.com/owner-namespace": "shop", "example.com/owner-uid": uid,
+        });
+        assert_eq!(body["metadata"]["labels"], labels);
+    }
+
+    #[test]
     fn a_planned_body_is_what_a_plan_may_say() {
         let body = json!({"apiVersion": "v1", "kind": "Service", "status": {},
             "metadata": {"name": "web", "creationTimestamp": null, "annotations": {"a": "b"}},
             "stringData": {"a": "b"}, "spec": {}});
         let labels = json!({"app.kubernetes.io/managed-by": "sites", "example.com/owner": "web"});
         assert_eq!(
-            planned_body::<Sites>(&SERVICE, body, "web"),
+            planned_body::<Sites>(&Child::absent(SERVICE, "web"), body, &web()),
             json!({"metadata": {"labels": labels, "annotations": {"a": "b"}},
                 "stringData": {"a": "b"}, "spec": {}})
         );
@@ -340,7 +393,7 @@ mod tests {
     #[test]
     fn string_data_of_a_secret_is_compared_and_written_as_data() {
         let body = json!({"data": {"key": "b2xk", "other": "b3RoZXI="}, "stringData": {"key": "new", "gone": null}});
-        let body = planned_body::<Sites>(&SECRET, body, "web");
+        let body = planned_body::<Sites>(&Child::absent(SECRET, "web"), body, &web());
         assert_eq!(
             body["data"],
             json!({"key": "bmV3", "other": "b3RoZXI=", "gone": null})

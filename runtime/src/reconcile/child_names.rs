@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::api::{Child, Operator, kind_index};
-use crate::model::KindId;
+use crate::model::{KindId, ObjectKey};
 
 /// Patterns that are kept of one kind. An operator has one or two; each that is not planned costs a read for
 /// every spec that changes.
@@ -30,6 +30,8 @@ enum Names {
     Patterns(Vec<(Box<str>, Box<str>)>),
     /// They do not follow from the owner's name.
     Irregular,
+    /// Nor does their namespace from the owner's.
+    Elsewhere,
 }
 
 impl ChildNames {
@@ -41,8 +43,8 @@ impl ChildNames {
         }
     }
 
-    /// The owner `owner` has or had a child of this name.
-    pub(crate) fn learn(&self, kind: KindId, owner: &str, child: &str) {
+    /// The owner `owner` has or had a child of this name in `namespace`.
+    pub(crate) fn learn(&self, kind: KindId, owner: &ObjectKey, namespace: &str, child: &str) {
         let mut kinds = self.lock();
         let Some(names) = kind
             .index()
@@ -51,10 +53,13 @@ impl ChildNames {
         else {
             return;
         };
+        if namespace != owner.namespace() {
+            *names = Names::Elsewhere;
+        }
         let Names::Patterns(patterns) = names else {
             return;
         };
-        match around(owner, child) {
+        match around(owner.name(), child) {
             Some((before, after)) => {
                 let is_known = |(b, a): &(Box<str>, Box<str>)| (&**b, &**a) == (before, after);
                 if patterns.iter().any(is_known) {
@@ -80,7 +85,8 @@ impl ChildNames {
     }
 
     /// The children that `owner` may have beside those of its plan, as absent.
-    pub(crate) fn unplanned<O: Operator>(&self, owner: &str, plan: &[Child]) -> Vec<Child> {
+    pub(crate) fn unplanned<O: Operator>(&self, owner: &ObjectKey, plan: &[Child]) -> Vec<Child> {
+        let (namespace, owner) = (owner.namespace(), owner.name());
         let mut unplanned = Vec::new();
         for (names, kind) in self.lock().iter().zip(O::KINDS) {
             let Names::Patterns(patterns) = names else {
@@ -88,7 +94,8 @@ impl ChildNames {
             };
             for (before, after) in patterns {
                 let name = [&**before, owner, &**after].concat();
-                if !is_planned::<O>(plan, kind_index(O::KINDS, kind), &name) {
+                let of_kind = kind_index(O::KINDS, kind);
+                if !is_planned::<O>(plan, of_kind, namespace, (namespace, &name)) {
                     unplanned.push(Child::absent(*kind, name));
                 }
             }
@@ -98,8 +105,14 @@ impl ChildNames {
 
     /// Whether the names of this kind do not follow from those of the owners.
     pub(crate) fn is_irregular(&self, kind: KindId) -> bool {
-        let index = kind.index().checked_sub(1);
-        index.is_some_and(|index| matches!(self.lock().get(index), Some(Names::Irregular)))
+        kind.of(&self.lock())
+            .is_some_and(|names| !matches!(names, Names::Patterns(_)))
+    }
+
+    /// Whether children of this kind may be where their owners are not.
+    pub(crate) fn are_elsewhere(&self, kind: KindId) -> bool {
+        let is_elsewhere = |names: &Names| matches!(names, Names::Elsewhere);
+        !self.is_complete() || kind.of(&self.lock()).is_some_and(is_elsewhere)
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Names>> {
@@ -107,10 +120,16 @@ impl ChildNames {
     }
 }
 
-/// Whether a plan speaks of the child, as one that exists or as one that is absent.
-pub(crate) fn is_planned<O: Operator>(plan: &[Child], kind: Option<KindId>, name: &str) -> bool {
-    plan.iter()
-        .any(|child| child.name == name && kind_index(O::KINDS, &child.kind) == kind)
+/// Whether the plan of an owner in the namespace `of_owner` speaks of the child, as one that exists or as one that is absent.
+pub(crate) fn is_planned<O: Operator>(
+    plan: &[Child],
+    kind: Option<KindId>,
+    of_owner: &str,
+    (namespace, name): (&str, &str),
+) -> bool {
+    plan.iter().any(|child| {
+        child.is_at(of_owner, namespace, name) && kind_index(O::KINDS, &child.kind) == kind
+    })
 }
 
 /// What stands before and after the owner's name in that of a child.
@@ -138,8 +157,12 @@ mod tests {
         KindId::child(place).expect("a kind of child")
     }
 
+    fn learn(names: &ChildNames, kind: KindId, owner: &str, child: &str) {
+        names.learn(kind, &ObjectKey::new("default", owner), "default", child);
+    }
+
     fn names(names: &ChildNames, owner: &str, plan: &[Child]) -> Vec<String> {
-        let unplanned = names.unplanned::<Sites>(owner, plan);
+        let unplanned = names.unplanned::<Sites>(&ObjectKey::new("default", owner), plan);
         unplanned
             .into_iter()
             .map(|child| format!("{}/{}", child.kind.plural, child.name))
@@ -149,9 +172,9 @@ mod tests {
     #[test]
     fn a_child_that_left_the_plan_is_looked_for_by_its_name() {
         let known = ChildNames::new(2);
-        known.learn(kind(0), "shop", "shop-front");
-        known.learn(kind(0), "blog", "blog-front");
-        known.learn(kind(1), "shop", "shop");
+        learn(&known, kind(0), "shop", "shop-front");
+        learn(&known, kind(0), "blog", "blog-front");
+        learn(&known, kind(1), "shop", "shop");
         let [service, deployment] = [crate::api::SERVICE, crate::api::DEPLOYMENT];
         assert_eq!(
             names(&known, "web", &[Child::absent(deployment, "web")]),
@@ -175,12 +198,16 @@ mod tests {
     #[test]
     fn names_that_do_not_follow_from_the_owner_are_listed() {
         let known = ChildNames::new(2);
-        known.learn(kind(0), "shop", "settings");
+        learn(&known, kind(0), "shop", "settings");
         assert!(known.is_irregular(kind(0)));
         for n in 0..=PATTERNS {
             assert!(!known.is_irregular(kind(1)));
-            known.learn(kind(1), "shop", &format!("shop-{n}"));
+            learn(&known, kind(1), "shop", &format!("shop-{n}"));
         }
         assert!(known.is_irregular(kind(1)), "in too many ways");
+        known.relisted();
+        assert!(!known.are_elsewhere(kind(1)));
+        known.learn(kind(1), &"default/shop".into(), "infra", "shop");
+        assert!(known.is_irregular(kind(1)) && known.are_elsewhere(kind(1)));
     }
 }

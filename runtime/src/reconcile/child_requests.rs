@@ -34,7 +34,7 @@ use std::sync::Arc;
 use http::Method;
 use serde_json::{Map, Value, json};
 
-use crate::api::{Child, Kind, Operator, Owner, Writes};
+use crate::api::{Child, Kind, Operator, Owner, Writes, is_labelled};
 use crate::http::paths::Paths;
 use crate::http::permission;
 use crate::http::permission::Permission;
@@ -92,7 +92,8 @@ impl<O: Operator> ChildRequests<O> {
         owner: &Owner<O>,
         child: &Child,
     ) -> Result<Option<Actual>, Interrupt> {
-        let path = Paths::child_path(&child.kind, &owner.meta.namespace, &child.name);
+        let namespace = child.namespace_of(&owner.meta.namespace);
+        let path = Paths::child_path(&child.kind, namespace, &child.name);
         let request = Request::get(&path);
         match self.api.call(Verb::Get, request, OBJECT_BYTES).await {
             Ok(answer) => self.decode(&answer, &child.kind).map(Some),
@@ -196,10 +197,10 @@ impl<O: Operator> ChildRequests<O> {
         }
     }
 
-    /// Deletes exactly the object that was read; true when a finalizer keeps it.
+    /// Deletes exactly the object that was read, of an owner in the namespace `of_owner`; true when a finalizer keeps it.
     pub(super) async fn delete(
         &self,
-        namespace: &str,
+        of_owner: &str,
         child: &Child,
         uid: Uid,
         resource_version: u64,
@@ -210,6 +211,7 @@ impl<O: Operator> ChildRequests<O> {
             "propagationPolicy": "Background",
             "preconditions": {"uid": uid.to_string(), "resourceVersion": resource_version.to_string()},
         });
+        let namespace = child.namespace_of(of_owner);
         let path = Paths::child_path(&child.kind, namespace, &child.name);
         let mut request = whole(Method::DELETE, &path, Some((JSON, &options)));
         request.accept = METADATA;
@@ -246,8 +248,13 @@ impl<O: Operator> ChildRequests<O> {
         self.set_mark(&mut metadata, mark);
         let mut member = |name: &str, value: Value| drop(metadata.insert(name.to_owned(), value));
         member("name", child.name.as_str().into());
-        member("namespace", owner.meta.namespace.as_ref().into());
-        member("ownerReferences", json!([self.reference(owner)]));
+        let namespace = child.namespace_of(&owner.meta.namespace);
+        if !namespace.is_empty() {
+            member("namespace", namespace.into());
+        }
+        if !is_labelled::<O>(child) {
+            member("ownerReferences", json!([self.reference(owner)]));
+        }
         Map::from_iter([
             ("apiVersion".to_owned(), child.kind.api_version.into()),
             ("kind".to_owned(), child.kind.kind.into()),
@@ -277,7 +284,7 @@ impl<O: Operator> ChildRequests<O> {
         std::str::from_utf8(answer)
             .map_err(|error| ApiError::Undecodable(error.to_string().into()))
             .and_then(|text| {
-                Actual::decode(text, kind.status, &self.mark)
+                Actual::of::<O>(text, kind.status, &self.mark)
                     .map_err(|error| ApiError::undecodable(&error))
             })
             .map_err(|error| failure::asked(error, "read", kind.kind, ""))
@@ -285,11 +292,11 @@ impl<O: Operator> ChildRequests<O> {
 
     /// What an event showed of a child; `None` if that cannot be read.
     pub(super) fn shown(&self, json: &str, kind: &Kind) -> Option<Actual> {
-        Actual::decode(json, kind.status, &self.mark).ok()
+        Actual::of::<O>(json, kind.status, &self.mark).ok()
     }
 
     pub(super) fn write_path(&self, owner: &Owner<O>, child: &Child, name: &str) -> String {
-        let namespace = &owner.meta.namespace;
+        let namespace = child.namespace_of(&owner.meta.namespace);
         let path = Paths::child_path(&child.kind, namespace, name);
         // Without it the server validates as strictly, and then only warns.
         path + "?fieldValidation=Strict&fieldManager=" + O::NAME

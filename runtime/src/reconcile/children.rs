@@ -70,7 +70,7 @@ impl<O: Operator> Reconciler<O> {
             seen.content = Content::Recorded(None);
             return Ok(());
         }
-        let body = planned_body::<O>(&child.kind, body, &owner.meta.name);
+        let body = planned_body::<O>(child, body, &owner.meta);
         if kept
             && let Some(seen) = seen_of::<O>(state, child)
             && let Some(applied) = seen.content.last_applied()
@@ -114,9 +114,9 @@ impl<O: Operator> Reconciler<O> {
                         .await?;
                 }
                 // To a plan such a child only exists, and a ready owner has it.
-                (Some(kind), name_hash) => state.children.record(SeenChild {
+                (Some(kind), place_hash) => state.children.record(SeenChild {
                     kind,
-                    name_hash,
+                    place_hash,
                     uid_hash: 0,
                     resource_version: 0,
                     state: ChildState::default(),
@@ -378,7 +378,9 @@ impl<O: Operator> Reconciler<O> {
     fn record(&self, state: &mut OwnerState, child: &Child, actual: &Actual, body: Option<&Value>) {
         if let Some(kind) = kind_index(O::KINDS, &child.kind) {
             let body = body.filter(|_| self.retention == Retention::Specs);
-            state.children.record(actual.seen(kind, body));
+            let (_, place_hash) = id::<O>(child);
+            let seen = actual.seen(kind, child.namespace_of(actual.key.namespace()), body);
+            state.children.record(SeenChild { place_hash, ..seen });
         }
     }
 }

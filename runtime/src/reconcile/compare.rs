@@ -53,14 +53,18 @@ impl<O: Operator> Comparer<O> {
         let kind = kind_index(O::KINDS, &child.kind);
         let actual = found
             .iter()
-            .find(|(of, actual)| Some(*of) == kind && actual.key.is(&owner.namespace, &child.name))
+            .find(|(of, actual)| {
+                let (namespace, name) = (actual.key.namespace(), actual.key.name());
+                Some(*of) == kind && child.is_at(&owner.namespace, namespace, name)
+            })
             .map(|(_, actual)| actual);
-        let differs = match (child.body, actual) {
+        let mut child = child;
+        let differs = match (child.body.take(), actual) {
             (None, None) => false,
             (None, Some(actual)) => actual.owner == Some(uid),
             (Some(_), None) => true,
             (Some(body), Some(actual)) => {
-                let body = planned_body::<O>(&child.kind, body, &owner.name);
+                let body = planned_body::<O>(&child, body, owner);
                 let planned = planned::<O>(&body, child.immutable, false);
                 let found = actual.found();
                 // A list leaves managedFields out where a generation says whether somebody has changed the spec.
@@ -70,7 +74,9 @@ impl<O: Operator> Comparer<O> {
                 };
                 let differs = actual.owner != Some(uid) || !is_as_planned;
                 if let Some(kind) = kind
-                    && let Some(record) = state.children.get_mut(kind, actual.name_hash)
+                    && let Some(record) = state
+                        .children
+                        .get_mut(kind, actual.place_hash(&owner.namespace))
                     && !differs
                     && self.retention == Retention::Specs
                 {
@@ -95,7 +101,7 @@ impl<O: Operator> Compare for Comparer<O> {
     }
 
     fn child(&self, kind: KindId, raw: &str, key: Option<&ObjectKey>) -> Option<Actual> {
-        let actual = Actual::decode(raw, kind.of(O::KINDS)?.status, &self.mark).ok()?;
+        let actual = Actual::of::<O>(raw, kind.of(O::KINDS)?.status, &self.mark).ok()?;
         key.is_none_or(|key| actual.key == *key).then_some(actual)
     }
 
@@ -108,7 +114,8 @@ impl<O: Operator> Compare for Comparer<O> {
     ) -> Comparison {
         for (kind, actual) in children {
             if actual.owner == Some(state.object.uid) {
-                self.names.learn(*kind, key.name(), actual.key.name());
+                let (namespace, name) = (actual.key.namespace(), actual.key.name());
+                self.names.learn(*kind, key, namespace, name);
             }
         }
         let none = Comparison::Triggers(Triggers::default());
@@ -121,7 +128,9 @@ impl<O: Operator> Compare for Comparer<O> {
             return none;
         }
         for (kind, actual) in children {
-            state.children.record(actual.seen(*kind, None));
+            state
+                .children
+                .record(actual.seen(*kind, key.namespace(), None));
         }
         state.children.complete = true;
         if has_work {
@@ -136,7 +145,9 @@ impl<O: Operator> Compare for Comparer<O> {
         else {
             return check;
         };
-        if by_name && let Some(child) = plan.children.iter().find(|c| c.name != *owner.meta.name) {
+        let is_named_otherwise =
+            |child: &&Child| child.name != *owner.meta.name || child.namespace.is_some();
+        if by_name && let Some(child) = plan.children.iter().find(is_named_otherwise) {
             return Comparison::NotByName(format!("{} {:?}", child.kind.kind, child.name));
         }
         if let Requeue::After(after) = plan.requeue {
@@ -147,7 +158,14 @@ impl<O: Operator> Compare for Comparer<O> {
         let mut differs = false;
         for (kind, actual) in children {
             let ours = actual.owner == Some(state.object.uid) && !actual.deleting;
-            if ours && !is_planned::<O>(&plan.children, Some(*kind), actual.key.name()) {
+            if ours
+                && !is_planned::<O>(
+                    &plan.children,
+                    Some(*kind),
+                    key.namespace(),
+                    (actual.key.namespace(), actual.key.name()),
+                )
+            {
                 self.api.metrics().drift.fetch_add(1, Relaxed);
                 differs = true;
             }

@@ -73,6 +73,11 @@ impl Events {
             return;
         }
         let (namespace, name) = (key.namespace(), key.name());
+        // The server takes Events on objects without a namespace there (`ValidateEventCreate` in apimachinery's core).
+        let within = match namespace {
+            "" => "default",
+            namespace => namespace,
+        };
         let now = rfc3339(api.now_s());
         // The name repeats, so that the server refuses a second one.
         let digest = hash32(&format!("{uid}{}{tells_apart}", failure.reason));
@@ -80,7 +85,7 @@ impl Events {
         let event = json!({
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"name": event_name, "namespace": namespace},
+            "metadata": {"name": event_name, "namespace": within},
             "involvedObject": {
                 "apiVersion": paths.owner_api_version, "kind": paths.owner_kind,
                 "namespace": namespace, "name": name, "uid": uid.to_string(),
@@ -94,7 +99,7 @@ impl Events {
             "lastTimestamp": now,
             "count": 1,
         });
-        let path = format!("/api/v1/namespaces/{namespace}/events");
+        let path = format!("/api/v1/namespaces/{within}/events");
         let mut request = whole(Method::POST, &path, Some((JSON, &event)));
         request.accept = METADATA;
         match api.call(Verb::Create, request, OBJECT_BYTES).await {

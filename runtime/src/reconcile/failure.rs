@@ -5,10 +5,15 @@
 use std::any::Any;
 use std::time::Duration;
 
-use crate::api::{Child, Failure, Kind, Operator, PlanError, Reference, Retry, kind_index};
+use crate::api::{
+    Child, Failure, Kind, Operator, PlanError, Reference, Retry, is_labelled, is_namespaced,
+    kind_index,
+};
+use crate::http::paths::Paths;
 use crate::http::permission;
 use crate::http::permission::Permission;
 use crate::http::request::ApiError;
+use crate::model::{Meta, owner_label_value};
 
 /// How a reconcile ended early.
 #[derive(Debug)]
@@ -140,11 +145,15 @@ pub(crate) fn kind_missing(kind: &Kind, name: &str) -> Interrupt {
     failed("KindMissing", message, Retry::Backoff)
 }
 
-/// Gives the children of a plan their kinds as the operator declares them.
+/// Gives the children of the plan of `owner` their kinds as the operator declares them, and a namespace only where that is
+/// not the owner's.
 ///
 /// # Errors
-/// A child is of a kind that is not declared, or has no name.
-pub(crate) fn declare_kinds<O: Operator>(plan: &mut [Child]) -> Result<(), Interrupt> {
+/// A child is of a kind that is not declared, has no name, or is where it cannot be.
+pub(crate) fn declare_children<O: Operator>(
+    owner: &Meta,
+    plan: &mut [Child],
+) -> Result<(), Interrupt> {
     let named = |kind: &Kind| format!("{} of {}", kind.kind, kind.api_version);
     for child in plan {
         let declared = kind_index(O::KINDS, &child.kind).and_then(|index| index.of(O::KINDS));
@@ -164,8 +173,61 @@ pub(crate) fn declare_kinds<O: Operator>(plan: &mut [Child]) -> Result<(), Inter
             return Err(failed("NamelessChild", message, Retry::AwaitChange));
         }
         child.kind = *declared;
+        place_child::<O>(owner, child)?;
     }
     Ok(())
+}
+
+/// # Errors
+/// A child is where nothing of it is seen.
+pub(crate) fn check_watched(paths: &Paths, plan: &[Child]) -> Result<(), Interrupt> {
+    for child in plan {
+        let namespace = child.namespace.as_deref().unwrap_or_default();
+        if !paths.are_in(namespace) {
+            let message = format!(
+                "{} {:?} is in the namespace {namespace}, which this operator does not watch: run it with --namespace {namespace} too",
+                child.kind.kind, child.name
+            );
+            return Err(failed("NotWatched", message, Retry::Backoff));
+        }
+    }
+    Ok(())
+}
+
+/// Names the namespace of a child only where that is not its owner's: empty where its kind has none.
+fn place_child<O: Operator>(owner: &Meta, child: &mut Child) -> Result<(), Interrupt> {
+    if !child.kind.namespaced {
+        child.namespace = Some(String::new());
+    }
+    child
+        .namespace
+        .take_if(|namespace| **namespace == *owner.namespace);
+    let (kind, name) = (child.kind.kind, &child.name);
+    let (reason, why) = match child.namespace.as_deref() {
+        None if child.kind.namespaced && !is_namespaced::<O>() => (
+            "NoNamespace",
+            "is in no namespace, and neither is its owner: say which (in_namespace)",
+        ),
+        Some("") if child.kind.namespaced => (
+            "NoNamespace",
+            "is in no namespace, and its kind has namespaces: say which (in_namespace)",
+        ),
+        Some(_) if is_namespaced::<O>() && O::FINALIZER.is_none() => (
+            "NeedsFinalizer",
+            "is not in the namespace of its owner: the garbage collector would not delete it, and the operator has no FINALIZER under which to do that",
+        ),
+        // Events of the child could not be told to be the owner's.
+        Some(_) if is_labelled::<O>(child) && owner_label_value(&owner.name) != *owner.name => (
+            "NameTooLong",
+            "is not in the namespace of its owner, whose name has more than the 63 characters of a label, by which it is found",
+        ),
+        _ => return Ok(()),
+    };
+    let message = format!(
+        "the plan of {} has a {kind} {name:?} that {why}",
+        owner.key()
+    );
+    Err(failed(reason, message, Retry::AwaitChange))
 }
 
 /// An owner names an object of a kind that the operator does not declare: it is not watched.
@@ -177,6 +239,15 @@ pub(crate) fn undeclared_reference<O: Operator>(reference: &Reference) -> Interr
         O::NAME
     );
     failed("UndeclaredKind", message, Retry::AwaitChange)
+}
+
+/// An owner without a namespace names an object in its own.
+pub(crate) fn reference_without_namespace(reference: &Reference) -> Interrupt {
+    let message = format!(
+        "the owner names a {} {:?} and is in no namespace itself: say which (in_namespace)",
+        reference.kind.kind, reference.name
+    );
+    failed("NoNamespace", message, Retry::AwaitChange)
 }
 
 /// The reason of a field conflict.

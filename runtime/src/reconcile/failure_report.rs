@@ -124,11 +124,11 @@ impl<O: Operator> Reconciler<O> {
         owner: &Owner<O>,
         state: &OwnerState,
     ) -> Result<Children, Interrupt> {
-        let mut children = owner::children::<O>(&state.children);
+        let mut children = owner::children::<O>(&owner.meta.namespace, &state.children);
         if state.children.complete || owner::never_seen::<O>(&state.object) {
             return Ok(children);
         }
-        for child in self.names.unplanned::<O>(&owner.meta.name, &[]) {
+        for child in self.names.unplanned::<O>(&owner.meta.key(), &[]) {
             if is_seen::<O>(state, &child) {
                 continue;
             }

@@ -36,6 +36,7 @@ use std::time::Duration;
 
 use crate::api::{
     Children, Failure, Operator, Owner, OwnerStatus, Plan, Requeue, Status, is_observed,
+    may_be_elsewhere,
 };
 use crate::http::buffer::Buffer;
 use crate::http::paths::Paths;
@@ -203,7 +204,7 @@ impl<O: Operator> Reconciler<O> {
         }
         self.read_references(&mut owner).await?;
         self.observe(&mut owner, state).await?;
-        let seen = owner::children::<O>(&state.children);
+        let seen = owner::children::<O>(&owner.meta.namespace, &state.children);
         let mut plan = self.plan(&owner, &seen)?;
         let requeue_after = match plan.requeue {
             Requeue::After(requeue_after) => Some(requeue_after),
@@ -267,7 +268,7 @@ impl<O: Operator> Reconciler<O> {
         }
         // The bodies of the children are dropped before the answer is awaited.
         let Plan { mut status, .. } = { plan };
-        let mut children = owner::children::<O>(&state.children);
+        let mut children = owner::children::<O>(&owner.meta.namespace, &state.children);
         if children.any_refused() {
             self.read_refusals(&owner, &mut children).await?;
             status = self.plan(&owner, &children)?.status;
@@ -323,7 +324,7 @@ impl<O: Operator> Reconciler<O> {
         // Until that child is looked at again, only what happens to the others is work. The pause grows by
         // itself and not with each look.
         (state.work.triggers, state.work.attempts) = (Triggers::default(), 0);
-        let children = owner::children::<O>(&state.children);
+        let children = owner::children::<O>(&owner.meta.namespace, &state.children);
         if self.operator.failed(owner, &children, &failure).is_none() {
             self.write_status(key, state, planned).await?;
         }
@@ -341,7 +342,7 @@ impl<O: Operator> Reconciler<O> {
         state: &OwnerState,
         seen: &Children,
     ) -> Result<(), Interrupt> {
-        let children = owner::children::<O>(&state.children);
+        let children = owner::children::<O>(&owner.meta.namespace, &state.children);
         if children != *seen {
             plan.status = self.plan(owner, &children)?.status;
         }
@@ -363,7 +364,10 @@ impl<O: Operator> Reconciler<O> {
     fn plan(&self, owner: &Owner<O>, children: &Children) -> Result<Plan<Status<O>>, Interrupt> {
         let plan = self.operator.plan(owner, children);
         let mut plan = plan.map_err(|error| failure::planned(&error))?;
-        failure::declare_kinds::<O>(&mut plan.children)?;
+        failure::declare_children::<O>(&owner.meta, &mut plan.children)?;
+        if may_be_elsewhere::<O>() {
+            failure::check_watched(&self.paths, &plan.children)?;
+        }
         Ok(plan)
     }
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use serde::de::Error;
 
-use crate::api::Operator;
+use crate::api::{Operator, may_be_labelled};
 use crate::http::paths::Paths;
 use crate::http::request::METADATA;
-use crate::model::hash32;
 use crate::model::{
     ChildEvent, ChildState, Content, KindId, ObjectKey, OwnerState, PartialObject, SeenChild, Uid,
+    place_hash,
 };
 use crate::reconcile::child_names::ChildNames;
 use crate::reconcile::owner;
@@ -70,11 +70,17 @@ impl<O: Operator> Decode for Observer<O> {
         deleted: bool,
     ) -> Result<Option<Observed>, serde_json::Error> {
         if !kind.is_owner() {
+            let metadata = &object.metadata;
+            if may_be_labelled::<O>() && !deleted && self.paths.is_half_labelled(metadata) {
+                // Only a relist finds the owner, which misses it.
+                return Err(serde_json::Error::custom("its labels name no owner"));
+            }
             let Some((owner, event)) = child_event::<O>(object, kind, deleted, &self.paths) else {
                 return Ok(None);
             };
             if event.owner_uid.is_some() && !deleted {
-                self.names.learn(kind, owner.name(), &object.metadata.name);
+                let (namespace, name) = (&*metadata.namespace, &*metadata.name);
+                self.names.learn(kind, &owner, namespace, name);
             }
             return Ok(Some(Observed::Child { owner, event }));
         }
@@ -102,21 +108,20 @@ pub(crate) fn child_event<O: Operator>(
 ) -> Option<(ObjectKey, ChildEvent)> {
     let meta = &object.metadata;
     let ours = paths.owner_of(meta);
-    let controller = meta.controller().filter(|_| ours.is_some());
     let is_taken_over = ours.is_none();
     let owner = ours.or_else(|| {
         paths
-            .former_owner_of(meta)
+            .labelled_owner_of(meta)
             .filter(|_| !mutant!(TakenOverIgnored))
     })?;
     let state = ChildState::of(object, kind.of(O::KINDS)?.status);
     // A kind without a generation (Service, ConfigMap, Secret): nothing in the event says what changed.
     let is_unclear = state.generation == 0 && !mutant!(UnclearIsUnchanged);
     let event = ChildEvent {
-        owner_uid: controller.map(|reference| reference.uid),
+        owner_uid: owner.uid.filter(|_| !is_taken_over),
         child: SeenChild {
             kind,
-            name_hash: hash32(&meta.name),
+            place_hash: place_hash(&owner.namespace, &meta.namespace, &meta.name),
             uid_hash: meta.uid.short(),
             resource_version: meta.resource_version,
             state,
@@ -128,5 +133,5 @@ pub(crate) fn child_event<O: Operator>(
             },
         },
     };
-    Some((ObjectKey::new(&meta.namespace, &owner), event))
+    Some((owner.key(), event))
 }

@@ -180,14 +180,15 @@ fn meta(key: &ObjectKey, object: &OwnerObject) -> Meta {
 }
 
 /// The children as the plan sees them: of a kind that declares nothing of its status, only that they exist.
-pub(crate) fn children<O: Operator>(all: &SeenChildren) -> Children {
-    let mut children = Children::default();
+/// `of_owner`: the namespace of their owner.
+pub(crate) fn children<O: Operator>(of_owner: &str, all: &SeenChildren) -> Children {
+    let mut children = Children::of_owner_in(of_owner);
     let exists = |seen: &&SeenChild| seen.content != Content::Gone;
     for seen in all.iter().filter(exists) {
         let Some(kind) = seen.kind.of(O::KINDS) else {
             continue;
         };
-        children.set(kind, seen.name_hash, told(kind, &seen.state));
+        children.set(kind, seen.place_hash, told(kind, &seen.state));
     }
     children
 }
@@ -212,9 +213,9 @@ pub(crate) fn plan<O: Operator>(
         return None;
     }
     let owner = rebuild::<O>(key, object).ok()?;
-    let plan = AssertUnwindSafe(|| operator.plan(&owner, &children::<O>(seen)));
+    let plan = AssertUnwindSafe(|| operator.plan(&owner, &children::<O>(key.namespace(), seen)));
     let mut plan = std::panic::catch_unwind(plan).ok()?.ok()?;
-    failure::declare_kinds::<O>(&mut plan.children).ok()?;
+    failure::declare_children::<O>(&owner.meta, &mut plan.children).ok()?;
     Some((owner, plan))
 }
 

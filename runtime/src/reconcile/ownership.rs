@@ -1,7 +1,8 @@
 //! Whether a child that is there is ours, and how one that lost its owner becomes ours again.
 //!
-//! Guarantees: ours is only a child whose controller is our owner, by its uid. One of an earlier owner of the same name
-//! is waited for. One that bears our labels with the name of our owner, and has no controller, is an orphan of ours: it
+//! Guarantees: ours is only a child whose controller is our owner, by its uid, or, where that cannot be its controller, one
+//! that bears its uid as a label and has no controller. One of an earlier owner of the same name is waited for, if the
+//! garbage collector will delete it. One that bears our labels with the name of our owner, and has no controller, is an orphan of ours: it
 //! is adopted, by its uid and resourceVersion, once the server has said that our owner is there and is not being
 //! deleted. (The garbage collector deletes what an owner adopts that is going.) Any other is a collision, which says to
 //! whom the child belongs.
@@ -11,8 +12,8 @@ use http::Method;
 use serde_json::json;
 use tracing::info;
 
-use crate::api::{Child, MANAGED_BY_LABEL, Operator, Owner};
-use crate::http::paths::Paths;
+use crate::api::{Child, MANAGED_BY_LABEL, Operator, Owner, is_labelled, is_namespaced};
+use crate::http::paths::{Paths, place_labels};
 use crate::http::request::{ApiError, METADATA, OBJECT_BYTES, Request};
 use crate::metrics::Verb;
 use crate::model::{PartialObject, owner_label_value};
@@ -26,7 +27,7 @@ use crate::reconcile::{JSON_PATCH, failure, guarded, whole};
 /// Whose a child is that may be brought to its plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Claim {
-    /// Its controller is our owner.
+    /// It bears the uid of our owner.
     Ours,
     /// It was made for an owner of this name, and has no controller any more.
     Orphan,
@@ -58,31 +59,57 @@ pub(super) fn claim<O: Operator>(
             format!("belongs to {text} of group {group}")
         }
         Some(text) => format!("belongs to {text}"),
-        None => match made_for(paths, actual) {
-            Some(name) if name == owner_label_value(&owner.meta.name) => {
+        None => match made_for::<O>(paths, child, actual) {
+            // Another uid than ours is that of an owner that is gone: ours has its name now.
+            Some((namespace, name))
+                if namespace == &*owner.meta.namespace
+                    && name == owner_label_value(&owner.meta.name) =>
+            {
                 return Ok(Claim::Orphan);
             }
-            Some(name) => format!("was made for {} {name:?}", paths.owner_kind),
+            Some((namespace, name)) if namespace == &*owner.meta.namespace => {
+                format!("was made for {} {name:?}", paths.owner_kind)
+            }
+            Some((namespace, name)) => {
+                format!("was made for {} {name:?} in {namespace}", paths.owner_kind)
+            }
             None => "was not made by this operator".to_owned(),
         },
     };
+    let namespace = child
+        .namespace
+        .as_deref()
+        .filter(|namespace| !namespace.is_empty());
+    let named = namespace.map(|namespace| format!("{namespace}/{}", child.name));
     Err(failure::collision(
         child.kind.kind,
-        &child.name,
+        named.as_ref().unwrap_or(&child.name),
         &belongs,
         &paths.owner_kind,
     ))
 }
 
-/// The owner that a child of this operator was made for, as its labels say.
-fn made_for<'a>(paths: &Paths, actual: &'a Actual) -> Option<&'a str> {
+/// Namespace and name of the owner that a child of this operator was made for, as its labels say. One that its owner can
+/// control is made for one that can.
+fn made_for<'a, O: Operator>(
+    paths: &Paths,
+    child: &Child,
+    actual: &'a Actual,
+) -> Option<(&'a str, &'a str)> {
     let labels = &actual.value["metadata"]["labels"];
     let is_ours = labels[MANAGED_BY_LABEL] == *paths.manager;
-    labels[&paths.owner_label].as_str().filter(|_| is_ours)
+    let name = labels[&paths.owner_label].as_str().filter(|_| is_ours)?;
+    let namespace = match (is_labelled::<O>(child), is_namespaced::<O>()) {
+        (true, _) => labels[&place_labels::<O>()[0]].as_str()?,
+        (false, true) => actual.key.namespace(),
+        (false, false) => "",
+    };
+    Some((namespace, name))
 }
 
 impl<O: Operator> ChildRequests<O> {
-    /// Makes `owner` the controller of an orphan; the references that it has stay.
+    /// Makes an orphan a child of `owner`: that is its controller then, beside the references that it has, or the one whose
+    /// uid its label says.
     pub(super) async fn adopt(
         &self,
         owner: &Owner<O>,
@@ -90,10 +117,19 @@ impl<O: Operator> ChildRequests<O> {
         orphan: &Actual,
     ) -> Result<Actual, Interrupt> {
         self.check_stays(owner).await?;
-        let reference = self.reference(owner);
-        let add = match orphan.references {
-            0 => json!({"op": "add", "path": "/metadata/ownerReferences", "value": [reference]}),
-            _ => json!({"op": "add", "path": "/metadata/ownerReferences/-", "value": reference}),
+        let add = if is_labelled::<O>(child) {
+            let [_, uid] = place_labels::<O>().map(|label| label.replace('/', "~1"));
+            json!({"op": "add", "path": format!("/metadata/labels/{uid}"), "value": owner.meta.uid.to_string()})
+        } else {
+            let reference = self.reference(owner);
+            match orphan.references {
+                0 => {
+                    json!({"op": "add", "path": "/metadata/ownerReferences", "value": [reference]})
+                }
+                _ => {
+                    json!({"op": "add", "path": "/metadata/ownerReferences/-", "value": reference})
+                }
+            }
         };
         let patch = guarded((orphan.uid, orphan.resource_version), &[add]);
         let path = self.write_path(owner, child, &child.name);

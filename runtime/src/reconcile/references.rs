@@ -31,12 +31,15 @@ impl<O: Operator> Reconciler<O> {
             let Some((index, key)) = reference.place(O::REFERENCES, &owner.meta.namespace) else {
                 return Err(failure::undeclared_reference::<O>(&reference));
             };
+            if key.namespace().is_empty() && O::REFERENCES[index].namespaced {
+                return Err(failure::reference_without_namespace(&reference));
+            }
             if reference.name.is_empty() {
                 // Its path would be that of a list.
                 continue;
             }
             self.referenced.with(|named| named.add(index, &key));
-            let collection = self.paths.reference(index);
+            let collection = &self.paths.references(index)[0];
             let path = collection.object_path(key.namespace(), key.name());
             let answer = self
                 .api

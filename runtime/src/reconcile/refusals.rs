@@ -4,7 +4,7 @@
 //! while a status is made, and not retained.
 //! Leaves to others: what the status says (the plan), telling it (`failure_report`).
 
-use crate::api::{Children, Kind, Operator, Owner};
+use crate::api::{Child, Children, Operator, Owner};
 use crate::http::paths::Paths;
 use crate::http::request::{ApiError, OBJECT_BYTES, Request};
 use crate::metrics::Verb;
@@ -22,27 +22,30 @@ impl<O: Operator> Reconciler<O> {
     ) -> Result<(), Interrupt> {
         // The records know no names.
         let planned = self.plan(owner, children)?.children.into_iter();
-        let named = planned.map(|child| (child.kind, child.name));
-        let is_refused = |(kind, name): &(Kind, String)| {
-            let state = children.get(kind, name);
+        let is_refused = |child: &Child| {
+            let namespace = child.namespace_of(&owner.meta.namespace);
+            let state = children.get_in(namespace, &child.kind, &child.name);
             state.is_some_and(|state| state.refused)
         };
-        let refused: Vec<_> = named.filter(is_refused).collect();
-        for (kind, name) in refused {
-            if let Some(words) = self.refusal(&kind, &owner.meta.namespace, &name).await? {
-                children.record_refusal(&kind, &name, &words);
+        let refused: Vec<_> = planned
+            .filter(is_refused)
+            .map(|child| Child {
+                body: None,
+                ..child
+            })
+            .collect();
+        for child in refused {
+            let namespace = child.namespace_of(&owner.meta.namespace);
+            if let Some(words) = self.refusal(&child, namespace).await? {
+                children.record_refusal_in(namespace, &child.kind, &child.name, &words);
             }
         }
         Ok(())
     }
 
     /// The words of one child; `None` where its pods are refused no more.
-    async fn refusal(
-        &self,
-        kind: &Kind,
-        namespace: &str,
-        name: &str,
-    ) -> Result<Option<String>, Interrupt> {
+    async fn refusal(&self, child: &Child, namespace: &str) -> Result<Option<String>, Interrupt> {
+        let (kind, name) = (&child.kind, child.name.as_str());
         let path = Paths::child_path(kind, namespace, name);
         let request = Request::get(&path);
         let answer = match self.api.call(Verb::Get, request, OBJECT_BYTES).await {

@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use crate::api::{Child, Operator, Owner, Plan, Status, kind_index};
+use crate::api::{Operator, Owner, Plan, Status, kind_index};
 use crate::model::{KindId, ObjectKey, OwnerState};
 use crate::queue::Outcome;
 use crate::reconcile::failure::Interrupt;
@@ -84,13 +84,15 @@ impl<O: Operator> Reconciler<O> {
     /// Deletes the children of an owner without a plan, which could name them.
     async fn delete_found(&self, key: &ObjectKey, state: &OwnerState) -> Result<(), Interrupt> {
         for (id, kind) in KindId::children(O::KINDS.len()).zip(O::KINDS) {
-            let found =
-                owned::list(&self.api, &self.paths, (id, kind), key, state.object.uid).await?;
+            let (of, elsewhere) = ((id, kind), self.are_elsewhere(id));
+            let listed = owned::list(&self.api, &self.paths, of, key, state.object.uid, elsewhere);
+            let found = listed.await?;
             let any = !found.is_empty();
             for one in found.into_iter().filter(|one| !one.deleting) {
-                let child = Child::absent(*kind, one.name);
+                let (uid, version) = (one.uid, one.resource_version);
+                let child = one.absent(*kind, key.namespace());
                 self.requests
-                    .delete(key.namespace(), &child, one.uid, one.resource_version)
+                    .delete(key.namespace(), &child, uid, version)
                     .await?;
             }
             if any {

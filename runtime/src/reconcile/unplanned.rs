@@ -4,7 +4,7 @@
 //! absent one of the plan. Other kinds cost one list for an owner whose spec or children changed.
 //! Leaves to others: reading and deleting them, and only those whose controller is the owner (`children`).
 
-use crate::api::{Child, Operator, Owner, kind_index};
+use crate::api::{Child, Operator, Owner, kind_index, may_be_labelled};
 use crate::model::{Content, KindId, OwnerState, Retention, Triggers};
 use crate::reconcile::child_names::is_planned;
 use crate::reconcile::child_records::id;
@@ -26,9 +26,11 @@ pub(super) enum Beside {
 impl<O: Operator> Reconciler<O> {
     /// Remembers the names of planned children.
     pub(super) fn learn_names(&self, owner: &Owner<O>, plan: &[Child]) {
+        let key = owner.meta.key();
         for child in plan.iter().filter(|child| child.body.is_some()) {
             if let Some(kind) = kind_index(O::KINDS, &child.kind) {
-                self.names.learn(kind, &owner.meta.name, &child.name);
+                let namespace = child.namespace_of(key.namespace());
+                self.names.learn(kind, &key, namespace, &child.name);
             }
         }
     }
@@ -45,21 +47,28 @@ impl<O: Operator> Reconciler<O> {
         if mutant!(UnplannedStays) {
             return Ok(());
         }
-        let by_name = self.names.unplanned::<O>(&owner.meta.name, plan);
+        let (key, uid) = (owner.meta.key(), owner.meta.uid);
+        let by_name = self.names.unplanned::<O>(&key, plan);
         plan.extend(by_name);
         for (kind, of) in KindId::children(O::KINDS.len()).zip(O::KINDS) {
             if !self.may_have_more(kind, state, plan, beside) {
                 continue;
             }
-            let (key, uid) = (owner.meta.key(), owner.meta.uid);
-            let found = owned::list(&self.api, &self.paths, (kind, of), &key, uid).await?;
-            for child in found {
-                if !is_planned::<O>(plan, Some(kind), &child.name) {
-                    plan.push(Child::absent(*of, child.name));
+            let elsewhere = self.are_elsewhere(kind);
+            let listed = owned::list(&self.api, &self.paths, (kind, of), &key, uid, elsewhere);
+            for child in listed.await? {
+                let place = (child.namespace.as_str(), child.name.as_str());
+                if !is_planned::<O>(plan, Some(kind), key.namespace(), place) {
+                    plan.push(child.absent(*of, key.namespace()));
                 }
             }
         }
         Ok(())
+    }
+
+    /// Whether children of this kind may be where their owners are not.
+    pub(super) fn are_elsewhere(&self, kind: KindId) -> bool {
+        may_be_labelled::<O>() && self.names.are_elsewhere(kind)
     }
 
     /// Whether names do not tell which children of this kind there may be, and neither do records. Until the first relist
@@ -73,8 +82,8 @@ impl<O: Operator> Reconciler<O> {
         beside: Beside,
     ) -> bool {
         let triggers = state.work.triggers;
-        let is_planned = |name_hash| {
-            let of_kind = (Some(kind), name_hash);
+        let is_planned = |place_hash| {
+            let of_kind = (Some(kind), place_hash);
             plan.iter().any(|child| id::<O>(child) == of_kind)
         };
         let mut seen = state.children.iter().filter(|seen| seen.kind == kind);
@@ -85,14 +94,14 @@ impl<O: Operator> Reconciler<O> {
                 return seen.any(|seen| {
                     seen.content.is_pending()
                         && seen.content != Content::Gone
-                        && !is_planned(seen.name_hash)
+                        && !is_planned(seen.place_hash)
                 });
             }
         };
         let is_recorded = self.retention == Retention::Specs
             && state.children.complete
             && !triggers.has(Triggers::READ)
-            && seen.all(|seen| is_planned(seen.name_hash));
+            && seen.all(|seen| is_planned(seen.place_hash));
         (self.names.is_irregular(kind) || (by_event && !self.names.is_complete())) && !is_recorded
     }
 }

@@ -49,12 +49,13 @@ impl ChildrenByLabel {
     ) -> Result<Self, ListError> {
         let mut kinds = Vec::with_capacity(paths.len() - 1);
         for kind in KindId::children(paths.len() - 1) {
-            let path = paths.children_path(kind, owners.iter().map(|(key, _)| key));
+            let keys = owners.iter().map(|(key, _)| key);
+            let lists = paths.children_paths(kind, keys, paths.may_be_labelled());
             let bound = match owners.len() {
                 1 => OBJECT_BYTES,
                 _ => PAGE_BYTES,
             };
-            let listed = Listed::read(api, paths, kind, &path, bound).await;
+            let listed = Listed::read(api, paths, kind, &lists, bound).await;
             match listed.map_err(|error| ListError { kind, error }) {
                 Err(error) if error.is_of_missing_kind() => {}
                 listed => kinds.push(listed?),
@@ -86,44 +87,57 @@ impl ChildrenByLabel {
 }
 
 impl Listed {
-    /// Reads the list at `path`.
+    /// Reads these lists.
     async fn read(
         api: &Api,
         paths: &Paths,
         kind: KindId,
-        path: &str,
+        lists: &[String],
         bound: usize,
     ) -> Result<Self, ApiError> {
-        let mut answer = Answer::open(api, paths.collection(kind), path).await?;
-        let (mut body, mut items) = (Vec::new(), Vec::new());
-        let mut passed_over = false;
+        let mut listed = Self {
+            kind,
+            body: Vec::new(),
+            items: Vec::new(),
+            passed_over: false,
+        };
+        for path in lists {
+            listed.add(api, paths, path, bound).await?;
+        }
+        Ok(listed)
+    }
+
+    /// Reads the list at `path`, with the others up to `bound` bytes.
+    async fn add(
+        &mut self,
+        api: &Api,
+        paths: &Paths,
+        path: &str,
+        bound: usize,
+    ) -> Result<(), ApiError> {
+        let mut answer = Answer::open(api, paths.collection(self.kind), path).await?;
         while let Some(item) = answer.next(api).await? {
             let Item::Whole(range) = item else {
                 return Err(ApiError::TooLarge(bound));
             };
             let bytes = answer.bytes(&range);
-            if body.len() + bytes.len() > bound {
+            if self.body.len() + bytes.len() > bound {
                 return Err(ApiError::TooLarge(bound));
             }
             let text = std::str::from_utf8(bytes);
             let object = text.ok().map(serde_json::from_str::<PartialObject<'_>>);
             // One that cannot be decoded is missing below, and then read by itself.
             let Some(Ok(object)) = object else {
-                passed_over = true;
+                self.passed_over = true;
                 continue;
             };
             if let Some(owner) = paths.owner_of(&object.metadata) {
-                let key = ObjectKey::new(&object.metadata.namespace, &owner);
-                items.push((key, body.len()..body.len() + bytes.len()));
-                body.extend_from_slice(bytes);
+                let from = self.body.len();
+                self.items.push((owner.key(), from..from + bytes.len()));
+                self.body.extend_from_slice(bytes);
             }
         }
         answer.meta()?;
-        Ok(Self {
-            kind,
-            body,
-            items,
-            passed_over,
-        })
+        Ok(())
     }
 }

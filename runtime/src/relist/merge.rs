@@ -45,6 +45,11 @@ pub struct Relist<C: Compare> {
     skipped: Option<Coverage>,
 }
 
+/// All objects of `kind`.
+fn pages(paths: &Paths, kind: KindId) -> Pages {
+    Pages::new(kind, paths.parts(kind).to_vec())
+}
+
 impl<C: Compare> Relist<C> {
     /// A relist that has read nothing yet.
     pub fn new(comparer: C, api: Api, paths: Arc<Paths>, coverage: Coverage) -> Self {
@@ -52,8 +57,10 @@ impl<C: Compare> Relist<C> {
         Self {
             comparer,
             api,
+            pages: KindId::all(kinds - 1)
+                .map(|kind| pages(&paths, kind))
+                .collect(),
             paths,
-            pages: KindId::all(kinds - 1).map(Pages::new).collect(),
             step: Step::Opening(0),
             last_keys: vec![String::new(); kinds],
             ordered: true,
@@ -81,9 +88,7 @@ impl<C: Compare> Relist<C> {
                 Step::Opening(index) if index < self.pages.len() => {
                     let pages = &mut self.pages[index];
                     let kind = pages.kind();
-                    let opened = pages
-                        .open(&self.api, self.paths.collection(pages.kind()))
-                        .await;
+                    let opened = pages.open(&self.api).await;
                     self.step = Step::Opening(index + 1);
                     return match opened {
                         Ok(resource_version) => Ok(Found::Opened {
@@ -99,9 +104,7 @@ impl<C: Compare> Relist<C> {
                 }
                 Step::Opening(_) => {
                     for pages in &mut self.pages {
-                        pages
-                            .fill(&self.api, self.paths.collection(pages.kind()))
-                            .await?;
+                        pages.fill(&self.api).await?;
                     }
                     self.step = Step::Merging;
                 }
@@ -116,17 +119,18 @@ impl<C: Compare> Relist<C> {
                 Step::Merging => {
                     let Some((key, mut state)) = self.owner() else {
                         if self.pages[0].current().is_none() {
+                            if self.has_stray_behind().await? {
+                                continue;
+                            }
                             self.step = Step::Over;
                             return Ok(self.done());
                         }
-                        self.pages[0]
-                            .advance(&self.api, self.paths.collection(KindId::OWNER))
-                            .await?;
+                        self.pages[0].advance(&self.api).await?;
                         continue;
                     };
                     let mut triggers = Triggers::default();
                     if self.coverage == Coverage::All {
-                        self.catch_up(&key).await?;
+                        self.catch_up(Some(&key)).await?;
                         if self.ordered {
                             triggers = self.compare_by_name(&key, &mut state);
                         }
@@ -135,9 +139,7 @@ impl<C: Compare> Relist<C> {
                             continue;
                         }
                     }
-                    self.pages[0]
-                        .advance(&self.api, self.paths.collection(KindId::OWNER))
-                        .await?;
+                    self.pages[0].advance(&self.api).await?;
                     if let Some(found) = self.report(key, state, triggers) {
                         return Ok(found);
                     }
@@ -145,6 +147,24 @@ impl<C: Compare> Relist<C> {
                 Step::Over => return Ok(self.done()),
             }
         }
+    }
+
+    /// Reads on behind the last owner. Where a child there is not named like its owner, that was compared without it: true,
+    /// and all owners are to be compared in groups.
+    async fn has_stray_behind(&mut self) -> Result<bool, ListError> {
+        if self.coverage != Coverage::All {
+            return Ok(false);
+        }
+        self.catch_up(None).await?;
+        if self.ordered {
+            return Ok(false);
+        }
+        let owners = &mut self.pages[0];
+        *owners = pages(&self.paths, KindId::OWNER);
+        owners.open(&self.api).await?;
+        owners.fill(&self.api).await?;
+        self.last_keys[0].clear();
+        Ok(true)
     }
 
     /// Compares an owner with the current children that are named like it.
@@ -182,9 +202,7 @@ impl<C: Compare> Relist<C> {
                 }
                 owners.push((key, state));
             }
-            self.pages[0]
-                .advance(&self.api, self.paths.collection(KindId::OWNER))
-                .await?;
+            self.pages[0].advance(&self.api).await?;
         }
         let any = !owners.is_empty();
         while !owners.is_empty() {
@@ -290,8 +308,8 @@ impl<C: Compare> Relist<C> {
         }
     }
 
-    /// Moves the children's lists up to the owner `key`.
-    async fn catch_up(&mut self, key: &ObjectKey) -> Result<(), ListError> {
+    /// Moves the children's lists up to the owner `key`, or to their ends.
+    async fn catch_up(&mut self, key: Option<&ObjectKey>) -> Result<(), ListError> {
         for index in 1..self.pages.len() {
             loop {
                 let (stray, foreign) = match self.pages[index].object() {
@@ -299,9 +317,13 @@ impl<C: Compare> Relist<C> {
                     Some(Ok(object)) => {
                         let meta = &object.metadata;
                         let owner = self.paths.owner_of(meta);
-                        let foreign = owner.is_some_and(|owner| owner != meta.name);
-                        let order = ObjectKey::cmp_to(&meta.namespace, &meta.name, key);
-                        if !foreign && order != Ordering::Less {
+                        let foreign = owner.is_some_and(|owner| {
+                            owner.namespace != meta.namespace || owner.name != meta.name
+                        });
+                        let is_behind = |key| {
+                            ObjectKey::cmp_to(&meta.namespace, &meta.name, key) == Ordering::Less
+                        };
+                        if !foreign && !key.is_none_or(is_behind) {
                             break;
                         }
                         (meta.key(), foreign)
@@ -311,10 +333,7 @@ impl<C: Compare> Relist<C> {
                         // It may have left the plan of an owner with other work, or with none.
                         self.skipped = Some(Coverage::All);
                         self.pages[index].pass_over();
-                        {
-                            let collection = self.paths.collection(self.pages[index].kind());
-                            self.pages[index].advance(&self.api, collection).await?
-                        };
+                        self.pages[index].advance(&self.api).await?;
                         continue;
                     }
                 };
@@ -326,15 +345,14 @@ impl<C: Compare> Relist<C> {
                     return Ok(());
                 }
                 // The garbage collector deletes a child without its owner.
-                self.check_order(index, &stray);
+                if key.is_some() {
+                    self.check_order(index, &stray);
+                }
                 if !self.ordered {
                     return Ok(());
                 }
                 self.pages[index].done();
-                {
-                    let collection = self.paths.collection(self.pages[index].kind());
-                    self.pages[index].advance(&self.api, collection).await?
-                };
+                self.pages[index].advance(&self.api).await?;
             }
         }
         Ok(())

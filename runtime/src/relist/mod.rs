@@ -3,9 +3,10 @@
 //!
 //! Guarantees: a relist reports differences and writes nothing. Of a list, the first page is held, and then
 //! only what was received and not compared. An
-//! owner whose children differ from its plan, or that has work by itself, is found exactly once.
+//! owner whose children differ from its plan, or that has work by itself, is found once; twice where a child behind the last
+//! owner shows that the lists do not merge.
 //! Where lists come in byte order of `namespace/name` (kube-apiserver on etcd and kine) and children are
-//! named like their owner, one pass over all pages is enough. Both are checked for every object. Where one
+//! named like their owner and where it is, one pass over all pages is enough. Both are checked for every object. Where one
 //! does not hold, owners are taken in groups and their children are listed by label (`by_label`).
 //! A kind of child that the server does not serve has no objects, and stops no other.
 //! Leaves to others: when to run (`schedule`), what a difference is ([`Compare`]), the work (`reconcile`).

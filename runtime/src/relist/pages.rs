@@ -1,4 +1,4 @@
-//! The objects of one collection, page by page, in the order in which the server keeps them.
+//! The objects of one collection, or of its parts one after the other, page by page, in the order in which the server keeps them.
 //!
 //! Guarantees: the first page is small and held, because a watch begins at the resourceVersion that may stand
 //! at its end; further pages are large and read as objects are asked for. A page that breaks off is requested
@@ -8,6 +8,7 @@
 //! Leaves to others: what the objects mean (`merge`).
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use tracing::{debug, warn};
@@ -51,6 +52,12 @@ impl ListError {
 /// The pages of one collection.
 pub struct Pages {
     kind: KindId,
+    /// One after the other, in the order of keys.
+    parts: Vec<Arc<Collection>>,
+    /// Index of the part that is being read.
+    part: usize,
+    /// The first page of that part was not read yet.
+    is_next: bool,
     limit: u32,
     /// The token of the page at hand, or of the next one where there is no answer.
     token: Option<Box<str>>,
@@ -70,10 +77,13 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// The collection of `kind`, from its start.
-    pub fn new(kind: KindId) -> Self {
+    /// The collection of `kind`, in `parts` that are in the order of keys, from its start.
+    pub fn new(kind: KindId, parts: Vec<Arc<Collection>>) -> Self {
         Self {
             kind,
+            parts,
+            part: 0,
+            is_next: true,
             limit: FIRST_OBJECTS,
             token: None,
             answer: None,
@@ -98,16 +108,16 @@ impl Pages {
         self.read
     }
 
-    /// Reads the first page and returns its resourceVersion.
+    /// Reads the first page and returns its resourceVersion: no part is read as of before that.
     ///
     /// # Errors
     /// The page could not be read; the collection then starts over.
-    pub async fn open(&mut self, api: &Api, collection: &Collection) -> Result<u64, ListError> {
+    pub async fn open(&mut self, api: &Api) -> Result<u64, ListError> {
         let kind = self.kind;
         let opened = async {
-            let version = self.first_page(api, collection).await?;
+            let version = self.first_page(api).await?;
             self.started = true;
-            self.take(api, collection).await?;
+            self.take(api).await?;
             version.parse().map_err(|_| {
                 ApiError::Undecodable("the list has no resourceVersion in decimal".into())
             })
@@ -151,26 +161,26 @@ impl Pages {
     ///
     /// # Errors
     /// The next page could not be read; calling again tries again.
-    pub async fn advance(&mut self, api: &Api, collection: &Collection) -> Result<(), ListError> {
+    pub async fn advance(&mut self, api: &Api) -> Result<(), ListError> {
         self.current = None;
-        self.fill(api, collection).await
+        self.fill(api).await
     }
 
     /// Reads on until there is a current object or the collection is at its end.
     ///
     /// # Errors
     /// The next page could not be read; calling again tries again.
-    pub async fn fill(&mut self, api: &Api, collection: &Collection) -> Result<(), ListError> {
+    pub async fn fill(&mut self, api: &Api) -> Result<(), ListError> {
         let kind = self.kind;
         while self.started && self.current.is_none() && !self.over {
-            let Err(error) = self.take(api, collection).await else {
+            let Err(error) = self.take(api).await else {
                 continue;
             };
             if !self.breaks_off(&error) {
                 return Err(ListError { kind, error });
             }
             debug!(
-                kind = collection.plural(),
+                kind = self.collection().plural(),
                 %error,
                 limit = self.limit,
                 "a page broke off; requesting the rest of it"
@@ -191,17 +201,25 @@ impl Pages {
     }
 
     /// Takes the next object from the answer, the next answer where there is none.
-    async fn take(&mut self, api: &Api, collection: &Collection) -> Result<(), ApiError> {
+    async fn take(&mut self, api: &Api) -> Result<(), ApiError> {
         let answer = match &mut self.answer {
             Some(answer) => answer,
+            None if self.is_next => {
+                self.first_page(api).await?;
+                return Ok(());
+            }
             None => {
-                let opened = self.next_page(api, collection).await?;
+                let opened = self.next_page(api).await?;
                 self.answer.insert(opened)
             }
         };
         let Some(item) = answer.next(api).await? else {
             self.token = next_token(answer.meta()?);
-            self.over = self.token.is_none();
+            if self.token.is_none() {
+                self.over = self.part + 1 == self.parts.len();
+                self.part += usize::from(!self.over);
+                (self.is_next, self.limit) = (true, FIRST_OBJECTS);
+            }
             self.answer = None;
             self.received = 0;
             return Ok(());
@@ -218,7 +236,7 @@ impl Pages {
                 self.passed_over = true;
                 api.metrics().undecodable.fetch_add(1, Relaxed);
                 warn!(
-                    kind = collection.plural(),
+                    kind = self.collection().plural(),
                     bytes = OBJECT_BYTES,
                     "passed over an object of a list that is larger than what is read"
                 );
@@ -227,26 +245,32 @@ impl Pages {
         Ok(())
     }
 
-    /// Requests the first page and holds it; its resourceVersion.
-    async fn first_page(&mut self, api: &Api, collection: &Collection) -> Result<String, ApiError> {
+    /// The part that is being read.
+    fn collection(&self) -> &Collection {
+        &self.parts[self.part]
+    }
+
+    /// Requests the first page of a part and holds it; its resourceVersion.
+    async fn first_page(&mut self, api: &Api) -> Result<String, ApiError> {
         loop {
-            let path = collection.list_path(self.limit, None);
+            let path = self.collection().list_path(self.limit, None);
             let bound = match self.limit {
                 1 => OBJECT_BYTES,
                 _ => PAGE_BYTES,
             };
-            let mut answer = Answer::open(api, collection, &path).await?;
+            let mut answer = Answer::open(api, self.collection(), &path).await?;
             match answer.hold(api, bound).await {
                 Ok(()) => {
                     let version = answer.meta()?.resource_version;
                     self.answer = Some(answer);
+                    self.is_next = false;
                     self.limit *= LARGER;
                     return Ok(version);
                 }
                 Err(ApiError::TooLarge(_)) if self.limit > 1 => {
                     self.limit = (self.limit / 4).max(1);
                     debug!(
-                        kind = collection.plural(),
+                        kind = self.collection().plural(),
                         limit = self.limit,
                         "page too large; requesting fewer objects"
                     );
@@ -257,10 +281,12 @@ impl Pages {
     }
 
     /// Requests the page at `token`.
-    async fn next_page(&mut self, api: &Api, collection: &Collection) -> Result<Answer, ApiError> {
+    async fn next_page(&mut self, api: &Api) -> Result<Answer, ApiError> {
         loop {
-            let path = collection.list_path(self.limit, self.token.as_deref());
-            match Answer::open(api, collection, &path).await {
+            let path = self
+                .collection()
+                .list_path(self.limit, self.token.as_deref());
+            match Answer::open(api, self.collection(), &path).await {
                 // Another token is of another revision: only at the start of a page are the objects the same.
                 Err(ApiError::Status {
                     code: 410,

@@ -4,6 +4,7 @@
 //! watch, which shows it. Leaves to others: when to list, what follows.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use futures::stream::{BoxStream, StreamExt, unfold};
 
@@ -48,17 +49,22 @@ pub(crate) struct Pass {
 }
 
 impl Pass {
-    pub fn new(purpose: Purpose, api: Api, collection: &Collection, began_ms: u64) -> Self {
-        let collection = match purpose {
-            Purpose::All { .. } => collection.clone().whole(),
-            Purpose::Naming => collection.clone(),
-            Purpose::Marked { .. } => collection.clone().listed_as_metadata(),
-        };
+    /// `parts`: what is listed, in the order of keys.
+    pub fn new<'a>(
+        purpose: Purpose,
+        api: Api,
+        parts: impl IntoIterator<Item = &'a Collection>,
+        began_ms: u64,
+    ) -> Self {
+        let parts = parts.into_iter().cloned().map(|part| match purpose {
+            Purpose::All { .. } => part.whole(),
+            Purpose::Naming => part,
+            Purpose::Marked { .. } => part.listed_as_metadata(),
+        });
         let reading = Reading {
             purpose,
             api,
-            collection,
-            pages: Pages::new(KindId::OWNER),
+            pages: Pages::new(KindId::OWNER, parts.map(Arc::new).collect()),
             is_open: false,
         };
         let listed = unfold(reading, |mut reading| async {
@@ -108,7 +114,6 @@ impl Pass {
 struct Reading {
     purpose: Purpose,
     api: Api,
-    collection: Collection,
     pages: Pages,
     is_open: bool,
 }
@@ -137,10 +142,10 @@ impl Reading {
 
     async fn advance(&mut self) -> Result<(), ListError> {
         if self.is_open {
-            return self.pages.advance(&self.api, &self.collection).await;
+            return self.pages.advance(&self.api).await;
         }
-        self.pages.open(&self.api, &self.collection).await?;
+        self.pages.open(&self.api).await?;
         self.is_open = true;
-        self.pages.fill(&self.api, &self.collection).await
+        self.pages.fill(&self.api).await
     }
 }

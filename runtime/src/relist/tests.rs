@@ -89,7 +89,14 @@ fn world(n: usize, name: &str, fault: Fault) -> (Value, Option<Value>) {
     owner["status"] = serde_json::to_value(&plan.status).expect("a status");
 
     let body = plan.children[0].body.clone().expect("a body");
-    let mut child = without_nulls(&planned_body::<Sites>(&DEPLOYMENT, body, name));
+    let mut child = without_nulls(&planned_body::<Sites>(
+        &Child::absent(DEPLOYMENT, name),
+        body,
+        &Meta {
+            name: name.into(),
+            ..Meta::default()
+        },
+    ));
     child["metadata"]["name"] = name.into();
     child["metadata"]["namespace"] = "n".into();
     child["metadata"]["uid"] = uid(n + 1_000).into();
@@ -178,7 +185,7 @@ async fn found_by<O: Operator>(
         Arc::new(Metrics::default()),
         Duration::from_secs(5),
     );
-    let paths = Arc::new(Paths::of::<O>(None, None));
+    let paths = Arc::new(Paths::of::<O>(&[], None));
     let operator = Arc::new(operator);
     let names = Arc::new(ChildNames::new(O::KINDS.len()));
     let comparer = Comparer::new(operator, api.clone(), names, Retention::Nothing);
@@ -249,6 +256,22 @@ proptest! {
     }
 }
 
+/// An earlier plan has made it, and no owner comes after it.
+#[tokio::test]
+async fn a_child_of_another_name_behind_the_last_owner_is_found() {
+    let (owner, child) = world(1, "a", Fault::None);
+    let mut left = child.clone().expect("a child");
+    left["metadata"]["name"] = "z".into();
+    for (services, want) in [(vec![left], vec!["n/a"]), (Vec::new(), Vec::new())] {
+        let collections: Collections = Arc::new(BTreeMap::from([
+            ("/apis/example.com/v1/sites", vec![owner.clone()]),
+            ("/apis/apps/v1/deployments", child.iter().cloned().collect()),
+            ("/api/v1/services", services),
+        ]));
+        assert_eq!(found(collections, 5, Coverage::All).await, want);
+    }
+}
+
 /// Whether a relist says of each owner that it has all of its children, for a cache that keeps them; and what is to be
 /// listed again.
 async fn completeness(collections: Collections) -> (BTreeMap<String, bool>, Option<Coverage>) {
@@ -260,7 +283,7 @@ async fn completeness(collections: Collections) -> (BTreeMap<String, bool>, Opti
         Arc::new(ChildNames::new(Sites::KINDS.len())),
         Retention::Specs,
     );
-    let paths = Arc::new(Paths::of::<Sites>(None, None));
+    let paths = Arc::new(Paths::of::<Sites>(&[], None));
     let mut relist = Relist::new(comparer, api, paths, Coverage::All);
     let mut complete = BTreeMap::new();
     loop {

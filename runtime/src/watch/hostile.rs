@@ -65,7 +65,7 @@ fn events(pieces: Vec<Bytes>) -> Vec<String> {
     runtime.block_on(async {
         let metrics = std::sync::Arc::new(Metrics::default());
         let api = Api::new(client(pieces), metrics, Duration::from_secs(5));
-        let paths = Paths::of::<Sites>(None, None);
+        let paths = Paths::of::<Sites>(&[], None);
         let collection = std::sync::Arc::clone(paths.collection(KindId::OWNER));
         let mut watch = WatchStream::new(api, collection, Keys, KindId::OWNER, 10);
         let mut shown = Vec::new();

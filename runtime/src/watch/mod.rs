@@ -38,7 +38,9 @@ pub trait Decode {
 pub struct WatchItem<T> {
     /// The kind that is watched.
     pub kind: KindId,
-    /// Everything of this kind up to this resourceVersion has been shown; 0 when that is not known.
+    /// Which part of its collection, by index: one for each namespace.
+    pub part: usize,
+    /// Everything of this part up to this resourceVersion has been shown; 0 when that is not known.
     pub resource_version: u64,
     /// What happened.
     pub event: WatchEvent<T>,

@@ -92,6 +92,7 @@ pub struct WatchStream<D> {
     collection: Arc<Collection>,
     decoder: D,
     kind: KindId,
+    part: usize,
     resource_version: u64,
     /// How far the server was by its answers, of which the stream may not have shown all.
     versions: Versions,
@@ -116,12 +117,20 @@ impl<D: Decode> WatchStream<D> {
             collection,
             decoder,
             kind,
+            part: 0,
             resource_version,
             versions: Versions::new(0),
             state: State::Closed,
             failures: 0,
             doubted: false,
         }
+    }
+
+    /// Of the collection only the part with this index.
+    #[must_use]
+    pub(crate) fn of_part(mut self, part: usize) -> Self {
+        self.part = part;
+        self
     }
 
     /// With what the server has answered: one that is behind that was restored from a backup.
@@ -176,6 +185,7 @@ impl<D: Decode> WatchStream<D> {
             if let Some(event) = event {
                 return WatchItem {
                     kind: self.kind,
+                    part: self.part,
                     resource_version: self.resource_version,
                     event,
                 };

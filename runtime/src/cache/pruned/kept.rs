@@ -26,7 +26,7 @@ pub(super) struct Kept {
     /// and another may be.
     lost_version: u64,
     lost: Option<KindId>,
-    lost_name_hash: u32,
+    lost_place_hash: u32,
     /// The relist that last showed it.
     pub(super) epoch: u8,
 }
@@ -61,7 +61,7 @@ impl Kept {
         let known = std::mem::replace(&mut state.children, self.children.clone());
         state.children.complete |= known.complete;
         for seen in known {
-            match state.children.get_mut(seen.kind, seen.name_hash) {
+            match state.children.get_mut(seen.kind, seen.place_hash) {
                 Some(older) if older.resource_version < seen.resource_version => *older = seen,
                 // The entry knows that it is to be looked at.
                 Some(same) if same.resource_version == seen.resource_version => {
@@ -105,7 +105,7 @@ impl Kept {
         } = update;
         let seen = &mut event.child;
         // What came before a deletion of another child may arrive after it: each kind has a watch of its own.
-        let known = self.children.get_mut(seen.kind, seen.name_hash);
+        let known = self.children.get_mut(seen.kind, seen.place_hash);
         let version = known.as_ref().map(|known| known.resource_version);
         let version = version.unwrap_or(match mutant!(DeletionHidesOthers) {
             true => self.lost_version,
@@ -118,7 +118,7 @@ impl Kept {
         if seen.content == Content::Gone {
             if seen.resource_version > self.lost_version {
                 self.lost_version = seen.resource_version;
-                (self.lost, self.lost_name_hash) = (Some(seen.kind), seen.name_hash);
+                (self.lost, self.lost_place_hash) = (Some(seen.kind), seen.place_hash);
             }
             self.children.retain(|known| !known.is_same(seen));
             let planned = idle && !self.object.deleting && self.wants(operator, key, seen);
@@ -145,7 +145,7 @@ impl Kept {
             seen.content = Content::Unread;
             return Some(self.work(Triggers::CHECK));
         };
-        let id = (Some(seen.kind), seen.name_hash);
+        let id = (Some(seen.kind), seen.place_hash);
         let child = plan
             .children
             .iter()
@@ -154,13 +154,13 @@ impl Kept {
             let kind = seen.kind.of(O::KINDS)?;
             let held = child::held(line);
             let actual = match &held {
-                Content::Held(json) => Actual::decode(json, kind.status, &annotation::<O>()).ok(),
+                Content::Held(json) => Actual::of::<O>(json, kind.status, &annotation::<O>()).ok(),
                 _ => None,
             };
             let body = child
                 .body
                 .as_ref()
-                .map(|body| planned_body::<O>(&child.kind, body.clone(), &planned.meta.name));
+                .map(|body| planned_body::<O>(child, body.clone(), &planned.meta));
             let as_planned = |body: &Value, actual: &Actual| {
                 let planned = child::planned::<O>(body, child.immutable, false);
                 correct(&planned, &actual.found(), Others::Stay).is_none()
@@ -198,7 +198,7 @@ impl Kept {
     fn wants<O: Operator>(&self, operator: &O, key: &ObjectKey, seen: &SeenChild) -> bool {
         owner::plan(operator, key, &self.object, &self.children).is_none_or(|(_, plan)| {
             let mut wanted = plan.children.iter().filter(|child| child.body.is_some());
-            wanted.any(|child| child_id::<O>(child) == (Some(seen.kind), seen.name_hash))
+            wanted.any(|child| child_id::<O>(child) == (Some(seen.kind), seen.place_hash))
         })
     }
 
@@ -214,7 +214,7 @@ impl Kept {
     fn merge_records(&mut self, children: &[SeenChild]) {
         // What is still to be looked at is known to the entry, and to the cache as far as events told it.
         for record in children.iter().filter(|child| !child.content.is_pending()) {
-            match self.children.get_mut(record.kind, record.name_hash) {
+            match self.children.get_mut(record.kind, record.place_hash) {
                 Some(known) if known.resource_version <= record.resource_version => {
                     known.clone_from(record);
                 }
@@ -257,7 +257,7 @@ impl Kept {
     /// Whether this child, which is not recorded, was the last one that was deleted.
     fn is_gone(&self, record: &SeenChild) -> bool {
         record.resource_version <= self.lost_version
-            && (self.lost, self.lost_name_hash) == (Some(record.kind), record.name_hash)
+            && (self.lost, self.lost_place_hash) == (Some(record.kind), record.place_hash)
     }
 
     /// Takes over the records from pages: a child that they do not show is gone, unless it is newer than they

@@ -147,7 +147,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         }
     }
 
-    /// Opens the watch of `kind` where its first page was read.
+    /// Opens the watches of `kind` where its first page was read.
     fn on_first_page(&mut self, kind: KindId, resource_version: u64) {
         let mut owners_version = resource_version;
         let is_backwards = |running: &RunningRelist| running.is_backwards(kind, resource_version);
@@ -167,11 +167,15 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         if self.watches.is_open(kind) {
             return;
         }
-        let observer = Observer::<O>::new(Arc::clone(&self.paths), Arc::clone(&self.names));
-        let (api, collection) = (self.api.clone(), Arc::clone(self.paths.collection(kind)));
-        let stream = WatchStream::new(api, collection, observer, kind, resource_version)
-            .with_versions(self.queue.versions().clone());
-        self.watches.open(kind, stream);
+        // What is read of the other parts is of that resourceVersion or newer: none is watched from later on.
+        for (part, collection) in self.paths.parts(kind).iter().enumerate() {
+            let observer = Observer::<O>::new(Arc::clone(&self.paths), Arc::clone(&self.names));
+            let (api, collection) = (self.api.clone(), Arc::clone(collection));
+            let stream = WatchStream::new(api, collection, observer, kind, resource_version)
+                .of_part(part)
+                .with_versions(self.queue.versions().clone());
+            self.watches.open(kind, stream);
+        }
         if !kind.is_owner() {
             self.queue.relisted(owners_version);
         }

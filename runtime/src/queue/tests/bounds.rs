@@ -74,7 +74,7 @@ proptest! {
                 Step::Owner { key, uid: id, generation, deleting } => {
                     let large_bytes = if key < 3 { 40 } else { 0 };
                     let mut owner = owner_at(generation, version); owner.object.uid = uid(id); owner.object.deleting = deleting; owner.object.large_bytes = large_bytes;
-                    queue.versions().advance(KindId::OWNER, version);
+                    queue.versions().advance(KindId::OWNER, 0, version);
                     let key = format!("n/{key}").as_str().into();
                     // Rejected or idle as another owner, it has no entry any more, and the caller knows that.
                     queue.admit_owner(&key, owner, Triggers::default());
@@ -86,7 +86,7 @@ proptest! {
                     ended = Some(key);
                 }
                 Step::Child { key, ready, deleted } => {
-                    queue.versions().advance(child_kind(), version);
+                    queue.versions().advance(child_kind(), 0, version);
                     let event = if deleted { gone(version) } else { child(version, ready) };
                     let event = ChildEvent { owner_uid: None, ..event };
                     on_child_event(&mut queue, &format!("n/{key}").as_str().into(), event, now_ms);
@@ -118,7 +118,7 @@ proptest! {
                 }
                 Step::Wake { after_ms } => { now_ms += after_ms; queue.wake(now_ms); }
                 Step::Bookmark => {
-                    for kind in KindId::all(KINDS) { queue.versions().advance(kind, version); }
+                    for kind in KindId::all(KINDS) { queue.versions().advance(kind, 0, version); }
                     queue.settle_all();
                 }
             }

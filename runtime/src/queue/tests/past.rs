@@ -37,7 +37,7 @@ fn what_only_a_page_shows_of_the_children_is_work() {
     let edited = at(12, |state| state.generation = 2);
     let ungenerated = at(12, |state| state.generation = 0);
     let mut other = child();
-    other.name_hash += 1;
+    other.place_hash += 1;
     let nothing = (Triggers::default(), vec![]);
     let look = |content: Content| (Triggers::default(), vec![content]);
     for (what, children, want) in [

@@ -51,7 +51,10 @@ impl fmt::Display for Mark {
 
 /// The name of the annotation.
 pub(crate) fn annotation<O: Operator>() -> String {
-    format!("{}/plan", O::Resource::group(&()))
+    match &*O::Resource::group(&()) {
+        "" => "plan".to_owned(),
+        group => format!("{group}/plan"),
+    }
 }
 
 #[cfg(test)]

@@ -94,15 +94,14 @@ async fn read_slowly(
     let requests = Requests::default();
     let client = client(objects, breaks, Arc::clone(&requests), pause);
     let api = Api::new(client, Arc::new(Metrics::default()), DEADLINE);
-    let paths = Paths::of::<Sites>(None, None);
-    let collection = paths.collection(KindId::OWNER);
-    let mut pages = Pages::new(KindId::OWNER);
+    let paths = Paths::of::<Sites>(&[], None);
+    let mut pages = Pages::new(KindId::OWNER, paths.parts(KindId::OWNER).to_vec());
     let mut names = Vec::new();
-    assert_eq!(pages.open(&api, collection).await?, 7);
-    pages.fill(&api, collection).await?;
+    assert_eq!(pages.open(&api).await?, 7);
+    pages.fill(&api).await?;
     while let Some(object) = pages.object() {
         names.push(object.expect("an object").metadata.name.into_owned());
-        pages.advance(&api, collection).await?;
+        pages.advance(&api).await?;
     }
     assert_eq!(pages.read(), names.len());
     let requests = requests.lock().expect("a lock").clone();

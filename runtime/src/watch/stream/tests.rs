@@ -57,7 +57,7 @@ fn client(ends_after: Duration) -> Client {
 async fn is_noticed_after(ends_after: Duration, shown: u64, answered: u64) -> bool {
     let metrics = Arc::new(Metrics::default());
     let api = Api::new(client(ends_after), metrics, Duration::from_secs(5));
-    let paths = Paths::of::<Sites>(None, None);
+    let paths = Paths::of::<Sites>(&[], None);
     let collection = Arc::clone(paths.collection(KindId::OWNER));
     let watch = WatchStream::new(api, collection, Nothing, KindId::OWNER, shown);
     let versions = Versions::new(1);

@@ -165,7 +165,7 @@ impl Model {
     pub(super) fn seen(&self, child: usize, object: &Object, content: Content) -> SeenChild {
         SeenChild {
             kind: kind(child),
-            name_hash: 1,
+            place_hash: 1,
             uid_hash: object.uid_hash,
             resource_version: object.version,
             state: ChildState {
@@ -196,7 +196,7 @@ impl Model {
             return false;
         };
         if kind_index == 0 {
-            self.queue.versions().advance(KindId::OWNER, version);
+            self.queue.versions().advance(KindId::OWNER, 0, version);
             // As the owner was then; later writes of it are still to be shown.
             let is_newest = !self.logs[0].iter().any(|(other, ..)| *other == owner);
             if is_newest {
@@ -207,7 +207,7 @@ impl Model {
             return true;
         }
         let child = kind_index - 1;
-        self.queue.versions().advance(kind(child), version);
+        self.queue.versions().advance(kind(child), 0, version);
         let content = match (&object, child) {
             (None, _) => Content::Gone,
             (_, 0) => Content::ByGeneration,
@@ -239,7 +239,7 @@ impl Model {
         self.requested = false;
         if let Some(child) = lost {
             self.logs[child + 1].clear();
-            self.queue.versions().advance(kind(child), self.version);
+            self.queue.versions().advance(kind(child), 0, self.version);
             self.queue.relisted(self.version);
         }
         for owner in 0..OWNERS {
