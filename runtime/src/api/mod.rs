@@ -24,5 +24,5 @@ pub use crate::api::operator::{
 };
 pub(crate) use crate::api::operator::{is_observed, needs_worker, prefix_of};
 pub use crate::api::plan::{Plan, Requeue};
-pub use crate::api::reference::{Reference, References};
+pub use crate::api::reference::{By, Reference, References};
 pub use crate::api::status::{Condition, NoStatus, OwnerStatus};

@@ -23,9 +23,10 @@ pub struct Paths {
     pub owner_label: String,
     /// Field manager of every write.
     pub manager: &'static str,
+    /// The owners, the kinds of children, and the kinds that owners refer to.
     collections: Vec<Arc<Collection>>,
-    /// The kinds that owners name.
-    references: Vec<Arc<Collection>>,
+    /// How many of them are owners and children.
+    ours: usize,
 }
 
 impl Paths {
@@ -50,14 +51,14 @@ impl Paths {
             Arc::new(Collection::clone(&named).watched_as_metadata())
         });
         let owners = collection(&owner_api_version, &plural, selector);
-        let collections = std::iter::once(owners).chain(children).collect();
+        let collections = std::iter::once(owners).chain(children);
         Self {
             owner_kind: <O::Resource as Resource>::kind(&()).into_owned(),
             owner_api_version,
             owner_label: O::owner_label().into_owned(),
             manager: O::NAME,
-            collections,
-            references: references.collect(),
+            collections: collections.chain(references).collect(),
+            ours: 1 + O::KINDS.len(),
         }
     }
 
@@ -91,24 +92,24 @@ impl Paths {
         self
     }
 
-    /// The collection of `kind`. There is one for each kind of the operator.
+    /// The collection of `kind`. There is one for each kind of the operator, and one for each that owners refer to.
     pub fn collection(&self, kind: KindId) -> &Arc<Collection> {
         &self.collections[kind.index()]
     }
 
     /// The collection with this index in [`Operator::REFERENCES`].
     pub fn reference(&self, index: usize) -> &Arc<Collection> {
-        &self.references[index]
+        &self.collections[self.ours + index]
     }
 
     /// The number of collections: the owners and every kind of child.
     pub fn len(&self) -> usize {
-        self.collections.len()
+        self.ours
     }
 
     /// There is always one: the owners.
     pub fn is_empty(&self) -> bool {
-        self.collections.is_empty()
+        self.ours == 0
     }
 
     /// `deployments`, ...

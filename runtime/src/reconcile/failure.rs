@@ -5,7 +5,7 @@
 use std::any::Any;
 use std::time::Duration;
 
-use crate::api::{Child, Failure, Kind, Operator, PlanError, Reference, Retry, kind_index};
+use crate::api::{By, Child, Failure, Kind, Operator, PlanError, Reference, Retry, kind_index};
 use crate::http::permission;
 use crate::http::permission::Permission;
 use crate::http::request::ApiError;
@@ -126,8 +126,8 @@ pub(crate) fn collision(kind: &str, name: &str, belongs: &str, owner_kind: &str)
     failed("Collision", message, Retry::Backoff)
 }
 
-/// A child of a kind that the server does not serve.
-pub(crate) fn kind_missing(kind: &Kind, name: &str) -> Interrupt {
+/// What is to be `done` with an object of a kind that the server does not serve.
+pub(crate) fn kind_missing(kind: &Kind, name: &str, done: &str) -> Interrupt {
     let Kind {
         api_version,
         kind,
@@ -135,9 +135,17 @@ pub(crate) fn kind_missing(kind: &Kind, name: &str) -> Interrupt {
         ..
     } = kind;
     let message = format!(
-        "{kind} {name:?} cannot be made: this cluster does not serve {plural} of {api_version}; install the CRD of {kind}"
+        "{kind} {name:?} cannot be {done}: this cluster does not serve {plural} of {api_version}; install the CRD of {kind}"
     );
     failed("KindMissing", message, Retry::Backoff)
+}
+
+/// What an owner refers to cannot be read. `which`: its name, or a label selector.
+pub(crate) fn unread(error: ApiError, verb: &str, kind: &Kind, which: &str) -> Interrupt {
+    match error.is_of_missing_kind() {
+        true => kind_missing(kind, which, "read"),
+        false => asked(error, verb, kind.kind, which),
+    }
 }
 
 /// Gives the children of a plan their kinds as the operator declares them.
@@ -170,10 +178,10 @@ pub(crate) fn declare_kinds<O: Operator>(plan: &mut [Child]) -> Result<(), Inter
 
 /// An owner names an object of a kind that the operator does not declare: it is not watched.
 pub(crate) fn undeclared_reference<O: Operator>(reference: &Reference) -> Interrupt {
+    let (By::Name(which) | By::Labels(which)) = &reference.by;
     let message = format!(
-        "the owner names a {} ({:?}), which is not among the REFERENCES of the operator {}",
+        "the owner names a {} ({which:?}), which is not among the REFERENCES of the operator {}",
         reference.kind.kind,
-        reference.name,
         O::NAME
     );
     failed("UndeclaredKind", message, Retry::AwaitChange)
