@@ -10,8 +10,8 @@ pub use serde::{Deserialize, Serialize};
 pub use serde_json::{Value, json};
 
 pub use crate::api::{
-    CONFIG_MAP, CRON_JOB, Child, Children, Condition, DAEMON_SET, DEPLOYMENT, DeletedOwner,
-    Failure, HORIZONTAL_POD_AUTOSCALER, INGRESS, JOB, Kind, LOAD_BALANCER, NETWORK_POLICY,
+    CONFIG_MAP, CRON_JOB, Child, Children, Condition, DAEMON_SET, DEPLOYMENT, DeletedOwner, Event,
+    Failure, HORIZONTAL_POD_AUTOSCALER, INGRESS, JOB, Kind, LOAD_BALANCER, Metric, NETWORK_POLICY,
     NoStatus, Operator, Owner, OwnerStatus, PERSISTENT_VOLUME_CLAIM, POD, POD_DISRUPTION_BUDGET,
     Plan, PlanError, ROLE, ROLE_BINDING, Reference, References, Requeue, Retry, SECRET, SERVICE,
     SERVICE_ACCOUNT, STATEFUL_SET, Writes,

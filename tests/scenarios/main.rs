@@ -53,6 +53,7 @@ mod shipped;
 mod spec;
 mod statuses;
 mod suite;
+mod telling;
 mod told;
 mod tour;
 mod unplanned;
@@ -228,6 +229,8 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs an operator of its own" referring::a_selector_that_the_server_refuses_is_that_owners_failure),
     scenario!(simulated "needs an operator of its own" referring::what_owners_refer_to_and_may_not_be_read_is_told_until_it_may),
     scenario!(simulated "needs an operator of its own" referring::a_kind_that_owners_refer_to_may_be_missing),
+    scenario!(simulated "needs an operator of its own" telling::what_is_no_fault_is_told_once_for_each_change),
+    scenario!(simulated "needs an operator of its own" telling::an_authors_metrics_stand_on_the_page),
 
     scenario!(simulated "needs an operator of its own" optional_kinds::owners_that_do_not_need_a_missing_kind_are_reconciled),
     scenario!(simulated "needs an operator of its own" optional_kinds::an_owner_that_needs_a_missing_kind_says_so_until_it_is_there),

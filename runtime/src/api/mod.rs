@@ -5,7 +5,9 @@
 
 mod child;
 mod error;
+mod event;
 mod kind;
+mod metric;
 mod operator;
 mod plan;
 mod reference;
@@ -13,12 +15,16 @@ mod status;
 
 pub use crate::api::child::{Child, Children};
 pub use crate::api::error::{Failure, PlanError, Retry};
+pub use crate::api::event::Event;
 pub(crate) use crate::api::kind::kind_index;
 pub use crate::api::kind::{
     CONFIG_MAP, CRON_JOB, DAEMON_SET, DEPLOYMENT, HORIZONTAL_POD_AUTOSCALER, INGRESS, JOB, Kind,
     LOAD_BALANCER, NETWORK_POLICY, PERSISTENT_VOLUME_CLAIM, POD, POD_DISRUPTION_BUDGET, ROLE,
     ROLE_BINDING, SECRET, SERVICE, SERVICE_ACCOUNT, STATEFUL_SET,
 };
+pub use crate::api::metric::Metric;
+#[cfg(test)]
+pub(crate) use crate::api::metric::OWN;
 pub use crate::api::operator::{
     DeletedOwner, MANAGED_BY_LABEL, Operator, Owner, Spec, Status, UndecodableSpec, Writes,
 };

@@ -215,26 +215,24 @@ impl<O: Operator> References<O> {
 
     /// An object has changed. `line`: the event, which says which labels it has.
     fn on_object(&mut self, index: usize, key: &ObjectKey, is_deleted: bool, line: &[u8]) {
-        let event = serde_json::from_slice::<Event<'_>>(line).ok();
-        let labels = event.and_then(|event| event.object.metadata.labels);
-        let terms: Vec<_> = selector::terms(&labels.unwrap_or_default()).collect();
-        // In its namespace, and in all of them.
-        let scopes = [key.namespace(), ""];
-        let labels = scopes.iter().flat_map(|namespace| {
-            let keys = terms.iter().map(|term| ObjectKey::new(namespace, term));
-            keys.map(|key| (index, key))
-        });
-        let labels: HashSet<_> = labels.collect();
         let before = self.changed.len();
         self.names.with(|all| {
             if all.named.has(index, key) {
                 self.changed.named.insert((index, key.clone()));
             }
-            if labels
-                .iter()
-                .any(|(index, label)| all.named.has(*index, label))
-            {
-                self.changed.named.extend(labels);
+            if !all.selected.is_used() {
+                return;
+            }
+            let event = serde_json::from_slice::<Event<'_>>(line).ok();
+            let labels = event.and_then(|event| event.object.metadata.labels);
+            let labels = labels.unwrap_or_default();
+            // In its namespace, and in all of them.
+            for namespace in [key.namespace(), ""] {
+                let keyed = |term: String| (index, ObjectKey::new(namespace, &term));
+                let terms: Vec<_> = selector::terms(&labels).map(keyed).collect();
+                if terms.iter().any(|(_, term)| all.named.has(index, term)) {
+                    self.changed.named.extend(terms);
+                }
             }
             let readers = all.selected.shown(index, key, is_deleted);
             self.changed.readers.extend(readers);

@@ -19,6 +19,8 @@ pub(crate) struct Selected {
     keys: RandomState,
     /// Hashes of an object and of an owner that has read it.
     read: BTreeSet<(u64, u64)>,
+    /// A list has begun.
+    is_used: bool,
     /// Lists that are being read now.
     reading: usize,
     /// What has changed since the first of them began.
@@ -33,8 +35,14 @@ impl Selected {
         self.keys.hash_one(key.as_str())
     }
 
+    /// Whether a list was ever read.
+    pub fn is_used(&self) -> bool {
+        self.is_used
+    }
+
     /// A list begins.
     pub fn begin(&mut self) {
+        self.is_used = true;
         self.reading += 1;
     }
 

@@ -64,6 +64,10 @@ impl<O: Operator> Reconciler<O> {
             let Some(index) = reference.place(O::REFERENCES) else {
                 return Err(failure::undeclared_reference::<O>(&reference));
             };
+            if !owner.references.all(&reference).is_empty() {
+                // Said twice.
+                continue;
+            }
             let namespace = reference.namespace(&owner.meta.namespace);
             let found = match &reference.by {
                 // Its path would be that of a list.
