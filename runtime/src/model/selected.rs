@@ -1,6 +1,6 @@
 //! Which objects owners have selected when they were last read, as hashes.
 //!
-//! Guarantees: whoever has read an object is found by it, also where its change was shown while it was read. About 24 bytes
+//! Guarantees: the owners that have read an object are found by it, also where its change was shown while it was read. About 24 bytes
 //! for each object and each owner that has read it, until the object is deleted.
 //! Leaves to others: who selects an object now (`selector`).
 
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_read_an_object_is_found_until_it_is_deleted() {
+    fn the_owners_that_have_read_an_object_are_found_until_it_is_deleted() {
         let mut selected = Selected::default();
         let [x, y] = ["x", "y"].map(|owner| selected.owner(&key(owner)));
         for (owner, object) in [(x, "one"), (x, "two"), (y, "two")] {
