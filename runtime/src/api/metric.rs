@@ -134,7 +134,9 @@ const fn is_name(name: &str) -> bool {
     let name = name.as_bytes();
     let mut at = 0;
     while at < name.len() {
-        if !matches!(name[at], b'a'..=b'z') && !(at > 0 && matches!(name[at], b'0'..=b'9' | b'_')) {
+        let begins = name[at].is_ascii_lowercase();
+        let goes_on = at > 0 && (name[at].is_ascii_digit() || name[at] == b'_');
+        if !begins && !goes_on {
             return false;
         }
         at += 1;
