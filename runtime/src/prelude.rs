@@ -11,8 +11,8 @@ pub use serde_json::{Value, json};
 
 pub use crate::api::{
     CLUSTER_ROLE, CLUSTER_ROLE_BINDING, CONFIG_MAP, CRON_JOB, Child, Children, Condition,
-    DAEMON_SET, DEPLOYMENT, DeletedOwner, Failure, HORIZONTAL_POD_AUTOSCALER, INGRESS, JOB, Kind,
-    LOAD_BALANCER, NAMESPACE, NETWORK_POLICY, NoStatus, Operator, Owner, OwnerStatus,
+    DAEMON_SET, DEPLOYMENT, DeletedOwner, Event, Failure, HORIZONTAL_POD_AUTOSCALER, INGRESS, JOB,
+    Kind, LOAD_BALANCER, Metric, NAMESPACE, NETWORK_POLICY, NoStatus, Operator, Owner, OwnerStatus,
     PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, POD_DISRUPTION_BUDGET, PRIORITY_CLASS, Plan,
     PlanError, ROLE, ROLE_BINDING, Reference, References, Requeue, Retry, SECRET, SERVICE,
     SERVICE_ACCOUNT, STATEFUL_SET, STORAGE_CLASS, Writes,

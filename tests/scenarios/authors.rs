@@ -19,13 +19,13 @@ use crate::cluster::objects::text;
 use crate::cluster::simulated::{Running, Simulated, config, pass};
 use crate::cluster::user::{MERGE, send};
 
-const PAUSED: &str = "example.com/paused";
+pub const PAUSED: &str = "example.com/paused";
 const TIER: &str = "example.com/tier";
 const APPROVED: &str = "example.com/approved";
 
 /// An operator for EdgeApps that become a StatefulSet with a claim, a Job, an address and a ConfigMap. Children are applied
 /// by the server where `APPLY` says so.
-struct Author<const APPLY: bool>;
+pub struct Author<const APPLY: bool>;
 
 /// As much of the status of an EdgeApp as is looked at here.
 #[derive(serde::Serialize, serde::Deserialize, Clone, Debug, Default)]
@@ -55,7 +55,7 @@ impl OwnerStatus for Status {
 }
 
 #[derive(Debug, thiserror::Error)]
-enum Error {
+pub enum Error {
     #[error("the annotation {APPROVED} is missing")]
     NotApproved,
     #[error("no such image")]
@@ -200,13 +200,13 @@ async fn edit(cluster: &Simulated, subresource: &str, patch: Value) {
     .await;
 }
 
-async fn edit_at(cluster: &Simulated, path: &str, patch: Value) {
+pub async fn edit_at(cluster: &Simulated, path: &str, patch: Value) {
     let edited = send(&cluster.client, Method::PATCH, path, MERGE, &patch).await;
     edited.unwrap_or_else(|error| panic!("edit {path}: {error}"));
 }
 
 /// Labels (`labels`) or annotations of an EdgeApp.
-async fn mark(cluster: &Simulated, which: &str, name: &str, value: Value) {
+pub async fn mark(cluster: &Simulated, which: &str, name: &str, value: Value) {
     edit(cluster, "", json!({"metadata": {which: {name: value}}})).await;
 }
 
@@ -214,7 +214,7 @@ pub fn endpoint(cluster: &Simulated) -> String {
     text(&cluster.get("edgeapps", "web"), "/status/endpoint")
 }
 
-async fn until_ready(cluster: &Simulated) {
+pub async fn until_ready(cluster: &Simulated) {
     cluster
         .until("web is ready", |cluster| {
             cluster.condition("web", "Ready")["status"] == "True"

@@ -1,5 +1,6 @@
 //! Children that differ from their plan are corrected, while the operator runs and at its start.
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use kube::api::{Patch, PatchParams};
@@ -7,9 +8,10 @@ use serde_json::{Value, json};
 use tare_runtime::cache::Mode;
 use tokio::time::{Instant, sleep_until};
 
+use crate::authors::{Author, PAUSED, edit_at, mark, until_ready};
 use crate::cluster::Cluster;
 use crate::cluster::objects::{container, text, web};
-use crate::cluster::simulated::{Simulated, pass};
+use crate::cluster::simulated::{Simulated, lossy, pass};
 
 pub async fn a_deleted_child_comes_back(cluster: Cluster) {
     let operator = cluster.operate().await;
@@ -214,5 +216,33 @@ pub async fn child_events_of_an_idle_owner_are_handled_together(mode: Mode) {
         reads,
         "the metric counts these reads"
     );
+    running.stop().await;
+}
+
+/// Each relist compares it.
+pub async fn a_paused_owner_that_differs_is_no_drift(mode: Mode) {
+    let cluster = Simulated::new(mode);
+    let client = cluster.server.client("tare");
+    let running = cluster.operate_with(Author::<false>, client, lossy());
+    cluster.create("web", json!({ "image": "web:1" })).await;
+    until_ready(&cluster).await;
+    pass(60).await;
+    mark(&cluster, "annotations", PAUSED, "by hand".into()).await;
+    pass(10).await;
+    let edited = json!({ "data": { "web-1": "edited" } });
+    let map = "/api/v1/namespaces/default/configmaps/web";
+    edit_at(&cluster, map, edited).await;
+    let relists = || running.metrics.relists_completed.load(Relaxed);
+    let drift = || running.metrics.drift.load(Relaxed);
+    let (relisted, drifted, writes) = (relists(), drift(), cluster.writes());
+    pass(3_600).await;
+    assert!(relists() >= relisted + 4, "{}", relists());
+    assert_eq!((drift(), cluster.writes()), (drifted, writes));
+    mark(&cluster, "annotations", PAUSED, Value::Null).await;
+    cluster
+        .until("it is set back", |cluster| {
+            cluster.get("configmaps", "web")["data"] == json!({ "web-1": "1" })
+        })
+        .await;
     running.stop().await;
 }

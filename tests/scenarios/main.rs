@@ -46,6 +46,7 @@ mod periods;
 mod permission_table;
 mod permissions;
 mod policies;
+mod referring;
 mod relists;
 mod restored;
 mod rollouts;
@@ -55,6 +56,7 @@ mod shipped;
 mod spec;
 mod statuses;
 mod suite;
+mod telling;
 mod told;
 mod tour;
 mod unplanned;
@@ -224,6 +226,14 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs an operator of its own" beyond::a_plan_follows_what_its_owner_names),
     scenario!(simulated "needs an operator of its own" beyond::a_panic_in_references_is_that_owners_failure_and_nobody_elses),
     scenario!(simulated "needs an operator of its own" authors::a_field_that_left_the_plan_goes_however_children_are_written),
+    scenario!(simulated "needs an operator of its own" drift::a_paused_owner_that_differs_is_no_drift),
+    scenario!(simulated "needs an operator of its own" referring::a_plan_follows_what_its_owner_selects_by_labels),
+    scenario!(simulated "needs an operator of its own" referring::what_is_selected_in_all_namespaces_is_followed_in_all),
+    scenario!(simulated "needs an operator of its own" referring::a_selector_that_the_server_refuses_is_that_owners_failure),
+    scenario!(simulated "needs an operator of its own" referring::what_owners_refer_to_and_may_not_be_read_is_told_until_it_may),
+    scenario!(simulated "needs an operator of its own" referring::a_kind_that_owners_refer_to_may_be_missing),
+    scenario!(simulated "needs an operator of its own" telling::what_is_no_fault_is_told_once_for_each_change),
+    scenario!(simulated "needs an operator of its own" telling::an_authors_metrics_stand_on_the_page),
 
     scenario!(simulated "needs an operator of its own" optional_kinds::owners_that_do_not_need_a_missing_kind_are_reconciled),
     scenario!(simulated "needs an operator of its own" optional_kinds::an_owner_that_needs_a_missing_kind_says_so_until_it_is_there),

@@ -13,7 +13,7 @@ use tare_runtime::cache::Mode;
 use crate::cluster::objects::text;
 use crate::cluster::simulated::{Running, Simulated, config, pass};
 
-const POLICY: Kind = Kind {
+pub const POLICY: Kind = Kind {
     api_version: "policy.example.com/v1",
     kind: "Policy",
     plural: "policies",
@@ -89,7 +89,7 @@ fn operate(cluster: &Simulated, suffix: &'static str) -> Running {
     cluster.operate_with(Optional { suffix }, client, config())
 }
 
-fn definition() -> Value {
+pub fn definition() -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": { "name": "policies.policy.example.com" },

@@ -237,7 +237,7 @@ impl Refusal {
     }
 }
 
-async fn until_not_ready_because(cluster: &Simulated, running: &Running, because: &str) {
+pub async fn until_not_ready_because(cluster: &Simulated, running: &Running, because: &str) {
     cluster
         .until(because, |_| {
             let readiness = running.metrics.readiness();

@@ -5,7 +5,9 @@
 
 mod child;
 mod error;
+mod event;
 mod kind;
+mod metric;
 mod operator;
 mod plan;
 mod reference;
@@ -13,6 +15,7 @@ mod status;
 
 pub use crate::api::child::{Child, Children};
 pub use crate::api::error::{Failure, PlanError, Retry};
+pub use crate::api::event::Event;
 pub(crate) use crate::api::kind::kind_index;
 pub use crate::api::kind::{
     CLUSTER_ROLE, CLUSTER_ROLE_BINDING, CONFIG_MAP, CRON_JOB, DAEMON_SET, DEPLOYMENT,
@@ -20,6 +23,9 @@ pub use crate::api::kind::{
     PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, POD_DISRUPTION_BUDGET, PRIORITY_CLASS, ROLE,
     ROLE_BINDING, SECRET, SERVICE, SERVICE_ACCOUNT, STATEFUL_SET, STORAGE_CLASS,
 };
+pub use crate::api::metric::Metric;
+#[cfg(test)]
+pub(crate) use crate::api::metric::OWN;
 pub use crate::api::operator::{
     DeletedOwner, MANAGED_BY_LABEL, Operator, Owner, OwnerScope, Spec, Status, UndecodableSpec,
     Writes,
@@ -29,5 +35,5 @@ pub(crate) use crate::api::operator::{
     prefix_of,
 };
 pub use crate::api::plan::{Plan, Requeue};
-pub use crate::api::reference::{Reference, References};
+pub use crate::api::reference::{By, Reference, References};
 pub use crate::api::status::{Condition, NoStatus, OwnerStatus};

@@ -11,7 +11,9 @@ use serde::de::DeserializeOwned;
 
 use crate::api::child::{Child, Children};
 use crate::api::error::{Failure, PlanError, Retry};
+use crate::api::event::Event;
 use crate::api::kind::Kind;
+use crate::api::metric::Metric;
 use crate::api::plan::Plan;
 use crate::api::reference::{Reference, References};
 use crate::api::status::OwnerStatus;
@@ -63,7 +65,7 @@ pub trait Operator: Send + Sync + 'static {
     const RETIRED_FINALIZERS: &'static [&'static str] = &[];
     /// Every kind of child that this operator may own, in the order in which children are deleted.
     const KINDS: &'static [Kind];
-    /// Every kind of object that an owner may name and does not own ([`references`](Self::references)).
+    /// Every kind of object that an owner may refer to and does not own ([`references`](Self::references)).
     const REFERENCES: &'static [Kind] = &[];
     /// How children are written.
     const WRITES: Writes = Writes::Patch;
@@ -75,9 +77,10 @@ pub trait Operator: Send + Sync + 'static {
     /// that holds.
     const DRIFT_PERIOD: Option<Duration> = None;
 
-    /// The objects that the owner names: a Secret of its user, a class. Each is read before each plan, which finds it in
-    /// [`Owner::references`], and nothing of it is retained. When one changes, appears or goes, the plans of those who name
-    /// it are made again. An operator of one namespace notices changes in that one alone.
+    /// What the owner refers to: a Secret of its user, a class, all ConfigMaps with a label. It is read before each plan, which
+    /// finds it in [`Owner::references`], and nothing of it is retained. When an object changes, appears or goes, the plans of
+    /// those are made again who name it, select it, or selected it when they were last read. An operator of one namespace
+    /// notices changes in that one alone. What a selector takes may have 4 MiB together.
     fn references(&self, owner: &Owner<Self>) -> Vec<Reference> {
         let _ = owner;
         Vec::new()
@@ -128,6 +131,18 @@ pub trait Operator: Send + Sync + 'static {
         None
     }
 
+    /// What is to be told of an owner whose plan is applied and that is no fault, such as that its certificate is there. An
+    /// Event of type Normal tells it once a status that differs is written with this plan, and never without such a write:
+    /// neither a reconcile that changes nothing nor a start repeats it, and without a status nothing is told. The server
+    /// takes one Event of the same reason and message for each owner as long as it keeps the first one, an hour by
+    /// default: give it where there is something to tell, however often the status changes meanwhile, and say in the message
+    /// what is new. Nothing is kept for it. It is lost where the program ends in between, or where more than 25 Events at
+    /// once and one a second after that are told, which a metric counts.
+    fn event(&self, owner: &Owner<Self>, children: &Children) -> Option<Event> {
+        let _ = (owner, children);
+        None
+    }
+
     /// Whether the owner is to be left as it is, as by an annotation that its user sets: neither its children nor its status
     /// are written until the owner changes. Nothing of that is an error: no Event, no condition, no pauses that grow. An
     /// owner that is being deleted is torn down all the same.
@@ -163,6 +178,12 @@ pub trait Operator: Send + Sync + 'static {
         }
     }
 
+    /// What the operator counts or measures itself; each is on the page with the other metrics, under the same prefix, once
+    /// the operator works.
+    fn metrics() -> Vec<&'static Metric> {
+        Vec::new()
+    }
+
     /// What the names of the operator's metrics begin with, without the underscore after it: its
     /// [`NAME`](Self::NAME) with `_` for every character that a metric name cannot hold.
     fn metrics_prefix() -> String {
@@ -182,7 +203,7 @@ pub struct Owner<O: Operator + ?Sized> {
     pub meta: Meta,
     /// What the user wants.
     pub spec: Spec<O>,
-    /// What it names, as far as that is there.
+    /// What it refers to, as far as that is there.
     pub references: References,
     /// What [`Operator::observe`] found.
     pub observed: O::Observed,

@@ -1,21 +1,30 @@
-//! Objects that an owner names and does not own: a Secret of its user, a class.
+//! Objects that an owner refers to and does not own: a Secret of its user, a class, all ConfigMaps with a label.
 //!
 //! Guarantees: data only. Leaves to others: reading and watching them (`reconcile`, `controller`).
 
 use serde_json::Value;
 
 use crate::api::kind::Kind;
-use crate::model::ObjectKey;
 
-/// An object that an owner names.
+/// An object that an owner names, or all that it selects by their labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reference {
     /// Which kind; one of [`Operator::REFERENCES`](crate::api::Operator::REFERENCES).
     pub kind: Kind,
-    /// Its namespace; `None`: that of the owner, or none where its kind has none.
+    /// Its namespace; `None`: that of the owner. By labels, empty: all of them. Of a kind without namespaces it says nothing.
     pub namespace: Option<String>,
-    /// Its name.
-    pub name: String,
+    /// Which of that kind.
+    pub by: By,
+}
+
+/// Which objects of a kind an owner refers to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum By {
+    /// The one with this name.
+    Name(String),
+    /// All that this selector takes, in the syntax of `kubectl get -l`: `app=web,tier in (gold, silver),!canary`. The empty
+    /// one takes all.
+    Labels(String),
 }
 
 impl Reference {
@@ -24,48 +33,72 @@ impl Reference {
         Self {
             kind,
             namespace: None,
-            name: name.into(),
+            by: By::Name(name.into()),
         }
     }
 
-    /// The same in another namespace.
+    /// All objects in the namespace of the owner that a label selector takes, such as `app=web,tier in (gold, silver)`. A
+    /// `LabelSelector` of the API becomes one by `kube::core::Selector`. They are found in [`References::all`].
+    pub fn labelled(kind: Kind, selector: impl Into<String>) -> Self {
+        Self {
+            kind,
+            namespace: None,
+            by: By::Labels(selector.into()),
+        }
+    }
+
+    /// The same in another namespace; by labels, empty: in all of them.
     #[must_use]
     pub fn in_namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = Some(namespace.into());
         self
     }
 
-    /// Its place among the `declared` kinds, and its key where an owner in `namespace` names it; `None` where its kind is not
-    /// declared. One of a kind without namespaces is in none.
-    pub(crate) fn place(&self, declared: &[Kind], namespace: &str) -> Option<(usize, ObjectKey)> {
-        let place = declared.iter().position(|kind| kind.is(&self.kind))?;
-        let namespace = match declared[place].namespaced {
-            true => self.namespace.as_deref().unwrap_or(namespace),
+    /// Its place among the `declared` kinds; `None` where its kind is not declared.
+    pub(crate) fn place(&self, declared: &[Kind]) -> Option<usize> {
+        declared.iter().position(|kind| kind.is(&self.kind))
+    }
+
+    /// Where it is, of an owner in the namespace `owners`; `declared`: its kind, which may have no namespaces.
+    pub(crate) fn namespace<'a>(&'a self, declared: &Kind, owners: &'a str) -> &'a str {
+        match declared.namespaced {
+            true => self.namespace.as_deref().unwrap_or(owners),
             false => "",
-        };
-        Some((place, ObjectKey::new(namespace, &self.name)))
+        }
     }
 }
 
-/// The objects that an owner names, as they are.
+/// The objects that an owner refers to, as they are.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct References {
-    found: Vec<(Reference, Value)>,
+    found: Vec<(Reference, Vec<Value>)>,
 }
 
 impl References {
-    /// The object; `None` where it is not there.
+    /// The object; `None` where it is not there. By labels it is the first one.
     pub fn get(&self, reference: &Reference) -> Option<&Value> {
-        let is_it = |found: &&(Reference, Value)| {
-            let found = &found.0;
-            found.kind.is(&reference.kind)
-                && (&found.namespace, &found.name) == (&reference.namespace, &reference.name)
-        };
-        self.found.iter().find(is_it).map(|(_, object)| object)
+        self.all(reference).first()
+    }
+
+    /// The objects, in the order of their names; by labels there may be many. As in every list, those have no `kind` and no
+    /// `apiVersion`.
+    pub fn all(&self, reference: &Reference) -> &[Value] {
+        let found = self.found.iter().find(|(found, _)| found.is(reference));
+        found.map_or(&[], |(_, objects)| objects)
     }
 
     /// The object is there. For tests of a plan.
     pub fn record(&mut self, reference: Reference, object: Value) {
-        self.found.push((reference, object));
+        let mut found = self.found.iter_mut();
+        match found.find(|(found, _)| found.is(&reference)) {
+            Some((_, objects)) => objects.push(object),
+            None => self.found.push((reference, vec![object])),
+        }
+    }
+}
+
+impl Reference {
+    fn is(&self, other: &Reference) -> bool {
+        self.kind.is(&other.kind) && (&self.namespace, &self.by) == (&other.namespace, &other.by)
     }
 }

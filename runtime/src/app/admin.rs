@@ -199,6 +199,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
+    use crate::api::Metric;
 
     /// More than fit, and fewer than a process may have open.
     const IDLE: usize = 400;
@@ -208,9 +209,11 @@ mod tests {
     async fn start() -> std::io::Result<SocketAddr> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
+        let metrics = Arc::new(Metrics::default());
+        metrics.show(&[&SENT]);
         tokio::spawn(async move {
             let pages = [Page {
-                metrics: Arc::default(),
+                metrics,
                 prefix: "sites".to_owned(),
                 version: "1.2.3",
             }];
@@ -233,6 +236,24 @@ mod tests {
             let took = began.elapsed();
             assert!(took < Duration::from_secs(1), "probe {n}: {took:?}");
         }
+        Ok(())
+    }
+
+    static SENT: Metric = Metric::counter("mails_delivered_total", "Mails delivered.");
+
+    #[tokio::test]
+    async fn an_authors_metrics_are_on_the_page() -> std::io::Result<()> {
+        let address = start().await?;
+        SENT.add(3);
+        let mut stream = TcpStream::connect(address).await?;
+        let request = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+        stream.write_all(request).await?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await?;
+        let is_there = answer
+            .lines()
+            .any(|line| line == "sites_mails_delivered_total 3");
+        assert!(is_there, "{answer}");
         Ok(())
     }
 

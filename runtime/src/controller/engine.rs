@@ -1,6 +1,7 @@
 //! The state of the controller between two polls: what came in, what it means for cache, queue and schedule.
 
 mod missing;
+mod referring;
 mod relisting;
 
 use std::sync::Arc;
@@ -20,7 +21,6 @@ use crate::controller::gauges;
 use crate::controller::pace::Pace;
 use crate::controller::readiness::{Readiness, cause};
 use crate::controller::recovery::Recovery;
-use crate::controller::references::Referrer;
 use crate::controller::requeues::Requeues;
 use crate::controller::running::RunningRelist;
 use crate::controller::trim::TrimTimer;
@@ -81,7 +81,7 @@ impl<O: Operator, C: Cache> Controller<O, C> {
             schedule: RelistSchedule::new(config.resync.or(O::DRIFT_PERIOD), config.seed),
             watches: Watches::new(paths.len()),
             relist: None,
-            readiness: Readiness::new(paths.len()),
+            readiness: Readiness::new(paths.len() + O::REFERENCES.len()),
             selects: config.selector.is_some(),
             started: Instant::now(),
             trim: config.trim,
@@ -236,14 +236,6 @@ impl<O: Operator, C: Cache> Controller<O, C> {
     /// An owner is to be read and compared.
     fn on_due(&mut self, key: &ObjectKey, uid: Uid, triggers: Triggers) {
         self.observe(key, Observation::Due { uid, triggers }, Coverage::All);
-    }
-
-    /// Something has changed that owners name: their plans are made again.
-    pub fn on_referrer(&mut self, referrer: Referrer) {
-        match referrer {
-            Referrer::One(key, uid) => self.on_due(&key, uid, Triggers::REFRESH),
-            Referrer::All => self.request_all(),
-        }
     }
 
     /// Tells the queue. `coverage`: of the relist that finds what it has no room for.

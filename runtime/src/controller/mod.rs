@@ -59,6 +59,7 @@ pub async fn run<O: Operator>(
     config: Config,
     shutdown: impl Future<Output = ()>,
 ) {
+    metrics.show(&O::metrics());
     let retention = cache.retention();
     let paths = Paths::of::<O>(&config.namespaces, config.selector.as_deref());
     let paths = Arc::new(match retention {

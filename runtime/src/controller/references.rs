@@ -1,11 +1,12 @@
-//! Whose plan is to be made again because something has changed that owners name.
+//! Whose plan is to be made again because something has changed that owners refer to.
 //!
-//! Guarantees: every change after the watches have begun leads to those who name the object, and what they may have missed
-//! to all; changes within a second are looked up together, one list at a time. A panic of an author
-//! ends nothing here. Where nothing is declared, nothing is watched.
-//! Leaves to others: who was seen to name what (`reconcile::references`), the work (`queue`).
+//! Guarantees: every change after the watches have begun leads to those who name the object, who select it by labels that it
+//! has now, or who had selected it when they were last read; and what they may have missed leads to all. Who selects by
+//! several labels may also be led to by objects that have one of them each. Changes within a second are looked up together,
+//! one list at a time. A panic of an author ends nothing here. Where nothing is declared, nothing is watched.
+//! Leaves to others: who was seen to refer to what (`reconcile::references`), the work (`queue`).
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
@@ -15,13 +16,14 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::{BoxStream, SelectAll};
+use serde::Deserialize;
 use tokio::time::{Sleep, sleep};
-use tracing::{debug, warn};
+use tracing::debug;
 
-use crate::api::Operator;
+use crate::api::{By, Kind, Operator, Reference};
 use crate::http::paths::Paths;
-use crate::http::request::Api;
-use crate::model::{KindId, ObjectKey, PartialObject, Uid};
+use crate::http::request::{Api, ApiError};
+use crate::model::{KindId, ObjectKey, PartialMetadata, PartialObject, Uid, selector};
 use crate::reconcile::owner;
 use crate::reconcile::references::SharedNames;
 use crate::relist::pass::{Listed, Pass, Purpose};
@@ -31,14 +33,77 @@ use crate::watch::changes::{Change, watched};
 const MERGED: Duration = Duration::from_secs(1);
 /// After a list that failed.
 const PAUSE: Duration = Duration::from_secs(5);
-/// Objects that are looked up at most; more, and all owners are planned again.
+/// Names and labels that are looked up at most; more, and all owners are planned again.
 const LOOKED_UP: usize = 10_000;
 
-/// Whose plan is to be made again.
+/// What is looked up.
+#[derive(Default)]
+struct Changed {
+    /// By index of the kind: objects that somebody names, and labels of objects by which somebody selects.
+    named: HashSet<(usize, ObjectKey)>,
+    /// Hashes of owners that have read what has changed.
+    readers: HashSet<u64>,
+}
+
+impl Changed {
+    fn len(&self) -> usize {
+        self.named.len() + self.readers.len()
+    }
+
+    fn extend(&mut self, others: Self) {
+        self.named.extend(others.named);
+        self.readers.extend(others.readers);
+    }
+
+    /// Whether an owner in `namespace` refers by this to what has changed.
+    fn concerns(&self, reference: &Reference, declared: &[Kind], namespace: &str) -> bool {
+        let Some(index) = reference.place(declared) else {
+            return false;
+        };
+        let namespace = reference.namespace(&declared[index], namespace);
+        let has = |name: &str| {
+            self.named
+                .contains(&(index, ObjectKey::new(namespace, name)))
+        };
+        match &reference.by {
+            By::Name(name) => has(name),
+            By::Labels(labels) => {
+                let required = selector::requirements(labels);
+                // Where nothing of this namespace has changed, no label has.
+                let mut required = required.iter();
+                has("") && required.all(|labels| labels.iter().any(|label| has(label)))
+            }
+        }
+    }
+}
+
+/// An event of a watch, as far as it says which labels an object has.
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(borrow)]
+    object: Labelled<'a>,
+}
+
+#[derive(Deserialize)]
+struct Labelled<'a> {
+    #[serde(borrow)]
+    metadata: PartialMetadata<'a, BTreeMap<String, String>>,
+}
+
+/// What is watched: the index of its kind in [`Operator::REFERENCES`], and of its part.
+pub(super) type Place = (usize, usize);
+
+/// What follows for owners that refer to something.
 #[derive(Debug)]
 pub(super) enum Referrer {
+    /// The plan of this one is to be made again.
     One(ObjectKey, Uid),
+    /// Those of all.
     All,
+    /// This part of the kind with this index in [`Operator::REFERENCES`] can be watched.
+    Opened(Place),
+    /// It cannot: which verb failed, and why.
+    Closed(Place, &'static str, ApiError),
 }
 
 /// The watches of what owners name.
@@ -47,37 +112,35 @@ pub(super) struct References<O> {
     api: Api,
     paths: Arc<Paths>,
     names: SharedNames,
-    changes: SelectAll<BoxStream<'static, (usize, Change)>>,
-    /// By index of the kind: whether its watch is known to fail.
-    failing: Vec<bool>,
-    /// What has changed and somebody names.
-    changed: HashSet<(usize, ObjectKey)>,
+    changes: SelectAll<BoxStream<'static, (Place, Change)>>,
+    /// What has changed and somebody refers to.
+    changed: Changed,
     /// When that is looked up.
     due: Option<Pin<Box<Sleep>>>,
     /// A list of the owners, and what it is read for.
-    lookup: Option<(Pass, HashSet<(usize, ObjectKey)>)>,
+    lookup: Option<(Pass, Changed)>,
 }
 
 impl<O: Operator> References<O> {
     pub fn new(operator: Arc<O>, api: Api, paths: Arc<Paths>, names: SharedNames) -> Self {
         let watches = (0..O::REFERENCES.len()).flat_map(|index| {
-            let parts = paths.references(index).iter();
+            let parts = paths.references(index).iter().enumerate();
             parts.map({
                 let api = api.clone();
-                move |part| {
-                    let changes = watched(api.clone(), Arc::clone(part));
-                    changes.map(move |change| (index, change)).boxed()
+                move |(part, collection)| {
+                    let changes = watched(api.clone(), Arc::clone(collection));
+                    let place = (index, part);
+                    changes.map(move |change| (place, change)).boxed()
                 }
             })
         });
         Self {
             changes: watches.collect(),
-            failing: vec![false; O::REFERENCES.len()],
             operator,
             api,
             paths,
             names,
-            changed: HashSet::new(),
+            changed: Changed::default(),
             due: None,
             lookup: None,
         }
@@ -89,10 +152,15 @@ impl<O: Operator> References<O> {
         if O::REFERENCES.is_empty() {
             return Poll::Pending;
         }
-        while let Poll::Ready(Some((index, change))) = self.changes.poll_next_unpin(cx) {
-            if self.on_change(index, change) {
-                return Poll::Ready(Referrer::All);
+        while let Poll::Ready(Some((place, change))) = self.changes.poll_next_unpin(cx) {
+            if let Some(referrer) = self.on_change(place, change) {
+                return Poll::Ready(referrer);
             }
+        }
+        let outdated = self.names.with(|all| all.selected.take_outdated());
+        if !outdated.is_empty() {
+            self.changed.readers.extend(outdated);
+            self.look_up();
         }
         if self.lookup.is_none()
             && let Some(due) = &mut self.due
@@ -129,37 +197,68 @@ impl<O: Operator> References<O> {
         }
     }
 
-    /// Returns whether it may concern every owner that names something.
-    fn on_change(&mut self, index: usize, change: Change) -> bool {
-        let kind = O::REFERENCES[index].kind;
-        let key = match change {
+    /// What follows at once.
+    fn on_change(&mut self, place: Place, change: Change) -> Option<Referrer> {
+        let (index, _) = place;
+        match change {
+            // What workers have read may have changed before.
             Change::From { .. } => {
-                self.failing[index] = false;
-                // What workers have read may have changed before.
-                return self.names.with(|named| !named.is_empty());
+                return self
+                    .names
+                    .with(|all| !all.named.is_empty())
+                    .then_some(Referrer::All);
             }
-            Change::Object { seen, .. } => seen.key,
-            Change::Skipped(Some(key)) => key,
-            Change::Skipped(None) => return true,
-            Change::Failed(what, error) => {
-                if !std::mem::replace(&mut self.failing[index], true) {
-                    warn!(kind, %error, "cannot {what} what owners name: changes of it are not noticed");
-                }
-                return false;
+            Change::Opened => return Some(Referrer::Opened(place)),
+            Change::Failed(verb, error) => return Some(Referrer::Closed(place, verb, error)),
+            Change::Object { seen, line } => {
+                self.on_object(index, &seen.key, seen.is_deleted, &line);
             }
-        };
-        if self.names.with(|named| named.has(index, &key)) {
-            self.changed.insert((index, key));
-            self.due.get_or_insert_with(|| Box::pin(sleep(MERGED)));
+            // Which labels it has is not known: of those who select only those who have read it are found.
+            Change::Skipped(Some(key)) => self.on_object(index, &key, false, &[]),
+            Change::Skipped(None) => return Some(Referrer::All),
         }
         if self.changed.len() > LOOKED_UP {
-            (self.changed, self.due) = (HashSet::new(), None);
-            return true;
+            (self.changed, self.due) = (Changed::default(), None);
+            return Some(Referrer::All);
         }
-        false
+        None
     }
 
-    /// The uid of an owner that names something for which the list is read.
+    /// An object has changed. `line`: the event, which says which labels it has.
+    fn on_object(&mut self, index: usize, key: &ObjectKey, is_deleted: bool, line: &[u8]) {
+        let before = self.changed.len();
+        self.names.with(|all| {
+            if all.named.has(index, key) {
+                self.changed.named.insert((index, key.clone()));
+            }
+            if !all.selected.is_used() {
+                return;
+            }
+            let event = serde_json::from_slice::<Event<'_>>(line).ok();
+            let labels = event.and_then(|event| event.object.metadata.labels);
+            let labels = labels.unwrap_or_default();
+            // In its namespace, and in all of them.
+            for namespace in [key.namespace(), ""] {
+                let keyed = |term: String| (index, ObjectKey::new(namespace, &term));
+                let terms: Vec<_> = selector::terms(&labels).map(keyed).collect();
+                if terms.iter().any(|(_, term)| all.named.has(index, term)) {
+                    self.changed.named.extend(terms);
+                }
+            }
+            let readers = all.selected.shown(index, key, is_deleted);
+            self.changed.readers.extend(readers);
+        });
+        if self.changed.len() > before {
+            self.look_up();
+        }
+    }
+
+    /// What has changed is looked up soon.
+    fn look_up(&mut self) {
+        self.due.get_or_insert_with(|| Box::pin(sleep(MERGED)));
+    }
+
+    /// The uid of an owner that refers to something for which the list is read.
     fn names_changed(&self, key: &ObjectKey, json: &[u8]) -> Option<Uid> {
         let (_, listed_for) = self.lookup.as_ref()?;
         let object: PartialObject<'_> = serde_json::from_slice(json).ok()?;
@@ -167,10 +266,12 @@ impl<O: Operator> References<O> {
         // A worker that makes its plan panics too, and tells it.
         let named = AssertUnwindSafe(|| self.operator.references(&owner));
         let mut named = catch_unwind(named).ok()?.into_iter();
-        let is_changed = named.any(|reference| {
-            let place = reference.place(O::REFERENCES, key.namespace());
-            place.is_some_and(|place| listed_for.contains(&place))
-        });
-        is_changed.then_some(object.metadata.uid)
+        let is_changed =
+            named.any(|reference| listed_for.concerns(&reference, O::REFERENCES, key.namespace()));
+        let has_read = || {
+            let reader = self.names.with(|all| all.selected.owner(key));
+            listed_for.readers.contains(&reader)
+        };
+        (is_changed || has_read()).then_some(object.metadata.uid)
     }
 }

@@ -52,6 +52,16 @@ impl Collection {
         self
     }
 
+    /// The same kind in `namespace` alone; empty: in all, or of a kind without namespaces. Nothing is selected.
+    #[must_use]
+    pub fn within(&self, namespace: &str) -> Self {
+        Self {
+            path: self.path_in(namespace),
+            selectors: Default::default(),
+            ..self.clone()
+        }
+    }
+
     /// Watched as metadata only.
     #[must_use]
     pub fn watched_as_metadata(mut self) -> Self {
@@ -216,6 +226,12 @@ mod tests {
             all.labelled_path(Some("shop"), "c in (d)"),
             "/api/v1/namespaces/shop/services?labelSelector=a%3Db%2Cc%20in%20%28d%29"
         );
+        let within = one.within("park").selected_by(Some("c=d"), None);
+        assert_eq!(
+            within.list_path(5, None),
+            "/api/v1/namespaces/park/services?limit=5&labelSelector=c%3Dd"
+        );
+        assert_eq!(one.within("").path(), "/api/v1/services");
         assert_eq!(
             (one.path(), one.path_in("shop").as_str()),
             (one.path(), one.path())

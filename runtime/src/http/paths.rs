@@ -28,10 +28,11 @@ pub struct Paths {
     is_namespaced: bool,
     /// Field manager of every write.
     pub manager: &'static str,
-    /// By kind: one for each namespace, in the order of keys, or one for all.
+    /// The owners, the kinds of children, and the kinds that owners refer to: of each one part for each namespace, in the order
+    /// of keys, or one for all.
     collections: Vec<Vec<Arc<Collection>>>,
-    /// The kinds that owners name, likewise.
-    references: Vec<Vec<Arc<Collection>>>,
+    /// How many of them are owners and children.
+    ours: usize,
     /// The namespaces; empty where it is all of them.
     namespaces: Vec<String>,
 }
@@ -108,8 +109,7 @@ impl Paths {
             named
         });
         let owners = collection(&owner_api_version, &plural, is_namespaced::<O>(), selector);
-        let collections = std::iter::once(owners).chain(children).collect();
-        let references = references.collect();
+        let collections = std::iter::once(owners).chain(children);
         Self {
             owner_kind: <O::Resource as Resource>::kind(&()).into_owned(),
             owner_api_version,
@@ -117,8 +117,8 @@ impl Paths {
             place_labels: may_be_labelled::<O>().then(place_labels::<O>),
             is_namespaced: is_namespaced::<O>(),
             manager: O::NAME,
-            collections,
-            references,
+            collections: collections.chain(references).collect(),
+            ours: 1 + O::KINDS.len(),
             namespaces,
         }
     }
@@ -194,7 +194,8 @@ impl Paths {
         self
     }
 
-    /// The collection of `kind`, of which any object can be named. There is one for each kind of the operator.
+    /// The collection of `kind`, of which any object can be named. There is one for each kind of the operator, and one for
+    /// each that owners refer to.
     pub fn collection(&self, kind: KindId) -> &Arc<Collection> {
         &self.parts(kind)[0]
     }
@@ -206,7 +207,7 @@ impl Paths {
 
     /// What is watched of the kind with this index in [`Operator::REFERENCES`]; of the first part any object can be named.
     pub fn references(&self, index: usize) -> &[Arc<Collection>] {
-        &self.references[index]
+        &self.collections[self.ours + index]
     }
 
     /// Whether what happens in this namespace is seen; empty: where a kind has none.
@@ -217,17 +218,17 @@ impl Paths {
 
     /// The number of kinds: the owners and every kind of child.
     pub fn len(&self) -> usize {
-        self.collections.len()
+        self.ours
     }
 
     /// How many parts each kind has, the owners first.
     pub fn part_counts(&self) -> impl Iterator<Item = usize> {
-        self.collections.iter().map(Vec::len)
+        self.collections[..self.ours].iter().map(Vec::len)
     }
 
     /// There is always one: the owners.
     pub fn is_empty(&self) -> bool {
-        self.collections.is_empty()
+        self.ours == 0
     }
 
     /// `deployments`, ...

@@ -15,6 +15,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use crate::api::Metric;
 use crate::metrics::histogram::Histogram;
 pub use crate::metrics::text::Build;
 
@@ -59,7 +60,7 @@ pub struct Metrics {
     pub drift: AtomicU64,
     /// Patches of children that changed nothing.
     pub noop_patches: AtomicU64,
-    /// Warning Events not written, to bound their rate.
+    /// Events not written, to bound their rate.
     pub events_suppressed: AtomicU64,
     /// Owners that wait for a worker.
     pub queue_depth: AtomicU64,
@@ -75,12 +76,24 @@ pub struct Metrics {
     pub crd_revision: AtomicI64,
     /// Revision of the CRD in the binary; 0 where it has none.
     pub crd_revision_in_binary: AtomicI64,
+    /// The author's own.
+    authors: Mutex<Vec<&'static Metric>>,
     ready: AtomicBool,
     standby: AtomicBool,
     not_ready_because: Mutex<String>,
 }
 
 impl Metrics {
+    /// Has the page show these too, under its prefix. Of two with one name it shows the first: Prometheus would refuse the page.
+    pub fn show(&self, metrics: &[&'static Metric]) {
+        let mut shown = lock(&self.authors);
+        for metric in metrics {
+            if shown.iter().all(|other| other.name != metric.name) {
+                shown.push(metric);
+            }
+        }
+    }
+
     /// Counts one request.
     pub fn request(&self, verb: Verb) {
         self.requests[verb as usize].fetch_add(1, Relaxed);

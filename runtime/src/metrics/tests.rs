@@ -41,6 +41,44 @@ fn every_line_is_prometheus_text() {
     }
 }
 
+static SENT: Metric = Metric::counter("mails_sent_total", "Mails sent.");
+static OLDEST: Metric = Metric::gauge("oldest_mail_seconds", "Age of the oldest mail that waits.");
+static SENT_TOO: Metric = Metric::counter("mails_sent_total", "Mails of another kind.");
+
+#[test]
+fn an_authors_metrics_stand_under_the_prefix_and_each_name_once() {
+    let metrics = Metrics::default();
+    metrics.show(&[&SENT, &OLDEST, &SENT_TOO]);
+    metrics.show(&[&SENT]);
+    SENT.add(2);
+    OLDEST.set(9);
+    let text = metrics.render(&BUILD);
+    let ours: Vec<_> = text.lines().filter(|line| line.contains("mail")).collect();
+    assert_eq!(
+        ours,
+        [
+            "# HELP notes_mails_sent_total Mails sent.",
+            "# TYPE notes_mails_sent_total counter",
+            "notes_mails_sent_total 2",
+            "# HELP notes_oldest_mail_seconds Age of the oldest mail that waits.",
+            "# TYPE notes_oldest_mail_seconds gauge",
+            "notes_oldest_mail_seconds 9",
+        ]
+    );
+}
+
+/// An author's metric may have none of them.
+#[test]
+fn the_names_of_the_runtime_are_those_that_are_listed() {
+    let text = Metrics::default().render(&BUILD);
+    let names = text.lines().filter_map(|line| {
+        let family = line.strip_prefix("# TYPE notes_")?;
+        family.split(' ').next()
+    });
+    let names: Vec<_> = names.collect();
+    assert_eq!(names, crate::api::OWN);
+}
+
 #[test]
 fn readiness_names_its_reason() {
     let metrics = Metrics::default();

@@ -86,7 +86,7 @@ pub(crate) fn render(metrics: &Metrics, build: &Build<'_>) -> String {
         ),
         (
             "events_suppressed_total",
-            "Warning Events not written, to bound their rate.",
+            "Events not written, to bound their rate.",
             &metrics.events_suppressed,
         ),
     ] {
@@ -153,6 +153,13 @@ pub(crate) fn render(metrics: &Metrics, build: &Build<'_>) -> String {
         format_args!("version=\"{version}\",arch=\"{arch}\",allocator=\"{allocator}\""),
         1,
     );
+    for metric in lock(&metrics.authors).iter() {
+        let kind = match metric.is_counter {
+            true => "counter",
+            false => "gauge",
+        };
+        page.value(metric.name, kind, metric.help, metric.get());
+    }
     page.text
 }
 

@@ -137,7 +137,7 @@ impl<O: Operator> ChildRequests<O> {
                 Ok(None)
             }
             Err(error) if error.is_of_missing_kind() => {
-                Err(failure::kind_missing(&child.kind, &child.name))
+                Err(failure::kind_missing(&child.kind, &child.name, "made"))
             }
             Err(error) => Err(self.not_created(error, &child.kind, &child.name)),
         }

@@ -4,6 +4,7 @@
 //! in the plan is a difference.
 //! Leaves to others: finding the children (`relist`), what a difference is (`fields`).
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -145,6 +146,11 @@ impl<O: Operator> Compare for Comparer<O> {
         else {
             return check;
         };
+        // What it differs in is left as it is, until a change of the owner has all compared.
+        let is_paused = AssertUnwindSafe(|| self.operator.is_paused(&owner));
+        if catch_unwind(is_paused).unwrap_or_default() {
+            return none;
+        }
         let is_named_otherwise =
             |child: &&Child| child.name != *owner.meta.name || child.namespace.is_some();
         if by_name && let Some(child) = plan.children.iter().find(is_named_otherwise) {

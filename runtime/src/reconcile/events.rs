@@ -1,8 +1,8 @@
-//! Warning Events on owners that became degraded.
+//! Events on owners: Warnings on those that became degraded, and what an author tells.
 //!
 //! Guarantees: at most [`BURST`] at once and one per second after that, for all owners together; what is
 //! left out is counted; an Event that cannot be written never fails the reconcile of its owner.
-//! Leaves to others: when an owner becomes degraded (`reconcile`).
+//! Leaves to others: when there is something to tell (`reconcile`).
 
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,7 +12,6 @@ use serde_json::json;
 use tokio::time::{Duration, Instant};
 use tracing::debug;
 
-use crate::api::Failure;
 use crate::http::paths::Paths;
 use crate::http::request::{Api, METADATA, OBJECT_BYTES};
 use crate::metrics::Verb;
@@ -58,14 +57,13 @@ impl Events {
         may
     }
 
-    /// Writes a Warning on the owner: why it is degraded. Of the same reason, `tells_apart` and owner only one is there.
-    pub async fn warn(
+    /// Writes an Event on the owner. Of the same reason, `tells_apart` and owner only one is there.
+    pub async fn write(
         &self,
         api: &Api,
         paths: &Paths,
-        key: &ObjectKey,
-        uid: Uid,
-        failure: &Failure,
+        (key, uid): (&ObjectKey, Uid),
+        (type_, reason, message): (&str, &str, &str),
         tells_apart: &str,
     ) {
         if !self.may_write() {
@@ -80,9 +78,9 @@ impl Events {
         };
         let now = rfc3339(api.now_s());
         // The name repeats, so that the server refuses a second one.
-        let digest = hash32(&format!("{uid}{}{tells_apart}", failure.reason));
+        let digest = hash32(&format!("{uid}{reason}{tells_apart}"));
         let event_name = event_name(name, digest);
-        let event = json!({
+        let object = json!({
             "apiVersion": "v1",
             "kind": "Event",
             "metadata": {"name": event_name, "namespace": within},
@@ -90,9 +88,9 @@ impl Events {
                 "apiVersion": paths.owner_api_version, "kind": paths.owner_kind,
                 "namespace": namespace, "name": name, "uid": uid.to_string(),
             },
-            "type": "Warning",
-            "reason": failure.reason,
-            "message": failure.message.chars().take(1024).collect::<String>(),
+            "type": type_,
+            "reason": reason,
+            "message": message.chars().take(1024).collect::<String>(),
             "source": {"component": paths.manager},
             "reportingComponent": paths.manager,
             "firstTimestamp": now,
@@ -100,7 +98,7 @@ impl Events {
             "count": 1,
         });
         let path = format!("/api/v1/namespaces/{within}/events");
-        let mut request = whole(Method::POST, &path, Some((JSON, &event)));
+        let mut request = whole(Method::POST, &path, Some((JSON, &object)));
         request.accept = METADATA;
         match api.call(Verb::Create, request, OBJECT_BYTES).await {
             Ok(_) => {}

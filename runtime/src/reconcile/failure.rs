@@ -6,7 +6,7 @@ use std::any::Any;
 use std::time::Duration;
 
 use crate::api::{
-    Child, Failure, Kind, Operator, PlanError, Reference, Retry, is_labelled, is_namespaced,
+    By, Child, Failure, Kind, Operator, PlanError, Reference, Retry, is_labelled, is_namespaced,
     kind_index,
 };
 use crate::http::paths::Paths;
@@ -131,8 +131,8 @@ pub(crate) fn collision(kind: &str, name: &str, belongs: &str, owner_kind: &str)
     failed("Collision", message, Retry::Backoff)
 }
 
-/// A child of a kind that the server does not serve.
-pub(crate) fn kind_missing(kind: &Kind, name: &str) -> Interrupt {
+/// What is to be `done` with an object of a kind that the server does not serve.
+pub(crate) fn kind_missing(kind: &Kind, name: &str, done: &str) -> Interrupt {
     let Kind {
         api_version,
         kind,
@@ -140,9 +140,17 @@ pub(crate) fn kind_missing(kind: &Kind, name: &str) -> Interrupt {
         ..
     } = kind;
     let message = format!(
-        "{kind} {name:?} cannot be made: this cluster does not serve {plural} of {api_version}; install the CRD of {kind}"
+        "{kind} {name:?} cannot be {done}: this cluster does not serve {plural} of {api_version}; install the CRD of {kind}"
     );
     failed("KindMissing", message, Retry::Backoff)
+}
+
+/// What an owner refers to cannot be read. `which`: its name, or a label selector.
+pub(crate) fn unread(error: ApiError, verb: &str, kind: &Kind, which: &str) -> Interrupt {
+    match error.is_of_missing_kind() {
+        true => kind_missing(kind, which, "read"),
+        false => asked(error, verb, kind.kind, which),
+    }
 }
 
 /// Gives the children of the plan of `owner` their kinds as the operator declares them, and a namespace only where that is
@@ -232,20 +240,20 @@ fn place_child<O: Operator>(owner: &Meta, child: &mut Child) -> Result<(), Inter
 
 /// An owner names an object of a kind that the operator does not declare: it is not watched.
 pub(crate) fn undeclared_reference<O: Operator>(reference: &Reference) -> Interrupt {
+    let (By::Name(which) | By::Labels(which)) = &reference.by;
     let message = format!(
-        "the owner names a {} ({:?}), which is not among the REFERENCES of the operator {}",
+        "the owner names a {} ({which:?}), which is not among the REFERENCES of the operator {}",
         reference.kind.kind,
-        reference.name,
         O::NAME
     );
     failed("UndeclaredKind", message, Retry::AwaitChange)
 }
 
 /// An owner without a namespace names an object in its own.
-pub(crate) fn reference_without_namespace(reference: &Reference) -> Interrupt {
+pub(crate) fn reference_without_namespace(kind: &Kind, name: &str) -> Interrupt {
     let message = format!(
-        "the owner names a {} {:?} and is in no namespace itself: say which (in_namespace)",
-        reference.kind.kind, reference.name
+        "the owner names a {} {name:?} and is in no namespace itself: say which (in_namespace)",
+        kind.kind
     );
     failed("NoNamespace", message, Retry::AwaitChange)
 }

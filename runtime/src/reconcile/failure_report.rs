@@ -8,7 +8,7 @@ use std::panic::AssertUnwindSafe;
 
 use tracing::{debug, warn};
 
-use crate::api::{Children, Failure, Operator, Owner, Retry};
+use crate::api::{Children, Event, Failure, Operator, Owner, Retry};
 use crate::model::{ObjectKey, OwnerState, millis};
 use crate::queue::Outcome;
 use crate::reconcile::child_records::is_seen;
@@ -17,6 +17,9 @@ use crate::reconcile::{Reconciler, failure, owner};
 
 /// With this time in a row that the status is set back, somebody is told. Three edits by hand are not.
 const OVERWRITTEN_TOLD: u8 = 4;
+
+/// The type of an Event about a fault.
+const WARNING: &str = "Warning";
 
 impl<O: Operator> Reconciler<O> {
     /// Reports a failure as a status, a counter and a log line, and as a Warning Event when it is new.
@@ -80,27 +83,47 @@ impl<O: Operator> Reconciler<O> {
             Told::Repeated => "",
             Told::AtOnce | Told::Never => failure.message.as_str(),
         };
-        self.events
-            .warn(
-                &self.api,
-                &self.paths,
-                key,
-                state.object.uid,
-                failure,
-                tells_apart,
-            )
-            .await;
+        let event = (WARNING, failure.reason, failure.message.as_str());
+        self.tell(key, state, event, tells_apart).await;
     }
 
-    /// The status was written, and says what is wrong with the children: an Event, the log and a counter say the same.
-    pub(super) async fn tell_degraded(
+    async fn tell(
         &self,
         key: &ObjectKey,
         state: &OwnerState,
-        failure: &Failure,
+        event: (&str, &str, &str),
+        tells_apart: &str,
     ) {
-        self.api.metrics().error(failure.reason);
-        self.warn(key, state, failure, Told::AtOnce).await;
+        let owner = (key, state.object.uid);
+        self.events
+            .write(&self.api, &self.paths, owner, event, tells_apart)
+            .await;
+    }
+
+    /// The status was written. What is wrong with the children an Event, the log and a counter say too; what is no fault, an
+    /// Event of type Normal.
+    pub(super) async fn tell_written(
+        &self,
+        key: &ObjectKey,
+        state: &OwnerState,
+        degraded: Option<Failure>,
+        event: Option<Event>,
+    ) {
+        if let Some(Failure {
+            reason, message, ..
+        }) = &degraded
+        {
+            self.api.metrics().error(reason);
+            let kind = &self.paths.owner_kind;
+            warn!(%kind, object = %key, reason, "{message}");
+        }
+        let degraded = degraded.map(|failure| (WARNING, failure.reason, failure.message));
+        let event = event.map(|event| ("Normal", event.reason, event.message));
+        // One place that waits, for what few operators tell.
+        for (type_, reason, message) in degraded.into_iter().chain(event) {
+            let event = (type_, reason, message.as_str());
+            self.tell(key, state, event, &message).await;
+        }
     }
 
     /// The status was written. Says once that another client keeps writing it too.
@@ -114,7 +137,7 @@ impl<O: Operator> Reconciler<O> {
                 .to_owned(),
             retry: Retry::Backoff,
         };
-        self.tell_degraded(key, state, &failure).await;
+        self.tell_written(key, state, Some(failure), None).await;
     }
 
     /// The children that the owner is known to have had, as they are: what a cache mode does not retain is read. What is

@@ -289,9 +289,9 @@ impl<O: Operator> Reconciler<O> {
         self.write_status(key, state, status).await?;
         if state.object.own_version != own_version {
             self.tell_overwritten(key, state).await;
-            if let Some(failure) = self.operator.degraded(&owner, &children) {
-                self.tell_degraded(key, state, &failure).await;
-            }
+            let degraded = self.operator.degraded(&owner, &children);
+            let event = self.operator.event(&owner, &children);
+            self.tell_written(key, state, degraded, event).await;
         }
         if !Status::<O>::OBSERVES {
             // Not on the object, but known as long as the entry or the cache keeps it.

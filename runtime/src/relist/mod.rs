@@ -17,7 +17,7 @@ mod by_label;
 mod hostile;
 mod items;
 mod merge;
-mod pages;
+pub(crate) mod pages;
 pub(crate) mod pass;
 pub mod schedule;
 

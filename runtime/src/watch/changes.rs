@@ -24,6 +24,8 @@ pub(crate) enum Change {
     /// From now on everything is shown. `after`: everything up to that resourceVersion was shown before; 0 where that is
     /// not known.
     From { after: u64 },
+    /// The watch is open, again after a failure.
+    Opened,
     /// An object as it is now.
     Object { seen: Changed, line: Vec<u8> },
     /// An object that cannot be decoded.
@@ -104,7 +106,8 @@ async fn next(state: State, api: &Api, collection: &Arc<Collection>) -> (Change,
     loop {
         let item = stream.next().await;
         let change = match item.event {
-            WatchEvent::Opened | WatchEvent::Bookmark => continue,
+            WatchEvent::Bookmark => continue,
+            WatchEvent::Opened => Change::Opened,
             WatchEvent::Object { object, line } => Change::Object { seen: object, line },
             WatchEvent::Skipped { object } => Change::Skipped(object.map(|(key, _)| key)),
             WatchEvent::Closed(error) => Change::Failed("watch", error),

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{PartialObjectMeta, Patch, PatchParams, PostParams};
 use kube::runtime::reflector::ObjectRef;
@@ -11,6 +11,7 @@ use kube::runtime::watcher;
 use kube::{Api, ResourceExt};
 use serde_json::json;
 use tare_runtime::free::{Action, Config, Controller, Error};
+use tare_runtime::leader::{Candidate, Election};
 
 use crate::world::{NAMESPACE, OnPurpose, Reconciled, World, record, seconds};
 
@@ -319,4 +320,40 @@ async fn a_change_costs_no_read_and_that_of_an_owned_object_one() {
     world.edit("child", "2").await;
     seconds(10).await;
     assert_eq!((seen.count("owner"), reads() - at_start), (3, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_with_one_lease_one_works_until_it_ends() {
+    let world = World::new();
+    let replica = |identity: &str| {
+        let (seen, (stop, stopped)) = (record(), tokio::sync::oneshot::channel::<()>());
+        let candidate = Candidate {
+            identity: identity.to_owned(),
+            ..Candidate::new(NAMESPACE, "maps", "maps")
+        };
+        let election = Election::new(world.client(), Arc::default(), candidate);
+        let stopped = stopped.map(drop).shared();
+        let said = of_maps(&world).graceful_shutdown_on(stopped.clone()).run(
+            reconcile,
+            back_off,
+            Arc::clone(&seen),
+        );
+        let replica = tokio::spawn(election.lead(stopped, said.for_each(|_| async {})));
+        (seen, stop, replica)
+    };
+    let (first, stop, ended) = replica("a");
+    seconds(10).await;
+    let (second, _stop, _running) = replica("b");
+    world.create("one", "1", None).await;
+    seconds(60).await;
+    assert_eq!((first.count("one"), second.count("one")), (1, 0));
+    drop(stop);
+    seconds(60).await;
+    assert!(
+        ended.await.is_ok_and(|led| led.is_ok()),
+        "it ended in order"
+    );
+    world.edit("one", "2").await;
+    seconds(10).await;
+    assert_eq!((first.count("one"), second.count("one")), (1, 2));
 }

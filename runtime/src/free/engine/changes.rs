@@ -30,6 +30,7 @@ where
         let now_ms = self.now_ms();
         match (index, change) {
             (_, Change::From { after }) => self.on_begun(index, after),
+            (_, Change::Opened) => {}
             (0, Change::Object { seen, line }) => {
                 let content = Content::Event(line);
                 let is_skipped = !seen.is_deleted && self.skips(&content);
