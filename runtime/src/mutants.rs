@@ -132,8 +132,6 @@ mod chosen {
         RecreatedInFlightIgnored,
         /// A child that another controller takes over is nobody's.
         TakenOverIgnored,
-        /// What was applied to a child counts for the next object of its name, and a patch of the former as rejected.
-        ReplacedIsRejected,
         /// An owner without a status has no children, whatever its spec was before.
         FirstAttemptForgotten,
         /// The deletion of one child hides older changes of another.

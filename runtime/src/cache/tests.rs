@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::api::{Children, DEPLOYMENT, Owner};
+use crate::api::{Child, Children, DEPLOYMENT, Owner};
 use crate::cache::*;
 use crate::http::paths::Paths;
 use crate::model::{

@@ -182,8 +182,7 @@ impl<O: Operator> ChildRequests<O> {
         };
         match self.api.call(Verb::Patch, request, OBJECT_BYTES).await {
             Ok(answer) => self.decode(&answer, &child.kind).map(Patched::Done),
-            Err(error) if matches!(error.code(), Some(404 | 409)) => Err(Interrupt::Again),
-            Err(error) if is_of_another(&error) && !mutant!(ReplacedIsRejected) => {
+            Err(error) if matches!(error.code(), Some(404 | 409)) || is_of_another(&error) => {
                 Err(Interrupt::Again)
             }
             Err(error) => {

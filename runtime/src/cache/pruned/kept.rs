@@ -224,7 +224,7 @@ impl Kept {
                         |child: &SeenChild| child.content.last_applied().map(|applied| applied.uid);
                     let is_another =
                         applied_to(record).is_some() && applied_to(record) != applied_to(known);
-                    if is_another && !mutant!(ReplacedIsRejected) {
+                    if is_another {
                         known.content = Content::Recorded(None);
                     }
                 }
