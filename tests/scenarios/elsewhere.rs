@@ -12,7 +12,7 @@ use crate::cluster::Cluster;
 use crate::cluster::objects::{condition, text};
 use crate::cluster::simulated::{Simulated, config, pass, web};
 use crate::cluster::user::{JSON, MERGE, send};
-use crate::scope::{Rooms, Scene, Teams};
+use crate::places::{Rooms, Scene, Teams};
 
 const UID: &str = "scope.example.com/owner-uid";
 

@@ -45,12 +45,12 @@ mod overlays;
 mod periods;
 mod permission_table;
 mod permissions;
+mod places;
 mod policies;
 mod referring;
 mod relists;
 mod restored;
 mod rollouts;
-mod scope;
 mod shards;
 mod shipped;
 mod spec;
@@ -312,8 +312,8 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(simulated "needs other limits" admission::owners_that_are_evicted_while_a_list_is_slow_become_ready),
     scenario!(simulated "needs other limits" admission::an_owner_created_again_while_a_worker_has_it_is_not_lost),
 
-    scenario!(anywhere scope::an_owner_without_a_namespace_has_children_in_any),
-    scenario!(anywhere scope::children_elsewhere_are_found_by_label_and_go_under_the_finalizer),
+    scenario!(anywhere places::an_owner_without_a_namespace_has_children_in_any),
+    scenario!(anywhere places::children_elsewhere_are_found_by_label_and_go_under_the_finalizer),
     scenario!(simulated "needs an operator of its own" built_in::a_built_in_kind_is_an_owner),
     scenario!(simulated "needs operators of its own" elsewhere::a_child_where_it_cannot_be_is_told_on_its_owner),
     scenario!(simulated "needs an hour" elsewhere::a_plan_sees_the_status_of_a_child_elsewhere),
