@@ -24,6 +24,7 @@ use tare_runtime::internals::{
 };
 use tare_runtime::model::{
     ChildState, Finalizers, KindId, Meta, ObjectKey, OwnerObject, OwnerState, Retention, Uid,
+    Versions,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -148,7 +149,8 @@ pub fn queue<M: Measurement>() -> impl FnMut(&mut Bencher<'_, M>) {
         bencher.iter_batched(
             || owners.clone(),
             |owners| {
-                let mut queue = Queue::new(Limits::default(), EdgeApps::KINDS.len(), true, 7);
+                let versions = Versions::new(EdgeApps::KINDS.len() + 1);
+                let mut queue = Queue::new(Limits::default(), versions, true, 7);
                 for (key, new, written) in owners {
                     assert_eq!(queue.observe(&key, shown(new), 0), Admission::Accepted);
                     let Some((taken, mut state)) = queue.take() else {

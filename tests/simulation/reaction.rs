@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use http::{Method, Request};
+use http::Request;
 use kube::Client;
 use serde_json::Value;
 use tokio::time::sleep;
@@ -19,10 +19,8 @@ pub struct Reaction {
     /// Name of the Deployment.
     pub deployment: String,
     pub after_ms: u64,
-    /// Of the child that is edited.
-    pub path: String,
-    /// A merge patch.
-    pub patch: Value,
+    /// Edits the child.
+    pub request: Request<Vec<u8>>,
 }
 
 impl Reaction {
@@ -35,13 +33,6 @@ impl Reaction {
     /// The child may be gone: what the server answers does not count.
     pub async fn act(self, user: Client) {
         sleep(Duration::from_millis(self.after_ms)).await;
-        let request = Request::builder()
-            .method(Method::PATCH)
-            .uri(&self.path)
-            .header(http::header::CONTENT_TYPE, "application/merge-patch+json")
-            .body(self.patch.to_string().into_bytes());
-        let _ = user
-            .request::<Value>(request.expect("a valid request"))
-            .await;
+        let _ = user.request::<Value>(self.request).await;
     }
 }

@@ -153,11 +153,11 @@ impl World {
                 after_ms,
             } => {
                 let (resource, patch) = edited(*edit, self.subject, &name(*owner), number as u64);
+                let child = self.child(resource, *owner);
                 let reaction = Reaction {
                     deployment: self.child("deployments", *owner),
                     after_ms: *after_ms,
-                    path: self.path(resource, &self.child(resource, *owner)),
-                    patch,
+                    request: self.request(Method::PATCH, resource, &child, &patch),
                 };
                 self.faults.lock().reactions.push(reaction);
             }
@@ -353,15 +353,31 @@ impl World {
         let _ = self.send(Method::DELETE, resource, name, &options).await;
     }
 
-    /// Of an object, or of all where the name is empty.
-    fn path(&self, resource: &str, name: &str) -> String {
+    /// About an object, or about all where the name is empty.
+    fn request(
+        &self,
+        method: Method,
+        resource: &str,
+        name: &str,
+        body: &Value,
+    ) -> Request<Vec<u8>> {
         let group = match resource {
             "deployments" => "/apis/apps/v1".to_owned(),
             one if one == self.subject.plural() => format!("/apis/{}", self.subject.api_version()),
             _ => "/api/v1".to_owned(),
         };
         let slash = if name.is_empty() { "" } else { "/" };
-        format!("{group}/namespaces/{NAMESPACE}/{resource}{slash}{name}")
+        let path = format!("{group}/namespaces/{NAMESPACE}/{resource}{slash}{name}");
+        let content_type = match method {
+            Method::PATCH => "application/merge-patch+json",
+            _ => "application/json",
+        };
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(http::header::CONTENT_TYPE, content_type)
+            .body(body.to_string().into_bytes());
+        request.expect("a valid request")
     }
 
     /// A request of the user, who may be refused: a step does not know what is there.
@@ -372,15 +388,8 @@ impl World {
         name: &str,
         body: &Value,
     ) -> Result<Value, kube::Error> {
-        let content_type = match method {
-            Method::PATCH => "application/merge-patch+json",
-            _ => "application/json",
-        };
-        let request = Request::builder()
-            .method(method)
-            .uri(self.path(resource, name))
-            .header(http::header::CONTENT_TYPE, content_type)
-            .body(body.to_string().into_bytes());
-        self.user.request(request.expect("a valid request")).await
+        self.user
+            .request(self.request(method, resource, name, body))
+            .await
     }
 }

@@ -42,6 +42,7 @@ impl Schedule {
         due.add(until, at);
     }
 
+    /// Nothing is due from now on.
     pub(crate) fn stop(&self) {
         let mut due = self.lock();
         due.is_stopped = true;

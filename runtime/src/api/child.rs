@@ -38,8 +38,8 @@ impl Child {
         }
     }
 
-    /// A child that must exist, from an object of `k8s_openapi`: its name, its namespace where it names one, and every field that is set but `status`. Labels,
-    /// annotations, lists and maps are as in [`new`](Self::new).
+    /// A child that must exist, from an object of `k8s_openapi`: its name, its namespace where it names one, and every field
+    /// that is set but `status`. Labels, annotations, lists and maps are as in [`new`](Self::new).
     ///
     /// ```
     /// use tare_runtime::api::Child;
@@ -95,9 +95,9 @@ impl Child {
         self.namespace.as_deref().unwrap_or(of_owner)
     }
 
-    /// Whether it is the child `name` in `namespace` of an owner in `of_owner`.
-    pub(crate) fn is_at(&self, of_owner: &str, namespace: &str, name: &str) -> bool {
-        self.name == name && self.namespace_of(of_owner) == namespace
+    /// Whether it is the child with this namespace and name of an owner in `of_owner`.
+    pub(crate) fn is_at(&self, of_owner: &str, place: (&str, &str)) -> bool {
+        (self.namespace_of(of_owner), self.name.as_str()) == place
     }
 
     /// Names the fields whose value is fixed when the child is created.
@@ -127,8 +127,8 @@ struct Observed {
 }
 
 impl Children {
-    /// The last observed state of a child in the namespace of its owner, or of a kind without namespaces; `None` when it does not exist or was not observed yet. Of a kind without
-    /// [`Kind::status`] it says no more than that the child exists.
+    /// The last observed state of a child in the namespace of its owner, or of a kind without namespaces; `None` when it does
+    /// not exist or was not observed yet. Of a kind without [`Kind::status`] it says no more than that the child exists.
     pub fn get(&self, kind: &Kind, name: &str) -> Option<&ChildState> {
         self.get_in("", kind, name)
     }

@@ -71,13 +71,12 @@ impl<O: Operator, C: Cache> Controller<O, C> {
         names: Arc<ChildNames>,
         config: &Config,
     ) -> Self {
-        let (kinds, finalizer) = (O::KINDS.len(), O::FINALIZER.is_some());
+        let (versions, finalizer) = (Versions::of(paths.part_counts()), O::FINALIZER.is_some());
         Self {
             operator,
             cache,
             api,
-            queue: Queue::new(config.limits, kinds, finalizer, config.seed)
-                .with_versions(Versions::of(paths.part_counts())),
+            queue: Queue::new(config.limits, versions, finalizer, config.seed),
             schedule: RelistSchedule::new(config.resync.or(O::DRIFT_PERIOD), config.seed),
             watches: Watches::new(paths.len()),
             relist: None,

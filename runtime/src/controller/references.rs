@@ -1,9 +1,10 @@
 //! Whose plan is to be made again because something has changed that owners refer to.
 //!
 //! Guarantees: every change after the watches have begun leads to those who name the object, who select it by labels that it
-//! has now, or who had selected it when they were last read; and what they may have missed leads to all. Who selects by
-//! several labels may also be led to by objects that have one of them each. Changes within a second are looked up together,
-//! one list at a time. A panic of an author ends nothing here. Where nothing is declared, nothing is watched.
+//! has now, or who had selected it when they were last read; and what they may have missed leads to all. Changes within a
+//! second are looked up together, so that two objects may lead to an owner who selects by two labels, of which each object
+//! has one. One list is read at a time. A panic of an author ends nothing here. Where nothing is declared, nothing is
+//! watched.
 //! Leaves to others: who was seen to refer to what (`reconcile::references`), the work (`queue`).
 
 use std::collections::{BTreeMap, HashSet};

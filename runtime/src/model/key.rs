@@ -41,12 +41,8 @@ impl ObjectKey {
         bytes.cmp(key.0.bytes())
     }
 
-    /// Whether this is the key of `name` in `namespace`.
-    pub fn is(&self, namespace: &str, name: &str) -> bool {
-        self.parts() == (namespace, name)
-    }
-
-    fn parts(&self) -> (&str, &str) {
+    /// Namespace and name.
+    pub fn parts(&self) -> (&str, &str) {
         // A namespace holds no slash: it is a DNS label.
         self.0.split_once('/').unwrap_or(("", &self.0))
     }
@@ -86,7 +82,7 @@ mod tests {
     fn a_key_has_its_parts_and_sorts_as_lists_do() {
         let key = ObjectKey::new("shop", "web");
         assert_eq!((key.namespace(), key.name()), ("shop", "web"));
-        assert!(key.is("shop", "web") && !key.is("shop", "we"));
+        assert!(key.parts() == ("shop", "web") && key.parts() != ("shop", "we"));
         // `-` sorts before `/`.
         assert_eq!(ObjectKey::cmp_to("shop-a", "web", &key), Ordering::Less);
         assert_eq!(ObjectKey::cmp_to("shop", "web", &key), Ordering::Equal);

@@ -41,22 +41,15 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// An empty queue for an operator with `kinds` kinds of children, with or without a finalizer.
-    pub fn new(limits: Limits, kinds: usize, finalizer: bool, seed: u64) -> Self {
+    /// An empty queue for an operator with or without a finalizer. `versions`: of its kinds, of which nothing was said yet.
+    pub fn new(limits: Limits, versions: Versions, finalizer: bool, seed: u64) -> Self {
         Self {
             limits,
             finalizer,
             entries: Entries::new(limits, finalizer),
-            versions: Versions::new(kinds + 1),
+            versions,
             random: seed | 1,
         }
-    }
-
-    /// With these versions, of kinds in several parts.
-    #[must_use]
-    pub fn with_versions(mut self, versions: Versions) -> Self {
-        self.versions = versions;
-        self
     }
 
     /// How far the server is. An entry is confirmed once the watches have shown its last writes.

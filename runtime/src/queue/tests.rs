@@ -20,7 +20,7 @@ fn child_kind() -> KindId {
 }
 
 fn queue(limits: Limits) -> Queue {
-    Queue::new(limits, KINDS, true, 7)
+    Queue::new(limits, Versions::new(KINDS + 1), true, 7)
 }
 
 fn uid(n: u8) -> Uid {

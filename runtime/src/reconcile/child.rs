@@ -119,11 +119,12 @@ impl Actual {
         Ok(actual)
     }
 
-    /// What is known of it, a child of `kind` of an owner in the namespace `of_owner`, once it was compared or written; with `body` where it satisfies that.
-    pub(crate) fn seen(&self, kind: KindId, of_owner: &str, body: Option<&Value>) -> SeenChild {
+    /// What is known of it, a child of `kind` in this place, once it was compared or written; with `body` where it satisfies
+    /// that.
+    pub(crate) fn seen(&self, kind: KindId, place_hash: u32, body: Option<&Value>) -> SeenChild {
         SeenChild {
             kind,
-            place_hash: self.place_hash(of_owner),
+            place_hash,
             uid_hash: self.uid.short(),
             resource_version: self.resource_version,
             state: self.state.clone(),
@@ -134,7 +135,8 @@ impl Actual {
 
     /// Tells it from others of its kind of an owner in the namespace `of_owner`.
     pub(crate) fn place_hash(&self, of_owner: &str) -> u32 {
-        place_hash(of_owner, self.key.namespace(), self.key.name())
+        let (namespace, name) = self.key.parts();
+        place_hash(of_owner, namespace, name)
     }
 
     /// What a comparison with its plan sees of it.

@@ -43,8 +43,8 @@ impl ChildNames {
         }
     }
 
-    /// The owner `owner` has or had a child of this name in `namespace`.
-    pub(crate) fn learn(&self, kind: KindId, owner: &ObjectKey, namespace: &str, child: &str) {
+    /// The owner `owner` has or had a child with this namespace and name.
+    pub(crate) fn learn(&self, kind: KindId, owner: &ObjectKey, (namespace, child): (&str, &str)) {
         let mut kinds = self.lock();
         let Some(names) = kind
             .index()
@@ -86,7 +86,7 @@ impl ChildNames {
 
     /// The children that `owner` may have beside those of its plan, as absent.
     pub(crate) fn unplanned<O: Operator>(&self, owner: &ObjectKey, plan: &[Child]) -> Vec<Child> {
-        let (namespace, owner) = (owner.namespace(), owner.name());
+        let (namespace, owner) = owner.parts();
         let mut unplanned = Vec::new();
         for (names, kind) in self.lock().iter().zip(O::KINDS) {
             let Names::Patterns(patterns) = names else {
@@ -125,11 +125,10 @@ pub(crate) fn is_planned<O: Operator>(
     plan: &[Child],
     kind: Option<KindId>,
     of_owner: &str,
-    (namespace, name): (&str, &str),
+    place: (&str, &str),
 ) -> bool {
-    plan.iter().any(|child| {
-        child.is_at(of_owner, namespace, name) && kind_index(O::KINDS, &child.kind) == kind
-    })
+    plan.iter()
+        .any(|child| child.is_at(of_owner, place) && kind_index(O::KINDS, &child.kind) == kind)
 }
 
 /// What stands before and after the owner's name in that of a child.
@@ -158,7 +157,7 @@ mod tests {
     }
 
     fn learn(names: &ChildNames, kind: KindId, owner: &str, child: &str) {
-        names.learn(kind, &ObjectKey::new("default", owner), "default", child);
+        names.learn(kind, &ObjectKey::new("default", owner), ("default", child));
     }
 
     fn names(names: &ChildNames, owner: &str, plan: &[Child]) -> Vec<String> {
@@ -207,7 +206,7 @@ mod tests {
         assert!(known.is_irregular(kind(1)), "in too many ways");
         known.relisted();
         assert!(!known.are_elsewhere(kind(1)));
-        known.learn(kind(1), &"default/shop".into(), "infra", "shop");
+        known.learn(kind(1), &"default/shop".into(), ("infra", "shop"));
         assert!(known.is_irregular(kind(1)) && known.are_elsewhere(kind(1)));
     }
 }

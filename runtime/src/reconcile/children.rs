@@ -379,8 +379,7 @@ impl<O: Operator> Reconciler<O> {
         if let Some(kind) = kind_index(O::KINDS, &child.kind) {
             let body = body.filter(|_| self.retention == Retention::Specs);
             let (_, place_hash) = id::<O>(child);
-            let seen = actual.seen(kind, child.namespace_of(actual.key.namespace()), body);
-            state.children.record(SeenChild { place_hash, ..seen });
+            state.children.record(actual.seen(kind, place_hash, body));
         }
     }
 }

@@ -45,7 +45,7 @@ impl<O: Operator> Comparer<O> {
 
     fn child_differs(
         &self,
-        child: Child,
+        mut child: Child,
         owner: &Meta,
         state: &mut OwnerState,
         found: &[(KindId, Actual)],
@@ -55,11 +55,9 @@ impl<O: Operator> Comparer<O> {
         let actual = found
             .iter()
             .find(|(of, actual)| {
-                let (namespace, name) = (actual.key.namespace(), actual.key.name());
-                Some(*of) == kind && child.is_at(&owner.namespace, namespace, name)
+                Some(*of) == kind && child.is_at(&owner.namespace, actual.key.parts())
             })
             .map(|(_, actual)| actual);
-        let mut child = child;
         let differs = match (child.body.take(), actual) {
             (None, None) => false,
             (None, Some(actual)) => actual.owner == Some(uid),
@@ -115,8 +113,7 @@ impl<O: Operator> Compare for Comparer<O> {
     ) -> Comparison {
         for (kind, actual) in children {
             if actual.owner == Some(state.object.uid) {
-                let (namespace, name) = (actual.key.namespace(), actual.key.name());
-                self.names.learn(*kind, key, namespace, name);
+                self.names.learn(*kind, key, actual.key.parts());
             }
         }
         let none = Comparison::Triggers(Triggers::default());
@@ -129,9 +126,8 @@ impl<O: Operator> Compare for Comparer<O> {
             return none;
         }
         for (kind, actual) in children {
-            state
-                .children
-                .record(actual.seen(*kind, key.namespace(), None));
+            let place_hash = actual.place_hash(key.namespace());
+            state.children.record(actual.seen(*kind, place_hash, None));
         }
         state.children.complete = true;
         if has_work {
@@ -164,14 +160,8 @@ impl<O: Operator> Compare for Comparer<O> {
         let mut differs = false;
         for (kind, actual) in children {
             let ours = actual.owner == Some(state.object.uid) && !actual.deleting;
-            if ours
-                && !is_planned::<O>(
-                    &plan.children,
-                    Some(*kind),
-                    key.namespace(),
-                    (actual.key.namespace(), actual.key.name()),
-                )
-            {
+            let (of_owner, place) = (key.namespace(), actual.key.parts());
+            if ours && !is_planned::<O>(&plan.children, Some(*kind), of_owner, place) {
                 self.api.metrics().drift.fetch_add(1, Relaxed);
                 differs = true;
             }

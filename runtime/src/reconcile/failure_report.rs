@@ -18,9 +18,6 @@ use crate::reconcile::{Reconciler, failure, owner};
 /// With this time in a row that the status is set back, somebody is told. Three edits by hand are not.
 const OVERWRITTEN_TOLD: u8 = 4;
 
-/// The type of an Event about a fault.
-const WARNING: &str = "Warning";
-
 impl<O: Operator> Reconciler<O> {
     /// Reports a failure as a status, a counter and a log line, and as a Warning Event when it is new.
     pub(super) async fn report(
@@ -83,10 +80,11 @@ impl<O: Operator> Reconciler<O> {
             Told::Repeated => "",
             Told::AtOnce | Told::Never => failure.message.as_str(),
         };
-        let event = (WARNING, failure.reason, failure.message.as_str());
+        let event = ("Warning", failure.reason, failure.message.as_str());
         self.tell(key, state, event, tells_apart).await;
     }
 
+    /// Writes an Event: its type, reason and message.
     async fn tell(
         &self,
         key: &ObjectKey,
@@ -109,20 +107,13 @@ impl<O: Operator> Reconciler<O> {
         degraded: Option<Failure>,
         event: Option<Event>,
     ) {
-        if let Some(Failure {
-            reason, message, ..
-        }) = &degraded
-        {
-            self.api.metrics().error(reason);
-            let kind = &self.paths.owner_kind;
-            warn!(%kind, object = %key, reason, "{message}");
+        if let Some(failure) = &degraded {
+            self.api.metrics().error(failure.reason);
+            self.warn(key, state, failure, Told::AtOnce).await;
         }
-        let degraded = degraded.map(|failure| (WARNING, failure.reason, failure.message));
-        let event = event.map(|event| ("Normal", event.reason, event.message));
-        // One place that waits, for what few operators tell.
-        for (type_, reason, message) in degraded.into_iter().chain(event) {
-            let event = (type_, reason, message.as_str());
-            self.tell(key, state, event, &message).await;
+        if let Some(Event { reason, message }) = &event {
+            self.tell(key, state, ("Normal", reason, message), message)
+                .await;
         }
     }
 

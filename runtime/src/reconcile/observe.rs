@@ -79,8 +79,8 @@ impl<O: Operator> Decode for Observer<O> {
                 return Ok(None);
             };
             if event.owner_uid.is_some() && !deleted {
-                let (namespace, name) = (&*metadata.namespace, &*metadata.name);
-                self.names.learn(kind, &owner, namespace, name);
+                let place = (&*metadata.namespace, &*metadata.name);
+                self.names.learn(kind, &owner, place);
             }
             return Ok(Some(Observed::Child { owner, event }));
         }

@@ -2,10 +2,10 @@
 //!
 //! Guarantees: ours is only a child whose controller is our owner, by its uid, or, where that cannot be its controller, one
 //! that bears its uid as a label and has no controller. One of an earlier owner of the same name is waited for, if the
-//! garbage collector will delete it. One that bears our labels with the name of our owner, and has no controller, is an orphan of ours: it
-//! is adopted, by its uid and resourceVersion, once the server has said that our owner is there and is not being
-//! deleted. (The garbage collector deletes what an owner adopts that is going.) Any other is a collision, which says to
-//! whom the child belongs.
+//! garbage collector will delete it. One that bears our labels with the name of our owner, and has no controller, is an
+//! orphan of ours: it is adopted, by its uid and resourceVersion, once the server has said that our owner is there and is
+//! not being deleted. (The garbage collector deletes what an owner adopts that is going.) Any other is a collision, which
+//! says to whom the child belongs.
 //! Leaves to others: bringing it to its plan (`children`).
 
 use http::Method;

@@ -30,7 +30,7 @@ impl<O: Operator> Reconciler<O> {
         for child in plan.iter().filter(|child| child.body.is_some()) {
             if let Some(kind) = kind_index(O::KINDS, &child.kind) {
                 let namespace = child.namespace_of(key.namespace());
-                self.names.learn(kind, &key, namespace, &child.name);
+                self.names.learn(kind, &key, (namespace, &child.name));
             }
         }
     }

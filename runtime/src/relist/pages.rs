@@ -1,4 +1,5 @@
-//! The objects of one collection, or of its parts one after the other, page by page, in the order in which the server keeps them.
+//! The objects of one collection, or of its parts one after the other, page by page, in the order in which the server keeps
+//! them.
 //!
 //! Guarantees: the first page is small and held, because a watch begins at the resourceVersion that may stand
 //! at its end; further pages are large and read as objects are asked for. A page that breaks off is requested
