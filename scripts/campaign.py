@@ -123,7 +123,7 @@ class Plan:
         self.is_trial = table.get("trial", False)
         # Where nothing is measured, loadgen is as the tests build it, which is there in a minute.
         as_tested = self.is_trial or dry_run
-        self.build, folder = (["test", "--workspace", "--no-run", "--test", "bench"], "debug") if as_tested \
+        self.build, folder = (["test", "--workspace", "--no-run", "--test", "commands"], "debug") if as_tested \
             else (["build", "--release", "-p", "loadgen"], "release")
         self.loadgen = os.path.join(TARGET, folder, "loadgen")
         self.budget_hours, self.budget_megabytes = table.get("hours"), table.get("megabytes")

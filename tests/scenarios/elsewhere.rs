@@ -12,7 +12,7 @@ use crate::cluster::Cluster;
 use crate::cluster::objects::{condition, text};
 use crate::cluster::simulated::{Simulated, config, pass, web};
 use crate::cluster::user::{JSON, MERGE, send};
-use crate::places::{Rooms, Scene, Teams};
+use crate::places::{Rooms, Scene, Teams, uid_in};
 
 const UID: &str = "scope.example.com/owner-uid";
 
@@ -203,7 +203,18 @@ pub async fn a_child_without_one_of_its_labels_gets_it_back(mode: Mode) {
         UID,
     ];
     let cases = labels.iter().map(|label| (*label, Value::Null));
-    for (label, value) in cases.chain([(UID, json!("somebody"))]) {
+    // There is a namespace of this name, and an owner.
+    let other = rooms.create("other", json!({"colour": "red", "namespaces": []}));
+    other.await;
+    let changes = [
+        (UID, json!("somebody")),
+        ("scope.example.com/owner", json!("other")),
+        (
+            "scope.example.com/owner-namespace",
+            json!(rooms.namespaces[0]),
+        ),
+    ];
+    for (label, value) in cases.chain(changes) {
         pass(600).await;
         let path = rooms.map(1);
         rooms
@@ -216,10 +227,10 @@ pub async fn a_child_without_one_of_its_labels_gets_it_back(mode: Mode) {
         let is_back = |child: &Value| {
             let labels = &child["metadata"]["labels"];
             labels[label] != value
-                && labels[UID] == owner["metadata"]["uid"]
+                && uid_in(labels) == owner["metadata"]["uid"]
                 && labels["scope.example.com/owner"] == *rooms.name
         };
-        // Where a label of three is missing a relist finds whose the child is, a minute later or more.
+        // Where the three are not true together, a relist finds whose the child is, a minute later or more.
         let simulated = rooms.cluster.as_simulated().expect("a simulated cluster");
         let (namespace, name) = (&rooms.namespaces[1], &rooms.name);
         simulated

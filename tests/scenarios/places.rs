@@ -195,13 +195,23 @@ impl Scene {
                 labels["scope.example.com/owner-namespace"],
                 *self.cluster.namespace
             );
-            assert_eq!(labels["scope.example.com/owner-uid"], *uid);
+            assert_eq!(uid_in(labels), uid);
             assert!(child["metadata"]["ownerReferences"].is_null(), "{child}");
         } else {
             assert_eq!(text(child, "/metadata/ownerReferences/0/uid"), uid);
             assert_eq!(child["metadata"]["ownerReferences"][0]["controller"], true);
         }
     }
+}
+
+/// The uid of the owner in the labels of a child; empty where there is none.
+pub fn uid_in(labels: &Value) -> &str {
+    let sealed = labels["scope.example.com/owner-uid"].as_str();
+    sealed
+        .unwrap_or_default()
+        .split('.')
+        .next()
+        .unwrap_or_default()
 }
 
 /// Children elsewhere come, are set back, leave the plan, collide and go as those in the owner's namespace do.

@@ -10,7 +10,9 @@ use kube::core::Resource;
 use crate::api::{Kind, MANAGED_BY_LABEL, Operator, is_namespaced, may_be_labelled};
 use crate::http::collection::Collection;
 use crate::http::request::encode;
-use crate::model::{KindId, ObjectKey, PartialMetadata, Uid, group, owner_label_value};
+use crate::model::{
+    KindId, ObjectKey, PartialMetadata, Uid, group, owner_label_value, sealed_uid, uid_in,
+};
 
 /// The collections that an operator lists and watches: the owners (0) and its kinds of children (from 1).
 #[derive(Debug, Clone)]
@@ -153,7 +155,7 @@ impl Paths {
             Some([Some(namespace), uid]) => OwnerOf {
                 namespace: Cow::Owned(namespace),
                 name,
-                uid: uid.and_then(|uid| Uid::parse(&uid)),
+                uid: uid.and_then(|uid| uid_in(&uid)),
             },
             _ => OwnerOf {
                 namespace: self.beside(child),
@@ -163,14 +165,21 @@ impl Paths {
         })
     }
 
-    /// Whether a child bears some of the labels that name its owner where that cannot be its controller, and others not:
-    /// somebody has removed them, and whose it is cannot be told.
-    pub fn is_half_labelled(&self, child: &PartialMetadata<'_>) -> bool {
-        let Some([namespace, uid]) = &self.place_labels else {
+    /// Whether a child bears labels that name its owner where that cannot be its controller, and they are not true together:
+    /// somebody has removed or changed one, and whose it is cannot be told.
+    pub fn is_mislabelled(&self, child: &PartialMetadata<'_>) -> bool {
+        let Some(labels) = &self.place_labels else {
             return false;
         };
-        let has = [&self.owner_label, namespace, uid].map(|label| child.label(label).is_some());
-        child.controller().is_none() && (has[1] || has[2]) && has != [true; 3]
+        let [namespace, uid] = labels.each_ref().map(|label| child.label(label));
+        if child.controller().is_some() || (namespace.is_none() && uid.is_none()) {
+            return false;
+        }
+        let sealed = |owner: &OwnerOf<'_>| Some(sealed_uid(owner.uid?, &owner.key()));
+        let owner = self
+            .labelled_owner_of(child)
+            .filter(|_| namespace.is_some());
+        uid.is_none() || owner.as_ref().and_then(sealed) != uid
     }
 
     /// The namespace of an owner whose child is beside it.
@@ -318,15 +327,17 @@ mod tests {
                 "name":"web","uid":"{uid}","controller":true}}]}}"#
             )
         };
-        let place = format!(
-            r#""example.com/owner":"web","example.com/owner-namespace":"shop","example.com/owner-uid":"{uid}""#
+        let sealed = sealed_uid(
+            Uid::parse(uid).unwrap_or_default(),
+            &ObjectKey::new("shop", "web"),
         );
-        for (metadata, want, is_half) in [
-            (
-                controlled("example.com", "Site"),
-                Some(("shop/web", true)),
-                false,
-            ),
+        let place = format!(
+            r#""example.com/owner":"web","example.com/owner-namespace":"shop","example.com/owner-uid":"{sealed}""#
+        );
+        let changed = |part: &str, by: &str| labels(&place.replace(part, by));
+        #[rustfmt::skip]
+        let cases = [
+            (controlled("example.com", "Site"), Some(("shop/web", true)), false),
             (controlled("example.com", "WebApp"), None, false),
             (controlled("other.example.com", "Site"), None, false),
             (
@@ -335,24 +346,20 @@ mod tests {
                 false,
             ),
             (labels(&place), Some(("shop/web", true)), false),
-            (
-                labels(&place.replace("owner-namespace", "other")),
-                Some(("infra/web", false)),
-                true,
-            ),
-            (
-                labels(&place.replace(uid, "x")),
-                Some(("shop/web", false)),
-                false,
-            ),
+            (changed("owner-namespace", "other"), Some(("infra/web", false)), true),
+            (changed(uid, "x"), Some(("shop/web", false)), true),
+            (changed("shop", "other"), Some(("other/web", true)), true),
+            (changed(r#""web""#, r#""other""#), Some(("shop/other", true)), true),
+            (changed("01234567", "11234567"), Some(("shop/web", true)), false),
             (labels(r#""a":"b""#), None, false),
-        ] {
+        ];
+        for (metadata, want, is_wrong) in cases {
             let metadata: PartialMetadata<'_> = serde_json::from_str(&metadata)?;
             let found = paths.owner_of(&metadata);
             let found = found.map(|owner| (owner.key(), owner.uid.is_some()));
             let want = want.map(|(key, has_uid)| (ObjectKey::from(key), has_uid));
             assert_eq!(found, want, "{metadata:?}");
-            assert_eq!(paths.is_half_labelled(&metadata), is_half, "{metadata:?}");
+            assert_eq!(paths.is_mislabelled(&metadata), is_wrong, "{metadata:?}");
         }
         Ok(())
     }

@@ -1,10 +1,11 @@
-//! The value of the label that names an owner.
+//! The values of the labels that name an owner.
 //!
-//! Guarantees: a valid label value, the same in every version; two owners of one namespace do not share one.
+//! Guarantees: valid label values, the same in every version; two owners of one namespace do not share one.
 
 use std::borrow::Cow;
 
-use crate::model::hash::hash64;
+use crate::model::hash::{hash32, hash64};
+use crate::model::{ObjectKey, Uid};
 
 /// The longest value of a label:
 /// <https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set>.
@@ -19,6 +20,17 @@ pub fn owner_label_value(name: &str) -> Cow<'_, str> {
     let digest = format!("-{:016x}", hash64(name.as_bytes()));
     let beginning: String = name.chars().take(LONGEST - digest.len()).collect();
     (beginning + &digest).into()
+}
+
+/// The value of the label with the uid: sealed with a digest of the owner's key. The three labels are true together or not at
+/// all, so that whoever changes one of them is found out by that one event.
+pub(crate) fn sealed_uid(uid: Uid, key: &ObjectKey) -> String {
+    format!("{uid}.{:08x}", hash32(key.as_str()))
+}
+
+/// The uid in such a value, whatever owner it is sealed for.
+pub(crate) fn uid_in(sealed: &str) -> Option<Uid> {
+    Uid::parse(sealed.split_once('.')?.0)
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ pub use crate::model::corrections::{ChildId, Corrections};
 pub use crate::model::key::ObjectKey;
 pub use crate::model::kind_id::KindId;
 pub use crate::model::label::owner_label_value;
+pub(crate) use crate::model::label::{sealed_uid, uid_in};
 pub use crate::model::meta::Meta;
 pub use crate::model::owner_state::{
     Finalizers, ForeignConditions, OwnerObject, OwnerState, OwnerWork, StatusRecord, Transition,

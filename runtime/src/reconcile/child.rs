@@ -18,7 +18,7 @@ use crate::api::{Child, MANAGED_BY_LABEL, Operator, is_labelled, may_be_labelled
 use crate::http::paths::place_labels;
 use crate::model::{
     ChildState, Content, KindId, LastApplied, Meta, ObjectKey, PartialMetadata, SeenChild, Uid,
-    hash64, marks, owner_label_value, place_hash,
+    hash64, marks, owner_label_value, place_hash, sealed_uid, uid_in,
 };
 use crate::reconcile::fields::{Found, Mark, Planned};
 
@@ -114,7 +114,7 @@ impl Actual {
         if may_be_labelled::<O>() && actual.owner.is_none() {
             let [_, uid] = place_labels::<O>();
             let uid = actual.value["metadata"]["labels"][uid].as_str();
-            actual.owner = uid.and_then(Uid::parse);
+            actual.owner = uid.and_then(uid_in);
         }
         Ok(actual)
     }
@@ -218,7 +218,7 @@ pub(crate) fn planned_body<O: Operator>(child: &Child, mut body: Value, owner: &
         if is_labelled::<O>(child) {
             let [namespace, uid] = place_labels::<O>();
             labels[namespace] = (*owner.namespace).into();
-            labels[uid] = owner.uid.to_string().into();
+            labels[uid] = sealed_uid(owner.uid, &owner.key()).into();
         }
     }
     body
@@ -374,7 +374,7 @@ mod tests {
         let body = planned_body::<Sites>(&child, json!({}), &owner);
         let labels = json!({
             "app.kubernetes.io/managed-by": "sites", "example.com/owner": "web",
-            "example.com/owner-namespace": "shop", "example.com/owner-uid": uid,
+            "example.com/owner-namespace": "shop", "example.com/owner-uid": format!("{uid}.eb78a544"),
         });
         assert_eq!(body["metadata"]["labels"], labels);
     }

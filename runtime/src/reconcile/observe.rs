@@ -71,7 +71,7 @@ impl<O: Operator> Decode for Observer<O> {
     ) -> Result<Option<Observed>, serde_json::Error> {
         if !kind.is_owner() {
             let metadata = &object.metadata;
-            if may_be_labelled::<O>() && !deleted && self.paths.is_half_labelled(metadata) {
+            if may_be_labelled::<O>() && !deleted && self.paths.is_mislabelled(metadata) {
                 // Only a relist finds the owner, which misses it.
                 return Err(serde_json::Error::custom("its labels name no owner"));
             }

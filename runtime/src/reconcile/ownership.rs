@@ -16,7 +16,7 @@ use crate::api::{Child, MANAGED_BY_LABEL, Operator, Owner, is_labelled, is_names
 use crate::http::paths::{Paths, place_labels};
 use crate::http::request::{ApiError, METADATA, OBJECT_BYTES, Request};
 use crate::metrics::Verb;
-use crate::model::{PartialObject, owner_label_value};
+use crate::model::{PartialObject, owner_label_value, sealed_uid};
 use crate::reconcile::child::Actual;
 use crate::reconcile::child_requests::ChildRequests;
 use crate::reconcile::children::TERMINATING;
@@ -119,7 +119,7 @@ impl<O: Operator> ChildRequests<O> {
         self.check_stays(owner).await?;
         let add = if is_labelled::<O>(child) {
             let [_, uid] = place_labels::<O>().map(|label| label.replace('/', "~1"));
-            json!({"op": "add", "path": format!("/metadata/labels/{uid}"), "value": owner.meta.uid.to_string()})
+            json!({"op": "add", "path": format!("/metadata/labels/{uid}"), "value": sealed_uid(owner.meta.uid, &owner.meta.key())})
         } else {
             let reference = self.reference(owner);
             match orphan.references {

@@ -1,0 +1,112 @@
+//! An operator that loadgen knows nothing of: a CRD, a workload and a command, as files in a folder of somebody's.
+
+use std::process::{Child, Command, Stdio};
+
+use crate::bench::bench_folder::{LOADGEN, wait_for};
+use crate::bench::outside::EmptyFolder;
+use crate::bench::workload::{CRD, TEMPLATE, WORKLOAD};
+
+const STEPS: &str = "
+[[steps]]
+do = \"update\"
+
+[[steps]]
+do = \"churn\"
+share = 0.5
+
+[[steps]]
+do = \"bystanders\"
+objects = \"secrets=5\"
+";
+
+const LIMITS: &str = "[[limit]]
+subject = \"widgets/own\"
+metric = \"requests.writes_per_object\"
+cell = \"memory\"
+objects = 10
+max = 1.5
+mean = 1.0
+spread = 0.0
+runs = 1
+margin = 0.5
+";
+
+/// A process that ends with the test.
+pub struct Running(Child);
+
+impl Running {
+    /// As the owner of the cluster in the folder.
+    pub fn of(folder: &EmptyFolder, mut command: Command) -> Self {
+        let kubeconfig = folder.path().join("owner.kubeconfig");
+        command.env("KUBECONFIG", kubeconfig);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        Self(command.spawn().expect("it starts"))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+pub fn started(folder: &EmptyFolder, words: &str) -> Running {
+    Running::of(folder, folder.command(words))
+}
+
+pub fn an_operator_of_files_alone_is_benched_run_checked_and_reported() {
+    let folder = EmptyFolder::new("files-alone");
+    let subject = format!(
+        "name = \"widgets\"\nvariant = \"own\"\nworkloads = [\"./widgets\"]\n\
+         [run]\ncommand = \"{LOADGEN}\"\n\
+         args = [\"mock-subject\", \"--admin\", \"{{admin}}\", \"--workload\", \"./widgets\"]\n\
+         env = {{ KUBECONFIG = \"{{kubeconfig}}\" }}\n[ready]\nhttp = \"/readyz\"\n"
+    );
+    let workload = format!("{WORKLOAD}{STEPS}");
+    std::fs::create_dir(folder.path().join("widgets")).expect("writable");
+    for (file, text) in [
+        ("widgets/workload.toml", workload.as_str()),
+        ("widgets/widget.yaml", TEMPLATE),
+        ("widgets/crd.yaml", CRD),
+        ("widgets.toml", &subject),
+        ("limits.toml", LIMITS),
+    ] {
+        std::fs::write(folder.path().join(file), text).expect("writable");
+    }
+
+    folder.said("lint ./widgets");
+    folder.said(
+        "bench --subject widgets.toml --subjects widgets/own --objects 0,10 --bursts-only \
+         --attempts 1 --out first",
+    );
+    let checked = folder.said("check first --limits limits.toml");
+    assert!(checked.contains("1 of 1 limits hold"), "{checked}");
+    std::fs::remove_file(folder.path().join("first/report.html")).expect("written");
+    folder.said("report first");
+    assert!(folder.path().join("first/report.html").exists());
+    folder.said("verify first");
+
+    let _cluster = started(
+        &folder,
+        "kubesim --users owner --crd widgets/crd.yaml --dir .",
+    );
+    let kubeconfig = folder.path().join("owner.kubeconfig");
+    wait_for("the cluster's kubeconfig", || kubeconfig.exists());
+    let _operator = started(
+        &folder,
+        "mock-subject --admin 127.0.0.1:0 --workload ./widgets",
+    );
+    let said = folder.said("run ./widgets --count 10 --kubeconfig owner.kubeconfig");
+    for want in [
+        "Convergence, ms",
+        "update, ms",
+        "churn of 50 %, ms",
+        "bystanders secrets=5: ",
+        "left behind",
+    ] {
+        assert!(said.contains(want), "{want} not in {said}");
+    }
+    let clean = folder.said("clean --workload ./widgets --kubeconfig owner.kubeconfig");
+    assert!(clean.starts_with("nothing to remove"), "{clean}");
+}

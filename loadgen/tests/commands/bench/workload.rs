@@ -1,0 +1,241 @@
+//! Benches of other workloads than the default one: from files outside the repository, and without an
+//! operator.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::bench::bench_folder::{BenchFolder, LOADGEN, dir_command, loadgen, text};
+
+pub const WORKLOAD: &str = r#"description = "Widgets"
+object_bytes = 700
+crds = ["crd.yaml"]
+
+[object]
+api_version = "example.com/v1"
+kind = "Widget"
+plural = "widgets"
+namespace = "factory"
+name = "widget"
+template = "widget.yaml"
+
+[convergence]
+observed = "self.status.observedGeneration >= self.metadata.generation"
+ready = "self.status.conditions.exists(c, c.type == 'Ready' && c.status == 'True')"
+"#;
+
+pub const TEMPLATE: &str = r#"metadata:
+  annotations:
+    example.com/changes: "{{ words }}"
+spec:
+  shelf: "{{= index % 7 }}"
+  image: "{{ name }}-{{ random_hex(8) }}"
+"#;
+
+/// A kind that nobody reconciles but the mock.
+pub const CRD: &str = include_str!("../widgets.yaml");
+
+/// Shelves that nobody reconciles, beside the widgets.
+const ALSO: &str = r#"
+[[also]]
+share = 2
+object_bytes = 400
+
+[also.object]
+api_version = "v1"
+kind = "ConfigMap"
+plural = "configmaps"
+name = "shelf"
+template = "shelf.yaml"
+
+[also.convergence]
+observed = "true"
+ready = "self.data.of.startsWith('shelf-')"
+"#;
+
+const SHELF: &str = "metadata:\n  annotations:\n    example.com/changes: \"{{ words }}\"\ndata:\n  of: \"{{ name }}\"\n";
+
+const FIXTURE: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: factory\n";
+
+/// Measures widgets; everything is files in a folder of somebody's: definition, workload and subject.
+fn widgets(bench_folder: &BenchFolder, workload: &str) -> Value {
+    let out = bench_folder.out();
+    let folder = out.with_file_name("widgets");
+    std::fs::create_dir_all(&folder).expect("temporary folder");
+    for (file, text) in [
+        ("workload.toml", workload),
+        ("widget.yaml", TEMPLATE),
+        ("shelf.yaml", SHELF),
+        ("fixture.yaml", FIXTURE),
+        ("crd.yaml", CRD),
+    ] {
+        std::fs::write(folder.join(file), text).expect("writable");
+    }
+    let subject = subject(&folder);
+    std::fs::write(out.with_file_name("subject.toml"), subject).expect("writable");
+    let file = out.with_file_name("subject.toml").display().to_string();
+    let output = loadgen(&args(
+        bench_folder,
+        &["--subject", &file, "--subjects", "widgets/mock"],
+    ));
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    bench_folder.summary()
+}
+
+pub fn several_kinds_are_measured_in_one_workload() {
+    let bench_folder = BenchFolder::new("widgets-and-shelves");
+    let with_fixture = WORKLOAD.replace("[object]", "fixtures = [\"fixture.yaml\"]\n\n[object]");
+    let summary = widgets(&bench_folder, &format!("{with_fixture}{ALSO}"));
+    let runs = summary["subjects"][0]["runs"].as_array().expect("runs");
+    for run in runs {
+        assert_eq!(run["convergence"]["censored"], 0, "{run}");
+    }
+    let memory = runs.iter().find(|run| run["cell"] == "memory");
+    let by_verb = &memory.expect("a memory run")["requests"]["by_verb"];
+    assert_eq!(
+        by_verb["patch widgets/status"], 4,
+        "a third of 12: {by_verb}"
+    );
+    let notes = summary["notes"].to_string();
+    let want =
+        "of several kinds in turn: 1 of 3 Widgets of 700 bytes and 2 of 3 ConfigMaps of 400 bytes";
+    assert!(notes.contains(want), "{notes}");
+    assert_eq!(dir_command("verify", &bench_folder).status.code(), Some(0));
+}
+
+pub fn a_kind_of_somebody_elses_is_measured_from_files_alone() {
+    let bench_folder = BenchFolder::new("widgets");
+    let summary = widgets(&bench_folder, WORKLOAD);
+    assert_eq!(summary["scenario"]["name"], "widgets");
+    assert_eq!(summary["scenario"]["object_bytes"], 700);
+    let runs = summary["subjects"][0]["runs"].as_array().expect("runs");
+    let drain = runs.iter().find(|run| run["cell"] == "drain");
+    let drain = drain.expect("a drain");
+    assert_eq!(drain["convergence"]["censored"], 0, "{drain}");
+    let memory = runs.iter().find(|run| run["cell"] == "memory");
+    let by_verb = &memory.expect("a memory run")["requests"]["by_verb"];
+    assert_eq!(by_verb["patch widgets/status"], 12, "{by_verb}");
+    let notes = summary["notes"].to_string();
+    assert!(
+        notes.contains("workload widgets has no conformance scenario"),
+        "{notes}"
+    );
+    assert_eq!(dir_command("verify", &bench_folder).status.code(), Some(0));
+}
+
+/// Relative paths of a subject start at its file.
+fn subject(folder: &Path) -> String {
+    format!(
+        "name = \"widgets\"\nvariant = \"mock\"\nworkloads = [\"widgets\"]\n\
+         [run]\ncommand = \"{LOADGEN}\"\n\
+         args = [\"mock-subject\", \"--admin\", \"{{admin}}\", \"--workload\", \"{}\"]\n\
+         env = {{ KUBECONFIG = \"{{kubeconfig}}\" }}\n[ready]\nhttp = \"/readyz\"\n",
+        folder.display()
+    )
+}
+
+pub fn without_an_operator_the_api_server_alone_is_measured() {
+    let bench_folder = BenchFolder::new("configmaps");
+    let more = ["--workload", "configmaps", "--subjects", "nobody/idle"];
+    let output = loadgen(&args(&bench_folder, &more));
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let summary = bench_folder.summary();
+    assert_eq!(summary["scenario"]["name"], "configmaps");
+    let runs = summary["subjects"][0]["runs"].as_array().expect("runs");
+    let memory = runs.iter().find(|run| run["cell"] == "memory");
+    let requests = &memory.expect("a memory run")["requests"];
+    assert_eq!(requests["writes_per_object"], 0.0, "{requests}");
+    assert_eq!(dir_command("verify", &bench_folder).status.code(), Some(0));
+}
+
+fn args(bench_folder: &BenchFolder, more: &[&str]) -> Vec<String> {
+    let args = [
+        "bench",
+        "--no-build",
+        "--objects",
+        "12",
+        "--bursts-only",
+        "--attempts",
+        "1",
+    ];
+    let out = bench_folder.out().display().to_string();
+    let out = ["--out", &out];
+    let args = args.iter().chain(&out).chain(more);
+    args.map(|arg| (*arg).to_owned()).collect()
+}
+
+/// A mock reads its own kind only: none of the foreign objects is in its memory.
+pub fn foreign_objects_are_counted_in_the_memory_of_the_subject() {
+    let bench_folder = BenchFolder::new("bystanders");
+    let mut args = bench_folder.bench(&["works"], "5");
+    let more = [
+        "--bursts-only",
+        "--bystanders",
+        "secrets=40,configmaps=30,pods=10",
+    ];
+    args.extend(more.map(str::to_owned));
+    let output = loadgen(&args);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let report = text(&output.stdout);
+    for want in [
+        "Foreign objects found in memory (an upper bound), at 5 objects",
+        "secrets in memory, of 40",
+        "configmaps in memory, of 30",
+        "pods in memory, of 10",
+    ] {
+        assert!(report.contains(want), "{want} not in {report}");
+    }
+    let run = bench_folder.out().join("runs/mock-works-memory-5-r1.json");
+    let run: Value = serde_json::from_slice(&std::fs::read(run).expect("a run")).expect("JSON");
+    let want = serde_json::json!([
+        {"kind": "secrets", "objects": 40, "in_memory": 0, "waited_s": 0},
+        {"kind": "configmaps", "objects": 30, "in_memory": 0, "waited_s": 0},
+        {"kind": "pods", "objects": 10, "in_memory": 0, "waited_s": 0},
+    ]);
+    assert_eq!(run["bystanders"], want, "{run}");
+    assert!(run["without_bystanders"]["anon_bytes"].is_u64(), "{run}");
+    let label = "bytes for each, from restarts with and without them";
+    assert!(report.contains(label), "{label} not in {report}");
+    let runs = bench_folder.summary()["subjects"][0]["runs"].clone();
+    let mut memory = runs.as_array().expect("runs").iter();
+    let memory = memory.find(|run| run["cell"] == "memory");
+    let foreign = &memory.expect("a memory run")["bystanders"];
+    assert_eq!(
+        (&foreign["objects"], &foreign["in_memory"]),
+        (&80.into(), &0.into())
+    );
+    assert!(foreign["bytes_per_object"].is_f64(), "{foreign}");
+    assert_eq!(run["changed_bystanders"]["changes"], 1_040, "{run}");
+    let requests = foreign["requests_per_change"].as_f64().expect("counted");
+    assert!(requests.abs() < 0.01, "it does not watch them: {foreign}");
+    for row in [
+        "CPU for each change of one, µs",
+        "requests for each 1,000 changes",
+    ] {
+        assert!(report.contains(row), "{row} not in {report}");
+    }
+    let limit = |metric: &str, max: u32| {
+        format!(
+            "[[limit]]\nsubject = \"mock/works\"\nmetric = \"{metric}\"\ncell = \"memory\"\nobjects = 5\n\
+             max = {max}\nmean = 0\nspread = 0\nruns = 1\nmargin = {max}\n"
+        )
+    };
+    let limits = bench_folder.out().with_file_name("limits.toml");
+    let both = limit("bystanders.in_memory", 0) + &limit("bystanders.bytes_per_object", 50_000);
+    std::fs::write(&limits, both).expect("writable");
+    let out = bench_folder.out().display().to_string();
+    let limits = limits.display().to_string();
+    let checked = loadgen(&["check", &out, "--limits", &limits].map(str::to_owned));
+    assert_eq!(checked.status.code(), Some(0), "{}", text(&checked.stdout));
+    let suggested = loadgen(&["check", &out, "--suggest"].map(str::to_owned));
+    assert_eq!(suggested.status.code(), Some(0));
+    std::fs::write(&limits, &suggested.stdout).expect("writable");
+    let checked = loadgen(&["check", &out, "--limits", &limits].map(str::to_owned));
+    let said = text(&checked.stdout);
+    assert!(said.contains("bystanders.in_memory"), "{said}");
+    assert_eq!(checked.status.code(), Some(0), "{said}");
+    assert_eq!(dir_command("verify", &bench_folder).status.code(), Some(0));
+}
