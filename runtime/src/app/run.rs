@@ -68,12 +68,18 @@ pub enum RunError {
 ///
 /// # Errors
 /// The future fails, or the tokio runtime cannot be started.
-#[inline(never)] // Otherwise every command would reserve the stack of the largest one.
-pub fn block_on<F>(make: impl FnOnce() -> F) -> Result<(), RunError>
+pub fn block_on<'a, F>(make: impl FnOnce() -> F) -> Result<(), RunError>
 where
-    F: Future<Output = Result<(), RunError>>,
+    F: Future<Output = Result<(), RunError>> + 'a,
 {
-    let future = boxed(make);
+    block_on_boxed(boxed(make))
+}
+
+/// Once for all commands.
+#[inline(never)] // Otherwise every command would reserve the stack of the largest one.
+fn block_on_boxed(
+    future: Pin<Box<dyn Future<Output = Result<(), RunError>> + '_>>,
+) -> Result<(), RunError> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .on_thread_park(pause::sleep)

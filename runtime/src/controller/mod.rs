@@ -38,7 +38,6 @@ pub use crate::controller::config::Config;
 use crate::controller::engine::Controller;
 use crate::controller::finished::Finished;
 use crate::controller::next::{Next, next};
-use crate::controller::references::References;
 pub(crate) use crate::controller::trim::TrimTimer;
 use crate::http::paths::Paths;
 use crate::http::request::Api;
@@ -76,12 +75,7 @@ pub async fn run<O: Operator>(
         Arc::clone(&names),
         retention,
     );
-    let mut references = References::new(
-        Arc::clone(&operator),
-        api.clone(),
-        Arc::clone(&paths),
-        reconciler.referenced.clone(),
-    );
+    let mut references = references::followed(&operator, &api, &paths, &reconciler.referenced);
     let mut controller = Controller::new(operator, cache, api, paths, names, &config);
     let mut workers: FuturesUnordered<Worker<'_>> = FuturesUnordered::new();
     tokio::pin!(shutdown);

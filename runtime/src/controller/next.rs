@@ -9,14 +9,14 @@ use std::pin::pin;
 use std::task::{Context, Poll};
 
 use futures::StreamExt;
-use futures::stream::FuturesUnordered;
+use futures::stream::{BoxStream, FuturesUnordered};
 use tokio::time::sleep_until;
 
 use crate::api::Operator;
 use crate::controller::Worker;
 use crate::controller::engine::Controller;
 use crate::controller::finished::Finished;
-use crate::controller::references::{References, Referrer};
+use crate::controller::references::Referrer;
 use crate::controller::running::RunningRelist;
 use crate::reconcile::observe::Observed;
 use crate::relist::Found;
@@ -43,7 +43,7 @@ const KINDS: usize = 5;
 pub(super) async fn next<O: Operator, C: crate::cache::Cache>(
     controller: &mut Controller<O, C>,
     workers: &mut FuturesUnordered<Worker<'_>>,
-    references: &mut References<O>,
+    references: &mut BoxStream<'static, Referrer>,
     turn: &mut usize,
 ) -> Next {
     let relist_may_go_on = controller.relist_may_go_on();
@@ -55,7 +55,7 @@ pub(super) async fn next<O: Operator, C: crate::cache::Cache>(
                 1 => some(workers.poll_next_unpin(cx)).map(Next::Finished),
                 2 if relist_may_go_on => poll_relist(&mut controller.relist, cx).map(Next::Found),
                 2 => Poll::Pending,
-                3 => references.poll_next(cx).map(Next::Referrer),
+                3 => some(references.poll_next_unpin(cx)).map(Next::Referrer),
                 _ => due.as_mut().poll(cx).map(|()| Next::Due),
             };
             if polled.is_ready() {

@@ -7,7 +7,7 @@
 //! watched.
 //! Leaves to others: who was seen to refer to what (`reconcile::references`), the work (`queue`).
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
@@ -16,7 +16,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures::StreamExt;
-use futures::stream::{BoxStream, SelectAll};
+use futures::stream::{self, BoxStream, SelectAll};
 use serde::Deserialize;
 use tokio::time::{Sleep, sleep};
 use tracing::debug;
@@ -24,7 +24,7 @@ use tracing::debug;
 use crate::api::{By, Kind, Operator, Reference};
 use crate::http::paths::Paths;
 use crate::http::request::{Api, ApiError};
-use crate::model::{KindId, ObjectKey, PartialMetadata, PartialObject, Uid, selector};
+use crate::model::{KindId, ObjectKey, PartialObject, Uid, selector};
 use crate::reconcile::owner;
 use crate::reconcile::references::SharedNames;
 use crate::relist::pass::{Listed, Pass, Purpose};
@@ -78,17 +78,11 @@ impl Changed {
     }
 }
 
-/// An event of a watch, as far as it says which labels an object has.
+/// An event of a watch.
 #[derive(Deserialize)]
 struct Event<'a> {
     #[serde(borrow)]
-    object: Labelled<'a>,
-}
-
-#[derive(Deserialize)]
-struct Labelled<'a> {
-    #[serde(borrow)]
-    metadata: PartialMetadata<'a, BTreeMap<String, String>>,
+    object: PartialObject<'a>,
 }
 
 /// What is watched: the index of its kind in [`Operator::REFERENCES`], and of its part.
@@ -108,7 +102,7 @@ pub(super) enum Referrer {
 }
 
 /// The watches of what owners name.
-pub(super) struct References<O> {
+struct References<O> {
     operator: Arc<O>,
     api: Api,
     paths: Arc<Paths>,
@@ -122,8 +116,23 @@ pub(super) struct References<O> {
     lookup: Option<(Pass, Changed)>,
 }
 
+/// Whose plan is to be made again, one after the other. Behind a pointer: nothing of it is in an operator without references.
+pub(super) fn followed<O: Operator>(
+    operator: &Arc<O>,
+    api: &Api,
+    paths: &Arc<Paths>,
+    names: &SharedNames,
+) -> BoxStream<'static, Referrer> {
+    if O::REFERENCES.is_empty() {
+        return stream::pending().boxed();
+    }
+    let (operator, paths) = (Arc::clone(operator), Arc::clone(paths));
+    let mut references = References::new(operator, api.clone(), paths, names.clone());
+    stream::poll_fn(move |cx| references.poll_next(cx).map(Some)).boxed()
+}
+
 impl<O: Operator> References<O> {
-    pub fn new(operator: Arc<O>, api: Api, paths: Arc<Paths>, names: SharedNames) -> Self {
+    fn new(operator: Arc<O>, api: Api, paths: Arc<Paths>, names: SharedNames) -> Self {
         let watches = (0..O::REFERENCES.len()).flat_map(|index| {
             let parts = paths.references(index).iter().enumerate();
             parts.map({
@@ -148,11 +157,7 @@ impl<O: Operator> References<O> {
     }
 
     /// Whose plan is to be made again, next.
-    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Referrer> {
-        // Known to the compiler: nothing of this is in an operator without references.
-        if O::REFERENCES.is_empty() {
-            return Poll::Pending;
-        }
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Referrer> {
         while let Poll::Ready(Some((place, change))) = self.changes.poll_next_unpin(cx) {
             if let Some(referrer) = self.on_change(place, change) {
                 return Poll::Ready(referrer);
@@ -236,7 +241,7 @@ impl<O: Operator> References<O> {
                 return;
             }
             let event = serde_json::from_slice::<Event<'_>>(line).ok();
-            let labels = event.and_then(|event| event.object.metadata.labels);
+            let labels = event.map(|event| event.object.metadata.labels.texts());
             let labels = labels.unwrap_or_default();
             // In its namespace, and in all of them.
             for namespace in [key.namespace(), ""] {

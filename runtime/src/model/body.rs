@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::de::DeserializeOwned;
 
-use crate::model::{PartialObject, hash32};
+use crate::model::{Labels, PartialObject, hash32};
 
 /// Spec, labels and annotations of an owner as JSON.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,8 +32,7 @@ impl Body {
     /// it is needed.
     pub(crate) fn of(object: &PartialObject<'_>) -> (Option<Self>, u32) {
         let meta = &object.metadata;
-        let [labels, annotations] = [&meta.labels, &meta.annotations]
-            .map(|marks| marks.as_ref().and_then(|marks| marks.own_json()));
+        let [labels, annotations] = [&meta.labels, &meta.annotations].map(Labels::own_json);
         // So that a label is not taken for an annotation.
         let digest = |json: &Option<Box<str>>| json.as_deref().map_or(0, hash32);
         let marks = digest(&labels).rotate_left(1) ^ digest(&annotations);

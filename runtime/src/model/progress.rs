@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::model::PartialObject;
+use crate::model::{PartialObject, map_of};
 
 /// Where a Deployment or StatefulSet has its counts.
 pub(crate) const REPLICAS: &[&str] = &[
@@ -195,7 +195,7 @@ fn fields(status: &RawValue, declared: &[&str]) -> Option<Fields> {
         let value = status.pointer(pointer)?;
         Some(((*pointer).to_owned(), value.clone()))
     });
-    Some(Fields::of(found.collect()))
+    Some(Fields::of(map_of(found)))
 }
 
 /// The words with which the pods of a workload are refused, from its status; the first [`WORDS`] characters of them.

@@ -17,8 +17,8 @@ use serde_json::{Map, Value};
 use crate::api::{Child, MANAGED_BY_LABEL, Operator, is_labelled, may_be_labelled};
 use crate::http::paths::place_labels;
 use crate::model::{
-    ChildState, Content, KindId, LastApplied, Meta, ObjectKey, PartialMetadata, SeenChild, Uid,
-    hash64, marks, owner_label_value, place_hash, sealed_uid, uid_in,
+    ChildState, Content, KindId, Labels, LastApplied, Meta, ObjectKey, PartialMetadata, SeenChild,
+    Uid, hash64, marks, owner_label_value, place_hash, sealed_uid, uid_in,
 };
 use crate::reconcile::fields::{Found, Mark, Planned};
 
@@ -60,22 +60,16 @@ impl Actual {
     /// The JSON is not an object of the API.
     pub fn decode(raw: &str, declared: &[&str], mark: &str) -> Result<Self, serde_json::Error> {
         let Wire {
-            mut metadata,
+            metadata,
             status,
             mut rest,
         } = serde_json::from_str(raw)?;
-        let [labels, annotations] = [&metadata.labels, &metadata.annotations];
-        let marks = marks(
-            labels.as_ref().unwrap_or(&Value::Null),
-            annotations.as_ref().unwrap_or(&Value::Null),
-        );
+        let [labels, annotations] = [&metadata.labels, &metadata.annotations].map(Labels::value);
+        let marks = marks(&labels, &annotations);
         let mut planable = Map::new();
-        planable.insert(
-            "labels".to_owned(),
-            metadata.labels.take().unwrap_or_default(),
-        );
+        planable.insert("labels".to_owned(), labels);
         let mut plan = None;
-        if let Some(Value::Object(mut annotations)) = metadata.annotations.take() {
+        if let Value::Object(mut annotations) = annotations {
             // A copy of the whole object.
             annotations.remove(LAST_APPLIED_BY_KUBECTL);
             plan = annotations.remove(mark);
@@ -153,7 +147,7 @@ impl Actual {
 /// What an [`Actual`] needs of an object, in one pass. (`#[serde(flatten)]` would first collect the whole
 /// object.)
 struct Wire<'a> {
-    metadata: PartialMetadata<'a, Value, Value, &'a RawValue>,
+    metadata: PartialMetadata<'a>,
     status: Option<&'a RawValue>,
     rest: Map<String, Value>,
 }

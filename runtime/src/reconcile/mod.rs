@@ -202,8 +202,14 @@ impl<O: Operator> Reconciler<O> {
                 requeue_after: after_s.map(|after_s| Duration::from_secs(after_s.into())),
             });
         }
-        self.read_references(&mut owner).await?;
-        self.observe(&mut owner, state).await?;
+        // What not every operator needs is awaited behind a pointer: where the compiler knows that it is not needed, nothing of it
+        // is in the program. Of a future that is awaited where it is, every state stays.
+        if !O::REFERENCES.is_empty() {
+            self.read_references(&mut owner).boxed().await?;
+        }
+        if is_observed::<O>() {
+            self.observe(&mut owner, state).boxed().await?;
+        }
         let seen = owner::children::<O>(&owner.meta.namespace, &state.children);
         let mut plan = self.plan(&owner, &seen)?;
         let requeue_after = match plan.requeue {
@@ -351,9 +357,6 @@ impl<O: Operator> Reconciler<O> {
 
     /// Makes the observation that the plan needs.
     async fn observe(&self, owner: &mut Owner<O>, state: &OwnerState) -> Result<(), Interrupt> {
-        if !is_observed::<O>() {
-            return Ok(());
-        }
         let body = state.object.body.as_ref();
         let previous = body.and_then(Body::status);
         let observed = self.operator.observe(owner, previous).await;

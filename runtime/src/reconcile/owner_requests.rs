@@ -5,6 +5,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use futures::FutureExt;
 use http::Method;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -123,7 +124,8 @@ impl<O: Operator> Reconciler<O> {
     ) -> Result<(), Interrupt> {
         let lacks_finalizer = state.object.lacks_finalizer(O::FINALIZER.is_some());
         if let Some(finalizer) = O::FINALIZER.filter(|_| lacks_finalizer) {
-            self.add_finalizer(key, state, finalizer).await?;
+            // As what an operator may not need (`attempt_once`).
+            self.add_finalizer(key, state, finalizer).boxed().await?;
         }
         self.remove_retired_finalizers(key, state).await
     }

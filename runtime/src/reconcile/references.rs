@@ -56,10 +56,6 @@ impl Drop for Reading<'_> {
 impl<O: Operator> Reconciler<O> {
     /// Reads what the owner refers to into it.
     pub(super) async fn read_references(&self, owner: &mut Owner<O>) -> Result<(), Interrupt> {
-        // Known to the compiler: nothing of this is in an operator without references.
-        if O::REFERENCES.is_empty() {
-            return Ok(());
-        }
         for reference in self.operator.references(owner) {
             let Some(index) = reference.place(O::REFERENCES) else {
                 return Err(failure::undeclared_reference::<O>(&reference));

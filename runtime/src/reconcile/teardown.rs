@@ -9,6 +9,8 @@
 
 use std::time::Duration;
 
+use futures::FutureExt;
+
 use crate::api::{Operator, Owner, Plan, Status, kind_index};
 use crate::model::{KindId, ObjectKey, OwnerState};
 use crate::queue::Outcome;
@@ -43,6 +45,18 @@ impl<O: Operator> Reconciler<O> {
             self.remove_retired_finalizers(key, state).await?;
             return Err(Interrupt::Gone);
         };
+        // As what an operator may not need (`attempt_once`).
+        self.remove_all(key, state, finalizer).boxed().await?;
+        Ok(Outcome::Gone)
+    }
+
+    /// Removes the children, what lives outside the cluster, and the finalizers.
+    async fn remove_all(
+        &self,
+        key: &ObjectKey,
+        state: &mut OwnerState,
+        finalizer: &str,
+    ) -> Result<(), Interrupt> {
         if !state.object.finalizers.orphan && !mutant!(ChildrenLeftAtTeardown) {
             match owner::plan(&*self.operator, key, &state.object, &state.children) {
                 Some((owner, plan)) => self.delete_planned(key, &owner, state, plan).await?,
@@ -57,8 +71,7 @@ impl<O: Operator> Reconciler<O> {
             cleanup.map_err(|error| failure::cleanup(&error))?;
         }
         self.remove_retired_finalizers(key, state).await?;
-        self.remove_finalizer(key, state, finalizer).await?;
-        Ok(Outcome::Gone)
+        self.remove_finalizer(key, state, finalizer).await
     }
 
     async fn delete_planned(

@@ -6,6 +6,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::model::map_of;
 use crate::reconcile::fields::patch::without_nulls;
 use crate::reconcile::fields::set::{Managed, Set};
 
@@ -261,7 +262,7 @@ impl<'m> Merge<'m> {
                 let left = members.iter().filter_map(|(key, value)| {
                     Some((key.clone(), self.left(value, at.field(key))?))
                 });
-                let left: Map<String, Value> = left.collect();
+                let left = map_of(left);
                 (!left.is_empty() || is_theirs).then(|| left.into())
             }
             Value::Array(items) if at.atomic().is_none() => {
@@ -344,9 +345,7 @@ impl<'m> Merge<'m> {
 
 fn without_null_members(plan: &Map<String, Value>) -> Map<String, Value> {
     let members = plan.iter().filter(|(_, value)| !value.is_null());
-    members
-        .map(|(key, value)| (key.clone(), without_nulls(value)))
-        .collect()
+    map_of(members.map(|(key, value)| (key.clone(), without_nulls(value))))
 }
 
 /// Whether two values are one, to the last member. A planned `null` is nothing.
