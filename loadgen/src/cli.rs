@@ -7,6 +7,7 @@
 pub mod bench;
 pub mod check;
 pub mod clean;
+pub(crate) mod command_line;
 pub mod compare;
 pub mod completions;
 pub mod conform;

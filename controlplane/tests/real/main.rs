@@ -1,8 +1,7 @@
 //! The real control plane, end to end. Where its programs are not there, every test is listed as
 //! ignored and the reason is printed; `loadgen control-plane build` makes them.
 //!
-//! Each test has a control plane of its own, of which two at once would be a gigabyte: they take
-//! turns, whatever `--test-threads` says.
+//! Each test has a control plane of its own, half a gigabyte: two of them at a time.
 #![allow(clippy::unwrap_used)]
 
 mod fixture;
@@ -74,7 +73,7 @@ fn main() -> ExitCode {
         return code;
     }
     let mut arguments = Arguments::from_args();
-    arguments.test_threads = Some(1);
+    arguments.test_threads.get_or_insert(2);
     let binaries = Binaries::find();
     if let Err(reason) = &binaries {
         eprintln!("all tests of the real control plane are ignored: {reason}");

@@ -138,16 +138,22 @@ async fn find_and_remove(
     progress.finish();
     let kinds = workload.scenario.kinds();
     let removal = Removal::of(&cleaned);
-    println!(
-        "removed {} {kinds}{} and {} namespaces; {} {kinds} left",
-        grouped(removal.deleted),
-        match cleaned.fixtures {
-            0 => String::new(),
-            fixtures => format!(", {fixtures} fixtures"),
-        },
-        cleaned.namespaces_gone(),
-        grouped(removal.left)
-    );
+    let namespaces = cleaned.namespaces_gone();
+    match removal.deleted + removal.left + cleaned.fixtures {
+        0 => println!(
+            "removed {namespaces} namespaces, with all that was in them; no {kinds} were found, and objects of another workload \
+             in other namespaces are found with --workload"
+        ),
+        _ => println!(
+            "removed {} {kinds}{} and {namespaces} namespaces; {} {kinds} left",
+            grouped(removal.deleted),
+            match cleaned.fixtures {
+                0 => String::new(),
+                fixtures => format!(", {fixtures} fixtures"),
+            },
+            grouped(removal.left)
+        ),
+    }
     removal.warnings.iter().for_each(|line| println!("{line}"));
     Ok(if cleaned.is_complete() {
         ExitCode::SUCCESS
@@ -172,9 +178,13 @@ fn inventory(there: &[(String, Vec<Found>)], namespaces: &[Found]) -> Vec<String
         };
         format!("run {run}: {} {kinds}{place}", grouped(count))
     });
-    let namespaces = namespaces
-        .iter()
-        .map(|ns| format!("run {}: namespace {}, made by it", ns.run(), ns.name));
+    let namespaces = namespaces.iter().map(|ns| {
+        format!(
+            "run {}: namespace {}, made by it, with all that is in it",
+            ns.run(),
+            ns.name
+        )
+    });
     objects.chain(namespaces).collect()
 }
 
@@ -210,7 +220,7 @@ mod tests {
             [
                 "run a: 2 Widgets in namespace shop",
                 "run b: 1 Widgets in namespace shop",
-                "run b: namespace loadgen-b, made by it",
+                "run b: namespace loadgen-b, made by it, with all that is in it",
             ]
         );
     }

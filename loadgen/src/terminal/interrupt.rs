@@ -3,15 +3,20 @@
 //! Guarantees: a request to stop is not lost, however late it is awaited. Leaves to others: the clean-up;
 //! a caller that sees [`Interrupt::requested`] return ends its own work.
 
+use std::time::{Duration, Instant};
+
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
+
+/// Signals within that time are one request: `timeout` and a shell's job control send two.
+const ONE_REQUEST: Duration = Duration::from_secs(1);
 
 /// Tells whether the user has asked to stop.
 #[derive(Clone, Debug)]
 pub struct Interrupt(watch::Receiver<bool>);
 
 impl Interrupt {
-    /// Listens from now on. A second signal ends the process at once, and its child processes with it.
+    /// Listens from now on. A second signal, a second later or more, ends the process at once, and its child processes with it.
     ///
     /// # Errors
     /// The signal handlers cannot be installed.
@@ -20,14 +25,16 @@ impl Interrupt {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
         tokio::spawn(async move {
-            for asked_before in [false, true] {
+            let mut first: Option<Instant> = None;
+            loop {
                 tokio::select! {
                     _ = interrupt.recv() => {}
                     _ = terminate.recv() => {}
                 }
-                if asked_before {
+                if first.is_some_and(|first| first.elapsed() >= ONE_REQUEST) {
                     std::process::exit(130);
                 }
+                first.get_or_insert_with(Instant::now);
                 send.send_replace(true);
             }
         });

@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::cli::bench::args::BenchArgs;
 use crate::cli::bench::provenance;
+use crate::cli::command_line::word;
 use crate::model::control_plane::ControlPlane;
 use crate::model::plan::Plan;
 use crate::model::record::{Environment, Experiment, Origin, RunMachine, SubjectRecord};
@@ -69,9 +70,9 @@ pub struct Measured<'a> {
     pub data: &'a Path,
 }
 
-/// What was typed, without the folder of the program.
+/// What was typed, without the folder of the program, as a shell takes it.
 fn command_line() -> String {
-    let options = std::env::args().skip(1);
+    let options = std::env::args().skip(1).map(|text| word(&text));
     let words: Vec<String> = std::iter::once("loadgen".to_owned())
         .chain(options)
         .collect();

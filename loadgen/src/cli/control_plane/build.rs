@@ -10,7 +10,7 @@ use clap::Args;
 use controlplane::build::{Note, build, build_node, build_version};
 use controlplane::{Binaries, Error, NodeBinaries};
 
-use crate::cli::control_plane::hints;
+use crate::cli::command_line;
 use crate::model::error::Usage;
 use crate::terminal::interrupt::Interrupt;
 use crate::terminal::progress::Progress;
@@ -47,7 +47,7 @@ async fn default_version(node: bool) -> anyhow::Result<()> {
     let (binaries, built_node) = all(node).await?;
     print!("{}", summary(&binaries, built_node.as_ref()));
     let option = if node { " --node" } else { "" };
-    println!("next: {} up{option}", hints::program());
+    println!("next: {} control-plane up{option}", command_line::program());
     Ok(())
 }
 
@@ -62,8 +62,11 @@ async fn of_version(version: &str) -> anyhow::Result<()> {
         error => anyhow::Error::from(error),
     })?;
     println!("{}", folder.display());
-    let assets = hints::quoted(&folder);
-    eprintln!("next: KUBEBUILDER_ASSETS={assets} {} up", hints::program());
+    let assets = command_line::quoted(&folder);
+    eprintln!(
+        "next: KUBEBUILDER_ASSETS={assets} {} control-plane up",
+        command_line::program()
+    );
     Ok(())
 }
 

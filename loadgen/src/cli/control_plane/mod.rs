@@ -4,7 +4,6 @@
 
 pub mod build;
 pub mod folder;
-pub mod hints;
 pub mod started;
 pub mod up;
 
@@ -12,7 +11,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-pub use crate::cli::control_plane::hints::on_path;
+pub use crate::cli::command_line::on_path;
 
 #[derive(Subcommand)]
 pub enum ControlPlaneCommand {

@@ -9,7 +9,7 @@ use controlplane::node;
 use controlplane::node::Node;
 use controlplane::{Binaries, ControlPlane, NodeBinaries, Options};
 
-use crate::cli::control_plane::hints::quoted;
+use crate::cli::command_line::quoted;
 
 /// The programs, and those of a node where one is asked for.
 pub(crate) type Programs = (Binaries, Option<NodeBinaries>);

@@ -11,10 +11,11 @@ use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use controlplane::{Binaries, Datastore, Options, User};
 
+use crate::cli::command_line;
+use crate::cli::control_plane::build;
 use crate::cli::control_plane::folder::{Elsewhere, Folder, clear_leftovers};
 use crate::cli::control_plane::started;
 use crate::cli::control_plane::started::{Programs, Started};
-use crate::cli::control_plane::{build, hints};
 use crate::model::error::Usage;
 use crate::model::workload;
 use crate::model::workload::Workload;
@@ -167,7 +168,7 @@ async fn serve(
         Started::Node(node) => println!("{}\n", started::hints(node.enter())),
         Started::ControlPlane(_) => println!("{}\n", readiness(args)),
     }
-    println!("  export KUBECONFIG={}", hints::quoted(kubeconfig));
+    println!("  export KUBECONFIG={}", command_line::quoted(kubeconfig));
     let ask = match args.crd.is_empty() {
         true => format!("get {}", workload.scenario.resource.full_name()),
         false => "get crds".to_owned(),
@@ -216,8 +217,8 @@ fn readiness(args: &UpArgs) -> String {
 
 /// A first kubectl command to try.
 fn kubectl(binaries: &Binaries, ask: &str) -> String {
-    let program = match (hints::on_path("kubectl"), &binaries.kubectl) {
-        (None, Some(path)) => hints::quoted(path),
+    let program = match (command_line::on_path("kubectl"), &binaries.kubectl) {
+        (None, Some(path)) => command_line::quoted(path),
         _ => "kubectl".to_owned(),
     };
     format!("{program} {ask}")

@@ -145,8 +145,8 @@ impl Account {
         })
     }
 
-    /// Summary and warnings to print below the tables, a line each.
-    pub fn warnings(&self, times: &Convergence, ended: Ended, run: &str) -> Vec<String> {
+    /// Summary and warnings to print below the tables, a line each. `clean`: the command that removes what is left.
+    pub fn warnings(&self, times: &Convergence, ended: Ended, clean: &str) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some(drain_s) = times.drain_s {
             lines.push(format!(
@@ -193,13 +193,11 @@ impl Account {
             ));
         }
         match &self.removal {
-            None => lines.push(format!(
-                "all objects were kept; remove them with: loadgen clean --run {run}"
-            )),
+            None => lines.push(format!("all objects were kept; remove them with: {clean}")),
             Some(removal) => {
                 lines.extend(removal.warnings.iter().cloned());
                 if removal.left > 0 {
-                    lines.push(format!("remove the rest with: loadgen clean --run {run}"));
+                    lines.push(format!("remove the rest with: {clean}"));
                 }
             }
         }
@@ -359,7 +357,11 @@ mod tests {
         );
         let since = Duration::from_secs(60);
         assert_eq!(
-            account.warnings(&times, Ended::Stalled { since }, "3f9c1b"),
+            account.warnings(
+                &times,
+                Ended::Stalled { since },
+                "loadgen clean --run 3f9c1b"
+            ),
             [
                 "disturbed: the server was overloaded or failing and answered 503 once; do not compare these times with those of an undisturbed run",
                 "failed once: exceeded quota",

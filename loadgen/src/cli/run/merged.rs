@@ -3,6 +3,7 @@
 //! Guarantees: pure; distributions are merged and never averaged; what is not from the same run, there twice or
 //! not there is refused or said. Clocks of the shards' machines are taken to agree. Leaves to others: reading.
 
+use crate::cli::command_line;
 use crate::cli::run::account::{Account, Removal};
 use crate::cli::run::record::RunRecord;
 use crate::cli::run::steps::StepRecord;
@@ -72,7 +73,12 @@ impl Merged {
     }
 
     pub fn text(&self) -> String {
-        let mut text = self.record.text();
+        let record = &self.record;
+        let mut text = record.text(&command_line::clean(
+            &record.run,
+            Some(&record.workload),
+            None,
+        ));
         text.push_str(&format!(
             "{} shards; their first objects were sent within {:.1} s of each other\n",
             self.shards, self.apart_s

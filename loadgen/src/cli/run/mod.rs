@@ -30,6 +30,7 @@ use std::time::Duration;
 use anyhow::Context;
 use tokio::task::JoinSet;
 
+use crate::cli::command_line;
 use crate::cli::run::account::{Account, Removal};
 pub use crate::cli::run::args::RunArgs;
 pub(crate) use crate::cli::run::args::dns_label;
@@ -171,8 +172,8 @@ impl Load {
         };
         if loaded.as_ref().is_ok_and(Loaded::stopped) {
             self.progress.say(&format!(
-                "stopping; cleaning up first. Press Ctrl-C again to skip that, and clean up later with: loadgen clean --run {}",
-                self.run
+                "stopping; cleaning up first. Press Ctrl-C again to skip that, and clean up later with: {}",
+                self.clean_command()
             ));
         }
         let watched = match &self.operator {
@@ -190,13 +191,19 @@ impl Load {
         let record = self.record(&journal, loaded?, cleaned.as_ref(), watched);
         match self.args.json {
             true => println!("{}", serde_json::to_string(&record)?),
-            false => print!("{}", record.text()),
+            false => print!("{}", record.text(&self.clean_command())),
         }
         Ok(match record.ended {
             Ended::Stopped => ExitCode::from(130),
             _ if record.is_sound() => ExitCode::SUCCESS,
             _ => ExitCode::FAILURE,
         })
+    }
+
+    /// What removes the objects of this run.
+    fn clean_command(&self) -> String {
+        let (workload, target) = (self.args.workload.as_deref(), &self.args.target);
+        command_line::clean(&self.run, workload, Some(target))
     }
 
     fn record(

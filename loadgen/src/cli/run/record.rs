@@ -61,8 +61,8 @@ impl RunRecord {
             && self.operator.as_ref().is_none_or(Watched::is_sound)
     }
 
-    /// Tables, and a line for whatever else there is to say.
-    pub fn text(&self) -> String {
+    /// Tables, and a line for whatever else there is to say. `clean`: the command that removes what is left.
+    pub fn text(&self, clean: &str) -> String {
         let mut text = String::new();
         let mut add = |part: &str| {
             text.push_str(part);
@@ -101,7 +101,7 @@ impl RunRecord {
             saturated: self.times.saturated && self.rate.is_some(),
             ..self.times.clone()
         };
-        let lines = self.account.warnings(&times, self.ended, &self.run);
+        let lines = self.account.warnings(&times, self.ended, clean);
         lines.iter().for_each(|line| add(line));
         let warnings = self.steps.iter().filter_map(StepRecord::warning);
         warnings.for_each(|line| add(&line));

@@ -1,7 +1,10 @@
 //! `loadgen clean`: what a run left, and nothing of others.
 
+use std::process::Command;
+
 use crate::run::run_of;
 use crate::run::simulated_cluster::{SimulatedCluster, code, signal, stderr, stdout, wait_for};
+use crate::run::workloads::{FIXTURES, with_fixtures};
 
 pub fn killed_run() {
     let simulated_cluster = SimulatedCluster::with_operator("killed");
@@ -79,6 +82,52 @@ pub fn clean_one_run() {
             .object("namespaces", "", "default")
             .is_some()
     );
+}
+
+/// The command that a run prints is typed as it stands.
+pub fn as_printed() {
+    let simulated_cluster = SimulatedCluster::new("as-printed");
+    let workload = with_fixtures("as printed", FIXTURES);
+    let keep = ["run", &workload, "--count", "3", "--keep", "--namespace"];
+    let output = simulated_cluster.loadgen(&[&keep[..], &["default"]].concat());
+    assert_eq!(code(&output), Some(0), "{}", stderr(&output));
+    let text = stdout(&output);
+    let printed = text.split("remove them with: ").nth(1);
+    let printed = printed.and_then(|rest| rest.lines().next());
+    let printed = printed.unwrap_or_else(|| panic!("no command in {text}"));
+    assert_eq!(
+        simulated_cluster.names("configmaps").len(),
+        4,
+        "a fixture, too"
+    );
+    let typed = Command::new("sh")
+        .args(["-c", printed])
+        .env("KUBECONFIG", &simulated_cluster.kubeconfig)
+        .output();
+    let typed = typed.expect("a shell");
+    assert_eq!(code(&typed), Some(0), "{printed}: {}", stderr(&typed));
+    assert!(
+        stdout(&typed).contains("removed 3 ConfigMaps"),
+        "{printed}: {}",
+        stdout(&typed)
+    );
+    assert_eq!(simulated_cluster.names("configmaps"), Vec::<String>::new());
+}
+
+/// A namespace goes with all that is in it, also where that is of another workload.
+pub fn of_another_workload() {
+    let simulated_cluster = SimulatedCluster::new("another-workload");
+    let workload = with_fixtures("another", FIXTURES);
+    let output = simulated_cluster.loadgen(&["run", &workload, "--count", "3", "--keep"]);
+    assert_eq!(code(&output), Some(0), "{}", stderr(&output));
+    let output = simulated_cluster.loadgen(&["clean", "--run", &run_of(&output)]);
+    assert_eq!(code(&output), Some(0), "{}", stderr(&output));
+    let text = stdout(&output);
+    assert!(
+        text.contains("removed 1 namespaces, with all that was in them; no EdgeApps were found"),
+        "{text}"
+    );
+    assert!(!text.contains("removed 0"), "{text}");
 }
 
 pub fn held_up() {

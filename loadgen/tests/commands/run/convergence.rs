@@ -184,6 +184,23 @@ pub fn ctrl_c() {
     assert_eq!(simulated_cluster.left(), Vec::<String>::new());
 }
 
+/// As `timeout` sends it.
+pub fn two_signals_at_once() {
+    let simulated_cluster = SimulatedCluster::new("two-signals");
+    let run = simulated_cluster.start(&["run", "--count", "5000", "--rate", "100"]);
+    wait_for("objects", || {
+        simulated_cluster.server.objects("edgeapps").len() > 20
+    });
+    signal(&run, "-TERM");
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    signal(&run, "-TERM");
+    let output = run.wait_with_output().expect("it ends");
+    assert_eq!(code(&output), Some(130), "{}", stderr(&output));
+    let text = stdout(&output);
+    assert_eq!(figure(&text, "left behind"), Some(0), "{text}");
+    assert_eq!(simulated_cluster.left(), Vec::<String>::new());
+}
+
 pub fn no_operator() {
     let simulated_cluster = SimulatedCluster::new("no-operator");
     let output = simulated_cluster.loadgen(&["run", "--count", "3", "--deadline-s", "2"]);

@@ -25,7 +25,7 @@ use simulated_cluster::{stderr, stdout, tare};
 
 type Scenario = fn();
 
-const WITHOUT_OPERATOR: [(&str, Scenario); 39] = [
+const WITHOUT_OPERATOR: [(&str, Scenario); 42] = [
     (
         "a_missing_crd_is_one_line_that_says_how_to_install_it",
         unusable::missing_crd,
@@ -62,6 +62,18 @@ const WITHOUT_OPERATOR: [(&str, Scenario); 39] = [
     (
         "clean_removes_one_run_and_nothing_of_others",
         clean::clean_one_run,
+    ),
+    (
+        "the_command_that_a_run_prints_removes_what_it_kept",
+        clean::as_printed,
+    ),
+    (
+        "a_clean_up_counts_no_objects_of_another_workload",
+        clean::of_another_workload,
+    ),
+    (
+        "two_signals_at_once_are_one_request_to_stop",
+        convergence::two_signals_at_once,
     ),
     ("a_finalizer_that_nobody_serves_is_named", clean::held_up),
     (

@@ -27,7 +27,7 @@ pub fn tare() -> Option<PathBuf> {
 
 pub struct SimulatedCluster {
     pub server: Server,
-    kubeconfig: PathBuf,
+    pub kubeconfig: PathBuf,
     // Dropped in this order: the operator before its server's runtime.
     _operator: Option<Process>,
     runtime: Runtime,
