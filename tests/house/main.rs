@@ -6,12 +6,10 @@
 mod claims;
 mod commands;
 mod documents;
-mod file_length;
 mod links;
 mod markdown;
 mod programs;
 mod rooms;
-mod rust_source;
 mod supply_chain;
 mod tree;
 mod vocabulary;

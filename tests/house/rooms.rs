@@ -6,8 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
-use crate::rust_source::{modules, paths, tokens, without_tests};
+use regex::Regex;
+
 use crate::tree;
 
 /// The folder of each member's sources.
@@ -63,25 +65,17 @@ fn the_libraries_depend_on_no_other_member() {
 fn edges(member: &str) -> Edges {
     let sources = Sources::read(member);
     let mut edges = Edges::new();
-    for (module, file) in &sources.files {
-        let tokens = without_tests(&tokens(&tree::text(file))).0;
-        for path in paths(&tokens) {
-            if module.is_empty() && path.exported {
-                continue;
-            }
-            let mut here = module.clone();
-            here.extend(path.inside.iter().cloned());
-            let Some(to) = sources.room(&here, &path.segments) else {
-                continue;
-            };
-            let from = here.first().map_or(ROOT, String::as_str);
+    for (module, file, code) in &sources.files {
+        // What the root exports is no dependence of the root.
+        let code = match module.is_empty() {
+            true => EXPORT.replace_all(code, ""),
+            false => code.into(),
+        };
+        let from = module.first().map_or(ROOT, String::as_str);
+        for (ups, name) in references(&code) {
+            let to = sources.room(module, ups, &name);
             if to != from {
-                let place = format!(
-                    "{}:{}: {}",
-                    file.display(),
-                    path.line,
-                    path.segments.join("::")
-                );
+                let place = format!("{}: {name}", file.display());
                 let targets = edges.entry(from.to_owned()).or_default();
                 targets.entry(to).or_insert(place);
             }
@@ -90,9 +84,63 @@ fn edges(member: &str) -> Edges {
     edges
 }
 
+static EXPORT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"pub(?:\(\w+\))? use (?:crate::|self::)?(\w+)::([^;]*);")
+        .expect("a regular expression")
+});
+static MODULE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?m)^(?:pub(?:\(\w+\))? )?mod (\w+)").expect("a regular expression")
+});
+static TEST_MODULE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"#\[cfg\(test\)\]\s*(?:pub(?:\(\w+\))? )?mod (\w+);").expect("a regular expression")
+});
+static PATH: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"\b(crate|super)((?:::super)*)::(\{|\w+)").expect("a regular expression")
+});
+static NAME: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\w+").expect("a regular expression"));
+
+/// A source without its comments and its tests, which stand at the end.
+fn code(text: &str) -> String {
+    let lines = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"));
+    let code = lines.collect::<Vec<_>>().join("\n");
+    let end = code.find("#[cfg(test)]\nmod tests {");
+    code[..end.unwrap_or(code.len())].to_owned()
+}
+
+/// What paths that begin with `crate` or `super` name first: `None` for the root of the crate, else how many modules up.
+fn references(code: &str) -> Vec<(Option<usize>, String)> {
+    let mut all = Vec::new();
+    for found in PATH.captures_iter(code) {
+        let ups = (&found[1] == "super").then(|| 1 + found[2].matches("super").count());
+        let name = &found[3];
+        if name != "{" {
+            all.push((ups, name.to_owned()));
+            continue;
+        }
+        // The first name of each part of the group.
+        let (mut depth, mut part) = (0, String::new());
+        let group = &code[found.get(3).expect("it is there").end()..];
+        for c in group.chars() {
+            depth += i32::from(c == '{') - i32::from(c == '}');
+            if depth < 0 || (depth == 0 && c == ',') {
+                all.extend(NAME.find(&part).map(|name| (ups, name.as_str().to_owned())));
+                part.clear();
+            }
+            if depth < 0 {
+                break;
+            }
+            part.push(c);
+        }
+    }
+    all
+}
+
 /// The files of one member and what its root makes known.
 struct Sources {
-    files: Vec<(Vec<String>, PathBuf)>,
+    /// Module, file, and what is in it.
+    files: Vec<(Vec<String>, PathBuf, String)>,
     rooms: BTreeSet<String>,
     /// Names that the root exports, and the room of each.
     exported: BTreeMap<String, String>,
@@ -100,76 +148,50 @@ struct Sources {
 
 impl Sources {
     fn read(folder: &str) -> Self {
-        let all = tree::files(folder, "rs");
-        assert!(!all.is_empty(), "no sources in {folder}");
-        let mut files: Vec<(Vec<String>, PathBuf)> = Vec::new();
-        let mut tests = Vec::new();
-        for file in all {
-            let module = module_of(&file, folder);
-            let removed = without_tests(&tokens(&tree::text(&file))).1;
-            tests.extend(removed.into_iter().map(|name| {
+        let (mut files, mut tests) = (Vec::new(), Vec::new());
+        for file in tree::files(folder, "rs") {
+            let (module, text) = (module_of(&file, folder), tree::text(&file));
+            tests.extend(TEST_MODULE.captures_iter(&text).map(|found| {
                 let mut path = module.clone();
-                path.push(name);
+                path.push(found[1].to_owned());
                 path
             }));
-            files.push((module, file));
+            let code = code(&TEST_MODULE.replace_all(&text, ""));
+            files.push((module, file, code));
         }
-        files.retain(|(module, _)| !tests.iter().any(|test| module.starts_with(test)));
-        let mut sources = Sources {
-            files,
-            rooms: BTreeSet::new(),
-            exported: BTreeMap::new(),
+        assert!(!files.is_empty(), "no sources in {folder}");
+        let of_test = |module: &Vec<String>| {
+            module.last().is_some_and(|last| last == "tests")
+                || tests.iter().any(|test| module.starts_with(test))
         };
-        sources.read_roots();
-        sources
+        files.retain(|(module, _, _)| !of_test(module));
+        let (mut rooms, mut exported) = (BTreeSet::new(), BTreeMap::new());
+        for (_, _, code) in files.iter().filter(|(module, _, _)| module.is_empty()) {
+            rooms.extend(MODULE.captures_iter(code).map(|found| found[1].to_owned()));
+            for found in EXPORT.captures_iter(code) {
+                let names = NAME.find_iter(found.get(2).expect("it is there").as_str());
+                exported.extend(names.map(|name| (name.as_str().to_owned(), found[1].to_owned())));
+            }
+        }
+        Self {
+            files,
+            rooms,
+            exported,
+        }
     }
 
-    fn read_roots(&mut self) {
-        for (_, file) in self.files.iter().filter(|(module, _)| module.is_empty()) {
-            let tokens = without_tests(&tokens(&tree::text(file))).0;
-            self.rooms.extend(modules(&tokens));
-            for path in paths(&tokens) {
-                let segments = path.segments.iter().map(String::as_str);
-                let mut segments = segments.skip_while(|s| matches!(*s, "crate" | "self"));
-                if let (Some(room), Some(name)) = (segments.next(), path.segments.last()) {
-                    self.exported.insert(name.clone(), room.to_owned());
-                }
-            }
+    /// The room of a name, as the module `here` refers to it.
+    fn room(&self, here: &[String], ups: Option<usize>, name: &str) -> String {
+        let inside = ups.and_then(|ups| here.len().checked_sub(ups)).unwrap_or(0);
+        if inside > 0 {
+            return here[0].clone();
         }
-    }
-
-    /// The room to which a path leads that stands in the module `here`; `None` for other crates.
-    fn room(&self, here: &[String], path: &[String]) -> Option<String> {
-        let mut module = here.to_vec();
-        let mut rest = path;
-        match path.first()?.as_str() {
-            "crate" => {
-                module.clear();
-                rest = &path[1..];
-            }
-            "self" => rest = &path[1..],
-            "super" => {
-                while rest.first().is_some_and(|s| s == "super") {
-                    module.pop();
-                    rest = &rest[1..];
-                }
-            }
-            // `use` of a module beside or below: its room is ours, or it is another crate's.
-            first if module.is_empty() && self.rooms.contains(first) => {}
-            _ => return None,
-        }
-        if let Some(room) = module.first() {
-            return Some(room.clone());
-        }
-        let name = rest.first()?;
-        if self.rooms.contains(name) {
-            return Some(name.clone());
-        }
-        let home = self
-            .exported
-            .get(name)
-            .filter(|home| self.rooms.contains(*home));
-        Some(home.cloned().unwrap_or_else(|| ROOT.to_owned()))
+        let home = match self.rooms.contains(name) {
+            true => Some(name),
+            false => self.exported.get(name).map(String::as_str),
+        };
+        let home = home.filter(|home| self.rooms.contains(*home));
+        home.unwrap_or(ROOT).to_owned()
     }
 }
 
@@ -239,6 +261,15 @@ fn describe(edges: &Edges, circle: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_source_refers_to_is_found() {
+        let text = "//! crate::comment\nuse crate::{a::{x, y}, b};\nuse super::super::c;\nfn f() { crate::d::g() }\n\
+            #[cfg(test)]\nmod tests {\n use crate::e;\n}\n";
+        let found = references(&code(text));
+        let want = [(None, "a"), (None, "b"), (Some(2), "c"), (None, "d")];
+        assert_eq!(found, want.map(|(ups, name)| (ups, name.to_owned())));
+    }
 
     #[test]
     fn a_circle_is_found_and_named() {

@@ -20,7 +20,7 @@ use crate::rng::Rng;
 /// Of each EdgeApp at the start.
 pub const REPLICAS: i64 = 2;
 /// From the loss of readiness to ready where nothing else happens: the entry of an idle owner is due after the first second.
-const UNREADY: Duration = Duration::from_millis(1_900);
+const NOT_READY_FOR: Duration = Duration::from_millis(1_900);
 /// Two acts that follow each other are at most so far apart.
 const APART_MS: u64 = 3_000;
 /// Edits of the children of one EdgeApp at most; the fourth of a child within a minute is a field conflict.
@@ -94,7 +94,7 @@ impl Script {
         let scripts = (0..idle).map(|n| {
             let mut script = Script::begin(n, window, &mut rng);
             script.then(Duration::ZERO, Act::LoseReadiness);
-            script.then(UNREADY, Act::Ready);
+            script.then(NOT_READY_FOR, Act::Ready);
             script
         });
         scripts.collect()
