@@ -23,22 +23,22 @@ use libtest_mimic::{Arguments, Failed, Trial};
 const THREADS: usize = 8;
 
 /// The longest first.
-const ROOMS: [(&str, fn() -> Vec<Trial>); 9] = [
-    ("bench", bench::trials),
-    ("operator_pod", operator_pod::trials),
-    ("check", check::trials),
-    ("conform", conform::trials),
-    ("control_plane", control_plane::trials),
-    ("run", run::trials),
-    ("verify", verify::trials),
-    ("report", report::trials),
-    ("cli", cli::trials),
+const ROOMS: [fn() -> Vec<Trial>; 9] = [
+    bench::trials,
+    operator_pod::trials,
+    check::trials,
+    conform::trials,
+    control_plane::trials,
+    run::trials,
+    verify::trials,
+    report::trials,
+    cli::trials,
 ];
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(THREADS);
-    let trials = ROOMS.iter().flat_map(|(_, trials)| trials());
+    let trials = ROOMS.iter().flat_map(|trials| trials());
     libtest_mimic::run(&arguments, trials.collect()).exit_code()
 }
 
