@@ -40,6 +40,7 @@ impl Operator for EdgeApps {
     // The garbage collector deletes the children, as it does those of Deployments.
     const FINALIZER: Option<&'static str> = None;
     const RETIRED_FINALIZERS: &'static [&'static str] = &["tare.dev/cleanup"];
+    const SEES_LABELS: bool = false;
     const KINDS: &'static [Kind] = &[SERVICE, DEPLOYMENT];
 
     fn plan(

@@ -67,6 +67,9 @@ pub trait Operator: Send + Sync + 'static {
     const KINDS: &'static [Kind];
     /// Every kind of object that an owner may refer to and does not own ([`references`](Self::references)).
     const REFERENCES: &'static [Kind] = &[];
+    /// Whether a plan, an observation or [`is_paused`](Self::is_paused) looks at labels or annotations of the owner. Where none
+    /// does, they are not kept while the owner waits, and are empty; a change of one still plans the owner again.
+    const SEES_LABELS: bool = true;
     /// How children are written.
     const WRITES: Writes = Writes::Patch;
     /// When an owner is retried after the API server rejected a request or could not be reached.

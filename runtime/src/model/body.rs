@@ -28,15 +28,16 @@ struct Rest {
 }
 
 impl Body {
-    /// The body of `object`, `None` where it shows no spec, and a digest of its labels and annotations. The status is set where
-    /// it is needed.
-    pub(crate) fn of(object: &PartialObject<'_>) -> (Option<Self>, u32) {
+    /// The body of `object`, `None` where it shows no spec, and a digest of its labels and annotations, which are kept if a plan
+    /// `sees_labels`. The status is set where it is needed.
+    pub(crate) fn of(object: &PartialObject<'_>, sees_labels: bool) -> (Option<Self>, u32) {
         let meta = &object.metadata;
         let [labels, annotations] = [&meta.labels, &meta.annotations].map(Labels::own_json);
         // So that a label is not taken for an annotation.
         let digest = |json: &Option<Box<str>>| json.as_deref().map_or(0, hash32);
         let marks = digest(&labels).rotate_left(1) ^ digest(&annotations);
-        let rest = (labels.is_some() || annotations.is_some()).then(|| {
+        let is_kept = sees_labels && (labels.is_some() || annotations.is_some());
+        let rest = is_kept.then(|| {
             Box::new(Rest {
                 labels: labels.unwrap_or_default(),
                 annotations: annotations.unwrap_or_default(),
@@ -114,7 +115,11 @@ mod tests {
         let json = r#"{"metadata":{"name":"web","labels":{"a":"b"},"annotations":{
             "kubectl.kubernetes.io/last-applied-configuration":"{\"spec\":{}}","x":"y"}},"spec":{"n":1}}"#;
         let object: PartialObject<'_> = serde_json::from_str(json)?;
-        let (body, marks) = Body::of(&object);
+        assert_eq!(
+            Body::of(&object, false),
+            (Some(Body::from(r#"{"n":1}"#)), Body::of(&object, true).1)
+        );
+        let (body, marks) = Body::of(&object, true);
         let body = body.expect("a spec");
         assert_eq!(&*body.spec, r#"{"n":1}"#);
         assert_eq!(body.labels()["a"], "b");
@@ -126,11 +131,11 @@ mod tests {
             spec: None,
             ..object
         };
-        assert_eq!(Body::of(&without_spec), (None, marks));
+        assert_eq!(Body::of(&without_spec, true), (None, marks));
         let json = r#"{"metadata":{"name":"web","annotations":{
             "kubectl.kubernetes.io/last-applied-configuration":"{}"}},"spec":{}}"#;
         let object: PartialObject<'_> = serde_json::from_str(json)?;
-        assert_eq!(Body::of(&object), (Some(Body::from("{}")), 0));
+        assert_eq!(Body::of(&object, true), (Some(Body::from("{}")), 0));
         Ok(())
     }
 
@@ -145,7 +150,7 @@ mod tests {
             r#""labels":{"a":"b"},"annotations":{"a":"b"}"#,
         ] {
             let json = format!(r#"{{"metadata":{{"name":"web",{marks}}},"spec":{{}}}}"#);
-            all.push(Body::of(&serde_json::from_str(&json)?).1);
+            all.push(Body::of(&serde_json::from_str(&json)?, true).1);
         }
         let different: std::collections::BTreeSet<_> = all.iter().collect();
         assert_eq!(different.len(), all.len(), "{all:?}");

@@ -49,7 +49,7 @@ pub(crate) fn decode<O: Operator>(object: &PartialObject<'_>) -> OwnerObject {
             }
         },
     };
-    let (mut body, marks) = Body::of(object);
+    let (mut body, marks) = Body::of(object, O::SEES_LABELS);
     if let (Some(body), Some(status), true) = (&mut body, object.status, is_observed::<O>()) {
         body.keep_status(status.get());
     }
