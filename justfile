@@ -130,7 +130,7 @@ node-test *ARGS:
     scripts/image.sh {{ if arch() == "aarch64" { "arm64" } else { "amd64" } }}
     scripts/helm.sh version --short
     cargo test -p tare --test node -- {{ARGS}}
-    cargo test -p loadgen --test commands -- control_plane
+    cargo test -p loadgen --test commands -- a_node
     cargo test -p loadgen --test commands -- operator_pod
 
 # What takes minutes, before a release: the node; 5,000 EdgeApps within 16 MiB in runc; arm64 under qemu-user.

@@ -62,8 +62,8 @@ fn names_help_and_documents_use_the_fields_words() {
     .expect("a regular expression");
     for file in tree::files("", "rs") {
         let text = tree::text(&file);
-        let mut lines = text.lines().enumerate();
-        let mut declared = lines.by_ref().filter(|(_, line)| declares.is_match(line));
+        let lines = text.lines().enumerate();
+        let mut declared = lines.filter(|(_, line)| declares.is_match(line));
         look(&file.display().to_string(), &mut declared);
     }
     for path in tree::documents() {
@@ -73,10 +73,8 @@ fn names_help_and_documents_use_the_fields_words() {
         }
         let renames = path == Path::new("CHANGELOG.md");
         let text = tree::text(&path);
-        let mut lines = text.lines().enumerate();
-        let mut lines = lines
-            .by_ref()
-            .filter(|(_, line)| !(renames && line.starts_with('|')));
+        let lines = text.lines().enumerate();
+        let mut lines = lines.filter(|(_, line)| !(renames && line.starts_with('|')));
         look(&path.display().to_string(), &mut lines);
     }
     let texts = programs::help_texts();

@@ -2,13 +2,11 @@
 //! refused with file and line.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
 use libtest_mimic::Trial;
 
+use crate::program::{LOADGEN, folder, loadgen, text};
 use crate::{tests, trial};
-
-const LOADGEN: &str = env!("CARGO_BIN_EXE_loadgen");
 
 pub fn trials() -> Vec<Trial> {
     let all = tests![check:
@@ -18,23 +16,9 @@ pub fn trials() -> Vec<Trial> {
     all.map(|(name, test)| trial(name, test, false)).into()
 }
 
-fn loadgen(args: &[&str]) -> Output {
-    Command::new(LOADGEN)
-        .args(args)
-        .output()
-        .expect("loadgen starts")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
 /// A folder with the results of the smallest bench there is, of a mock that behaves so.
 fn measured(behaviour: &str) -> PathBuf {
-    let name = format!("loadgen-check-{behaviour}");
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).expect("temporary folder");
+    let folder = folder(&format!("check-{behaviour}"));
     let crd = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/base/crd.yaml");
     let subject = format!(
         "name = \"mock\"\nvariant = \"{behaviour}\"\n[run]\ncommand = \"{LOADGEN}\"\n\

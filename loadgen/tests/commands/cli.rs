@@ -1,10 +1,10 @@
 //! The command line as a user meets it: bad input is one clear line and the right exit code.
 
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use libtest_mimic::Trial;
 
+use crate::program::{LOADGEN, folder};
 use crate::{tests, trial};
 
 pub fn trials() -> Vec<Trial> {
@@ -19,7 +19,7 @@ pub fn trials() -> Vec<Trial> {
 }
 
 fn loadgen(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_loadgen"));
+    let mut command = Command::new(LOADGEN);
     command.args(args).env_remove("TARE_SUBJECT_DIR");
     command.output().expect("loadgen starts")
 }
@@ -28,27 +28,19 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A folder of this test's own; the next run of the test empties it.
-fn folder(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("loadgen-cli-{name}"));
-    let _ = std::fs::remove_dir_all(&path);
-    std::fs::create_dir_all(&path).expect("temporary folder");
-    path
-}
-
 fn file(name: &str, content: &str) -> String {
-    let path = folder(name).join("subject.toml");
+    let path = folder(&format!("cli-{name}")).join("subject.toml");
     std::fs::write(&path, content).expect("writable");
     path.display().to_string()
 }
 
 fn bad_input_is_one_line_that_says_what_where_and_what_to_do() {
-    let full = folder("not-empty");
+    let full = folder("cli-not-empty");
     std::fs::write(full.join("x"), "x").expect("writable");
     let full = full.display().to_string();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let taken = taken.local_addr().expect("bound").to_string();
-    let empty = folder("empty").display().to_string();
+    let empty = folder("cli-empty").display().to_string();
     let unknown_key = file("unknown-key", "name = \"a\"\ncolour = 3\n");
     let least =
         "name = \"mine\"\nvariant = \"x\"\n[run]\ncommand = \"./nothing\"\ncrd = \"crd.yaml\"\n";
@@ -56,7 +48,7 @@ fn bad_input_is_one_line_that_says_what_where_and_what_to_do() {
     let objects = "[objects]\nname = \"a\"\nservice = \"none\"\nobject_bytes = 1\nready_delay_ms = 1\nobject = {}\nupdate = {}\n\
         [objects.resource]\ngroup = \"a\"\nversion = \"v1\"\nkind = \"A\"\nplural = \"as\"\nnamespace = \"b\"\n";
     let own_objects = file("own-objects", &format!("{least}{objects}"));
-    let bad_workload = folder("bad-workload");
+    let bad_workload = folder("cli-bad-workload");
     std::fs::write(
         bad_workload.join("workload.toml"),
         "description = \"a\"\ncolour = 3\n",
@@ -370,8 +362,8 @@ fn questions_are_answered() {
 fn credentials_are_readable_by_their_owner_only() {
     use std::io::{BufRead, BufReader};
     use std::os::unix::fs::PermissionsExt;
-    let dir = folder("credentials");
-    let mut server = Command::new(env!("CARGO_BIN_EXE_loadgen"))
+    let dir = folder("cli-credentials");
+    let mut server = Command::new(LOADGEN)
         .args(["kubesim", "--users", "a,b", "--dir"])
         .arg(&dir)
         .stdout(std::process::Stdio::piped())
@@ -391,7 +383,7 @@ fn credentials_are_readable_by_their_owner_only() {
 }
 
 fn a_dry_run_says_what_a_bench_takes_and_writes_nothing() {
-    let out = folder("dry-run").join("out");
+    let out = folder("cli-dry-run").join("out");
     let shown = out.display().to_string();
     let dry_run = |more: &[&str]| {
         let args = ["bench", "--dry-run", "--out", &shown, "--objects", "0,1000"];

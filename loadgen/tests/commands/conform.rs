@@ -7,9 +7,8 @@ use std::process::{Command, Output};
 
 use libtest_mimic::Trial;
 
+use crate::program::{LOADGEN, folder, text};
 use crate::{tests, trial};
-
-const LOADGEN: &str = env!("CARGO_BIN_EXE_loadgen");
 
 pub fn trials() -> Vec<Trial> {
     let missing = OPERATORS
@@ -48,14 +47,6 @@ fn beside(program: &str) -> PathBuf {
     Path::new(LOADGEN).with_file_name(program)
 }
 
-/// A folder of this test's own; the next run of the test empties it.
-fn folder(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("loadgen-conform-{name}"));
-    let _ = std::fs::remove_dir_all(&path);
-    std::fs::create_dir_all(&path).expect("temporary folder");
-    path
-}
-
 fn conform(folder: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(LOADGEN);
     command
@@ -67,7 +58,7 @@ fn conform(folder: &Path, args: &[&str]) -> Output {
 
 /// Conformance of a mock subject, with the CRD in `crd`.
 fn conform_mock(name: &str, behaviour: &str, crd: &Path) -> Output {
-    let folder = folder(name);
+    let folder = folder(&format!("conform-{name}"));
     let file = folder.join("subject.toml");
     let subject = format!(
         "name = \"mock\"\nvariant = \"{behaviour}\"\n\
@@ -85,10 +76,6 @@ fn conform_mock(name: &str, behaviour: &str, crd: &Path) -> Output {
 
 fn repository(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file)
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 fn a_failure_says_step_object_expected_and_seen() {
@@ -134,7 +121,7 @@ fn an_operator_for_another_resource_is_not_checked() {
 fn the_operators_of_this_workspace_pass() {
     let beside = Path::new(LOADGEN).parent().expect("a folder");
     let subjects = "tare/none,kube-rs/stock,kube-rs/predicate,kube-rs/tuned";
-    let folder = folder("pass");
+    let folder = folder("conform-pass");
     let mut command = Command::new(LOADGEN);
     command
         .args(["conform", "--no-build", "--subjects", subjects, "--out"])
@@ -149,7 +136,7 @@ fn the_operators_of_this_workspace_pass() {
 
 fn an_operator_is_measured_after_a_soak_and_with_unhealthy_objects() {
     let beside = Path::new(LOADGEN).parent().expect("a folder");
-    let out = folder("soak").join("out");
+    let out = folder("conform-soak").join("out");
     let mut command = Command::new(LOADGEN);
     command
         .args(["bench", "--no-build", "--skip-conformance", "--bursts-only"])

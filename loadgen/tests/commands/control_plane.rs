@@ -14,7 +14,8 @@ use controlplane::{Binaries, NodeBinaries};
 use libtest_mimic::{Failed, Trial};
 use rustix::process::{Pid, Signal, kill_process};
 
-const LOADGEN: &str = env!("CARGO_BIN_EXE_loadgen");
+use crate::program::LOADGEN;
+
 const DEADLINE: Duration = Duration::from_secs(120);
 
 type Test = fn(&Binaries) -> Result<(), Failed>;

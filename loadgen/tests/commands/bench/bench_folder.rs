@@ -4,21 +4,17 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-pub const LOADGEN: &str = env!("CARGO_BIN_EXE_loadgen");
+use crate::program::{LOADGEN, folder, loadgen, text};
 
 /// A folder with a subject.toml per behaviour.
 pub struct BenchFolder(PathBuf);
 
 impl BenchFolder {
     pub fn new(name: &str) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("loadgen-bench-{name}"));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).expect("temporary folder");
-        Self(path)
+        Self(folder(&format!("bench-{name}")))
     }
 
     /// The arguments that measure mocks of these behaviours.
@@ -73,17 +69,6 @@ fn subject(behaviour: &str) -> String {
     )
 }
 
-pub fn loadgen(args: &[String]) -> Output {
-    Command::new(LOADGEN)
-        .args(args)
-        .output()
-        .expect("loadgen starts")
-}
-
-pub fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
 pub fn dir_command(command: &str, bench_folder: &BenchFolder) -> Output {
     loadgen(&[command.to_owned(), bench_folder.out().display().to_string()])
 }
@@ -100,23 +85,6 @@ pub fn children_of(pid: u32) -> Vec<String> {
         found.then(|| command.replace('\0', " "))
     });
     ours.collect()
-}
-
-pub fn wait_for(what: &str, holds: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(120);
-    while !holds() {
-        assert!(Instant::now() < deadline, "never: {what}");
-        std::thread::yield_now();
-        std::thread::park_timeout(Duration::from_millis(20));
-    }
-}
-
-pub fn signal(child: &Child, signal: &str) {
-    let sent = Command::new("kill")
-        .args([signal, &child.id().to_string()])
-        .status()
-        .expect("kill starts");
-    assert!(sent.success());
 }
 
 /// A bench that runs on its own.

@@ -4,7 +4,8 @@ use std::process::{Child, Command};
 
 use serde_json::Value;
 
-use crate::bench::bench_folder::{BenchFolder, dir_command, loadgen, text};
+use crate::bench::bench_folder::{BenchFolder, dir_command};
+use crate::program::{loadgen, text};
 
 /// A program that uses a core until it is dropped.
 struct Busy(Child);

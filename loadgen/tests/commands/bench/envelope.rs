@@ -3,7 +3,8 @@
 use serde_json::Value;
 use tare_procstat::MemoryCgroup;
 
-use crate::bench::bench_folder::{BenchFolder, loadgen, text};
+use crate::bench::bench_folder::BenchFolder;
+use crate::program::{loadgen, text};
 
 /// The mock keeps a megabyte for each object, so some number of them is too much for it.
 pub fn the_most_objects_within_a_memory_limit_are_found() {

@@ -6,7 +6,8 @@ use std::path::Path;
 use flate2::read::GzDecoder;
 use serde_json::Value;
 
-use crate::bench::bench_folder::{BenchFolder, loadgen, text};
+use crate::bench::bench_folder::BenchFolder;
+use crate::program::{loadgen, text};
 
 fn unpacked(path: &Path) -> String {
     let file = std::fs::File::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));

@@ -7,9 +7,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::bench::bench_folder::{LOADGEN, wait_for};
 use crate::bench::files_alone::{Running, started};
 use crate::bench::outside::EmptyFolder;
+use crate::program::{LOADGEN, wait_for};
 
 /// Names of their programs.
 const EXAMPLES: [&str; 4] = ["webapp", "echo", "myservice", "inference_service"];

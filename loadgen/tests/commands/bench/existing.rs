@@ -5,7 +5,8 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use crate::bench::bench_folder::{BenchFolder, LOADGEN, dir_command, loadgen, text, wait_for};
+use crate::bench::bench_folder::{BenchFolder, dir_command};
+use crate::program::{LOADGEN, loadgen, text, wait_for};
 
 /// A cluster of somebody's.
 struct Cluster {

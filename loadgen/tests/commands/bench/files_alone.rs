@@ -2,9 +2,9 @@
 
 use std::process::{Child, Command, Stdio};
 
-use crate::bench::bench_folder::{LOADGEN, wait_for};
 use crate::bench::outside::EmptyFolder;
 use crate::bench::workload::{CRD, TEMPLATE, WORKLOAD};
+use crate::program::{LOADGEN, wait_for};
 
 const STEPS: &str = "
 [[steps]]

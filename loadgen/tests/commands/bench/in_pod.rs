@@ -4,7 +4,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::bench::bench_folder::{BenchFolder, loadgen, text};
+use crate::bench::bench_folder::BenchFolder;
+use crate::program::{loadgen, text};
 
 pub fn a_subject_with_the_credentials_of_a_pod_is_measured() {
     let may = Command::new("unshare").args(["--mount", "true"]).status();

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::bench::bench_folder::{
-    BenchFolder, children_of, dir_command, loadgen, signal, start, text, wait_for,
-};
+use crate::bench::bench_folder::{BenchFolder, children_of, dir_command, start};
+use crate::program::{loadgen, signal, text, wait_for};
 
 pub fn ctrl_c_keeps_what_was_measured_and_leaves_nothing_running() {
     let bench_folder = BenchFolder::new("ctrl-c");

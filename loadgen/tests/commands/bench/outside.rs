@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use controlplane::Binaries;
 use tare_procstat::temp_dir::TempDir;
 
-use crate::bench::bench_folder::{LOADGEN, text, wait_for};
+use crate::program::{LOADGEN, text, wait_for};
 
 /// An empty folder that no checkout is above. It is the home of whoever works in it, too.
 pub struct EmptyFolder(TempDir);

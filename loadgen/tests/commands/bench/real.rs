@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::bench::bench_folder::{BenchFolder, dir_command, loadgen, text};
+use crate::bench::bench_folder::{BenchFolder, dir_command};
+use crate::program::{loadgen, text};
 
 pub fn requests_are_counted_in_runs_of_their_own() {
     counts("kube");

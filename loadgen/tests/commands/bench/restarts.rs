@@ -2,9 +2,8 @@
 
 use serde_json::Value;
 
-use crate::bench::bench_folder::{
-    BenchFolder, children_of, dir_command, loadgen, signal, start, text, wait_for,
-};
+use crate::bench::bench_folder::{BenchFolder, children_of, dir_command, start};
+use crate::program::{loadgen, signal, text, wait_for};
 
 /// The arguments that restart mocks of these behaviours on a few objects.
 fn restarts(bench_folder: &BenchFolder, behaviours: &[&str], times: &str) -> Vec<String> {

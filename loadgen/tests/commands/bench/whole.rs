@@ -5,7 +5,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::bench::bench_folder::{BenchFolder, LOADGEN, dir_command, loadgen, text};
+use crate::bench::bench_folder::{BenchFolder, dir_command};
+use crate::program::{LOADGEN, loadgen, text};
 
 pub fn a_tiny_bench_ends_with_a_report_that_can_be_rebuilt() {
     let bench_folder = BenchFolder::new("tiny");

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::bench::bench_folder::{BenchFolder, LOADGEN, dir_command, loadgen, text};
+use crate::bench::bench_folder::{BenchFolder, dir_command};
+use crate::program::{LOADGEN, loadgen, text};
 
 pub const WORKLOAD: &str = r#"description = "Widgets"
 object_bytes = 700

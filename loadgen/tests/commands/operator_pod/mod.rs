@@ -16,7 +16,8 @@ use controlplane::{Datastore, User};
 use libtest_mimic::{Failed, Trial};
 use tare_procstat::temp_dir::TempDir;
 
-const LOADGEN: &str = env!("CARGO_BIN_EXE_loadgen");
+use crate::program::LOADGEN;
+
 const IMAGE: &str = "localhost/ballast:1";
 const BALLAST_MB: u64 = 40;
 const PERSON: &str = "person";

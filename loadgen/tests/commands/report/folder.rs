@@ -10,7 +10,8 @@ use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
-const LOADGEN: &str = env!("CARGO_BIN_EXE_loadgen");
+use crate::program::LOADGEN;
+
 /// Name, and a factor that all its figures are multiplied with.
 const SUBJECTS: [(&str, f64); 3] = [("first", 1.0), ("second", 13.7), ("third", 5.3)];
 

@@ -2,8 +2,9 @@
 
 use std::process::Command;
 
+use crate::program::{signal, wait_for};
 use crate::run::run_of;
-use crate::run::simulated_cluster::{SimulatedCluster, code, signal, stderr, stdout, wait_for};
+use crate::run::simulated_cluster::{SimulatedCluster, code, stderr, stdout};
 use crate::run::workloads::{FIXTURES, with_fixtures};
 
 pub fn killed_run() {

@@ -3,7 +3,8 @@
 use kubesim::RequestFault;
 use serde_json::{Value, json};
 
-use crate::run::simulated_cluster::{SimulatedCluster, code, signal, stderr, stdout, wait_for};
+use crate::program::{signal, wait_for};
+use crate::run::simulated_cluster::{SimulatedCluster, code, stderr, stdout};
 use crate::run::{assert_figures, figure};
 
 pub fn converges() {

@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex};
 
 use kubesim::RequestFault;
 
-use crate::run::simulated_cluster::{SimulatedCluster, code, signal, stderr, stdout, wait_for};
+use crate::program::{signal, wait_for};
+use crate::run::simulated_cluster::{SimulatedCluster, code, stderr, stdout};
 use crate::run::workloads::{FIXTURES, with_fixtures};
 
 const STEPS: &str = "

@@ -3,7 +3,8 @@
 
 use serde_json::{Value, json};
 
-use crate::run::simulated_cluster::{SimulatedCluster, assert_success, code, said, wait_for};
+use crate::program::wait_for;
+use crate::run::simulated_cluster::{SimulatedCluster, assert_success, code, said};
 
 /// What a metrics server would serve.
 const POD_METRICS: &str = "

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::program::wait_for;
 use crate::run::assert_figures;
 use crate::run::simulated_cluster::{
-    SimulatedCluster, assert_success, code, merge, said, stderr, stdout, wait_for,
+    SimulatedCluster, assert_success, code, merge, said, stderr, stdout,
 };
 
 const SHARDS: usize = 3;

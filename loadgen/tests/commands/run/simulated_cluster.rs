@@ -6,7 +6,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use kubesim::{Options, Server, Tls, kubeconfig};
 use serde_json::{Value, json};
@@ -14,7 +13,7 @@ use tare_procstat::process::{Process, Spec};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
-const LOADGEN: &str = env!("CARGO_BIN_EXE_loadgen");
+use crate::program::{LOADGEN, folder, wait_for};
 
 /// The operator's own user.
 const OPERATOR: &str = "operator";
@@ -56,7 +55,7 @@ impl SimulatedCluster {
         let listener = listener.expect("a port");
         let url = format!("https://{}", listener.local_addr().expect("bound"));
         runtime.spawn(server.clone().serve(listener, tls, std::future::pending()));
-        let folder = folder(name);
+        let folder = folder(&format!("run-{name}"));
         for user in ["tester", OPERATOR] {
             let text = kubeconfig(&url, &ca_pem, user, &server.token(user));
             std::fs::write(folder.join(user), text).expect("writable");
@@ -188,18 +187,10 @@ fn collection(namespace: &str) -> String {
     format!("/apis/tare.dev/v1alpha1/namespaces/{namespace}/edgeapps")
 }
 
-/// A folder of this test's own; the next run of the test empties it.
-fn folder(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("loadgen-run-{name}"));
-    let _ = std::fs::remove_dir_all(&path);
-    std::fs::create_dir_all(&path).expect("temporary folder");
-    path
-}
-
 /// A kubeconfig for a server that need not be there.
 pub fn kubeconfig_file(name: &str, url: &str) -> PathBuf {
     let tls = Tls::generate().expect("a certificate");
-    let path = folder(name).join("kubeconfig");
+    let path = folder(&format!("run-{name}")).join("kubeconfig");
     std::fs::write(&path, kubeconfig(url, tls.ca_pem(), "tester", "token")).expect("writable");
     path
 }
@@ -243,20 +234,4 @@ pub fn said(output: &Output) -> String {
 
 pub fn assert_success(output: &Output) {
     assert_eq!(code(output), Some(0), "{}", said(output));
-}
-
-pub fn wait_for(what: &str, holds: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !holds() {
-        assert!(Instant::now() < deadline, "never: {what}");
-        std::thread::park_timeout(Duration::from_millis(20));
-    }
-}
-
-pub fn signal(child: &Child, signal: &str) {
-    let sent = Command::new("kill")
-        .args([signal, &child.id().to_string()])
-        .status()
-        .expect("kill starts");
-    assert!(sent.success());
 }

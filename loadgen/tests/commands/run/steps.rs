@@ -4,9 +4,10 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::program::wait_for;
 use crate::run::assert_figures;
 use crate::run::operator;
-use crate::run::simulated_cluster::{SimulatedCluster, code, stderr, stdout, wait_for};
+use crate::run::simulated_cluster::{SimulatedCluster, code, stderr, stdout};
 use crate::run::workloads::{FIXTURES, with_fixtures};
 
 const STEPS: &str = "

@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
+use crate::program::wait_for;
 use crate::run::assert_figures;
-use crate::run::simulated_cluster::{
-    SimulatedCluster, assert_success, code, stderr, stdout, wait_for,
-};
+use crate::run::simulated_cluster::{SimulatedCluster, assert_success, code, stderr, stdout};
 
 pub fn configmaps() {
     let simulated_cluster = SimulatedCluster::without_crd("configmaps");

@@ -9,7 +9,7 @@ use flate2::{Compression, GzBuilder};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::verify::{LOADGEN, loadgen, text};
+use crate::program::{LOADGEN, loadgen, text};
 
 /// A folder of a small bench, and places for copies of it.
 pub struct BenchFolder(PathBuf);

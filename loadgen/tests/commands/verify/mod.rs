@@ -6,17 +6,16 @@ mod schema;
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
 
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
 
+use crate::program::{loadgen, text};
 use crate::verify::bench_folder::{
     BenchFolder, all_runs_valid, change_json, change_packed, change_text, cover, later,
 };
 use crate::{tests, trial};
 
-const LOADGEN: &str = env!("CARGO_BIN_EXE_loadgen");
 const DRAIN: &str = "mock-works-drain-12-r1";
 const MEMORY: &str = "mock-works-memory-12-r1";
 
@@ -26,17 +25,6 @@ pub fn trials() -> Vec<Trial> {
         a_folder_of_a_command_is_verified_by_its_hashes,
     ];
     all.map(|(name, test)| trial(name, test, false)).into()
-}
-
-fn loadgen(args: &[&str]) -> Output {
-    Command::new(LOADGEN)
-        .args(args)
-        .output()
-        .expect("loadgen starts")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 struct Case {

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::program::{loadgen, text};
 use crate::verify::bench_folder::BenchFolder;
-use crate::verify::{loadgen, text};
 
 /// Every JSON file of a fresh folder has the fields, and no others, that its schema demands.
 pub fn every_file_is_described(bed: &BenchFolder) {
