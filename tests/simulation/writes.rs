@@ -28,15 +28,29 @@ pub struct Writes {
     pub cleanups: Arc<Mutex<BTreeMap<String, u32>>>,
 }
 
-/// The object before a write, and the children of an owner.
+/// What a write found.
 pub struct Before {
     object: Option<Value>,
+    /// uid of the owner that the labels of the object named when the write was sent. It may be gone when the write arrives.
+    owner: Option<Value>,
 }
 
 impl Writes {
-    pub fn before(&self, server: &Server, call: &Call) -> Before {
+    /// A write is sent.
+    pub fn sent(&self, server: &Server, call: &Call) -> Before {
+        let object = server.object(&call.resource, &call.namespace, &call.name);
+        let owner = object.as_ref().and_then(labelled_owner);
+        let owner = owner
+            .and_then(|name| server.object(self.subject.plural(), &call.namespace, name))
+            .map(|mut owner| owner["metadata"]["uid"].take());
+        Before { object, owner }
+    }
+
+    /// It arrives.
+    pub fn arrives(&self, server: &Server, call: &Call, sent: Before) -> Before {
         Before {
             object: server.object(&call.resource, &call.namespace, &call.name),
+            ..sent
         }
     }
 
@@ -57,7 +71,7 @@ impl Writes {
             }
             if let Some(object) = &before.object
                 && !self.is_ours(object)
-                && !self.is_adoption(server, call, object)
+                && !is_adoption(server, call, object, before.owner.as_ref())
             {
                 wrong.push(format!(
                     "{call}: the object is not ours: {}",
@@ -85,31 +99,6 @@ impl Writes {
     /// Whether the controller of an object is one of our owners.
     fn is_ours(&self, object: &Value) -> bool {
         controller(object).is_some_and(|owner| owner["kind"] == self.subject.kind())
-    }
-
-    /// Whether the write made the owner that an orphan is labelled for its controller, and changed nothing else.
-    fn is_adoption(&self, server: &Server, call: &Call, orphan: &Value) -> bool {
-        let labels = orphan["metadata"]["labels"].as_object();
-        let mut labels = labels.into_iter().flatten();
-        let label = labels.find(|(label, _)| label.ends_with("/owner"));
-        let after = server.object(&call.resource, &call.namespace, &call.name);
-        let (Some((_, name)), Some(after)) = (label, after) else {
-            return false;
-        };
-        let owner = name
-            .as_str()
-            .and_then(|name| server.object(self.subject.plural(), &call.namespace, name));
-        let is_its_controller = controller(&after).is_some_and(|reference| {
-            owner.is_some_and(|owner| owner["metadata"]["uid"] == reference["uid"])
-        });
-        let same = |pointer: &str| after.pointer(pointer) == orphan.pointer(pointer);
-        let is_all = [
-            "/spec",
-            "/data",
-            "/metadata/labels",
-            "/metadata/annotations",
-        ];
-        controller(orphan).is_none() && is_its_controller && is_all.into_iter().all(same)
     }
 
     fn owner(&self, server: &Server, call: &Call, before: Option<Value>, wrong: &mut Vec<String>) {
@@ -165,4 +154,29 @@ impl Writes {
             }
         }
     }
+}
+
+/// Name of the owner that the labels of an object name.
+fn labelled_owner(object: &Value) -> Option<&str> {
+    let labels = object["metadata"]["labels"].as_object()?;
+    let (_, name) = labels.iter().find(|(label, _)| label.ends_with("/owner"))?;
+    name.as_str()
+}
+
+/// Whether the write made the owner that an orphan is labelled for its controller, and changed nothing else: `owner`, by
+/// its uid when the write was sent. The API server has no write of a child that depends on its owner.
+fn is_adoption(server: &Server, call: &Call, orphan: &Value, owner: Option<&Value>) -> bool {
+    let Some(after) = server.object(&call.resource, &call.namespace, &call.name) else {
+        return false;
+    };
+    let is_its_controller =
+        controller(&after).is_some_and(|reference| Some(&reference["uid"]) == owner);
+    let same = |pointer: &str| after.pointer(pointer) == orphan.pointer(pointer);
+    let is_all = [
+        "/spec",
+        "/data",
+        "/metadata/labels",
+        "/metadata/annotations",
+    ];
+    controller(orphan).is_none() && is_its_controller && is_all.into_iter().all(same)
 }

@@ -108,12 +108,11 @@ impl Paths {
         let plural = <O::Resource as Resource>::plural(&());
         let ours = format!("{MANAGED_BY_LABEL}={}", O::NAME);
         let children = O::KINDS.iter().map(|kind| {
-            collection(
-                kind.api_version,
-                kind.plural,
-                kind.namespaced,
-                Some(ours.as_str()),
-            )
+            let ours = Some(ours.as_str());
+            // Their managedFields say whether a mark is ours.
+            let parts = collection(kind.api_version, kind.plural, kind.namespaced, ours);
+            let whole = |part: Arc<Collection>| Arc::new(Arc::unwrap_or_clone(part).whole());
+            parts.into_iter().map(whole).collect()
         });
         let references = O::REFERENCES.iter().map(|kind| {
             let mut named = collection(kind.api_version, kind.plural, kind.namespaced, None);

@@ -40,13 +40,21 @@ impl Arrivals {
 
     /// The owner changed, or a relist found more than shows on it. `same`: it is still the object that the
     /// worker has.
-    pub(super) fn on_owner(&mut self, shown: OwnerState, found: Triggers, same: bool) {
+    pub(super) fn on_owner(&mut self, mut shown: OwnerState, found: Triggers, same: bool) {
         if mutant!(OwnerInFlightDropped) {
             return;
         }
-        // What a page says of the children holds however old its owner is.
+        // What a page says of the children holds however old its owner is, also where the worker meets that owner first.
         if same && found.has(Triggers::CHILDREN) {
             self.request(Triggers::CHILDREN);
+        }
+        if let Some(known) = &mut self.owner
+            && known.object.uid == shown.object.uid
+        {
+            let of_both = known.work.triggers.with(shown.work.triggers);
+            let found = of_both.only(Triggers::CHILDREN);
+            known.work.request(found);
+            shown.work.request(found);
         }
         let known = self
             .owner

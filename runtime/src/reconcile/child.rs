@@ -20,7 +20,7 @@ use crate::model::{
     ChildState, Content, KindId, Labels, LastApplied, Meta, ObjectKey, PartialMetadata, SeenChild,
     Uid, hash64, marks, owner_label_value, place_hash, sealed_uid, uid_in,
 };
-use crate::reconcile::fields::{Found, Mark, Planned};
+use crate::reconcile::fields::{Found, Mark, Planned, copy_of};
 
 const LAST_APPLIED_BY_KUBECTL: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
@@ -49,16 +49,22 @@ pub struct Actual {
     pub value: Value,
     /// Which plan it was written from.
     pub(crate) mark: Option<Mark>,
+    /// See [`Found::copy`].
+    copy: Option<usize>,
     /// Its managedFields as JSON, where they were sent.
     managed: Option<Box<str>>,
 }
 
 impl Actual {
-    /// Decodes a child, whose annotation `mark` says which plan it was written from.
+    /// Decodes a child of the field manager `manager`, whose annotation `mark` says which plan it was written from.
     ///
     /// # Errors
     /// The JSON is not an object of the API.
-    pub fn decode(raw: &str, declared: &[&str], mark: &str) -> Result<Self, serde_json::Error> {
+    pub fn decode(
+        raw: &str,
+        declared: &[&str],
+        (manager, mark): (&str, &str),
+    ) -> Result<Self, serde_json::Error> {
         let Wire {
             metadata,
             status,
@@ -77,6 +83,8 @@ impl Actual {
         }
         rest.insert("metadata".to_owned(), planable.into());
         let controller = metadata.controller();
+        let managed = metadata.managed_fields.map(RawValue::get);
+        let copy = managed.filter(|_| plan.is_some());
         Ok(Self {
             key: metadata.key(),
             uid: metadata.uid,
@@ -91,7 +99,8 @@ impl Actual {
             marks,
             value: Value::Object(rest),
             mark: plan.and_then(|text| Mark::parse(text.as_str()?)),
-            managed: metadata.managed_fields.map(|json| json.get().into()),
+            copy: copy.and_then(|json| copy_of(json, manager, mark)),
+            managed: managed.map(Into::into),
         })
     }
 
@@ -104,7 +113,7 @@ impl Actual {
         declared: &[&str],
         mark: &str,
     ) -> Result<Self, serde_json::Error> {
-        let mut actual = Self::decode(raw, declared, mark)?;
+        let mut actual = Self::decode(raw, declared, (O::NAME, mark))?;
         if may_be_labelled::<O>() && actual.owner.is_none() {
             let [_, uid] = place_labels::<O>();
             let uid = actual.value["metadata"]["labels"][uid].as_str();
@@ -133,12 +142,20 @@ impl Actual {
         place_hash(of_owner, namespace, name)
     }
 
+    /// Without its managedFields, where a generation says whether somebody has changed its spec.
+    #[must_use]
+    pub(crate) fn as_listed(mut self) -> Self {
+        self.managed = self.managed.filter(|_| self.state.generation == 0);
+        self
+    }
+
     /// What a comparison with its plan sees of it.
     pub(crate) fn found(&self) -> Found<'_> {
         Found {
             value: &self.value,
             generation: self.state.generation,
             mark: self.mark,
+            copy: self.copy,
             managed: self.managed.as_deref(),
         }
     }
@@ -312,7 +329,7 @@ mod tests {
 
     #[test]
     fn of_a_child_everything_that_a_plan_may_say_is_kept() -> Result<(), serde_json::Error> {
-        let actual = Actual::decode(&deployment().to_string(), DEPLOYMENT.status, "x/plan")?;
+        let actual = Actual::decode(&deployment().to_string(), DEPLOYMENT.status, ("sites", "x/plan"))?;
         assert_eq!(
             actual.value,
             json!({"metadata": {"labels": {"a": "b"}, "annotations": {"x": "y"}}, "spec": {"replicas": 2}})
@@ -327,7 +344,7 @@ mod tests {
         );
         assert_eq!(actual.owner_text.as_deref(), Some("Site \"web\""));
         assert_eq!(actual.owner_group.as_deref(), Some("example.com"));
-        assert!(Actual::decode("{\"spec\":{}}", DEPLOYMENT.status, "x/plan").is_err());
+        assert!(Actual::decode("{\"spec\":{}}", DEPLOYMENT.status, ("sites", "x/plan")).is_err());
         Ok(())
     }
 
@@ -336,7 +353,7 @@ mod tests {
     {
         let mut object = deployment();
         object["metadata"]["annotations"]["x/plan"] = "abc-3".into();
-        let actual = Actual::decode(&object.to_string(), DEPLOYMENT.status, "x/plan")?;
+        let actual = Actual::decode(&object.to_string(), DEPLOYMENT.status, ("sites", "x/plan"))?;
         let found = actual.found();
         assert_eq!(found.value["metadata"]["annotations"], json!({"x": "y"}));
         assert_eq!(found.mark, Mark::parse("abc-3"));

@@ -173,6 +173,9 @@ impl<O: Operator> ChildRequests<O> {
                 let mut patch = correction.patch.clone();
                 within(&mut patch, "metadata", |metadata| {
                     version(metadata);
+                    if let Some(managed) = &correction.managed {
+                        metadata.insert("managedFields".to_owned(), managed.clone());
+                    }
                     if O::WRITES == Writes::Patch || correction.is_patched {
                         self.set_mark(metadata, correction.mark);
                     }

@@ -329,6 +329,7 @@ impl<O: Operator> Reconciler<O> {
                 ..correction.mark
             };
             correction.patch.clear();
+            correction.managed = None;
             let version = (after.uid, after.resource_version);
             let patched = self
                 .requests

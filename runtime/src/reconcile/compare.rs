@@ -66,7 +66,7 @@ impl<O: Operator> Comparer<O> {
                 let body = planned_body::<O>(&child, body, owner);
                 let planned = planned::<O>(&body, child.immutable, false);
                 let found = actual.found();
-                // A list leaves managedFields out where a generation says whether somebody has changed the spec.
+                // managedFields are left out where a generation says whether somebody has changed the spec.
                 let is_as_planned = match found.generation {
                     0 => correct(&planned, &found, Others::Stay).is_none(),
                     _ => is_as_listed(&planned, &found),
@@ -101,7 +101,8 @@ impl<O: Operator> Compare for Comparer<O> {
 
     fn child(&self, kind: KindId, raw: &str, key: Option<&ObjectKey>) -> Option<Actual> {
         let actual = Actual::of::<O>(raw, kind.of(O::KINDS)?.status, &self.mark).ok()?;
-        key.is_none_or(|key| actual.key == *key).then_some(actual)
+        let is_asked_for = key.is_none_or(|key| actual.key == *key);
+        is_asked_for.then(|| actual.as_listed())
     }
 
     fn compare(

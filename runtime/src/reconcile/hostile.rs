@@ -99,6 +99,7 @@ fn found<'a>(value: &'a Value, mark: Option<Mark>, managed: Option<&'a str>) -> 
         value,
         generation: 1,
         mark,
+        copy: None,
         managed,
     }
 }

@@ -253,6 +253,31 @@ fn a_child_of_an_earlier_owner_says_nothing_in_flight() {
     assert_eq!(queue.depth(), 0);
 }
 
+#[test]
+fn a_finding_about_an_owner_that_the_worker_meets_first_is_done() {
+    for versions in [[9, 11], [11, 9]] {
+        let mut queue = queue(Limits::default());
+        queue.admit_owner(&"a/x".into(), owner_at(1, 5), Triggers::default());
+        let (key, owner) = take(&mut queue);
+        for version in versions {
+            let mut successor = page(version);
+            successor.object.uid = uid(2);
+            let found = match version {
+                9 => found(),
+                _ => Triggers::default(),
+            };
+            queue.admit_owner(&key, successor, found);
+        }
+        // It is returned as it was read and written by then.
+        let mut owner = observed(owner, true);
+        owner.object.uid = uid(2);
+        (owner.object.resource_version, owner.object.own_version) = (9, 11);
+        queue.finish(&key, owner, WRITTEN, 0);
+        let (_, again) = take(&mut queue);
+        assert!(again.work.triggers.has(Triggers::CHECK), "{versions:?}");
+    }
+}
+
 /// A worker took the owner with uid 1 and returns its successor, read at 20, whose status it wrote at 23.
 fn successor_met(owner: OwnerState) -> OwnerState {
     let mut successor = observed(owner, false);

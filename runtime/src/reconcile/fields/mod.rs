@@ -4,6 +4,9 @@
 //! same plan a planned field that differs is corrected if its owner in `managedFields` is not us: where it is still ours,
 //! the server or its admission stores our plan so.
 //!
+//! A mark that somebody else has written is that of a copy. What is written beside it was ours in the original: it counts
+//! as ours, the next write makes it so in `managedFields`, and the plan is written.
+//!
 //! Guarantees: pure. Nothing is known of a field by its name, and nothing is remembered. `managedFields` are decoded
 //! only of a child that differs at first sight or whose plan is another one. What others own stays. What was ours and left
 //! the plan goes, and so does a field of others that is planned as `null`.
@@ -25,11 +28,12 @@ use serde_json::{Map, Value};
 
 use crate::reconcile::fields::merge::{Basis, Merge};
 use crate::reconcile::fields::patch::merge_patch;
-use crate::reconcile::fields::set::{Managed, may_be_atomic};
+use crate::reconcile::fields::set::{Managed, may_be_atomic, taken_over};
 
 pub(crate) use crate::reconcile::fields::mark::{Mark, annotation};
 pub(crate) use crate::reconcile::fields::merge::Others;
 pub(crate) use crate::reconcile::fields::patch::Created;
+pub(crate) use crate::reconcile::fields::set::copy_of;
 #[cfg(test)]
 pub(crate) use crate::reconcile::fields::patch::without_nulls;
 #[cfg(test)]
@@ -57,6 +61,9 @@ pub(crate) struct Found<'a> {
     /// 0 where its kind has none.
     pub generation: i64,
     pub mark: Option<Mark>,
+    /// The place in `metadata.managedFields` of the entry that bears the mark, where that is not ours: somebody has made the
+    /// child from a copy.
+    pub copy: Option<usize>,
     /// `metadata.managedFields` as JSON.
     pub managed: Option<&'a str>,
 }
@@ -76,11 +83,15 @@ pub(crate) struct Correction {
     pub is_patched: bool,
     /// Something that others own has to go, which no apply does.
     pub evicts: bool,
+    /// `managedFields` that give us what somebody has copied.
+    pub managed: Option<Value>,
 }
 
 impl Found<'_> {
     fn basis(&self, planned: &Planned<'_>) -> Basis {
         match self.mark {
+            // Its mark says from which plan the original was written.
+            _ if self.copy.is_some() => Basis::Another,
             Some(mark) if mark.digest == planned.mark.digest => Basis::This {
                 touched: self.generation > mark.generation && self.generation != 0,
             },
@@ -101,7 +112,7 @@ pub(crate) fn correct(
     if basis != Basis::Another && is_plain(found.managed, "", planned.body, found.value) {
         return None;
     }
-    let managed = Managed::decode(found.managed, planned.manager);
+    let managed = Managed::decode(found.managed, planned.manager, found.copy);
     let merged = |basis| {
         let mut merge = Merge::new(basis, others, &managed);
         let wanted = merge.object(planned.body, found.value);
@@ -148,6 +159,9 @@ pub(crate) fn correct(
         recreates,
         is_patched: managed.is_patched,
         evicts,
+        managed: found
+            .copy
+            .and_then(|copy| taken_over(found.managed, copy, planned.manager)),
     })
 }
 

@@ -8,6 +8,7 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 /// A set of paths, as FieldsV1 writes it: `f:name` is a member, `k:{"name":"a"}` an item by its keys, `v:"a"` an item
@@ -135,8 +136,8 @@ pub(crate) struct Managed<'a> {
 
 impl<'a> Managed<'a> {
     /// Decodes `managedFields` for the manager `ours`. A subresource is somebody else's: nothing of ours writes one of
-    /// a child.
-    pub(crate) fn decode(json: Option<&'a str>, ours: &str) -> Self {
+    /// a child. The entry at `copy` counts as ours.
+    pub(crate) fn decode(json: Option<&'a str>, ours: &str, copy: Option<usize>) -> Self {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Entry<'a> {
@@ -152,12 +153,13 @@ impl<'a> Managed<'a> {
         let entries = json.map(serde_json::from_str::<Option<Vec<Entry<'a>>>>);
         let entries = entries.and_then(Result::ok).flatten().unwrap_or_default();
         let mut managed = Self::default();
-        for entry in entries {
+        for (at, entry) in entries.into_iter().enumerate() {
             let Some(fields) = entry.fields_v1.filter(|fields| !fields.is_leaf()) else {
                 continue;
             };
-            if entry.manager == ours && entry.subresource.is_empty() {
-                managed.is_patched |= entry.operation != "Apply";
+            let is_copy = copy == Some(at);
+            if is_copy || (entry.manager == ours && entry.subresource.is_empty()) {
+                managed.is_patched |= is_copy || entry.operation != "Apply";
                 managed.ours.unite(fields);
             } else {
                 managed.theirs.unite(fields);
@@ -169,6 +171,63 @@ impl<'a> Managed<'a> {
     /// Nothing says who owns a field: somebody has cleared it.
     pub(super) fn is_unknown(&self) -> bool {
         self.ours.is_empty() && self.theirs.is_empty()
+    }
+}
+
+/// The place of the entry that bears the annotation `mark` where none of the manager `ours` does: who wrote our mark has made
+/// the object from a copy of ours.
+pub(crate) fn copy_of(json: &str, ours: &str, mark: &str) -> Option<usize> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Entry<'a> {
+        #[serde(borrow, default)]
+        manager: Cow<'a, str>,
+        #[serde(borrow, default)]
+        fields_v1: Option<&'a RawValue>,
+    }
+    let entries: Vec<Entry<'_>> = serde_json::from_str(json).ok()?;
+    let field = format!("\"f:{mark}\"");
+    let bears = |entry: &&Entry<'_>| {
+        let fields = entry.fields_v1.map(RawValue::get);
+        fields.is_some_and(|fields| fields.contains(&field))
+    };
+    if entries.iter().filter(bears).any(|entry| entry.manager == ours) {
+        return None;
+    }
+    entries.iter().position(|entry| bears(&entry))
+}
+
+/// `json` with the entry at `copy` as one of the manager `ours`: what it lists is ours from then on. (So `kubectl` moves
+/// what it has patched to its server-side apply: `csaupgrade` in client-go.)
+pub(super) fn taken_over(json: Option<&str>, copy: usize, ours: &str) -> Option<Value> {
+    let mut entries: Vec<Value> = serde_json::from_str(json?).ok()?;
+    let mut taken = (copy < entries.len()).then(|| entries.remove(copy))?;
+    taken["manager"] = ours.into();
+    taken["operation"] = "Update".into();
+    let is_same = |entry: &Value| {
+        let mut names = ["manager", "operation", "apiVersion", "subresource"].iter();
+        names.all(|name| entry.get(name) == taken.get(name))
+    };
+    if let Some(at) = entries.iter().position(is_same) {
+        let fields = entries.remove(at)["fieldsV1"].take();
+        unite(&mut taken["fieldsV1"], fields);
+    }
+    entries.push(taken);
+    Some(entries.into())
+}
+
+/// Adds the paths of one FieldsV1 to another.
+fn unite(all: &mut Value, other: Value) {
+    let (Value::Object(all), Value::Object(other)) = (all, other) else {
+        return;
+    };
+    if all.is_empty() != other.is_empty() {
+        // What ends here in one of them does not in the other.
+        all.insert(".".to_owned(), Map::new().into());
+    }
+    for (element, below) in other {
+        let known = all.entry(element).or_insert_with(|| below.clone());
+        unite(known, below);
     }
 }
 

@@ -65,6 +65,7 @@ fn corrected(case: &Case, others: Others) -> Option<Correction> {
             Marked::Another => Some(mark(!DIGEST, 2)),
             Marked::No => None,
         },
+        copy: None,
         managed: Some(&managed),
     };
     correct(&planned, &found, others)
@@ -378,6 +379,7 @@ fn only_a_plan_recreates_what_can_never_change() {
             value: &value,
             generation: 1,
             mark: of,
+            copy: None,
             managed: Some(&managed),
         };
         correct(&planned, &found, Others::Stay).is_some_and(|correction| correction.recreates)

@@ -53,6 +53,7 @@ fn a_list_shows_enough_where_nobody_has_changed_the_spec() {
             value: &value,
             generation,
             mark,
+            copy: None,
             managed: None,
         };
         is_as_listed(&planned, &found)
