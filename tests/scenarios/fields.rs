@@ -345,3 +345,54 @@ async fn patch_deployment(cluster: &Simulated, patch: Value) {
     let patched = deployments.patch("web", &how, &patch).await;
     patched.expect("patch the Deployment");
 }
+
+/// What `kubectl replace --force` does with a file that was edited. The copy bears the mark of the original, and its first
+/// generation: nothing else in a list tells that somebody has changed it.
+pub async fn a_child_made_again_from_an_edited_copy_is_ours_again(cluster: Cluster) {
+    let operator = cluster.operate().await;
+    cluster.create("web", web()).await;
+    cluster.until_running("web").await;
+    operator.terminate().await;
+    for (resource, pointer, edit) in [
+        ("deployments", "/spec/replicas", json!(9)),
+        ("services", "/spec/selector", json!({ "app": "other" })),
+    ] {
+        let mut copy = cluster.get(resource, "web").await;
+        copy["status"].take();
+        for of_server in [
+            "uid",
+            "resourceVersion",
+            "creationTimestamp",
+            "managedFields",
+        ] {
+            copy["metadata"][of_server].take();
+        }
+        if let Some(edited) = copy.pointer_mut(pointer) {
+            *edited = edit;
+        }
+        cluster.delete(resource, "web").await;
+        cluster.until_gone(resource, "web").await;
+        cluster.make(resource, copy).await;
+    }
+
+    let operator = cluster.operate().await;
+    let set_back = |child: &Value| child["spec"]["replicas"] == 1;
+    cluster
+        .until("the edit is undone", "deployments", "web", set_back)
+        .await;
+    let selects = |child: &Value| child["spec"]["selector"] == json!({ "tare.dev/owner": "web" });
+    cluster
+        .until("it selects its Pods", "services", "web", selects)
+        .await;
+
+    // What the copy has brought along leaves with the plan.
+    let less = json!({ "env": [{ "name": "A", "value": "1" }] });
+    cluster.change("web", less).await;
+    let is_less = |child: &Value| container(child)["env"].as_array().map(Vec::len) == Some(1);
+    cluster
+        .until("the variable is gone", "deployments", "web", is_less)
+        .await;
+    cluster.until_running("web").await;
+    operator.terminate().await;
+    cluster.end().await;
+}

@@ -133,6 +133,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario!(anywhere policies::images_that_a_policy_rewrites_are_rolled_out_and_others_are_set_back),
     scenario!(anywhere fields::a_volume_becomes_an_empty_dir),
     scenario!(anywhere fields::what_leaves_the_plan_of_a_container_goes),
+    scenario!(anywhere fields::a_child_made_again_from_an_edited_copy_is_ours_again),
     scenario!(anywhere fields::zeros_and_large_numbers_of_a_custom_kind_are_written_and_set_back),
     scenario!(real "needs PodDisruptionBudgets" fields::a_budget_that_loses_its_zero_gets_it_back),
     scenario!(simulated "needs hours" fields::a_child_without_its_mark_is_written_with_the_next_difference_only),

@@ -5,6 +5,7 @@
 //! to the last digit. Leaves to others: quantiles and comparisons (`report`).
 
 use crate::analyse::saturation::saturated;
+use crate::load::generator::CONNECTIONS;
 use crate::model::latency::Latencies;
 use crate::model::record::Convergence;
 use crate::model::samples::Sample;
@@ -37,22 +38,27 @@ pub fn convergence(samples: &[Sample], offer: Timetable) -> Convergence {
     let ns = |times_us: &[u64]| -> Vec<u64> {
         times_us.iter().map(|us| us.saturating_mul(1_000)).collect()
     };
+    let due_us = match offer {
+        Timetable::AtOnce => sent_us.clone(),
+        Timetable::AtRate => all(|s| s.intended_us),
+    };
+    let [late, held_up] = match offer {
+        Timetable::AtOnce => Default::default(),
+        Timetable::AtRate => late_sends(samples),
+    };
+    let last_ready_s = ready_us.iter().max().map(since_first_s);
     Convergence {
         objects: samples.len() as u64,
         acked: acked_us.len() as u64,
-        drain_s: ready_us
-            .iter()
-            .max()
-            .filter(|_| censored == 0)
-            .map(since_first_s),
+        drain_s: last_ready_s.filter(|_| censored == 0),
+        first_ready_s: ready_us.iter().min().map(since_first_s),
+        last_ready_s,
         offer_s,
         offered_per_s: acked_us.len() as f64 / offer_s.max(f64::MIN_POSITIVE),
-        saturated: saturated(&ns(&sent_us), &ns(&all(|s| s.observed_us))),
+        saturated: saturated(&ns(&due_us), &ns(&all(|s| s.observed_us))),
         censored,
-        late: match offer {
-            Timetable::AtOnce => Latencies::default(),
-            Timetable::AtRate => span(|s| s.intended_us, |s| s.sent_us),
-        },
+        late,
+        held_up,
         acked_from_intended: span(|s| s.intended_us, |s| s.acked_us),
         acked_from_sent: span(|s| s.sent_us, |s| s.acked_us),
         observed_from_intended: span(|s| s.intended_us, |s| s.observed_us),
@@ -60,6 +66,27 @@ pub fn convergence(samples: &[Sample], offer: Timetable) -> Convergence {
         ready_from_intended: span(|s| s.intended_us, |s| s.ready_us),
         ready_from_sent: span(|s| s.sent_us, |s| s.ready_us),
     }
+}
+
+/// How late sends were: those for which a connection was free when they were due, and those for which each waited for an
+/// answer. A send in time counts with the first.
+fn late_sends(samples: &[Sample]) -> [Latencies; 2] {
+    // One that was never answered holds no connection: it was refused.
+    let answered = samples.iter().filter_map(|s| s.sent_us.zip(s.acked_us));
+    let (mut sent, mut acked): (Vec<u64>, Vec<u64>) = answered.unzip();
+    sent.sort_unstable();
+    acked.sort_unstable();
+    let in_flight = |at: u64| {
+        let sent = sent.partition_point(|time| *time <= at);
+        sent - acked.partition_point(|time| *time <= at).min(sent)
+    };
+    let mut found = [Latencies::default(), Latencies::default()];
+    for (due, sent) in samples.iter().filter_map(|s| s.intended_us.zip(s.sent_us)) {
+        let late_us = sent.saturating_sub(due);
+        let is_held_up = late_us > 0 && in_flight(due) >= CONNECTIONS;
+        found[usize::from(is_held_up)].record_ns(late_us.saturating_mul(1_000));
+    }
+    found
 }
 
 #[cfg(test)]
@@ -91,6 +118,35 @@ mod tests {
         assert_eq!(p50(&converged.late), 10.0);
         assert_eq!(converged.drain_s, Some(0.015));
         assert_eq!(converged.censored, 0);
+    }
+
+    #[test]
+    fn a_send_that_no_connection_was_free_for_is_not_the_generators_fault() {
+        // Every object is due 1 ms after the last one; answers take 100 ms, or 1 ms and a pause of the generator.
+        let sample = |due_ms: u64, sent_ms: u64, answered_ms: u64| Sample {
+            intended_us: Some(due_ms * 1_000),
+            sent_us: Some(sent_ms * 1_000),
+            acked_us: Some(answered_ms * 1_000),
+            observed_us: None,
+            ready_us: None,
+        };
+        let most = CONNECTIONS as u64;
+        let slow_server: Vec<Sample> = (0..2 * most)
+            .map(|n| match n < most {
+                true => sample(n, n, n + 100),
+                false => sample(n, n - most + 100, n - most + 200),
+            })
+            .collect();
+        let paused: Vec<Sample> = (0..2 * most)
+            .map(|n| sample(n, n.max(500), n.max(500) + 1))
+            .collect();
+        let longest = |of: &Latencies| of.quantiles().map_or(0.0, |all| all.max_ms.round());
+        let of = |samples: &[Sample]| {
+            let converged = convergence(samples, Timetable::AtRate);
+            (longest(&converged.late), longest(&converged.held_up))
+        };
+        assert_eq!(of(&slow_server), (0.0, 76.0));
+        assert_eq!(of(&paused), (500.0, 0.0));
     }
 
     #[test]

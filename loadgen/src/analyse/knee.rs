@@ -4,28 +4,42 @@
 //! section 3.3: the highest throughput at which the response time stays below a limit that is set
 //! beforehand.
 //!
-//! Guarantees: pure; a rate above one that was not kept up does not count. Leaves to others: when a rate
+//! Guarantees: pure; a rate above one that was not kept up does not count, and nothing is said of one that was not
+//! measured. Leaves to others: when a rate
 //! is kept up (`analyse::at_rate`), and the points (`report::rate_sweep`).
 
-use crate::model::summary::{Knee, LimitedBy, RatePoint};
+use crate::model::summary::{AtRate, Knee, LimitedBy, RatePoint};
 
 /// A machine, or a core, of which so much is in use has no room for more: what is left are waits and
 /// the parts of the kernel that nobody is charged for.
 const IN_USE: f64 = 0.85;
 
-/// The knee of points by ascending rate. `cores` are those of the machine.
+/// The knee of points by ascending rate. `cores` are those of the machine. A rate that was not measured is no limit where a
+/// higher one was kept up.
 pub fn knee(points: &[RatePoint], cores: Option<usize>) -> Knee {
-    let measured: Vec<&RatePoint> = points.iter().filter(|point| point.runs > 0).collect();
-    let failed = measured.iter().position(|point| !point.kept_up);
-    let below = &measured[..failed.unwrap_or(measured.len())];
-    let per_s = below.last().map(|point| point.per_s);
-    let (limited_by, because) = match (failed.map(|n| measured[n]), per_s) {
-        (None, None) => (LimitedBy::NotMeasured, "no rate has a valid run".to_owned()),
-        (None, Some(highest)) => (
-            LimitedBy::NotReached,
-            format!("it kept up at {highest}/s, the highest rate that was offered"),
-        ),
-        (Some(point), _) => limit(point, cores),
+    let is_limit =
+        |point: &RatePoint| matches!(point.outcome, AtRate::NotKeptUp | AtRate::BrokeOff);
+    let limit = points.iter().position(is_limit).unwrap_or(points.len());
+    let (below, above) = points.split_at(limit);
+    let highest = below
+        .iter()
+        .rposition(|point| point.outcome == AtRate::KeptUp);
+    let per_s = highest.map(|n| below[n].per_s);
+    let unknown = below.get(highest.map_or(0, |n| n + 1));
+    let (limited_by, because) = match (unknown, above.first()) {
+        (Some(point), _) => {
+            let because = point.because.as_deref().unwrap_or("not known");
+            let because = format!("at {}/s no run is valid: {because}", point.per_s);
+            (LimitedBy::NotMeasured, because)
+        }
+        (None, Some(point)) => limited(point, cores),
+        (None, None) => match per_s {
+            Some(highest) => (
+                LimitedBy::NotReached,
+                format!("it kept up at {highest}/s, the highest rate that was offered"),
+            ),
+            None => (LimitedBy::NotMeasured, "no rate was offered".to_owned()),
+        },
     };
     Knee {
         per_s,
@@ -35,7 +49,14 @@ pub fn knee(points: &[RatePoint], cores: Option<usize>) -> Knee {
 }
 
 /// What limited the first rate that was not kept up.
-fn limit(point: &RatePoint, cores: Option<usize>) -> (LimitedBy, String) {
+fn limited(point: &RatePoint, cores: Option<usize>) -> (LimitedBy, String) {
+    if point.outcome == AtRate::BrokeOff {
+        let because = point.because.as_deref().unwrap_or("the run broke off");
+        return (
+            LimitedBy::BrokeOff,
+            format!("at {}/s: {because}", point.per_s),
+        );
+    }
     let (Some(server), Some(subject), Some(cores)) =
         (point.server_cpu_share, point.subject_cpu_share, cores)
     else {
@@ -73,7 +94,11 @@ mod tests {
             p99_ms: Some(80.0),
             max_ms: Some(90.0),
             censored: 0,
-            kept_up,
+            outcome: match kept_up {
+                true => AtRate::KeptUp,
+                false => AtRate::NotKeptUp,
+            },
+            because: None,
             server_cpu_share: shares.map(|[server, _]| server),
             subject_cpu_share: shares.map(|[_, subject]| subject),
         }
@@ -87,6 +112,10 @@ mod tests {
             want: (Option<u32>, LimitedBy),
         }
         let ok = |per_s| point(per_s, true, Some([0.3, 0.1]));
+        let of = |per_s, outcome| RatePoint {
+            outcome,
+            ..ok(per_s)
+        };
         let cases = [
             Case {
                 name: "nothing",
@@ -97,6 +126,30 @@ mod tests {
                 name: "all kept up",
                 points: vec![ok(5), ok(80)],
                 want: (Some(80), LimitedBy::NotReached),
+            },
+            Case {
+                name: "a rate between them was not measured",
+                points: vec![ok(5), of(10, AtRate::NotMeasured), ok(20)],
+                want: (Some(20), LimitedBy::NotReached),
+            },
+            Case {
+                name: "the highest was not measured",
+                points: vec![ok(40), of(80, AtRate::NotMeasured)],
+                want: (Some(40), LimitedBy::NotMeasured),
+            },
+            Case {
+                name: "one was not measured, and the next one was too high",
+                points: vec![
+                    ok(20),
+                    of(40, AtRate::NotMeasured),
+                    of(80, AtRate::NotKeptUp),
+                ],
+                want: (Some(20), LimitedBy::NotMeasured),
+            },
+            Case {
+                name: "the operator crashed",
+                points: vec![ok(40), of(80, AtRate::BrokeOff)],
+                want: (Some(40), LimitedBy::BrokeOff),
             },
             Case {
                 name: "the server is full",

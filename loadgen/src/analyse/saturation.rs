@@ -4,25 +4,25 @@
 
 use crate::analyse::statistics::line_fit;
 
-/// Whether the backlog (sent and not yet observed) kept growing while objects were sent: by more
+/// Whether the backlog (due and not yet observed) kept growing while objects were sent: by more
 /// than a tenth of the offered rate over the last four fifths of the sending, and by more than
-/// ten objects. Both slices are offsets in ns, in any order; what was never observed is left out
-/// of `observed_ns` and so stays in the backlog.
-pub fn saturated(sent_ns: &[u64], observed_ns: &[u64]) -> bool {
-    let (Some(&first), Some(&last)) = (sent_ns.iter().min(), sent_ns.iter().max()) else {
+/// ten objects. Both slices are offsets in ns, in any order: when objects were due (in a burst: sent), and when they were
+/// observed; what was never observed is left out of `observed_ns` and so stays in the backlog.
+pub fn saturated(due_ns: &[u64], observed_ns: &[u64]) -> bool {
+    let (Some(&first), Some(&last)) = (due_ns.iter().min(), due_ns.iter().max()) else {
         return false;
     };
     let span_ns = last - first;
     if span_ns == 0 {
         return false;
     }
-    let mut sent = sent_ns.to_vec();
+    let mut due = due_ns.to_vec();
     let mut observed = observed_ns.to_vec();
-    sent.sort_unstable();
+    due.sort_unstable();
     observed.sort_unstable();
     let backlog_at = |at: u64| {
-        let sent = sent.partition_point(|&t| t <= at) as f64;
-        sent - observed.partition_point(|&t| t <= at) as f64
+        let due = due.partition_point(|&t| t <= at) as f64;
+        due - observed.partition_point(|&t| t <= at) as f64
     };
     // 40 samples: enough for a slope, and cheap at 100,000 objects.
     let samples: Vec<(f64, f64)> = (0..=40)
@@ -32,7 +32,7 @@ pub fn saturated(sent_ns: &[u64], observed_ns: &[u64]) -> bool {
     let Some(line) = line_fit(&samples) else {
         return false;
     };
-    let offered_per_s = sent.len() as f64 / (span_ns as f64 / 1e9);
+    let offered_per_s = due.len() as f64 / (span_ns as f64 / 1e9);
     let grown = line.slope * (span_ns as f64 / 1e9);
     line.slope > offered_per_s / 10.0 && grown > 10.0
 }

@@ -52,6 +52,12 @@ pub fn run(args: VerifyArgs) -> anyhow::Result<ExitCode> {
             problems: found.problems.into_iter().map(line).collect(),
         };
         println!("{}", serde_json::to_string_pretty(&printed)?);
+    } else if let (true, Some(other)) = (is_sound, &found.other_schema) {
+        println!(
+            "{}: {} files by their hash; its figures are not recomputed: {other}",
+            args.dir.display(),
+            found.hashed
+        );
     } else if let (true, Some(origin)) = (is_sound, &found.origin) {
         println!(
             "{}: verified: {} files by their hash; its figures are not recomputed, `{}` at {} made them",

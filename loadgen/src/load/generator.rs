@@ -19,7 +19,7 @@ use crate::model::workload::{Readiness, Resource, Scenario, template};
 use crate::target::cluster::{Cluster, Error};
 
 /// Keeps a local server busy on a few cores, and stays below its in-flight limits.
-const CONNECTIONS: usize = 24;
+pub const CONNECTIONS: usize = 24;
 
 /// What is done to every object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

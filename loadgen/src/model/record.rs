@@ -22,10 +22,7 @@ use crate::model::timestamp::now_rfc3339;
 use crate::model::workload::Scenario;
 
 /// Version of the format of `experiment.json`, `runs/*.json` and `summary.json`.
-pub const SCHEMA: u32 = 3;
-/// What a report says more than earlier ones of this schema, so that those are made again as they were.
-/// 1: what foreign objects were asked for, and when a restarted subject was ready.
-pub const SCHEMA_MINOR: u32 = 1;
+pub const SCHEMA: u32 = 4;
 
 /// Where and when figures were taken, and by what.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -61,9 +58,6 @@ pub struct Origin {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Experiment {
     pub schema: u32,
-    /// [`SCHEMA_MINOR`] of the loadgen that measured it.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub schema_minor: u32,
     #[serde(flatten)]
     pub origin: Origin,
     pub profile: Profile,
@@ -163,10 +157,6 @@ pub struct Run {
     /// What the subject did while the foreign objects were changed, in runs with a restart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed_bystanders: Option<Changed>,
-}
-
-fn is_zero(minor: &u32) -> bool {
-    *minor == 0
 }
 
 /// The machine and the programs of a run.
@@ -388,11 +378,16 @@ pub struct Convergence {
     /// First send to the last acknowledgement.
     pub offer_s: f64,
     pub offered_per_s: f64,
+    /// First send to the first object Ready, and to the last of those that were.
+    pub first_ready_s: Option<f64>,
+    pub last_ready_s: Option<f64>,
     pub saturated: bool,
     /// Not Ready at the deadline.
     pub censored: u64,
-    /// Sends after their due time.
+    /// Sends after their due time although a connection was free: the generator was late.
     pub late: Latencies,
+    /// Sends after their due time because every connection waited for an answer: the server was.
+    pub held_up: Latencies,
     pub acked_from_intended: Latencies,
     pub acked_from_sent: Latencies,
     pub observed_from_intended: Latencies,

@@ -77,12 +77,11 @@ pub fn table(summary: &Summary, record: &Record) -> Option<Table> {
 
 /// A report with memory runs says that it does not know, and how to ask.
 fn nothing_asked(summary: &Summary, record: &Record) -> Option<Table> {
-    let says_so = record.experiment.schema_minor >= 1;
     let has_memory = record
         .runs
         .values()
         .any(|run| run.cell.kind == Kind::Memory);
-    (says_so && has_memory).then(|| {
+    has_memory.then(|| {
         let label = "in memory".to_owned();
         let cells = summary.subjects.iter().map(|_| "not asked".to_owned());
         Table {

@@ -12,6 +12,7 @@ pub mod csv;
 pub mod default_flags;
 pub mod envelope;
 pub mod excerpt;
+pub mod facts;
 pub mod figures;
 pub mod html;
 pub mod index;

@@ -1,15 +1,15 @@
 //! The rate sweep of a subject: its points, its knee, and the table.
 //!
-//! Guarantees: only valid runs; a quantile is the median of the runs' quantiles. A run that failed at
-//! its deadline counts as not kept up. Leaves to others: what keeping up is (`analyse::at_rate`), and
+//! Guarantees: only valid runs; a quantile is the median of the runs' quantiles. A run that failed counts as not kept
+//! up. A rate without a valid run is a row with the reason. Leaves to others: what keeping up is (`analyse::at_rate`), and
 //! a knee (`analyse::knee`).
 
-use crate::analyse::at_rate::{AtRate, kept_up, ready_span_s};
+use crate::analyse::at_rate::{achieved_per_s, kept_up, ready_span_s};
 use crate::analyse::knee::knee;
 use crate::analyse::statistics::median;
 use crate::model::cell::Kind;
 use crate::model::record;
-use crate::model::summary::{RatePoint, RateSweep, Subject, Summary};
+use crate::model::summary::{AtRate, RatePoint, RateSweep, Subject, Summary};
 use crate::report::table::{Table, figure, grouped};
 
 /// The sweep of one subject; `None` where it has no run at a rate.
@@ -24,21 +24,32 @@ pub fn rate_sweep<'a>(
         .collect();
     rates.sort_unstable();
     rates.dedup();
-    let mut points: Vec<RatePoint> = Vec::new();
-    for (per_s, objects) in rates {
-        let of_rate = runs.iter().copied().filter(|run| {
-            run.cell.per_s == Some(per_s)
-                && run.cell.objects == objects
-                && run.invalid_because.is_empty()
-                && (run.failure.is_none() || run.convergence.is_some())
-        });
-        points.push(point(per_s, objects, &of_rate.collect::<Vec<_>>(), cores));
-    }
+    let points = rates.into_iter().map(|(per_s, objects)| {
+        let of_rate = runs.iter().copied();
+        let of_rate =
+            of_rate.filter(|run| run.cell.per_s == Some(per_s) && run.cell.objects == objects);
+        point(per_s, objects, &of_rate.collect::<Vec<_>>(), cores)
+    });
+    let points: Vec<RatePoint> = points.collect();
     let knee = knee(&points, cores);
     (!points.is_empty()).then_some(RateSweep { points, knee })
 }
 
-fn point(per_s: u32, objects: usize, runs: &[&record::Run], cores: Option<usize>) -> RatePoint {
+/// One rate, of all `runs` at it.
+fn point(per_s: u32, objects: usize, all: &[&record::Run], cores: Option<usize>) -> RatePoint {
+    let valid = all.iter().copied();
+    let runs: Vec<&record::Run> = valid.filter(|run| run.invalid_because.is_empty()).collect();
+    let broke_off = || runs.iter().filter(|run| run.convergence.is_none());
+    let outcome = match runs.is_empty() {
+        true => AtRate::NotMeasured,
+        false if kept_up(runs.iter().copied()) => AtRate::KeptUp,
+        false if broke_off().count() * 2 >= runs.len() => AtRate::BrokeOff,
+        false => AtRate::NotKeptUp,
+    };
+    let because = match outcome {
+        AtRate::NotMeasured => all.iter().find_map(|run| run.invalid_because.first()),
+        _ => broke_off().find_map(|run| run.failure.as_ref().map(|failure| &failure.reason)),
+    };
     let converged: Vec<&record::Convergence> = runs
         .iter()
         .filter_map(|run| run.convergence.as_ref())
@@ -47,8 +58,6 @@ fn point(per_s: u32, objects: usize, runs: &[&record::Run], cores: Option<usize>
         converged.iter().filter_map(|c| read(c)).collect()
     };
     let observed = |c: &record::Convergence| c.observed_from_intended.quantiles();
-    let at_rate: Vec<AtRate> = runs.iter().filter_map(|run| AtRate::of(run)).collect();
-    let achieved: Vec<f64> = at_rate.iter().map(|run| run.achieved_per_s).collect();
     let share = |cpu_s: &dyn Fn(&record::Run) -> Option<f64>| {
         let shares = runs.iter().filter_map(|run| {
             let span_s = ready_span_s(run.convergence.as_ref()?)?;
@@ -59,15 +68,16 @@ fn point(per_s: u32, objects: usize, runs: &[&record::Run], cores: Option<usize>
     RatePoint {
         per_s,
         objects,
-        runs: converged.len() as u32,
-        achieved_per_s: median(&achieved),
+        runs: runs.len() as u32,
+        achieved_per_s: median(&of(&achieved_per_s)),
         p50_ms: median(&of(&|c| Some(observed(c)?.p50_ms))),
         p99_ms: median(&of(&|c| Some(observed(c)?.p99_ms))),
         max_ms: of(&|c| Some(observed(c)?.max_ms))
             .into_iter()
             .reduce(f64::max),
         censored: converged.iter().map(|c| c.censored).sum(),
-        kept_up: kept_up(runs.iter().copied()),
+        outcome,
+        because: because.cloned(),
         server_cpu_share: share(&|run| Some(run.api_server_cpu_s? + run.generator_cpu_s?)),
         subject_cpu_share: share(&|run| run.converge_cpu_s),
     }
@@ -111,12 +121,7 @@ fn rows(subject: &Subject) -> Vec<Vec<String>> {
             figure(point.p99_ms),
             figure(point.max_ms),
             grouped(point.censored as usize),
-            match (point.runs, point.kept_up) {
-                (0, _) => "no valid run",
-                (_, true) => "yes",
-                (_, false) => "no",
-            }
-            .to_owned(),
+            point.outcome.words().to_owned(),
             percent(point.server_cpu_share),
             percent(point.subject_cpu_share),
         ]
@@ -151,18 +156,45 @@ pub fn knees(summary: &Summary) -> Option<Table> {
 mod tests {
     use super::*;
     use crate::analyse::at_rate::tests;
+    use crate::model::summary::{Knee, LimitedBy};
 
     #[test]
-    fn a_rate_without_a_valid_run_limits_nothing() {
+    fn a_rate_without_a_valid_run_is_a_row_with_its_reason() {
         let mut runs = [5, 10, 20].map(|per_s| tests::run(per_s, 1, 5));
         runs[1].invalid_because = vec!["other programs".to_owned()];
         let sweep = rate_sweep(runs.iter(), Some(2)).expect("runs at rates");
-        let of = |point: &RatePoint| (point.runs, point.achieved_per_s.is_some(), point.kept_up);
+        let of = |point: &RatePoint| (point.runs, point.achieved_per_s.is_some(), point.outcome);
         let points: Vec<_> = sweep.points.iter().map(of).collect();
         assert_eq!(
             points,
-            [(1, true, true), (0, false, false), (1, true, true)]
+            [
+                (1, true, AtRate::KeptUp),
+                (0, false, AtRate::NotMeasured),
+                (1, true, AtRate::KeptUp)
+            ]
         );
+        assert_eq!(sweep.points[1].because.as_deref(), Some("other programs"));
         assert_eq!(sweep.knee.per_s, Some(20), "{}", sweep.knee.because);
+    }
+
+    #[test]
+    fn a_rate_at_which_the_operator_crashed_was_not_kept_up() {
+        let mut runs = [(40, 1), (80, 1), (80, 2)].map(|(per_s, n)| tests::run(per_s, n, 5));
+        for run in &mut runs[1..] {
+            run.convergence = None;
+            run.failure = Some(record::Failure {
+                reason: "a/x ended with exit code 137".to_owned(),
+                last_log_lines: vec![],
+            });
+        }
+        let sweep = rate_sweep(runs.iter(), Some(2)).expect("runs at rates");
+        assert_eq!(sweep.points[1].outcome, AtRate::BrokeOff);
+        let Knee {
+            per_s,
+            limited_by,
+            because,
+        } = sweep.knee;
+        assert_eq!((per_s, limited_by), (Some(40), LimitedBy::BrokeOff));
+        assert_eq!(because, "at 80/s: a/x ended with exit code 137");
     }
 }

@@ -88,14 +88,7 @@ fn summarise_subject(subject: &SubjectRecord, record: &Record) -> Subject {
     let image = record.images.get(&id);
     let cores = record.experiment.origin.environment.machine.cores;
     let sweep = rate_sweep::rate_sweep(own.clone().map(|(_, run)| run), cores);
-    let says_restarts = record.experiment.schema_minor >= 1;
-    let runs = own.map(|(_, run)| figures::of(run));
-    let runs: Vec<Run> = runs
-        .map(|run| Run {
-            restart: run.restart.filter(|_| says_restarts),
-            ..run
-        })
-        .collect();
+    let runs: Vec<Run> = own.map(|(_, run)| figures::of(run)).collect();
     Subject {
         name: subject.subject.name.clone(),
         variant: subject.subject.variant.clone(),

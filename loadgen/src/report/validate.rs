@@ -35,25 +35,16 @@ pub enum Error {
     },
 }
 
-/// A raw file that this version would not have written.
-pub struct NotRaw {
-    pub problem: Problem,
-    pub is_other_schema: bool,
-}
-
 /// Every raw file that is not as this version writes it.
 ///
 /// # Errors
 /// `experiment.json` cannot be read at all.
-pub fn raw_problems(evidence: &Evidence) -> Result<Vec<NotRaw>, Error> {
+pub fn raw_problems(evidence: &Evidence) -> Result<Vec<Problem>, Error> {
     let mut found = Vec::new();
     let mut add = |name: &str, error: Option<Error>| {
-        found.extend(error.map(|error| NotRaw {
-            is_other_schema: matches!(error, Error::OtherSchema { .. }),
-            problem: Problem {
-                file: name.to_owned(),
-                what: error.what(),
-            },
+        found.extend(error.map(|error| Problem {
+            file: name.to_owned(),
+            what: error.what(),
         }));
     };
     match read::<Experiment>(evidence, EXPERIMENT) {
@@ -235,7 +226,7 @@ mod tests {
             (
                 "older",
                 |s| s["schema"] = 1.into(),
-                "s.json: schema 1; this loadgen reads schema 3",
+                "s.json: schema 1; this loadgen reads schema 4",
             ),
             (
                 "wrong type",

@@ -329,7 +329,11 @@ mod tests {
 
     #[test]
     fn of_a_child_everything_that_a_plan_may_say_is_kept() -> Result<(), serde_json::Error> {
-        let actual = Actual::decode(&deployment().to_string(), DEPLOYMENT.status, ("sites", "x/plan"))?;
+        let actual = Actual::decode(
+            &deployment().to_string(),
+            DEPLOYMENT.status,
+            ("sites", "x/plan"),
+        )?;
         assert_eq!(
             actual.value,
             json!({"metadata": {"labels": {"a": "b"}, "annotations": {"x": "y"}}, "spec": {"replicas": 2}})

@@ -32,7 +32,6 @@ pub fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Res
     };
     Ok(Experiment {
         schema: crate::model::record::SCHEMA,
-        schema_minor: crate::model::record::SCHEMA_MINOR,
         origin: origin(&Measured {
             host_label: &args.host_label,
             control_plane: args.control_plane,

@@ -183,7 +183,6 @@ mod tests {
             });
         Experiment {
             schema: crate::model::record::SCHEMA,
-            schema_minor: crate::model::record::SCHEMA_MINOR,
             origin: Origin {
                 environment: Environment {
                     started_at: "2026-11-21T08:00:00Z".into(),

@@ -154,11 +154,16 @@ impl Account {
                 self.ready as f64 / drain_s.max(f64::MIN_POSITIVE)
             ));
         }
-        if let Some(late) = times.late.quantiles().filter(|q| q.p99_ms > LATE_MS) {
-            lines.push(format!(
-                "1 % of the sends were more than {:.0} ms late, because earlier ones had no answer yet; times \"since due\" include the delay",
-                late.p99_ms
-            ));
+        for (sends, because) in [
+            (&times.held_up, "because earlier ones had no answer yet"),
+            (&times.late, "because this machine was busy"),
+        ] {
+            if let Some(late) = sends.quantiles().filter(|q| q.max_ms > LATE_MS) {
+                lines.push(format!(
+                    "a send was {:.0} ms late, {because}; times \"since due\" include the delay",
+                    late.max_ms
+                ));
+            }
         }
         if times.saturated {
             lines.push(format!(
@@ -227,7 +232,11 @@ fn row(label: &str, count: usize) -> Vec<String> {
 
 /// The table of times, from when an object was due and from when it was sent.
 pub fn latencies(times: &Convergence) -> Table {
-    let late = (times.late.count() > 0).then_some(("sent late", &times.late));
+    let late = [
+        ("sent late", &times.late),
+        ("sent late, no connection free", &times.held_up),
+    ];
+    let late = late.into_iter().filter(|(_, sends)| sends.count() > 0);
     let spans = [
         ("acknowledged, since due", &times.acked_from_intended),
         ("acknowledged, since sent", &times.acked_from_sent),

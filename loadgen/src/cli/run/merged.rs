@@ -226,16 +226,23 @@ fn times(begun: &[Begun<'_>], earliest_unix_ms: u64) -> Convergence {
     let with_objects = begun.iter().filter(|(_, times)| times.objects > 0);
     let drained = with_objects.map(|(at, times)| Some(offset_s(*at) + times.drain_s?));
     let drained: Option<Vec<f64>> = drained.collect();
+    let ready = |of: fn(&Convergence) -> Option<f64>| {
+        let begun = begun.iter();
+        begun.filter_map(move |(at, times)| Some(offset_s(*at) + of(times)?))
+    };
     let acked: u64 = all().map(|times| times.acked).sum();
     Convergence {
         objects: all().map(|times| times.objects).sum(),
         acked,
         drain_s: drained.and_then(|ends| ends.into_iter().reduce(f64::max)),
         offer_s,
+        first_ready_s: ready(|times| times.first_ready_s).reduce(f64::min),
+        last_ready_s: ready(|times| times.last_ready_s).reduce(f64::max),
         offered_per_s: acked as f64 / offer_s.max(f64::MIN_POSITIVE),
         saturated: all().any(|times| times.saturated),
         censored: all().map(|times| times.censored).sum(),
         late: latencies(|times| &times.late),
+        held_up: latencies(|times| &times.held_up),
         acked_from_intended: latencies(|times| &times.acked_from_intended),
         acked_from_sent: latencies(|times| &times.acked_from_sent),
         observed_from_intended: latencies(|times| &times.observed_from_intended),

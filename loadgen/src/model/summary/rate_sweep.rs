@@ -15,14 +15,14 @@ pub struct RateSweep {
     pub knee: Knee,
 }
 
-/// One rate, over its valid runs.
+/// One rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RatePoint {
     /// Objects offered per second.
     pub per_s: u32,
     pub objects: usize,
-    /// Valid runs.
+    /// Valid runs, also those that broke off.
     pub runs: u32,
     /// Objects that became ready per second, from the first to the last of them; median of the runs.
     /// `null` without a valid run.
@@ -35,13 +35,38 @@ pub struct RatePoint {
     pub max_ms: Option<f64>,
     /// Objects that were not ready at the deadline, of all runs.
     pub censored: u64,
-    /// At this rate, in more than half of the valid runs (`analyse::at_rate`); false without one.
-    pub kept_up: bool,
+    pub outcome: AtRate,
+    /// Why a run broke off or is not valid: the reason of the first.
+    pub because: Option<String>,
     /// Of the machine's CPU, while objects became ready: API server, datastore and generator; median.
     /// The delay until the first is ready is left out: in such a time at the end nobody has work.
     pub server_cpu_share: Option<f64>,
     /// Likewise: the subject.
     pub subject_cpu_share: Option<f64>,
+}
+
+/// Whether a subject kept up at a rate (`analyse::at_rate`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AtRate {
+    /// In more than half of the valid runs.
+    KeptUp,
+    NotKeptUp,
+    /// Half of the valid runs, or more of them, broke off: the subject or the server ended.
+    BrokeOff,
+    /// No run is valid.
+    NotMeasured,
+}
+
+impl AtRate {
+    pub fn words(self) -> &'static str {
+        match self {
+            AtRate::KeptUp => "yes",
+            AtRate::NotKeptUp => "no",
+            AtRate::BrokeOff => "broke off",
+            AtRate::NotMeasured => "no valid run",
+        }
+    }
 }
 
 /// The highest rate at which a subject kept up, and what kept it from more.
@@ -62,6 +87,8 @@ pub enum LimitedBy {
     Subject,
     /// The API server, its datastore and the generator used up the machine; the subject did not.
     Server,
+    /// Runs at the next rate broke off.
+    BrokeOff,
     /// The subject kept up at every rate that was offered.
     NotReached,
     NotMeasured,
@@ -72,6 +99,7 @@ impl LimitedBy {
         match self {
             LimitedBy::Subject => "limited by the subject",
             LimitedBy::Server => "limited by the server",
+            LimitedBy::BrokeOff => "runs broke off",
             LimitedBy::NotReached => "not reached",
             LimitedBy::NotMeasured => "not measured",
         }

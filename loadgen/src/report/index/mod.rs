@@ -5,8 +5,6 @@
 //! text. Nothing is written.
 //! Leaves to others: where the text goes (`cli::index`), what `verify` looks at.
 
-pub mod facts;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -14,8 +12,7 @@ use anyhow::Context;
 
 use crate::model::error::Usage;
 use crate::model::evidence::{EXPERIMENT, Evidence};
-use crate::model::record::SCHEMA;
-use crate::report::index::facts::Facts;
+use crate::report::facts::Facts;
 use crate::report::verify;
 
 /// One line for each folder that does not say itself which question it answers.
@@ -141,19 +138,15 @@ fn page(folder: &Path) -> Option<String> {
 /// What `loadgen verify` says of a bench or a command; nothing of any other folder.
 fn word_of_verify(folder: &Path, schema: Option<u64>) -> anyhow::Result<Option<String>> {
     let evidence = Evidence::open(folder);
-    match schema {
-        None if verify::is_of_a_command(&evidence) => {}
-        None => return Ok(None),
-        Some(schema) if schema != u64::from(SCHEMA) => {
-            return Ok(Some(format!(
-                "not checked: schema {schema}, this version reads {SCHEMA}"
-            )));
-        }
-        Some(_) => {}
+    if schema.is_none() && !verify::is_of_a_command(&evidence) {
+        return Ok(None);
     }
     let found =
         verify::verify(&evidence).with_context(|| format!("cannot verify {}", folder.display()))?;
     Ok(Some(match &found.problems[..] {
+        [] if let Some(other) = &found.other_schema => {
+            format!("{} files by hash; {other}", found.hashed)
+        }
         [] if found.origin.is_some() => format!("verified: {} files by hash", found.hashed),
         [] => "verified".to_owned(),
         [only] => only.to_string(),

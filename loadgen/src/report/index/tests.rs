@@ -71,12 +71,21 @@ fn a_folder_of_an_earlier_schema_has_a_line() {
             &json!({ "failure": { "reason": "ended" } }),
         )
         .with("old/report.md", "# A report\n");
-    assert_eq!(
-        results.lines(),
-        [format!(
+    let evidence = Evidence::open(&results.0.join("old"));
+    evidence.write_sums().expect("its hashes");
+    let line = |verified: &str| {
+        vec![format!(
             "| [old](old/report.md) | tare/none with 0 / 5,000 objects on kube | 6d8956fd8588 with changes | 2026-11-21 \
-             | shared: 2 cores, A processor | 3 | 2 | not checked: schema 1, this version reads {SCHEMA} |"
+             | shared: 2 cores, A processor | 3 | 2 | {verified} |"
         )]
+    };
+    let hashed = "5 files by hash; schema 1, which loadgen at 6d8956fd8588 reads";
+    assert_eq!(results.lines(), line(hashed));
+    let results = results.with("old/report.md", "# Another report\n");
+    let changed = results.lines().remove(0);
+    assert!(
+        changed.contains("old/report.md: ") || changed.contains("| report.md: "),
+        "{changed}"
     );
 }
 

@@ -25,7 +25,7 @@ pub const REASONS: &[(&str, &str)] = &[
     ("binary_sha256", "the program was found by name in PATH"),
     (
         "rate_sweep.knee.per_s",
-        "the lowest rate was not kept up, or no run at a rate is valid",
+        "the lowest rate was not kept up, or no run at it is valid",
     ),
     (
         "cpu_share",
@@ -34,6 +34,7 @@ pub const REASONS: &[(&str, &str)] = &[
     ("points[].p50_ms", "no object was observed"),
     ("points[].p99_ms", "no object was observed"),
     ("points[].max_ms", "no object was observed"),
+    ("points[].because", "no run broke off, and a run is valid"),
     ("rate_sweep", "there are no runs at a rate"),
     (
         "operators[].settled_bytes",

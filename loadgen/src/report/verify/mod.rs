@@ -21,6 +21,7 @@ use std::path::Path;
 use crate::model::evidence::origin::{ORIGIN, Origin};
 use crate::model::evidence::sums::Difference;
 use crate::model::evidence::{EXPERIMENT, Error, Evidence};
+use crate::report::facts::{Facts, OtherSchema};
 use crate::report::validate;
 
 /// What is wrong in one file.
@@ -50,6 +51,8 @@ pub struct Findings {
     pub problems: Vec<Problem>,
     /// Of a folder that no bench has written: nothing but hashes can be checked.
     pub origin: Option<Origin>,
+    /// Of a folder with another schema: likewise.
+    pub other_schema: Option<OtherSchema>,
     /// Files whose hash is right.
     pub hashed: usize,
     /// Runs that follow from their samples.
@@ -58,7 +61,7 @@ pub struct Findings {
     pub rebuilt: usize,
 }
 
-/// Looks at everything in a folder.
+/// Looks at everything in a folder; of one with another schema, at the hashes of its files.
 ///
 /// # Errors
 /// The folder, or what says where it comes from (`experiment.json`, `origin.json`), cannot be read.
@@ -66,20 +69,17 @@ pub fn verify(evidence: &Evidence) -> Result<Findings, validate::Error> {
     if is_of_a_command(evidence) {
         return Ok(of_a_command(evidence)?);
     }
-    let files = files(evidence)?;
-    let mut problems = validate::raw_problems(evidence)?;
-    let of_this_schema = !problems.iter().any(|problem| problem.is_other_schema);
-    if !of_this_schema {
-        // The other files are of the same version.
-        problems.truncate(1);
+    if let Some(other) = Facts::read(evidence.root())
+        .ok()
+        .and_then(|facts| facts.other_schema())
+    {
+        return Ok(of_another_schema(evidence, other)?);
     }
+    let files = files(evidence)?;
     let mut found = Findings {
-        problems: problems.into_iter().map(|p| p.problem).collect(),
+        problems: validate::raw_problems(evidence)?,
         ..Findings::default()
     };
-    if !of_this_schema {
-        return Ok(found);
-    }
     let is_whole = found.problems.is_empty();
     let hashes = evidence.check_sums()?;
     found.hashed = hashes.same;
@@ -108,6 +108,16 @@ pub fn verify(evidence: &Evidence) -> Result<Findings, validate::Error> {
 /// Whether a command has written the folder, and no bench.
 pub fn is_of_a_command(evidence: &Evidence) -> bool {
     evidence.path(ORIGIN).is_file() && !evidence.path(EXPERIMENT).is_file()
+}
+
+fn of_another_schema(evidence: &Evidence, other: OtherSchema) -> Result<Findings, Error> {
+    let hashes = evidence.check_sums()?;
+    Ok(Findings {
+        other_schema: Some(other),
+        hashed: hashes.same,
+        problems: hashes.differences.into_iter().map(Problem::from).collect(),
+        ..Findings::default()
+    })
 }
 
 fn of_a_command(evidence: &Evidence) -> Result<Findings, Error> {

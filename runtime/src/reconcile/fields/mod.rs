@@ -33,9 +33,9 @@ use crate::reconcile::fields::set::{Managed, may_be_atomic, taken_over};
 pub(crate) use crate::reconcile::fields::mark::{Mark, annotation};
 pub(crate) use crate::reconcile::fields::merge::Others;
 pub(crate) use crate::reconcile::fields::patch::Created;
-pub(crate) use crate::reconcile::fields::set::copy_of;
 #[cfg(test)]
 pub(crate) use crate::reconcile::fields::patch::without_nulls;
+pub(crate) use crate::reconcile::fields::set::copy_of;
 #[cfg(test)]
 pub(crate) use crate::reconcile::fields::tests::merged;
 

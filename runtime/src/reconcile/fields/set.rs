@@ -191,7 +191,11 @@ pub(crate) fn copy_of(json: &str, ours: &str, mark: &str) -> Option<usize> {
         let fields = entry.fields_v1.map(RawValue::get);
         fields.is_some_and(|fields| fields.contains(&field))
     };
-    if entries.iter().filter(bears).any(|entry| entry.manager == ours) {
+    if entries
+        .iter()
+        .filter(bears)
+        .any(|entry| entry.manager == ours)
+    {
         return None;
     }
     entries.iter().position(|entry| bears(&entry))

@@ -4,6 +4,7 @@
 //! is `None`. Leaves to others: whether it is true (`verify`).
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::path::Path;
 
 use anyhow::Context;
@@ -11,6 +12,7 @@ use serde_json::Value;
 
 use crate::model::evidence::origin::ORIGIN;
 use crate::model::evidence::{EXPERIMENT, Evidence};
+use crate::model::record::SCHEMA;
 use crate::report::SUMMARY;
 use crate::report::table::grouped;
 use crate::report::title::short;
@@ -31,6 +33,24 @@ const CPU: [&str; 3] = [
 const CONTROL_PLANE: [&str; 2] = ["/environment/control_plane", "/control_plane"];
 /// Why a run is in no figure.
 const INVALID: [&str; 2] = ["/invalid_because", "/doubts"];
+
+/// Who reads a folder that this version does not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OtherSchema {
+    pub schema: u64,
+    /// The loadgen that wrote it.
+    pub commit: Option<String>,
+}
+
+impl fmt::Display for OtherSchema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { schema, commit } = self;
+        match commit {
+            Some(commit) => write!(f, "schema {schema}, which loadgen at {commit} reads"),
+            None => write!(f, "schema {schema}, which the loadgen that wrote it reads"),
+        }
+    }
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Runs {
@@ -81,6 +101,13 @@ impl Facts {
         self.description["schema"]
             .as_u64()
             .filter(|_| self.is_bench)
+    }
+
+    /// Of a bench that a loadgen with another schema has written.
+    pub fn other_schema(&self) -> Option<OtherSchema> {
+        let schema = self.schema()?;
+        let commit = self.text(&COMMIT).map(|commit| short(commit).to_owned());
+        (schema != u64::from(SCHEMA)).then_some(OtherSchema { schema, commit })
     }
 
     /// The commit of loadgen, and those of the programs that name another one.
