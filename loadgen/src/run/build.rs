@@ -75,20 +75,20 @@ fn commands(
             }
         }
         if let Some(go) = &build.go_install {
-            let one = (workspace.go_install(go), workspace.root.clone());
+            let one = (workspace.go_install(subject, go), workspace.root.clone());
             if !all.contains(&one) {
                 all.push(one);
             }
         }
         if let Some(go) = &build.go_module {
-            let one = (workspace.go_module(go), workspace.sources(go));
+            let one = (workspace.go_module(subject, go), workspace.sources(go));
             if !all.contains(&one) {
                 all.push(one);
             }
         }
         let base = subject.base.as_ref().unwrap_or(&workspace.root);
         if let Some(go) = &build.go_wrapper {
-            let one = (workspace.go_wrapper(go), base.join(&go.folder));
+            let one = (workspace.go_wrapper(subject, go), base.join(&go.folder));
             if !all.contains(&one) {
                 all.push(one);
             }
@@ -233,9 +233,18 @@ mod tests {
             )
         };
         let (plain, stripped) = ("-ldflags ", "-trimpath -ldflags -s -w ");
+        // The folders are named by digests.
+        let without_digest = |command: String| match command.split_once("/dist/go/") {
+            Some((before, after)) => {
+                let (name, rest) = after.split_at(after.find(['/', ' ']).unwrap_or(after.len()));
+                let (name, _) = name.rsplit_once('-').expect("a digest");
+                format!("{before}/dist/go/{name}{rest}")
+            }
+            None => command,
+        };
         let words: Vec<_> = commands
             .iter()
-            .map(|(c, folder)| (c.join(" "), folder.display().to_string()))
+            .map(|(c, folder)| (without_digest(c.join(" ")), folder.display().to_string()))
             .collect();
         assert_eq!(
             words,
@@ -259,24 +268,24 @@ mod tests {
                     stripped
                 ),
                 (
-                    "env CGO_ENABLED=0 GOWORK=off go build -buildvcs=false -o /w/target/dist/rollouts-controller ./cmd/rollouts-controller".to_owned(),
+                    "env CGO_ENABLED=0 GOWORK=off go build -buildvcs=false -o /w/target/dist/go/rollouts-controller/rollouts-controller ./cmd/rollouts-controller".to_owned(),
                     "/w/target/go-modules/github.com-argoproj-argo-rollouts@v1.9.0".to_owned()
                 ),
                 (
-                    "env CGO_ENABLED=0 GOBIN=/w/target/dist go install sigs.k8s.io/external-dns@v0.21.0".to_owned(),
+                    "env CGO_ENABLED=0 GOBIN=/w/target/dist/go/external-dns go install sigs.k8s.io/external-dns@v0.21.0".to_owned(),
                     "/w".to_owned()
                 ),
                 (
-                    "env CGO_ENABLED=0 GOBIN=/w/target/dist go install github.com/k3s-io/helm-controller@v0.17.9".to_owned(),
+                    "env CGO_ENABLED=0 GOBIN=/w/target/dist/go/helm-controller go install github.com/k3s-io/helm-controller@v0.17.9".to_owned(),
                     "/w".to_owned()
                 ),
                 (
-                    "env CGO_ENABLED=0 GOWORK=off go build -buildvcs=false -o /w/target/dist/controller ./cmd/controller".to_owned(),
+                    "env CGO_ENABLED=0 GOWORK=off go build -buildvcs=false -o /w/target/dist/go/controller/controller ./cmd/controller".to_owned(),
                     "/w/target/go-modules/github.com-bitnami-labs-sealed-secrets@v0.40.0".to_owned()
                 ),
                 ("make operator".to_owned(), "/own".to_owned()),
                 (
-                    "env CGO_ENABLED=0 GOWORK=off go build -buildvcs=false -o /w/target/dist/my-operator .".to_owned(),
+                    "env CGO_ENABLED=0 GOWORK=off go build -buildvcs=false -o /w/target/dist/go/my-operator/my-operator .".to_owned(),
                     "/own/wrapper".to_owned()
                 ),
             ]

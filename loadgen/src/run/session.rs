@@ -34,6 +34,7 @@ use crate::run::folder;
 use crate::run::launch::free_ports;
 use crate::run::snapshot::Snapshot;
 use crate::run::watched_subject::WatchedSubject;
+use crate::run::workspace::Workspace;
 use crate::run::{Setting, step};
 use crate::target::cluster::Cluster;
 use crate::target::fixtures;
@@ -234,7 +235,7 @@ impl<'a> Session<'a> {
         let ports = free_ports()?;
         let places = Places {
             kubeconfig: server.kubeconfig(SUBJECT),
-            bin: setting.bin.clone(),
+            bin: Workspace::bin_of(&setting.bin, subject),
             dir,
             ..Places::default()
         };

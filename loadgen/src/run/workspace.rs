@@ -5,6 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
+use sha2::{Digest, Sha256};
+
 use crate::model::subject::{GoBuild, GoInstall, GoModule, GoWrapper, Subject};
 
 /// Where subjects are built: a checkout of Tare, or a folder of the user's cache.
@@ -121,6 +123,17 @@ impl Workspace {
         }
     }
 
+    /// What `{bin}` stands for in `subject`, where programs are in `bin`. Two modules may have a program of the same name,
+    /// such as `controller`: each that is built from somebody else's module has a folder of its own, named by how it is
+    /// built.
+    pub fn bin_of(bin: &Path, subject: &Subject) -> PathBuf {
+        // Programs that are there already lie as whoever made them wants.
+        match std::env::var_os("TARE_SUBJECT_DIR") {
+            Some(_) => bin.to_owned(),
+            None => made_in(bin, subject),
+        }
+    }
+
     /// The command that builds a Go program into the folder of the other programs.
     pub(super) fn go(&self, build: &GoBuild, commit: &str) -> Vec<String> {
         let program = self.made().join(build.program());
@@ -138,8 +151,8 @@ impl Workspace {
     }
 
     /// The command that installs a published Go program there.
-    pub(super) fn go_install(&self, build: &GoInstall) -> Vec<String> {
-        let place = format!("GOBIN={}", self.made().display());
+    pub(super) fn go_install(&self, subject: &Subject, build: &GoInstall) -> Vec<String> {
+        let place = format!("GOBIN={}", made_in(&self.made(), subject).display());
         let mut command = vec!["env".to_owned(), "CGO_ENABLED=0".into(), place, "go".into()];
         command.extend(build.args());
         command
@@ -152,13 +165,13 @@ impl Workspace {
     }
 
     /// The command that builds a program of such a copy.
-    pub(super) fn go_module(&self, build: &GoModule) -> Vec<String> {
-        go_command(build.args(&self.made().join(build.program())))
+    pub(super) fn go_module(&self, subject: &Subject, build: &GoModule) -> Vec<String> {
+        go_command(build.args(&made_in(&self.made(), subject).join(build.program())))
     }
 
     /// The command that builds a module of the user's own in its folder.
-    pub(super) fn go_wrapper(&self, build: &GoWrapper) -> Vec<String> {
-        go_command(build.args(&self.made().join(&build.output)))
+    pub(super) fn go_wrapper(&self, subject: &Subject, build: &GoWrapper) -> Vec<String> {
+        go_command(build.args(&made_in(&self.made(), subject).join(&build.output)))
     }
 
     /// The command that builds a package of this workspace; its name follows.
@@ -169,6 +182,25 @@ impl Workspace {
         };
         words.into_iter().map(str::to_owned).collect()
     }
+}
+
+/// Where the program of `subject` is made, below `made`.
+fn made_in(made: &Path, subject: &Subject) -> PathBuf {
+    let build = subject.build.as_ref();
+    let Some((build, program)) = build.and_then(|build| Some((build, build.foreign_program()?)))
+    else {
+        return made.to_owned();
+    };
+    // Of a wrapper the folder of the file is a part.
+    let base = build.go_wrapper.as_ref().and(subject.base.as_ref());
+    let how = serde_json::to_vec(&(build, base)).unwrap_or_default();
+    let digest = Sha256::digest(how);
+    let digest: String = digest
+        .iter()
+        .take(4)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    made.join("go").join(format!("{program}-{digest}"))
 }
 
 /// Without cgo, and in nobody's workspace.
@@ -231,5 +263,31 @@ mod tests {
         let want = "tare/none, controller-runtime/tuned: built from the sources of Tare, and ";
         assert!(error.starts_with(want), "{error}");
         assert!(Workspace::of_tests().can_build(&ours).is_ok());
+    }
+
+    #[test]
+    fn two_programs_of_the_same_name_have_two_places() {
+        let text = |module: &str| {
+            format!(
+                "name = \"a\"\nvariant = \"x\"\n[run]\ncommand = \"{{bin}}/controller\"\ncrd = \"crd.yaml\"\n\
+                 [build.go_module]\nmodule = \"example.com/{module}\"\nversion = \"v1.0.0\"\n\
+                 package = \"./cmd/controller\"\n"
+            )
+        };
+        let subject = |module: &str| Subject::parse("a.toml", &text(module)).expect("valid");
+        let place = |module: &str| made_in(Path::new("/w"), &subject(module));
+        assert_ne!(place("one"), place("other"));
+        assert_eq!(place("one"), place("one"), "variants share a program");
+        let one = subject("one");
+        let Some(module) = one
+            .build
+            .as_ref()
+            .and_then(|build| build.go_module.as_ref())
+        else {
+            panic!("it has a module");
+        };
+        let built = Workspace::of_tests().go_module(&one, module).join(" ");
+        let run = made_in(&Workspace::of_tests().made(), &one).join("controller");
+        assert!(built.contains(&format!("-o {} ", run.display())), "{built}");
     }
 }

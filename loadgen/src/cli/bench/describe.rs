@@ -21,6 +21,7 @@ use crate::model::subject::Subject;
 use crate::model::timestamp::now_rfc3339;
 use crate::model::workload::Scenario;
 use crate::run::Setting;
+use crate::run::workspace::Workspace;
 use crate::target::Source;
 
 pub fn describe(args: &BenchArgs, plan: &Plan, setting: &Setting) -> anyhow::Result<Experiment> {
@@ -110,7 +111,7 @@ fn program(subject: &Subject, measured: &Measured<'_>) -> anyhow::Result<Subject
         ..
     } = measured;
     let launch = subject.launch(&subject::Places {
-        bin: bin.to_owned(),
+        bin: Workspace::bin_of(bin, subject),
         ..subject::Places::default()
     });
     let program = launch.program;

@@ -82,6 +82,16 @@ impl Build {
     }
 }
 
+impl Build {
+    /// The file name of a program of a Go module that is not of this workspace, whose author has named it.
+    pub fn foreign_program(&self) -> Option<&str> {
+        let install = self.go_install.as_ref().map(GoInstall::program);
+        let module = self.go_module.as_ref().map(GoModule::program);
+        let wrapper = self.go_wrapper.as_ref().map(|go| go.output.as_str());
+        install.or(module).or(wrapper)
+    }
+}
+
 /// A main package of a module without replacements, built without cgo to `{bin}/<last part of package>`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -107,6 +117,11 @@ impl GoInstall {
                 "[build.go_install] {package:?}: write the path of a main package, such as example.com/operator/cmd/operator"
             )),
         }
+    }
+
+    /// The file name of the program.
+    pub fn program(&self) -> &str {
+        self.package.rsplit('/').next().unwrap_or_default()
     }
 
     /// The arguments of `go`.

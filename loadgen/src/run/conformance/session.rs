@@ -21,6 +21,7 @@ use crate::run::conformance::{Gate, failure};
 use crate::run::crds;
 use crate::run::folder;
 use crate::run::launch::{readiness, spawn};
+use crate::run::workspace::Workspace;
 use crate::target::cluster::{Cluster, JSON};
 use crate::target::{HARNESS, Order, SUBJECT, Server};
 
@@ -77,7 +78,7 @@ impl<'a> Session<'a> {
         }
         let places = Places {
             kubeconfig: server.kubeconfig(SUBJECT),
-            bin: gate.bin.to_owned(),
+            bin: Workspace::bin_of(gate.bin, subject),
             dir,
             ..Places::default()
         };
