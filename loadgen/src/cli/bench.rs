@@ -5,6 +5,7 @@
 //! others: building, running, reporting.
 
 pub mod args;
+mod artifacts;
 pub mod choice;
 pub mod describe;
 pub mod dry_run;

@@ -83,12 +83,27 @@ pub struct SubjectRecord {
     pub subject: Subject,
     pub target: String,
     pub binary: String,
+    /// Of the executable; of the artifacts where the subject names some.
     pub binary_bytes: Option<u64>,
-    /// SHA-256, by which `--resume` knows that it measures the same program.
+    /// SHA-256, by which `--resume` knows that it measures the same program: of the executable, or of it and the artifacts.
     pub binary_sha256: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub artifacts: Vec<Artifact>,
     /// The commit that the program names: by `--version`, or in Go's build information.
     #[serde(default)]
     pub commit: Option<String>,
+}
+
+/// A file of a program beside its executable, or a folder of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Artifact {
+    /// As the subject names it.
+    pub name: String,
+    /// Of all files.
+    pub bytes: u64,
+    /// Over names and contents of all files, in the order of the names.
+    pub sha256: String,
 }
 
 /// A subject as an image from scratch, in `images.json`.

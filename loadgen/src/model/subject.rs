@@ -117,6 +117,10 @@ pub struct Run {
     /// The CRD's manifest, installed before the start; those of the workload without.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crd: Option<PathBuf>,
+    /// Files and folders that the program consists of beside its executable, from the folder of the file: scripts, jars, lock
+    /// files. They count as the program: hashed, compared by `--resume`, and their bytes are `binary_bytes`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub artifacts: Vec<String>,
     /// How it is told where the API server is, and as whom it asks.
     #[serde(default, skip_serializing_if = "Credentials::are_usual")]
     pub credentials: Credentials,

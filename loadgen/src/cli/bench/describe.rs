@@ -11,7 +11,7 @@ use anyhow::Context;
 use sha2::{Digest, Sha256};
 
 use crate::cli::bench::args::BenchArgs;
-use crate::cli::bench::provenance;
+use crate::cli::bench::{artifacts, provenance};
 use crate::cli::command_line::word;
 use crate::model::control_plane::ControlPlane;
 use crate::model::plan::Plan;
@@ -132,6 +132,23 @@ fn program(subject: &Subject, measured: &Measured<'_>) -> anyhow::Result<Subject
         std::fs::metadata(&crd)
             .with_context(|| format!("{}: cannot read its CRD {}", subject.id(), crd.display()))?;
     }
+    let folder = subject.base.as_deref().unwrap_or(workspace);
+    let artifacts =
+        artifacts::read(&subject.run.artifacts, folder).with_context(|| subject.id())?;
+    let (binary_bytes, binary_sha256) = match &artifacts[..] {
+        [] => (
+            binary.as_ref().map(|bytes| bytes.len() as u64),
+            binary.as_deref().map(sha256),
+        ),
+        all => {
+            let executable = binary.as_deref().map(sha256);
+            let bytes = all.iter().map(|artifact| artifact.bytes).sum();
+            (
+                Some(bytes),
+                Some(artifacts::digest(executable.as_deref(), all)),
+            )
+        }
+    };
     let build = subject.build.as_ref();
     let of_workspace = build.is_some_and(|build| !build.cargo_packages.is_empty());
     Ok(SubjectRecord {
@@ -141,8 +158,9 @@ fn program(subject: &Subject, measured: &Measured<'_>) -> anyhow::Result<Subject
             .or_else(|| target.filter(|_| of_workspace).map(str::to_owned))
             .unwrap_or_else(own_target),
         binary: shown(&program, workspace),
-        binary_bytes: binary.as_ref().map(|bytes| bytes.len() as u64),
-        binary_sha256: binary.as_deref().map(sha256),
+        binary_bytes,
+        binary_sha256,
+        artifacts,
         commit: binary
             .as_deref()
             .and_then(|content| provenance::commit(subject, &program, content)),

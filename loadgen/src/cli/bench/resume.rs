@@ -179,6 +179,7 @@ mod tests {
                 binary: "/b/tare".into(),
                 binary_bytes: Some(5),
                 binary_sha256: Some("ab".into()),
+                artifacts: vec![],
                 commit: None,
             });
         Experiment {

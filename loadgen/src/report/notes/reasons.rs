@@ -22,7 +22,10 @@ pub const REASONS: &[(&str, &str)] = &[
         "the kernel has no /proc/pressure",
     ),
     ("subjects[].commit", "the program does not name its commit"),
-    ("binary_sha256", "the program was found by name in PATH"),
+    (
+        "binary_sha256",
+        "the program was found by name in PATH, and its subject names no [run] artifacts",
+    ),
     (
         "rate_sweep.knee.per_s",
         "the lowest rate was not kept up, or no run at it is valid",
@@ -174,7 +177,10 @@ pub const REASONS: &[(&str, &str)] = &[
         "the highest bucket of its histogram has no upper bound",
     ),
     ("reconcile.errors", "the subject exports no error counter"),
-    ("binary_bytes", "the program was found by name in PATH"),
+    (
+        "binary_bytes",
+        "the program was found by name in PATH, and its subject names no [run] artifacts",
+    ),
     (
         "claims[].meanings[].from",
         "this bench did not measure that size or figure",
