@@ -31,12 +31,18 @@ impl BenchFolder {
         args.extend(["--out".into(), self.out().display().to_string()]);
         let names: Vec<String> = behaviours.iter().map(|b| format!("mock/{b}")).collect();
         args.extend(["--subjects".into(), names.join(",")]);
+        self.script("run()");
         for behaviour in behaviours {
             let file = self.0.join(format!("{behaviour}.toml"));
             std::fs::write(&file, subject(behaviour)).expect("writable");
             args.extend(["--subject".into(), file.display().to_string()]);
         }
         args
+    }
+
+    /// Writes the script that every mock names among its artifacts.
+    pub fn script(&self, content: &str) {
+        std::fs::write(self.0.join("script.js"), content).expect("writable");
     }
 
     pub fn out(&self) -> PathBuf {
@@ -62,7 +68,7 @@ fn subject(behaviour: &str) -> String {
     format!(
         "name = \"mock\"\nvariant = \"{behaviour}\"\n\
          [run]\ncommand = \"{LOADGEN}\"\nargs = [\"mock-subject\", \"--admin\", \"{{admin}}\", \"--behaviour\", \"{acts}\"]\n\
-         {credentials}\ncrd = \"{}\"\n\
+         {credentials}\ncrd = \"{}\"\nartifacts = [\"script.js\"]\n\
          [ready]\nhttp = \"/readyz\"\n\
          [metrics]\nreconcile_histogram = \"mock_seconds\"\nreconcile_errors = \"mock_errors_total\"\n",
         crd.display()

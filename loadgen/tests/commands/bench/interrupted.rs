@@ -81,6 +81,14 @@ fn goes_on(control_plane: &str, objects: &str, more: &[&str]) {
     );
     assert_eq!(said.lines().count(), 1, "{said}");
 
+    bench_folder.script("run(2)");
+    let other = with(&["--resume"]);
+    let said = text(&other.stderr);
+    assert_eq!(other.status.code(), Some(2), "{said}");
+    let want = "the program of mock/works is another one (5 bytes then, 6 bytes now)";
+    assert!(said.contains(want), "{said}");
+    bench_folder.script("run()");
+
     let output = with(&["--resume"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let all = runs(&bench_folder);
