@@ -113,6 +113,7 @@ impl Operators {
                 program: program.path.clone(),
                 args: program.args.iter().map(|&arg| arg.to_owned()).collect(),
                 env: vec![("KUBECONFIG".to_owned(), kubeconfig.display().to_string())],
+                folder: None,
                 clear_env: true,
                 log: server.folder().join(format!("{user}.log")),
             };

@@ -267,6 +267,7 @@ fn spec(module: &Module, tool: &Tool, folder: &Path, part: &Path, log: &Path) ->
         env: env
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .to_vec(),
+        folder: None,
         clear_env: false,
         log: log.to_owned(),
     }

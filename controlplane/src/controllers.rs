@@ -49,6 +49,7 @@ pub(crate) fn spec(options: &Options, binaries: &Binaries, access: &Access, log:
         program: binaries.kube_controller_manager.clone(),
         args,
         env: Vec::new(),
+        folder: None,
         clear_env: true,
         log,
     }

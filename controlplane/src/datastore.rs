@@ -49,6 +49,7 @@ pub(crate) fn spec(
         program,
         args,
         env: Vec::new(),
+        folder: None,
         clear_env: true,
         log,
     })

@@ -9,6 +9,7 @@
 //!     program: "/bin/sleep".into(),
 //!     args: vec!["60".to_owned()],
 //!     env: Vec::new(),
+//!     folder: None,
 //!     clear_env: false,
 //!     log: "target/sleeper.log".into(),
 //! })

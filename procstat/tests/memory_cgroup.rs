@@ -29,6 +29,7 @@ fn shell(name: &str, script: &str) -> Spec {
         program: "/bin/sh".into(),
         args: vec!["-c".to_owned(), script.to_owned()],
         env: Vec::new(),
+        folder: None,
         clear_env: false,
         log: PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
             .join(folder)

@@ -16,6 +16,7 @@ fn spec(name: &str, script: &str) -> Spec {
         program: PathBuf::from("/bin/sh"),
         args: vec!["-c".to_owned(), script.to_owned()],
         env: Vec::new(),
+        folder: None,
         clear_env: false,
         log: folder().join(format!("{name}.log")),
     }
@@ -106,6 +107,7 @@ mod on_linux {
                 .map(str::to_owned)
                 .to_vec(),
             env: vec![(PARENT_LOG.to_owned(), log.display().to_string())],
+            folder: None,
             clear_env: false,
             log: folder().join("killed-parent.log"),
         })

@@ -44,6 +44,7 @@ pub async fn a_log_is_followed_and_a_container_entered(test_node: &TestNode) {
             .map(str::to_owned)
             .into(),
         env: test_node.environment_words(),
+        folder: None,
         clear_env: true,
         log: log.clone(),
     });

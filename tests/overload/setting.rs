@@ -140,6 +140,7 @@ impl Setting {
             program,
             args,
             env: vec![("KUBECONFIG".to_owned(), path.display().to_string())],
+            folder: None,
             clear_env: true,
             log: log.clone(),
         });

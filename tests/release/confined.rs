@@ -81,6 +81,7 @@ async fn start(container: &Container, cluster: &PopulatedCluster) -> Result<Proc
         program,
         args,
         env: Vec::new(),
+        folder: None,
         clear_env: false,
         log: cluster.log("tare"),
     };

@@ -33,6 +33,7 @@ pub async fn a_hundred(cluster: &PopulatedCluster) -> Outcome {
             "KUBECONFIG".to_owned(),
             cluster.kubeconfig().display().to_string(),
         )],
+        folder: None,
         clear_env: true,
         log: cluster.log("tare"),
     };

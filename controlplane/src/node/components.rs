@@ -104,6 +104,7 @@ pub(crate) fn scheduler(binaries: &NodeBinaries, kubeconfig: &Path, log: PathBuf
         program: binaries.kube_scheduler.clone(),
         args: args.to_vec(),
         env: Vec::new(),
+        folder: None,
         clear_env: true,
         log,
     }

@@ -68,6 +68,7 @@ impl Namespaces {
             program: PathBuf::from("sh"),
             args,
             env: path(),
+            folder: None,
             clear_env: true,
             log,
         };
@@ -124,6 +125,7 @@ impl Namespaces {
             program: PathBuf::from("sh"),
             args: [enter].into_iter().chain(command).collect(),
             env: path(),
+            folder: None,
             clear_env: true,
             log,
         }

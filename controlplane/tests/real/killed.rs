@@ -47,6 +47,7 @@ pub async fn leaves_nothing(_: Binaries) -> Result<(), Failed> {
             (PIDS.to_owned(), pids.display().to_string()),
             ("TMPDIR".to_owned(), folder.0.display().to_string()),
         ],
+        folder: None,
         clear_env: false,
         log: folder.0.join("parent.log"),
     })

@@ -152,19 +152,17 @@ pub async fn build(
             command: words.clone(),
             source,
         };
-        let shell_free = Spec {
+        let mut command = command.into_iter();
+        let spec = Spec {
             name: words.clone(),
-            program: "env".into(),
-            // `env -C` starts the command in its folder.
-            args: ["-C".to_owned(), folder.display().to_string()]
-                .into_iter()
-                .chain(command)
-                .collect(),
+            program: command.next().unwrap_or_default().into(),
+            args: command.collect(),
+            folder: Some(folder),
             env: vec![("CARGO_TERM_COLOR".into(), "never".into())],
             clear_env: false,
             log: log.to_owned(),
         };
-        let mut process = Process::spawn(shell_free).await.map_err(run)?;
+        let mut process = Process::spawn(spec).await.map_err(run)?;
         let status = loop {
             if let Some(status) = process.exited().map_err(run)? {
                 break status;

@@ -57,6 +57,7 @@ pub async fn spawn(
         program: launch.program,
         args: launch.args,
         env,
+        folder: subject.base.clone(),
         clear_env: true,
         log: log.to_owned(),
     };

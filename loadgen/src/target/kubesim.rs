@@ -71,6 +71,7 @@ impl Kubesim {
             program: std::env::current_exe().map_err(Error::Program)?,
             args: args.map(str::to_owned).into_iter().chain(crds).collect(),
             env: vec![("GLIBC_TUNABLES".into(), MALLOC.into())],
+            folder: None,
             clear_env: false,
             log: log.clone(),
         };

@@ -27,6 +27,8 @@ pub struct Spec {
     pub name: String,
     pub program: PathBuf,
     pub args: Vec<String>,
+    /// Where it starts; where the parent is, without. A relative `program` with a slash is looked for from there.
+    pub folder: Option<PathBuf>,
     /// Added to the parent's environment, or all there is with `clear_env`.
     pub env: Vec<(String, String)>,
     /// Starts from an empty environment instead of the parent's.
@@ -239,6 +241,9 @@ fn command(spec: &Spec) -> Result<Command, Error> {
     let mut command = Command::new(&spec.program);
     if spec.clear_env {
         command.env_clear();
+    }
+    if let Some(folder) = &spec.folder {
+        command.current_dir(folder);
     }
     command
         .args(&spec.args)

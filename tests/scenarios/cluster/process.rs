@@ -55,6 +55,7 @@ impl OperatorProcess {
                 .map(|&arg| arg.to_owned())
                 .collect(),
             env: real.plane.environment(user).await,
+            folder: None,
             clear_env: true,
             log: log.clone(),
         });

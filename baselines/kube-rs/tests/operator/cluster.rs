@@ -227,6 +227,7 @@ async fn spawn(variant: Variant, folder: &Path) -> (Process, String) {
         program: variant.program(),
         args: vec!["--admin".to_owned(), admin.clone()],
         env: vec![("KUBECONFIG".to_owned(), config.display().to_string())],
+        folder: None,
         clear_env: true,
         log: folder.join("operator.log"),
     };

@@ -1,4 +1,5 @@
-//! From a subject to what is started: placeholders replaced, relative paths rooted.
+//! From a subject to what is started: placeholders replaced, relative paths rooted. `{folder}` is the folder of the file,
+//! where the program starts.
 //!
 //! Guarantees: pure; an unknown placeholder is an error that lists the known ones. Leaves to
 //! others: starting it.
@@ -34,13 +35,14 @@ impl Places {
     }
 }
 
-const PLACEHOLDERS: [&str; 6] = [
+const PLACEHOLDERS: [&str; 7] = [
     "{admin}",
     "{port}",
     "{second_port}",
     "{kubeconfig}",
     "{dir}",
     "{bin}",
+    "{folder}",
 ];
 
 /// What is started, with every placeholder replaced.
@@ -61,6 +63,13 @@ impl Subject {
             "{kubeconfig}" => Some(places.kubeconfig.display().to_string()),
             "{dir}" => Some(places.dir.display().to_string()),
             "{bin}" => Some(places.bin.display().to_string()),
+            "{folder}" => Some(
+                self.base
+                    .as_deref()
+                    .unwrap_or(Path::new("."))
+                    .display()
+                    .to_string(),
+            ),
             _ => None,
         };
         // `check` has seen that every placeholder is known.
@@ -126,8 +135,9 @@ mod tests {
     #[test]
     fn placeholders_are_replaced_everywhere() {
         let text = LEAST.replace("./op", "{bin}/op")
-            + "args = [\"--a={admin}\", \"{dir}\", \"{port}/{second_port}\"]\nenv = { K = \"{kubeconfig}\" }\n";
-        let subject = Subject::parse("f.toml", &text).expect("valid");
+            + "args = [\"--a={admin}\", \"{dir}\", \"{port}/{second_port}\", \"{folder}/x.js\"]\nenv = { K = \"{kubeconfig}\" }\n";
+        let mut subject = Subject::parse("f.toml", &text).expect("valid");
+        subject.base = Some("/f".into());
         let launch = subject.launch(&Places {
             admin: "127.0.0.1:9".into(),
             second_port: 10,
@@ -136,7 +146,7 @@ mod tests {
             bin: "/b".into(),
         });
         assert_eq!(launch.program, PathBuf::from("/b/op"));
-        assert_eq!(launch.args, ["--a=127.0.0.1:9", "/d", "9/10"]);
+        assert_eq!(launch.args, ["--a=127.0.0.1:9", "/d", "9/10", "/f/x.js"]);
         assert_eq!(launch.env, [("K".to_owned(), "/k".to_owned())]);
     }
 }

@@ -122,7 +122,7 @@ fn bad_files_are_refused_with_the_place() {
         Case {
             name: "placeholder",
             text: LEAST.replace("./op", "{home}/op"),
-            want: "known: {admin} {port} {second_port} {kubeconfig} {dir} {bin}",
+            want: "known: {admin} {port} {second_port} {kubeconfig} {dir} {bin} {folder}",
         },
         Case {
             name: "slash in the name",

@@ -85,6 +85,7 @@ impl SimulatedCluster {
                     .display()
                     .to_string(),
             )],
+            folder: None,
             clear_env: false,
             log: simulated_cluster.kubeconfig.with_file_name("tare.log"),
         };
