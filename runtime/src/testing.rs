@@ -40,13 +40,13 @@ pub fn start<O: Operator>(operator: O, client: Client) -> Running {
     )))
 }
 
-/// Waits until `is_so`.
+/// Waits until `is_so`, which may ask a client.
 ///
 /// # Panics
 /// It is not so within two minutes: fails the test, which says `what`.
-pub async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let began = Instant::now();
-    while !is_so() {
+    while !is_so().await {
         assert!(
             began.elapsed() < POLL.1,
             "not so within {:?}: {what}",

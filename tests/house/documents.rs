@@ -33,6 +33,23 @@ fn the_operator_in_the_readme_compiles() {
     assert!(shown.len() <= 25, "{} lines, at most 25", shown.len());
 }
 
+/// `page.rs` beside this file is compiled with these tests, and its test is one of them.
+#[test]
+fn the_programs_in_the_page_of_the_library_compile() {
+    let text = tree::text(Path::new("docs/runtime.md"));
+    let document = Document::parse(&text);
+    let blocks = document.fences.iter().filter(|fence| fence.language == "rust");
+    let shown: Vec<String> = blocks
+        .map(|block| {
+            let lines: Vec<&str> = block.lines.iter().map(|line| line.text).collect();
+            lines.join("\n")
+        })
+        .collect();
+    let compiled = [include_str!("page.rs"), include_str!("note.rs")];
+    let compiled = compiled.map(|text| text.trim_end().to_owned());
+    assert_eq!(shown, compiled);
+}
+
 /// In both directions.
 #[test]
 fn every_metric_is_documented() {

@@ -14,6 +14,11 @@ mod supply_chain;
 mod tree;
 mod vocabulary;
 
+/// The controller that docs/runtime.md shows, and its test.
+#[allow(dead_code)]
+#[rustfmt::skip]
+mod page;
+
 /// The operator that README.md shows, compiled.
 #[allow(dead_code)]
 #[rustfmt::skip]

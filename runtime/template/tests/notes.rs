@@ -18,9 +18,9 @@ async fn a_note_has_a_config_map_that_follows_its_text() {
         let maps = server.object("configmaps", "default", "hello");
         maps.is_some_and(|map| map["data"]["text"] == text)
     };
-    testing::until("the ConfigMap has the text", || has("one")).await;
+    testing::until("the ConfigMap has the text", async || has("one")).await;
 
     let patch = kube::api::Patch::Merge(json!({"spec": {"text": "two"}}));
     notes.patch("hello", &Default::default(), &patch).await.expect("it is patched");
-    testing::until("the ConfigMap follows", || has("two")).await;
+    testing::until("the ConfigMap follows", async || has("two")).await;
 }
