@@ -9,6 +9,10 @@ check:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets -- -D warnings
 
+# What a small change can break, within two minutes: format, unit tests, simulated scenarios; `just fast main` of all since then.
+fast *REVISION:
+    scripts/fast.sh {{REVISION}}
+
 # Licences, sources and banned crates of the dependencies.
 deny:
     cargo deny check bans licenses sources

@@ -38,7 +38,10 @@ fn the_operator_in_the_readme_compiles() {
 fn the_programs_in_the_page_of_the_library_compile() {
     let text = tree::text(Path::new("docs/runtime.md"));
     let document = Document::parse(&text);
-    let blocks = document.fences.iter().filter(|fence| fence.language == "rust");
+    let blocks = document
+        .fences
+        .iter()
+        .filter(|fence| fence.language == "rust");
     let shown: Vec<String> = blocks
         .map(|block| {
             let lines: Vec<&str> = block.lines.iter().map(|line| line.text).collect();

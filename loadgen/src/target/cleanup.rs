@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use futures::StreamExt;
 use http::Method;
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 use crate::model::workload::{BYSTANDERS_LABEL, FIXTURE_LABEL, RUN_LABEL, Resource};
 use crate::target::cluster::{Cluster, Error};
@@ -364,8 +365,40 @@ fn held_up(left: &[Found]) -> Option<String> {
     ))
 }
 
-/// A ConfigMap that kube-controller-manager makes in every namespace.
-const ROOT_CA: &str = "kube-root-ca.crt";
+/// The namespace that every cluster has, and into which nobody's objects of a run are copied.
+const DEFAULT: &str = "default";
+/// Of a Secret that goes with a ServiceAccount.
+const OF_SERVICE_ACCOUNT: &str = "/metadata/annotations/kubernetes.io~1service-account.name";
+/// A cluster adds a few objects to each namespace.
+const ADDED: usize = 50;
+
+/// Whether the cluster puts the object into every namespace, as kube-controller-manager does with `kube-root-ca.crt`, Istio
+/// with `istio-ca-root-cert`, and OpenShift with the Secrets of its ServiceAccounts: another of its name and content is in
+/// `default`, or it goes with a ServiceAccount.
+async fn is_added(cluster: &Cluster, scope: &Scope<'_>, item: &Found) -> Result<bool, Error> {
+    let read = async |namespace: &str| {
+        let path = format!("{}/{}", scope.in_namespace(namespace), item.name);
+        let read = cluster.ask::<Value>(Method::GET, &path, None, vec![]).await;
+        match read {
+            Ok(object) => Ok(Some(object)),
+            // Who may not read `default` cannot tell.
+            Err(error) if matches!(error.code(), Some(403 | 404)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    };
+    let Some(object) = read(&item.namespace).await? else {
+        return Ok(false);
+    };
+    if object.pointer(OF_SERVICE_ACCOUNT).is_some() {
+        return Ok(true);
+    }
+    let content = |mut object: Value| {
+        object["metadata"].take();
+        object
+    };
+    let of_default = read(DEFAULT).await?.map(content);
+    Ok(of_default == Some(content(object)))
+}
 
 async fn remove_namespace(
     cluster: &Cluster,
@@ -376,15 +409,22 @@ async fn remove_namespace(
     // What is of the whole cluster is in no namespace.
     for scope in scopes.iter().filter(|scope| scope.resource.namespaced) {
         let collection = scope.in_namespace(&namespace.name);
-        let content = format!("{collection}?{}limit=2", namespace.others());
+        let content = format!("{collection}?{}limit={ADDED}", namespace.others());
         let asked = cluster.ask::<Page>(Method::GET, &content, None, vec![]);
-        match asked.await {
-            Ok(page) if page.items.iter().any(|it| it.metadata.name != ROOT_CA) => {
-                return NamespaceEnd::InUse;
-            }
-            Ok(_) => {}
-            Err(error) if error.code() == Some(404) => {}
+        let page = match asked.await {
+            Ok(page) => page,
+            Err(error) if error.code() == Some(404) => continue,
             Err(error) => return failed(&error),
+        };
+        if page.metadata.token.is_some_and(|token| !token.is_empty()) {
+            return NamespaceEnd::InUse;
+        }
+        for item in &page.items {
+            match is_added(cluster, scope, &item.metadata).await {
+                Ok(true) => {}
+                Ok(false) => return NamespaceEnd::InUse,
+                Err(error) => return failed(&error),
+            }
         }
     }
     let path = format!("/api/v1/namespaces/{}", namespace.name);

@@ -127,7 +127,7 @@ const WITHOUT_OPERATOR: [(&str, Scenario); 42] = [
     ),
     (
         "a_namespace_goes_with_the_config_map_that_every_namespace_has",
-        workloads::root_ca,
+        workloads::added_by_the_cluster,
     ),
     (
         "the_steps_of_a_workload_are_done_one_after_the_other",

@@ -231,8 +231,9 @@ pub fn several_kinds() {
     assert_eq!((count("configmaps", ""), count("secrets", "")), (0, 0));
 }
 
-/// As kube-controller-manager makes it: it is no object of somebody's.
-pub fn root_ca() {
+/// As kube-controller-manager, Istio and OpenShift make them: they are no objects of somebody's. One that only has the name
+/// of such an object is.
+pub fn added_by_the_cluster() {
     let simulated_cluster = SimulatedCluster::without_crd("root-ca");
     let running = simulated_cluster.start(&["run", "configmaps", "--count", "5", "--idle-s", "4"]);
     wait_for("the objects", || {
@@ -241,13 +242,43 @@ pub fn root_ca() {
     let namespaces = simulated_cluster.names("namespaces");
     let mut namespaces = namespaces.iter();
     let own = namespaces.find(|it| it.starts_with("loadgen-"));
-    let path = format!("/api/v1/namespaces/{}/configmaps", own.expect("made"));
-    let root_ca = serde_json::json!({
-        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kube-root-ca.crt"}});
-    simulated_cluster.create(&path, &root_ca);
+    let own = own.expect("made");
+    let create = |namespace: &str, name: &str, certificate: &str| {
+        let path = format!("/api/v1/namespaces/{namespace}/configmaps");
+        let map = serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": name}, "data": {"ca.crt": certificate}});
+        simulated_cluster.create(&path, &map);
+    };
+    for name in ["kube-root-ca.crt", "istio-ca-root-cert"] {
+        create("default", name, "a certificate");
+        create(own, name, "a certificate");
+    }
     let output = running.wait_with_output().expect("it ends");
     assert_success(&output);
-    assert_eq!(simulated_cluster.left(), Vec::<String>::new());
+    assert_eq!(
+        simulated_cluster
+            .names("namespaces")
+            .iter()
+            .find(|it| *it == own),
+        None
+    );
+
+    let running = simulated_cluster.start(&["run", "configmaps", "--count", "5", "--idle-s", "4"]);
+    let own = || {
+        let namespaces = simulated_cluster.names("namespaces");
+        namespaces.into_iter().find(|it| it.starts_with("loadgen-"))
+    };
+    wait_for("the objects", || {
+        simulated_cluster.names("configmaps").len() == 7 && own().is_some()
+    });
+    create(&own().expect("made"), "istio-ca-root-cert", "somebody's");
+    let output = running.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
+    let said = stdout(&output) + &stderr(&output);
+    assert!(
+        said.contains("holds objects that are not of this run"),
+        "{said}"
+    );
 }
 
 const STOOD_IN: &str = "description = \"EdgeApps that nobody looks after\"
