@@ -144,7 +144,7 @@ impl Actual {
 
     /// Without its managedFields, where a generation says whether somebody has changed its spec.
     #[must_use]
-    pub(crate) fn as_listed(mut self) -> Self {
+    pub(crate) fn into_listed(mut self) -> Self {
         self.managed = self.managed.filter(|_| self.state.generation == 0);
         self
     }

@@ -102,7 +102,7 @@ impl<O: Operator> Compare for Comparer<O> {
     fn child(&self, kind: KindId, raw: &str, key: Option<&ObjectKey>) -> Option<Actual> {
         let actual = Actual::of::<O>(raw, kind.of(O::KINDS)?.status, &self.mark).ok()?;
         let is_asked_for = key.is_none_or(|key| actual.key == *key);
-        is_asked_for.then(|| actual.as_listed())
+        is_asked_for.then(|| actual.into_listed())
     }
 
     fn compare(
