@@ -148,6 +148,7 @@ const LISTED: &[(&str, &str)] = &[
     ("sudo *", "needs root and k3s"),
     ("apt-get install *", "needs root"),
     ("mkdir -p /tmp/kubesim", "prepares the command after it"),
+    ("just fast", "builds and runs tests, for minutes"),
     ("mkdir gadgets", "prepares the commands after it"),
     ("mkdir gadget", "prepares the commands after it"),
     ("cd gadgets", "prepares the commands after it"),
